@@ -1,0 +1,61 @@
+/* The suite's side of an implementation under test: opens it, calls it, survives it.
+ *
+ * Every IUT runs in a process of its own that speaks frames (FRM clauses): `exec:CMD` is the user's,
+ * the others are `assay worker SPEC`. A crash, a hang or a senseless answer is a call_result; the
+ * process is then gone and the next call starts a fresh one. A client belongs to one thread; several
+ * clients may be open at once. Nothing here knows what the operations mean. */
+#ifndef ASSAY_CONFORMANCE_IUT_CLIENT_H
+#define ASSAY_CONFORMANCE_IUT_CLIENT_H
+
+#include <stdbool.h>
+
+#include "conformance/iut.h"
+
+typedef enum {
+    CALL_OK,
+    CALL_REFUSED,  /* the IUT answered a status other than ok: client_status(), client_text() */
+    CALL_CRASH,    /* signal or early exit, at start or during the call */
+    CALL_TIMEOUT,  /* no whole answer within the time limit */
+    CALL_GARBAGE,  /* an answer that is no valid frame, or has wrong shapes (FRM-05) */
+    CALL_HARNESS   /* the suite's own fault: out of memory, cannot start a process */
+} call_result;
+
+typedef enum {
+    OP_CLAIMS, OP_PANEL, OP_SERVED, OP_RESIDUAL, OP_DRAW, OP_VERIFY, OP_VERIFY_GREEDY, OP_STREAM, OP_COUNT
+} iut_op;
+
+typedef struct client client;
+
+typedef struct {
+    const char *spec;      /* ref | mutant:NAME | plugin:FILE.so | exec:CMD */
+    const char *options;   /* passed to iut_api.create; may be NULL */
+    const char *assay;     /* path of the program that serves `worker`; NULL: this one */
+    double timeout;        /* seconds a call; <= 0: 10 */
+    const char *stderr_log; /* file that collects the IUT's standard error (appended); NULL: dropped */
+} client_options;
+
+/* Starts the IUT and asks for its claims. NULL if the spec is malformed or the IUT cannot be used at
+ * all; `why` then says what, where and what to do, and *result is CALL_CRASH, CALL_TIMEOUT,
+ * CALL_GARBAGE, CALL_REFUSED or CALL_HARNESS. */
+client *client_open(const client_options *options, call_result *result, char *why, size_t why_size);
+
+/* The same interface over a table in this process: for tests. Nothing is isolated. */
+client *client_open_table(const iut_api *api, const char *options, char *why, size_t why_size);
+
+void client_close(client *c);
+
+const iut_claims *client_claims(const client *c);
+bool client_has(const client *c, iut_op op); /* is the operation claimed? */
+
+call_result client_panel(client *c, const iut_panel *panel); /* kept by the client: a restart reloads it */
+call_result client_served(client *c, int32_t n, const int32_t *state, int32_t of_draft, float *prob);
+call_result client_residual(client *c, int32_t n, const int32_t *state, float *r);
+call_result client_draw(client *c, iut_draw_batch *batch);
+call_result client_verify(client *c, iut_verify_batch *batch);
+call_result client_verify_greedy(client *c, iut_verify_batch *batch);
+call_result client_stream(client *c, iut_stream_batch *batch);
+
+iut_status client_status(const client *c);  /* of the last call that was CALL_REFUSED */
+const char *client_text(const client *c);   /* of the last call that was not CALL_OK: one line, never NULL */
+
+#endif
