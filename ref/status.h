@@ -1,7 +1,8 @@
 /* status.h - how every function of the reference says that it could not do its work.
  *
- * A function that can fail returns an as_status and, when the caller passes a non-NULL as_error,
- * fills it with one sentence that says what is wrong, where, and what to do about it. */
+ * A function that can fail returns an as_status and, when the caller passes a non-NULL
+ * as_error, fills it with one sentence that says what is wrong, where, and what to do about
+ * it. */
 #ifndef ASSAY_REF_STATUS_H
 #define ASSAY_REF_STATUS_H
 

@@ -1,4 +1,5 @@
-/* draw.h - one token from a row of weights and one 64-bit uniform. Clauses DRAW-02 to DRAW-05. */
+/* draw.h - one token from a row of weights and one 64-bit uniform. Clauses DRAW-02 to
+ * DRAW-05. */
 #ifndef ASSAY_REF_DIST_DRAW_H
 #define ASSAY_REF_DIST_DRAW_H
 

@@ -1,5 +1,5 @@
-/* residual.c - see residual.h. The residual is recomputed where it is used rather than stored: two
- * reads are cheaper than a write, and the caller needs no scratch memory. */
+/* residual.c - see residual.h. The residual is recomputed where it is used rather than stored:
+ * two reads are cheaper than a write, and the caller needs no scratch memory. */
 #include "ref/dist/residual.h"
 
 #include "ref/dist/draw.h"

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* r_i = max(0, p_i - q_i), one binary32 rounding each, not normalised. Returns the integer total of
- * the weights of r; the residual is empty iff it is 0. */
+/* r_i = max(0, p_i - q_i), one binary32 rounding each, not normalised. Returns the integer
+ * total of the weights of r; the residual is empty iff it is 0. */
 uint64_t as_residual(const float *p /* [V] */, const float *q /* [V] */, int32_t V,
                      float *r /* [V] */);
 

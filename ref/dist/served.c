@@ -14,13 +14,15 @@ as_status as_check_sampling(const as_sampling *s, as_error *e)
 {
     /* Comparisons are written so that NaN fails them. */
     if (!(s->temperature >= 0.0f && s->temperature < INFINITY))
-        return as_fail(e, AS_BAD_INPUT, "sampling: temperature %g must be finite and at least 0",
+        return as_fail(e, AS_BAD_INPUT,
+                       "sampling: temperature %g must be finite and at least 0",
                        (double)s->temperature);
     if (s->top_k < 0)
         return as_fail(e, AS_BAD_INPUT, "sampling: top_k %d must be at least 0 (0 is off)",
                        (int)s->top_k);
     if (!(s->top_p > 0.0f && s->top_p <= 1.0f))
-        return as_fail(e, AS_BAD_INPUT, "sampling: top_p %g must be above 0, at most 1 (1 is off)",
+        return as_fail(e, AS_BAD_INPUT,
+                       "sampling: top_p %g must be above 0, at most 1 (1 is off)",
                        (double)s->top_p);
     if (!(s->min_p >= 0.0f && s->min_p <= 1.0f))
         return as_fail(e, AS_BAD_INPUT, "sampling: min_p %g must be from 0 to 1 (0 is off)",
@@ -35,8 +37,8 @@ static as_status check_vocab(int32_t V, as_error *e)
                    (int)AS_MAX_VOCAB);
 }
 
-/* The greatest logit, after the checks that as_check_logits promises. In the order of order.h NaN
- * lies outside the infinities on both sides, so the two ends of the row tell everything. */
+/* The greatest logit, after the checks that as_check_logits promises. In the order of order.h
+ * NaN lies outside the infinities on both sides, so the two ends of the row tell everything. */
 static as_status greatest(const float *logits, int32_t V, float *max, as_error *e)
 {
     *max = 0.0f;
@@ -48,7 +50,8 @@ static as_status greatest(const float *logits, int32_t V, float *max, as_error *
     if (high > AS_ORDER_POS_INF || low < AS_ORDER_NEG_INF)
         return as_fail(e, AS_BAD_INPUT, "logits: a NaN; mend the model that gave this row");
     if (high == AS_ORDER_POS_INF)
-        return as_fail(e, AS_BAD_INPUT, "logits: a +infinity; only -infinity, a mask, is allowed");
+        return as_fail(e, AS_BAD_INPUT,
+                       "logits: a +infinity; only -infinity, a mask, is allowed");
     if (high == AS_ORDER_NEG_INF)
         return as_fail(e, AS_BAD_INPUT, "logits: every token is masked; leave at least one");
     return AS_OK;
@@ -66,10 +69,12 @@ static as_status check_row(const float *p, int32_t V, as_error *e)
     if (s != AS_OK) return s;
     for (int32_t i = 0; i < V; i++)
         if (!(p[i] >= 0.0f && p[i] <= 1.0f))
-            return as_fail(e, AS_BAD_INPUT, "probabilities: entry %d is %g; it must be from 0 to 1",
-                           (int)i, (double)p[i]);
+            return as_fail(e, AS_BAD_INPUT,
+                           "probabilities: entry %d is %g; it must be from 0 to 1", (int)i,
+                           (double)p[i]);
     if (as_rows()->total(p, V) == 0)
-        return as_fail(e, AS_BAD_INPUT, "probabilities: the row has no mass; nothing can be drawn");
+        return as_fail(e, AS_BAD_INPUT,
+                       "probabilities: the row has no mass; nothing can be drawn");
     return AS_OK;
 }
 
@@ -100,7 +105,7 @@ as_status as_argmax(const float *logits, int32_t V, int32_t *id, as_error *e)
     return AS_OK;
 }
 
-/* ---- DIST-08, the ranking: raw logit descending, then id ascending. ------------------------- */
+/* ---- DIST-08, the ranking: raw logit descending, then id ascending. ----------------- */
 
 /* A key that grows with the logit. Adding +0 turns -0 into +0: equal logits tie. */
 static uint32_t rank_key(float logit)
@@ -108,20 +113,24 @@ static uint32_t rank_key(float logit)
     return (uint32_t)as_order(logit + 0.0f) ^ 0x80000000u;
 }
 
-/* A prefix of the ranking: everything with a greater key, and of equal keys the ids up to last. */
+/* A prefix of the ranking: everything with a greater key, and of equal keys the ids up to
+ * last. */
 typedef struct {
     uint32_t key;
     int32_t last;
 } cutoff;
 
 /* What a token adds to the measure of a prefix: 1 for top-k, its weight for top-p. */
-static uint64_t measure(const float *e, int32_t i) { return e ? as_weight(e[i]) : 1; }
+static uint64_t measure(const float *e, int32_t i)
+{
+    return e ? as_weight(e[i]) : 1;
+}
 
-/* The shortest prefix of the ranking whose measure reaches `need`, 1 <= need <= the whole measure.
- * A radix selection: each pass fixes some bits of the last key, from a histogram of the measure
- * over the next digit of the keys that share the bits fixed so far. Before each pass, `need` is
- * what keys with those bits still have to contribute, so the sought digit is where the histogram,
- * summed downwards, first reaches it. O(V), three passes. */
+/* The shortest prefix of the ranking whose measure reaches `need`, 1 <= need <= the whole
+ * measure. A radix selection: each pass fixes some bits of the last key, from a histogram of
+ * the measure over the next digit of the keys that share the bits fixed so far. Before each
+ * pass, `need` is what keys with those bits still have to contribute, so the sought digit is
+ * where the histogram, summed downwards, first reaches it. O(V), three passes. */
 static cutoff shortest_prefix(const float *logits, const float *e, int32_t V, uint64_t need)
 {
     static const int shift[] = {21, 10, 0}, bits[] = {11, 11, 10};
@@ -156,8 +165,8 @@ static void keep_prefix(const float *logits, float *e, int32_t V, cutoff c)
     }
 }
 
-/* DIST-10: the least S with S * 2^32 >= P * W, where P = round(top_p * 2^32); at least 1, so that
- * the first token of the ranking always stays (DIST-12). */
+/* DIST-10: the least S with S * 2^32 >= P * W, where P = round(top_p * 2^32); at least 1, so
+ * that the first token of the ranking always stays (DIST-12). */
 static uint64_t mass_needed(float top_p, uint64_t W)
 {
     const uint64_t P = (uint64_t)nearbyint((double)top_p * 0x1p32);
@@ -188,7 +197,8 @@ static void sampled(const float *logits, int32_t V, const as_sampling *s, float 
     ops->divide(p, V, (float)ops->total(p, V) * 0x1p-44f);
 }
 
-static as_status serve(const float *logits, int32_t V, const as_sampling *s, float *p, as_error *e)
+static as_status serve(const float *logits, int32_t V, const as_sampling *s, float *p,
+                       as_error *e)
 {
     float max;
     as_status status = as_check_sampling(s, e);

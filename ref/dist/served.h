@@ -1,7 +1,7 @@
 /* served.h - from logits to the served distribution: the law that a decoder promises to sample.
  *
- * Order of the steps: greedy or temperature, top-k, top-p, min-p, division by the total. A row is
- * [V] binary32, 1 <= V <= AS_MAX_VOCAB; a logit of -inf is a mask, NaN and +inf are errors.
+ * Order of the steps: greedy or temperature, top-k, top-p, min-p, division by the total. A row
+ * is [V] binary32, 1 <= V <= AS_MAX_VOCAB; a logit of -inf is a mask, NaN and +inf are errors.
  * Clauses DIST-01 to DIST-13, and GRD-02 for the argmax. */
 #ifndef ASSAY_REF_DIST_SERVED_H
 #define ASSAY_REF_DIST_SERVED_H
@@ -25,14 +25,16 @@ as_status as_check_sampling(const as_sampling *s, as_error *e);
 as_status as_check_logits(const float *logits /* [V] */, int32_t V, as_error *e);
 
 /* AS_BAD_INPUT unless every p_i is in [0, 1] and at least one is a positive weight: what the
- * functions of draw.h, residual.h and verify.h expect of a row. They do not check it themselves. */
+ * functions of draw.h, residual.h and verify.h expect of a row. They do not check it
+ * themselves. */
 as_status as_check_row(const float *p /* [V] */, int32_t V, as_error *e);
 
 /* *id = the lowest id among the greatest logits (-0 equals +0). Errors of as_check_logits. */
 as_status as_argmax(const float *logits /* [V] */, int32_t V, int32_t *id, as_error *e);
 
-/* p = the served distribution of the logits. The rows must not overlap. Masked and removed entries
- * are exactly +0. Errors of as_check_logits and as_check_sampling; p is then undefined. */
+/* p = the served distribution of the logits. The rows must not overlap. Masked and removed
+ * entries are exactly +0. Errors of as_check_logits and as_check_sampling; p is then
+ * undefined. */
 as_status as_serve(const float *logits /* [V] */, int32_t V, const as_sampling *s,
                    float *p /* [V] */, as_error *e);
 

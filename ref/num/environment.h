@@ -8,8 +8,9 @@ typedef struct {
     unsigned word;
 } as_environment;
 
-/* Enters the canonical environment and returns what was there. Not inline on purpose: no load, and
- * so no arithmetic on what is loaded, can be moved across a call that the compiler cannot see. */
+/* Enters the canonical environment and returns what was there. Not inline on purpose: no load,
+ * and so no arithmetic on what is loaded, can be moved across a call that the compiler cannot
+ * see. */
 as_environment as_enter(void);
 
 /* Restores what as_enter returned. */

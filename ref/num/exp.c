@@ -1,4 +1,5 @@
-/* exp.c - see exp.h; the arithmetic is in exp_core.h, compiled once per level in rows_level.c. */
+/* exp.c - see exp.h; the arithmetic is in exp_core.h, compiled once per level in
+ * rows_level.c. */
 #include "ref/num/exp.h"
 
 #include "ref/num/environment.h"

@@ -9,7 +9,8 @@
 
 enum { AS_ORDER_POS_INF = 0x7f800000, AS_ORDER_NEG_INF = -0x7f800000 - 1 };
 
-/* Negative floats grow downwards in their magnitude bits; flipping those bits turns them round. */
+/* Negative floats grow downwards in their magnitude bits; flipping those bits turns them
+ * round. */
 static inline int32_t as_order(float x)
 {
     int32_t bits;

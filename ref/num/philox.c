@@ -7,7 +7,8 @@ as_words as_philox(const uint32_t counter[4], const uint32_t key[2])
     as_words x = {{counter[0], counter[1], counter[2], counter[3]}};
     uint32_t k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; round++) {
-        /* Each round multiplies words 0 and 2; the high halves cross over, the low halves stay. */
+        /* Each round multiplies words 0 and 2; the high halves cross over, the low halves
+         * stay. */
         const uint64_t a = (uint64_t)0xD2511F53u * x.w[0];
         const uint64_t b = (uint64_t)0xCD9E8D57u * x.w[2];
         x = (as_words){{(uint32_t)(b >> 32) ^ x.w[1] ^ k0, (uint32_t)b,

@@ -1,6 +1,6 @@
 /* philox.h - Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw,
- * "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). A pure function: no state, so no order
- * of evaluation, batching or device can change a value. Clause RNG-01. */
+ * "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). A pure function: no state, so no
+ * order of evaluation, batching or device can change a value. Clause RNG-01. */
 #ifndef ASSAY_REF_NUM_PHILOX_H
 #define ASSAY_REF_NUM_PHILOX_H
 
@@ -10,7 +10,8 @@ typedef struct {
     uint32_t w[4];
 } as_words;
 
-/* The four words of block `counter` under `key`; word 0 of each array is the least significant. */
+/* The four words of block `counter` under `key`; word 0 of each array is the least
+ * significant. */
 as_words as_philox(const uint32_t counter[4], const uint32_t key[2]);
 
 #endif

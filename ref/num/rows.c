@@ -1,5 +1,5 @@
-/* rows.c - the dispatcher of rows.h. The tests of the processor name exactly the instruction sets
- * that ref/CMakeLists.txt allows the compiler for each level. */
+/* rows.c - the dispatcher of rows.h. The tests of the processor name exactly the instruction
+ * sets that ref/CMakeLists.txt allows the compiler for each level. */
 #include "ref/num/rows.h"
 
 #include <stdatomic.h>
@@ -20,12 +20,16 @@ static int runs_v3(void)
 
 static int runs_v4(void)
 {
-    return runs_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return runs_v3() && __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
 }
 #endif
 
-static int runs_always(void) { return 1; }
+static int runs_always(void)
+{
+    return 1;
+}
 
 /* From the fastest to the one that always runs. */
 static const struct {
@@ -64,9 +68,8 @@ as_status as_set_level(const char *name, as_error *e)
         atomic_store(&chosen, level[i].ops);
         return AS_OK;
     }
-    return as_fail(e, AS_BAD_INPUT,
-                   "level \"%.40s\" is unknown here; use auto, baseline%s", name,
-                   LEVELS > 1 ? ", v3 or v4" : "");
+    return as_fail(e, AS_BAD_INPUT, "level \"%.40s\" is unknown here; use auto, baseline%s",
+                   name, LEVELS > 1 ? ", v3 or v4" : "");
 }
 
 const as_row_ops *as_rows(void)

@@ -44,8 +44,9 @@ typedef struct {
  * reported on stderr once and ignored. */
 const as_row_ops *as_rows(void);
 
-/* Forces a level for the whole process from now on: "baseline", "v3", "v4", or "auto". AS_BAD_INPUT
- * for a name that is none of these, AS_LIMIT for one that this machine cannot run. */
+/* Forces a level for the whole process from now on: "baseline", "v3", "v4", or "auto".
+ * AS_BAD_INPUT for a name that is none of these, AS_LIMIT for one that this machine cannot
+ * run. */
 as_status as_set_level(const char *name, as_error *e);
 
 #endif

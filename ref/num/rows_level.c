@@ -12,7 +12,10 @@
 /* A draw skips whole blocks by their totals, which vectorise, then walks one block. */
 enum { BLOCK = 64 };
 
-static float exp_one(float x) { return as_exp_core(x); }
+static float exp_one(float x)
+{
+    return as_exp_core(x);
+}
 
 static void range(const float *x, int32_t n, int32_t *low, int32_t *high)
 {
@@ -47,8 +50,9 @@ static void residual(const float *p, const float *q, int32_t n, float *r)
     for (int32_t i = 0; i < n; i++) r[i] = excess(p[i], q[i]);
 }
 
-/* The weight of element i of p, or of the residual of p over q when there is a q. q is a literal
- * NULL or never NULL at each call below, so the test is resolved when this is inlined. */
+/* The weight of element i of p, or of the residual of p over q when there is a q. q is a
+ * literal NULL or never NULL at each call below, so the test is resolved when this is
+ * inlined. */
 static inline uint64_t weight_at(const float *p, const float *q, int32_t i)
 {
     return as_weight(q ? excess(p[i], q[i]) : p[i]);
@@ -77,9 +81,15 @@ static inline int32_t first_above(const float *p, const float *q, int32_t n, uin
     return -1;
 }
 
-static uint64_t total(const float *w, int32_t n) { return sum(w, NULL, n); }
+static uint64_t total(const float *w, int32_t n)
+{
+    return sum(w, NULL, n);
+}
 
-static uint64_t residual_total(const float *p, const float *q, int32_t n) { return sum(p, q, n); }
+static uint64_t residual_total(const float *p, const float *q, int32_t n)
+{
+    return sum(p, q, n);
+}
 
 static uint64_t overlap_total(const float *p, const float *q, int32_t n)
 {
@@ -105,6 +115,6 @@ static int32_t residual_find(const float *p, const float *q, int32_t n, uint64_t
 
 extern const as_row_ops NAMED(AS_LEVEL);
 const as_row_ops NAMED(AS_LEVEL) = {
-    TEXT(AS_LEVEL), exp_one, range, exp_row, divide, residual, total, residual_total,
-    overlap_total, find, residual_find,
+    TEXT(AS_LEVEL), exp_one,        range,         exp_row, divide,        residual,
+    total,          residual_total, overlap_total, find,    residual_find,
 };

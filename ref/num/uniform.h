@@ -27,11 +27,17 @@ static inline as_words as_random(uint64_t seed, uint64_t position, as_purpose pu
     return as_philox(counter, key);
 }
 
-/* A uniform in [0, 1) with 29 bits. With the 24 bits of a probability the product u*q has at most
- * 53, so binary64 holds it exactly and an acceptance test compares rational numbers. */
-static inline double as_unit29(as_words r) { return (double)(r.w[0] >> 3) * 0x1p-29; }
+/* A uniform in [0, 1) with 29 bits. With the 24 bits of a probability the product u*q has at
+ * most 53, so binary64 holds it exactly and an acceptance test compares rational numbers. */
+static inline double as_unit29(as_words r)
+{
+    return (double)(r.w[0] >> 3) * 0x1p-29;
+}
 
 /* A uniform of 64 bits, for a draw from an integer law. */
-static inline uint64_t as_word64(as_words r) { return (uint64_t)r.w[0] << 32 | r.w[1]; }
+static inline uint64_t as_word64(as_words r)
+{
+    return (uint64_t)r.w[0] << 32 | r.w[1];
+}
 
 #endif

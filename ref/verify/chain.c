@@ -1,6 +1,6 @@
-/* chain.c - speculative sampling of one chain (verify.h). The emitted token at each position has
- * law p whatever q is: a draft x survives with probability min(p(x), q(x)), and the residual
- * supplies the rest, max(0, p(x) - q(x)), up to the common factor that normalises it.
+/* chain.c - speculative sampling of one chain (verify.h). The emitted token at each position
+ * has law p whatever q is: a draft x survives with probability min(p(x), q(x)), and the
+ * residual supplies the rest, max(0, p(x) - q(x)), up to the common factor that normalises it.
  * Clauses ACC-01 to ACC-08, RES-02, RES-03, BON-01 to BON-03. */
 #include "ref/verify/verify.h"
 
@@ -24,13 +24,15 @@ int32_t as_verify_chain(const float *const *p, const float *const *q, const int3
     const as_environment before = as_enter();
     int32_t i = 0;
     for (; i < length && accepts(p[i], q[i], draft[i], u->accept[i]); i++) out[i] = draft[i];
-    out[i] = i < length ? as_draw_residual(p[i], q[i], V, u->residual) : as_draw(p[i], V, u->bonus);
+    out[i] =
+        i < length ? as_draw_residual(p[i], q[i], V, u->residual) : as_draw(p[i], V, u->bonus);
     as_leave(before);
     return i + 1;
 }
 
-int32_t as_verify_chain_seeded(const float *const *p, const float *const *q, const int32_t *draft,
-                               int32_t n, int32_t V, uint64_t seed, uint64_t position, int32_t *out)
+int32_t as_verify_chain_seeded(const float *const *p, const float *const *q,
+                               const int32_t *draft, int32_t n, int32_t V, uint64_t seed,
+                               uint64_t position, int32_t *out)
 {
     const int32_t length = as_draft_length(draft, n, V);
     if (length < 0) return 0;

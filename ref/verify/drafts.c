@@ -17,6 +17,8 @@ as_status as_check_drafts(const int32_t *draft, int32_t n, int32_t V, as_error *
     if (as_draft_length(draft, n, V) >= 0) return AS_OK;
     int32_t i = 0; /* the list is refused, so an offending id stops this before n */
     while (draft[i] >= 0 && draft[i] < V) i++;
-    return as_fail(e, AS_BAD_INPUT, "drafts: id %d at place %d; it must be 0 to %d, or -1 to end "
-                   "the list", (int)draft[i], (int)i, (int)V - 1);
+    return as_fail(e, AS_BAD_INPUT,
+                   "drafts: id %d at place %d; it must be 0 to %d, or -1 to end "
+                   "the list",
+                   (int)draft[i], (int)i, (int)V - 1);
 }

@@ -1,5 +1,5 @@
-/* greedy.c - the greedy rule (verify.h): what plain greedy decoding emits, several tokens a step.
- * Clause GRD-01. */
+/* greedy.c - the greedy rule (verify.h): what plain greedy decoding emits, several tokens a
+ * step. Clause GRD-01. */
 #include "ref/verify/verify.h"
 
 #include <stddef.h>

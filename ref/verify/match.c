@@ -1,5 +1,6 @@
-/* match.c - the match rule (verify.h). The drafts decide only how many tokens a step emits, never
- * which: token i is a function of its row and its own uniform. Clauses MAT-01 and MAT-02. */
+/* match.c - the match rule (verify.h). The drafts decide only how many tokens a step emits,
+ * never which: token i is a function of its row and its own uniform. Clauses MAT-01 and
+ * MAT-02. */
 #include "ref/verify/verify.h"
 
 #include "ref/dist/draw.h"
@@ -16,8 +17,8 @@ int32_t as_verify_match(const float *const *p, const int32_t *draft, int32_t n, 
     }
 }
 
-int32_t as_verify_match_seeded(const float *const *p, const int32_t *draft, int32_t n, int32_t V,
-                               uint64_t seed, uint64_t position, int32_t *out)
+int32_t as_verify_match_seeded(const float *const *p, const int32_t *draft, int32_t n,
+                               int32_t V, uint64_t seed, uint64_t position, int32_t *out)
 {
     const int32_t length = as_draft_length(draft, n, V);
     if (length < 0) return 0;

@@ -4,10 +4,11 @@
  *   exp_exhaustive [STRIDE]          compare with MPFR; every STRIDE-th input (1: the proof)
  *   exp_exhaustive [STRIDE] levels   compare the levels with each other, without MPFR
  *
- * The second form, run where libm's fma is made to work in software, shows that a machine without
- * the instruction computes the same bits. Inputs whose result is 0, 1, +inf or NaN for a reason
- * are checked without MPFR: exp and rounding are both monotone, so a result that MPFR gives at
- * both ends of an interval is the result throughout it; the ends are computed below. */
+ * The second form, run where libm's fma is made to work in software, shows that a machine
+ * without the instruction computes the same bits. Inputs whose result is 0, 1, +inf or NaN for
+ * a reason are checked without MPFR: exp and rounding are both monotone, so a result that MPFR
+ * gives at both ends of an interval is the result throughout it; the ends are computed
+ * below. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <math.h>
@@ -53,10 +54,12 @@ static void binary32_range(void)
 }
 
 /* Bits of the ends of the intervals where the result is constant: of the positive inputs, the
- * last with 1 and the first with +inf; of the negative ones, the last with 1, the first with 0. */
+ * last with 1 and the first with +inf; of the negative ones, the last with 1, the first with
+ * 0. */
 static uint32_t one_up, inf_up, one_down, zero_down;
 
-/* The first bit pattern in (low, high] whose result is not that of low, by bisection on MPFR. */
+/* The first bit pattern in (low, high] whose result is not that of low, by bisection on
+ * MPFR. */
 static uint32_t leaves(uint32_t low, uint32_t high, float value, mpfr_t a, mpfr_t r)
 {
     while (high - low > 1) {
@@ -104,18 +107,23 @@ static int trivial(uint32_t bits, float *value)
     return 1;
 }
 
-static int same(float a, float b) { return to_bits(a) == to_bits(b) || (isnan(a) && isnan(b)); }
+static int same(float a, float b)
+{
+    return to_bits(a) == to_bits(b) || (isnan(a) && isnan(b));
+}
 
 static const char *const name[] = {"baseline", "v3", "v4"};
 static const as_row_ops *ops[3];
 static int levels;
 
-/* Inputs first, first + stride, ... (count of them) at every level; returns how many are wrong. */
+/* Inputs first, first + stride, ... (count of them) at every level; returns how many are
+ * wrong. */
 static uint64_t check(uint64_t first, uint32_t stride, int32_t count, int use_mpfr,
                       uint64_t *through_mpfr)
 {
     float x[CHUNK], y[3][CHUNK], expected;
-    for (int32_t i = 0; i < count; i++) x[i] = from_bits((uint32_t)(first + (uint64_t)i * stride));
+    for (int32_t i = 0; i < count; i++)
+        x[i] = from_bits((uint32_t)(first + (uint64_t)i * stride));
     /* (x - 0) / 1 is x exactly. */
     for (int l = 0; l < levels; l++) ops[l]->exp_row(x, count, 0.0f, 1.0f, y[l]);
 
@@ -131,7 +139,8 @@ static uint64_t check(uint64_t first, uint32_t stride, int32_t count, int use_mp
             ++*through_mpfr;
         }
         for (int l = 0; l < levels; l++) {
-            if (same(y[l][i], expected) && (l || i || same(ops[l]->exp(x[i]), expected))) continue;
+            if (same(y[l][i], expected) && (l || i || same(ops[l]->exp(x[i]), expected)))
+                continue;
             wrong++;
             fprintf(stderr, "%s: exp(%a) = %a, not %a\n", name[l], x[i], y[l][i], expected);
         }
@@ -140,12 +149,15 @@ static uint64_t check(uint64_t first, uint32_t stride, int32_t count, int use_mp
     return wrong;
 }
 
-/* The inputs known to lie closest to a rounding boundary, and neighbours of every special value. */
+/* The inputs known to lie closest to a rounding boundary, and neighbours of every special
+ * value. */
 static uint64_t check_hard(uint64_t *through_mpfr)
 {
-    static const float hard[] = {-0x1.d2259ap+3f, 0x1.62e43p+6f, -0x1.9fe368p+6f, -0x1.5d589ep+6f,
-                                 0x1p-25f, -0x1p-25f, 0x1p-24f, -0x1p-26f, 0.0f, 88.0f, -104.0f,
-                                 INFINITY, -INFINITY};
+    static const float hard[] = {-0x1.d2259ap+3f, 0x1.62e43p+6f, -0x1.9fe368p+6f,
+                                 -0x1.5d589ep+6f, 0x1p-25f,      -0x1p-25f,
+                                 0x1p-24f,        -0x1p-26f,     0.0f,
+                                 88.0f,           -104.0f,       INFINITY,
+                                 -INFINITY};
     uint64_t wrong = 0;
     for (size_t i = 0; i < sizeof hard / sizeof hard[0]; i++) {
         const uint64_t centre = (uint64_t)to_bits(hard[i]) + (UINT64_C(1) << 32);
@@ -189,7 +201,8 @@ int main(int argc, char **argv)
     wrong += check_hard(&hard_mpfr);
     clock_gettime(CLOCK_MONOTONIC, &end);
     printf("exp: %" PRIu64 " inputs, %" PRIu64 " through MPFR, %d levels, %d threads: %" PRIu64
-           " wrong (%.1f s)\n", inputs, through_mpfr, levels, omp_get_max_threads(), wrong,
+           " wrong (%.1f s)\n",
+           inputs, through_mpfr, levels, omp_get_max_threads(), wrong,
            (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec));
     return wrong != 0;
 }
