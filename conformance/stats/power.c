@@ -1,0 +1,147 @@
+/* power.c - see power.h. */
+#include "conformance/stats/power.h"
+
+#include <math.h>
+
+#include "conformance/stats/chi2.h"
+#include "conformance/stats/logmath.h"
+
+#define TWO_PI 6.28318530717958647693
+
+double st_chi2_distance(const double *L, const double *p, int K)
+{
+    double s = 0;
+    for (int x = 0; x < K; x++) {
+        double d = L[x] - p[x];
+        if (d != 0) s += d * d / p[x];
+    }
+    return s;
+}
+
+/* -- Views ---------------------------------------------------------------------------------- */
+
+double st_view_cost(double alpha, double weight)
+{
+    return -log(alpha) - log(weight) + log(20);
+}
+
+static double view_product(int cells, double cost)
+{
+    return 2 * sqrt((cells - 1) * cost) + 2 * cost;
+}
+
+double st_view_n(double chi2, int cells, double cost)
+{
+    return view_product(cells, cost) / chi2;
+}
+
+double st_view_chi2(double n, int cells, double cost)
+{
+    return view_product(cells, cost) / n;
+}
+
+double st_view_tv90(double n, int cells, double cost)
+{
+    return 0.5 * sqrt(st_view_chi2(n / 1.35, cells, cost));
+}
+
+double st_stein_n(double kl, double alpha)
+{
+    return -log(alpha) / kl;
+}
+
+/* -- Pearson -------------------------------------------------------------------------------- */
+
+/* Poisson weights beyond 12 deviations (and 60) of the mean sum to less than 1e-16. */
+double st_ncx2_sf(double x, double df, double lambda)
+{
+    double m = lambda / 2, width = 12 * sqrt(m) + 60, sum = 0;
+    double from = fmax(0, floor(m - width));
+    for (double j = from; j <= m + width; j++) {
+        double log_w = (m > 0 ? j * log(m) : 0) - m - lgamma(j + 1);
+        if (m == 0 && j > 0) break;
+        sum += exp(log_w + st_chi2_log_sf(x, df + 2 * j));
+    }
+    return fmin(sum, 1);
+}
+
+double st_pearson_power(double n, double chi2, double df, double log_alpha)
+{
+    return st_ncx2_sf(st_chi2_log_isf(log_alpha, df), df, n * chi2);
+}
+
+double st_pearson_n(double chi2, double df, double log_alpha, double power)
+{
+    double x = st_chi2_log_isf(log_alpha, df), lo = 0, hi = 1;
+    while (st_ncx2_sf(x, df, hi) < power) lo = hi, hi *= 2;
+    while (hi - lo > 1e-6 * hi) {
+        double mid = 0.5 * (lo + hi);
+        if (st_ncx2_sf(x, df, mid) < power) lo = mid;
+        else hi = mid;
+    }
+    return 0.5 * (lo + hi) / chi2;
+}
+
+/* -- Total variation ------------------------------------------------------------------------ */
+
+st_tv st_tv_observed(const int64_t *counts, const double *p, int K, double delta)
+{
+    double n = 0, tv = 0;
+    for (int x = 0; x < K; x++) n += (double)counts[x];
+    if (n == 0) return (st_tv){0, 0, 1};
+    for (int x = 0; x < K; x++) tv += 0.5 * fabs((double)counts[x] / n - p[x]);
+    double slack = 0.5 * sqrt((K - 1) / n) + sqrt(-log(delta) / (2 * n));
+    return (st_tv){tv, fmax(0, tv - slack), fmin(1, tv + slack)};
+}
+
+/* -- Binomial ------------------------------------------------------------------------------- */
+
+/* n p h((k - np)/(np)): the deviance of k against its mean, without cancellation. */
+static double deviance(double k, double mean)
+{
+    return mean * st_entropy((k - mean) / mean);
+}
+
+/* ln P(X = k): Stirling's formula for the three factorials (ln k! = ln k + ln Gamma(k), so its
+ * remainder is st_stirling(k)) and the two deviances. */
+static double log_pmf(double k, double n, double p)
+{
+    if (k == 0) return n * log1p(-p);
+    if (k == n) return n * log(p);
+    return st_stirling(n) - st_stirling(k) - st_stirling(n - k) - deviance(k, n * p) -
+           deviance(n - k, n * (1 - p)) + 0.5 * log(n / (TWO_PI * k * (n - k)));
+}
+
+/* Sum of P(X = i) over P(X = k), from k away from the mean: terms fall geometrically. */
+static double tail_ratio(double k, double n, double p, int up)
+{
+    double odds = p / (1 - p), term = 1, sum = 0;
+    for (double i = k; i >= 0 && i <= n && term > 1e-18 * sum; i += up ? 1 : -1) {
+        sum += term;
+        term *= up ? (n - i) / (i + 1) * odds : i / ((n - i + 1) * odds);
+    }
+    return sum;
+}
+
+double st_binom_log_sf(int64_t k, int64_t n, double p)
+{
+    if (k <= 0 || p >= 1) return k <= n ? 0 : -INFINITY;
+    if (k > n || p <= 0) return -INFINITY;
+    double K = (double)k, N = (double)n;
+    if (K > N * p) return log_pmf(K, N, p) + log(tail_ratio(K, N, p, 1));
+    return log1p(-exp(log_pmf(K - 1, N, p) + log(tail_ratio(K - 1, N, p, 0))));
+}
+
+double st_binom_upper(int64_t events, int64_t n, double delta)
+{
+    if (n < 1 || events >= n) return 1;
+    if (events <= 0) return -expm1(log(delta) / (double)n);
+    double lo = (double)events / (double)n, hi = 1; /* P(X <= events) falls from ~1/2 to 0 */
+    for (int i = 0; i < 80 && hi - lo > 1e-12 * hi; i++) {
+        double mid = 0.5 * (lo + hi);
+        double log_upper = st_binom_log_sf(events + 1, n, mid);
+        if (-expm1(log_upper) > delta) lo = mid;
+        else hi = mid;
+    }
+    return hi;
+}
