@@ -115,7 +115,8 @@ static bool run_step(step *s, int V, st_arith arith, int bits, double *law)
 bool st_verify_law(const double *p, const double *q, int V, st_arith arith, int bits,
                    bool own_drafts, double *law)
 {
-    if (V < 1 || bits < 1 || bits > 53 || st_row_error(p, V) || st_row_error(q, V)) return false;
+    if (arith != ST_CANONICAL && (bits < 1 || bits > 53)) return false;
+    if (st_row_error(p, V) || st_row_error(q, V)) return false;
     double *memory = malloc(5 * (size_t)V * sizeof *memory);
     if (!memory) return false;
     step s = {memory, memory + V, memory + 2 * V, memory + 3 * V, memory + 4 * V};

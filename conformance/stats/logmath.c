@@ -54,8 +54,8 @@ double st_log_mean(const double *log_e, const double *w, size_t n)
         if ((!w || w[i] > 0) && log_e[i] > top) top = log_e[i];
     if (isinf(top)) return top;
     for (size_t i = 0; i < n; i++)
-        if (!w || w[i] > 0) sum += (w ? w[i] : 1.0 / (double)n) * exp(log_e[i] - top);
-    return top + log(sum);
+        if (!w || w[i] > 0) sum += (w ? w[i] : 1) * exp(log_e[i] - top);
+    return top + log(w ? sum : sum / (double)n);
 }
 
 /* Neumaier's compensated sum: a row of 200,000 probabilities must not lose what a floor needs. */

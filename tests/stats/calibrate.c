@@ -1,0 +1,204 @@
+/* calibrate - false alarms and detection of the gates, on correct and on faulty samplers.
+ *
+ *   stats_calibrate [--runs N] [--step H]    false alarms at alpha = 0.01; exit 1 if out of bounds
+ *   stats_calibrate --detect [--runs N]      median n to detection at alpha = 1e-6
+ *
+ * Correct samplers are inverse-CDF draws from the very row; none of the project's generators or
+ * verifiers is used. H is the grid of the exact level (exact_level.h). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/stats/chi2.h"
+#include "conformance/stats/coupling.h"
+#include "conformance/stats/eprocess.h"
+#include "conformance/stats/logmath.h"
+#include "conformance/stats/power.h"
+#include "conformance/stats/tolerance.h"
+#include "tests/stats/exact_level.h"
+#include "tests/stats/support.h"
+
+enum { N = 20000, V_MAX = 1024 };
+static const double ALPHA = 0.01, OVERLAP = 0.7;
+
+static void *checked(void *p, const char *what)
+{
+    if (!p) {
+        fprintf(stderr, "stats_calibrate: cannot make %s: out of memory\n", what);
+        exit(3);
+    }
+    return p;
+}
+
+/* -- False alarms --------------------------------------------------------------------------- */
+
+typedef struct {
+    int chi2, ep, tol, coupling;
+} alarms;
+
+/* One correct run; looks at 16, 32, ..., 16384 and at the end. */
+static void correct_run(const double *p, const double *q, const double *cdf, int V, rng *g,
+                        alarms *a)
+{
+    static const double strict = 0;
+    int64_t counts[V_MAX] = {0}, accepted = 0, trials = 0;
+    st_ep *ep = checked(st_ep_new(1, NULL, 1, V, &p, &q), "an e-process");
+    st_tol *tol = checked(st_tol_new(1, V, &p, &q, &strict), "a tolerance e-process");
+    double bound = st_overlap(p, q, V), limit = -log(ALPHA), top[3] = {0};
+    for (int64_t n = 1; n <= N; n++) {
+        int x = draw(cdf, V, g);
+        counts[x]++;
+        trials++;
+        accepted += rng_uniform(g) < bound;
+        if (!st_ep_add(ep, 0, x, 1) || !st_tol_add(tol, 0, x, 1)) exit(3);
+        if (n != N && (n < 16 || (n & (n - 1)))) continue;
+        top[0] = fmax(top[0], st_ep_log_e(ep));
+        top[1] = fmax(top[1], st_tol_log_e(tol));
+        top[2] = fmax(top[2], st_coupling_log_e(&bound, &accepted, &trials, 1));
+    }
+    a->ep += top[0] >= limit;
+    a->tol += top[1] >= limit;
+    a->coupling += top[2] >= limit;
+    a->chi2 += st_chi2_table(counts, p, V, ST_MIN_EXPECTED).log_p < log(ALPHA);
+    st_ep_free(ep);
+    st_tol_free(tol);
+}
+
+/* The level that the chi-square test at nominal ALPHA really has on this row. */
+static exact_result true_level(const double *p, int V, double step, int *cells)
+{
+    int32_t cell[V_MAX];
+    double mass[V_MAX] = {0};
+    *cells = st_merge(p, V, N, ST_MIN_EXPECTED, cell);
+    for (int x = 0; x < V; x++)
+        if (cell[x] >= 0) mass[cell[x]] += p[x];
+    return exact_level(mass, *cells, N, st_chi2_log_isf(log(ALPHA), *cells - 1), step, 8);
+}
+
+/* With 2,000 runs the bound is the project's 0.006; with fewer, 3.5 standard deviations. */
+static int verdict(const alarms *a, const exact_result *exact, int runs)
+{
+    double rate = (double)a->chi2 / runs, room = fmax(0.006, 3.5 * sqrt(ALPHA / runs));
+    int bad = 0;
+    if (!(rate > exact->hi - room && rate < exact->lo + room)) bad++;
+    if (a->ep > ALPHA * runs || a->tol > ALPHA * runs || a->coupling > ALPHA * runs) bad++;
+    return bad;
+}
+
+static int false_alarms(int runs, double step)
+{
+    static const int sizes[] = {5, 64, V_MAX};
+    double p[V_MAX], q[V_MAX], cdf[V_MAX];
+    int bad = 0;
+    printf("%d correct runs a row, n = %d, alpha = %g\n", runs, N, ALPHA);
+    printf("   V cells  chi2 rate   exact level [bracket]          e-process tolerance coupling\n");
+    for (int i = 0; i < 3; i++) {
+        int V = sizes[i], cells;
+        rng g = {1000 + (uint64_t)V};
+        alarms a = {0};
+        make_rows(V, OVERLAP, (uint64_t)V, p, q);
+        cumulate(p, V, cdf);
+        exact_result exact = true_level(p, V, step, &cells);
+        for (int r = 0; r < runs; r++) correct_run(p, q, cdf, V, &g, &a);
+        int wrong = verdict(&a, &exact, runs);
+        printf("%4d %5d  %.4f      %.5f [%.5f, %.5f]   %.4f    %.4f    %.4f  %s\n", V, cells,
+               (double)a.chi2 / runs, exact.level, exact.lo, exact.hi, (double)a.ep / runs,
+               (double)a.tol / runs, (double)a.coupling / runs, wrong ? "OUT OF BOUNDS" : "ok");
+        fflush(stdout);
+        bad += wrong;
+    }
+    return bad != 0;
+}
+
+/* -- Detection ------------------------------------------------------------------------------ */
+
+typedef enum { REJECT_TO_P, LENIENT, HOT, FAULTS } fault;
+static const char *const FAULT[] = {"reject -> p", "lenience 1.10", "T = 1.01"};
+
+/* Law of the first token of a faulty step with one draft. */
+static void faulty_law(fault f, const double *p, const double *q, int V, double *law)
+{
+    double rejected = 1, rest = 0;
+    for (int x = 0; x < V; x++) {
+        law[x] = fmin(f == LENIENT ? 1.1 * p[x] : p[x], q[x]);
+        rejected -= law[x];
+        rest += f == REJECT_TO_P ? p[x] : fmax(0, p[x] - q[x]);
+    }
+    for (int x = 0; x < V; x++)
+        law[x] += rejected * (f == REJECT_TO_P ? p[x] : fmax(0, p[x] - q[x])) / rest;
+    if (f != HOT) return;
+    double sum = 0;
+    for (int x = 0; x < V; x++) sum += law[x] = pow(p[x], 1 / 1.01);
+    for (int x = 0; x < V; x++) law[x] /= sum;
+}
+
+/* Draws until E >= 1e6 at a checkpoint (a factor 1.2 apart), or the cap. */
+static double detection(const double *p, const double *q, const double *cdf, int V, rng *g)
+{
+    const int64_t cap = 4000000;
+    st_ep *ep = checked(st_ep_new(1, NULL, 1, V, &p, &q), "an e-process");
+    int64_t n = 0, next = 16;
+    while (n < cap) {
+        for (; n < next; n++)
+            if (!st_ep_add(ep, 0, draw(cdf, V, g), 1)) exit(3);
+        if (st_ep_log_e(ep) >= log(1e6)) break;
+        next += next / 5;
+    }
+    st_ep_free(ep);
+    return (double)n;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void detect(int runs)
+{
+    static const int sizes[] = {64, V_MAX};
+    double p[V_MAX], q[V_MAX], law[V_MAX], cdf[V_MAX];
+    double *n = checked(malloc((size_t)runs * sizeof *n), "a list of runs");
+    printf("%d runs a fault, acceptance %.1f, alpha = 1e-6\n", runs, OVERLAP);
+    printf("   V fault              TV       KL   Stein n  median n  ratio\n");
+    for (int i = 0; i < 2; i++)
+        for (fault f = 0; f < FAULTS; f++) {
+            int V = sizes[i];
+            rng g = {77};
+            make_rows(V, OVERLAP, (uint64_t)V, p, q);
+            faulty_law(f, p, q, V, law);
+            cumulate(law, V, cdf);
+            double kl = 0, tv = 0;
+            for (int x = 0; x < V; x++) {
+                kl += p[x] * st_entropy((law[x] - p[x]) / p[x]);
+                tv += 0.5 * fabs(law[x] - p[x]);
+            }
+            for (int r = 0; r < runs; r++) n[r] = detection(p, q, cdf, V, &g);
+            qsort(n, (size_t)runs, sizeof *n, ascending);
+            double stein = st_stein_n(kl, 1e-6), median = n[runs / 2];
+            printf("%4d %-13s %.5f %.2e %9.0f %9.0f  %5.2f\n", V, FAULT[f], tv, kl, stein,
+                   median, median / stein);
+            fflush(stdout);
+        }
+    free(n);
+}
+
+int main(int argc, char **argv)
+{
+    int runs = 2000, seek = 0;
+    double step = 0.02;
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--detect")) seek = 1;
+        else if (!strcmp(argv[i], "--runs") && i + 1 < argc) runs = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--step") && i + 1 < argc) step = atof(argv[++i]);
+        else runs = 0;
+    }
+    if (runs < 1 || !(step > 0)) {
+        fprintf(stderr, "usage: stats_calibrate [--detect] [--runs N >= 1] [--step H > 0]\n");
+        return 2;
+    }
+    if (!seek) return false_alarms(runs, step);
+    detect(runs);
+    return 0;
+}

@@ -1,0 +1,345 @@
+/* The e-processes: their mean under the null is 1 (at most 1), by enumerating every sequence. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/stats/coupling.h"
+#include "conformance/stats/eprocess.h"
+#include "conformance/stats/logmath.h"
+#include "conformance/stats/tolerance.h"
+#include "tests/stats/support.h"
+
+/* -- Mean 1 --------------------------------------------------------------------------------- */
+
+/* Sequences of n draws over K tokens, numbered in base K; draw i happens at context i % C. */
+typedef struct {
+    int K, n, C;
+    const int32_t *row;
+    int rows;
+    const double *p[3], *q[3];
+} setting;
+
+/* Adds every view's e-value and the whole one's, weighted by the sequence's probability. */
+static void run_sequence(const setting *s, long code, double mean[ST_VIEWS + 1])
+{
+    st_ep *ep = st_ep_new(s->C, s->row, s->rows, s->K, s->p, s->q);
+    assert_non_null(ep);
+    double probability = 1, log_e = 0, view[ST_VIEWS];
+    for (int i = 0; i < s->n; i++, code /= s->K) {
+        int c = i % s->C, x = (int)(code % s->K);
+        probability *= s->p[s->row ? s->row[c] : c][x];
+        assert_true(st_ep_add(ep, c, x, 1));
+        log_e = st_ep_log_e(ep);
+    }
+    st_ep_views(ep, view);
+    for (int v = 0; v < ST_VIEWS; v++) mean[v] += probability * exp(view[v]);
+    mean[ST_VIEWS] += probability * exp(log_e);
+    st_ep_free(ep);
+}
+
+static void check_mean_is_one(const setting *s)
+{
+    double mean[ST_VIEWS + 1] = {0};
+    long all = 1;
+    for (int i = 0; i < s->n; i++) all *= s->K;
+    for (long code = 0; code < all; code++) run_sequence(s, code, mean);
+    for (int v = 0; v <= ST_VIEWS; v++)
+        if (!isnan(mean[v]) && fabs(mean[v] - 1) > 1e-9) fail_msg("view %d: mean %.12g", v, mean[v]);
+}
+
+static const double P3[] = {0.6, 0.3, 0.1}, Q3[] = {0.2, 0.3, 0.5}, R3[] = {0.25, 0.25, 0.5};
+static const double P2[] = {0.85, 0.15}, Q2[] = {0.5, 0.5};
+static const double P6[] = {0.3, 0.25, 0.2, 0.15, 0.06, 0.04};
+static const double Q6[] = {0.1, 0.3, 0.1, 0.3, 0.1, 0.1};
+
+static void mean_one_context(void **state)
+{
+    (void)state;
+    setting two = {2, 13, 1, NULL, 1, {P2}, {Q2}}, three = {3, 9, 1, NULL, 1, {P3}, {Q3}};
+    setting six = {6, 5, 1, NULL, 1, {P6}, {Q6}};
+    check_mean_is_one(&two); /* learned bins are remade at 8 draws */
+    check_mean_is_one(&three);
+    check_mean_is_one(&six); /* has a top-4 view */
+}
+
+/* Three contexts, two of which share a row. */
+static void mean_three_contexts(void **state)
+{
+    (void)state;
+    static const int32_t row[] = {1, 0, 1};
+    setting s = {3, 9, 3, row, 2, {P3, R3}, {Q3, P3}};
+    check_mean_is_one(&s);
+}
+
+/* -- Values --------------------------------------------------------------------------------- */
+
+/* The raw view from the definition: products of rising factorials, term by term. */
+static double raw_by_definition(const double *p, const int *N, int K, double kappa)
+{
+    long double e = 1;
+    int n = 0;
+    for (int x = 0; x < K; x++)
+        for (int i = 0; i < N[x]; i++) e *= (kappa * p[x] + i) / p[x], n++;
+    for (int i = 0; i < n; i++) e /= kappa + i;
+    return (double)e;
+}
+
+static void raw_value(void **state)
+{
+    (void)state;
+    const int N[] = {7, 1, 4};
+    const double *p[] = {P3};
+    st_ep *ep = st_ep_new(1, NULL, 1, 3, p, NULL);
+    for (int x = 0; x < 3; x++) assert_true(st_ep_add(ep, 0, x, N[x]));
+    st_ep_log_e(ep);
+    double want = 0, view[ST_VIEWS];
+    for (int j = 0; j < 20; j++) want += raw_by_definition(P3, N, 3, ldexp(1, 3 + 2 * j)) / 20;
+    st_ep_views(ep, view);
+    if (fabs(view[ST_RAW] - log(want)) > 1e-9) fail_msg("%.12g, want %.12g", view[ST_RAW], log(want));
+    assert_true(isnan(view[ST_RATIO]) && isnan(view[ST_BOTH]) && isnan(view[ST_TOP]));
+    assert_true(st_ep_n(ep) == 12);
+    st_ep_free(ep);
+}
+
+/* A view must see the fault it is there for, and the others must not carry it alone. */
+static void views_see(void **state)
+{
+    (void)state;
+    enum { V = 1024 };
+    static double p[V], q[V], law[V], cdf[V];
+    make_rows(V, 0.7, 11, p, q);
+    for (int x = 0; x < V; x++) law[x] = p[x] * (q[x] > p[x] ? 1.15 : 1); /* along q/p */
+    double sum = 0;
+    for (int x = 0; x < V; x++) sum += law[x];
+    for (int x = 0; x < V; x++) law[x] /= sum;
+    cumulate(law, V, cdf);
+    const double *pp[] = {p}, *qq[] = {q};
+    st_ep *ep = st_ep_new(1, NULL, 1, V, pp, qq);
+    rng g = {5};
+    double log_e = 0, view[ST_VIEWS];
+    for (int n = 1; n <= 16384; n++) {
+        assert_true(st_ep_add(ep, 0, draw(cdf, V, &g), 1));
+        if ((n & (n - 1)) == 0) log_e = st_ep_log_e(ep);
+    }
+    st_ep_views(ep, view);
+    assert_true(log_e > log(1e6));
+    assert_true(view[ST_RATIO] > log(1e6) && view[ST_BOTH] > log(1e6));
+    assert_true(view[ST_RATIO] > view[ST_RAW]);
+    st_ep_free(ep);
+}
+
+static void learned_sees(void **state)
+{
+    (void)state;
+    enum { V = 1024 };
+    static double p[V], law[V], cdf[V];
+    rng g = {8};
+    for (int x = 0; x < V; x++) p[x] = 1. / V; /* no order known, no heavy token */
+    for (int x = 0; x < V; x += 2) { /* random signs, size 0.5 */
+        double d = rng_next(&g) & 1 ? 0.5 : -0.5;
+        law[x] = (1 + d) / V, law[x + 1] = (1 - d) / V;
+    }
+    cumulate(law, V, cdf);
+    const double *pp[] = {p};
+    st_ep *ep = st_ep_new(1, NULL, 1, V, pp, NULL);
+    double view[ST_VIEWS];
+    for (int n = 1; n <= 16384; n++) {
+        assert_true(st_ep_add(ep, 0, draw(cdf, V, &g), 1));
+        if ((n & (n - 1)) == 0) st_ep_log_e(ep);
+    }
+    st_ep_views(ep, view);
+    assert_true(view[ST_LEARNED] > log(1e6));
+    assert_true(view[ST_RANK] < log(1e6)); /* sorted by p nothing shows */
+    st_ep_free(ep);
+}
+
+static void many_cells(void **state)
+{
+    (void)state;
+    enum { V = 32000, C = 3 };
+    static double p[V];
+    for (int x = 0; x < V; x++) p[x] = 1. / V;
+    const double *pp[] = {p, p, p};
+    st_ep *ep = st_ep_new(C, NULL, C, V, pp, NULL);
+    for (int pass = 0; pass < 2; pass++) /* the hash table grows and still finds every cell */
+        for (int c = 0; c < C; c++)
+            for (int x = c; x < V; x += 7) assert_true(st_ep_add(ep, c, x, 1));
+    double view[ST_VIEWS], want[20];
+    st_ep_log_e(ep);
+    st_ep_views(ep, view);
+    for (int j = 0; j < 20; j++) {
+        double k = ldexp(1, 3 + 2 * j);
+        want[j] = 0;
+        for (int c = 0; c < C; c++) {
+            int seen = (V - c + 6) / 7;
+            want[j] += seen * log1p(V / k) + lgamma(k) - lgamma(k + 2 * seen) + 2 * seen * log(k);
+        }
+    }
+    /* lgamma cancels for large kappa; the mean is carried by the small ones. */
+    if (fabs(view[ST_RAW] - st_log_mean(want, NULL, 20)) > 1e-3)
+        fail_msg("%.10g, want %.10g", view[ST_RAW], st_log_mean(want, NULL, 20));
+    st_ep_free(ep);
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    const double p[] = {0.5, 0, 0.5}, bad[] = {0.5, 0.1, 0.5};
+    const double *pp[] = {p}, *bb[] = {bad};
+    const int32_t outside[] = {1};
+    assert_null(st_ep_new(1, NULL, 1, 3, bb, NULL));
+    assert_null(st_ep_new(1, NULL, 1, 3, pp, bb));
+    assert_null(st_ep_new(1, outside, 1, 3, pp, NULL));
+    assert_null(st_ep_new(0, NULL, 1, 3, pp, NULL));
+    st_ep *ep = st_ep_new(1, NULL, 1, 3, pp, NULL);
+    assert_false(st_ep_add(ep, 0, 1, 1)); /* impossible token */
+    assert_false(st_ep_add(ep, 0, 3, 1));
+    assert_false(st_ep_add(ep, 0, -1, 1));
+    assert_false(st_ep_add(ep, 1, 0, 1));
+    assert_false(st_ep_add(ep, 0, 0, -1));
+    assert_true(st_ep_n(ep) == 0 && st_ep_log_e(ep) == 0);
+    st_ep_free(ep);
+}
+
+/* -- Tolerance ------------------------------------------------------------------------------ */
+
+/* Mean of the tolerance e-value under the law `law`, over every sequence of n draws. */
+static double tolerance_mean(const double *p, const double *q, const double *law, int K, int n,
+                             double eps)
+{
+    double mean = 0;
+    long all = 1;
+    for (int i = 0; i < n; i++) all *= K;
+    for (long code = 0; code < all; code++) {
+        st_tol *t = st_tol_new(1, K, &p, &q, &eps);
+        double probability = 1, log_e = 0;
+        long rest = code;
+        for (int i = 0; i < n; i++, rest /= K) {
+            int x = (int)(rest % K);
+            probability *= law[x];
+            assert_true(st_tol_add(t, 0, x, 1));
+            log_e = st_tol_log_e(t);
+        }
+        mean += probability * exp(log_e);
+        st_tol_free(t);
+    }
+    return mean;
+}
+
+static void tolerance_null(void **state)
+{
+    (void)state;
+    const double away[] = {0.60, 0.40}, back[] = {0.40, 0.60}, p[] = {0.5, 0.5};
+    double one = tolerance_mean(p, Q2, p, 2, 12, 0);
+    if (fabs(one - 1) > 1e-9) fail_msg("mean %.12g at eps 0", one);
+    assert_true(tolerance_mean(p, Q2, away, 2, 12, 0.1) <= 1 + 1e-12);
+    assert_true(tolerance_mean(p, Q2, back, 2, 12, 0.1) <= 1 + 1e-12);
+    assert_true(tolerance_mean(p, Q2, away, 2, 12, 0) > 1.05); /* the penalty is what does it */
+    const double near3[] = {0.55, 0.35, 0.1};
+    assert_true(tolerance_mean(P3, Q3, near3, 3, 9, 0.05) <= 1 + 1e-12);
+}
+
+static double tolerance_run(double tv, double eps)
+{
+    enum { V = 64 };
+    double p[V], q[V], law[V], cdf[V];
+    make_rows(V, 0.7, 3, p, q);
+    const double *pp = p, *qq = q;
+    double up = 0, down = 0;
+    for (int x = 0; x < V; x++) *(q[x] > p[x] ? &up : &down) += p[x];
+    for (int x = 0; x < V; x++) law[x] = p[x] * (q[x] > p[x] ? 1 + tv / up : 1 - tv / down);
+    cumulate(law, V, cdf);
+    st_tol *t = st_tol_new(1, V, &pp, &qq, &eps);
+    rng g = {77};
+    double log_e = 0;
+    for (int n = 1; n <= 1 << 17; n++) {
+        assert_true(st_tol_add(t, 0, draw(cdf, V, &g), 1));
+        if ((n & (n - 1)) == 0) log_e = st_tol_log_e(t);
+    }
+    st_tol_free(t);
+    return log_e;
+}
+
+static void tolerance_power(void **state)
+{
+    (void)state;
+    assert_true(tolerance_run(0.03, 0.003) > log(1e6)); /* ten times the tolerance: seen */
+    assert_true(tolerance_run(0.003, 0.003) < log(100)); /* at the tolerance: not */
+    assert_true(tolerance_run(0, 0) < log(100));
+    const double bad = -0.1, *p = P3;
+    assert_null(st_tol_new(1, 3, &p, NULL, &bad));
+    const double ok = 0.1;
+    st_tol *t = st_tol_new(1, 3, &p, NULL, &ok);
+    assert_false(st_tol_add(t, 0, 3, 1) || st_tol_add(t, 1, 0, 1) || st_tol_add(t, 0, 0, -1));
+    st_tol_free(t);
+}
+
+/* -- Coupling bound and PIT ----------------------------------------------------------------- */
+
+static double coupling_mean(double bound, double rate, int n)
+{
+    double mean = 0;
+    for (int64_t k = 0; k <= n; k++) {
+        int64_t trials = n;
+        double log_p = lgamma(n + 1) - lgamma(k + 1.) - lgamma(n - k + 1.) + k * log(rate) +
+                       (n - k) * log1p(-rate);
+        mean += exp(log_p + st_coupling_log_e(&bound, &k, &trials, 1));
+    }
+    return mean;
+}
+
+static void coupling(void **state)
+{
+    (void)state;
+    assert_true(fabs(coupling_mean(0.7, 0.7, 40) - 1) < 1e-9);
+    assert_true(coupling_mean(0.7, 0.6, 40) < 1);
+    const double bound[] = {0.7, 1.0, 0.0};
+    const int64_t fair[] = {700, 1000, 0}, lenient[] = {760, 1000, 0}, proof[] = {0, 0, 1};
+    const int64_t trials[] = {1000, 1000, 1000};
+    assert_true(st_coupling_log_e(bound, fair, trials, 3) < 0);
+    assert_true(st_coupling_log_e(bound, lenient, trials, 3) > 5);
+    assert_true(st_coupling_log_e(bound, proof, trials, 3) == INFINITY);
+    const double p[] = {0.5, 0.25, 0.25}, q[] = {0.25, 0.75, 0};
+    assert_true(st_overlap(p, q, 3) == 0.5);
+}
+
+static void pit(void **state)
+{
+    (void)state;
+    /* Draws from unequal rows: the cells of the transform are equally likely. */
+    rng g = {123};
+    double p[64], q[64], cdf[64];
+    int64_t counts[16] = {0};
+    for (int i = 0; i < 160000; i++) {
+        if (i % 16000 == 0) {
+            make_rows(64, 0.7, (uint64_t)i, p, q);
+            cumulate(p, 64, cdf);
+        }
+        int x = draw(cdf, 64, &g);
+        counts[st_pit_cell(st_pit(x ? cdf[x - 1] : 0, p[x], rng_uniform(&g)), 16)]++;
+    }
+    double x2 = 0;
+    for (int c = 0; c < 16; c++) x2 += pow((double)counts[c] - 10000, 2) / 10000;
+    assert_true(x2 > 2 && x2 < 40); /* 15 degrees of freedom: p-values 0.9999 and 0.0005 */
+    assert_int_equal(st_pit_cell(1.0, 16), 15);
+    assert_int_equal(st_pit_cell(0.0, 16), 0);
+    assert_true(st_pit(0.5, 0.25, 0.5) == 0.625);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mean_one_context), cmocka_unit_test(mean_three_contexts),
+        cmocka_unit_test(raw_value),        cmocka_unit_test(views_see),
+        cmocka_unit_test(learned_sees),     cmocka_unit_test(many_cells),
+        cmocka_unit_test(refuses),          cmocka_unit_test(tolerance_null),
+        cmocka_unit_test(tolerance_power),  cmocka_unit_test(coupling),
+        cmocka_unit_test(pit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
