@@ -1,9 +1,9 @@
 /* enumerate.h - exact laws: a lane program (lane.h) run over symbolic uniforms.
  *
  * Each uniform is an interval of rationals. A question that cuts its interval is followed both
- * ways, each side with its share of the interval; one that does not is answered. The runs end in
- * leaves, whose weights are the products of the shares and sum to 1. Clauses LAW-01 to LAW-03,
- * DRAW-06; the note of chapter 4 on redrafted positions. */
+ * ways, each side with its share of the interval; one that does not is answered. The runs end
+ * in leaves, whose weights are the products of the shares and sum to 1. Clauses LAW-01 to
+ * LAW-03, DRAW-06; the note of chapter 4 on redrafted positions. */
 #ifndef ASSAY_ORACLE_ENUMERATE_H
 #define ASSAY_ORACLE_ENUMERATE_H
 
@@ -17,9 +17,9 @@ typedef void (*oracle_leaf)(void *leaf_arg, const int32_t *tokens, int32_t count
                             mpq_srcptr weight);
 
 /* Runs the program over all uniforms, calling `leaf` once for each outcome (an outcome may come
- * in several leaves). Uniforms are continuous when bits is 0, else multiples of 2^-bits (bits <=
- * 64). `capacity`: tokens a run writes at most. False, with part of the leaves delivered, when
- * there are more than max_leaves, or memory ran out. */
+ * in several leaves). Uniforms are continuous when bits is 0, else multiples of 2^-bits (bits
+ * <= 64). `capacity`: tokens a run writes at most. False, with part of the leaves delivered,
+ * when there are more than max_leaves, or memory ran out. */
 bool oracle_enumerate(lane_program program, void *arg, int32_t capacity, uint32_t bits,
                       uint64_t max_leaves, oracle_leaf leaf, void *leaf_arg);
 

@@ -17,16 +17,25 @@
 enum { LANE_DRAW, LANE_DRAFT, LANE_ACCEPT, LANE_RESIDUAL, LANE_WINDOW, LANE_INIT, LANE_OTHER };
 
 /* The name of a uniform: distinct names are independent uniforms on [0, 1), one name is one
- * uniform. `position` (below 2^16) is the place of the token in its stream, or in its step for a
- * rule run alone; `index` (below 2^13) tells apart what has the same purpose and position, for
- * instance the number of the step, when a redrafted position gets fresh noise. */
+ * uniform. `position` (below 2^16) is the place of the token in its stream, or in its step for
+ * a rule run alone; `index` (below 2^13) tells apart what has the same purpose and position,
+ * for instance the number of the step, when a redrafted position gets fresh noise. */
 static inline uint32_t lane_uniform(uint32_t purpose, uint32_t position, uint32_t index)
 {
     return purpose | position << 3 | index << 19;
 }
-static inline uint32_t lane_purpose(uint32_t uniform) { return uniform & 7; }
-static inline uint32_t lane_position(uint32_t uniform) { return uniform >> 3 & 0xffff; }
-static inline uint32_t lane_index(uint32_t uniform) { return uniform >> 19; }
+static inline uint32_t lane_purpose(uint32_t uniform)
+{
+    return uniform & 7;
+}
+static inline uint32_t lane_position(uint32_t uniform)
+{
+    return uniform >> 3 & 0xffff;
+}
+static inline uint32_t lane_index(uint32_t uniform)
+{
+    return uniform >> 19;
+}
 
 typedef struct lane lane;
 struct lane {
