@@ -1,0 +1,336 @@
+/* decode_test.c - the loop: speculative decoding against plain decoding, stop rules, the trace.
+ * Clauses STOP-01 to STOP-04, GRD-03, MAT-02, LAW-03. */
+#include <math.h>
+#include <string.h>
+
+#include "ref/decode.h"
+#include "ref/dist/draw.h"
+#include "ref/lm/hash_lm.h"
+#include "ref/num/uniform.h"
+#include "tests/ref/suite.h"
+
+enum { V = 12, BUDGET = 60 };
+static const int32_t prompt[] = {3, 1, 4, 1, 5};
+static const as_sampling warm = {3.0f, 0, 1.0f, 0.0f};
+
+typedef struct {
+    as_lm *target, *draft;
+    as_drafter *none, *chain;
+} models;
+
+/* A target of few levels, so that ties are common, and a draft that differs by some noise. */
+static models make(int32_t noise)
+{
+    models m;
+    const as_hash_law target = {V, 6, 0, 21, 0}, draft = {V, 6, noise, 21, 99};
+    ck_assert_int_eq(as_hash_lm(&target, &m.target, NULL), AS_OK);
+    ck_assert_int_eq(as_hash_lm(&draft, &m.draft, NULL), AS_OK);
+    ck_assert_int_eq(as_draft_none(&m.none, NULL), AS_OK);
+    ck_assert_int_eq(as_draft_lm(m.draft, &warm, &m.chain, NULL), AS_OK);
+    return m;
+}
+
+static void drop(models *m)
+{
+    as_drafter_free(m->none);
+    as_drafter_free(m->chain);
+    as_lm_free(m->target);
+    as_lm_free(m->draft);
+}
+
+static as_request request(const models *m, as_rule rule, int32_t gamma, uint64_t seed)
+{
+    return (as_request){.target = m->target,
+                        .drafter = m->chain,
+                        .rule = rule,
+                        .gamma = gamma,
+                        .sampling = warm,
+                        .seed = seed,
+                        .prompt = prompt,
+                        .prompts = 5,
+                        .budget = BUDGET};
+}
+
+/* Plain decoding written out: no loop, no cache, no rule of the library. */
+static void plain(as_lm *lm, int greedy, uint64_t seed, int32_t *out)
+{
+    int32_t history[5 + BUDGET], s;
+    as_row row[5 + BUDGET];
+    float logits[V], p[V];
+    memcpy(history, prompt, sizeof prompt);
+    for (int32_t n = 5; n < 5 + BUDGET; n++) {
+        ck_assert_int_eq(as_lm_open(lm, &s, NULL), AS_OK);
+        for (int32_t i = 0; i < n; i++) row[i] = (as_row){history[i], i - 1};
+        const int32_t last = n - 1;
+        as_lm_forward(lm, &(as_forward){s, n, 1, row, &last, logits}, 1, NULL);
+        if (greedy)
+            ck_assert_int_eq(as_argmax(logits, V, &history[n], NULL), AS_OK);
+        else {
+            ck_assert_int_eq(as_serve(logits, V, &warm, p, NULL), AS_OK);
+            history[n] = as_draw(p, V, as_word64(as_random(seed, (uint64_t)n - 5, AS_DRAW, 0)));
+        }
+        as_lm_close(lm, s);
+    }
+    memcpy(out, history + 5, BUDGET * sizeof *out);
+}
+
+static as_result run(const as_request *r, int32_t *out)
+{
+    as_result result;
+    as_error e = {""};
+    ck_assert_msg(as_decode(r, out, &result, &e) == AS_OK, "%s", e.text);
+    return result;
+}
+
+/* Greedy and match emit plain decoding's very tokens for every gamma and every draft. */
+START_TEST(same_tokens_as_plain)
+{
+    for (int32_t noise = 0; noise <= 6; noise += 2) {
+        models m = make(noise);
+        for (uint64_t seed = 0; seed < 3; seed++)
+            for (int greedy = 0; greedy < 2; greedy++) {
+                int32_t expected[BUDGET], out[BUDGET];
+                plain(m.target, greedy, seed, expected);
+                for (int32_t gamma = 0; gamma < 7; gamma++) {
+                    as_request r =
+                        request(&m, greedy ? AS_RULE_GREEDY : AS_RULE_MATCH, gamma, seed);
+                    const as_result result = run(&r, out);
+                    ck_assert_mem_eq(out, expected, sizeof out);
+                    ck_assert_int_eq(result.tokens, BUDGET);
+                    ck_assert_int_eq(result.tokens, result.steps + result.accepted);
+                    ck_assert(result.steps < BUDGET || gamma == 0 || !result.accepted);
+                }
+            }
+        drop(&m);
+    }
+}
+END_TEST
+
+/* Without drafts the chain rule is plain decoding as well (BON-03, STOP-03). */
+START_TEST(chain_without_drafts)
+{
+    models m = make(4);
+    int32_t expected[BUDGET], out[BUDGET];
+    plain(m.target, 0, 8, expected);
+    as_request r = request(&m, AS_RULE_CHAIN, 0, 8);
+    run(&r, out);
+    ck_assert_mem_eq(out, expected, sizeof out);
+    r.gamma = 5;
+    r.drafter = m.none;
+    ck_assert_int_eq(run(&r, out).steps, BUDGET);
+    ck_assert_mem_eq(out, expected, sizeof out);
+    drop(&m);
+}
+END_TEST
+
+START_TEST(own_draft_is_always_accepted)
+{
+    models m = make(0);
+    int32_t out[BUDGET];
+    for (int32_t gamma = 1; gamma < 6; gamma++) {
+        const as_request r = request(&m, AS_RULE_CHAIN, gamma, 5);
+        const as_result result = run(&r, out);
+        ck_assert_int_eq(result.accepted, result.drafted);
+        ck_assert_int_eq(result.steps, (BUDGET + gamma) / (gamma + 1));
+    }
+    drop(&m);
+}
+END_TEST
+
+/* What the chain emitted, step by step, against the rule applied to rows computed afresh: the
+ * draft's cache and the target's are in step with the output, and q is the law of the
+ * drafts. */
+typedef struct {
+    models *m;
+    int32_t steps, tokens, accepted, drafted;
+    int32_t history[5 + BUDGET];
+} replay;
+
+static void fresh_row(as_lm *lm, const int32_t *token, int32_t n, float *p)
+{
+    as_row row[5 + BUDGET];
+    int32_t s;
+    float logits[V];
+    const int32_t last = n - 1;
+    ck_assert_int_eq(as_lm_open(lm, &s, NULL), AS_OK);
+    for (int32_t i = 0; i < n; i++) row[i] = (as_row){token[i], i - 1};
+    as_lm_forward(lm, &(as_forward){s, n, 1, row, &last, logits}, 1, NULL);
+    ck_assert_int_eq(as_serve(logits, V, &warm, p, NULL), AS_OK);
+    as_lm_close(lm, s);
+}
+
+static void replay_step(void *data, const as_step *s)
+{
+    replay *y = data;
+    float p[V], q[V];
+    const int32_t n = 5 + y->tokens, drafts = s->tree->rows - 1;
+    int32_t path[5 + BUDGET], i = 0;
+    ck_assert_int_eq(s->step, y->steps++);
+    ck_assert_uint_eq(s->position, (uint64_t)y->tokens);
+    ck_assert_int_eq(s->tree->row[0].token, y->history[n - 1]);
+    memcpy(path, y->history, (size_t)n * sizeof *path);
+    for (; i < drafts; i++) {
+        const uint64_t at = s->position + (uint64_t)i;
+        const int32_t x = s->tree->row[i + 1].token;
+        fresh_row(y->m->target, path, n + i, p);
+        fresh_row(y->m->draft, path, n + i, q);
+        ck_assert_mem_eq(q, s->tree->q + i * V, sizeof q);
+        ck_assert_int_eq(x, as_draw(q, V, as_word64(as_random(77, at, AS_DRAFT, 0))));
+        double overlap = 0.0;
+        for (int t = 0; t < V; t++) overlap += fmin((double)p[t], (double)q[t]);
+        ck_assert(fabs(overlap - s->overlap[i]) < 1e-9);
+        if (as_unit29(as_random(77, at, AS_ACCEPT, 0)) * (double)q[x] >= (double)p[x]) break;
+        ck_assert_int_eq(s->run[i], x);
+        path[n + i] = x;
+    }
+    ck_assert_int_eq(s->accepted, i);
+    for (int32_t k = 0; k < s->emitted; k++) y->history[n + k] = s->run[k];
+    y->tokens += s->emitted;
+    y->accepted += s->accepted;
+    y->drafted += drafts;
+}
+
+START_TEST(chain_step_by_step)
+{
+    models m = make(5);
+    for (int32_t gamma = 1; gamma < 6; gamma++) {
+        replay y = {.m = &m};
+        int32_t out[BUDGET];
+        memcpy(y.history, prompt, sizeof prompt);
+        as_request r = request(&m, AS_RULE_CHAIN, gamma, 77);
+        r.trace = replay_step;
+        r.trace_data = &y;
+        const as_result result = run(&r, out);
+        ck_assert_mem_eq(out, y.history + 5, sizeof out);
+        ck_assert_int_eq(result.steps, y.steps);
+        ck_assert_int_eq(result.accepted, y.accepted);
+        ck_assert_int_eq(result.drafted, y.drafted);
+        ck_assert_int_gt(result.accepted, 0);
+        ck_assert_int_lt(result.accepted, result.drafted);
+    }
+    drop(&m);
+}
+END_TEST
+
+/* STOP-01, STOP-02: the output is a prefix of the unstopped one, and ends where it must. */
+START_TEST(stop_rules)
+{
+    models m = make(2);
+    for (int rule = 0; rule < 2; rule++)
+        for (int32_t gamma = 0; gamma < 6; gamma++) {
+            int32_t whole[BUDGET], out[BUDGET + 1];
+            as_request r = request(&m, rule ? AS_RULE_MATCH : AS_RULE_GREEDY, gamma, 4);
+            run(&r, whole);
+            for (int32_t budget = 0; budget <= BUDGET; budget++) {
+                r.budget = budget;
+                out[budget] = -7;
+                const as_result result = run(&r, out);
+                ck_assert_int_eq(result.tokens, budget);
+                ck_assert(!result.ended);
+                ck_assert_int_eq(out[budget], -7);
+                if (budget) ck_assert_mem_eq(out, whole, (size_t)budget * sizeof *out);
+            }
+            for (int32_t eos = 0; eos < V; eos++) {
+                const int32_t ids[] = {V + 5, eos};
+                int32_t end = 0;
+                while (end < BUDGET && whole[end] != eos) end++;
+                r.eos = ids;
+                r.eoses = 2;
+                const as_result result = run(&r, out);
+                ck_assert_int_eq(result.tokens, end < BUDGET ? end + 1 : BUDGET);
+                ck_assert_int_eq(result.ended, end < BUDGET);
+                ck_assert_mem_eq(out, whole, (size_t)result.tokens * sizeof *out);
+            }
+            r.eoses = 0;
+        }
+    drop(&m);
+}
+END_TEST
+
+/* STOP-03: a gamma that the budget cannot use changes nothing. */
+START_TEST(gamma_beyond_the_budget)
+{
+    models m = make(3);
+    int32_t small[4], large[4];
+    as_request r = request(&m, AS_RULE_CHAIN, 3, 9);
+    r.budget = 4;
+    run(&r, small);
+    r.gamma = INT32_MAX;
+    const as_result result = run(&r, large);
+    ck_assert_mem_eq(small, large, sizeof small);
+    ck_assert_int_le(result.drafted, 3 + 2 + 1);
+    drop(&m);
+}
+END_TEST
+
+static void refused(as_request r, const char *word)
+{
+    int32_t out[BUDGET];
+    as_result result;
+    as_error e = {""};
+    ck_assert_int_eq(as_decode(&r, out, &result, &e), AS_BAD_INPUT);
+    ck_assert_msg(strstr(e.text, word), "\"%s\" does not name %s", e.text, word);
+    ck_assert_int_eq(result.tokens, 0);
+}
+
+static as_status branch(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
+{
+    (void)d, (void)c, (void)e;
+    tree->row[1] = (as_row){0, 0};
+    tree->row[2] = (as_row){1, 0};
+    tree->rows = 3;
+    return AS_OK;
+}
+
+START_TEST(bad_requests)
+{
+    models m = make(3), other = make(3);
+    const as_request good = request(&m, AS_RULE_CHAIN, 3, 9);
+    as_request r = good;
+    r.gamma = -1;
+    refused(r, "gamma");
+    r = good;
+    r.budget = -1;
+    refused(r, "budget");
+    r = good;
+    r.prompts = 0;
+    refused(r, "prompt");
+    r = good;
+    r.prompt = (int32_t[]){0, 1, 2, V, 0};
+    refused(r, "prompt token 3");
+    r = good;
+    r.rule = (as_rule)9;
+    refused(r, "rule");
+    r = good;
+    r.sampling.top_p = 2.0f;
+    refused(r, "top_p");
+    as_lm *wide;
+    ck_assert_int_eq(as_hash_lm(&(as_hash_law){V + 1, 2, 0, 0, 0}, &wide, NULL), AS_OK);
+    r = good;
+    r.target = wide;
+    refused(r, "vocabulary");
+    as_lm_free(wide);
+    /* A tree that is no chain, from a drafter of another's making. */
+    as_drafter_ops ops = *m.none->ops;
+    ops.propose = branch;
+    as_drafter tree = {&ops, V};
+    r = good;
+    r.drafter = &tree;
+    refused(r, "chain");
+    drop(&m);
+    drop(&other);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("decode");
+    tcase_add_test(t, same_tokens_as_plain);
+    tcase_add_test(t, chain_without_drafts);
+    tcase_add_test(t, own_draft_is_always_accepted);
+    tcase_add_test(t, chain_step_by_step);
+    tcase_add_test(t, stop_rules);
+    tcase_add_test(t, gamma_beyond_the_budget);
+    tcase_add_test(t, bad_requests);
+    return suite_main("ref/decode", t);
+}

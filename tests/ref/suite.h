@@ -1,0 +1,32 @@
+/* suite.h - what the Check suites of the reference share: a main and a source of test
+ * inputs. */
+#ifndef ASSAY_TESTS_REF_SUITE_H
+#define ASSAY_TESTS_REF_SUITE_H
+
+#include <check.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Runs one test case as a suite; the exit code for main. */
+static inline int suite_main(const char *name, TCase *tests)
+{
+    Suite *suite = suite_create(name);
+    tcase_set_timeout(tests, 120);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* SplitMix64: test inputs that owe nothing to the generator under test. */
+static inline uint64_t splitmix(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+#endif
