@@ -1,0 +1,110 @@
+/* digest.c - one number over what the reference computes: exp, served rows, verification, whole
+ * decodings. same_bits.sh compares it across compilers, optimisation, machine levels and
+ * threads. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ref/decode.h"
+#include "ref/dist/residual.h"
+#include "ref/lm/hash_lm.h"
+#include "ref/num/exp.h"
+#include "ref/num/rows.h"
+#include "ref/num/uniform.h"
+#include "ref/verify/verify.h"
+
+/* FNV-1a over bytes. */
+static uint64_t digest = UINT64_C(0xcbf29ce484222325);
+
+static void add(const void *data, size_t size)
+{
+    const unsigned char *byte = data;
+    for (size_t i = 0; i < size; i++) digest = (digest ^ byte[i]) * UINT64_C(0x100000001b3);
+}
+
+static void must(as_status s, const as_error *e)
+{
+    if (s == AS_OK) return;
+    fprintf(stderr, "digest: %s\n", e->text);
+    exit(1);
+}
+
+/* Inputs over the whole range where exp is neither 0 nor infinite, subnormal results
+ * included. */
+static void add_exp(void)
+{
+    for (uint32_t i = 0; i < 4000; i++) {
+        const as_words r = as_random(1, i, AS_INIT, 0);
+        const float y = as_exp((float)((double)r.w[0] * 0x1p-32 * 193.0 - 104.0));
+        add(&y, sizeof y);
+    }
+}
+
+static void add_rows(int32_t V)
+{
+    static const as_sampling sampling[] = {{1.0f, 0, 1.0f, 0.0f},
+                                           {0.7f, 40, 1.0f, 0.0f},
+                                           {1.3f, 0, 0.9f, 0.0f},
+                                           {2.0f, 50, 0.8f, 0.01f}};
+    as_error e;
+    float *x = malloc((size_t)V * 9 * sizeof *x);
+    const float *row[8];
+    if (!x) exit(1);
+    for (uint32_t k = 0; k < 8; k++) {
+        for (int32_t i = 0; i < V; i++)
+            x[i] = (float)(as_random(2, (uint64_t)i, AS_INIT, k).w[0] >> 8) * 0x1p-20f;
+        must(as_serve(x, V, &sampling[k % 4], x + (size_t)(k + 1) * (size_t)V, &e), &e);
+        row[k] = x + (size_t)(k + 1) * (size_t)V;
+    }
+    add(x, (size_t)V * 9 * sizeof *x);
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        int32_t out[5];
+        const int32_t draft[] = {(int32_t)(seed % (uint64_t)V), 0, V - 1, V / 2};
+        const int32_t n = as_verify_chain_seeded(row, row + 4, draft, 3, V, seed, seed, out);
+        add(out, (size_t)n * sizeof *out);
+        const double overlap = as_overlap(row[seed % 8], row[seed / 8 % 8], V);
+        add(&overlap, sizeof overlap);
+    }
+    free(x);
+}
+
+static void add_decodings(void)
+{
+    const as_sampling sampling = {2.0f, 0, 0.95f, 0.0f};
+    const int32_t prompt[] = {1, 2, 3};
+    as_error e;
+    as_lm *target, *draft;
+    as_drafter *drafter;
+    must(as_hash_lm(&(as_hash_law){3000, 12, 0, 5, 0}, &target, &e), &e);
+    must(as_hash_lm(&(as_hash_law){3000, 12, 3, 5, 6}, &draft, &e), &e);
+    must(as_draft_lm(draft, &sampling, &drafter, &e), &e);
+    for (int rule = AS_RULE_GREEDY; rule <= AS_RULE_MATCH; rule++) {
+        int32_t out[24];
+        as_result result;
+        const as_request r = {.target = target,
+                              .drafter = drafter,
+                              .rule = (as_rule)rule,
+                              .gamma = 4,
+                              .sampling = sampling,
+                              .seed = 7,
+                              .prompt = prompt,
+                              .prompts = 3,
+                              .budget = 24};
+        must(as_decode(&r, out, &result, &e), &e);
+        add(out, sizeof out);
+    }
+    as_drafter_free(drafter);
+    as_lm_free(target);
+    as_lm_free(draft);
+}
+
+int main(void)
+{
+    add_exp();
+    add_rows(7);
+    add_rows(1000);
+    add_decodings();
+    printf("%016" PRIx64 " %s\n", digest, as_rows()->name);
+    return 0;
+}
