@@ -25,8 +25,8 @@ static double log_lower(double a, double x)
     return log_front(a, x) + log(sum);
 }
 
-/* Upper tail by Legendre's continued fraction, Lentz's recurrence; every denominator is positive
- * for x > a, so no guard against zero is needed. */
+/* Upper tail by Legendre's continued fraction, Lentz's recurrence; every denominator is
+ * positive for x > a, so no guard against zero is needed. */
 static double log_upper(double a, double x)
 {
     double b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
@@ -56,13 +56,16 @@ double st_chi2_log_isf(double log_p, double df)
     while (st_chi2_log_sf(hi, df) > log_p) hi *= 2;
     for (int i = 0; i < 100 && hi - lo > 1e-13 * hi; i++) {
         double mid = 0.5 * (lo + hi);
-        if (st_chi2_log_sf(mid, df) > log_p) lo = mid;
-        else hi = mid;
+        if (st_chi2_log_sf(mid, df) > log_p)
+            lo = mid;
+        else
+            hi = mid;
     }
     return 0.5 * (lo + hi);
 }
 
-/* -- Merging -------------------------------------------------------------------------------- */
+/* -- Merging --------------------------------------------------------------------------------
+ */
 
 /* Fills rank with the tokens in descending order of weight. */
 static void rank_tokens(const double *weight, int K, st_keyed *rank)
@@ -98,11 +101,13 @@ int st_merge(const double *p, int K, double n, double min_expected, int32_t *cel
     return cells;
 }
 
-/* -- Tables --------------------------------------------------------------------------------- */
+/* -- Tables ---------------------------------------------------------------------------------
+ */
 
 static const st_table BAD = {NAN, NAN, NAN, 0};
 
-/* Everything one table needs: the cell of each token, and expectation and count of each cell. */
+/* Everything one table needs: the cell of each token, and expectation and count of each cell.
+ */
 typedef struct {
     int32_t *cell;           /* [K] */
     double *expected, *seen; /* [K] */
@@ -173,7 +178,8 @@ st_table st_chi2_table(const int64_t *counts, const double *p, int K, double min
     return t;
 }
 
-/* -- Pairs ---------------------------------------------------------------------------------- */
+/* -- Pairs ----------------------------------------------------------------------------------
+ */
 
 typedef struct {
     const double *p; /* [G][K] */
@@ -234,7 +240,8 @@ static void pairs_first(pair_work *s, st_table *t, const st_pair *pairs, size_t 
     t->cells += cells;
 }
 
-/* The pool: expectation of second token b is sum over groups of pooled count times P(b|group). */
+/* The pool: expectation of second token b is sum over groups of pooled count times P(b|group).
+ */
 static void pairs_pool(pair_work *s, st_table *t)
 {
     for (int g = 0; g < s->G; g++) {

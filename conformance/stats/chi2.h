@@ -36,9 +36,9 @@ st_table st_chi2_table(const int64_t *counts /* [K] */, const double *p /* [K], 
 /* Adjacent pairs, from sparse counts. A "first" is whatever the law of the second token depends
  * on (a token, or a state and a token), 0..F-1; group[first] names its conditional law in
  * p[G][K]. Given the counts N_a of the firsts the tables are independent, so the statistics of
- * all firsts whose own table has >= 2 cells are added; the other firsts are pooled into one table
- * with expectation sum_a N_a P(b|a). That one is a sum of unequal multinomials, whose variances
- * are smaller than a multinomial's: conservative. */
+ * all firsts whose own table has >= 2 cells are added; the other firsts are pooled into one
+ * table with expectation sum_a N_a P(b|a). That one is a sum of unequal multinomials, whose
+ * variances are smaller than a multinomial's: conservative. */
 typedef struct {
     int32_t first, second;
     int64_t count;

@@ -8,8 +8,8 @@
 double st_overlap(const double *p /* [K] */, const double *q /* [K] */, int K);
 
 /* ln E against "at context c the event has probability at most bound[c] at every trial". Counts
- * alone; valid at any checkpoint. A context with bound >= 1 cannot be violated and says nothing.
- * An event where bound is 0: +INFINITY (proof). */
+ * alone; valid at any checkpoint. A context with bound >= 1 cannot be violated and says
+ * nothing. An event where bound is 0: +INFINITY (proof). */
 double st_coupling_log_e(const double *bound /* [contexts] */, const int64_t *events,
                          const int64_t *trials, int contexts);
 

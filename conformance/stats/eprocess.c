@@ -2,8 +2,8 @@
  *
  * For cells with null masses p and counts N the Dirichlet(kappa p) mixture of multinomials has
  * the likelihood ratio  ln E_kappa = sum_x R(kappa p_x, N_x) - R(kappa, n),  R = st_rising.
- * Each E_kappa is a martingale under the null; so is a product over contexts at one kappa, and a
- * mean over kappas and over views. Nothing here needs more than that. */
+ * Each E_kappa is a martingale under the null; so is a product over contexts at one kappa, and
+ * a mean over kappas and over views. Nothing here needs more than that. */
 #include "conformance/stats/eprocess.h"
 
 #include <math.h>
@@ -29,28 +29,29 @@ typedef struct {
 
 struct st_ep {
     int contexts, rows, K, tops;
-    int32_t *row;      /* [contexts] */
-    double *p;         /* [rows][K] */
-    cell *cells;       /* [used] */
-    int32_t *slot;     /* [slots] index into cells, -1 = free; slots is a power of two */
-    int32_t *head;     /* [contexts] first cell, -1 = none */
-    double *n;         /* [contexts] draws */
+    int32_t *row;  /* [contexts] */
+    double *p;     /* [rows][K] */
+    cell *cells;   /* [used] */
+    int32_t *slot; /* [slots] index into cells, -1 = free; slots is a power of two */
+    int32_t *head; /* [contexts] first cell, -1 = none */
+    double *n;     /* [contexts] draws */
     size_t used, slots;
     st_partition level; /* cell l: ranks 4^l .. 4^(l+1)-1 by p; top-m views are prefix sums */
     st_partition by_ratio, by_rank, by_both;
     bool has_q;
 
     st_partition learned;
-    double *past;        /* [rows][K] all counts, for the next epoch's bins */
-    double *epoch;       /* [rows][BINS] counts since the bins were made */
-    double closed[J];    /* ln E_kappa of the closed epochs */
+    double *past;     /* [rows][K] all counts, for the next epoch's bins */
+    double *epoch;    /* [rows][BINS] counts since the bins were made */
+    double closed[J]; /* ln E_kappa of the closed epochs */
     double n_total, n_binned;
-    st_keyed *scratch;   /* [K] */
-    double *key;         /* [K] */
+    st_keyed *scratch; /* [K] */
+    double *key;       /* [K] */
     double view[ST_VIEWS];
 };
 
-/* -- Construction --------------------------------------------------------------------------- */
+/* -- Construction ---------------------------------------------------------------------------
+ */
 
 void st_ep_free(st_ep *ep)
 {
@@ -166,7 +167,8 @@ st_ep *st_ep_new(int contexts, const int32_t *row, int rows, int K, const double
     return NULL;
 }
 
-/* -- Counting ------------------------------------------------------------------------------- */
+/* -- Counting -------------------------------------------------------------------------------
+ */
 
 /* Linear probing; the table is at most half full, so the walk ends. */
 static size_t find_slot(const st_ep *ep, int32_t context, int32_t token)
@@ -223,7 +225,8 @@ double st_ep_n(const st_ep *ep)
     return ep->n_total;
 }
 
-/* -- The look ------------------------------------------------------------------------------- */
+/* -- The look -------------------------------------------------------------------------------
+ */
 
 static void add_cell(double sum[J], double mass, double N)
 {
@@ -287,7 +290,8 @@ static double mean_kappa(const double a[J], const double b[J])
     return st_log_mean(sum, NULL, J);
 }
 
-/* raw = all levels; top-4^l = the first l levels and a tail cell; the TOP view is their mean. */
+/* raw = all levels; top-4^l = the first l levels and a tail cell; the TOP view is their mean.
+ */
 static void close_raw_and_top(st_ep *ep, const sums *s)
 {
     double prefix[J] = {0}, cut[J], top[MAX_TOP];
@@ -301,8 +305,8 @@ static void close_raw_and_top(st_ep *ep, const sums *s)
     ep->view[ST_TOP] = ep->tops ? st_log_mean(top, NULL, (size_t)ep->tops) : NAN;
 }
 
-/* The learned view pools the contexts that share a row. The e-value of an epoch multiplies those
- * of the closed ones at the same kappa: its bins depend on earlier draws only. */
+/* The learned view pools the contexts that share a row. The e-value of an epoch multiplies
+ * those of the closed ones at the same kappa: its bins depend on earlier draws only. */
 static void learned_look(const st_ep *ep, double sum[J])
 {
     memcpy(sum, ep->closed, sizeof ep->closed);

@@ -21,10 +21,14 @@ static double round_to(double x, int digits, int lowest)
 static double stored(st_arith a, double x)
 {
     switch (a) {
-    case ST_F64: return x;
-    case ST_F16: return round_to(x, 11, -24);
-    case ST_BF16: return round_to(x, 8, -133);
-    default: return (float)x;
+    case ST_F64:
+        return x;
+    case ST_F16:
+        return round_to(x, 11, -24);
+    case ST_BF16:
+        return round_to(x, 8, -133);
+    default:
+        return (float)x;
     }
 }
 
@@ -43,13 +47,16 @@ static uint64_t below(st_arith a, int bits, double scale, double bound)
     while (lo < hi) {
         uint64_t mid = lo + (hi - lo) / 2;
         double u = rounded(a, ldexp((double)mid, -bits));
-        if (rounded(a, u * scale) < bound) lo = mid + 1;
-        else hi = mid;
+        if (rounded(a, u * scale) < bound)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
     return lo;
 }
 
-/* -- Laws ----------------------------------------------------------------------------------- */
+/* -- Laws -----------------------------------------------------------------------------------
+ */
 
 /* Integer weights: the nearest multiple of 2^-44, drawn with 64-bit uniforms; what those add
  * (below V 2^-64) is dropped. */
@@ -132,7 +139,8 @@ bool st_verify_law(const double *p, const double *q, int V, st_arith arith, int 
     return ok;
 }
 
-/* -- Distances ------------------------------------------------------------------------------ */
+/* -- Distances ------------------------------------------------------------------------------
+ */
 
 /* KL as sum p h((L - p)/p) with h = st_entropy: equal, since both laws sum to 1, and free of
  * cancellation. */
@@ -141,8 +149,10 @@ static st_floor distance(const double *law, const double *p, int V)
     st_floor f = {0, 0};
     for (int x = 0; x < V; x++) {
         f.tv += 0.5 * fabs(law[x] - p[x]);
-        if (p[x] > 0) f.kl += p[x] * st_entropy((law[x] - p[x]) / p[x]);
-        else if (law[x] > 0) f.kl = INFINITY;
+        if (p[x] > 0)
+            f.kl += p[x] * st_entropy((law[x] - p[x]) / p[x]);
+        else if (law[x] > 0)
+            f.kl = INFINITY;
     }
     return f;
 }

@@ -5,8 +5,8 @@
 
 #define HALF_LOG_2PI 0.91893853320467274178
 
-/* With r = x/(2+x), ln(1+x) = 2 atanh r and 2r - x = -x r exactly, so the part that would cancel
- * is never formed. |x| < 0.4 keeps |r| <= 1/4: at most 13 terms. */
+/* With r = x/(2+x), ln(1+x) = 2 atanh r and 2r - x = -x r exactly, so the part that would
+ * cancel is never formed. |x| < 0.4 keeps |r| <= 1/4: at most 13 terms. */
 double st_log1pmx(double x)
 {
     if (fabs(x) >= 0.4) return log1p(x) - x;
@@ -58,7 +58,8 @@ double st_log_mean(const double *log_e, const double *w, size_t n)
     return top + log(w ? sum : sum / (double)n);
 }
 
-/* Neumaier's compensated sum: a row of 200,000 probabilities must not lose what a floor needs. */
+/* Neumaier's compensated sum: a row of 200,000 probabilities must not lose what a floor needs.
+ */
 static double sum_of(const double *p, int K)
 {
     double s = 0, c = 0;

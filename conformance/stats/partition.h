@@ -24,12 +24,14 @@ typedef struct {
 bool st_partition_init(st_partition *v, int rows, int K, int cells);
 void st_partition_free(st_partition *v);
 
-/* Fills row r with bins of equal p-mass in descending order of key: a token goes where the middle
- * of its own mass lies, so a token heavier than a bin leaves bins empty. scratch: [K]. */
+/* Fills row r with bins of equal p-mass in descending order of key: a token goes where the
+ * middle of its own mass lies, so a token heavier than a bin leaves bins empty. scratch: [K].
+ */
 void st_partition_by_key(st_partition *v, int r, const double *p /* [K] */,
                          const double *key /* [K] */, st_keyed *scratch /* [K] */);
 
-/* Fills row r of `v` with the product of the same row of two partitions: cell a * b.cells + b. */
+/* Fills row r of `v` with the product of the same row of two partitions: cell a * b.cells + b.
+ */
 void st_partition_product(st_partition *v, int r, const double *p /* [K] */,
                           const st_partition *a, const st_partition *b);
 

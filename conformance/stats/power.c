@@ -18,7 +18,8 @@ double st_chi2_distance(const double *L, const double *p, int K)
     return s;
 }
 
-/* -- Views ---------------------------------------------------------------------------------- */
+/* -- Views ----------------------------------------------------------------------------------
+ */
 
 double st_view_cost(double alpha, double weight)
 {
@@ -50,7 +51,8 @@ double st_stein_n(double kl, double alpha)
     return -log(alpha) / kl;
 }
 
-/* -- Pearson -------------------------------------------------------------------------------- */
+/* -- Pearson --------------------------------------------------------------------------------
+ */
 
 /* Poisson weights beyond 12 deviations (and 60) of the mean sum to less than 1e-16. */
 double st_ncx2_sf(double x, double df, double lambda)
@@ -76,13 +78,16 @@ double st_pearson_n(double chi2, double df, double log_alpha, double power)
     while (st_ncx2_sf(x, df, hi) < power) lo = hi, hi *= 2;
     while (hi - lo > 1e-6 * hi) {
         double mid = 0.5 * (lo + hi);
-        if (st_ncx2_sf(x, df, mid) < power) lo = mid;
-        else hi = mid;
+        if (st_ncx2_sf(x, df, mid) < power)
+            lo = mid;
+        else
+            hi = mid;
     }
     return 0.5 * (lo + hi) / chi2;
 }
 
-/* -- Total variation ------------------------------------------------------------------------ */
+/* -- Total variation ------------------------------------------------------------------------
+ */
 
 st_tv st_tv_observed(const int64_t *counts, const double *p, int K, double delta)
 {
@@ -94,7 +99,8 @@ st_tv st_tv_observed(const int64_t *counts, const double *p, int K, double delta
     return (st_tv){tv, fmax(0, tv - slack), fmin(1, tv + slack)};
 }
 
-/* -- Binomial ------------------------------------------------------------------------------- */
+/* -- Binomial -------------------------------------------------------------------------------
+ */
 
 /* n p h((k - np)/(np)): the deviance of k against its mean, without cancellation. */
 static double deviance(double k, double mean)
@@ -140,8 +146,10 @@ double st_binom_upper(int64_t events, int64_t n, double delta)
     for (int i = 0; i < 80 && hi - lo > 1e-12 * hi; i++) {
         double mid = 0.5 * (lo + hi);
         double log_upper = st_binom_log_sf(events + 1, n, mid);
-        if (-expm1(log_upper) > delta) lo = mid;
-        else hi = mid;
+        if (-expm1(log_upper) > delta)
+            lo = mid;
+        else
+            hi = mid;
     }
     return hi;
 }

@@ -1,8 +1,9 @@
 /* tolerance.c - see tolerance.h.
  *
  * A bet S >= 0 on the cells with E_p S = 1 has E_P S <= 1 + eps (max S - min S) for every P
- * within eps of p. So the product of S / (1 + eps range S) is an e-process for the whole ball, if
- * each S is fixed before the draws it is used on: bets are made at checkpoints, from the past. */
+ * within eps of p. So the product of S / (1 + eps range S) is an e-process for the whole ball,
+ * if each S is fixed before the draws it is used on: bets are made at checkpoints, from the
+ * past. */
 #include "conformance/stats/tolerance.h"
 
 #include <math.h>
@@ -14,16 +15,16 @@
 
 enum { BINS = 16, VIEWS = 2, SIZES = 3 };
 static const double SIZE[SIZES] = {1, 0.5, 0.25}; /* share of the predicted deviation to bet */
-static const double CLIP = 4;                      /* largest predicted relative excess */
+static const double CLIP = 4;                     /* largest predicted relative excess */
 
 struct st_tol {
     int rows, K, views;
-    double *eps;                            /* [rows] */
-    st_partition view[VIEWS];               /* by p; by q/p */
-    double (*past)[VIEWS][BINS];            /* [rows] all counts */
-    double (*epoch)[VIEWS][BINS];           /* [rows] counts under the bets in force */
-    double (*bet)[VIEWS][SIZES][BINS];      /* [rows] ln of S / (1 + eps range S), by cell */
-    double closed[VIEWS][SIZES];            /* ln of the wealth of earlier bets */
+    double *eps;                       /* [rows] */
+    st_partition view[VIEWS];          /* by p; by q/p */
+    double (*past)[VIEWS][BINS];       /* [rows] all counts */
+    double (*epoch)[VIEWS][BINS];      /* [rows] counts under the bets in force */
+    double (*bet)[VIEWS][SIZES][BINS]; /* [rows] ln of S / (1 + eps range S), by cell */
+    double closed[VIEWS][SIZES];       /* ln of the wealth of earlier bets */
     double n_total, n_bet;
 };
 
@@ -97,8 +98,8 @@ bool st_tol_add(st_tol *t, int row, int32_t token, int64_t count)
 }
 
 /* S = (1 + s d) / E_p(1 + s d), with d the past's relative excess, shrunk towards 0 by one
- * standard unit and clipped, so that S is bounded. Empty cells of the null keep d = CLIP: a draw
- * there is what the null did not expect. */
+ * standard unit and clipped, so that S is bounded. Empty cells of the null keep d = CLIP: a
+ * draw there is what the null did not expect. */
 static void shape_bet(const double *mass, const double *past, double n, double s,
                       double S[BINS])
 {

@@ -15,8 +15,8 @@ st_tol *st_tol_new(int rows, int K, const double *const *p /* [rows][K] */,
                    const double *eps /* [rows] */);
 void st_tol_free(st_tol *t);
 
-/* Counts draws. False (nothing counted): an argument out of range. A token with p = 0 is counted
- * in its bin: within eps it is not a proof. */
+/* Counts draws. False (nothing counted): an argument out of range. A token with p = 0 is
+ * counted in its bin: within eps it is not a proof. */
 bool st_tol_add(st_tol *t, int row, int32_t token, int64_t count);
 
 /* A checkpoint: ln E. Bets for the draws that follow are made anew when n has doubled. */

@@ -1,7 +1,7 @@
 /* calibrate - false alarms and detection of the gates, on correct and on faulty samplers.
  *
- *   stats_calibrate [--runs N] [--step H]    false alarms at alpha = 0.01; exit 1 if out of bounds
- *   stats_calibrate --detect [--runs N]      median n to detection at alpha = 1e-6
+ *   stats_calibrate [--runs N] [--step H]    false alarms at alpha = 0.01; exit 1 if out of
+ * bounds stats_calibrate --detect [--runs N]      median n to detection at alpha = 1e-6
  *
  * Correct samplers are inverse-CDF draws from the very row; none of the project's generators or
  * verifiers is used. H is the grid of the exact level (exact_level.h). */
@@ -31,11 +31,36 @@ static void *checked(void *p, const char *what)
     return p;
 }
 
-/* -- False alarms --------------------------------------------------------------------------- */
+/* -- False alarms ---------------------------------------------------------------------------
+ */
 
 typedef struct {
-    int chi2, ep, tol, coupling;
+    int chi2, pairs, ep, tol, coupling;
 } alarms;
+
+/* Does the pair table of a correct run fall below ALPHA? The first token is drawn from p, the
+ * second from p after an even token and from q after an odd one. */
+static int pairs_alarm(const double *p, const double *q, const double *cdf, int V, rng *g)
+{
+    static int64_t counts[V_MAX][V_MAX];
+    static st_pair pairs[N];
+    double law[2 * V_MAX], cdf_q[V_MAX];
+    int32_t group[V_MAX];
+    size_t used = 0;
+    memcpy(law, p, (size_t)V * sizeof *p);
+    memcpy(law + V, q, (size_t)V * sizeof *q);
+    cumulate(q, V, cdf_q);
+    memset(counts, 0, sizeof counts);
+    for (int n = 0; n < N; n++) {
+        int first = draw(cdf, V, g);
+        counts[first][draw(first % 2 ? cdf_q : cdf, V, g)]++;
+    }
+    for (int32_t a = 0; a < V; a++)
+        for (int32_t b = 0; b < V; b++)
+            if (counts[a][b]) pairs[used++] = (st_pair){a, b, counts[a][b]};
+    for (int a = 0; a < V; a++) group[a] = a % 2;
+    return st_chi2_pairs(pairs, used, group, V, law, 2, V, ST_MIN_EXPECTED).log_p < log(ALPHA);
+}
 
 /* One correct run; looks at 16, 32, ..., 16384 and at the end. */
 static void correct_run(const double *p, const double *q, const double *cdf, int V, rng *g,
@@ -61,6 +86,7 @@ static void correct_run(const double *p, const double *q, const double *cdf, int
     a->tol += top[1] >= limit;
     a->coupling += top[2] >= limit;
     a->chi2 += st_chi2_table(counts, p, V, ST_MIN_EXPECTED).log_p < log(ALPHA);
+    a->pairs += pairs_alarm(p, q, cdf, V, g);
     st_ep_free(ep);
     st_tol_free(tol);
 }
@@ -82,6 +108,7 @@ static int verdict(const alarms *a, const exact_result *exact, int runs)
     double rate = (double)a->chi2 / runs, room = fmax(0.006, 3.5 * sqrt(ALPHA / runs));
     int bad = 0;
     if (!(rate > exact->hi - room && rate < exact->lo + room)) bad++;
+    if ((double)a->pairs / runs > ALPHA + room) bad++;
     if (a->ep > ALPHA * runs || a->tol > ALPHA * runs || a->coupling > ALPHA * runs) bad++;
     return bad;
 }
@@ -92,7 +119,8 @@ static int false_alarms(int runs, double step)
     double p[V_MAX], q[V_MAX], cdf[V_MAX];
     int bad = 0;
     printf("%d correct runs a row, n = %d, alpha = %g\n", runs, N, ALPHA);
-    printf("   V cells  chi2 rate   exact level [bracket]          e-process tolerance coupling\n");
+    printf("   V cells  chi2    exact level [bracket]          pairs   e-proc  toler.  "
+           "coupling\n");
     for (int i = 0; i < 3; i++) {
         int V = sizes[i], cells;
         rng g = {1000 + (uint64_t)V};
@@ -102,16 +130,18 @@ static int false_alarms(int runs, double step)
         exact_result exact = true_level(p, V, step, &cells);
         for (int r = 0; r < runs; r++) correct_run(p, q, cdf, V, &g, &a);
         int wrong = verdict(&a, &exact, runs);
-        printf("%4d %5d  %.4f      %.5f [%.5f, %.5f]   %.4f    %.4f    %.4f  %s\n", V, cells,
-               (double)a.chi2 / runs, exact.level, exact.lo, exact.hi, (double)a.ep / runs,
-               (double)a.tol / runs, (double)a.coupling / runs, wrong ? "OUT OF BOUNDS" : "ok");
+        double n = runs;
+        printf("%4d %5d  %.4f  %.5f [%.5f, %.5f]   %.4f  %.4f  %.4f  %.4f  %s\n", V, cells,
+               a.chi2 / n, exact.level, exact.lo, exact.hi, a.pairs / n, a.ep / n, a.tol / n,
+               a.coupling / n, wrong ? "OUT OF BOUNDS" : "ok");
         fflush(stdout);
         bad += wrong;
     }
     return bad != 0;
 }
 
-/* -- Detection ------------------------------------------------------------------------------ */
+/* -- Detection ------------------------------------------------------------------------------
+ */
 
 typedef enum { REJECT_TO_P, LENIENT, HOT, FAULTS } fault;
 static const char *const FAULT[] = {"reject -> p", "lenience 1.10", "T = 1.01"};
@@ -189,10 +219,14 @@ int main(int argc, char **argv)
     int runs = 2000, seek = 0;
     double step = 0.02;
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--detect")) seek = 1;
-        else if (!strcmp(argv[i], "--runs") && i + 1 < argc) runs = atoi(argv[++i]);
-        else if (!strcmp(argv[i], "--step") && i + 1 < argc) step = atof(argv[++i]);
-        else runs = 0;
+        if (!strcmp(argv[i], "--detect"))
+            seek = 1;
+        else if (!strcmp(argv[i], "--runs") && i + 1 < argc)
+            runs = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--step") && i + 1 < argc)
+            step = atof(argv[++i]);
+        else
+            runs = 0;
     }
     if (runs < 1 || !(step > 0)) {
         fprintf(stderr, "usage: stats_calibrate [--detect] [--runs N >= 1] [--step H > 0]\n");

@@ -1,8 +1,8 @@
 /* exact_level.c - see exact_level.h.
  *
- * Cell by cell: given that m draws remain, the count of cell c is binomial(m, mass_c / mass of the
- * cells from c on). Each of the `cells` contributions is rounded to the nearest multiple of step,
- * so the rounded sum is within cells * step / 2 of the statistic: hence the bracket. */
+ * Cell by cell: given that m draws remain, the count of cell c is binomial(m, mass_c / mass of
+ * the cells from c on). Each of the `cells` contributions is rounded to the nearest multiple of
+ * step, so the rounded sum is within cells * step / 2 of the statistic: hence the bracket. */
 #include "tests/stats/exact_level.h"
 
 #include <math.h>
@@ -15,8 +15,8 @@ typedef struct {
 } layer;
 
 typedef struct {
-    int G;              /* grid points; statistic index G-1 and below is kept apart */
-    double above;       /* probability that the statistic is past the grid */
+    int G;        /* grid points; statistic index G-1 and below is kept apart */
+    double above; /* probability that the statistic is past the grid */
     double n, step, sigmas;
 } dp;
 

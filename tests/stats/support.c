@@ -47,8 +47,10 @@ void make_rows(int V, double overlap, uint64_t seed, double *p, double *q)
         for (int x = 0; x < V; x++) noisy[x] = logit[x] + size * noise[x];
         softmax(noisy, V, q);
         for (int x = 0; x < V; x++) common += fmin(p[x], q[x]);
-        if (common > overlap) lo = size;
-        else hi = size;
+        if (common > overlap)
+            lo = size;
+        else
+            hi = size;
     }
     free(logit);
 }
@@ -65,8 +67,10 @@ int draw(const double *cdf, int V, rng *g)
     int lo = 0, hi = V - 1;
     while (lo < hi) {
         int mid = (lo + hi) / 2;
-        if (cdf[mid] > u) hi = mid;
-        else lo = mid + 1;
+        if (cdf[mid] > u)
+            hi = mid;
+        else
+            lo = mid + 1;
     }
     return lo;
 }

@@ -1,5 +1,5 @@
-/* support.h - what the statistical tests share: a small generator that is none of the project's,
- * rows, and sampling by binary search. */
+/* support.h - what the statistical tests share: a small generator that is none of the
+ * project's, rows, and sampling by binary search. */
 #ifndef TESTS_STATS_SUPPORT_H
 #define TESTS_STATS_SUPPORT_H
 #include <stdint.h>

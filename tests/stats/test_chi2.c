@@ -131,8 +131,8 @@ static void gate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tail),  cmocka_unit_test(inverse), cmocka_unit_test(merging),
-        cmocka_unit_test(one_table), cmocka_unit_test(pairs), cmocka_unit_test(gate),
+        cmocka_unit_test(tail),      cmocka_unit_test(inverse), cmocka_unit_test(merging),
+        cmocka_unit_test(one_table), cmocka_unit_test(pairs),   cmocka_unit_test(gate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The e-processes: their mean under the null is 1 (at most 1), by enumerating every sequence. */
+/* The e-processes: their mean under the null is 1 (at most 1), by enumerating every sequence.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -11,10 +12,12 @@
 #include "conformance/stats/coupling.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
+#include "conformance/stats/partition.h"
 #include "conformance/stats/tolerance.h"
 #include "tests/stats/support.h"
 
-/* -- Mean 1 --------------------------------------------------------------------------------- */
+/* -- Mean 1 ---------------------------------------------------------------------------------
+ */
 
 /* Sequences of n draws over K tokens, numbered in base K; draw i happens at context i % C. */
 typedef struct {
@@ -49,7 +52,8 @@ static void check_mean_is_one(const setting *s)
     for (int i = 0; i < s->n; i++) all *= s->K;
     for (long code = 0; code < all; code++) run_sequence(s, code, mean);
     for (int v = 0; v <= ST_VIEWS; v++)
-        if (!isnan(mean[v]) && fabs(mean[v] - 1) > 1e-9) fail_msg("view %d: mean %.12g", v, mean[v]);
+        if (!isnan(mean[v]) && fabs(mean[v] - 1) > 1e-9)
+            fail_msg("view %d: mean %.12g", v, mean[v]);
 }
 
 static const double P3[] = {0.6, 0.3, 0.1}, Q3[] = {0.2, 0.3, 0.5}, R3[] = {0.25, 0.25, 0.5};
@@ -76,7 +80,8 @@ static void mean_three_contexts(void **state)
     check_mean_is_one(&s);
 }
 
-/* -- Values --------------------------------------------------------------------------------- */
+/* -- Values ---------------------------------------------------------------------------------
+ */
 
 /* The raw view from the definition: products of rising factorials, term by term. */
 static double raw_by_definition(const double *p, const int *N, int K, double kappa)
@@ -100,9 +105,84 @@ static void raw_value(void **state)
     double want = 0, view[ST_VIEWS];
     for (int j = 0; j < 20; j++) want += raw_by_definition(P3, N, 3, ldexp(1, 3 + 2 * j)) / 20;
     st_ep_views(ep, view);
-    if (fabs(view[ST_RAW] - log(want)) > 1e-9) fail_msg("%.12g, want %.12g", view[ST_RAW], log(want));
+    if (fabs(view[ST_RAW] - log(want)) > 1e-9)
+        fail_msg("%.12g, want %.12g", view[ST_RAW], log(want));
     assert_true(isnan(view[ST_RATIO]) && isnan(view[ST_BOTH]) && isnan(view[ST_TOP]));
     assert_true(st_ep_n(ep) == 12);
+    st_ep_free(ep);
+}
+
+/* The top-m view by definition: for m = 4 and 16, the m most likely tokens and one tail cell.
+ */
+static void top_value(void **state)
+{
+    (void)state;
+    enum { K = 20 };
+    double p[K];
+    const double *pp[] = {p};
+    for (int x = 0; x < K; x++)
+        p[(7 * x) % K] = (x + 1) / 210.; /* rank of 7x mod 20 is 19 - x */
+    st_ep *ep = st_ep_new(1, NULL, 1, K, pp, NULL);
+    double want = 0, view[ST_VIEWS];
+    for (int m = 4; m <= 16; m *= 4) {
+        double mass[17] = {0};
+        int N[17] = {0};
+        for (int x = 0; x < K; x++) {
+            int rank = K - 1 - x, c = rank < m ? rank : m;
+            mass[c] += (x + 1) / 210.;
+            N[c] += x % 3;
+        }
+        for (int j = 0; j < 20; j++)
+            want += raw_by_definition(mass, N, m + 1, ldexp(1, 3 + 2 * j)) / 40;
+    }
+    for (int x = 0; x < K; x++) assert_true(st_ep_add(ep, 0, (7 * x) % K, x % 3));
+    st_ep_log_e(ep);
+    st_ep_views(ep, view);
+    if (fabs(view[ST_TOP] - log(want)) > 1e-9)
+        fail_msg("%.12g, want %.12g", view[ST_TOP], log(want));
+    st_ep_free(ep);
+}
+
+/* Bins by hand: keys order the tokens 2 0 3 1; middles of mass at 0.1, 0.35, 0.6, 0.85. */
+static void bins(void **state)
+{
+    (void)state;
+    const double p[] = {0.3, 0.3, 0.2, 0.2}, q[] = {0.3, 0.15, 0.4, 0.15};
+    const uint8_t four[] = {1, 3, 0, 2}, two[] = {0, 1, 0, 1}, product[] = {2, 7, 0, 5};
+    double key[4];
+    st_keyed scratch[4];
+    st_partition a, b, ab;
+    assert_true(st_partition_init(&a, 1, 4, 4) && st_partition_init(&b, 1, 4, 2) &&
+                st_partition_init(&ab, 1, 4, 8));
+    st_ratio_key(p, q, 4, key);
+    st_partition_by_key(&a, 0, p, key, scratch);
+    st_partition_by_key(&b, 0, p, key, scratch);
+    st_partition_product(&ab, 0, p, &a, &b);
+    assert_memory_equal(a.of, four, 4);
+    assert_memory_equal(b.of, two, 4);
+    assert_memory_equal(ab.of, product, 4);
+    assert_true(a.mass[0] == 0.2 && a.mass[1] == 0.3 && fabs(b.mass[0] - 0.5) < 1e-15);
+    st_partition_free(&a);
+    st_partition_free(&b);
+    st_partition_free(&ab);
+}
+
+/* Closing an epoch keeps what it earned: a second look without draws changes nothing. */
+static void epochs_add_up(void **state)
+{
+    (void)state;
+    const double *pp[] = {P6}, *qq[] = {Q6};
+    st_ep *ep = st_ep_new(1, NULL, 1, 6, pp, qq);
+    for (int n = 16; n <= 64; n *= 2) {
+        assert_true(st_ep_add(ep, 0, 5, n / 2)); /* much too often */
+        assert_true(st_ep_add(ep, 0, 0, n / 2));
+        double first[ST_VIEWS], second[ST_VIEWS], log_e = st_ep_log_e(ep);
+        st_ep_views(ep, first);
+        assert_true(fabs(st_ep_log_e(ep) - log_e) < 1e-12);
+        st_ep_views(ep, second);
+        assert_true(first[ST_LEARNED] > 3 &&
+                    fabs(second[ST_LEARNED] - first[ST_LEARNED]) < 1e-12);
+    }
     st_ep_free(ep);
 }
 
@@ -140,7 +220,7 @@ static void learned_sees(void **state)
     static double p[V], law[V], cdf[V];
     rng g = {8};
     for (int x = 0; x < V; x++) p[x] = 1. / V; /* no order known, no heavy token */
-    for (int x = 0; x < V; x += 2) { /* random signs, size 0.5 */
+    for (int x = 0; x < V; x += 2) {           /* random signs, size 0.5 */
         double d = rng_next(&g) & 1 ? 0.5 : -0.5;
         law[x] = (1 + d) / V, law[x + 1] = (1 - d) / V;
     }
@@ -177,7 +257,8 @@ static void many_cells(void **state)
         want[j] = 0;
         for (int c = 0; c < C; c++) {
             int seen = (V - c + 6) / 7;
-            want[j] += seen * log1p(V / k) + lgamma(k) - lgamma(k + 2 * seen) + 2 * seen * log(k);
+            want[j] +=
+                seen * log1p(V / k) + lgamma(k) - lgamma(k + 2 * seen) + 2 * seen * log(k);
         }
     }
     /* lgamma cancels for large kappa; the mean is carried by the small ones. */
@@ -206,7 +287,8 @@ static void refuses(void **state)
     st_ep_free(ep);
 }
 
-/* -- Tolerance ------------------------------------------------------------------------------ */
+/* -- Tolerance ------------------------------------------------------------------------------
+ */
 
 /* Mean of the tolerance e-value under the law `law`, over every sequence of n draws. */
 static double tolerance_mean(const double *p, const double *q, const double *law, int K, int n,
@@ -237,6 +319,8 @@ static void tolerance_null(void **state)
     const double away[] = {0.60, 0.40}, back[] = {0.40, 0.60}, p[] = {0.5, 0.5};
     double one = tolerance_mean(p, Q2, p, 2, 12, 0);
     if (fabs(one - 1) > 1e-9) fail_msg("mean %.12g at eps 0", one);
+    double uneven = tolerance_mean(P2, Q2, P2, 2, 12, 0);
+    if (fabs(uneven - 1) > 1e-9) fail_msg("mean %.12g at eps 0", uneven);
     assert_true(tolerance_mean(p, Q2, away, 2, 12, 0.1) <= 1 + 1e-12);
     assert_true(tolerance_mean(p, Q2, back, 2, 12, 0.1) <= 1 + 1e-12);
     assert_true(tolerance_mean(p, Q2, away, 2, 12, 0) > 1.05); /* the penalty is what does it */
@@ -268,7 +352,7 @@ static double tolerance_run(double tv, double eps)
 static void tolerance_power(void **state)
 {
     (void)state;
-    assert_true(tolerance_run(0.03, 0.003) > log(1e6)); /* ten times the tolerance: seen */
+    assert_true(tolerance_run(0.03, 0.003) > log(1e6));  /* ten times the tolerance: seen */
     assert_true(tolerance_run(0.003, 0.003) < log(100)); /* at the tolerance: not */
     assert_true(tolerance_run(0, 0) < log(100));
     const double bad = -0.1, *p = P3;
@@ -279,7 +363,8 @@ static void tolerance_power(void **state)
     st_tol_free(t);
 }
 
-/* -- Coupling bound and PIT ----------------------------------------------------------------- */
+/* -- Coupling bound and PIT -----------------------------------------------------------------
+ */
 
 static double coupling_mean(double bound, double rate, int n)
 {
@@ -334,11 +419,19 @@ static void pit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mean_one_context), cmocka_unit_test(mean_three_contexts),
-        cmocka_unit_test(raw_value),        cmocka_unit_test(views_see),
-        cmocka_unit_test(learned_sees),     cmocka_unit_test(many_cells),
-        cmocka_unit_test(refuses),          cmocka_unit_test(tolerance_null),
-        cmocka_unit_test(tolerance_power),  cmocka_unit_test(coupling),
+        cmocka_unit_test(mean_one_context),
+        cmocka_unit_test(mean_three_contexts),
+        cmocka_unit_test(raw_value),
+        cmocka_unit_test(top_value),
+        cmocka_unit_test(bins),
+        cmocka_unit_test(epochs_add_up),
+        cmocka_unit_test(views_see),
+        cmocka_unit_test(learned_sees),
+        cmocka_unit_test(many_cells),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(tolerance_null),
+        cmocka_unit_test(tolerance_power),
+        cmocka_unit_test(coupling),
         cmocka_unit_test(pit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

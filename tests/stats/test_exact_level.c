@@ -36,7 +36,8 @@ static void equals_enumeration(void **state)
         for (int j = 0; j < 2; j++) {
             exact_result r = exact_level(j ? odd : even, 4, 60, critical[i], 1e-3, 9);
             if (r.lo - 1e-11 > want[j] || r.hi + 1e-11 < want[j] || r.hi - r.lo > 0.02)
-                fail_msg("critical %g: [%.9g, %.9g], exact %.9g", critical[i], r.lo, r.hi, want[j]);
+                fail_msg("critical %g: [%.9g, %.9g], exact %.9g", critical[i], r.lo, r.hi,
+                         want[j]);
             assert_true(fabs(r.level - want[j]) < 3e-3);
             assert_true(r.lost < 1e-9);
         }

@@ -77,7 +77,8 @@ static void run64(const double *p, const double *q, double law[V])
 static void assert_law(const double *got, const double *want)
 {
     for (int x = 0; x < V; x++)
-        if (fabs(got[x] - want[x]) > 1e-12) fail_msg("%d: %.17g, ran %.17g", x, got[x], want[x]);
+        if (fabs(got[x] - want[x]) > 1e-12)
+            fail_msg("%d: %.17g, ran %.17g", x, got[x], want[x]);
 }
 
 static void laws(void **state)
@@ -100,6 +101,71 @@ static void laws(void **state)
     const double half[V] = {0.5, 0.5};
     assert_true(st_verify_law(masked, even, V, ST_F32, BITS, false, got));
     assert_law(got, half);
+}
+
+/* q in [1/8, 1/4) and p = fl32(k/512 q), so that products round onto p: there a binary32
+ * verifier and a binary64 one differ. Both rows sum to exactly 1, so that nothing rescales
+ * them. */
+static bool rounding_rows(rng *g, double p[V], double q[V])
+{
+    double left_p = 1, left_q = 1;
+    for (int x = 0; x + 1 < V; x++) {
+        q[x] = (float)(0.125 + 0.035 * rng_uniform(g));
+        int k = (int)((0.1275 + 0.045 * rng_uniform(g)) / q[x] * GRID);
+        p[x] = (float)k / GRID * (float)q[x];
+        p[x] = (float)p[x];
+        left_p -= p[x], left_q -= q[x];
+    }
+    p[V - 1] = left_p, q[V - 1] = left_q;
+    return left_p >= 0.0625 && left_p < 0.125 && left_q >= 0.125 && left_q < 0.25;
+}
+
+static void rounds(void **state)
+{
+    (void)state;
+    rng g = {31};
+    int differ = 0;
+    for (int found = 0; found < 3;) {
+        double p[V], q[V], got[V], want[V], wide[V];
+        if (!rounding_rows(&g, p, q)) continue;
+        found++;
+        assert_true(st_verify_law(p, q, V, ST_F32, BITS, false, got));
+        run32(p, q, want);
+        assert_law(got, want);
+        run64(p, q, wide);
+        for (int x = 0; x < V; x++) differ += fabs(wide[x] - want[x]) > 1e-6;
+    }
+    assert_true(differ > 0);
+}
+
+/* 32-bit uniforms in binary32: those within 2^-26 of 1/2 become 1/2, those nearest 1 become 1,
+ * where no cumulative sum exceeds the target and the last token is emitted. */
+static void uniform_of_one(void **state)
+{
+    (void)state;
+    const double w[] = {1, 1, 0};
+    double law[3];
+    assert_true(st_draw_law(w, 3, ST_F32, 32, law));
+    assert_true(law[0] == 0.5 - ldexp(1, -26) && law[1] == 0.5 + ldexp(1, -26) && law[2] == 0);
+}
+
+/* On a grid finer than binary32 both u and the total are rounded: the counts must be where a
+ * binary32 draw really changes its token. */
+static void fine_grid(void **state)
+{
+    (void)state;
+    rng g = {41};
+    for (int run = 0; run < 50; run++) {
+        double w[V], law[V], cumulated = 0;
+        float row[V];
+        for (int x = 0; x < V; x++) w[x] = row[x] = (float)rng_uniform(&g);
+        assert_true(st_draw_law(w, V, ST_F32, 32, law));
+        for (int x = 0; x + 1 < V; x++) {
+            double k = ldexp(cumulated += law[x], 32);
+            assert_int_equal(draw32(row, (float)ldexp(k - 1, -32)), x);
+            assert_true(draw32(row, (float)ldexp(k, -32)) > x);
+        }
+    }
 }
 
 /* With own drafts the draft's law is that of a draw too. */
@@ -133,7 +199,8 @@ static void own_drafts(void **state)
 static void canonical(void **state)
 {
     (void)state;
-    const int P[V] = {1000, 96, 700, 1300, 500, 300, 200}, Q[V] = {500, 596, 1000, 1000, 300, 400, 300};
+    const int P[V] = {1000, 96, 700, 1300, 500, 300, 200},
+              Q[V] = {500, 596, 1000, 1000, 300, 400, 300};
     double p[V], q[V], got[V], want[V], rejected = 0, total = 0;
     for (int x = 0; x < V; x++) {
         p[x] = P[x] / 4096., q[x] = Q[x] / 4096.;
@@ -209,7 +276,8 @@ static void sizes(void **state)
     st_floor f64 = st_floor_row(p, q, BIG, ST_F64, 32, false);
     st_floor canon = st_floor_row(p, q, BIG, ST_CANONICAL, 0, false);
     print_message("V 32000, acceptance 0.3: f32/24 TV %.2e KL %.2e, f64/32 TV %.2e KL %.2e, "
-                  "canonical TV %.2e KL %.2e\n", f32.tv, f32.kl, f64.tv, f64.kl, canon.tv, canon.kl);
+                  "canonical TV %.2e KL %.2e\n",
+                  f32.tv, f32.kl, f64.tv, f64.kl, canon.tv, canon.kl);
     assert_true(f32.tv > 5e-5 && f32.tv < 2e-3);
     assert_true(f64.tv < 5e-6 && canon.tv < 1e-6);
     assert_true(st_floor_eps(f32, 1e8) > 0 && st_floor_eps(canon, 1e8) == 0);
@@ -219,9 +287,11 @@ static void sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(laws),      cmocka_unit_test(own_drafts), cmocka_unit_test(canonical),
-        cmocka_unit_test(distances), cmocka_unit_test(formats),    cmocka_unit_test(rule),
-        cmocka_unit_test(sizes),
+        cmocka_unit_test(laws),           cmocka_unit_test(own_drafts),
+        cmocka_unit_test(canonical),      cmocka_unit_test(rounds),
+        cmocka_unit_test(uniform_of_one), cmocka_unit_test(fine_grid),
+        cmocka_unit_test(distances),      cmocka_unit_test(formats),
+        cmocka_unit_test(rule),           cmocka_unit_test(sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

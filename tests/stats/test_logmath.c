@@ -115,7 +115,8 @@ static void log_mean(void **state)
 static void rows(void **state)
 {
     (void)state;
-    const double ok[] = {0.5, 0, 0.5}, bad[] = {0.5, 0.6}, minus[] = {1.5, -0.5}, nan_[] = {NAN, 1};
+    const double ok[] = {0.5, 0, 0.5}, bad[] = {0.5, 0.6}, minus[] = {1.5, -0.5},
+                 nan_[] = {NAN, 1};
     double out[3];
     assert_null(st_row_error(ok, 3));
     assert_non_null(st_row_error(bad, 2));
@@ -130,8 +131,10 @@ static void rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(log1pmx_and_entropy), cmocka_unit_test(rising),
-        cmocka_unit_test(stirling),            cmocka_unit_test(log_mean),
+        cmocka_unit_test(log1pmx_and_entropy),
+        cmocka_unit_test(rising),
+        cmocka_unit_test(stirling),
+        cmocka_unit_test(log_mean),
         cmocka_unit_test(rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,8 +24,8 @@ static void noncentral(void **state)
         }
 }
 
-/* Published sizes: Pearson at 1e-6, 90 %, for 15 and 63 degrees of freedom by the inverse above;
- * power at the n returned is the power asked for. */
+/* Published sizes: Pearson at 1e-6, 90 %, for 15 and 63 degrees of freedom by the inverse
+ * above; power at the n returned is the power asked for. */
 static void pearson(void **state)
 {
     (void)state;
@@ -113,17 +113,25 @@ static void tv_interval(void **state)
         assert_true(covered >= RUNS * 95 / 100);
     }
     assert_true(width < 0.11);
+    /* Two cells: the mean alone would cover only 68 %. */
+    const double coin[] = {0.5, 0.5}, coin_cdf[] = {0.5, 1};
+    int covered = 0;
+    for (int run = 0; run < RUNS; run++) {
+        int64_t counts[2] = {0};
+        for (int i = 0; i < 400; i++) counts[draw(coin_cdf, 2, &g)]++;
+        covered += st_tv_observed(counts, coin, 2, 0.05).lo == 0;
+    }
+    assert_true(covered >= RUNS * 95 / 100);
     const int64_t one[] = {3, 1}, none[] = {0, 0};
-    const double half[] = {0.5, 0.5};
-    assert_true(st_tv_observed(one, half, 2, 0.05).tv == 0.25);
-    assert_true(st_tv_observed(none, half, 2, 0.05).hi == 1);
+    assert_true(st_tv_observed(one, coin, 2, 0.05).tv == 0.25);
+    assert_true(st_tv_observed(none, coin, 2, 0.05).hi == 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noncentral), cmocka_unit_test(pearson),
-        cmocka_unit_test(view_fit),   cmocka_unit_test(binomial),
+        cmocka_unit_test(noncentral),      cmocka_unit_test(pearson),
+        cmocka_unit_test(view_fit),        cmocka_unit_test(binomial),
         cmocka_unit_test(clopper_pearson), cmocka_unit_test(tv_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
