@@ -46,6 +46,6 @@ struct lane {
 
 /* A program emits tokens[0..*count), at most the capacity that its caller states, and keeps no
  * state between runs: enumeration runs it once a leaf. */
-typedef void (*lane_program)(lane *lane, void *arg, int32_t *tokens, int32_t *count);
+typedef void (*lane_program)(lane *l, void *arg, int32_t *tokens, int32_t *count);
 
 #endif
