@@ -67,12 +67,12 @@ static const struct {
 enum { RULES = sizeof rule / sizeof rule[0] };
 
 /* The rules here verify one chain: row i hangs under row i - 1. */
-static as_status read_chain(work *w, as_error *e)
+static as_status read_chain(work *w, int32_t limit, as_error *e)
 {
     const int32_t drafts = w->tree.rows - 1;
-    if (drafts < 0 || drafts > w->g)
+    if (drafts < 0 || drafts > limit)
         return as_fail(e, AS_BAD_INPUT, "drafter: %d drafts, but at most %d were asked for",
-                       (int)drafts, (int)w->g);
+                       (int)drafts, (int)limit);
     for (int32_t i = 0; i < drafts; i++) {
         w->draft[i] = w->tree.row[i + 1].token;
         if (w->tree.row[i + 1].parent != i)
@@ -123,12 +123,13 @@ static bool is_eos(const as_request *r, int32_t token)
     return false;
 }
 
-/* Appends the run to the output up to and including an end-of-sequence token (STOP-01) or the
- * last token of the budget (STOP-02); returns how many. */
+/* Appends the run to the output, up to and including an end-of-sequence token (STOP-01);
+ * returns how many. The budget (STOP-02) has room: a run is one longer than the drafts, which
+ * were limited to one less than what is left. */
 static int32_t emit(work *w, int32_t run, int32_t *out, as_result *result)
 {
     int32_t i = 0;
-    while (i < run && result->tokens < w->r->budget && !result->ended) {
+    while (i < run && !result->ended) {
         out[result->tokens++] = w->history[w->n++] = w->run[i];
         result->ended = is_eos(w->r, w->run[i++]);
     }
@@ -158,7 +159,7 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
     w->tree.row[0] = (as_row){w->history[w->n - 1], -1};
     w->tree.rows = 1;
     as_status s = r->drafter->ops->propose(r->drafter, &c, &w->tree, e);
-    if (s == AS_OK) s = read_chain(w, e);
+    if (s == AS_OK) s = read_chain(w, c.limit, e);
     if (s != AS_OK) return s;
 
     const as_forward f = {w->sequence, w->tree.rows, w->tree.rows,

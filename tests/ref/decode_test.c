@@ -168,6 +168,7 @@ static void replay_step(void *data, const as_step *s)
     ck_assert_int_eq(s->step, y->steps++);
     ck_assert_uint_eq(s->position, (uint64_t)y->tokens);
     ck_assert_int_eq(s->tree->row[0].token, y->history[n - 1]);
+    ck_assert_int_lt(drafts, BUDGET - y->tokens); /* no draft that the budget cannot use */
     memcpy(path, y->history, (size_t)n * sizeof *path);
     for (; i < drafts; i++) {
         const uint64_t at = s->position + (uint64_t)i;
@@ -282,6 +283,36 @@ static as_status branch(as_drafter *d, const as_context *c, as_tree *tree, as_er
     return AS_OK;
 }
 
+/* Two drafts whatever the limit; V - 1 twice is not what the target says here. */
+static as_status insist(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
+{
+    (void)d, (void)c, (void)e;
+    tree->row[1] = (as_row){V - 1, 0};
+    tree->row[2] = (as_row){V - 1, 1};
+    tree->rows = 3;
+    return AS_OK;
+}
+
+START_TEST(drafter_beyond_its_limit)
+{
+    models m = make(0);
+    as_drafter_ops ops = *m.none->ops;
+    ops.propose = insist;
+    as_drafter drafter = {&ops, V};
+    as_request r = request(&m, AS_RULE_GREEDY, 2, 0);
+    r.drafter = &drafter;
+    r.budget = 3;
+    int32_t out[3];
+    as_result result;
+    as_error e = {""};
+    /* The first step may have two drafts; what is left of the budget then has room for less. */
+    ck_assert_int_eq(as_decode(&r, out, &result, &e), AS_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(e.text, "at most"));
+    ck_assert_int_ge(result.tokens, 1);
+    drop(&m);
+}
+END_TEST
+
 START_TEST(bad_requests)
 {
     models m = make(3), other = make(3);
@@ -331,6 +362,7 @@ int main(void)
     tcase_add_test(t, chain_step_by_step);
     tcase_add_test(t, stop_rules);
     tcase_add_test(t, gamma_beyond_the_budget);
+    tcase_add_test(t, drafter_beyond_its_limit);
     tcase_add_test(t, bad_requests);
     return suite_main("ref/decode", t);
 }

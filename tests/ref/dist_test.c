@@ -155,6 +155,56 @@ START_TEST(temperature_zero_is_argmax)
 }
 END_TEST
 
+/* DIST-10 at its edge: the first token weighs exactly floor(P W / 2^32), which is not enough
+ * because the quotient has a remainder. With top_p = 3/4 and weights 2^44 and w that is so when
+ * 3 (2^44 + w) = 4 * 2^44 + 2. One binary32 cannot be that w, but several can together. */
+START_TEST(top_p_needs_the_remainder)
+{
+    enum { MOST = 8 };
+    const uint64_t one = UINT64_C(1) << 44;
+    uint64_t rest = (one + 2) / 3;
+    float logits[MOST] = {0.0f}, fast[MOST], slow[MOST];
+    int32_t V = 1;
+    for (; rest && V < MOST; V++) {
+        float x = logf((float)rest) - logf((float)one) + 1e-5f;
+        while (slow_weight(slow_exp(x)) > rest) x = nextafterf(x, -INFINITY);
+        rest -= slow_weight(slow_exp(x));
+        logits[V] = x;
+    }
+    ck_assert_uint_eq(rest, 0);
+    const as_sampling s = {1.0f, 0, 0.75f, 0.0f};
+    ck_assert_int_eq(as_serve(logits, V, &s, fast, NULL), AS_OK);
+    slow_serve(logits, V, &s, slow);
+    ck_assert_mem_eq(fast, slow, (size_t)V * sizeof *fast);
+    ck_assert(fast[1] > 0.0f && fast[2] == 0.0f); /* the floor would keep the first alone */
+}
+END_TEST
+
+START_TEST(hostile_host)
+{
+    const float subnormal[] = {0.0f, 0x1p-149f};
+    float p[3];
+    int32_t id;
+    hostile_environment();
+    as_argmax(subnormal, 2, &id, NULL);
+    as_serve(subnormal, 2, &(as_sampling){0.0f, 0, 1.0f, 0.0f}, p, NULL);
+    ck_assert(still_hostile());
+    ck_assert_int_eq(id, 1);
+    ck_assert(p[1] == 1.0f);
+    const float third[] = {0.0f, -1.0986123f, -1.0986123f};
+    float nearest[3], upward[3];
+    ck_assert_int_eq(as_serve(third, 3, &plain, nearest, NULL), AS_OK);
+    hostile_environment();
+    as_serve(third, 3, &plain, upward, NULL);
+    const uint64_t W = as_residual(upward, nearest, 3, p);
+    const double all = as_overlap(upward, nearest, 3);
+    ck_assert(still_hostile());
+    ck_assert_mem_eq(nearest, upward, sizeof upward);
+    ck_assert_uint_eq(W, 0);
+    ck_assert(all == as_overlap(nearest, nearest, 3));
+}
+END_TEST
+
 static void refused(const float *logits, int32_t V, as_sampling s, const char *word)
 {
     float p[4];
@@ -223,6 +273,8 @@ START_TEST(residual_and_overlap)
     /* Empty: drawn from p, with the same uniform. */
     ck_assert_uint_eq(as_residual(p, p, 4, r), 0);
     ck_assert_int_eq(as_draw_residual(p, p, 4, UINT64_C(1) << 63), 1);
+    const float half_p[] = {0.25f, 0.25f}, more_q[] = {0.5f, 0.25f};
+    ck_assert_int_eq(as_draw_residual(half_p, more_q, 2, UINT64_C(1) << 63), 1); /* q says 0 */
     /* Empty as integers, although one entry differs by less than half a unit. */
     const float tiny_p[] = {0x1p-46f, 0.5f}, tiny_q[] = {0.0f, 0.5f};
     ck_assert_int_eq(as_draw_residual(tiny_p, tiny_q, 2, 0), 1);
@@ -236,6 +288,8 @@ int main(void)
     tcase_add_loop_test(t, served_equals_the_slow_one, 0, 10);
     tcase_add_test(t, filters_by_hand);
     tcase_add_test(t, temperature_zero_is_argmax);
+    tcase_add_test(t, top_p_needs_the_remainder);
+    tcase_add_test(t, hostile_host);
     tcase_add_test(t, bad_input);
     tcase_add_test(t, draw_boundaries);
     tcase_add_test(t, residual_and_overlap);

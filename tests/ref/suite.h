@@ -4,6 +4,7 @@
 #define ASSAY_TESTS_REF_SUITE_H
 
 #include <check.h>
+#include <fenv.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -18,6 +19,30 @@ static inline int suite_main(const char *name, TCase *tests)
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* What a host program may have done: rounding upwards and, on x86-64, flushing subnormals. */
+static inline void hostile_environment(void)
+{
+    fesetround(FE_UPWARD);
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | 0x8040);
+#endif
+}
+
+/* Whether it still is so; and back to peace. */
+static inline int still_hostile(void)
+{
+    volatile const float one = 1.0f, tiny = 0x1p-60f;
+    volatile const float sum = one + tiny; /* volatile: computed here, not later */
+#if defined(__x86_64__)
+    const int flushing = (__builtin_ia32_stmxcsr() & 0x8040) == 0x8040;
+    __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() & ~0x8040u);
+#else
+    const int flushing = 1;
+#endif
+    fesetround(FE_TONEAREST);
+    return sum > 1.0f && flushing;
 }
 
 /* SplitMix64: test inputs that owe nothing to the generator under test. */
