@@ -1,0 +1,501 @@
+/* client.c - see client.h. A call is: make sure that a process is there (start, claims, panel), send the
+ * request, read the reply. The reply's head is checked against what is due (layout.h) before a byte of
+ * its tensors is read, and they are read straight into the caller's arrays. Clauses CLM-04, STA-02 and
+ * FRM-01 to FRM-05. */
+#define _POSIX_C_SOURCE 200809L
+#include "conformance/iut/client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "conformance/iut/claims.h"
+#include "conformance/iut/frames.h"
+#include "conformance/iut/layout.h"
+#include "conformance/iut/load.h"
+#include "conformance/iut/process.h"
+
+struct client {
+    iut_api api; /* of client_open_table, with its instance; else instance is NULL */
+    iut *instance;
+
+    char *spec, *options, *assay, *stderr_log; /* how to start the process */
+    double timeout;
+    process *process; /* NULL: to be started by the next call */
+    int64_t id;       /* of the last request */
+
+    iut_claims claims;
+    json_t *claims_args; /* keeps the strings of claims */
+    unsigned ops;        /* bits of iut_op: claimed */
+
+    iut_panel panel; /* the last one given; V = 0: none yet. Its arrays lie in panel_data */
+    void *panel_data;
+
+    iut_status status;
+    char text[720];
+};
+
+static const char *const status_names[] = {"ok",        "unsupported", "bad_input",
+                                           "no_device", "no_memory",   "failed"};
+enum { STATUSES = sizeof status_names / sizeof *status_names };
+
+/* ---- What a call that went wrong says. ------------------------------------------------------------ */
+
+static const char *const result_names[] = {"ok", "refused", "crash", "timeout", "garbage", "suite fault"};
+
+/* "verify: timeout: ...", on one line of printable ASCII. */
+static call_result report(client *c, iut_op op, call_result result, const char *what)
+{
+    snprintf(c->text, sizeof c->text, "%s: %s: %s", layout[op].name, result_names[result], what);
+    for (char *s = c->text; *s; s++)
+        if (*s < ' ' || *s > '~') *s = *s == '\n' ? ' ' : '?';
+    return result;
+}
+
+/* The same for what ends the process: it is killed and reaped. Only a crash gets time to end by itself,
+ * so that the text can tell how. */
+static call_result end_process(client *c, iut_op op, call_result result, const char *what)
+{
+    char how[320], text[680];
+    process_kill(c->process, result == CALL_CRASH ? 1.0 : 0.0, how, sizeof how);
+    process_free(c->process);
+    c->process = NULL;
+    snprintf(text, sizeof text, "%s (%s)", what, how);
+    return report(c, op, result, text);
+}
+
+static call_result io_failed(client *c, iut_op op, io_result r)
+{
+    char what[80];
+    if (r == IO_CLOSED) return end_process(c, op, CALL_CRASH, "it ended before its answer was whole");
+    snprintf(what, sizeof what, "no whole answer within %g s", c->timeout);
+    return end_process(c, op, CALL_TIMEOUT, what);
+}
+
+/* ---- One exchange of frames. ---------------------------------------------------------------------- */
+
+/* The reply that is due: its id and its arrays, those of the op that flow out. */
+static bool reply_matches(const client *c, iut_op op, const int64_t *args, const frame *f, char *why,
+                          size_t why_size)
+{
+    int32_t seen = 0;
+    if (!f->status || f->id != c->id) {
+        snprintf(why, why_size, "it answers request %lld where %lld is due", (long long)f->id,
+                 (long long)c->id);
+        return false;
+    }
+    for (int32_t i = 0; i < layout[op].arrays; i++) {
+        if (layout[op].array[i].flow != FLOW_OUT) continue;
+        frame_tensor due;
+        layout_tensor(&layout[op].array[i], args, &due);
+        if (seen == f->tensors) {
+            snprintf(why, why_size, "tensor %s is missing", due.name);
+            return false;
+        }
+        if (!layout_matches(&due, &f->tensor[seen++], why, why_size)) return false;
+    }
+    if (seen != f->tensors) snprintf(why, why_size, "it has more tensors than are due");
+    return seen == f->tensors;
+}
+
+/* A status other than ok: FRM-03. */
+static call_result refused(client *c, iut_op op, const frame *f)
+{
+    char text[400];
+    int32_t s = 1;
+    while (s < STATUSES && strcmp(f->status, status_names[s]) != 0) s++;
+    if (s == STATUSES) return end_process(c, op, CALL_GARBAGE, "its status is none of those defined");
+    if (f->tensors || !f->error)
+        return end_process(c, op, CALL_GARBAGE, "a status other than ok needs `error` and no tensors");
+    c->status = (iut_status)s;
+    snprintf(text, sizeof text, "%s: %s", f->status, f->error);
+    return report(c, op, CALL_REFUSED, text);
+}
+
+static call_result read_tensors(client *c, iut_op op, const int64_t *args, void *const *at, double deadline)
+{
+    for (int32_t i = 0; i < layout[op].arrays; i++) {
+        frame_tensor t;
+        if (layout[op].array[i].flow != FLOW_OUT) continue;
+        layout_tensor(&layout[op].array[i], args, &t);
+        const io_result r = process_read(c->process, at[i], t.size, deadline);
+        if (r != IO_OK) return io_failed(c, op, r);
+    }
+    const io_result r = process_flush(c->process, deadline);
+    if (r != IO_OK) return io_failed(c, op, r);
+    if (process_has_output(c->process))
+        return end_process(c, op, CALL_GARBAGE, "bytes after the reply");
+    return CALL_OK;
+}
+
+static call_result read_reply(client *c, iut_op op, const int64_t *args, void *const *at, double deadline,
+                              frame *f)
+{
+    uint8_t prefix[FRAME_PREFIX];
+    char head[FRAME_MAX_HEADER], why[320];
+    size_t header, payload;
+    io_result r = process_read(c->process, prefix, sizeof prefix, deadline);
+    if (r != IO_OK) return io_failed(c, op, r);
+    if (!frame_prefix(prefix, &header, &payload, why, sizeof why))
+        return end_process(c, op, CALL_GARBAGE, why);
+    r = process_read(c->process, head, header, deadline);
+    if (r != IO_OK) return io_failed(c, op, r);
+    if (!frame_head(head, header, payload, f, why, sizeof why))
+        return end_process(c, op, CALL_GARBAGE, why);
+    if (f->status && f->id == c->id && strcmp(f->status, "ok") != 0) return refused(c, op, f);
+    if (!reply_matches(c, op, args, f, why, sizeof why)) return end_process(c, op, CALL_GARBAGE, why);
+    return read_tensors(c, op, args, at, deadline);
+}
+
+/* Fills the request and its parts: prefix and header, then each array. False beyond the limits. */
+static bool build_request(client *c, iut_op op, const int64_t *args, void *const *at, frame *f,
+                          struct iovec *part)
+{
+    const layout_op *l = &layout[op];
+    static const char *const names[ARG_COUNT] = {"n", "gamma", "k", "eos", "of_draft", "V", "S", "C"};
+    *f = (frame){.id = ++c->id, .op = l->name, .args = json_object()};
+    for (int a = 0; a < ARG_COUNT; a++)
+        if (l->args >> a & 1) json_object_set_new(f->args, names[a], json_integer(args[a]));
+    for (int32_t i = 0; i < l->arrays; i++) {
+        frame_tensor *t = &f->tensor[f->tensors];
+        if (!layout_tensor(&l->array[i], args, t)) return false;
+        if (l->array[i].flow == FLOW_OUT || (l->array[i].flow == FLOW_IN_OPTIONAL && !at[i])) continue;
+        part[++f->tensors] = (struct iovec){at[i], t->size};
+    }
+    part[0].iov_base = frame_encode(f, &part[0].iov_len);
+    return part[0].iov_base != NULL;
+}
+
+/* Request and reply. *reply is released by the caller, whatever the result. */
+static call_result exchange(client *c, iut_op op, const int64_t *args, void *const *at, frame *reply)
+{
+    const double deadline = process_now() + c->timeout;
+    frame request;
+    struct iovec part[FRAME_MAX_TENSORS + 1] = {{0}};
+    memset(reply, 0, sizeof *reply);
+    call_result result;
+    if (!build_request(c, op, args, at, &request, part))
+        result = report(c, op, CALL_HARNESS, "the request is too large, or memory ran out");
+    else if (process_has_output(c->process))
+        result = end_process(c, op, CALL_GARBAGE, "bytes that answer no request");
+    else {
+        process_send(c->process, part, 1 + request.tensors);
+        result = read_reply(c, op, args, at, deadline, reply);
+    }
+    json_decref(request.args);
+    /* After a status other than ok some of the request may be unwritten: it goes before its arrays do. */
+    if (result == CALL_REFUSED) {
+        const io_result r = process_flush(c->process, deadline);
+        if (r != IO_OK) result = io_failed(c, op, r);
+    }
+    free(part[0].iov_base);
+    return result;
+}
+
+/* ---- Start and restart. --------------------------------------------------------------------------- */
+
+static call_result start(client *c)
+{
+    char why[320];
+    char shell[] = "/bin/sh", minus_c[] = "-c", worker[] = "worker";
+    char *exec[] = {shell, minus_c, c->spec + 5, NULL};
+    char *serve[] = {c->assay, worker, c->spec, c->options, NULL};
+    c->process = process_start(strncmp(c->spec, "exec:", 5) == 0 ? exec : serve, c->stderr_log, why,
+                               sizeof why);
+    return c->process ? CALL_OK : report(c, OP_CLAIMS, CALL_HARNESS, why);
+}
+
+/* Asks for the claims. A restarted IUT must claim what it claimed at first. */
+static call_result ask_claims(client *c)
+{
+    frame reply;
+    char why[320];
+    call_result r = exchange(c, OP_CLAIMS, NULL, NULL, &reply);
+    if (r == CALL_OK && c->claims_args) {
+        if (!json_equal(c->claims_args, reply.args))
+            r = end_process(c, OP_CLAIMS, CALL_GARBAGE, "other claims after a restart");
+    } else if (r == CALL_OK) {
+        if (claims_decode(reply.args, &c->claims, &c->ops, why, sizeof why))
+            c->claims_args = json_incref(reply.args);
+        else
+            r = end_process(c, OP_CLAIMS, CALL_GARBAGE, why);
+    }
+    frame_release(&reply);
+    return r;
+}
+
+static call_result send_panel(client *c)
+{
+    iut_panel *p = &c->panel;
+    const int64_t args[ARG_COUNT] = {[ARG_V] = p->V, [ARG_S] = p->S, [ARG_C] = p->C};
+    float temperature[2] = {p->target.temperature, p->draft.temperature};
+    int32_t top_k[2] = {p->target.top_k, p->draft.top_k};
+    float top_p[2] = {p->target.top_p, p->draft.top_p};
+    float min_p[2] = {p->target.min_p, p->draft.min_p};
+    void *const at[] = {(void *)(uintptr_t)p->cls,     (void *)(uintptr_t)p->next,
+                        (void *)(uintptr_t)p->p,       (void *)(uintptr_t)p->q,
+                        (void *)(uintptr_t)p->p_logit, (void *)(uintptr_t)p->q_logit,
+                        temperature, top_k, top_p, min_p};
+    frame reply;
+    const call_result r = exchange(c, OP_PANEL, args, at, &reply);
+    frame_release(&reply);
+    return r;
+}
+
+/* A process that has its panel, if one was given. */
+static call_result ready(client *c)
+{
+    if (c->process) return CALL_OK;
+    call_result r = start(c);
+    if (r == CALL_OK) r = ask_claims(c);
+    if (r == CALL_OK && c->panel.V > 0) {
+        r = send_panel(c);
+        if (r == CALL_REFUSED) { /* the next call must not run on no panel */
+            process_free(c->process);
+            c->process = NULL;
+        }
+    }
+    return r;
+}
+
+static call_result call(client *c, iut_op op, const int64_t *args, void *const *at)
+{
+    frame reply;
+    call_result r = ready(c);
+    if (r != CALL_OK) return r;
+    r = exchange(c, op, args, at, &reply);
+    frame_release(&reply);
+    return r;
+}
+
+/* ---- Open and close. ------------------------------------------------------------------------------ */
+
+static bool spec_is_known(const char *spec)
+{
+    return strcmp(spec, "ref") == 0 || (strncmp(spec, "mutant:", 7) == 0 && spec[7]) ||
+           (strncmp(spec, "plugin:", 7) == 0 && spec[7]) || (strncmp(spec, "exec:", 5) == 0 && spec[5]);
+}
+
+static char *copy_text(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+client *client_open(const client_options *options, call_result *result, char *why, size_t why_size)
+{
+    *result = CALL_HARNESS;
+    if (!spec_is_known(options->spec)) {
+        snprintf(why, why_size,
+                 "iut: no such kind: %.100s; write ref, mutant:NAME, plugin:FILE.so or exec:CMD",
+                 options->spec);
+        return NULL;
+    }
+    const char *given = options->options ? options->options : "";
+    if (*given && strncmp(options->spec, "exec:", 5) == 0) {
+        snprintf(why, why_size, "iut: options (%.60s) with exec: write them into the command", given);
+        return NULL;
+    }
+    client *c = calloc(1, sizeof *c);
+    if (!c) {
+        snprintf(why, why_size, "iut: out of memory");
+        return NULL;
+    }
+    c->spec = copy_text(options->spec);
+    c->options = copy_text(given);
+    c->assay = copy_text(options->assay ? options->assay : "/proc/self/exe");
+    c->stderr_log = copy_text(options->stderr_log);
+    c->timeout = options->timeout > 0 ? options->timeout : 10;
+    *result = c->spec && c->options && c->assay ? ready(c) : report(c, OP_CLAIMS, CALL_HARNESS, "out of memory");
+    if (*result == CALL_OK) return c;
+    snprintf(why, why_size, "%.80s: %s", options->spec, c->text);
+    client_close(c);
+    return NULL;
+}
+
+client *client_open_table(const iut_api *api, const char *options, char *why, size_t why_size)
+{
+    client *c = calloc(1, sizeof *c);
+    if (!c || !load_table(api, &c->api, why, why_size)) {
+        free(c);
+        return NULL;
+    }
+    c->ops = claims_ops(&c->api);
+    c->claims.size = sizeof c->claims;
+    c->instance = c->api.create(options ? options : "", why, why_size);
+    if (c->instance) {
+        if (c->api.claims(c->instance, &c->claims) != IUT_OK)
+            snprintf(why, why_size, "claims: %s", c->api.last_error(c->instance));
+        else if (claims_check(&c->claims, why, why_size))
+            return c;
+    }
+    client_close(c);
+    return NULL;
+}
+
+void client_close(client *c)
+{
+    if (!c) return;
+    if (c->instance) c->api.destroy(c->instance);
+    process_free(c->process);
+    json_decref(c->claims_args);
+    free(c->panel_data);
+    free(c->spec);
+    free(c->options);
+    free(c->assay);
+    free(c->stderr_log);
+    free(c);
+}
+
+/* ---- The operations. ------------------------------------------------------------------------------ */
+
+const iut_claims *client_claims(const client *c)
+{
+    return &c->claims;
+}
+
+bool client_has(const client *c, iut_op op)
+{
+    return c->ops >> op & 1;
+}
+
+iut_status client_status(const client *c)
+{
+    return c->status;
+}
+
+const char *client_text(const client *c)
+{
+    return c->text;
+}
+
+/* The result of a table's function in this process. */
+static call_result from_table(client *c, iut_op op, iut_status s)
+{
+    char text[400];
+    if (s == IUT_OK) return CALL_OK;
+    c->status = s;
+    snprintf(text, sizeof text, "%s: %s", (unsigned)s < STATUSES ? status_names[s] : "undefined status",
+             c->api.last_error(c->instance));
+    return report(c, op, CALL_REFUSED, text);
+}
+
+static call_result not_claimed(client *c, iut_op op)
+{
+    c->status = IUT_UNSUPPORTED;
+    return report(c, op, CALL_REFUSED, "unsupported: the operation is not claimed");
+}
+
+static void *copy_into(char **to, const void *from, size_t size)
+{
+    void *at = *to;
+    memcpy(at, from, size);
+    *to += size;
+    return at;
+}
+
+/* A copy of the panel that lives until the next. */
+static bool keep_panel(client *c, const iut_panel *panel)
+{
+    const size_t V = (size_t)panel->V, S = (size_t)panel->S, C = (size_t)panel->C;
+    const size_t cls = V * sizeof(int32_t), next = S * C * sizeof(int32_t), rows = S * V * sizeof(float);
+    char *data = malloc(cls + next + 4 * rows), *to = data;
+    if (!data) return false;
+    free(c->panel_data);
+    c->panel_data = data;
+    c->panel = *panel;
+    c->panel.cls = copy_into(&to, panel->cls, cls);
+    c->panel.next = copy_into(&to, panel->next, next);
+    c->panel.p = copy_into(&to, panel->p, rows);
+    c->panel.q = copy_into(&to, panel->q, rows);
+    c->panel.p_logit = copy_into(&to, panel->p_logit, rows);
+    c->panel.q_logit = copy_into(&to, panel->q_logit, rows);
+    return true;
+}
+
+call_result client_panel(client *c, const iut_panel *panel)
+{
+    if (!client_has(c, OP_PANEL)) return not_claimed(c, OP_PANEL);
+    if (panel->V < 1 || panel->S < 1 || panel->C < 1)
+        return report(c, OP_PANEL, CALL_HARNESS, "V, S and C must be at least 1");
+    if (c->instance) {
+        c->panel.V = panel->V;
+        return from_table(c, OP_PANEL, c->api.panel(c->instance, panel));
+    }
+    if (!keep_panel(c, panel)) return report(c, OP_PANEL, CALL_HARNESS, "out of memory");
+    return c->process ? send_panel(c) : ready(c);
+}
+
+/* served and residual: rows of probabilities by state. */
+static call_result rows(client *c, iut_op op, int32_t n, const int32_t *state, int32_t of_draft, float *out)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = n, [ARG_OF_DRAFT] = of_draft, [ARG_V] = c->panel.V};
+    void *const at[] = {(void *)(uintptr_t)state, out};
+    if (!client_has(c, op)) return not_claimed(c, op);
+    if (!c->instance) return call(c, op, args, at);
+    return from_table(c, op, op == OP_SERVED ? c->api.served(c->instance, n, state, of_draft, out)
+                                             : c->api.residual(c->instance, n, state, out));
+}
+
+call_result client_served(client *c, int32_t n, const int32_t *state, int32_t of_draft, float *prob)
+{
+    return rows(c, OP_SERVED, n, state, of_draft, prob);
+}
+
+call_result client_residual(client *c, int32_t n, const int32_t *state, float *r)
+{
+    return rows(c, OP_RESIDUAL, n, state, 0, r);
+}
+
+call_result client_draw(client *c, iut_draw_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n};
+    void *const at[] = {[DRAW_U] = (void *)(uintptr_t)b->u, [DRAW_SEED] = &b->seed,
+                        [DRAW_POSITION] = &b->position, [DRAW_STATE] = (void *)(uintptr_t)b->state,
+                        [DRAW_TOKEN] = b->token};
+    if (!client_has(c, OP_DRAW)) return not_claimed(c, OP_DRAW);
+    return c->instance ? from_table(c, OP_DRAW, c->api.draw(c->instance, b)) : call(c, OP_DRAW, args, at);
+}
+
+/* Arrays that arrive filled with -1 do so in every transport. */
+static void clear(int32_t *x, int32_t rows, int32_t columns)
+{
+    memset(x, -1, (size_t)rows * (size_t)columns * sizeof *x);
+}
+
+static call_result verify(client *c, iut_op op, iut_verify_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n, [ARG_GAMMA] = b->gamma};
+    void *const at[] = {[VERIFY_U] = (void *)(uintptr_t)b->u, [VERIFY_SEED] = &b->seed,
+                        [VERIFY_POSITION] = &b->position, [VERIFY_LEN] = (void *)(uintptr_t)b->len,
+                        [VERIFY_STATE] = (void *)(uintptr_t)b->state,
+                        [VERIFY_DRAFT] = (void *)(uintptr_t)b->draft,
+                        [VERIFY_OUT] = b->out, [VERIFY_OUT_LEN] = b->out_len};
+    if (!client_has(c, op)) return not_claimed(c, op);
+    if (!c->instance) return call(c, op, args, at);
+    clear(b->out, b->n, b->gamma + 1);
+    return from_table(c, op, op == OP_VERIFY ? c->api.verify(c->instance, b)
+                                             : c->api.verify_greedy(c->instance, b));
+}
+
+call_result client_verify(client *c, iut_verify_batch *batch)
+{
+    return verify(c, OP_VERIFY, batch);
+}
+
+call_result client_verify_greedy(client *c, iut_verify_batch *batch)
+{
+    return verify(c, OP_VERIFY_GREEDY, batch);
+}
+
+call_result client_stream(client *c, iut_stream_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {
+        [ARG_N] = b->n, [ARG_GAMMA] = b->gamma, [ARG_K] = b->k, [ARG_EOS] = b->eos};
+    void *const at[] = {[STREAM_SEED] = &b->seed, [STREAM_START] = (void *)(uintptr_t)b->start,
+                        [STREAM_OUT] = b->out, [STREAM_OUT_LEN] = b->out_len,
+                        [STREAM_ACCEPTED] = b->accepted};
+    if (!client_has(c, OP_STREAM)) return not_claimed(c, OP_STREAM);
+    if (!c->instance) return call(c, OP_STREAM, args, at);
+    clear(b->out, b->n, b->k);
+    clear(b->accepted, b->n, b->k);
+    return from_table(c, OP_STREAM, c->api.stream(c->instance, b));
+}

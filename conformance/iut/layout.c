@@ -1,0 +1,96 @@
+/* layout.c - see layout.h. In a request the arrays of 8-byte elements come first, so that every array
+ * is aligned if the header is. Sampling parameters are arrays of two: target, draft; binary32 is never
+ * written as decimal (FRM-02), and seeds need all 64 bits, which JSON does not carry. */
+#include "conformance/iut/layout.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define N {ARG_N, 0}
+#define K {ARG_K, 0}
+#define V {ARG_V, 0}
+#define S {ARG_S, 0}
+#define C {ARG_C, 0}
+#define GAMMA(plus) {ARG_GAMMA, plus}
+#define FIXED(count) {-1, count}
+#define IN1(name, type, a) {name, type, FLOW_IN, 1, {a}}
+#define IN2(name, type, a, b) {name, type, FLOW_IN, 2, {a, b}}
+#define OUT1(name, a) {name, TENSOR_I32, FLOW_OUT, 1, {a}}
+#define OUT2(name, type, a, b) {name, type, FLOW_OUT, 2, {a, b}}
+#define BIT(arg) (1u << (arg))
+
+#define VERIFY(name) \
+    {name, BIT(ARG_N) | BIT(ARG_GAMMA), 8, { \
+        {"u", TENSOR_F64, FLOW_IN_OPTIONAL, 2, {N, GAMMA(2)}}, \
+        IN1("seed", TENSOR_U64, FIXED(1)), IN1("position", TENSOR_U64, FIXED(1)), \
+        IN1("len", TENSOR_I32, N), IN2("state", TENSOR_I32, N, GAMMA(1)), \
+        IN2("draft", TENSOR_I32, N, GAMMA(0)), \
+        OUT2("out", TENSOR_I32, N, GAMMA(1)), OUT1("out_len", N)}}
+
+/* clang-format off */
+const layout_op layout[OP_COUNT] = {
+    [OP_CLAIMS] = {.name = "claims"},
+    [OP_PANEL] = {"panel", BIT(ARG_V) | BIT(ARG_S) | BIT(ARG_C), 10, {
+        IN1("cls", TENSOR_I32, V), IN2("next", TENSOR_I32, S, C),
+        IN2("p", TENSOR_F32, S, V), IN2("q", TENSOR_F32, S, V),
+        IN2("p_logit", TENSOR_F32, S, V), IN2("q_logit", TENSOR_F32, S, V),
+        IN1("temperature", TENSOR_F32, FIXED(2)), IN1("top_k", TENSOR_I32, FIXED(2)),
+        IN1("top_p", TENSOR_F32, FIXED(2)), IN1("min_p", TENSOR_F32, FIXED(2))}},
+    [OP_SERVED] = {"served", BIT(ARG_N) | BIT(ARG_OF_DRAFT) | BIT(ARG_V), 2, {
+        IN1("state", TENSOR_I32, N), OUT2("prob", TENSOR_F32, N, V)}},
+    [OP_RESIDUAL] = {"residual", BIT(ARG_N) | BIT(ARG_V), 2, {
+        IN1("state", TENSOR_I32, N), OUT2("r", TENSOR_F32, N, V)}},
+    [OP_DRAW] = {"draw", BIT(ARG_N), 5, {
+        {"u", TENSOR_F64, FLOW_IN_OPTIONAL, 1, {N}},
+        IN1("seed", TENSOR_U64, FIXED(1)), IN1("position", TENSOR_U64, FIXED(1)),
+        IN1("state", TENSOR_I32, N), OUT1("token", N)}},
+    [OP_VERIFY] = VERIFY("verify"),
+    [OP_VERIFY_GREEDY] = VERIFY("verify_greedy"),
+    [OP_STREAM] = {"stream", BIT(ARG_N) | BIT(ARG_GAMMA) | BIT(ARG_K) | BIT(ARG_EOS), 5, {
+        IN1("seed", TENSOR_U64, FIXED(1)), IN1("start", TENSOR_I32, N),
+        OUT2("out", TENSOR_I32, N, K), OUT1("out_len", N), OUT2("accepted", TENSOR_I32, N, K)}},
+};
+/* clang-format on */
+
+iut_op layout_find(const char *name)
+{
+    iut_op op = 0;
+    while (op < OP_COUNT && strcmp(layout[op].name, name) != 0) op++;
+    return op;
+}
+
+bool layout_tensor(const layout_array *a, const int64_t args[ARG_COUNT], frame_tensor *t)
+{
+    *t = (frame_tensor){.name = a->name, .type = a->type, .rank = a->rank};
+    uint64_t count = 1;
+    for (int32_t i = 0; i < a->rank; i++) {
+        const layout_extent e = a->extent[i];
+        t->shape[i] = (e.arg < 0 ? 0 : args[e.arg]) + e.plus;
+        if (t->shape[i] < 0 || t->shape[i] > INT32_MAX) return false;
+        count *= (uint64_t)t->shape[i];
+        if (count > FRAME_MAX_PAYLOAD) return false;
+    }
+    t->size = (size_t)count * tensor_width(a->type);
+    return t->size <= FRAME_MAX_PAYLOAD;
+}
+
+static void describe(const frame_tensor *t, char *text, size_t size)
+{
+    int at = snprintf(text, size, "%.20s %s [", t->name, tensor_name(t->type));
+    for (int32_t i = 0; i < t->rank; i++)
+        at += snprintf(text + at, size - (size_t)at, i ? ", %lld" : "%lld", (long long)t->shape[i]);
+    snprintf(text + at, size - (size_t)at, "]");
+}
+
+bool layout_matches(const frame_tensor *expected, const frame_tensor *got, char *why, size_t why_size)
+{
+    if (strcmp(expected->name, got->name) == 0 && expected->type == got->type &&
+        expected->rank == got->rank &&
+        memcmp(expected->shape, got->shape, (size_t)got->rank * sizeof *got->shape) == 0)
+        return true;
+    char want[128], have[128];
+    describe(expected, want, sizeof want);
+    describe(got, have, sizeof have);
+    snprintf(why, why_size, "tensor %s where %s is due", have, want);
+    return false;
+}

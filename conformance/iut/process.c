@@ -1,0 +1,297 @@
+/* process.c - see process.h. */
+#define _GNU_SOURCE /* pipe2, F_SETPIPE_SZ */
+#include "conformance/iut/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { TAIL = 1024, PIPE_BYTES = 1 << 20 };
+
+struct process {
+    pid_t pid;          /* 0 once reaped */
+    int in, out, error; /* our ends of its 0, 1 and 2; -1 when closed; non-blocking */
+    int log;            /* where its standard error is copied to; -1: nowhere */
+    struct iovec part[PROCESS_MAX_PARTS];
+    int first, count; /* what of `part` is still to be written */
+    char tail[TAIL];  /* the last bytes of its standard error */
+    size_t tail_size;
+};
+
+double process_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void nap(double seconds)
+{
+    const struct timespec t = {0, (long)(seconds * 1e9)};
+    nanosleep(&t, NULL);
+}
+
+static void close_end(int *fd)
+{
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
+/* ---- Start. --------------------------------------------------------------------------------------- */
+
+/* Three pipes: child end at [i][0], ours at [i][1]. All close on exec; ours do not block. */
+static bool open_pipes(int end[3][2])
+{
+    for (int i = 0; i < 3; i++) {
+        int fd[2];
+        if (pipe2(fd, O_CLOEXEC) != 0) return false;
+        end[i][0] = fd[i > 0]; /* the child reads from its 0 and writes to 1 and 2 */
+        end[i][1] = fd[i == 0];
+        fcntl(end[i][1], F_SETFL, O_NONBLOCK);
+        fcntl(end[i][1], F_SETPIPE_SZ, PIPE_BYTES); /* fewer switches; the default serves, too */
+    }
+    return true;
+}
+
+static int spawn(pid_t *pid, char *const argv[], int end[3][2])
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error) return error;
+    error = posix_spawnattr_init(&attributes);
+    for (int i = 0; i < 3 && !error; i++)
+        error = posix_spawn_file_actions_adddup2(&actions, end[i][0], i);
+    if (!error) {
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                                  POSIX_SPAWN_SETSIGDEF);
+        posix_spawnattr_setpgroup(&attributes, 0);
+        posix_spawnattr_setsigmask(&attributes, &none);
+        posix_spawnattr_setsigdefault(&attributes, &all);
+        error = posix_spawn(pid, argv[0], &actions, &attributes, argv, environ);
+    }
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+process *process_start(char *const argv[], const char *stderr_log, char *why, size_t why_size)
+{
+    int end[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
+    process *p = calloc(1, sizeof *p);
+    const int log = stderr_log ? open(stderr_log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    int error = p ? 0 : ENOMEM;
+    if (!error && ((stderr_log && log < 0) || !open_pipes(end))) error = errno;
+    if (!error) error = spawn(&p->pid, argv, end);
+    for (int i = 0; i < 3; i++) close_end(&end[i][0]);
+    if (!error) {
+        p->in = end[0][1], p->out = end[1][1], p->error = end[2][1], p->log = log;
+        return p;
+    }
+    snprintf(why, why_size, "cannot start %s%s%s: %s", argv[0], stderr_log ? " with log " : "",
+             stderr_log ? stderr_log : "", strerror(error));
+    for (int i = 0; i < 3; i++) close_end(&end[i][1]);
+    if (log >= 0) close(log);
+    free(p);
+    return NULL;
+}
+
+/* ---- Input and output. ---------------------------------------------------------------------------- */
+
+/* Keeps the last TAIL bytes and copies all to the log. */
+static void keep_error(process *p, const char *bytes, size_t size)
+{
+    for (size_t sent = 0; p->log >= 0 && sent < size;) {
+        const ssize_t n = write(p->log, bytes + sent, size - sent);
+        if (n <= 0) break; /* a full disk does not change a verdict */
+        sent += (size_t)n;
+    }
+    if (size > TAIL) bytes += size - TAIL, size = TAIL;
+    const size_t keep = p->tail_size + size > TAIL ? TAIL - size : p->tail_size;
+    memmove(p->tail, p->tail + (p->tail_size - keep), keep);
+    memcpy(p->tail + keep, bytes, size);
+    p->tail_size = keep + size;
+}
+
+static void drain_error(process *p)
+{
+    char bytes[4096];
+    while (p->error >= 0) {
+        const ssize_t n = read(p->error, bytes, sizeof bytes);
+        if (n > 0)
+            keep_error(p, bytes, (size_t)n);
+        else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+            close_end(&p->error);
+        else
+            return;
+    }
+}
+
+/* writev without SIGPIPE: blocked in this thread for the call, and taken if the call raised it. */
+static ssize_t write_quietly(int fd, const struct iovec *parts, int count)
+{
+    sigset_t pipe, before, pending;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    const ssize_t n = writev(fd, parts, count);
+    const int error = errno;
+    if (n < 0 && error == EPIPE && !sigismember(&pending, SIGPIPE)) {
+        const struct timespec now = {0, 0};
+        while (sigtimedwait(&pipe, NULL, &now) < 0 && errno == EINTR) continue;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return n;
+}
+
+/* One write of what is queued. A side that reads no more is no error here: its answer may stand in the
+ * pipe already, and its end shows when reading. */
+static void push(process *p)
+{
+    ssize_t n = write_quietly(p->in, p->part + p->first, p->count - p->first);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) p->first = p->count;
+    for (; n >= 0 && p->first < p->count; p->first++) {
+        struct iovec *part = &p->part[p->first];
+        if ((size_t)n < part->iov_len) {
+            part->iov_base = (char *)part->iov_base + n;
+            part->iov_len -= (size_t)n;
+            return;
+        }
+        n -= (ssize_t)part->iov_len;
+    }
+}
+
+/* Waits until something can move, and moves input and standard error. */
+static io_result turn(process *p, bool reading, double deadline)
+{
+    const double left = deadline - process_now();
+    if (left <= 0) return IO_TIMEOUT;
+    const bool writing = p->first < p->count;
+    struct pollfd fds[3] = {{reading ? p->out : -1, POLLIN, 0},
+                            {writing ? p->in : -1, POLLOUT, 0},
+                            {p->error, POLLIN, 0}};
+    poll(fds, 3, left > 1e6 ? 1000000000 : (int)(left * 1e3) + 1);
+    if (fds[1].revents) push(p);
+    if (fds[2].revents) drain_error(p);
+    return IO_OK;
+}
+
+void process_send(process *p, const struct iovec *parts, int count)
+{
+    memcpy(p->part, parts, (size_t)count * sizeof *parts);
+    p->first = 0;
+    p->count = count;
+    push(p);
+}
+
+io_result process_read(process *p, void *to, size_t size, double deadline)
+{
+    for (size_t got = 0; got < size;) {
+        const ssize_t n = read(p->out, (char *)to + got, size - got);
+        if (n > 0) {
+            got += (size_t)n;
+            continue;
+        }
+        if (n == 0 || (errno != EAGAIN && errno != EINTR)) return IO_CLOSED;
+        if (turn(p, true, deadline) == IO_TIMEOUT) return IO_TIMEOUT;
+    }
+    return IO_OK;
+}
+
+io_result process_flush(process *p, double deadline)
+{
+    while (p->first < p->count)
+        if (turn(p, false, deadline) == IO_TIMEOUT) return IO_TIMEOUT;
+    return IO_OK;
+}
+
+bool process_has_output(process *p)
+{
+    struct pollfd out = {p->out, POLLIN, 0};
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLIN);
+}
+
+/* ---- End. ----------------------------------------------------------------------------------------- */
+
+/* Has it ended? It stays a zombie, so that its group keeps its number until reap. */
+static bool has_ended(process *p)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+}
+
+static bool wait_end(process *p, double grace)
+{
+    const double deadline = process_now() + grace;
+    double pause = 1e-4;
+    while (!has_ended(p)) {
+        if (process_now() >= deadline) return false;
+        drain_error(p);
+        nap(pause);
+        if (pause < 0.01) pause *= 2;
+    }
+    return true;
+}
+
+/* The last line of standard error that is not blank, in printable ASCII. */
+static void last_line(const process *p, char *line, size_t size)
+{
+    size_t end = p->tail_size;
+    while (end && (unsigned char)p->tail[end - 1] <= ' ') end--;
+    size_t start = end;
+    while (start && p->tail[start - 1] != '\n' && end - start + 1 < size) start--;
+    for (size_t i = start; i < end; i++) {
+        const char c = p->tail[i];
+        line[i - start] = c < ' ' || c > '~' ? '?' : c;
+    }
+    line[end - start] = '\0';
+}
+
+void process_kill(process *p, double grace, char *text, size_t size)
+{
+    const bool by_itself = wait_end(p, grace);
+    kill(-p->pid, SIGKILL);
+    kill(p->pid, SIGKILL); /* if the group is not its own any more */
+    int status = 0;
+    while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) continue;
+    p->pid = 0;
+    drain_error(p);
+    char line[200];
+    last_line(p, line, sizeof line);
+    int at;
+    if (!by_itself)
+        at = snprintf(text, size, "killed by the suite");
+    else if (WIFSIGNALED(status))
+        at = snprintf(text, size, "ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        at = snprintf(text, size, "exit code %d", WEXITSTATUS(status));
+    if (*line && at >= 0 && (size_t)at < size)
+        snprintf(text + at, size - (size_t)at, "; last line of its stderr: %s", line);
+}
+
+void process_free(process *p)
+{
+    if (!p) return;
+    char text[8];
+    close_end(&p->in);
+    if (p->pid) process_kill(p, 1.0, text, sizeof text);
+    close_end(&p->out);
+    close_end(&p->error);
+    close_end(&p->log);
+    free(p);
+}

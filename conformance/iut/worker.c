@@ -1,0 +1,395 @@
+/* worker.c - see worker.h. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#include "conformance/iut/worker.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "conformance/iut/claims.h"
+#include "conformance/iut/frames.h"
+#include "conformance/iut/layout.h"
+#include "conformance/iut/load.h"
+
+enum { ALIGN = 64, GUARD = 64, GUARD_BYTE = 0xA5 };
+
+/* Page-aligned memory that grows and is kept from call to call. */
+typedef struct {
+    uint8_t *base;
+    size_t size;
+} region;
+
+typedef struct {
+    iut_api api;
+    iut *instance; /* NULL: the IUT could not be made, `why` says why */
+    char why[400];
+    int32_t V, S; /* of the panel; V = 0: none yet */
+    int out;      /* the real standard output */
+    region input, output;
+} worker;
+
+/* What the handler below looks at: the input of the running call, write-protected. */
+static region *guarded;
+static struct sigaction before_guard;
+
+/* ---- Memory. -------------------------------------------------------------------------------------- */
+
+static bool reserve(region *r, size_t size)
+{
+    if (size <= r->size) return mprotect(r->base, r->size, PROT_READ | PROT_WRITE) == 0 || !r->size;
+    if (r->size) munmap(r->base, r->size);
+    r->size = 0;
+    size = (size + (1 << 16)) & ~(size_t)0xFFFF;
+    r->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (r->base == MAP_FAILED) return false;
+    r->size = size;
+    return true;
+}
+
+static size_t padded(size_t size)
+{
+    return (size + GUARD + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+/* INV-02: says what happened, and lets the fault happen again as it would have without us. */
+static void on_fault(int signal_number, siginfo_t *info, void *context)
+{
+    static const char text[] = "assay worker: the implementation wrote to an input array (INV-02)\n";
+    (void)signal_number, (void)context;
+    const uintptr_t at = (uintptr_t)info->si_addr, base = (uintptr_t)guarded->base;
+    if (at >= base && at - base < guarded->size && write(2, text, sizeof text - 1) < 0) _exit(3);
+    sigaction(SIGSEGV, &before_guard, NULL);
+}
+
+static void watch_input(region *input)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    guarded = input;
+    sigaction(SIGSEGV, &action, &before_guard);
+}
+
+/* ---- Replies. ------------------------------------------------------------------------------------- */
+
+static const char *const status_names[] = {"ok",        "unsupported", "bad_input",
+                                           "no_device", "no_memory",   "failed"};
+
+static bool reply_error(const worker *w, int64_t id, iut_status status, const char *text)
+{
+    char line[400];
+    snprintf(line, sizeof line, "%s", text ? text : "the implementation gives no reason");
+    for (char *s = line; *s; s++)
+        if (*s < ' ' || *s > '~') *s = '?'; /* a header is UTF-8 */
+    if ((unsigned)status > IUT_FAILED) status = IUT_FAILED;
+    const frame reply = {.id = id, .status = status_names[status], .error = line};
+    return frame_write(w->out, &reply);
+}
+
+static bool reply_claims(const worker *w, int64_t id)
+{
+    iut_claims claims = {.size = sizeof claims};
+    const iut_status s = w->api.claims(w->instance, &claims);
+    if (s != IUT_OK) return reply_error(w, id, s, w->api.last_error(w->instance));
+    json_t *args = claims_encode(&claims, claims_ops(&w->api));
+    if (!args) return reply_error(w, id, IUT_FAILED, "claims: name, version or device is NULL or not UTF-8");
+    const frame reply = {.id = id, .status = "ok", .args = args};
+    const bool ok = frame_write(w->out, &reply);
+    json_decref(args);
+    return ok;
+}
+
+/* ---- What a request must be before the IUT sees it. ------------------------------------------------ */
+
+/* One request: its integers and its arrays in the order of layout.h. */
+typedef struct {
+    iut_op op;
+    int64_t args[ARG_COUNT];
+    void *at[FRAME_MAX_TENSORS];
+} request;
+
+#define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
+
+static bool take_args(const worker *w, const frame *f, request *r, char *why, size_t why_size)
+{
+    const int64_t most = INT32_MAX;
+    const struct {
+        const char *name;
+        int64_t low, high;
+    } range[ARG_COUNT] = {{"n", 0, most},  {"gamma", 0, 1 << 20}, {"k", 1, 1 << 20}, {"eos", -1, w->V - 1},
+                          {"of_draft", 0, 1}, {"V", 1, most},     {"S", 1, most},    {"C", 1, most}};
+    for (int a = 0; a < ARG_COUNT; a++)
+        if ((layout[r->op].args >> a & 1) &&
+            !frame_integer(f, range[a].name, range[a].low, range[a].high, &r->args[a]))
+            return FAIL("%s: args.%s must be an integer from %lld to %lld", f->op, range[a].name,
+                        (long long)range[a].low, (long long)range[a].high);
+    if ((r->op == OP_SERVED || r->op == OP_RESIDUAL) && r->args[ARG_V] != w->V)
+        return FAIL("%s: args.V is not that of the panel, %d", f->op, (int)w->V);
+    return true;
+}
+
+static bool take_arrays(const frame *f, request *r, char *why, size_t why_size)
+{
+    int32_t seen = 0;
+    const layout_op *l = &layout[r->op];
+    for (int32_t i = 0; i < l->arrays; i++) {
+        const layout_array *a = &l->array[i];
+        const frame_tensor *t = &f->tensor[seen];
+        const bool more = seen < f->tensors;
+        frame_tensor due;
+        if (a->flow == FLOW_OUT) continue;
+        if (a->flow == FLOW_IN_OPTIONAL && !(more && strcmp(t->name, a->name) == 0)) continue;
+        if (!more) return FAIL("%s: tensor %s is missing", f->op, a->name);
+        if (!layout_tensor(a, r->args, &due)) return FAIL("%s: tensor %s is too large", f->op, a->name);
+        if (!layout_matches(&due, t, why, why_size)) return false;
+        r->at[i] = (void *)(uintptr_t)t->data;
+        seen++;
+    }
+    return seen == f->tensors || FAIL("%s: more tensors than it has", f->op);
+}
+
+static bool in_range(const int32_t *x, int64_t n, int32_t low, int32_t high, const char *name, char *why,
+                     size_t why_size)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] < low || x[i] > high)
+            return FAIL("%s[%lld] is %d; it must be %d to %d", name, (long long)i, (int)x[i], (int)low,
+                        (int)high);
+    return true;
+}
+
+/* Uniforms in [0, 1); NaN fails, too. No array is no error: the IUT then draws its own. */
+static bool are_uniforms(const double *u, int64_t n, char *why, size_t why_size)
+{
+    for (int64_t i = 0; u && i < n; i++)
+        if (!(u[i] >= 0.0 && u[i] < 1.0))
+            return FAIL("u[%lld] is %g; it must be in [0, 1)", (long long)i, u[i]);
+    return true;
+}
+
+static bool check_values(const worker *w, const request *r, char *why, size_t why_size)
+{
+    const int64_t n = r->args[ARG_N], gamma = r->args[ARG_GAMMA];
+    if (r->op != OP_PANEL && w->V == 0) return FAIL("%s: no panel was loaded", layout[r->op].name);
+    switch (r->op) {
+    case OP_PANEL:
+        return in_range(r->at[PANEL_CLS], r->args[ARG_V], 0, (int32_t)r->args[ARG_C] - 1, "cls", why,
+                        why_size) &&
+               in_range(r->at[PANEL_NEXT], r->args[ARG_S] * r->args[ARG_C], 0,
+                        (int32_t)r->args[ARG_S] - 1, "next", why, why_size);
+    case OP_SERVED:
+    case OP_RESIDUAL:
+        return in_range(r->at[ROWS_STATE], n, 0, w->S - 1, "state", why, why_size);
+    case OP_DRAW:
+        return in_range(r->at[DRAW_STATE], n, 0, w->S - 1, "state", why, why_size) &&
+               are_uniforms(r->at[DRAW_U], n, why, why_size);
+    case OP_STREAM:
+        return in_range(r->at[STREAM_START], n, 0, w->S - 1, "start", why, why_size);
+    default:
+        return in_range(r->at[VERIFY_LEN], n, 0, (int32_t)gamma, "len", why, why_size) &&
+               in_range(r->at[VERIFY_STATE], n * (gamma + 1), 0, w->S - 1, "state", why, why_size) &&
+               are_uniforms(r->at[VERIFY_U], n * (gamma + 2), why, why_size);
+    }
+}
+
+/* ---- The call. ------------------------------------------------------------------------------------ */
+
+static iut_status call_panel(worker *w, const request *r)
+{
+    const float *temperature = r->at[PANEL_TEMPERATURE], *top_p = r->at[PANEL_TOP_P],
+                *min_p = r->at[PANEL_MIN_P];
+    const int32_t *top_k = r->at[PANEL_TOP_K];
+    const iut_panel panel = {.size = sizeof panel, .V = (int32_t)r->args[ARG_V],
+                             .S = (int32_t)r->args[ARG_S], .C = (int32_t)r->args[ARG_C],
+                             .cls = r->at[PANEL_CLS], .next = r->at[PANEL_NEXT],
+                             .p = r->at[PANEL_P], .q = r->at[PANEL_Q],
+                             .p_logit = r->at[PANEL_P_LOGIT], .q_logit = r->at[PANEL_Q_LOGIT],
+                             .target = {temperature[0], top_k[0], top_p[0], min_p[0]},
+                             .draft = {temperature[1], top_k[1], top_p[1], min_p[1]}};
+    const iut_status s = w->api.panel(w->instance, &panel);
+    w->V = s == IUT_OK ? panel.V : 0;
+    w->S = panel.S;
+    return s;
+}
+
+static iut_status call_verify(worker *w, const request *r)
+{
+    iut_verify_batch b = {.size = sizeof b, .n = (int32_t)r->args[ARG_N],
+                          .gamma = (int32_t)r->args[ARG_GAMMA], .len = r->at[VERIFY_LEN],
+                          .state = r->at[VERIFY_STATE], .draft = r->at[VERIFY_DRAFT],
+                          .u = r->at[VERIFY_U], .seed = *(const uint64_t *)r->at[VERIFY_SEED],
+                          .position = *(const uint64_t *)r->at[VERIFY_POSITION],
+                          .out = r->at[VERIFY_OUT], .out_len = r->at[VERIFY_OUT_LEN]};
+    return r->op == OP_VERIFY ? w->api.verify(w->instance, &b) : w->api.verify_greedy(w->instance, &b);
+}
+
+static iut_status call_draw(worker *w, const request *r)
+{
+    iut_draw_batch b = {.size = sizeof b, .n = (int32_t)r->args[ARG_N], .state = r->at[DRAW_STATE],
+                        .u = r->at[DRAW_U], .seed = *(const uint64_t *)r->at[DRAW_SEED],
+                        .position = *(const uint64_t *)r->at[DRAW_POSITION], .token = r->at[DRAW_TOKEN]};
+    return w->api.draw(w->instance, &b);
+}
+
+static iut_status call_stream(worker *w, const request *r)
+{
+    iut_stream_batch b = {.size = sizeof b, .n = (int32_t)r->args[ARG_N],
+                          .gamma = (int32_t)r->args[ARG_GAMMA], .k = (int32_t)r->args[ARG_K],
+                          .eos = (int32_t)r->args[ARG_EOS], .start = r->at[STREAM_START],
+                          .seed = *(const uint64_t *)r->at[STREAM_SEED], .out = r->at[STREAM_OUT],
+                          .out_len = r->at[STREAM_OUT_LEN], .accepted = r->at[STREAM_ACCEPTED]};
+    return w->api.stream(w->instance, &b);
+}
+
+static iut_status call_iut(worker *w, const request *r)
+{
+    const int32_t n = (int32_t)r->args[ARG_N];
+    switch (r->op) {
+    case OP_PANEL: return call_panel(w, r);
+    case OP_SERVED:
+        return w->api.served(w->instance, n, r->at[ROWS_STATE], (int32_t)r->args[ARG_OF_DRAFT],
+                             r->at[ROWS_OUT]);
+    case OP_RESIDUAL: return w->api.residual(w->instance, n, r->at[ROWS_STATE], r->at[ROWS_OUT]);
+    case OP_DRAW: return call_draw(w, r);
+    case OP_STREAM: return call_stream(w, r);
+    default: return call_verify(w, r);
+    }
+}
+
+/* The arrays that flow out, filled with bytes 0xFF: -1 for tokens, NaN for probabilities, so that what is
+ * not written shows. Behind each lies a guard. */
+static bool make_outputs(worker *w, request *r, frame *reply)
+{
+    size_t total = 0, at = 0;
+    for (int32_t i = 0; i < layout[r->op].arrays; i++) {
+        if (layout[r->op].array[i].flow != FLOW_OUT) continue;
+        frame_tensor *t = &reply->tensor[reply->tensors++];
+        if (!layout_tensor(&layout[r->op].array[i], r->args, t)) return false;
+        total += padded(t->size);
+    }
+    if (!reserve(&w->output, total)) return false;
+    for (int32_t i = 0, seen = 0; i < layout[r->op].arrays; i++) {
+        if (layout[r->op].array[i].flow != FLOW_OUT) continue;
+        frame_tensor *t = &reply->tensor[seen++];
+        uint8_t *data = w->output.base + at;
+        t->data = r->at[i] = data;
+        memset(data, 0xFF, t->size);
+        memset(data + t->size, GUARD_BYTE, GUARD);
+        at += padded(t->size);
+    }
+    return true;
+}
+
+/* The name of an output whose guard was overwritten, or NULL. */
+static const char *overrun(const frame *reply)
+{
+    for (int32_t i = 0; i < reply->tensors; i++) {
+        const uint8_t *guard = (const uint8_t *)reply->tensor[i].data + reply->tensor[i].size;
+        for (int j = 0; j < GUARD; j++)
+            if (guard[j] != GUARD_BYTE) return reply->tensor[i].name;
+    }
+    return NULL;
+}
+
+static bool answer(worker *w, const frame *f)
+{
+    char why[400];
+    request r = {.op = layout_find(f->op ? f->op : "")};
+    if (!w->instance) return reply_error(w, f->id, IUT_FAILED, w->why);
+    if (r.op == OP_COUNT || !(claims_ops(&w->api) >> r.op & 1))
+        return reply_error(w, f->id, IUT_UNSUPPORTED, "there is no such operation");
+    if (r.op == OP_CLAIMS) return reply_claims(w, f->id);
+    if (!take_args(w, f, &r, why, sizeof why) || !take_arrays(f, &r, why, sizeof why) ||
+        !check_values(w, &r, why, sizeof why))
+        return reply_error(w, f->id, IUT_BAD_INPUT, why);
+    frame reply = {.id = f->id, .status = "ok"};
+    if (!make_outputs(w, &r, &reply)) return reply_error(w, f->id, IUT_NO_MEMORY, "worker: out of memory");
+    if (w->input.size) mprotect(w->input.base, w->input.size, PROT_READ);
+    const iut_status s = call_iut(w, &r);
+    if (s != IUT_OK) return reply_error(w, f->id, s, w->api.last_error(w->instance));
+    const char *smashed = overrun(&reply);
+    if (smashed) {
+        snprintf(why, sizeof why, "it wrote beyond the end of the output array %s", smashed);
+        return reply_error(w, f->id, IUT_FAILED, why);
+    }
+    return frame_write(w->out, &reply);
+}
+
+/* ---- The loop. ------------------------------------------------------------------------------------ */
+
+/* The tensors of a frame, each aligned for any type. */
+static bool read_tensors(worker *w, frame *f)
+{
+    size_t total = 0, at = 0;
+    for (int32_t i = 0; i < f->tensors; i++) total += padded(f->tensor[i].size);
+    if (!reserve(&w->input, total)) return false;
+    for (int32_t i = 0; i < f->tensors; i++) {
+        f->tensor[i].data = w->input.base + at;
+        if (f->tensor[i].size && frame_read_exact(0, w->input.base + at, f->tensor[i].size) != 1)
+            return false;
+        at += padded(f->tensor[i].size);
+    }
+    return true;
+}
+
+/* Reads and answers one request. 1: done, 0: end of input, -1: the stream is broken. */
+static int serve_one(worker *w)
+{
+    uint8_t prefix[FRAME_PREFIX];
+    char head[FRAME_MAX_HEADER], why[400] = "end of input within a frame";
+    size_t header, payload;
+    frame f;
+    const int begun = frame_read_exact(0, prefix, sizeof prefix);
+    if (begun == 0) return 0;
+    if (begun < 0 || !frame_prefix(prefix, &header, &payload, why, sizeof why) ||
+        frame_read_exact(0, head, header) != 1 ||
+        !frame_head(head, header, payload, &f, why, sizeof why)) {
+        fprintf(stderr, "assay worker: %s\n", why);
+        return -1;
+    }
+    const bool ok = read_tensors(w, &f) && answer(w, &f);
+    frame_release(&f);
+    return ok ? 1 : -1;
+}
+
+/* From now on what anybody prints on standard output goes to standard error. */
+static int take_stdout(void)
+{
+    const int out = fcntl(1, F_DUPFD_CLOEXEC, 3);
+    if (out >= 0) dup2(2, 1);
+    return out;
+}
+
+static int serve(worker *w)
+{
+    int r;
+    watch_input(&w->input);
+    if (!w->instance) fprintf(stderr, "assay worker: %s\n", w->why);
+    while ((r = serve_one(w)) == 1 && w->instance) continue;
+    if (w->input.size) munmap(w->input.base, w->input.size);
+    if (w->output.size) munmap(w->output.base, w->output.size);
+    if (!w->instance) return 1;
+    w->api.destroy(w->instance);
+    return r == 0 ? 0 : 3;
+}
+
+static void create(worker *w, const char *options)
+{
+    w->instance = w->api.create(options ? options : "", w->why, sizeof w->why);
+    if (!w->instance && !*w->why) snprintf(w->why, sizeof w->why, "create failed and gave no reason");
+}
+
+int worker_main(const char *spec, const char *options)
+{
+    worker w = {.out = take_stdout()};
+    if (load_spec(spec, &w.api, w.why, sizeof w.why)) create(&w, options);
+    return serve(&w);
+}
+
+int worker_serve(const iut_api *api, const char *options)
+{
+    worker w = {.out = take_stdout()};
+    if (load_table(api, &w.api, w.why, sizeof w.why)) create(&w, options);
+    return serve(&w);
+}
