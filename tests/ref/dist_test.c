@@ -194,12 +194,18 @@ START_TEST(hostile_host)
     const float third[] = {0.0f, -1.0986123f, -1.0986123f};
     float nearest[3], upward[3];
     ck_assert_int_eq(as_serve(third, 3, &plain, nearest, NULL), AS_OK);
+    const float tenths[] = {0.1f, 0.3f, 0x1p-60f};
+    float r[3], r_upward[3];
+    const uint64_t R = as_residual(nearest, tenths, 3, r);
     hostile_environment();
+    const uint64_t R_upward = as_residual(nearest, tenths, 3, r_upward);
     as_serve(third, 3, &plain, upward, NULL);
     const uint64_t W = as_residual(upward, nearest, 3, p);
     const double all = as_overlap(upward, nearest, 3);
     ck_assert(still_hostile());
     ck_assert_mem_eq(nearest, upward, sizeof upward);
+    ck_assert_mem_eq(r, r_upward, sizeof r);
+    ck_assert_uint_eq(R, R_upward);
     ck_assert_uint_eq(W, 0);
     ck_assert(all == as_overlap(nearest, nearest, 3));
 }
