@@ -1,0 +1,43 @@
+/* fault.h - the names of the faults, of the settings, and how a fault point is written:
+ *
+ *     if (fault(f, RESIDUAL_ROW_0)) i = 0;
+ *
+ * at the very place where the bug would be. FAULT_NONE is the plain implementation. */
+#ifndef ASSAY_CONFORMANCE_MUTANTS_FAULT_H
+#define ASSAY_CONFORMANCE_MUTANTS_FAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+    FAULT_NONE,
+#define FAULT(point, setting, clause, check, provenance, text) FAULT_##point,
+#define AGAIN(point, setting, clause, check, text)
+#include "conformance/mutants/faults.def"
+#undef FAULT
+#undef AGAIN
+    FAULT_POINTS
+} fault_point;
+
+#define fault(f, point) ((f) == FAULT_##point)
+
+typedef enum {
+#define SETTING(name, uniforms, bits, input, map, rule, arithmetic) SETTING_##name,
+#include "conformance/mutants/settings.def"
+#undef SETTING
+    SETTING_COUNT
+} setting_name;
+
+/* The declarations that change what the implementation does; values as in iut.h. */
+typedef struct {
+    const char *name;
+    uint8_t uniforms, bits, input, map, rule, arithmetic;
+} setting;
+
+/* One way of being wrong (or, with FAULT_NONE, of being right) under one set of declarations. */
+typedef struct {
+    fault_point fault;
+    setting_name setting;
+} variant;
+
+#endif
