@@ -1,0 +1,202 @@
+/* The program `assay`: subcommands, and the glue of `assay run`. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conformance/bench.h"
+#include "conformance/checks/plan.h"
+#include "conformance/iut/worker.h"
+#ifdef ASSAY_HAVE_MUTANTS
+#include "conformance/mutants/mutants.h"
+#endif
+#include "conformance/options.h"
+#include "conformance/report/report.h"
+#ifdef ASSAY_HAVE_VECTORS
+#include "vectors/vectors.h"
+#endif
+
+static int usage_error(const char *what)
+{
+    fprintf(stderr, "assay: %s\n", what);
+    return EXIT_USAGE;
+}
+
+/* -- assay run ------------------------------------------------------------------------------- */
+
+typedef struct {
+    struct timespec start;
+} progress_state;
+
+static double seconds_since(const struct timespec *start)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)(t.tv_sec - start->tv_sec) + 1e-9 * (double)(t.tv_nsec - start->tv_nsec);
+}
+
+/* One line on the terminal that rewrites itself; cleared at the end. */
+static void progress(void *arg, const char *case_id, size_t done, size_t planned)
+{
+    const progress_state *p = arg;
+    fprintf(stderr, "\r\033[K");
+    if (*case_id) {
+        fprintf(stderr, "%zu/%zu  %.0f s  %.60s", done, planned, seconds_since(&p->start), case_id);
+    }
+    fflush(stderr);
+}
+
+static int list_cases(const command_line *c)
+{
+    check_plan plan;
+    const bool sound = plan_all(&plan, check_list, c->run.level);
+    for (size_t i = 0; sound && i < plan.count; i++) {
+        const check_case *k = plan.cases[i];
+        if (!glob_any(c->claims, c->run.claims_count, k->check->name)) continue;
+        if (glob_any(c->only, c->run.only_count, k->id)) puts(k->id);
+    }
+    if (!sound) fprintf(stderr, "assay: %s\n", plan.error);
+    plan_free(&plan);
+    return sound ? EXIT_SUCCESS : EXIT_ERROR;
+}
+
+/* Every report that was asked for. False when one could not be written. */
+static bool write_reports(const command_line *c, const run_report *report)
+{
+    const struct {
+        const char *file;
+        bool (*write)(const char *, const run_report *);
+    } list[] = {{c->json, report_json}, {c->junit, report_junit}, {c->html, report_html}};
+    bool written = true;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        if (!list[i].file || list[i].write(list[i].file, report)) continue;
+        fprintf(stderr, "assay: cannot write %s: %s\n", list[i].file, strerror(errno));
+        written = false;
+    }
+    return written;
+}
+
+static void print_report(const command_line *c, const run_report *report)
+{
+    char verdict[400];
+    if (!c->quiet) {
+        report_terminal(stdout, report, isatty(STDOUT_FILENO));
+        return;
+    }
+    report_verdict(report, verdict, sizeof verdict);
+    puts(verdict);
+}
+
+/* Runs, prints, writes. The event log is open from before the first case. */
+static int run_and_report(command_line *c)
+{
+    progress_state state;
+    run_report report;
+    clock_gettime(CLOCK_MONOTONIC, &state.start);
+    if (isatty(STDERR_FILENO)) {
+        c->run.progress = progress;
+        c->run.progress_arg = &state;
+    }
+    int code = run_suite(&c->run, &report);
+    print_report(c, &report);
+    if (!write_reports(c, &report)) code = EXIT_ERROR;
+    run_report_free(&report);
+    return code;
+}
+
+static int run_with_log(command_line *c)
+{
+    char beside[1024];
+    if (!c->log) return run_and_report(c);
+    c->run.log = fopen(c->log, "w");
+    if (!c->run.log) {
+        fprintf(stderr, "assay: cannot write %s: %s\n", c->log, strerror(errno));
+        return EXIT_USAGE;
+    }
+    snprintf(beside, sizeof beside, "%s.stderr", c->log);
+    if (!c->run.stderr_log) c->run.stderr_log = beside;
+    int code = run_and_report(c);
+    if (ferror(c->run.log) | fclose(c->run.log)) {
+        fprintf(stderr, "assay: the event log %s is not whole: no space left?\n", c->log);
+        code = EXIT_ERROR;
+    }
+    return code;
+}
+
+static int run_main(int argc, char **argv)
+{
+    command_line c;
+    char why[600], vectors[1024];
+    if (!options_parse(&c, argc, argv, why, sizeof why)) return usage_error(why);
+    if (c.help) {
+        options_help(stdout);
+        return EXIT_SUCCESS;
+    }
+    if (c.list) return list_cases(&c);
+    share_folder("vectors", vectors, sizeof vectors);
+    if (!c.run.vectors) c.run.vectors = vectors;
+    c.run.stderr_log = c.iut_log;
+    waiver_set *waivers = NULL;
+    if (c.waivers && !(waivers = waivers_load(c.waivers, why, sizeof why))) return usage_error(why);
+    c.run.waivers = waivers;
+    const int code = run_with_log(&c);
+    waivers_free(waivers);
+    return code;
+}
+
+/* -- The other subcommands ------------------------------------------------------------------- */
+
+/* `assay worker SPEC [OPTIONS]`: what the suite starts for every IUT but exec:. */
+static int worker_command(int argc, char **argv)
+{
+    if (argc < 2 || argc > 3) return usage_error("usage: assay worker SPEC [OPTIONS]");
+    return worker_main(argv[1], argc == 3 ? argv[2] : "");
+}
+
+static int version_command(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    printf("assay %s, arithmetic %d, iut ABI %u\n", ASSAY_VERSION, ASSAY_ARITHMETIC, IUT_ABI);
+    return EXIT_SUCCESS;
+}
+
+static int help_command(int argc, char **argv);
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+} commands[] = {
+    {"run", run_main, "test an implementation: `assay run --help`"},
+#ifdef ASSAY_HAVE_MUTANTS
+    {"mutants", mutants_main, "the kill matrix: every known fault against every check"},
+#endif
+#ifdef ASSAY_HAVE_VECTORS
+    {"vectors", vectors_main, "list, show, check or generate the golden vectors"},
+#endif
+    {"bench", bench_main, "how fast the reference verifies here"},
+    {"worker", worker_command, "serve an implementation on standard input and output"},
+    {"--version", version_command, "versions of the suite, the arithmetic and the ABI"},
+    {"--help", help_command, "this text"},
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static int help_command(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    puts("usage: assay COMMAND [options]\n\n"
+         "Gates implementations of speculative decoding.\n");
+    for (int i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", commands[i].name, commands[i].help);
+    return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) return usage_error("a command is missing; `assay --help` lists them");
+    for (int i = 0; i < COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
+    }
+    fprintf(stderr, "assay: unknown command %s; `assay --help` lists them\n", argv[1]);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,124 @@
+/* Names, replay lines and printable text: what every report shares. Clauses STA-01, VER-05. */
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "conformance/run.h"
+
+const char *state_name(check_state state)
+{
+    static const char *const name[STATE_COUNT] = {
+        "PASS",         "ACCEPTABLE", "WAIVED", "NOT_CLAIMED", "UNAVAILABLE",
+        "INCONCLUSIVE", "FAIL",       "CRASH",  "TIMEOUT",     "ERROR"};
+    return (unsigned)state < STATE_COUNT ? name[state] : "ERROR";
+}
+
+const char *level_name(check_level level)
+{
+    static const char *const name[] = {"smoke", "full", "deep"};
+    return name[level];
+}
+
+const char *verdict_name(int exit_code)
+{
+    switch (exit_code) {
+    case EXIT_CONFORMANT: return "CONFORMANT";
+    case EXIT_NOT_CONFORMANT: return "NOT CONFORMANT";
+    case EXIT_UNDECIDED: return "UNDECIDED";
+    default: return "ERROR";
+    }
+}
+
+bool state_stands(check_state state)
+{
+    return state == STATE_PASS || state == STATE_ACCEPTABLE || state == STATE_NOT_CLAIMED;
+}
+
+/* -- Replay ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    char *at, *end;
+} writer;
+
+static void put(writer *w, const char *text)
+{
+    while (*text && w->at < w->end) *w->at++ = *text++;
+    *w->at = '\0';
+}
+
+/* A word in single quotes, safe for a POSIX shell; in a glob, letters stand for themselves. */
+static void put_quoted(writer *w, const char *text, bool as_glob)
+{
+    put(w, "'");
+    for (; *text; text++) {
+        if (*text == '\'') {
+            put(w, "'\\''");
+            continue;
+        }
+        if (as_glob && strchr("*?[]\\", *text)) put(w, "\\");
+        put(w, (const char[]){*text, '\0'});
+    }
+    put(w, "'");
+}
+
+static void put_option(writer *w, const char *option, const char *value)
+{
+    if (!value || !*value) return;
+    put(w, option);
+    put_quoted(w, value, false);
+}
+
+static void put_number(writer *w, const char *format, double value)
+{
+    char text[64];
+    snprintf(text, sizeof text, format, value);
+    put(w, text);
+}
+
+void replay_line(const run_report *report, const run_case *c, char *line, size_t size)
+{
+    const run_options *o = report->options;
+    writer w = {line, line + size - 1};
+    put(&w, "assay run");
+    put_option(&w, " --iut ", o->iut ? o->iut : "ref");
+    put_option(&w, " --iut-options ", o->iut_options);
+    put(&w, " --only ");
+    put_quoted(&w, c->plan->id, true);
+    put(&w, " --level ");
+    put(&w, level_name(o->level));
+    char seed[32];
+    snprintf(seed, sizeof seed, " --seed %llu", (unsigned long long)o->seed);
+    put(&w, seed);
+    if (o->alpha > 0) put_number(&w, " --alpha %.17g", o->alpha);
+    if (o->timeout > 0) put_number(&w, " --timeout %.17g", o->timeout);
+}
+
+/* -- Printable text -------------------------------------------------------------------------- */
+
+/* Bytes of the UTF-8 character at s, 0 if it is none or one that XML 1.0 cannot hold. */
+static int utf8_length(const unsigned char *s)
+{
+    if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
+    const int n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+                  : (s[0] & 0xf0) == 0xe0     ? 3
+                  : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                                : 0;
+    for (int i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80) return 0; /* the terminator ends this too */
+    }
+    const uint32_t second = n > 1 ? (uint32_t)s[0] << 8 | s[1] : 0;
+    if (n == 3 && (second < 0xe0a0 || (second >= 0xeda0 && second < 0xee00))) return 0;
+    if (n == 3 && s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe) return 0;
+    if (n == 4 && (second < 0xf090 || second >= 0xf490)) return 0;
+    return n;
+}
+
+void make_printable(char *text)
+{
+    unsigned char *s = (unsigned char *)text;
+    while (*s) {
+        const int n = utf8_length(s);
+        if (!n) *s = '?';
+        s += n ? n : 1;
+    }
+}

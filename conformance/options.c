@@ -1,0 +1,225 @@
+/* The command line of `assay run`: one table gives the parser and the help. */
+#include "conformance/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+    const char *name, *value, *help;
+    bool (*set)(command_line *c, const char *value);
+} option;
+
+/* -- Values ---------------------------------------------------------------------------------- */
+
+bool option_uint64(const char *text, uint64_t *value)
+{
+    char *end;
+    errno = 0;
+    if (*text < '0' || *text > '9') return false;
+    *value = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
+    return errno == 0 && *end == '\0';
+}
+
+bool option_double(const char *text, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    return end != text && *end == '\0' && isfinite(*value);
+}
+
+bool option_level(const char *text, check_level *level)
+{
+    for (int i = LEVEL_SMOKE; i <= LEVEL_DEEP; i++) {
+        *level = (check_level)i;
+        if (strcmp(text, level_name(*level)) == 0) return true;
+    }
+    return false;
+}
+
+static bool add_glob(const char **globs, int32_t *count, const char *glob)
+{
+    if (*count == OPTION_GLOBS) return false;
+    globs[(*count)++] = glob;
+    return true;
+}
+
+/* -- Options --------------------------------------------------------------------------------- */
+
+#define TEXT_OPTION(function, field)                                                           \
+    static bool function(command_line *c, const char *value)                                   \
+    {                                                                                          \
+        c->field = value;                                                                      \
+        return *value != '\0';                                                                 \
+    }
+TEXT_OPTION(set_iut, run.iut)
+TEXT_OPTION(set_vectors, run.vectors)
+TEXT_OPTION(set_log, log)
+TEXT_OPTION(set_json, json)
+TEXT_OPTION(set_junit, junit)
+TEXT_OPTION(set_html, html)
+TEXT_OPTION(set_waivers, waivers)
+TEXT_OPTION(set_iut_log, iut_log)
+
+static bool set_iut_options(command_line *c, const char *value)
+{
+    c->run.iut_options = value;
+    return true;
+}
+
+static bool set_level(command_line *c, const char *value)
+{
+    return option_level(value, &c->run.level);
+}
+
+static bool set_only(command_line *c, const char *value)
+{
+    return add_glob(c->only, &c->run.only_count, value);
+}
+
+static bool set_claims(command_line *c, const char *value)
+{
+    return add_glob(c->claims, &c->run.claims_count, value);
+}
+
+static bool set_seed(command_line *c, const char *value)
+{
+    return option_uint64(value, &c->run.seed);
+}
+
+static bool set_alpha(command_line *c, const char *value)
+{
+    return option_double(value, &c->run.alpha) && c->run.alpha > 0 && c->run.alpha < 1;
+}
+
+static bool set_timeout(command_line *c, const char *value)
+{
+    return option_double(value, &c->run.timeout) && c->run.timeout > 0 && c->run.timeout <= 86400;
+}
+
+static bool set_jobs(command_line *c, const char *value)
+{
+    uint64_t jobs;
+    if (!option_uint64(value, &jobs) || jobs < 1 || jobs > 256) return false;
+    c->run.jobs = (int)jobs;
+    return true;
+}
+
+static bool set_list(command_line *c, const char *value)
+{
+    (void)value;
+    return c->list = true;
+}
+
+static bool set_quiet(command_line *c, const char *value)
+{
+    (void)value;
+    return c->quiet = true;
+}
+
+static bool set_help(command_line *c, const char *value)
+{
+    (void)value;
+    return c->help = true;
+}
+
+static const option options[] = {
+    {"--iut", "SPEC", "what to test: ref (default), plugin:FILE.so, exec:CMD, mutant:NAME", set_iut},
+    {"--iut-options", "TEXT", "handed to the implementation as it is", set_iut_options},
+    {"--level", "LEVEL", "smoke, full or deep (default: full, and smoke for exec:)", set_level},
+    {"--only", "GLOB", "cases whose id matches; may be repeated", set_only},
+    {"--claims", "GLOB", "checks whose name matches; may be repeated", set_claims},
+    {"--seed", "N", "of every random choice of the suite (default 1)", set_seed},
+    {"--alpha", "A", "false-alarm rate of the run's e-value, in (0, 1) (default 1e-6)", set_alpha},
+    {"--timeout", "SECONDS", "a call may take, above 0 (default 10)", set_timeout},
+    {"--jobs", "N", "implementations at work at a time, 1 to 256 (default: processors)", set_jobs},
+    {"--vectors", "FOLDER", "golden vectors (default: those that came with assay)", set_vectors},
+    {"--waivers", "FILE", "known failures: JSON [{case, issue, reason, expires}]", set_waivers},
+    {"--log", "FILE", "event log, a JSON object a line, written case by case", set_log},
+    {"--iut-log", "FILE", "what the implementation writes on standard error", set_iut_log},
+    {"--json", "FILE", "the whole report for programs", set_json},
+    {"--junit", "FILE", "the report for CI", set_junit},
+    {"--html", "FILE", "the report for a browser, one file", set_html},
+    {"--list", NULL, "names the cases and runs none", set_list},
+    {"--quiet", NULL, "prints the last line of the report alone", set_quiet},
+    {"--help", NULL, "this text", set_help},
+};
+enum { OPTIONS = sizeof options / sizeof *options };
+
+const char *option_value(int argc, char **argv, int *i, const char *name)
+{
+    const size_t length = strlen(name);
+    if (strncmp(argv[*i], name, length) != 0) return NULL;
+    if (argv[*i][length] == '=') return argv[*i] + length + 1;
+    if (argv[*i][length] != '\0') return NULL;
+    *i += 1;
+    return *i < argc ? argv[*i] : "";
+}
+
+/* Handles argv[*i], and its value at argv[*i + 1] when it stands apart. */
+static bool parse_one(command_line *c, int argc, char **argv, int *i, char *why, size_t why_size)
+{
+    const char *given = argv[*i];
+    for (int k = 0; k < OPTIONS; k++) {
+        const option *o = &options[k];
+        const char *value = o->value ? option_value(argc, argv, i, o->name)
+                            : strcmp(given, o->name) == 0 ? ""
+                                                          : NULL;
+        if (!value) continue;
+        if (*i < argc && o->set(c, value)) return true;
+        snprintf(why, why_size, "%s %s: bad %s\n  %s %-9s %s", given,
+                 *i < argc && value != given ? value : "(nothing)", o->value ? o->value : "use",
+                 o->name, o->value ? o->value : "", o->help);
+        return false;
+    }
+    snprintf(why, why_size, "unknown option %s; `assay run --help` lists them", given);
+    return false;
+}
+
+bool options_parse(command_line *c, int argc, char **argv, char *why, size_t why_size)
+{
+    enum { UNSET = -1 };
+    memset(c, 0, sizeof *c);
+    c->run.iut = "ref";
+    c->run.seed = 1;
+    c->run.only = c->only;
+    c->run.claims = c->claims;
+    c->run.level = (check_level)UNSET;
+    for (int i = 1; i < argc; i++) {
+        if (!parse_one(c, argc, argv, &i, why, why_size)) return false;
+    }
+    if (c->run.level == (check_level)UNSET) {
+        c->run.level = strncmp(c->run.iut, "exec:", 5) == 0 ? LEVEL_SMOKE : LEVEL_FULL;
+    }
+    return true;
+}
+
+void options_help(FILE *out)
+{
+    fputs("usage: assay run [options]\n\n"
+          "Tests an implementation of speculative decoding against the specification.\n\n",
+          out);
+    for (int k = 0; k < OPTIONS; k++) {
+        fprintf(out, "  %-14s %-8s %s\n", options[k].name, options[k].value ? options[k].value : "",
+                options[k].help);
+    }
+    fputs("\nexit code: 0 conformant, 1 not conformant, 2 usage, 3 fault of the suite or its "
+          "data, 4 undecided\n",
+          out);
+}
+
+/* -- Folders --------------------------------------------------------------------------------- */
+
+void share_folder(const char *part, char *path, size_t size)
+{
+    char program[1024];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(program, '/');
+    if (slash) *slash = '\0';
+    snprintf(path, size, "%s/../share/assay/%s", program, part);
+    if (access(path, F_OK) == 0) return;
+    snprintf(path, size, "%s/share/assay/%s", program, part);
+}

@@ -1,0 +1,285 @@
+/* The report for a browser: one file without scripts or links. Verdict and table first, then what
+ * does not pass, then plots as inline SVG: the evidence of every statistical case against its line,
+ * and observed total variation against what the case had power to see. libxml2 escapes. */
+#include <libxml/xmlwriter.h>
+#include <math.h>
+#include <string.h>
+
+#include "conformance/report/report.h"
+
+static const char style[] =
+    "body{font:15px/1.45 system-ui,sans-serif;max-width:64em;margin:2em auto;padding:0 1em}"
+    "table{border-collapse:collapse}td,th{padding:.15em .8em;text-align:left}"
+    "tr:nth-child(even){background:#f4f4f4}td.n{text-align:right}code,pre{font-size:13px}"
+    "pre{background:#f4f4f4;padding:.6em;overflow-x:auto}.good{color:#176d2c}.bad{color:#b3201b}"
+    ".grey{color:#777}svg text{font:12px system-ui,sans-serif}";
+
+/* -- Elements -------------------------------------------------------------------------------- */
+
+static void open_with(xmlTextWriterPtr w, const char *name, const char *class)
+{
+    xmlTextWriterStartElement(w, BAD_CAST name);
+    if (class) xmlTextWriterWriteAttribute(w, BAD_CAST "class", BAD_CAST class);
+}
+
+static void element(xmlTextWriterPtr w, const char *name, const char *class, const char *text)
+{
+    open_with(w, name, class);
+    xmlTextWriterWriteString(w, BAD_CAST text);
+    xmlTextWriterEndElement(w);
+}
+
+static void close_element(xmlTextWriterPtr w)
+{
+    xmlTextWriterFullEndElement(w);
+}
+
+static void at(xmlTextWriterPtr w, const char *name, double value)
+{
+    xmlTextWriterWriteFormatAttribute(w, BAD_CAST name, "%.1f", value);
+}
+
+static const char *mood(check_state s)
+{
+    if (s <= STATE_ACCEPTABLE) return "good";
+    return s == STATE_NOT_CLAIMED ? "grey" : "bad";
+}
+
+/* -- Tables ---------------------------------------------------------------------------------- */
+
+static void head_row(xmlTextWriterPtr w, const char *const *names, size_t count)
+{
+    open_with(w, "tr", NULL);
+    for (size_t i = 0; i < count; i++) element(w, "th", NULL, names[i]);
+    close_element(w);
+}
+
+static void verdict_table(xmlTextWriterPtr w, const run_report *r)
+{
+    static const char *const names[] = {"check", "state", "cases", "judged", "seconds",
+                                        "evidence", "clauses"};
+    check_summary row[REPORT_CHECKS];
+    const size_t n = report_summaries(r, row, REPORT_CHECKS);
+    open_with(w, "table", NULL);
+    head_row(w, names, sizeof names / sizeof *names);
+    for (size_t i = 0; i < n; i++) {
+        char cases[48], judged[16], seconds[32], evidence[64];
+        snprintf(cases, sizeof cases, "%zu of %zu", row[i].claimed, row[i].planned);
+        snprintf(seconds, sizeof seconds, "%.2f", row[i].seconds);
+        report_count(row[i].judged, judged);
+        report_evidence(&row[i], evidence, sizeof evidence);
+        open_with(w, "tr", NULL);
+        element(w, "td", NULL, row[i].check->name);
+        element(w, "td", mood(row[i].state), state_name(row[i].state));
+        element(w, "td", "n", cases);
+        element(w, "td", "n", judged);
+        element(w, "td", "n", seconds);
+        element(w, "td", NULL, evidence);
+        element(w, "td", "grey", row[i].check->clauses);
+        close_element(w);
+    }
+    close_element(w);
+}
+
+static void troubles(xmlTextWriterPtr w, const run_report *r)
+{
+    for (size_t i = 0; i < r->planned; i++) {
+        const run_case *k = &r->cases[i];
+        if (state_stands(k->result.state)) continue;
+        char line[2048], title[160];
+        replay_line(r, k, line, sizeof line);
+        make_printable(line);
+        snprintf(title, sizeof title, "%s %s", state_name(k->result.state), k->plan->id);
+        element(w, "h3", mood(k->result.state), title);
+        element(w, "p", NULL, k->result.detail);
+        element(w, "pre", NULL, line);
+    }
+    for (size_t i = 0; i < r->findings; i++) element(w, "p", "bad", r->finding[i].text);
+}
+
+static void every_case(xmlTextWriterPtr w, const run_report *r)
+{
+    static const char *const names[] = {"case", "state", "what was seen"};
+    element(w, "h2", NULL, "Every case");
+    open_with(w, "table", NULL);
+    head_row(w, names, sizeof names / sizeof *names);
+    for (size_t i = 0; i < r->planned; i++) {
+        const run_case *k = &r->cases[i];
+        open_with(w, "tr", NULL);
+        element(w, "td", NULL, k->plan->id);
+        element(w, "td", mood(k->result.state), state_name(k->result.state));
+        element(w, "td", NULL, k->result.detail);
+        close_element(w);
+    }
+    close_element(w);
+}
+
+/* -- Plots ----------------------------------------------------------------------------------- */
+
+enum { LABEL = 300, PLOT = 560, ROW = 18, MARGIN = 24 };
+
+/* A row of a plot: a mark, an interval around it, and a line that it should stay left of. */
+typedef struct {
+    const char *label;
+    double value, low, high, line;
+    bool bad;
+} mark;
+
+static void segment(xmlTextWriterPtr w, double x1, double x2, double y1, double y2,
+                    const char *colour)
+{
+    open_with(w, "line", NULL);
+    at(w, "x1", x1);
+    at(w, "x2", x2);
+    at(w, "y1", y1);
+    at(w, "y2", y2);
+    xmlTextWriterWriteAttribute(w, BAD_CAST "stroke", BAD_CAST colour);
+    close_element(w);
+}
+
+static void label(xmlTextWriterPtr w, double x, double y, const char *text)
+{
+    open_with(w, "text", NULL);
+    at(w, "x", x);
+    at(w, "y", y);
+    xmlTextWriterWriteString(w, BAD_CAST text);
+    close_element(w);
+}
+
+static double place(double value, double low, double high)
+{
+    const double t = (value - low) / (high - low);
+    return LABEL + PLOT * (t > 0 ? (t < 1 ? t : 1) : 0); /* NaN goes to the left edge */
+}
+
+static void draw_mark(xmlTextWriterPtr w, const mark *m, double y, double low, double high)
+{
+    label(w, 0, y + 4, m->label);
+    segment(w, place(m->low, low, high), place(m->high, low, high), y, y, "#999");
+    segment(w, place(m->line, low, high), place(m->line, low, high), y - 7, y + 7, "#b3201b");
+    open_with(w, "circle", NULL);
+    at(w, "cx", place(m->value, low, high));
+    at(w, "cy", y);
+    at(w, "r", 4);
+    xmlTextWriterWriteAttribute(w, BAD_CAST "fill", BAD_CAST(m->bad ? "#b3201b" : "#176d2c"));
+    close_element(w);
+}
+
+static void plot(xmlTextWriterPtr w, const char *title, const mark *marks, size_t count)
+{
+    double low = 0, high = 0;
+    char text[32];
+    if (!count) return;
+    for (size_t i = 0; i < count; i++) {
+        low = fmin(low, fmin(marks[i].value, marks[i].low));
+        high = fmax(high, marks[i].line);
+        if (isfinite(marks[i].value)) high = fmax(high, fmin(marks[i].value, 2 * marks[i].line));
+    }
+    if (!(high > low)) high = low + 1;
+    element(w, "h2", NULL, title);
+    open_with(w, "svg", NULL);
+    xmlTextWriterWriteAttribute(w, BAD_CAST "xmlns", BAD_CAST "http://www.w3.org/2000/svg");
+    at(w, "width", LABEL + PLOT + MARGIN);
+    at(w, "height", (double)(count * ROW + 2 * MARGIN));
+    for (size_t i = 0; i < count; i++) {
+        draw_mark(w, &marks[i], MARGIN + (double)(i * ROW), low, high);
+    }
+    snprintf(text, sizeof text, "%.3g", low);
+    label(w, LABEL, (double)(count * ROW) + MARGIN + 12, text);
+    snprintf(text, sizeof text, "%.3g", high);
+    label(w, LABEL + PLOT - MARGIN, (double)(count * ROW) + MARGIN + 12, text);
+    close_element(w);
+}
+
+static double figure(const run_case *k, const char *name)
+{
+    for (int32_t i = 0; i < k->result.figures; i++) {
+        if (strcmp(k->result.figure[i].name, name) == 0) return k->result.figure[i].value;
+    }
+    return NAN;
+}
+
+enum { MARKS = 400 };
+
+static void evidence_plot(xmlTextWriterPtr w, const run_report *r)
+{
+    mark marks[MARKS];
+    size_t n = 0;
+    for (size_t i = 0; i < r->planned && n < MARKS; i++) {
+        const run_case *k = &r->cases[i];
+        if (!k->plan->statistical || !k->claimed || !isfinite(k->result.log_e)) continue;
+        const double e = k->result.log_e;
+        marks[n++] = (mark){k->plan->id, e, e, e, r->log_e_fail, k->result.state >= STATE_FAIL};
+    }
+    plot(w, "Evidence: ln E of each statistical case, and the line it must stay left of", marks, n);
+}
+
+static void variation_plot(xmlTextWriterPtr w, const run_report *r)
+{
+    mark marks[MARKS];
+    size_t n = 0;
+    for (size_t i = 0; i < r->planned && n < MARKS; i++) {
+        const run_case *k = &r->cases[i];
+        const double tv = figure(k, "tv"), power = figure(k, "tv90");
+        if (!isfinite(tv) || !isfinite(power)) continue;
+        marks[n++] = (mark){k->plan->id, tv, fmin(tv, figure(k, "tv_lo")),
+                            fmax(tv, figure(k, "tv_hi")), power, k->result.state >= STATE_FAIL};
+    }
+    plot(w,
+         "Total variation observed (with its interval), and the smallest that would be seen in "
+         "nine runs of ten",
+         marks, n);
+}
+
+/* -- Page ------------------------------------------------------------------------------------ */
+
+static void environment(xmlTextWriterPtr w, const run_report *r)
+{
+    char text[1024];
+    const iut_claims *c = &r->claims;
+    snprintf(text, sizeof text, "IUT %s%s%s: %s %s on %s. assay %s, arithmetic %d, level %s, seed %llu, "
+             "alpha %g.", r->options->iut ? r->options->iut : "ref",
+             r->options->iut_options ? " " : "",
+             r->options->iut_options ? r->options->iut_options : "", c->name ? c->name : "?",
+             c->version ? c->version : "", c->device ? c->device : "?", ASSAY_VERSION,
+             ASSAY_ARITHMETIC, level_name(r->options->level),
+             (unsigned long long)r->options->seed, r->alpha);
+    make_printable(text);
+    element(w, "p", NULL, text);
+}
+
+static void page(xmlTextWriterPtr w, const run_report *r)
+{
+    char verdict[400];
+    report_verdict(r, verdict, sizeof verdict);
+    open_with(w, "html", NULL);
+    open_with(w, "head", NULL);
+    open_with(w, "meta", NULL);
+    xmlTextWriterWriteAttribute(w, BAD_CAST "charset", BAD_CAST "utf-8");
+    xmlTextWriterEndElement(w);
+    element(w, "title", NULL, verdict);
+    element(w, "style", NULL, style);
+    close_element(w);
+    open_with(w, "body", NULL);
+    element(w, "h1", r->exit_code == EXIT_CONFORMANT ? "good" : "bad", verdict);
+    environment(w, r);
+    verdict_table(w, r);
+    troubles(w, r);
+    evidence_plot(w, r);
+    variation_plot(w, r);
+    every_case(w, r);
+    close_element(w);
+    close_element(w);
+}
+
+bool report_html(const char *file, const run_report *r)
+{
+    xmlTextWriterPtr w = xmlNewTextWriterFilename(file, 0);
+    if (!w) return false;
+    xmlTextWriterSetIndent(w, 1);
+    xmlTextWriterWriteDTD(w, BAD_CAST "html", NULL, NULL, NULL);
+    page(w, r);
+    const bool written = xmlTextWriterEndDocument(w) >= 0 && xmlTextWriterFlush(w) >= 0;
+    xmlFreeTextWriter(w);
+    return written;
+}

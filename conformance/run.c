@@ -1,0 +1,253 @@
+/* The runner: plan, claims, threads. What a result means is verdict.c's business.
+ *
+ * Cases are independent (check.h), so they are handed out one by one to threads that own a client
+ * each; whatever a client's process does, its thread goes on with the next case (STA-02). */
+#include "conformance/run.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conformance/checks/plan.h"
+#include "conformance/report/events.h"
+#include "conformance/verdict.h"
+
+typedef struct {
+    run_report *report;
+    pthread_mutex_t lock; /* guards all that follows, the report's cases included */
+    size_t next, done;
+} shared;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* -- The IUT --------------------------------------------------------------------------------- */
+
+static client *open_iut(const run_options *o, call_result *result, char *why, size_t why_size)
+{
+    *result = CALL_HARNESS;
+    if (o->api) return client_open_table(o->api, o->iut_options, why, why_size);
+    const client_options options = {.spec = o->iut ? o->iut : "ref",
+                                    .options = o->iut_options,
+                                    .assay = o->assay,
+                                    .timeout = o->timeout,
+                                    .stderr_log = o->stderr_log};
+    return client_open(&options, result, why, why_size);
+}
+
+/* The state of every case when the IUT cannot even be opened. */
+static check_state state_of_open(call_result result)
+{
+    switch (result) {
+    case CALL_CRASH: return STATE_CRASH;
+    case CALL_TIMEOUT: return STATE_TIMEOUT;
+    case CALL_GARBAGE: return STATE_FAIL;
+    default: return STATE_ERROR;
+    }
+}
+
+static void keep_claims(run_report *r, const iut_claims *claims)
+{
+    const char *const text[3] = {claims->name, claims->version, claims->device};
+    r->claims = *claims;
+    for (int i = 0; i < 3; i++) {
+        snprintf(r->identity[i], sizeof r->identity[i], "%s", text[i] ? text[i] : "");
+        make_printable(r->identity[i]);
+    }
+    r->claims.name = r->identity[0];
+    r->claims.version = r->identity[1];
+    r->claims.device = r->identity[2];
+}
+
+/* Opens the first client, and decides from its claims which cases will run. NULL: no case can;
+ * their results then say why. */
+static client *open_first(run_report *r)
+{
+    char why[400] = "";
+    call_result result;
+    client *c = open_iut(r->options, &result, why, sizeof why);
+    if (c) keep_claims(r, client_claims(c));
+    for (size_t i = 0; i < r->planned; i++) {
+        run_case *k = &r->cases[i];
+        if (!c) {
+            result_set(&k->result, state_of_open(result), "%s", why);
+            continue;
+        }
+        char claim[sizeof k->result.detail] = "";
+        k->claimed = k->plan->check->claimed(k->plan, c, claim, sizeof claim);
+        if (!k->claimed) result_set(&k->result, STATE_NOT_CLAIMED, "%s", claim);
+    }
+    return c;
+}
+
+/* -- Cases ----------------------------------------------------------------------------------- */
+
+static void run_one(const run_report *r, run_case *k, client **seat)
+{
+    if (!k->claimed) return; /* open_first has set the result */
+    char why[400] = "";
+    call_result opened;
+    if (!*seat) *seat = open_iut(r->options, &opened, why, sizeof why);
+    if (!*seat) {
+        result_set(&k->result, state_of_open(opened), "%s", why);
+        return;
+    }
+    const check_context context = {.iut = *seat,
+                                   .level = r->options->level,
+                                   .seed = r->options->seed,
+                                   .tables_total = r->tables,
+                                   .log_e_fail = r->log_e_fail,
+                                   .vectors = r->options->vectors};
+    const double start = now();
+    k->plan->check->run(k->plan, &context, &k->result);
+    k->seconds = now() - start;
+}
+
+/* The next case to run, or NULL after the last. */
+static run_case *take(shared *s)
+{
+    const run_options *o = s->report->options;
+    pthread_mutex_lock(&s->lock);
+    run_case *k = s->next < s->report->planned ? &s->report->cases[s->next++] : NULL;
+    if (k) {
+        event_begin(o->log, k);
+        if (o->progress) {
+            o->progress(o->progress_arg, k->plan->id, s->done, s->report->planned);
+        }
+    }
+    pthread_mutex_unlock(&s->lock);
+    return k;
+}
+
+static void hand_in(shared *s, run_case *k)
+{
+    pthread_mutex_lock(&s->lock);
+    verdict_settle(s->report, k);
+    k->reported = true;
+    s->done++;
+    event_case(s->report->options->log, s->report, k);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void work(shared *s, client *seat)
+{
+    for (run_case *k = take(s); k; k = take(s)) {
+        run_one(s->report, k, &seat);
+        hand_in(s, k);
+    }
+    if (seat) client_close(seat);
+}
+
+static void *work_in_thread(void *arg)
+{
+    work(arg, NULL);
+    return NULL;
+}
+
+enum { JOBS_MAX = 256 };
+
+static int thread_count(const run_report *r)
+{
+    long jobs = r->options->jobs > 0 ? r->options->jobs : sysconf(_SC_NPROCESSORS_ONLN);
+    if (jobs > (long)r->planned) jobs = (long)r->planned;
+    return jobs < 1 ? 1 : jobs > JOBS_MAX ? JOBS_MAX : (int)jobs;
+}
+
+/* This thread works too, so that the run ends even when no other can be started. */
+static void run_cases(run_report *r, client *first)
+{
+    shared s = {.report = r};
+    pthread_t thread[JOBS_MAX];
+    int started = 0;
+    pthread_mutex_init(&s.lock, NULL);
+    const int wanted = first ? thread_count(r) - 1 : 0;
+    while (started < wanted &&
+           pthread_create(&thread[started], NULL, work_in_thread, &s) == 0) {
+        started++;
+    }
+    work(&s, first);
+    for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
+    pthread_mutex_destroy(&s.lock);
+}
+
+/* -- The plan -------------------------------------------------------------------------------- */
+
+static bool selected(const run_options *o, const check_case *c)
+{
+    return glob_any(o->claims, o->claims_count, c->check->name) &&
+           glob_any(o->only, o->only_count, c->id);
+}
+
+static bool plan(run_report *r)
+{
+    const run_options *o = r->options;
+    r->plan = calloc(1, sizeof *r->plan);
+    if (!r->plan) {
+        verdict_finding(r, STATE_ERROR, "out of memory while planning");
+        return false;
+    }
+    if (!plan_all(r->plan, o->checks ? o->checks : check_list, o->level)) {
+        verdict_finding(r, STATE_ERROR, "%s", r->plan->error);
+        return false;
+    }
+    r->cases = calloc(r->plan->count + 1, sizeof *r->cases);
+    if (!r->cases) {
+        verdict_finding(r, STATE_ERROR, "out of memory while planning");
+        return false;
+    }
+    for (size_t i = 0; i < r->plan->count; i++) {
+        const check_case *c = r->plan->cases[i];
+        if (selected(o, c)) r->cases[r->planned++].plan = c;
+    }
+    return true;
+}
+
+/* T and the weights of the e-values, fixed before the first sample (STAT-01, STAT-02). */
+static void divide_alpha(run_report *r)
+{
+    for (size_t i = 0; i < r->planned; i++) {
+        const run_case *k = &r->cases[i];
+        if (!k->claimed) continue;
+        r->tables += k->plan->tables;
+        r->statistical += k->plan->statistical;
+    }
+    r->log_e_fail = -log(r->alpha) + log((double)(r->statistical ? r->statistical : 1));
+}
+
+int run_suite(const run_options *options, run_report *report)
+{
+    const double start = now();
+    memset(report, 0, sizeof *report);
+    report->options = options;
+    report->alpha = options->alpha > 0 ? options->alpha : 1e-6;
+    if (plan(report) && report->planned) {
+        client *first = open_first(report);
+        divide_alpha(report);
+        event_start(options->log, report);
+        run_cases(report, first);
+    } else {
+        event_start(options->log, report);
+    }
+    verdict_close(report);
+    report->seconds = now() - start;
+    if (options->progress) {
+        options->progress(options->progress_arg, "", report->reported, report->planned);
+    }
+    event_end(options->log, report);
+    return report->exit_code;
+}
+
+void run_report_free(run_report *report)
+{
+    if (report->plan) plan_free(report->plan);
+    free(report->plan);
+    free(report->cases);
+    memset(report, 0, sizeof *report);
+}

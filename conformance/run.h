@@ -1,0 +1,95 @@
+/* run.h - the runner: plans, runs every case on its own client, keeps the tally, gives the verdict.
+ *
+ * `assay run`, `assay mutants` and the tests call the same function. It prints nothing: a
+ * report/ function turns the run_report into text. Clauses CLM-01, STA, VER, STAT-02. */
+#ifndef ASSAY_CONFORMANCE_RUN_H
+#define ASSAY_CONFORMANCE_RUN_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "conformance/checks/check.h"
+#include "conformance/waivers.h"
+
+#define ASSAY_VERSION "0.1.0"
+#define ASSAY_ARITHMETIC 0 /* version of the bit rules (spec/README.md) */
+
+/* VER-01. */
+enum { EXIT_CONFORMANT, EXIT_NOT_CONFORMANT, EXIT_USAGE, EXIT_ERROR, EXIT_UNDECIDED };
+
+typedef struct {
+    const char *iut;         /* ref | mutant:NAME | plugin:FILE.so | exec:CMD */
+    const char *iut_options; /* may be NULL */
+    const char *assay;       /* program that serves `worker`; NULL: this one */
+    const char *stderr_log;  /* collects what the IUT writes on standard error; may be NULL */
+    const char *vectors;     /* folder of the golden vectors */
+    check_level level;
+    uint64_t seed;
+    double alpha;   /* <= 0: 1e-6 */
+    double timeout; /* seconds a call; <= 0: the client's default */
+    int jobs;       /* threads, each with a client of its own; <= 0: one a processor */
+    const char *const *only; /* [only_count] globs on case ids; none: all */
+    int32_t only_count;
+    const char *const *claims; /* [claims_count] globs on check names; none: all */
+    int32_t claims_count;
+    const waiver_set *waivers; /* may be NULL */
+    FILE *log;                 /* event log (VER-06), flushed case by case; may be NULL */
+    const iut_api *api; /* not NULL: this table, in this process, instead of `iut`; for tests */
+    const check *const *checks; /* NULL: check_list */
+    /* Called from any thread, one at a time, before a case starts and once at the end. */
+    void (*progress)(void *arg, const char *case_id, size_t done, size_t planned);
+    void *progress_arg;
+} run_options;
+
+typedef struct {
+    const check_case *plan;
+    check_result result;
+    check_state before_waiver; /* what result.state was; the same where no waiver applied */
+    const waiver *waived_by;   /* NULL if none did */
+    double seconds;
+    bool claimed, reported;
+} run_case;
+
+/* A fact about the run as a whole that weighs like a case: the averaged e-value, a waiver, the
+ * accounting. */
+typedef struct {
+    check_state state; /* STATE_FAIL or STATE_ERROR */
+    char text[400];
+} run_finding;
+
+enum { RUN_FINDINGS = 64 };
+
+typedef struct {
+    const run_options *options; /* the caller's; must outlive the report */
+    iut_claims claims;          /* strings point into `identity`; zero if the IUT never opened */
+    char identity[3][120];      /* name, version, device: printable */
+    struct check_plan *plan;
+    run_case *cases; /* [planned] in the order of the checks */
+    size_t planned, reported;
+    size_t tally[STATE_COUNT]; /* of the reported cases */
+    run_finding finding[RUN_FINDINGS];
+    size_t findings;
+    int32_t tables;            /* T of STAT-01 */
+    size_t statistical;        /* cases whose e-values are averaged, with equal weights */
+    double log_e, log_e_fail;  /* of the run: ln of the average, and the line it must stay under */
+    double alpha, seconds;
+    int exit_code;
+} run_report;
+
+/* Runs the suite and returns the exit code, which is also report->exit_code. The report is
+ * always valid and must be freed. */
+int run_suite(const run_options *options, run_report *report);
+void run_report_free(run_report *report);
+
+const char *state_name(check_state state);   /* "PASS" */
+const char *level_name(check_level level);   /* "smoke" */
+const char *verdict_name(int exit_code);     /* "CONFORMANT" */
+bool state_stands(check_state state);        /* needs no replay line: PASS, NOT_CLAIMED ... */
+
+/* VER-05: the command that replays exactly this case. Truncated if it does not fit. */
+void replay_line(const run_report *report, const run_case *c, char *line, size_t size);
+
+/* Replaces what is no printable UTF-8 by '?': an IUT's text goes into JSON and XML. */
+void make_printable(char *text);
+
+#endif

@@ -1,0 +1,334 @@
+/* The verdict: every state, exit codes, accounting, e-values, what the runner distrusts. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "conformance/checks/plan.h"
+#include "conformance/verdict.h"
+#include "tests/run/fake.h"
+
+#define GOOD {.name = "good", .compared = 1}
+
+/* VER-01: the worst case decides, and an ERROR weighs more than a FAIL. */
+static void exit_codes_follow_the_worst_state(void **unused)
+{
+    static const int expected[STATE_COUNT] = {
+        EXIT_CONFORMANT, EXIT_CONFORMANT,     EXIT_CONFORMANT,     EXIT_CONFORMANT,     EXIT_UNDECIDED,
+        EXIT_UNDECIDED,  EXIT_NOT_CONFORMANT, EXIT_NOT_CONFORMANT, EXIT_NOT_CONFORMANT, EXIT_ERROR};
+    (void)unused;
+    for (int s = 0; s < STATE_COUNT; s++) {
+        run_report r;
+        const int code = RUN(&r, NULL, GOOD, {.name = "x", .state = (check_state)s, .compared = 1});
+        assert_int_equal(code, expected[s]);
+        assert_int_equal(r.exit_code, expected[s]);
+        assert_int_equal(r.tally[s], s == STATE_PASS ? 2 : 1);
+        run_report_free(&r);
+    }
+}
+
+static void an_error_weighs_more_than_a_fail(void **unused)
+{
+    run_report r;
+    (void)unused;
+    assert_int_equal(RUN(&r, NULL, {.name = "f", .state = STATE_FAIL, .compared = 1},
+                         {.name = "e", .state = STATE_ERROR, .compared = 1},
+                         {.name = "i", .state = STATE_INCONCLUSIVE, .compared = 1}),
+                     EXIT_ERROR);
+    run_report_free(&r);
+    assert_int_equal(RUN(&r, NULL, {.name = "f", .state = STATE_FAIL, .compared = 1},
+                         {.name = "i", .state = STATE_INCONCLUSIVE, .compared = 1}),
+                     EXIT_NOT_CONFORMANT);
+    run_report_free(&r);
+}
+
+static void every_state_has_its_name(void **unused)
+{
+    static const char *const names[STATE_COUNT] = {
+        "PASS",         "ACCEPTABLE", "WAIVED", "NOT_CLAIMED", "UNAVAILABLE",
+        "INCONCLUSIVE", "FAIL",       "CRASH",  "TIMEOUT",     "ERROR"};
+    (void)unused;
+    for (int s = 0; s < STATE_COUNT; s++) {
+        assert_string_equal(state_name((check_state)s), names[s]);
+    }
+}
+
+/* VER-02. */
+static void a_pass_that_compared_nothing_is_an_error(void **unused)
+{
+    run_report r;
+    (void)unused;
+    assert_int_equal(RUN(&r, NULL, GOOD, {.name = "empty", .compared = 0}), EXIT_ERROR);
+    assert_int_equal(fake_case(&r, "empty")->result.state, STATE_ERROR);
+    run_report_free(&r);
+    assert_int_equal(RUN(&r, NULL, {.name = "empty", .state = STATE_ACCEPTABLE}), EXIT_ERROR);
+    run_report_free(&r);
+}
+
+static void zero_cases_are_an_error(void **unused)
+{
+    run_report r;
+    const char *const nothing[] = {"no-such-case"};
+    run_options o = {.only = nothing, .only_count = 1};
+    (void)unused;
+    assert_int_equal(RUN(&r, &o, GOOD), EXIT_ERROR);
+    assert_int_equal(r.planned, 0);
+    assert_int_equal(r.findings, 1);
+    run_report_free(&r);
+}
+
+/* CLM-01: not PASS, by name; and a run of nothing else is no verdict. */
+static void what_is_not_claimed_is_no_pass(void **unused)
+{
+    run_report r;
+    (void)unused;
+    assert_int_equal(RUN(&r, NULL, GOOD, {.name = "x", .compared = 9, .unclaimed = true}),
+                     EXIT_CONFORMANT);
+    assert_int_equal(fake_case(&r, "x")->result.state, STATE_NOT_CLAIMED);
+    assert_string_equal(fake_case(&r, "x")->result.detail, "needs `nothing`");
+    assert_int_equal(r.tables, 2); /* it takes no share of the false-alarm budget */
+    run_report_free(&r);
+    assert_int_equal(RUN(&r, NULL, {.name = "x", .compared = 9, .unclaimed = true}), EXIT_ERROR);
+    run_report_free(&r);
+}
+
+static void a_case_that_is_not_reported_is_an_error(void **unused)
+{
+    run_report r;
+    (void)unused;
+    assert_int_equal(RUN(&r, NULL, GOOD, {.name = "lost", .compared = 1}), EXIT_CONFORMANT);
+    assert_int_equal(r.reported, 2);
+    memset(r.tally, 0, sizeof r.tally);
+    r.reported = 0;
+    r.cases[1].reported = false;
+    verdict_close(&r);
+    assert_int_equal(r.exit_code, EXIT_ERROR);
+    assert_non_null(strstr(r.finding[0].text, "fake/lost"));
+    run_report_free(&r);
+}
+
+static void two_cases_of_one_id_are_an_error(void **unused)
+{
+    run_report r;
+    (void)unused;
+    assert_int_equal(RUN(&r, NULL, GOOD, GOOD), EXIT_ERROR);
+    assert_non_null(strstr(r.finding[0].text, "two cases have the id"));
+    run_report_free(&r);
+}
+
+static void an_id_that_is_too_long_is_an_error(void **unused)
+{
+    run_report r;
+    char name[120];
+    memset(name, 'x', sizeof name);
+    name[sizeof name - 1] = '\0';
+    (void)unused;
+    assert_int_equal(RUN(&r, NULL, {.name = name, .compared = 1}), EXIT_ERROR);
+    run_report_free(&r);
+}
+
+/* A comparison with NaN is false either way: it must not look like a pass. */
+static void nan_is_no_pass(void **unused)
+{
+    run_report r;
+    (void)unused;
+    assert_int_equal(
+        RUN(&r, NULL, {.name = "x", .compared = 1, .statistical = true, .log_e = NAN}), EXIT_ERROR);
+    assert_int_equal(fake_case(&r, "x")->result.state, STATE_ERROR);
+    run_report_free(&r);
+}
+
+static void a_state_out_of_range_is_an_error(void **unused)
+{
+    run_report r;
+    (void)unused;
+    assert_int_equal(RUN(&r, NULL, {.name = "x", .state = (check_state)77, .compared = 1}), EXIT_ERROR);
+    run_report_free(&r);
+}
+
+/* STAT-02: the average of the e-values, not each by itself. */
+static void the_average_of_the_e_values_gates(void **unused)
+{
+    run_report r;
+    const double line = -log(1e-6);
+    (void)unused;
+    /* Two cases: each may reach 2/alpha; 1.2/alpha and 1.0/alpha average above 1/alpha. */
+    assert_int_equal(
+        RUN(&r, NULL, {.name = "a", .compared = 1, .statistical = true, .log_e = line + log(1.2)},
+            {.name = "b", .compared = 1, .statistical = true, .log_e = line + log(1.0)}),
+        EXIT_NOT_CONFORMANT);
+    assert_int_equal(r.tally[STATE_PASS], 2);
+    assert_int_equal(r.findings, 1);
+    assert_true(fabs(r.log_e - (line + log(1.1))) < 1e-9);
+    assert_true(fabs(r.log_e_fail - (line + log(2))) < 1e-9);
+    run_report_free(&r);
+    assert_int_equal(
+        RUN(&r, NULL, {.name = "a", .compared = 1, .statistical = true, .log_e = line + log(1.2)},
+            {.name = "b", .compared = 1, .statistical = true, .log_e = line + log(0.7)}),
+        EXIT_CONFORMANT);
+    run_report_free(&r);
+}
+
+static void a_case_over_its_line_fails_whatever_the_check_says(void **unused)
+{
+    run_report r;
+    run_options o = {.alpha = 0.01};
+    (void)unused;
+    assert_int_equal(RUN(&r, &o, {.name = "a", .compared = 1, .statistical = true, .log_e = 5.4},
+                         {.name = "b", .compared = 1, .statistical = true}),
+                     EXIT_NOT_CONFORMANT);
+    assert_int_equal(fake_case(&r, "a")->result.state, STATE_FAIL);
+    assert_int_equal(fake_case(&r, "b")->result.state, STATE_PASS);
+    run_report_free(&r);
+}
+
+/* STA-02, CLM-02: what each way of not answering means. */
+static void calls_map_to_states(void **unused)
+{
+    static const struct {
+        call_result call;
+        check_state state;
+    } map[] = {{CALL_CRASH, STATE_CRASH},
+               {CALL_TIMEOUT, STATE_TIMEOUT},
+               {CALL_GARBAGE, STATE_FAIL},
+               {CALL_HARNESS, STATE_ERROR}};
+    (void)unused;
+    for (size_t i = 0; i < sizeof map / sizeof *map; i++) {
+        run_report r;
+        RUN(&r, NULL, {.name = "x", .compared = 1, .call = map[i].call}, GOOD);
+        assert_int_equal(fake_case(&r, "x")->result.state, map[i].state);
+        assert_int_equal(fake_case(&r, "good")->result.state, STATE_PASS); /* the rest still runs */
+        run_report_free(&r);
+    }
+}
+
+static void refusals_map_to_states(void **unused)
+{
+    char why[200];
+    client *c = client_open_table(&fake_api, NULL, why, sizeof why);
+    const check_context x = {.iut = c};
+    const int32_t cls = 0;
+    const iut_panel panel = {.size = sizeof panel, .V = 1, .S = 6, .C = 1, .cls = &cls,
+                             .next = (const int32_t[6]){0}, .p = (const float[6]){1, 1, 1, 1, 1, 1},
+                             .q = (const float[6]){1, 1, 1, 1, 1, 1},
+                             .p_logit = (const float[6]){0}, .q_logit = (const float[6]){0},
+                             .target = {1, 0, 1, 0}, .draft = {1, 0, 1, 0}};
+    (void)unused;
+    assert_non_null(c);
+    assert_int_equal(client_panel(c, &panel), CALL_OK);
+    for (int32_t s = IUT_UNSUPPORTED; s <= IUT_FAILED; s++) {
+        check_result r = {0};
+        int32_t token = 0;
+        iut_draw_batch b = {.size = sizeof b, .n = 1, .state = &s, .token = &token};
+        assert_false(result_call(&r, &x, "draw", client_draw(c, &b)));
+        assert_int_equal(r.state, s == IUT_NO_DEVICE ? STATE_UNAVAILABLE : STATE_FAIL);
+        assert_non_null(strstr(r.detail, "it \"said\" <so>"));
+    }
+    client_close(c);
+}
+
+static void an_iut_that_does_not_open_is_no_pass(void **unused)
+{
+    run_report r;
+    run_options o = {.iut_options = "refuse"};
+    (void)unused;
+    assert_int_equal(RUN(&r, &o, GOOD, {.name = "x", .compared = 1}), EXIT_ERROR);
+    assert_int_equal(r.reported, 2);
+    assert_non_null(strstr(fake_case(&r, "x")->result.detail, "refused on request"));
+    run_report_free(&r);
+}
+
+static void the_first_failure_is_kept(void **unused)
+{
+    check_result r = {0};
+    (void)unused;
+    result_set(&r, STATE_PASS, "a");
+    result_set(&r, STATE_PASS, "b");
+    assert_string_equal(r.detail, "b");
+    result_set(&r, STATE_FAIL, "first");
+    result_set(&r, STATE_FAIL, "second");
+    result_set(&r, STATE_PASS, "fine after all");
+    assert_int_equal(r.state, STATE_FAIL);
+    assert_string_equal(r.detail, "first");
+    result_set(&r, STATE_ERROR, "third");
+    assert_string_equal(r.detail, "third");
+}
+
+static void figures_have_one_value_a_name(void **unused)
+{
+    check_result r = {0};
+    (void)unused;
+    result_figure(&r, "x", 1);
+    result_figure(&r, "x", 2);
+    assert_int_equal(r.figures, 1);
+    assert_true(r.figure[0].value == 2);
+    for (int i = 0; i < 40; i++) result_figure(&r, (const char[]){(char)('A' + i), 0}, i);
+    assert_int_equal(r.figures, CHECK_FIGURES);
+}
+
+/* Any subset, any number of threads: the same seeds, the same results. */
+static void a_case_sees_the_same_seed_alone(void **unused)
+{
+    run_report r;
+    const char *const one[] = {"fake/b"};
+    run_options all = {.seed = 9, .jobs = 4}, alone = {.seed = 9, .only = one, .only_count = 1};
+    (void)unused;
+    RUN(&r, &all, {.name = "a", .compared = 1}, {.name = "b", .compared = 1});
+    run_report_free(&r);
+    const uint64_t a = fake_seeds[0], b = fake_seeds[1];
+    assert_true(a != b);
+    RUN(&r, &alone, {.name = "a", .compared = 1}, {.name = "b", .compared = 1});
+    assert_int_equal(r.planned, 1);
+    run_report_free(&r);
+    assert_true(fake_seeds[1] == b);
+    all.seed = 10;
+    RUN(&r, &all, {.name = "a", .compared = 1}, {.name = "b", .compared = 1});
+    run_report_free(&r);
+    assert_true(fake_seeds[1] != b);
+}
+
+static void threads_report_every_case_once(void **unused)
+{
+    run_report r;
+    script many[60] = {{0}};
+    char name[60][4];
+    run_options o = {.jobs = 8};
+    (void)unused;
+    for (int i = 0; i < 60; i++) {
+        snprintf(name[i], sizeof name[i], "%d", i);
+        many[i] = (script){.name = name[i], .compared = i + 1, .slow = i % 10 == 0};
+    }
+    assert_int_equal(fake_run(many, 60, &o, &r), EXIT_CONFORMANT);
+    assert_int_equal(r.reported, 60);
+    for (int i = 0; i < 60; i++) assert_int_equal(r.cases[i].result.compared, i + 1);
+    run_report_free(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exit_codes_follow_the_worst_state),
+        cmocka_unit_test(an_error_weighs_more_than_a_fail),
+        cmocka_unit_test(every_state_has_its_name),
+        cmocka_unit_test(a_pass_that_compared_nothing_is_an_error),
+        cmocka_unit_test(zero_cases_are_an_error),
+        cmocka_unit_test(what_is_not_claimed_is_no_pass),
+        cmocka_unit_test(a_case_that_is_not_reported_is_an_error),
+        cmocka_unit_test(two_cases_of_one_id_are_an_error),
+        cmocka_unit_test(an_id_that_is_too_long_is_an_error),
+        cmocka_unit_test(nan_is_no_pass),
+        cmocka_unit_test(a_state_out_of_range_is_an_error),
+        cmocka_unit_test(the_average_of_the_e_values_gates),
+        cmocka_unit_test(a_case_over_its_line_fails_whatever_the_check_says),
+        cmocka_unit_test(calls_map_to_states),
+        cmocka_unit_test(refusals_map_to_states),
+        cmocka_unit_test(an_iut_that_does_not_open_is_no_pass),
+        cmocka_unit_test(the_first_failure_is_kept),
+        cmocka_unit_test(figures_have_one_value_a_name),
+        cmocka_unit_test(a_case_sees_the_same_seed_alone),
+        cmocka_unit_test(threads_report_every_case_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
