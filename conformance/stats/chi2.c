@@ -64,8 +64,7 @@ double st_chi2_log_isf(double log_p, double df)
     return 0.5 * (lo + hi);
 }
 
-/* -- Merging --------------------------------------------------------------------------------
- */
+/* -- Merging -- */
 
 /* Fills rank with the tokens in descending order of weight. */
 static void rank_tokens(const double *weight, int K, st_keyed *rank)
@@ -101,8 +100,7 @@ int st_merge(const double *p, int K, double n, double min_expected, int32_t *cel
     return cells;
 }
 
-/* -- Tables ---------------------------------------------------------------------------------
- */
+/* -- Tables -- */
 
 static const st_table BAD = {NAN, NAN, NAN, 0};
 
@@ -178,8 +176,7 @@ st_table st_chi2_table(const int64_t *counts, const double *p, int K, double min
     return t;
 }
 
-/* -- Pairs ----------------------------------------------------------------------------------
- */
+/* -- Pairs -- */
 
 typedef struct {
     const double *p; /* [G][K] */

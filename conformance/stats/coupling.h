@@ -1,5 +1,5 @@
 /* coupling.h - two one-number tests that need no knowledge of the algorithm under test.
- * Implements docs/statistics.md, "Coupling bound" and "PIT". */
+ * Clause STAT-05; docs/statistics.md, "Coupling bound" and "PIT". */
 #ifndef ASSAY_STATS_COUPLING_H
 #define ASSAY_STATS_COUPLING_H
 #include <stdint.h>

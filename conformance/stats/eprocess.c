@@ -50,8 +50,7 @@ struct st_ep {
     double view[ST_VIEWS];
 };
 
-/* -- Construction ---------------------------------------------------------------------------
- */
+/* -- Construction -- */
 
 void st_ep_free(st_ep *ep)
 {
@@ -167,8 +166,7 @@ st_ep *st_ep_new(int contexts, const int32_t *row, int rows, int K, const double
     return NULL;
 }
 
-/* -- Counting -------------------------------------------------------------------------------
- */
+/* -- Counting -- */
 
 /* Linear probing; the table is at most half full, so the walk ends. */
 static size_t find_slot(const st_ep *ep, int32_t context, int32_t token)
@@ -225,8 +223,7 @@ double st_ep_n(const st_ep *ep)
     return ep->n_total;
 }
 
-/* -- The look -------------------------------------------------------------------------------
- */
+/* -- The look -- */
 
 static void add_cell(double sum[J], double mass, double N)
 {

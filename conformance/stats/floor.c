@@ -55,8 +55,7 @@ static uint64_t below(st_arith a, int bits, double scale, double bound)
     return lo;
 }
 
-/* -- Laws -----------------------------------------------------------------------------------
- */
+/* -- Laws -- */
 
 /* Integer weights: the nearest multiple of 2^-44, drawn with 64-bit uniforms; what those add
  * (below V 2^-64) is dropped. */
@@ -139,8 +138,7 @@ bool st_verify_law(const double *p, const double *q, int V, st_arith arith, int 
     return ok;
 }
 
-/* -- Distances ------------------------------------------------------------------------------
- */
+/* -- Distances -- */
 
 /* KL as sum p h((L - p)/p) with h = st_entropy: equal, since both laws sum to 1, and free of
  * cancellation. */

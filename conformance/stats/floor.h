@@ -1,6 +1,6 @@
 /* floor.h - how far a correct verifier is from lossless, because its numbers are rounded and
- * its uniforms lie on a grid. Decides between the strict and the tolerance null. Implements
- * docs/statistics.md, "Floors". */
+ * its uniforms lie on a grid. Decides between the strict and the tolerance null. Clause
+ * STAT-03; docs/statistics.md, "Floors". */
 #ifndef ASSAY_STATS_FLOOR_H
 #define ASSAY_STATS_FLOOR_H
 #include <stdbool.h>

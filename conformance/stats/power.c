@@ -18,8 +18,7 @@ double st_chi2_distance(const double *L, const double *p, int K)
     return s;
 }
 
-/* -- Views ----------------------------------------------------------------------------------
- */
+/* -- Views -- */
 
 double st_view_cost(double alpha, double weight)
 {
@@ -51,8 +50,7 @@ double st_stein_n(double kl, double alpha)
     return -log(alpha) / kl;
 }
 
-/* -- Pearson --------------------------------------------------------------------------------
- */
+/* -- Pearson -- */
 
 /* Poisson weights beyond 12 deviations (and 60) of the mean sum to less than 1e-16. */
 double st_ncx2_sf(double x, double df, double lambda)
@@ -86,8 +84,7 @@ double st_pearson_n(double chi2, double df, double log_alpha, double power)
     return 0.5 * (lo + hi) / chi2;
 }
 
-/* -- Total variation ------------------------------------------------------------------------
- */
+/* -- Total variation -- */
 
 st_tv st_tv_observed(const int64_t *counts, const double *p, int K, double delta)
 {
@@ -99,8 +96,7 @@ st_tv st_tv_observed(const int64_t *counts, const double *p, int K, double delta
     return (st_tv){tv, fmax(0, tv - slack), fmin(1, tv + slack)};
 }
 
-/* -- Binomial -------------------------------------------------------------------------------
- */
+/* -- Binomial -- */
 
 /* n p h((k - np)/(np)): the deviance of k against its mean, without cancellation. */
 static double deviance(double k, double mean)

@@ -1,5 +1,5 @@
 /* power.h - what n samples can see, and intervals for what was seen.
- * Implements docs/statistics.md, "Power". Plans and prints; nothing here gates. */
+ * Clause STAT-04; docs/statistics.md, "Power". Plans and prints; nothing here gates. */
 #ifndef ASSAY_STATS_POWER_H
 #define ASSAY_STATS_POWER_H
 #include <stdint.h>
@@ -8,8 +8,7 @@
 double st_chi2_distance(const double *L /* [K] */, const double *p /* [K] */, int K);
 
 /* -- E-process views: median n to detection is about (2 sqrt((K-1) c) + 2 c) / chi2, with
- * c = ln(1/alpha) + ln(1/weight) + ln 20. A fit, good to about 20 % (30 % at K = 32,000).
- * ------ */
+ * c = ln(1/alpha) + ln(1/weight) + ln 20. A fit, good to about 20 % (30 % at K = 32,000). -- */
 double st_view_cost(double alpha, double weight);      /* c */
 double st_view_n(double chi2, int cells, double cost); /* median draws to detect chi2 */
 double st_view_chi2(double n, int cells, double cost); /* chi2 seen by n draws (median) */
@@ -20,8 +19,7 @@ double st_view_tv90(double n, int cells, double cost);
 double st_stein_n(double kl, double alpha);
 
 /* -- Pearson: X^2 under L is taken as noncentral chi-square, lambda = n chi2. The tail of that
- * law is computed as its exact Poisson mixture.
- * ------------------------------------------------ */
+ * law is computed as its exact Poisson mixture. -- */
 double st_ncx2_sf(double x, double df, double lambda);
 double st_pearson_power(double n, double chi2, double df, double log_alpha);
 double st_pearson_n(double chi2, double df, double log_alpha, double power);
@@ -29,16 +27,14 @@ double st_pearson_n(double chi2, double df, double log_alpha, double power);
 /* -- Observed total variation over K cells, with an interval for TV(L, p) of coverage >=
  * 1 - delta whatever L is: |TV(N/n, p) - TV(L, p)| <= TV(N/n, L), whose mean is at most
  * sqrt((K-1)/n)/2 (Cauchy-Schwarz) and which exceeds it by t with probability <= exp(-2 n t^2)
- * (McDiarmid). Wide for many cells: use it on views.
- * ------------------------------------------- */
+ * (McDiarmid). Wide for many cells: use it on views. -- */
 typedef struct {
     double tv, lo, hi;
 } st_tv;
 st_tv st_tv_observed(const int64_t *counts /* [K] */, const double *p /* [K] */, int K,
                      double delta);
 
-/* -- Binomial --------------------------------------------------------------------------------
- */
+/* -- Binomial -- */
 /* ln P(X >= k), X ~ Binomial(n, p). Sums the probabilities; O(sqrt n) terms. */
 double st_binom_log_sf(int64_t k, int64_t n, double p);
 /* Clopper-Pearson: the rate above which `events` or fewer of n would be rarer than delta. For 0

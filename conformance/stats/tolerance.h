@@ -1,5 +1,5 @@
 /* tolerance.h - the e-process for the tolerance null: at every draw, whatever came before, the
- * law at row r is within total variation eps[r] of p_r. Implements docs/statistics.md,
+ * law at row r is within total variation eps[r] of p_r. Clause STAT-03; docs/statistics.md,
  * "Tolerance null". Same use as eprocess.h. */
 #ifndef ASSAY_STATS_TOLERANCE_H
 #define ASSAY_STATS_TOLERANCE_H

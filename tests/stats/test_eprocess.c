@@ -80,8 +80,7 @@ static void mean_three_contexts(void **state)
     check_mean_is_one(&s);
 }
 
-/* -- Values ---------------------------------------------------------------------------------
- */
+/* -- Values -- */
 
 /* The raw view from the definition: products of rising factorials, term by term. */
 static double raw_by_definition(const double *p, const int *N, int K, double kappa)
@@ -287,8 +286,7 @@ static void refuses(void **state)
     st_ep_free(ep);
 }
 
-/* -- Tolerance ------------------------------------------------------------------------------
- */
+/* -- Tolerance -- */
 
 /* Mean of the tolerance e-value under the law `law`, over every sequence of n draws. */
 static double tolerance_mean(const double *p, const double *q, const double *law, int K, int n,
@@ -363,8 +361,7 @@ static void tolerance_power(void **state)
     st_tol_free(t);
 }
 
-/* -- Coupling bound and PIT -----------------------------------------------------------------
- */
+/* -- Coupling bound and PIT -- */
 
 static double coupling_mean(double bound, double rate, int n)
 {
