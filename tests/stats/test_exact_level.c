@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <math.h>
 
+#include "conformance/stats/chi2.h"
 #include "tests/stats/exact_level.h"
 
 /* P(X2 >= critical) for four cells by listing every outcome. */
@@ -54,11 +55,27 @@ static void counts_what_it_loses(void **state)
     assert_true(r.lost > 0.01 && r.hi >= full && r.lo <= full);
 }
 
+/* The gate's promise: 5,000 tables at 1e-8/5000 each alarm with probability below 4e-7. The
+ * worst shape is two cells, one of which expects the minimum. */
+static void gate_level(void **state)
+{
+    (void)state;
+    const double p = ST_CHI2_RUN_LEVEL / 5000, m = ST_MIN_EXPECTED / 20000, rare[] = {1 - m, m};
+    double even[16];
+    for (int i = 0; i < 16; i++) even[i] = 1. / 16;
+    exact_result two = exact_level(rare, 2, 20000, st_chi2_log_isf(log(p), 1), 2e-3, 13);
+    exact_result many =
+        exact_level(even, 16, 16 * (int)ST_MIN_EXPECTED, st_chi2_log_isf(log(p), 15), 5e-2, 13);
+    assert_true(two.hi * 5000 < 4e-7 && two.lo > 10 * p);
+    assert_true(many.level < 3 * p && many.level > p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_enumeration),
         cmocka_unit_test(counts_what_it_loses),
+        cmocka_unit_test(gate_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
