@@ -1,6 +1,12 @@
-/* Every check of the suite, in the order it runs: hard facts, replay, certificates, law (LAY). */
+/* Every check of the suite, in the order it runs: hard facts, replay, certificates, values,
+ * conventions, metamorphic relations, laws (LAY). */
 #include <stddef.h>
 
-#include "conformance/checks/check.h"
+#include "conformance/checks/exact.h"
+#include "conformance/checks/law.h"
 
-const check *const check_list[] = {NULL};
+const check *const check_list[] = {
+    &check_format_verify, &check_format_draw, &check_format_stream, &check_replay_random,
+    &check_replay_edges, &check_certify_boundaries, &check_served_values,
+    &check_residual_values, &check_draw_values, &check_law_verify, &check_law_stream,
+    &check_law_draw, &check_law_calls, &check_law_coupling, &check_law_served, NULL};
