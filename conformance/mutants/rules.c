@@ -23,9 +23,13 @@ static const float *q_row(const step *s, int32_t i)
     return rule_row(s->m, s->m->q, s->state[i]);
 }
 
+/* A position that is drafted again may use its uniforms again when nothing emitted depended on
+ * them (chapter 4, note). Block verification looks at later drafts before it rejects an earlier
+ * one, so there each step has uniforms of its own. */
 static uint32_t name(const step *s, uint32_t purpose, int32_t i)
 {
-    return lane_uniform(purpose, (uint32_t)(s->at + i), 0);
+    const int32_t fresh = s->m->set.rule == IUT_RULE_BLOCK ? s->round : 0;
+    return lane_uniform(purpose, (uint32_t)(s->at + i), (uint32_t)fresh);
 }
 
 /* ACC-07: drafts up to the first -1. */
@@ -443,7 +447,7 @@ int32_t rule_stream(model *m, lane *l, int32_t start, int32_t gamma, int32_t k, 
     int32_t run[RULES_MAX_GAMMA + 3], now = start, done = 0, again = -1;
     for (int32_t round = 0; done < k; round++) {
         const int32_t at = fault(m->fault, STEPS_SHARE) ? 0 : done;
-        step s = {m, l, state, draft, gamma, at};
+        step s = {m, l, state, draft, gamma, at, round};
         int32_t stand = 0, first = 0;
         state[0] = now;
         if (again >= 0 && fault(m->fault, TOKEN_REPEATED)) run[first++] = again;

@@ -35,6 +35,7 @@ typedef struct {
     const int32_t *draft; /* [n] a -1 ends them (ACC-07) */
     int32_t n;
     int32_t at;
+    int32_t round; /* number of the step in its stream */
 } step;
 
 /* Runs the rule that the setting declares. Writes at most n+2 tokens to out and returns how many

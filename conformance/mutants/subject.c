@@ -394,7 +394,7 @@ static iut_status verify_with(subject *a, iut_verify_batch *b, bool greedy)
         if (st != IUT_OK) return st;
         next_case(&s, b->seed, i, b->n);
         if (b->u) s.u = b->u + (size_t)i * ((size_t)b->gamma + 2);
-        const step one = {m, &s.lane, state, draft, b->len[i], 0};
+        const step one = {m, &s.lane, state, draft, b->len[i], 0, 0};
         int32_t accepted;
         const int32_t count =
             greedy ? rule_greedy(&one, run, &accepted) : rule_step(&one, run, &accepted);
