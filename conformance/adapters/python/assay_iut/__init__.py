@@ -1,0 +1,288 @@
+"""Lets the suite test an implementation written in Python (standard library and NumPy).
+
+The least that is needed is one function, called case by case:
+
+    import assay_iut
+
+    def verify(p, q, draft, u):
+        ...                       # p [n+1, V], q [n, V], draft [n], u [n+2]: accept, correction, bonus
+        return tokens             # 1 to n+1 of them
+
+    assay_iut.serve(verify, name="my verifier", rule="token")
+
+and `assay run --iut exec:"python3 my_verifier.py"`. Instead of a function, `serve` takes an object with
+any of the methods below; what it lacks is not claimed and not tested.
+
+    verify(p, q, draft, u) -> tokens             one case
+    verify_batch(panel, batch) -> out, out_len   all at once: out [n, gamma+1], unused places -1
+    verify_greedy(logits, draft) -> tokens       one case at temperature 0; logits [n+1, V]
+    draw(p, u) -> token                          one row
+    served(logits, sampling) -> probabilities    one row
+    residual(p, q) -> weights                    one row: max(0, p - q)
+    stream(panel, start, seed, gamma, k, eos) -> tokens, accepted
+                                                 one stream that drafts for itself; `accepted` counts
+                                                 the accepted drafts of each step and may be None
+    load_panel(panel)                            called when a new panel comes
+
+`u` is float64 if the claim is uniforms="supplied", (seed, position) if "seeded", and None if "own".
+A panel has V, S, C, cls, next, p, q, p_logit, q_logit, target, draft as iut.h explains them; its arrays
+are read-only. A batch of verify_batch has n, gamma, len, state, draft, u, seed, position.
+
+Raise BadInput for an input that breaks a rule and Unsupported for a case you cannot serve; any other
+exception is reported as a failure of the implementation. Prints go to standard error.
+"""
+
+import collections
+import json
+import os
+import struct
+import sys
+import traceback
+
+import numpy as np
+
+__all__ = ["serve", "BadInput", "Unsupported"]
+
+Sampling = collections.namedtuple("Sampling", "temperature top_k top_p min_p")
+
+# Claims by word; the numbers are those of iut.h.
+CHOICES = {
+    "uniforms": {"supplied": 1, "seeded": 2, "own": 3},
+    "input": {"probs": 1, "logits": 2},
+    "map": {"cdf": 1, "gumbel": 2, "other": 3},
+    "rule": {"token": 1, "match": 2, "block": 3, "onehot": 4, "not lossless": 5},
+    "arithmetic": {"canonical": 1, "f64": 2, "f32": 3, "f16": 4, "bf16": 5},
+    "tie": {"first": 1, "last": 2, "any": 3},
+    "q_zero": {"accept": 1, "reject": 2},
+    "bad_row": {"error": 3},
+    "bad_draft": {"reject": 2, "error": 3},
+    "empty": {"from p": 1, "other": 2},
+}
+NUMBERS = ("uniform_bits", "seed_identical", "greedy_identical", "max_vocab", "max_gamma")
+TYPES = {"i32": np.dtype("<i4"), "u64": np.dtype("<u8"), "f32": np.dtype("<f4"), "f64": np.dtype("<f8")}
+MAX_HEADER = 1 << 16
+
+
+class BadInput(Exception):
+    """The input breaks a rule of the specification."""
+
+
+class Unsupported(Exception):
+    """This case cannot be served."""
+
+
+class Record:
+    """Named values: a panel or a batch."""
+
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+
+def claims_of(words):
+    """The claims as the suite reads them. Words it does not know are an error of the author."""
+    claims = {"name": "unnamed", "version": "0", "device": "cpu"}
+    for key, value in words.items():
+        if key in CHOICES:
+            if value not in CHOICES[key]:
+                raise ValueError(f"claim {key}={value!r}: choose from {', '.join(CHOICES[key])}")
+            claims[key] = CHOICES[key][value]
+        elif key in NUMBERS:
+            claims[key] = int(value)
+        elif key in ("name", "version", "device"):
+            claims[key] = str(value)
+        else:
+            raise ValueError(f"there is no claim {key!r}")
+    return claims
+
+
+class Frames:
+    """Frames over two binary files (FRM-01 to FRM-03)."""
+
+    def __init__(self, source, sink):
+        self.source, self.sink = source, sink
+
+    def read(self):
+        """The next request as (header, {name: array}), or None at the end of input."""
+        prefix = self.source.read(12)
+        if not prefix:
+            return None
+        if len(prefix) < 12:
+            raise EOFError("end of input within a frame")
+        length, size = struct.unpack("<QI", prefix)
+        if size > MAX_HEADER or length < 4 + size:
+            raise ValueError(f"a frame of {length} bytes with a header of {size}")
+        header = json.loads(self.exactly(size))
+        tensors = {}
+        for name, kind, shape in header["tensors"]:
+            dtype = TYPES[kind]
+            data = self.exactly(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
+            tensors[name] = np.frombuffer(data, dtype).reshape(shape)  # read-only
+        return header, tensors
+
+    def exactly(self, size):
+        data = self.source.read(size)
+        if len(data) < size:
+            raise EOFError("end of input within a frame")
+        return data
+
+    def write(self, header, tensors=()):
+        """`tensors` is a list of (name, array)."""
+        header["tensors"] = [[name, kind_of(a), list(a.shape)] for name, a in tensors]
+        text = json.dumps(header, separators=(",", ":")).encode()
+        length = 4 + len(text) + sum(a.nbytes for _, a in tensors)
+        self.sink.write(struct.pack("<QI", length, len(text)) + text)
+        for _, a in tensors:
+            self.sink.write(np.ascontiguousarray(a).data)
+        self.sink.flush()
+
+
+def kind_of(array):
+    return next(kind for kind, dtype in TYPES.items() if dtype == array.dtype)
+
+
+def put(out, i, tokens, what):
+    """Row i of `out` becomes the tokens; returns how many. An answer that does not fit is the author's
+    error, and clear."""
+    tokens = [int(t) for t in tokens]
+    if len(tokens) > out.shape[1]:
+        raise ValueError(f"{what} returned {len(tokens)} tokens where at most {out.shape[1]} fit")
+    out[i, : len(tokens)] = tokens
+    return len(tokens)
+
+
+class Server:
+    """One method an operation: arguments and arrays in, list of (name, array) out."""
+
+    def __init__(self, implementation, words):
+        self.iut = implementation
+        self.claims = claims_of(words)
+        self.panel = None
+        ops = ["panel"]
+        ops += [op for op in ("served", "residual", "draw", "verify", "verify_greedy", "stream")
+                if hasattr(implementation, op) or (op == "verify" and hasattr(implementation, "verify_batch"))]
+        self.claims["ops"] = " ".join(ops)
+
+    def op_panel(self, args, t):
+        sampling = [Sampling(*row) for row in zip(t["temperature"].tolist(), t["top_k"].tolist(),
+                                                  t["top_p"].tolist(), t["min_p"].tolist())]
+        arrays = {name: t[name] for name in ("cls", "next", "p", "q", "p_logit", "q_logit")}
+        self.panel = Record(V=args["V"], S=args["S"], C=args["C"], target=sampling[0], draft=sampling[1],
+                            **arrays)
+        if hasattr(self.iut, "load_panel"):
+            self.iut.load_panel(self.panel)
+        return []
+
+    def op_served(self, args, t):
+        rows = self.panel.q_logit if args["of_draft"] else self.panel.p_logit
+        sampling = self.panel.draft if args["of_draft"] else self.panel.target
+        out = [self.iut.served(rows[s], sampling) for s in t["state"].tolist()]
+        return [("prob", np.array(out, "<f4").reshape(args["n"], self.panel.V))]
+
+    def op_residual(self, args, t):
+        out = [self.iut.residual(self.panel.p[s], self.panel.q[s]) for s in t["state"].tolist()]
+        return [("r", np.array(out, "<f4").reshape(args["n"], self.panel.V))]
+
+    def uniforms(self, t, i):
+        """What a case gets as u, before it is cut to its drafts."""
+        if "u" in t:
+            return t["u"][i]
+        if self.claims.get("uniforms") == CHOICES["uniforms"]["seeded"]:
+            return ((int(t["seed"][0]) + i) % 2**64, int(t["position"][0]))
+        return None
+
+    def op_draw(self, args, t):
+        token = [int(self.iut.draw(self.panel.p[s], self.uniforms(t, i)))
+                 for i, s in enumerate(t["state"].tolist())]
+        return [("token", np.array(token, "<i4"))]
+
+    def cases(self, args, t):
+        """(i, states of the rows, drafts that count) of each case: a -1 ends its list (ACC-07)."""
+        for i, (length, state) in enumerate(zip(t["len"].tolist(), t["state"])):
+            draft = t["draft"][i, :length]
+            ends = np.flatnonzero(draft == -1)
+            draft = draft[: ends[0]] if len(ends) else draft
+            bad = draft[(draft < 0) | (draft >= self.panel.V)]
+            if len(bad):
+                raise BadInput(f"case {i}: draft {bad[0]} is not in 0..{self.panel.V - 1}")
+            yield i, state[: len(draft) + 1], draft
+
+    def op_verify(self, args, t):
+        n, gamma = args["n"], args["gamma"]
+        if hasattr(self.iut, "verify_batch"):
+            batch = Record(n=n, gamma=gamma, len=t["len"], state=t["state"], draft=t["draft"], u=t.get("u"),
+                           seed=int(t["seed"][0]), position=int(t["position"][0]))
+            out, out_len = self.iut.verify_batch(self.panel, batch)
+            return [("out", np.asarray(out, "<i4").reshape(n, gamma + 1)),
+                    ("out_len", np.asarray(out_len, "<i4").reshape(n))]
+        out, out_len = np.full((n, gamma + 1), -1, "<i4"), np.zeros(n, "<i4")
+        for i, state, draft in self.cases(args, t):
+            u = self.uniforms(t, i)
+            if "u" in t and self.claims.get("rule") != CHOICES["rule"]["match"]:
+                u = np.concatenate([u[: len(draft)], u[gamma:]])
+            tokens = self.iut.verify(self.panel.p[state], self.panel.q[state[:-1]], draft, u)
+            out_len[i] = put(out, i, tokens, "verify")
+        return [("out", out), ("out_len", out_len)]
+
+    def op_verify_greedy(self, args, t):
+        n, gamma = args["n"], args["gamma"]
+        out, out_len = np.full((n, gamma + 1), -1, "<i4"), np.zeros(n, "<i4")
+        for i, state, draft in self.cases(args, t):
+            tokens = self.iut.verify_greedy(self.panel.p_logit[state], draft)
+            out_len[i] = put(out, i, tokens, "verify_greedy")
+        return [("out", out), ("out_len", out_len)]
+
+    def op_stream(self, args, t):
+        n, k, seed = args["n"], args["k"], int(t["seed"][0])
+        out, accepted = np.full((n, k), -1, "<i4"), np.full((n, k), -1, "<i4")
+        out_len = np.zeros(n, "<i4")
+        for i, start in enumerate(t["start"].tolist()):
+            tokens, steps = self.iut.stream(self.panel, start, (seed + i) % 2**64, args["gamma"], k,
+                                            args["eos"])
+            out_len[i] = put(out, i, tokens, "stream")
+            if steps is not None:
+                put(accepted, i, steps, "stream (accepted)")
+        return [("out", out), ("out_len", out_len), ("accepted", accepted)]
+
+    def answer(self, header, tensors):
+        """The reply to a request: (header, tensors)."""
+        reply = {"id": header["id"], "status": "ok"}
+        op = header["op"]
+        if op == "claims":
+            return dict(reply, args=self.claims), []
+        try:
+            if op not in self.claims["ops"].split():
+                raise Unsupported(f"there is no operation {op}")
+            if op != "panel" and self.panel is None:
+                raise BadInput("no panel was loaded")
+            return reply, getattr(self, "op_" + op)(header["args"], tensors)
+        except BadInput as error:
+            return dict(reply, status="bad_input", error=str(error)), []
+        except Unsupported as error:
+            return dict(reply, status="unsupported", error=str(error)), []
+        except MemoryError:
+            return dict(reply, status="no_memory", error="out of memory"), []
+        except Exception as error:  # the author's code: anything can come
+            traceback.print_exc()
+            return dict(reply, status="failed", error=f"{type(error).__name__}: {error}"), []
+
+
+class OneFunction:
+    def __init__(self, verify):
+        self.verify = verify
+
+
+def serve(implementation, **claims):
+    """Answers requests until the end of input. `claims` as in CHOICES and NUMBERS, and name, version,
+    device. Uniforms are supplied, tokens drawn by CDF from probabilities, unless you claim otherwise."""
+    words = {"uniforms": "supplied", "input": "probs", "map": "cdf"}
+    words.update(claims)
+    if not isinstance(implementation, type) and callable(implementation):
+        implementation = OneFunction(implementation)
+    if isinstance(implementation, type):
+        implementation = implementation()
+    server = Server(implementation, words)
+    sys.stdout.flush()
+    frames = Frames(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
+    os.dup2(2, 1)  # prints must not fall between the frames
+    while (request := frames.read()) is not None:
+        frames.write(*server.answer(*request))
