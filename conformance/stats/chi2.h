@@ -1,5 +1,6 @@
 /* chi2.h - Pearson's chi-square on tables fixed before sampling: the large-sample gate.
- * Clause STAT-01; docs/statistics.md, "Chi-square". Evaluated once, at the n declared in advance. */
+ * Clause STAT-01; docs/statistics.md, "Chi-square". Evaluated once, at the n
+ * declared in advance. */
 #ifndef ASSAY_STATS_CHI2_H
 #define ASSAY_STATS_CHI2_H
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* eprocess.h - the e-process on counts: evidence against "every draw at context c has law p_c",
  * valid at any sample size and under any peeking, for any vocabulary, without pooling.
- * Clause STAT-02; docs/statistics.md, "E-process". FAIL iff E >= 1/alpha at a checkpoint (Ville).
+ * Clause STAT-02; docs/statistics.md, "E-process". FAIL iff E >= 1/alpha at a
+ * checkpoint (Ville).
  *
  * A context is whatever fixes the law of a draw: a panel state, or a node of a trie of prefixes
  * whose node set was fixed before sampling. Contexts share the rows of their laws, and share
