@@ -1,11 +1,11 @@
 /* The report for a browser: one file without scripts or links. Verdict and table first, then what
  * does not pass, then plots as inline SVG: the evidence of every statistical case against its line,
  * and observed total variation against what the case had power to see. libxml2 escapes. */
-#include <libxml/xmlwriter.h>
 #include <math.h>
 #include <string.h>
 
 #include "conformance/report/report.h"
+#include "conformance/report/xml.h"
 
 static const char style[] =
     "body{font:15px/1.45 system-ui,sans-serif;max-width:64em;margin:2em auto;padding:0 1em}"
@@ -274,12 +274,9 @@ static void page(xmlTextWriterPtr w, const run_report *r)
 
 bool report_html(const char *file, const run_report *r)
 {
-    xmlTextWriterPtr w = xmlNewTextWriterFilename(file, 0);
-    if (!w) return false;
-    xmlTextWriterSetIndent(w, 1);
-    xmlTextWriterWriteDTD(w, BAD_CAST "html", NULL, NULL, NULL);
-    page(w, r);
-    const bool written = xmlTextWriterEndDocument(w) >= 0 && xmlTextWriterFlush(w) >= 0;
-    xmlFreeTextWriter(w);
-    return written;
+    xml_file x;
+    if (!xml_open(&x, file)) return false;
+    xmlTextWriterWriteDTD(x.w, BAD_CAST "html", NULL, NULL, NULL);
+    page(x.w, r);
+    return xml_close(&x);
 }

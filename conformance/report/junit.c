@@ -1,9 +1,8 @@
 /* The JUnit report: one testsuite a check, one testcase a case. What is not claimed or not
  * available is `skipped`; a fault of the suite is `error`; findings of the run are a suite of
  * their own. libxml2 does the escaping. */
-#include <libxml/xmlwriter.h>
-
 #include "conformance/report/report.h"
+#include "conformance/report/xml.h"
 
 static void attribute(xmlTextWriterPtr w, const char *name, const char *value)
 {
@@ -99,15 +98,12 @@ bool report_junit(const char *file, const run_report *r)
 {
     check_summary row[REPORT_CHECKS];
     const size_t n = report_summaries(r, row, REPORT_CHECKS);
-    xmlTextWriterPtr w = xmlNewTextWriterFilename(file, 0);
-    if (!w) return false;
-    xmlTextWriterSetIndent(w, 1);
-    xmlTextWriterStartDocument(w, NULL, "UTF-8", NULL);
-    xmlTextWriterStartElement(w, BAD_CAST "testsuites");
-    attribute(w, "name", "assay");
-    for (size_t i = 0; i < n; i++) test_suite(w, r, &row[i]);
-    finding_suite(w, r);
-    const bool written = xmlTextWriterEndDocument(w) >= 0 && xmlTextWriterFlush(w) >= 0;
-    xmlFreeTextWriter(w);
-    return written;
+    xml_file x;
+    if (!xml_open(&x, file)) return false;
+    xmlTextWriterStartDocument(x.w, NULL, "UTF-8", NULL);
+    xmlTextWriterStartElement(x.w, BAD_CAST "testsuites");
+    attribute(x.w, "name", "assay");
+    for (size_t i = 0; i < n; i++) test_suite(x.w, r, &row[i]);
+    finding_suite(x.w, r);
+    return xml_close(&x);
 }

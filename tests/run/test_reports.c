@@ -1,0 +1,296 @@
+/* The reports: well-formed whatever an IUT says, complete, and the log readable after kill -9. */
+#include <errno.h>
+#include <jansson.h>
+#include <libxml/parser.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "conformance/report/report.h"
+#include "tests/run/fake.h"
+
+extern char **environ;
+static char *self; /* this program: it starts itself to be killed */
+
+/* What a hostile IUT may say: control characters, broken UTF-8, mark-up. */
+#define HOSTILE "\x01 \xff\xfe <b>&amp;]]> \"q\" \xc3\xa4 \xed\xa0\x80 \xef\xbf\xbf"
+
+static int run_mixed(run_report *r, run_options *o)
+{
+    return RUN(r, o, {.name = "good", .compared = 5, .statistical = true, .log_e = -1},
+               {.name = "bad'[x]", .state = STATE_FAIL, .compared = 1, .detail = HOSTILE},
+               {.name = "crash", .state = STATE_CRASH, .compared = 1},
+               {.name = "none", .unclaimed = true},
+               {.name = "proof", .compared = 1, .statistical = true, .log_e = 1e308 * 10});
+}
+
+static void temporary(char path[32])
+{
+    strcpy(path, "/tmp/assay-test-XXXXXX");
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+static void the_json_report_holds_every_case(void **unused)
+{
+    char path[32];
+    run_report r;
+    run_options o = {.iut = "plugin:\xff.so", .iut_options = "a\x02"};
+    (void)unused;
+    temporary(path);
+    run_mixed(&r, &o);
+    assert_true(report_json(path, &r));
+    json_t *root = json_load_file(path, 0, NULL);
+    assert_non_null(root);
+    assert_int_equal(json_integer_value(json_object_get(root, "exit_code")), EXIT_NOT_CONFORMANT);
+    assert_int_equal(json_integer_value(json_object_get(root, "planned")), 5);
+    json_t *cases = json_object_get(root, "cases");
+    assert_int_equal(json_array_size(cases), 5);
+    json_t *bad = json_array_get(cases, 1);
+    assert_string_equal(json_string_value(json_object_get(bad, "state")), "FAIL");
+    assert_non_null(json_string_value(json_object_get(bad, "replay")));
+    assert_non_null(json_object_get(json_object_get(bad, "figures"), "seven"));
+    assert_string_equal(json_string_value(json_object_get(json_array_get(cases, 4), "log_e")),
+                        "Infinity");
+    json_decref(root);
+    run_report_free(&r);
+    unlink(path);
+}
+
+static int count_elements(xmlNodePtr node, const char *name)
+{
+    int count = 0;
+    for (; node; node = node->next) {
+        count += node->type == XML_ELEMENT_NODE && strcmp((const char *)node->name, name) == 0;
+        count += count_elements(node->children, name);
+    }
+    return count;
+}
+
+static xmlDocPtr load_xml(const char *path)
+{
+    xmlDocPtr doc = xmlReadFile(path, NULL, XML_PARSE_NONET);
+    assert_non_null(doc);
+    return doc;
+}
+
+static void the_junit_report_is_well_formed(void **unused)
+{
+    char path[32];
+    run_report r;
+    (void)unused;
+    temporary(path);
+    run_mixed(&r, NULL);
+    assert_true(report_junit(path, &r));
+    xmlDocPtr doc = load_xml(path);
+    xmlNodePtr root = xmlDocGetRootElement(doc);
+    /* The proof is a finding of the run as well: the averaged e-value is infinite. */
+    assert_int_equal(count_elements(root, "testcase"), 6);
+    assert_int_equal(count_elements(root, "failure"), 4);
+    assert_int_equal(count_elements(root, "skipped"), 1);
+    xmlFreeDoc(doc);
+    run_report_free(&r);
+    unlink(path);
+}
+
+static void the_html_report_is_well_formed(void **unused)
+{
+    char path[32];
+    run_report r;
+    (void)unused;
+    temporary(path);
+    run_mixed(&r, NULL);
+    assert_true(report_html(path, &r));
+    xmlDocPtr doc = load_xml(path);
+    assert_int_equal(count_elements(xmlDocGetRootElement(doc), "svg"), 1);
+    assert_int_equal(count_elements(xmlDocGetRootElement(doc), "script"), 0);
+    xmlFreeDoc(doc);
+    run_report_free(&r);
+    unlink(path);
+}
+
+static void a_report_that_cannot_be_written_says_so(void **unused)
+{
+    run_report r;
+    (void)unused;
+    run_mixed(&r, NULL);
+    assert_false(report_json("/no/such/folder/x", &r));
+    assert_false(report_junit("/no/such/folder/x", &r));
+    assert_false(report_html("/no/such/folder/x", &r));
+    run_report_free(&r);
+}
+
+static char *terminal_text(const run_report *r)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    report_terminal(f, r, false);
+    fclose(f);
+    return text;
+}
+
+static void the_terminal_report_shows_what_matters(void **unused)
+{
+    run_report r;
+    (void)unused;
+    run_mixed(&r, NULL);
+    char *text = terminal_text(&r);
+    assert_non_null(strstr(text, "FAIL fake/bad'[x]"));
+    assert_non_null(strstr(text, "needs `nothing`"));
+    assert_non_null(strstr(text, "NOT CONFORMANT: 5 cases, 1 passed"));
+    assert_null(strchr(text, '\033'));
+    free(text);
+    run_report_free(&r);
+}
+
+/* VER-05: a shell gives the glob back as it was, and it selects exactly that case. */
+static void the_replay_line_selects_exactly_its_case(void **unused)
+{
+    run_report r;
+    char line[1024], command[1200], glob[200] = "";
+    run_options o = {.iut = "exec:it's \"here\"", .level = LEVEL_DEEP, .seed = 77};
+    (void)unused;
+    run_mixed(&r, &o);
+    replay_line(&r, fake_case(&r, "bad'[x]"), line, sizeof line);
+    assert_non_null(strstr(line, "--level deep --seed 77"));
+    snprintf(command, sizeof command, "set -- %s; printf '%%s\\n' \"$4\" \"$6\"", line);
+    FILE *shell = popen(command, "r");
+    char spec[200] = "";
+    assert_non_null(fgets(spec, sizeof spec, shell));
+    assert_non_null(fgets(glob, sizeof glob, shell));
+    pclose(shell);
+    assert_string_equal(spec, "exec:it's \"here\"\n");
+    glob[strcspn(glob, "\n")] = '\0';
+    run_report_free(&r);
+
+    const char *only[] = {glob};
+    run_options again = {.only = only, .only_count = 1};
+    assert_int_equal(run_mixed(&r, &again), EXIT_NOT_CONFORMANT);
+    assert_int_equal(r.planned, 1);
+    assert_string_equal(r.cases[0].plan->id, "fake/bad'[x]");
+    run_report_free(&r);
+}
+
+static void text_becomes_printable(void **unused)
+{
+    char text[] = HOSTILE;
+    (void)unused;
+    make_printable(text);
+    assert_string_equal(text, "? ?? <b>&amp;]]> \"q\" \xc3\xa4 ??? ???");
+    char cut[] = "ends in half a character \xe2\x82";
+    make_printable(cut);
+    assert_string_equal(cut, "ends in half a character ??");
+}
+
+/* -- The event log --------------------------------------------------------------------------- */
+
+static void the_log_has_a_line_a_case(void **unused)
+{
+    char path[32], line[4096];
+    int events[4] = {0};
+    run_report r;
+    (void)unused;
+    temporary(path);
+    run_options o = {.log = fopen(path, "w")};
+    run_mixed(&r, &o);
+    fclose(o.log);
+    FILE *f = fopen(path, "r");
+    while (fgets(line, sizeof line, f)) {
+        json_t *event = json_loads(line, 0, NULL);
+        assert_non_null(event);
+        const char *name = json_string_value(json_object_get(event, "event"));
+        events[strcmp(name, "start") == 0   ? 0
+               : strcmp(name, "begin") == 0 ? 1
+               : strcmp(name, "case") == 0  ? 2
+                                            : 3]++;
+        json_decref(event);
+    }
+    fclose(f);
+    assert_int_equal(events[0], 1);
+    assert_int_equal(events[1], 5);
+    assert_int_equal(events[2], 5);
+    assert_int_equal(events[3], 1);
+    run_report_free(&r);
+    unlink(path);
+}
+
+/* What the killed process does: 60 cases of 20 ms, logged to argv[2]. */
+static int be_killed(const char *path)
+{
+    run_report r;
+    script slow[60] = {{0}};
+    char name[60][4];
+    for (int i = 0; i < 60; i++) {
+        snprintf(name[i], sizeof name[i], "%d", i);
+        slow[i] = (script){.name = name[i], .compared = 1, .slow = true};
+    }
+    run_options o = {.log = fopen(path, "w"), .jobs = 2};
+    return fake_run(slow, 60, &o, &r);
+}
+
+/* Whole lines: what was cut by the end of the process has no newline. */
+static size_t lines_of(const char *path, bool *closed)
+{
+    char line[4096];
+    size_t lines = 0;
+    FILE *f = fopen(path, "r");
+    *closed = false;
+    while (f && fgets(line, sizeof line, f) && strchr(line, '\n')) {
+        json_t *event = json_loads(line, 0, NULL);
+        assert_non_null(event);
+        *closed |= strcmp(json_string_value(json_object_get(event, "event")), "end") == 0;
+        json_decref(event);
+        lines++;
+    }
+    if (f) fclose(f);
+    return lines;
+}
+
+static void a_log_survives_kill_9_and_is_no_verdict(void **unused)
+{
+    char path[32];
+    bool closed;
+    pid_t child;
+    int status;
+    (void)unused;
+    temporary(path);
+    char mode[] = "be-killed";
+    char *const argv[] = {self, mode, path, NULL};
+    assert_int_equal(posix_spawn(&child, self, NULL, NULL, argv, environ), 0);
+    const struct timespec nap = {.tv_nsec = 10000000};
+    for (int i = 0; i < 500 && lines_of(path, &closed) < 12; i++) nanosleep(&nap, NULL);
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    assert_true(WIFSIGNALED(status));
+    assert_true(lines_of(path, &closed) >= 12);
+    assert_false(closed);
+    unlink(path);
+}
+
+int main(int argc, char **argv)
+{
+    self = argv[0];
+    if (argc == 3 && strcmp(argv[1], "be-killed") == 0) return be_killed(argv[2]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_json_report_holds_every_case),
+        cmocka_unit_test(the_junit_report_is_well_formed),
+        cmocka_unit_test(the_html_report_is_well_formed),
+        cmocka_unit_test(a_report_that_cannot_be_written_says_so),
+        cmocka_unit_test(the_terminal_report_shows_what_matters),
+        cmocka_unit_test(the_replay_line_selects_exactly_its_case),
+        cmocka_unit_test(text_becomes_printable),
+        cmocka_unit_test(the_log_has_a_line_a_case),
+        cmocka_unit_test(a_log_survives_kill_9_and_is_no_verdict),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
