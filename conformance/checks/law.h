@@ -29,6 +29,10 @@ uint64_t law_word(law_random *g);
 /* A multiple of 2^-bits in [0, 1), 1 <= bits <= 53. */
 double law_unit(law_random *g, int32_t bits);
 
+/* Resolution of the uniforms of this IUT: as declared, 24 bits where it does not say. Supplied
+ * ones must not round up to 1, so formats narrower than binary64 get 24 at most (DRAW-01). */
+int32_t law_bits(const iut_claims *claims);
+
 /* Draws from fixed rows in constant time (Walker's aliases). */
 typedef struct {
     int32_t V;

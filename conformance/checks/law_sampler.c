@@ -167,11 +167,11 @@ static struct law_room *room_new(size_t gamma, size_t k)
     return NULL;
 }
 
-/* What a uniform handed to this IUT may look like: every format has 24 bits, more if it says
- * so. */
-static int32_t supplied_bits(const iut_claims *m)
+int32_t law_bits(const iut_claims *m)
 {
-    return m->uniform_bits == 0 ? 24 : m->uniform_bits > 53 ? 53 : m->uniform_bits;
+    int32_t bits = m->uniform_bits == 0 ? 24 : m->uniform_bits > 53 ? 53 : m->uniform_bits;
+    bool fine = m->arithmetic == IUT_ARITH_CANONICAL || m->arithmetic == IUT_ARITH_F64;
+    return m->uniforms == IUT_UNIFORMS_SUPPLIED && !fine && bits > 24 ? 24 : bits;
 }
 
 bool law_sampler_open(law_sampler *s, const check_case *c, const check_context *x,
@@ -183,7 +183,7 @@ bool law_sampler_open(law_sampler *s, const check_case *c, const check_context *
                        .op = op,
                        .gamma = c->gamma,
                        .k = k,
-                       .bits = supplied_bits(client_claims(x->iut)),
+                       .bits = law_bits(client_claims(x->iut)),
                        .seed = check_seed(x, c, 1)};
     law_seed(&s->g, check_seed(x, c, 2));
     s->room = room_new((size_t)c->gamma, (size_t)k);
