@@ -1,0 +1,223 @@
+/* canonical.seeded - the very bits of a seed: claims `canonical` with seeded uniforms (RNG-01 to
+ * RNG-06). Verification, draws and streams follow from (seed, position, purpose) alone, also where
+ * seed and position fill both their words. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/exact.h"
+#include "conformance/checks/replay.h"
+#include "conformance/oracle/chain.h"
+#include "conformance/oracle/lane.h"
+#include "conformance/oracle/philox.h"
+
+enum { STATES = 16, TOKENS = 16, OP_KINDS = 3 };
+static const iut_op ops[OP_KINDS] = {OP_VERIFY, OP_DRAW, OP_STREAM};
+static const char *const op_name[OP_KINDS] = {"verify", "draw", "stream"};
+
+static void plan(check_plan *p, check_level level)
+{
+    static const int32_t V[] = {3, 64, 1024};
+    for (int32_t k = 0; k < OP_KINDS; k++)
+        for (int32_t i = 0; i < 3; i++) {
+            check_case *c = plan_case(p, &check_canonical_seeded, "%s-V%d", op_name[k], (int)V[i]);
+            c->V = V[i];
+            c->gamma = 3;
+            c->variant = k;
+            c->n = (int64_t)1000 << 2 * (int)level;
+        }
+}
+
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    const iut_claims *k = client_claims(tested);
+    if (!client_has(tested, ops[c->variant]))
+        snprintf(why, size, "%s is not claimed", op_name[c->variant]);
+    else if (k->arithmetic != IUT_ARITH_CANONICAL) snprintf(why, size, "arithmetic is not canonical");
+    else if (k->uniforms != IUT_UNIFORMS_SEEDED) snprintf(why, size, "uniforms are not seeded");
+    else if (c->variant != 1 && k->rule != IUT_RULE_TOKEN && k->rule != IUT_RULE_MATCH)
+        snprintf(why, size, "rule is neither token nor match");
+    else return replay_fits(c, tested, why, size);
+    return false;
+}
+
+/* The specified step of the rule in force. */
+static int32_t step_of(const check_context *x, const float *const *p, const float *const *q,
+                       const int32_t *draft, int32_t n, int32_t V, uint64_t seed,
+                       uint64_t position, int32_t *out)
+{
+    const iut_claims *k = client_claims(x->iut);
+    const unsigned flags = k->q_zero == IUT_REJECT ? ORACLE_Q_ZERO_REJECTS : 0;
+    return k->rule == IUT_RULE_MATCH
+               ? oracle_match_seeded(p, draft, n, V, seed, position, flags, out)
+               : oracle_chain_seeded(p, q, draft, n, V, seed, position, flags, out);
+}
+
+static bool same(const char *what, int32_t i, uint64_t seed, uint64_t position, const int32_t *got,
+                 int32_t got_len, const int32_t *want, int32_t n, check_result *r)
+{
+    r->compared++;
+    if (got_len >= n && !memcmp(got, want, (size_t)n * sizeof *got)) return true;
+    char text[400] = "";
+    replay_list(text, sizeof text, "expected", want, n);
+    replay_list(text, sizeof text, ", got", got, got_len < 0 ? 0 : got_len > n ? n : got_len);
+    result_set(r, STATE_FAIL, "%s %d, seed %llu, position %llu: %s", what, (int)i,
+               (unsigned long long)seed, (unsigned long long)position, text);
+    return false;
+}
+
+/* -- verify ------------------------------------------------------------------------------------ */
+
+static void fill(steps *s, const probe *m, int64_t n, uint64_t *rng)
+{
+    for (int64_t c = 0; c < n; c++) {
+        const int32_t i = steps_add(s, probe_below(rng, s->gamma + 1));
+        for (int32_t j = 0; j <= s->len[i]; j++) {
+            const int32_t state = steps_state(s, i)[j] = probe_below(rng, m->S);
+            if (j < s->len[i])
+                steps_draft(s, i)[j] = probe_draw(m->cum_q + (int64_t)state * m->V, m->V, rng);
+        }
+    }
+}
+
+static void compare_steps(const steps *s, const probe *m, const check_context *x, uint64_t seed,
+                          uint64_t position, check_result *r)
+{
+    for (int32_t i = 0; i < s->n; i++) {
+        const float *p[STEPS_GAMMA + 1], *q[STEPS_GAMMA + 1];
+        int32_t want[STEPS_GAMMA + 1];
+        for (int32_t j = 0; j <= s->len[i]; j++) {
+            p[j] = probe_p(m, steps_state(s, i)[j]);
+            q[j] = probe_q(m, steps_state(s, i)[j]);
+        }
+        const int32_t n = step_of(x, p, q, steps_draft(s, i), s->len[i], m->V, seed + (uint64_t)i,
+                                  position, want);
+        const int32_t got_len = s->out_len[i] == n ? n : -1;
+        if (!same("case", i, seed + (uint64_t)i, position, steps_out(s, i), got_len, want, n, r))
+            return;
+    }
+}
+
+static void run_verify(const check_case *c, const check_context *x, const probe *m, uint64_t seed,
+                       uint64_t position, uint64_t *rng, check_result *r)
+{
+    steps s;
+    if (steps_open(&s, c->gamma, (int32_t)c->n, r)) {
+        fill(&s, m, c->n, rng);
+        if (steps_verify(&s, x, m->V, seed, position, r)) compare_steps(&s, m, x, seed, position, r);
+    }
+    steps_close(&s);
+}
+
+/* -- draw -------------------------------------------------------------------------------------- */
+
+static void run_draw(const check_case *c, const check_context *x, const probe *m, uint64_t seed,
+                     uint64_t position, uint64_t *rng, check_result *r)
+{
+    const int32_t n = (int32_t)c->n;
+    int32_t *state = malloc((size_t)n * sizeof *state), *token = malloc((size_t)n * sizeof *token);
+    if (!state || !token) result_set(r, STATE_ERROR, "the suite is short of memory");
+    else {
+        for (int32_t i = 0; i < n; i++) {
+            state[i] = probe_below(rng, m->S);
+            token[i] = -1;
+        }
+        iut_draw_batch b = {sizeof b, n, state, NULL, seed, position, token};
+        bool going = result_call(r, x, "draw", client_draw(x->iut, &b));
+        for (int32_t i = 0; going && i < n; i++) {
+            const uint64_t U = oracle_draw_uniform(seed + (uint64_t)i, position, LANE_DRAW);
+            const int32_t want = oracle_draw(probe_p(m, state[i]), m->V, oracle_unit_word(U));
+            going = same("draw", i, seed + (uint64_t)i, position, &token[i], 1, &want, 1, r);
+        }
+    }
+    free(state);
+    free(token);
+}
+
+/* -- stream ------------------------------------------------------------------------------------ */
+
+/* The specified stream, as far as steps begin with room for gamma drafts and one token more:
+ * how an implementation shortens its last steps is its own affair (STOP-03). */
+static int32_t stream_of(const check_context *x, const probe *m, int32_t state, int32_t gamma,
+                         uint64_t seed, int32_t *out /* [TOKENS] */)
+{
+    int32_t emitted = 0;
+    while (emitted + gamma + 1 <= TOKENS) {
+        const float *p[STEPS_GAMMA + 1], *q[STEPS_GAMMA + 1];
+        int32_t draft[STEPS_GAMMA], at = state;
+        for (int32_t j = 0; j <= gamma; j++) {
+            p[j] = probe_p(m, at);
+            q[j] = probe_q(m, at);
+            if (j == gamma) break;
+            const uint64_t U = oracle_draw_uniform(seed, (uint64_t)(emitted + j), LANE_DRAFT);
+            draft[j] = oracle_draw(q[j], m->V, oracle_unit_word(U));
+            at = m->next[at * m->view.C + m->cls[draft[j]]];
+        }
+        const int32_t run = step_of(x, p, q, draft, gamma, m->V, seed, (uint64_t)emitted,
+                                    out + emitted);
+        for (int32_t j = 0; j < run; j++)
+            state = m->next[state * m->view.C + m->cls[out[emitted + j]]];
+        emitted += run;
+    }
+    return emitted;
+}
+
+static void run_stream(const check_case *c, const check_context *x, const probe *m, uint64_t seed,
+                       uint64_t position, uint64_t *rng, check_result *r)
+{
+    const int32_t n = (int32_t)c->n / 4;
+    const size_t tokens = (size_t)n * TOKENS;
+    int32_t *start = malloc((size_t)n * sizeof *start), *len = malloc((size_t)n * sizeof *len);
+    int32_t *out = malloc(tokens * sizeof *out), *accepted = malloc(tokens * sizeof *accepted);
+    bool going = position == 0; /* streams begin at position 0 */
+    if (!start || !len || !out || !accepted)
+        result_set(r, STATE_ERROR, "the suite is short of memory");
+    else
+        for (int32_t gamma = 0; going && gamma <= c->gamma; gamma++) {
+            for (int32_t i = 0; i < n; i++) start[i] = probe_below(rng, m->S);
+            memset(out, 0xff, tokens * sizeof *out);
+            memset(accepted, 0xff, tokens * sizeof *accepted);
+            iut_stream_batch b = {sizeof b, n,  gamma, TOKENS,  -1,
+                                  start,    seed, out,   len, accepted};
+            going = result_call(r, x, "stream", client_stream(x->iut, &b));
+            for (int32_t i = 0; going && i < n; i++) {
+                int32_t want[TOKENS];
+                const int32_t known =
+                    stream_of(x, m, start[i], gamma, seed + (uint64_t)i, want);
+                going = same("stream", i, seed + (uint64_t)i, 0, out + (int64_t)i * TOKENS,
+                             len[i], want, known, r);
+            }
+        }
+    free(start);
+    free(len);
+    free(out);
+    free(accepted);
+}
+
+/* -- The check --------------------------------------------------------------------------------- */
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    static void (*const runs[OP_KINDS])(const check_case *, const check_context *, const probe *,
+                                        uint64_t, uint64_t, uint64_t *, check_result *) = {
+        run_verify, run_draw, run_stream};
+    uint64_t rng = check_seed(x, c, 0);
+    const uint64_t wide = check_seed(x, c, 1); /* all 64 bits of it */
+    probe *m = probe_general(STATES, c->V, PROBE_MASKED, &rng);
+    if (probe_serve(m, x, r)) {
+        runs[c->variant](c, x, m, wide, 0, &rng, r);
+        if (r->state == STATE_PASS)
+            runs[c->variant](c, x, m, 5, (wide >> 16) | (UINT64_C(1) << 40), &rng, r);
+    }
+    result_set(r, STATE_PASS, "%lld answers have the specified bits", (long long)r->compared);
+    probe_close(m);
+}
+
+const check check_canonical_seeded = {
+    .name = "canonical.seeded",
+    .clauses = "RNG-01 RNG-02 RNG-03 RNG-04 RNG-05 RNG-06 INV-01",
+    .summary = "seeded verification, draws and streams have the specified bits",
+    .plan = plan,
+    .claimed = claimed,
+    .run = run,
+};
