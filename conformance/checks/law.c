@@ -28,12 +28,13 @@ typedef struct {
     int32_t k;
     int64_t n, room; /* streams counted, streams declared */
     panel_trie trie;
-    int32_t *fresh;        /* [contexts][V] counts since the last look */
-    int64_t *marginal;     /* [k][V] */
-    int32_t *square;       /* [k-1][V][V], V <= SQUARE */
-    pair *list;            /* [k-1][room], V > SQUARE */
-    st_ep *joint, *pooled; /* strict null: contexts of the trie; states */
-    st_tol *tolerant;      /* tolerance null, else NULL */
+    int32_t *fresh;    /* [contexts][V] counts since the last look */
+    int64_t *marginal; /* [k][V] */
+    int32_t *square;   /* [k-1][V][V], V <= SQUARE */
+    pair *list;        /* [k-1][room], V > SQUARE */
+    st_ep *joint;      /* strict null: contexts of the trie */
+    st_ep *pooled;     /* contexts are states; a wide trie has few nodes and goes without */
+    st_tol *tolerant;  /* tolerance null, else NULL */
 } tally;
 
 static void tally_close(tally *t)
@@ -72,8 +73,8 @@ static bool open_processes(tally *t, const double *eps, bool strict)
     for (int32_t s = 0; ok && s < S; s++) p[s] = panel_p(t->a, s), q[s] = panel_q(t->a, s);
     if (ok && strict) {
         t->joint = st_ep_new(t->trie.contexts, t->trie.row, S, V, p, q);
-        t->pooled = st_ep_new(S, NULL, S, V, p, q);
-        ok = t->joint && t->pooled;
+        if (V <= SQUARE) t->pooled = st_ep_new(S, NULL, S, V, p, q);
+        ok = t->joint && (t->pooled || V > SQUARE);
     } else if (ok) {
         t->tolerant = st_tol_new(S, V, p, q, eps);
         ok = t->tolerant != NULL;
@@ -109,16 +110,16 @@ static double tally_look(tally *t)
         int32_t *n = t->fresh + (size_t)c * (size_t)V, state = t->trie.row[c];
         for (int32_t x = 0; x < V; x++) {
             if (n[x] == 0) continue;
-            if (t->tolerant)
-                st_tol_add(t->tolerant, state, x, n[x]);
-            else
-                st_ep_add(t->joint, c, x, n[x]), st_ep_add(t->pooled, state, x, n[x]);
+            if (t->tolerant) st_tol_add(t->tolerant, state, x, n[x]);
+            if (t->joint) st_ep_add(t->joint, c, x, n[x]);
+            if (t->pooled) st_ep_add(t->pooled, state, x, n[x]);
         }
         memset(n, 0, (size_t)V * sizeof *n);
     }
     if (t->tolerant) return st_tol_log_e(t->tolerant);
-    const double log_e[2] = {st_ep_log_e(t->joint), st_ep_log_e(t->pooled)};
-    return st_log_mean(log_e, NULL, 2);
+    const double joint = st_ep_log_e(t->joint);
+    if (!t->pooled) return joint;
+    return st_log_mean((const double[]){joint, st_ep_log_e(t->pooled)}, NULL, 2);
 }
 
 /* -- Tables
