@@ -7,10 +7,12 @@
 
 #include "conformance/bench.h"
 #include "conformance/checks/plan.h"
-#include "conformance/iut/worker.h"
-#ifdef ASSAY_HAVE_MUTANTS
-#include "conformance/mutants/mutants.h"
+#ifdef ASSAY_HAVE_VECTORS
+#include "conformance/coverage.h"
 #endif
+#include "conformance/explain.h"
+#include "conformance/iut/worker.h"
+#include "conformance/mutants/mutants.h"
 #include "conformance/options.h"
 #include "conformance/report/report.h"
 #ifdef ASSAY_HAVE_VECTORS
@@ -169,13 +171,15 @@ static const struct {
     const char *help;
 } commands[] = {
     {"run", run_main, "test an implementation: `assay run --help`"},
-#ifdef ASSAY_HAVE_MUTANTS
+    {"explain", explain_main, "what a clause, a check, a case or a fault is about"},
     {"mutants", mutants_main, "the kill matrix: every known fault against every check"},
-#endif
 #ifdef ASSAY_HAVE_VECTORS
     {"vectors", vectors_main, "list, show, check or generate the golden vectors"},
 #endif
     {"bench", bench_main, "how fast the reference verifies here"},
+#ifdef ASSAY_HAVE_VECTORS
+    {"coverage", coverage_main, "which clause is covered by what"},
+#endif
     {"worker", worker_command, "serve an implementation on standard input and output"},
     {"--version", version_command, "versions of the suite, the arithmetic and the ABI"},
     {"--help", help_command, "this text"},
