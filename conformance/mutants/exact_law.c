@@ -18,7 +18,7 @@ typedef struct {
  * faults need to show at all: masks, or logits that are processed. */
 static const exact_panel panels[EXACT_PANELS] = {
     {"V4 g1", 1, {.V = 4, .classes = 2, .seed = 5, .acceptance = 0.7}},
-    {"V3 g2", 2, {.V = 3, .classes = 2, .seed = 6, .acceptance = 0.6}},
+    {"V4 g2", 2, {.V = 4, .classes = 2, .seed = 6, .acceptance = 0.6}},
     {"V6 g1 masked", 1, {.V = 6, .classes = 2, .seed = 7, .variant = PANEL_MASKED}},
     {"V7 g1 top", 1, {.V = 7, .classes = 2, .seed = 8, .acceptance = 0.7,
                       .target = {1.3f, 5, 0.8f, 0}, .draft = {0.8f, 0, 1, 0}}},
@@ -26,7 +26,7 @@ static const exact_panel panels[EXACT_PANELS] = {
                         .target = {1.3f, 0, 1, 0.25f}, .draft = {1, 0, 1, 0}}},
 };
 
-const char *exact_panel_name(int panel) { return panels[panel].name; }
+const char *exact_panel_name(int index) { return panels[index].name; }
 
 typedef struct {
     model *m;
@@ -49,22 +49,22 @@ static double distance(const model *plain, const stream_job *job)
     return oracle_program_tv(run_stream, (void *)job, &target, 0, job->gamma + 2, 0, 2000000);
 }
 
-double exact_tv(const mutant *m, int panel_index)
+double exact_tv(const mutant *m, int index)
 {
-    const exact_panel *e = &panels[panel_index];
+    const exact_panel *e = &panels[index];
     const variant plain_variant = {FAULT_NONE, m->variant.setting};
     char why[200];
     double tv = -1;
     if (setting_of(m->variant.setting)->map == IUT_MAP_GUMBEL) return tv;
-    panel *panel = panel_make(&e->form, why, sizeof why);
-    subject *plain = panel ? subject_of_panel(plain_variant, &panel->view) : NULL;
-    subject *faulty = panel ? subject_of_panel(m->variant, &panel->view) : NULL;
+    panel *a = panel_make(&e->form, why, sizeof why);
+    subject *plain = a ? subject_of_panel(plain_variant, &a->view) : NULL;
+    subject *faulty = a ? subject_of_panel(m->variant, &a->view) : NULL;
     if (plain && faulty) {
         const stream_job job = {subject_model(faulty), e->gamma};
         tv = distance(subject_model(plain), &job);
     }
     subject_free(plain);
     subject_free(faulty);
-    if (panel) panel_free(panel);
+    if (a) panel_free(a);
     return tv;
 }

@@ -7,11 +7,11 @@
 
 enum { EXACT_PANELS = 5 };
 
-/* "V4 g1", and what the panel is for. */
-const char *exact_panel_name(int panel);
+/* "V4 g1", and what it is for; 0 <= index < EXACT_PANELS. */
+const char *exact_panel_name(int index);
 
 /* 0: this fault leaves the law of a stream alone (on this panel). -1: not known, because the
  * mutant does more than compare uniforms, or has no memory for it. */
-double exact_tv(const mutant *m, int panel);
+double exact_tv(const mutant *m, int index);
 
 #endif

@@ -144,11 +144,10 @@ void rule_residual(const model *m, const float *p, const float *q, float *r)
         return;
     }
     for (int32_t t = 0; t < V; t++) r[t] = p[t] > q[t] ? p[t] - q[t] : 0; /* RES-01 */
-    for (int32_t t = 0; t < V; t++) {
-        if (fault(f, RESIDUAL_ABS)) r[t] = fabsf(p[t] - q[t]);
-        if (fault(f, RESIDUAL_P_ABOVE_Q)) r[t] = p[t] > q[t] ? p[t] : 0;
-        if (fault(f, RESIDUAL_CLAMPED)) r[t] = fmaxf(r[t], 1e-5f);
-    }
+    for (int32_t t = 0; fault(f, RESIDUAL_ABS) && t < V; t++) r[t] = fabsf(p[t] - q[t]);
+    for (int32_t t = 0; fault(f, RESIDUAL_P_ABOVE_Q) && t < V; t++)
+        if (r[t] > 0) r[t] = p[t];
+    for (int32_t t = 0; fault(f, RESIDUAL_CLAMPED) && t < V; t++) r[t] = fmaxf(r[t], 1e-5f);
 }
 
 /* Cumulative sum of p - q as it stands: it may fall, and it ends near 0. */

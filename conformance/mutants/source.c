@@ -54,7 +54,7 @@ static void seeded(source *s)
     s->word = (uint64_t)r.w[first] << 32 | r.w[1 - first];               /* RNG-05 */
     s->unit = accept ? (double)(r.w[0] >> 3) * 0x1p-29                   /* RNG-04 */
                      : (double)(s->word >> 11) * 0x1p-53;
-    if (accept && fault(f, ACCEPT_24_BIT)) s->unit = (double)(r.w[0] >> 8) * 0x1p-24;
+    if (accept && fault(f, ACCEPT_LOW_BITS)) s->unit = (double)(r.w[0] & 0x1fffffff) * 0x1p-29;
 }
 
 /* Words of its own: a pure function of (call, case, position, purpose), hence independent as

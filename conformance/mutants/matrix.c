@@ -1,0 +1,118 @@
+/* matrix.c - runs the mutants and judges the suite by them (matrix.h).
+ *
+ * A fault must be killed by the check that names its clause, on at least two cases; a liar must end
+ * in its state while the rest of the run goes on; a look-alike must be found conformant. */
+#include "conformance/mutants/matrix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- One mutant ------------------------------------------------------------------------------- */
+
+static int32_t index_of(const check *const *checks, const char *name)
+{
+    for (int32_t i = 0; checks[i]; i++)
+        if (strcmp(checks[i]->name, name) == 0) return i;
+    return -1;
+}
+
+static bool kills(check_state s)
+{
+    return s == STATE_FAIL || s == STATE_CRASH || s == STATE_TIMEOUT;
+}
+
+static void count(const run_report *report, const check *const *checks, matrix_row *row)
+{
+    for (size_t i = 0; i < report->planned; i++) {
+        const run_case *k = &report->cases[i];
+        const int32_t at = index_of(checks, k->plan->check->name);
+        if (at < 0 || at >= MATRIX_CHECKS || !k->claimed) continue;
+        matrix_cell *c = &row->cell[at];
+        c->cases++;
+        if (!kills(k->result.state)) continue;
+        const int64_t n = k->result.compared;
+        if (c->killed++ == 0 || n < c->n) c->n = n;
+    }
+}
+
+/* ---- The verdict on the suite ----------------------------------------------------------------- */
+
+static bool wrong(matrix_row *row, const char *what, const char *detail)
+{
+    snprintf(row->why, sizeof row->why, "%.60s%s%.120s", what, *detail ? ": " : "",
+             detail);
+    return false;
+}
+
+static bool judge_fault(const run_report *report, const check *const *checks, matrix_row *row)
+{
+    const int32_t at = index_of(checks, row->mutant->check);
+    if (at < 0) return wrong(row, "the suite has no check", row->mutant->check);
+    const matrix_cell *c = &row->cell[at];
+    if (report->exit_code != EXIT_NOT_CONFORMANT)
+        return wrong(row, "the verdict is", verdict_name(report->exit_code));
+    if (c->cases == 0) return wrong(row, "not claimed", row->mutant->check);
+    if (c->killed >= 2) return true;
+    return wrong(row, c->killed ? "killed on one case only by" : "survives", row->mutant->check);
+}
+
+static bool judge_liar(const run_report *report, matrix_row *row)
+{
+    size_t seen = 0;
+    const char *other = "";
+    for (size_t i = 0; i < report->planned; i++) {
+        const run_case *k = &report->cases[i];
+        if (strcmp(k->plan->check->name, row->mutant->check) != 0) continue;
+        if (strcmp(state_name(k->result.state), row->mutant->expected) == 0) seen++;
+        else if (k->claimed || k->result.state != STATE_NOT_CLAIMED)
+            other = k->result.detail;
+    }
+    if (report->reported != report->planned) return wrong(row, "the run did not complete", "");
+    return seen > 0 || wrong(row, row->mutant->expected, *other ? other : "never reached");
+}
+
+static bool judge_lookalike(const run_report *report, matrix_row *row)
+{
+    if (report->exit_code == EXIT_CONFORMANT) return true;
+    for (size_t i = 0; i < report->planned; i++)
+        if (!state_stands(report->cases[i].result.state))
+            return wrong(row, report->cases[i].plan->id, report->cases[i].result.detail);
+    return wrong(row, "the verdict is",
+                 report->findings ? report->finding[0].text : verdict_name(report->exit_code));
+}
+
+/* A liar is met by the check that it lies to, and by a second one that must still be reported. */
+static void narrow(const mutant *m, bool quick, run_options *o, const char **claims)
+{
+    const bool liar = m->kind == MUTANT_LIAR;
+    if (m->kind == MUTANT_LOOKALIKE || (!liar && !quick)) return;
+    claims[0] = m->check;
+    claims[1] = "draw.values";
+    o->claims = claims;
+    o->claims_count = liar ? 2 : 1;
+    if (liar && strcmp(m->expected, "TIMEOUT") == 0) o->timeout = 1;
+}
+
+void matrix_run(const mutant *m, const run_options *base, const check *const *checks, bool quick,
+                matrix_row *row)
+{
+    char spec[80];
+    const char *claims[2];
+    run_options o = *base;
+    run_report report;
+    memset(row, 0, sizeof *row);
+    row->mutant = m;
+    snprintf(spec, sizeof spec, "mutant:%s", m->name);
+    o.iut = spec;
+    o.checks = checks;
+    narrow(m, quick, &o, claims);
+    run_suite(&o, &report);
+    count(&report, checks, row);
+    row->seconds = report.seconds;
+    row->judged_rightly = m->kind == MUTANT_FAULT  ? judge_fault(&report, checks, row)
+                          : m->kind == MUTANT_LIAR ? judge_liar(&report, row)
+                                                   : judge_lookalike(&report, row);
+    run_report_free(&report);
+    for (int p = 0; p < EXACT_PANELS; p++)
+        row->tv[p] = m->kind == MUTANT_LIAR ? -1 : exact_tv(m, p);
+}

@@ -1,0 +1,40 @@
+/* matrix.h - the kill matrix: every mutant through the whole suite, and whether the suite judged it
+ * rightly. */
+#ifndef ASSAY_CONFORMANCE_MUTANTS_MATRIX_H
+#define ASSAY_CONFORMANCE_MUTANTS_MATRIX_H
+
+#include "conformance/mutants/exact_law.h"
+#include "conformance/mutants/mutants.h"
+#include "conformance/run.h"
+
+enum { MATRIX_CHECKS = 48 };
+
+/* What one check did to one mutant. */
+typedef struct {
+    int32_t cases, killed; /* claimed cases; those that ended in FAIL, CRASH or TIMEOUT */
+    int64_t n;             /* least number of comparisons of a case that killed it */
+} matrix_cell;
+
+typedef struct {
+    const mutant *mutant;
+    matrix_cell cell[MATRIX_CHECKS]; /* in the order of the list of checks */
+    double tv[EXACT_PANELS];         /* exact_law.h */
+    double seconds;
+    bool judged_rightly;
+    char why[200];      /* when it was not */
+} matrix_row;
+
+/* Runs one mutant and judges the suite by it. `base` has vectors, level, seed, jobs and assay.
+ * `quick`: a fault meets its named check alone. */
+void matrix_run(const mutant *m, const run_options *base, const check *const *checks, bool quick,
+                matrix_row *row);
+
+void matrix_print_head(FILE *out, const check *const *checks);
+void matrix_print_row(FILE *out, const check *const *checks, const matrix_row *row);
+void matrix_print_laws(FILE *out, const matrix_row *rows, size_t n);
+
+/* False when the file cannot be written; errno says why. */
+bool matrix_json(const char *file, const check *const *checks, const matrix_row *rows, size_t n,
+                 bool sound);
+
+#endif
