@@ -5,10 +5,13 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include "conformance/oracle/lane.h"
 #include "conformance/oracle/philox.h"
 
 __extension__ typedef unsigned __int128 u128;
+
+enum { BLOCK = 256 };
 
 oracle_unit oracle_unit_of(double u)
 {
@@ -18,55 +21,63 @@ oracle_unit oracle_unit_of(double u)
 }
 
 /* t*2^44 is exact in binary64 and at most 2^44. Above 2^52 the spacing of binary64 is 1, so
- * adding 2^52 rounds to an integer, ties to even; taking it off again is exact. */
+ * adding 2^52 rounds to an integer, ties to even, which then stands in the low bits. (A
+ * conversion to integer would say the same, but keeps the sums below from being vectorised.) */
+static inline uint64_t weight(float t)
+{
+    const double rounded = (double)t * 0x1p44 + 0x1p52, least = 0x1p52;
+    uint64_t bits, least_bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    memcpy(&least_bits, &least, sizeof least_bits);
+    return bits - least_bits;
+}
+
 uint64_t oracle_weight(float t)
 {
-    const double rounded = (double)t * 0x1p44 + 0x1p52;
-    return (uint64_t)(rounded - 0x1p52);
+    return weight(t);
 }
 
-uint64_t oracle_total(const float *w, int32_t V)
-{
-    uint64_t total = 0;
-    for (int32_t t = 0; t < V; t++) total += oracle_weight(w[t]);
-    return total;
-}
-
-/* r_t = max(0, fl32(p_t - q_t)) is one binary32 subtraction (RES-01). */
-static float residual_at(const float *p, const float *q, int32_t t)
-{
-    const float r = p[t] - q[t];
-    return r > 0 ? r : 0;
-}
-
-static uint64_t residual_total(const float *p, const float *q, int32_t V)
-{
-    uint64_t total = 0;
-    for (int32_t t = 0; t < V; t++) total += oracle_weight(residual_at(p, q, t));
-    return total;
-}
-
-/* A row to draw from: w itself, or the residual of w and q. */
+/* A row to draw from: w itself, or the residual of w and q: r_t = max(0, fl32(w_t - q_t)), one
+ * binary32 subtraction (RES-01). */
 typedef struct {
     const float *w, *q; /* q NULL: w itself */
     uint64_t total;
 } source;
 
-static uint64_t source_weight(const source *s, int32_t t)
+static inline float residual_at(const source *s, int32_t t)
 {
-    return oracle_weight(s->q ? residual_at(s->w, s->q, t) : s->w[t]);
+    const float r = s->w[t] - s->q[t];
+    return r > 0 ? r : 0;
 }
 
-static source source_row(const float *w, int32_t V)
+/* The weight of the ids in [from, to). */
+static uint64_t source_sum(const source *s, int32_t from, int32_t to)
 {
-    return (source){w, NULL, oracle_total(w, V)};
+    uint64_t sum = 0;
+    if (s->q)
+        for (int32_t t = from; t < to; t++) sum += weight(residual_at(s, t));
+    else
+        for (int32_t t = from; t < to; t++) sum += weight(s->w[t]);
+    return sum;
+}
+
+static source make_source(const float *w, const float *q, int32_t V)
+{
+    source s = {w, q, 0};
+    s.total = source_sum(&s, 0, V);
+    return s;
+}
+
+uint64_t oracle_total(const float *w, int32_t V)
+{
+    return make_source(w, NULL, V).total;
 }
 
 /* RES-02 and RES-03: the residual, or p itself when that is empty. */
 static source source_correction(const float *p, const float *q, int32_t V)
 {
-    const source residual = {p, q, residual_total(p, q, V)};
-    return residual.total ? residual : source_row(p, V);
+    const source residual = make_source(p, q, V);
+    return residual.total ? residual : make_source(p, NULL, V);
 }
 
 /* floor(u * W): m and W have at most 64 bits, so the product fits in 128. */
@@ -75,20 +86,28 @@ static uint64_t target_of(oracle_unit u, uint64_t W)
     return u.e < 128 ? (uint64_t)((u128)u.m * W >> u.e) : 0;
 }
 
+/* The first id whose cumulative weight exceeds the target: whole blocks are passed over while
+ * they leave the sum at or below it. */
 static int32_t source_draw(const source *s, int32_t V, oracle_unit u)
 {
     const uint64_t target = target_of(u, s->total);
     uint64_t cumulative = 0;
-    for (int32_t t = 0; t < V; t++) {
-        cumulative += source_weight(s, t);
-        if (cumulative > target) return t;
+    for (int32_t t = 0; t < V;) {
+        const int32_t end = t + BLOCK < V ? t + BLOCK : V;
+        const uint64_t sum = source_sum(s, t, end);
+        if (cumulative + sum > target) {
+            while ((cumulative += source_sum(s, t, t + 1)) <= target) t++;
+            return t;
+        }
+        cumulative += sum;
+        t = end;
     }
     return -1; /* only a total of 0 gets here: else target < total */
 }
 
 int32_t oracle_draw(const float *w, int32_t V, oracle_unit u)
 {
-    const source s = source_row(w, V);
+    const source s = make_source(w, NULL, V);
     return source_draw(&s, V, u);
 }
 
@@ -198,9 +217,8 @@ static judge source_judge(const source *s, int32_t V, oracle_unit u, int32_t got
     if (got < 0 || got >= V)
         return wrong(why, why_size, "position %d: %d is no id of the vocabulary", (int)place,
                      (int)got);
-    uint64_t before = 0;
-    for (int32_t t = 0; t < got; t++) before += source_weight(s, t);
-    const uint64_t after = before + source_weight(s, got), target = target_of(u, s->total);
+    const uint64_t target = target_of(u, s->total), before = source_sum(s, 0, got),
+                   after = before + source_sum(s, got, got + 1);
     if (target >= before && target < after) return JUDGE_EXACT;
     const double near = ldexp((double)u.m, -u.e), W = (double)s->total;
     if (tau > 0 && after > before && (near - tau) * W < (double)after &&
@@ -215,7 +233,7 @@ static judge source_judge(const source *s, int32_t V, oracle_unit u, int32_t got
 judge oracle_draw_judge(const float *w, int32_t V, oracle_unit u, int32_t got, double tau,
                         char *why, size_t why_size)
 {
-    const source s = source_row(w, V);
+    const source s = make_source(w, NULL, V);
     return source_judge(&s, V, u, got, tau, 0, why, why_size);
 }
 
@@ -236,7 +254,7 @@ static judge correction_judge(const float *p, const float *q, int32_t V, oracle_
                               unsigned flags, int32_t got, double tau, int32_t place, char *why,
                               size_t why_size)
 {
-    if (flags & ORACLE_EMPTY_OTHER && residual_total(p, q, V) == 0 && got >= 0 && got < V &&
+    if (flags & ORACLE_EMPTY_OTHER && make_source(p, q, V).total == 0 && got >= 0 && got < V &&
         p[got] > 0)
         return JUDGE_EXACT;
     const source s = source_correction(p, q, V);
@@ -279,7 +297,7 @@ judge oracle_chain_judge(const float *const *p, const float *const *q, const int
     if (last < count)
         return worse(sum, correction_judge(p[last], q[last], V, u->residual, flags, got[last],
                                            tau, last, why, why_size));
-    const source s = source_row(p[last], V);
+    const source s = make_source(p[last], NULL, V);
     return worse(sum, source_judge(&s, V, u->bonus, got[last], tau, last, why, why_size));
 }
 
@@ -293,7 +311,7 @@ judge oracle_match_judge(const float *const *p, const int32_t *draft, int32_t n,
         return wrong(why, why_size, "position %d: %d equals the draft, yet the step ends",
                      (int)last, (int)got[last]);
     for (int32_t i = 0; i <= last && sum != JUDGE_WRONG; i++) {
-        const source s = source_row(p[i], V);
+        const source s = make_source(p[i], NULL, V);
         sum = worse(sum,
                     source_judge(&s, V, oracle_unit_of(u[i]), got[i], tau, i, why, why_size));
     }

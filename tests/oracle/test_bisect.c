@@ -44,6 +44,10 @@ static int32_t dented(void *arg, uint64_t U)
 {
     return U >> 62 == 1 ? 0 : thirds(arg, U); /* 1 0 .. 2 .. 3 */
 }
+static int32_t spiked(void *arg, uint64_t U)
+{
+    return U == UINT64_MAX / 2 ? 1000000 : thirds(arg, U);
+}
 static int32_t always_two(void *arg, uint64_t U)
 {
     (void)arg;
@@ -67,6 +71,7 @@ static void counts_of_draws(void **state)
     assert_false(oracle_count_draws(thirds, NULL, 3, count)); /* id 3 is outside */
     assert_false(oracle_count_draws(falling, NULL, 4, count));
     assert_false(oracle_count_draws(dented, NULL, 4, count));
+    assert_false(oracle_count_draws(spiked, NULL, 4, count));
     for (int i = 0; i < 4; i++) mpz_clear(count[i]);
     mpz_clear(sum);
 }

@@ -136,6 +136,33 @@ static void exactness(void **state)
     assert_true(!oracle_accepts(0, 0x1p-149f, 0x1p-1074, 0));
 }
 
+/* Uniforms of all 53 bits next to p/q, where binary64 rounds u*q onto p: the GMP version
+ * decides, and the rounded product is seen to decide otherwise now and then. */
+static void products_that_round(void **state)
+{
+    (void)state;
+    uint32_t mix = 1;
+    int rounded_otherwise = 0;
+    for (int i = 0; i < 2000; i++) {
+        mix = mix * 1664525u + 1013904223u;
+        const float q = 0.5f + (float)(mix >> 9) * 0x1p-24f;
+        mix = mix * 1664525u + 1013904223u;
+        const float p = q * (0.5f + (float)(mix >> 9) * 0x1p-24f);
+        const float row[2] = {p, 1 - p}, draft_row[2] = {q, 1 - q};
+        const float *const pp[2] = {row, row}, *const qq[1] = {draft_row};
+        const double near = (double)p / q;
+        for (int side = -1; side <= 1; side++) {
+            const double u = side ? nextafter(near, side) : near;
+            const oracle_uniforms all = uniforms(&u, 0, 0);
+            int32_t out[2];
+            const int stands = oracle_gmp_chain(pp, qq, &(int32_t){0}, 1, 2, &all, 0, out) == 2;
+            assert_int_equal(oracle_accepts(p, q, u, 0), stands);
+            rounded_otherwise += (u * (double)q < (double)p) != stands;
+        }
+    }
+    assert_true(rounded_otherwise > 100);
+}
+
 static void draws(void **state)
 {
     (void)state;
@@ -194,7 +221,8 @@ static void judges(void **state)
 {
     (void)state;
     const int32_t accepted[3] = {1, 1, 1}, other_bonus[3] = {1, 1, 3}, corrected[1] = {0},
-                  other[1] = {3}, shape[2] = {0, 1}, masked[3] = {1, 1, 2}, no_id[1] = {4};
+                  other[1] = {3}, shape[2] = {0, 1}, masked[3] = {1, 1, 2}, no_id[1] = {4},
+                  not_drafts[3] = {0, 1, 1};
     const double e = 0x1p-30, tau = 0x1p-20;
     assert_int_equal(judged(accepted, 3, 0.25 - e, 0, 0, tau), JUDGE_EXACT);
     assert_int_equal(judged(accepted, 3, 0.25, 0, 0, tau), JUDGE_GREY);
@@ -212,6 +240,7 @@ static void judges(void **state)
                      JUDGE_WRONG); /* owns an empty stretch */
     assert_int_equal(judged(no_id, 1, 0.5, 0, 0, tau), JUDGE_WRONG);
     assert_int_equal(judged(shape, 2, 0.5, 0, 0, tau), JUDGE_WRONG);
+    assert_int_equal(judged(not_drafts, 3, 0, 0, 0, tau), JUDGE_WRONG); /* 1 stands, 0 comes */
     assert_int_equal(judged(accepted, 0, 0, 0, 0, tau), JUDGE_WRONG);
     assert_int_equal(judged(accepted, 4, 0, 0, 0, tau), JUDGE_WRONG);
     assert_int_equal(judged(accepted, 2, 0, 0, 0, tau), JUDGE_WRONG); /* p >= q: no boundary */
@@ -289,12 +318,19 @@ static void seeded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(acceptance), cmocka_unit_test(ends_of_the_list),
-        cmocka_unit_test(correction), cmocka_unit_test(empty_residual),
-        cmocka_unit_test(q_zero),     cmocka_unit_test(exactness),
-        cmocka_unit_test(draws),      cmocka_unit_test(match),
-        cmocka_unit_test(judges),     cmocka_unit_test(no_grey_at_the_ends),
-        cmocka_unit_test(greedy),     cmocka_unit_test(seeded),
+        cmocka_unit_test(acceptance),
+        cmocka_unit_test(ends_of_the_list),
+        cmocka_unit_test(correction),
+        cmocka_unit_test(empty_residual),
+        cmocka_unit_test(q_zero),
+        cmocka_unit_test(exactness),
+        cmocka_unit_test(products_that_round),
+        cmocka_unit_test(draws),
+        cmocka_unit_test(match),
+        cmocka_unit_test(judges),
+        cmocka_unit_test(no_grey_at_the_ends),
+        cmocka_unit_test(greedy),
+        cmocka_unit_test(seeded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

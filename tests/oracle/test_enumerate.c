@@ -241,9 +241,10 @@ static void coarse_uniforms(void **state)
 
 typedef struct {
     const oracle_panel *panel;
-    double lenience;    /* accept iff u*q < lenience * p */
-    int from_p, short_; /* correct from p instead of the residual; emit a token too few */
-    int wrong_row;      /* accept with p of the next state */
+    double lenience; /* accept iff u*q < lenience * p */
+    int from_p;      /* correct from p instead of the residual */
+    int32_t extra;   /* tokens too many, or too few */
+    int wrong_row;   /* accept with p of the next state */
 } faulty;
 
 /* The first token of a step with one draft. */
@@ -259,12 +260,13 @@ static void faulty_token(lane *l, void *arg, int32_t *tokens, int32_t *count)
     const bool stands =
         l->lt(l, lane_uniform(LANE_ACCEPT, 0, 0), (double)m->q[x], f->lenience * (double)p[x]);
     tokens[0] = stands ? x : oracle_lane_draw(l, lane_uniform(LANE_RESIDUAL, 0, 0), r, m->V);
-    *count = f->short_ ? 0 : 1;
+    if (f->extra > 0) tokens[1] = x;
+    *count = 1 + f->extra;
 }
 
 /* p = (1/2, 1/2), q = (3/4, 1/4): a draft of 0 is rejected with 1/3, so a quarter of the steps
  * correct. From p instead of the residual, token 0 has 1/2 + 1/8: TV 1/8. With lenience 5/4 it
- * has 5/8 (and the corrections shrink to 1/8): TV 1/8. Without a token: TV 1. */
+ * has 5/8 (and the corrections shrink to 1/8): TV 1/8. Without a token, or with two: TV 1. */
 static void faults_by_hand(void **state)
 {
     (void)state;
@@ -277,8 +279,9 @@ static void faults_by_hand(void **state)
     } cases[] = {{{&panel, 1, 0, 0, 0}, 0},
                  {{&panel, 1, 1, 0, 0}, 0.125},
                  {{&panel, 1.25, 0, 0, 0}, 0.125},
+                 {{&panel, 1, 0, -1, 0}, 1},
                  {{&panel, 1, 0, 1, 0}, 1}};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         faulty f = cases[i].f;
         const double tv = oracle_program_tv(faulty_token, &f, &panel, 0, 1, 0, MANY);
         assert_true(tv == cases[i].tv);

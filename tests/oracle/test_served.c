@@ -61,6 +61,9 @@ static void filters(void **state)
     expect_row(equal, 4, (oracle_sampling){1, 0, 0.5000001f, 0},
                (float[]){third, third, third, 0});
     expect_row(equal, 4, (oracle_sampling){1, 0, 1e-30f, 0}, (float[]){1, 0, 0, 0});
+    /* 1/4 + 2^-25 is more than a quarter: 32 bits of P tell */
+    expect_row(equal, 4, (oracle_sampling){1, 0, 0.25f + 0x1p-25f, 0},
+               (float[]){0.5f, 0.5f, 0, 0});
     /* top-p counts what top-k left: half of two is one */
     expect_row(equal, 4, (oracle_sampling){1, 2, 0.5f, 0}, (float[]){1, 0, 0, 0});
     expect_row(equal, 4, (oracle_sampling){1, 0, 1, 1}, (float[]){0.25f, 0.25f, 0.25f, 0.25f});
