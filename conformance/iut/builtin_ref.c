@@ -1,5 +1,6 @@
-/* builtin_ref.c - see builtin_ref.h. Only translation: every rule, draw and served row is a call of the
- * reference; what is here walks the cases of a batch. Each instance has its own memory and one thread. */
+/* builtin_ref.c - see builtin_ref.h. Only translation: every rule, draw and served row is a
+ * call of the reference; what is here walks the cases of a batch. Each instance has its own
+ * memory and one thread. */
 #define _POSIX_C_SOURCE 200809L /* strtok_r */
 #include "conformance/iut/builtin_ref.h"
 
@@ -39,11 +40,13 @@ static const float *row(const iut *x, const float *rows, int32_t state)
     return rows + (size_t)state * (size_t)x->V;
 }
 
-/* ---- Life. ---------------------------------------------------------------------------------------- */
+/* ---- Life.
+ * ---------------------------------------------------------------------------------------- */
 
 static void forget_panel(iut *x)
 {
-    void *const owned[] = {x->cls, x->next, x->p, x->q, x->p_logit, x->q_logit, x->p_good, x->q_good};
+    void *const owned[] = {x->cls,     x->next,    x->p,      x->q,
+                           x->p_logit, x->q_logit, x->p_good, x->q_good};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
     x->cls = x->next = NULL;
     x->p = x->q = x->p_logit = x->q_logit = NULL;
@@ -100,7 +103,9 @@ static iut *create(const char *options, char *error, size_t error_size)
         snprintf(error, error_size, "ref: out of memory");
         return NULL;
     }
-    *x = (iut){.uniforms = IUT_UNIFORMS_SUPPLIED, .rule = IUT_RULE_TOKEN, .input = IUT_FROM_PROBS,
+    *x = (iut){.uniforms = IUT_UNIFORMS_SUPPLIED,
+               .rule = IUT_RULE_TOKEN,
+               .input = IUT_FROM_PROBS,
                .gamma = -1};
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
@@ -143,7 +148,8 @@ static iut_status claims(iut *x, iut_claims *c)
     return IUT_OK;
 }
 
-/* ---- Panel. --------------------------------------------------------------------------------------- */
+/* ---- Panel.
+ * --------------------------------------------------------------------------------------- */
 
 static void *copy(const void *from, size_t size)
 {
@@ -152,7 +158,8 @@ static void *copy(const void *from, size_t size)
 }
 
 /* Rows that start from logits are served here, once; a row that cannot be is bad, and zero. */
-static void prepare_rows(iut *x, const float *logits, const as_sampling *s, float *rows, bool *good)
+static void prepare_rows(iut *x, const float *logits, const as_sampling *s, float *rows,
+                         bool *good)
 {
     for (int32_t i = 0; i < x->S; i++) {
         float *to = rows + (size_t)i * (size_t)x->V;
@@ -174,7 +181,7 @@ static iut_status panel(iut *x, const iut_panel *panel)
     x->draft = sampling(&panel->draft);
     if (panel->V > AS_MAX_VOCAB)
         return status_of(as_fail(&x->error, AS_LIMIT, "vocabulary of %d; it must be 1 to %d",
-                               (int)panel->V, (int)AS_MAX_VOCAB));
+                                 (int)panel->V, (int)AS_MAX_VOCAB));
     if (as_check_sampling(&x->target, &x->error) != AS_OK ||
         as_check_sampling(&x->draft, &x->error) != AS_OK)
         return IUT_BAD_INPUT;
@@ -188,9 +195,11 @@ static iut_status panel(iut *x, const iut_panel *panel)
     x->q_logit = copy(panel->q_logit, bytes);
     x->p_good = malloc(S);
     x->q_good = malloc(S);
-    if (!x->cls || !x->next || !x->p || !x->q || !x->p_logit || !x->q_logit || !x->p_good || !x->q_good) {
+    if (!x->cls || !x->next || !x->p || !x->q || !x->p_logit || !x->q_logit || !x->p_good ||
+        !x->q_good) {
         forget_panel(x);
-        return status_of(as_fail(&x->error, AS_NO_MEMORY, "no memory for a panel of %zu rows of %zu", S, V));
+        return status_of(
+            as_fail(&x->error, AS_NO_MEMORY, "no memory for a panel of %zu rows of %zu", S, V));
     }
     x->V = panel->V, x->S = panel->S, x->C = panel->C;
     prepare_rows(x, x->p_logit, &x->target, x->p, x->p_good);
@@ -208,12 +217,13 @@ static bool row_is_good(iut *x, bool of_draft, int32_t state)
         as_check_logits(row(x, logits, state), x->V, &why);
     else
         as_check_row(row(x, rows, state), x->V, &why);
-    as_fail(&x->error, AS_BAD_INPUT, "%s row of state %d: %.150s", of_draft ? "draft" : "target",
-            (int)state, why.text);
+    as_fail(&x->error, AS_BAD_INPUT, "%s row of state %d: %.150s",
+            of_draft ? "draft" : "target", (int)state, why.text);
     return false;
 }
 
-/* ---- Rows and draws. ------------------------------------------------------------------------------ */
+/* ---- Rows and draws.
+ * ------------------------------------------------------------------------------ */
 
 static iut_status served(iut *x, int32_t n, const int32_t *state, int32_t of_draft, float *prob)
 {
@@ -224,7 +234,8 @@ static iut_status served(iut *x, int32_t n, const int32_t *state, int32_t of_dra
         float *to = prob + (size_t)i * (size_t)x->V;
         const as_status status = as_serve(row(x, logits, state[i]), x->V, s, to, &why);
         if (status != AS_OK)
-            return status_of(as_fail(&x->error, status, "state %d: %.200s", (int)state[i], why.text));
+            return status_of(
+                as_fail(&x->error, status, "state %d: %.200s", (int)state[i], why.text));
     }
     return IUT_OK;
 }
@@ -232,8 +243,10 @@ static iut_status served(iut *x, int32_t n, const int32_t *state, int32_t of_dra
 static iut_status residual(iut *x, int32_t n, const int32_t *state, float *r)
 {
     for (int32_t i = 0; i < n; i++) {
-        if (!row_is_good(x, false, state[i]) || !row_is_good(x, true, state[i])) return IUT_BAD_INPUT;
-        as_residual(row(x, x->p, state[i]), row(x, x->q, state[i]), x->V, r + (size_t)i * (size_t)x->V);
+        if (!row_is_good(x, false, state[i]) || !row_is_good(x, true, state[i]))
+            return IUT_BAD_INPUT;
+        as_residual(row(x, x->p, state[i]), row(x, x->q, state[i]), x->V,
+                    r + (size_t)i * (size_t)x->V);
     }
     return IUT_OK;
 }
@@ -247,18 +260,21 @@ static uint64_t supplied(double u)
 static iut_status draw(iut *x, iut_draw_batch *b)
 {
     if (x->uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
-        return status_of(as_fail(&x->error, AS_BAD_INPUT, "draw: uniforms are due and none are given"));
+        return status_of(
+            as_fail(&x->error, AS_BAD_INPUT, "draw: uniforms are due and none are given"));
     for (int32_t i = 0; i < b->n; i++) {
         if (!row_is_good(x, false, b->state[i])) return IUT_BAD_INPUT;
-        const uint64_t U = x->uniforms == IUT_UNIFORMS_SUPPLIED
-                               ? supplied(b->u[i])
-                               : as_word64(as_random(b->seed + (uint64_t)i, b->position, AS_DRAW, 0));
+        const uint64_t U =
+            x->uniforms == IUT_UNIFORMS_SUPPLIED
+                ? supplied(b->u[i])
+                : as_word64(as_random(b->seed + (uint64_t)i, b->position, AS_DRAW, 0));
         b->token[i] = as_draw(row(x, x->p, b->state[i]), x->V, U);
     }
     return IUT_OK;
 }
 
-/* ---- Verification. -------------------------------------------------------------------------------- */
+/* ---- Verification.
+ * -------------------------------------------------------------------------------- */
 
 static bool reserve_step(iut *x, int32_t gamma)
 {
@@ -278,7 +294,8 @@ static bool reserve_step(iut *x, int32_t gamma)
     return false;
 }
 
-/* One step of the rule in force over p_row and q_row. u as iut_verify_batch has it, or NULL: seeded. */
+/* One step of the rule in force over p_row and q_row. u as iut_verify_batch has it, or NULL:
+ * seeded. */
 static int32_t run_rule(iut *x, const int32_t *draft, int32_t n, int32_t gamma, const double *u,
                         uint64_t seed, uint64_t position, int32_t *out)
 {
@@ -287,20 +304,22 @@ static int32_t run_rule(iut *x, const int32_t *draft, int32_t n, int32_t gamma, 
         for (int32_t i = 0; i <= n; i++) x->U[i] = supplied(u[i]);
         return as_verify_match(x->p_row, draft, n, x->V, x->U, out);
     }
-    if (!u) return as_verify_chain_seeded(x->p_row, x->q_row, draft, n, x->V, seed, position, out);
+    if (!u)
+        return as_verify_chain_seeded(x->p_row, x->q_row, draft, n, x->V, seed, position, out);
     const as_chain_uniforms given = {u, supplied(u[gamma]), supplied(u[gamma + 1])};
     return as_verify_chain(x->p_row, x->q_row, draft, n, x->V, &given, out);
 }
 
-/* The number of drafts of a case that count, with p_row and q_row set; -1 with an error for a bad draft
- * or a bad row. Rows beyond the drafts are not looked at. */
+/* The number of drafts of a case that count, with p_row and q_row set; -1 with an error for a
+ * bad draft or a bad row. Rows beyond the drafts are not looked at. */
 static int32_t prepare_case(iut *x, const int32_t *draft, int32_t len, const int32_t *state)
 {
     if (as_check_drafts(draft, len, x->V, &x->error) != AS_OK) return -1;
     const int32_t n = as_draft_length(draft, len, x->V);
     for (int32_t i = 0; i <= n; i++) {
         const bool uses_q = i < n && x->rule == IUT_RULE_TOKEN;
-        if (!row_is_good(x, false, state[i]) || (uses_q && !row_is_good(x, true, state[i]))) return -1;
+        if (!row_is_good(x, false, state[i]) || (uses_q && !row_is_good(x, true, state[i])))
+            return -1;
         x->p_row[i] = row(x, x->p, state[i]);
         x->q_row[i] = row(x, x->q, state[i]);
     }
@@ -318,11 +337,13 @@ static iut_status verify(iut *x, iut_verify_batch *b)
 {
     const int32_t g = b->gamma;
     if (x->uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
-        return status_of(as_fail(&x->error, AS_BAD_INPUT, "verify: uniforms are due and none are given"));
+        return status_of(
+            as_fail(&x->error, AS_BAD_INPUT, "verify: uniforms are due and none are given"));
     if (!reserve_step(x, g)) return IUT_NO_MEMORY;
     for (int32_t i = 0; i < b->n; i++) {
         const int32_t *draft = b->draft + (ptrdiff_t)i * g;
-        const double *u = x->uniforms == IUT_UNIFORMS_SUPPLIED ? b->u + (ptrdiff_t)i * (g + 2) : NULL;
+        const double *u =
+            x->uniforms == IUT_UNIFORMS_SUPPLIED ? b->u + (ptrdiff_t)i * (g + 2) : NULL;
         const int32_t n = prepare_case(x, draft, b->len[i], b->state + (ptrdiff_t)i * (g + 1));
         if (n < 0) return case_failed(x, i);
         b->out_len[i] = run_rule(x, draft, n, g, u, b->seed + (uint64_t)i, b->position,
@@ -336,18 +357,22 @@ static iut_status verify_greedy(iut *x, iut_verify_batch *b)
     const int32_t g = b->gamma;
     if (!reserve_step(x, g)) return IUT_NO_MEMORY;
     for (int32_t i = 0; i < b->n; i++) {
-        const int32_t *draft = b->draft + (ptrdiff_t)i * g, *state = b->state + (ptrdiff_t)i * (g + 1);
-        if (as_check_drafts(draft, b->len[i], x->V, &x->error) != AS_OK) return case_failed(x, i);
+        const int32_t *draft = b->draft + (ptrdiff_t)i * g,
+                      *state = b->state + (ptrdiff_t)i * (g + 1);
+        if (as_check_drafts(draft, b->len[i], x->V, &x->error) != AS_OK)
+            return case_failed(x, i);
         for (int32_t j = 0; j <= b->len[i]; j++) x->p_row[j] = row(x, x->p_logit, state[j]);
         b->out_len[i] = as_verify_greedy(x->p_row, draft, b->len[i], x->V, x->run);
         for (int32_t j = 0; b->out_len[i] == 0 && j <= b->len[i]; j++)
-            if (as_check_logits(x->p_row[j], x->V, &x->error) != AS_OK) return case_failed(x, i);
+            if (as_check_logits(x->p_row[j], x->V, &x->error) != AS_OK)
+                return case_failed(x, i);
         memcpy(b->out + (ptrdiff_t)i * (g + 1), x->run, (size_t)b->out_len[i] * sizeof *x->run);
     }
     return IUT_OK;
 }
 
-/* ---- Streams. ------------------------------------------------------------------------------------- */
+/* ---- Streams.
+ * ------------------------------------------------------------------------------------- */
 
 static int32_t state_after(const iut *x, int32_t state, int32_t token)
 {
@@ -369,11 +394,11 @@ static bool propose(iut *x, int32_t state, int32_t n, uint64_t seed, uint64_t po
     }
 }
 
-/* One stream: the loop of decode.h over a panel's rows, which are served already. Returns its length, or
- * -1 for a bad row. A step emits one token more than it accepts, so the last token of the budget is
- * never drafted (STOP-03). */
-static int32_t stream_one(iut *x, const iut_stream_batch *b, int32_t state, uint64_t seed, int32_t *out,
-                          int32_t *accepted)
+/* One stream: the loop of decode.h over a panel's rows, which are served already. Returns its
+ * length, or -1 for a bad row. A step emits one token more than it accepts, so the last token
+ * of the budget is never drafted (STOP-03). */
+static int32_t stream_one(iut *x, const iut_stream_batch *b, int32_t state, uint64_t seed,
+                          int32_t *out, int32_t *accepted)
 {
     int32_t m = 0;
     for (int32_t step = 0; m < b->k; step++) {
@@ -396,7 +421,8 @@ static iut_status stream(iut *x, iut_stream_batch *b)
     if (!reserve_step(x, useful)) return IUT_NO_MEMORY;
     for (int32_t i = 0; i < b->n; i++) {
         const ptrdiff_t at = (ptrdiff_t)i * b->k;
-        b->out_len[i] = stream_one(x, b, b->start[i], b->seed + (uint64_t)i, b->out + at, b->accepted + at);
+        b->out_len[i] =
+            stream_one(x, b, b->start[i], b->seed + (uint64_t)i, b->out + at, b->accepted + at);
         if (b->out_len[i] < 0) return case_failed(x, i);
     }
     return IUT_OK;
@@ -404,9 +430,18 @@ static iut_status stream(iut *x, iut_stream_batch *b)
 
 const iut_api *ref_api(void)
 {
-    static const iut_api api = {.abi = IUT_ABI, .size = sizeof api, .create = create, .destroy = destroy,
-                                .last_error = last_error, .claims = claims, .panel = panel,
-                                .served = served, .residual = residual, .draw = draw, .verify = verify,
-                                .verify_greedy = verify_greedy, .stream = stream};
+    static const iut_api api = {.abi = IUT_ABI,
+                                .size = sizeof api,
+                                .create = create,
+                                .destroy = destroy,
+                                .last_error = last_error,
+                                .claims = claims,
+                                .panel = panel,
+                                .served = served,
+                                .residual = residual,
+                                .draw = draw,
+                                .verify = verify,
+                                .verify_greedy = verify_greedy,
+                                .stream = stream};
     return &api;
 }

@@ -4,8 +4,9 @@
 
 #include "conformance/iut.h"
 
-/* Every operation of iut.h, canonical. Options, separated by blanks or commas, choose the conventions:
- * uniforms=supplied|seeded, rule=token|match, input=probs|logits; the first of each is the default. */
+/* Every operation of iut.h, canonical. Options, separated by blanks or commas, choose the
+ * conventions: uniforms=supplied|seeded, rule=token|match, input=probs|logits; the first of
+ * each is the default. */
 const iut_api *ref_api(void);
 
 #endif

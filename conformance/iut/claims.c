@@ -11,13 +11,18 @@ typedef struct {
     int32_t most;
 } claim_field;
 
-#define FIELD(name, most) {#name, offsetof(iut_claims, name), most}
+#define FIELD(name, most)                                                                      \
+    {                                                                                          \
+#name, offsetof(iut_claims, name), most                                                \
+    }
 static const claim_field strings[] = {FIELD(name, 0), FIELD(version, 0), FIELD(device, 0)};
 static const claim_field bytes[] = {
-    FIELD(uniforms, IUT_UNIFORMS_OWN), FIELD(input, IUT_FROM_LOGITS),  FIELD(map, IUT_MAP_OTHER),
-    FIELD(rule, IUT_RULE_NOT_LOSSLESS), FIELD(arithmetic, IUT_ARITH_BF16), FIELD(uniform_bits, 64),
-    FIELD(tie, IUT_TIE_ANY), FIELD(q_zero, IUT_REJECT), FIELD(bad_row, IUT_ERROR),
-    FIELD(bad_draft, IUT_ERROR), FIELD(empty, IUT_EMPTY_OTHER), FIELD(seed_identical, 1),
+    FIELD(uniforms, IUT_UNIFORMS_OWN), FIELD(input, IUT_FROM_LOGITS),
+    FIELD(map, IUT_MAP_OTHER),         FIELD(rule, IUT_RULE_NOT_LOSSLESS),
+    FIELD(arithmetic, IUT_ARITH_BF16), FIELD(uniform_bits, 64),
+    FIELD(tie, IUT_TIE_ANY),           FIELD(q_zero, IUT_REJECT),
+    FIELD(bad_row, IUT_ERROR),         FIELD(bad_draft, IUT_ERROR),
+    FIELD(empty, IUT_EMPTY_OTHER),     FIELD(seed_identical, 1),
     FIELD(greedy_identical, 1)};
 static const claim_field limits[] = {FIELD(max_vocab, INT32_MAX), FIELD(max_gamma, INT32_MAX)};
 enum { STRINGS = 3, BYTES = sizeof bytes / sizeof *bytes, LIMITS = 2 };
@@ -40,9 +45,10 @@ static const claim_field *number_field(int i)
 
 unsigned claims_ops(const iut_api *api)
 {
-    return 1u << OP_CLAIMS | (unsigned)!!api->panel << OP_PANEL | (unsigned)!!api->served << OP_SERVED |
-           (unsigned)!!api->residual << OP_RESIDUAL | (unsigned)!!api->draw << OP_DRAW |
-           (unsigned)!!api->verify << OP_VERIFY | (unsigned)!!api->verify_greedy << OP_VERIFY_GREEDY |
+    return 1u << OP_CLAIMS | (unsigned)!!api->panel << OP_PANEL |
+           (unsigned)!!api->served << OP_SERVED | (unsigned)!!api->residual << OP_RESIDUAL |
+           (unsigned)!!api->draw << OP_DRAW | (unsigned)!!api->verify << OP_VERIFY |
+           (unsigned)!!api->verify_greedy << OP_VERIFY_GREEDY |
            (unsigned)!!api->stream << OP_STREAM;
 }
 
@@ -54,7 +60,8 @@ json_t *claims_encode(const iut_claims *claims, unsigned ops)
         bad |= json_object_set_new(args, strings[i].name,
                                    json_string(*(const char **)at(claims, &strings[i])));
     for (int i = 0; i < BYTES + LIMITS; i++)
-        bad |= json_object_set_new(args, number_field(i)->name, json_integer(number(claims, i)));
+        bad |=
+            json_object_set_new(args, number_field(i)->name, json_integer(number(claims, i)));
     char list[128] = "";
     for (iut_op op = OP_PANEL; op < OP_COUNT; op++)
         if (ops >> op & 1) {
@@ -79,12 +86,14 @@ bool claims_check(const iut_claims *claims, char *why, size_t why_size)
             return FAIL("claims: %s = %lld; it must be 0 to %d", number_field(i)->name,
                         (long long)number(claims, i), (int)number_field(i)->most);
     if (claims->arithmetic == IUT_ARITH_CANONICAL && claims->uniform_bits < 29)
-        return FAIL("claims: canonical arithmetic with uniforms of %d bits; it needs 29 or more",
-                    claims->uniform_bits);
+        return FAIL(
+            "claims: canonical arithmetic with uniforms of %d bits; it needs 29 or more",
+            claims->uniform_bits);
     return true;
 }
 
-static bool decode_number(const json_t *args, int i, iut_claims *claims, char *why, size_t why_size)
+static bool decode_number(const json_t *args, int i, iut_claims *claims, char *why,
+                          size_t why_size)
 {
     const claim_field *f = number_field(i);
     const json_t *value = json_object_get(args, f->name);
@@ -109,7 +118,8 @@ static bool decode_ops(const json_t *args, unsigned *ops, char *why, size_t why_
         char name[24] = "";
         if (length < sizeof name) memcpy(name, word, length);
         const iut_op op = layout_find(name);
-        if (op == OP_COUNT) return FAIL("claims: unknown operation %.*s in `ops`", (int)length, word);
+        if (op == OP_COUNT)
+            return FAIL("claims: unknown operation %.*s in `ops`", (int)length, word);
         *ops |= 1u << op;
         word += length;
     }
@@ -124,16 +134,19 @@ static bool known_field(const char *name)
     return known;
 }
 
-bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *why, size_t why_size)
+bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *why,
+                   size_t why_size)
 {
     *claims = (iut_claims){.size = sizeof *claims};
     if (!args) return FAIL("claims: the reply has no `args`");
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)args, key, value)
-        if (!known_field(key)) return FAIL("claims: there is no field %.40s", key);
+    json_object_foreach(
+        (json_t *)(uintptr_t)args, key,
+        value) if (!known_field(key)) return FAIL("claims: there is no field %.40s", key);
     for (int i = 0; i < STRINGS; i++)
-        *(const char **)at(claims, &strings[i]) = json_string_value(json_object_get(args, strings[i].name));
+        *(const char **)at(claims, &strings[i]) =
+            json_string_value(json_object_get(args, strings[i].name));
     for (int i = 0; i < BYTES + LIMITS; i++)
         if (!decode_number(args, i, claims, why, why_size)) return false;
     return decode_ops(args, ops, why, why_size) && claims_check(claims, why, why_size);

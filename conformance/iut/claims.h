@@ -1,8 +1,8 @@
-/* claims.h - the claims of an IUT as `args` of a reply, and what makes them coherent. Clauses CLM-04
- * and FRM-03.
+/* claims.h - the claims of an IUT as `args` of a reply, and what makes them coherent. Clauses
+ * CLM-04 and FRM-03.
  *
- * In `args`: name, version, device (strings), the other fields of iut_claims as integers under their own
- * names, and `ops`, the names of the claimed operations with a blank between. */
+ * In `args`: name, version, device (strings), the other fields of iut_claims as integers under
+ * their own names, and `ops`, the names of the claimed operations with a blank between. */
 #ifndef ASSAY_CONFORMANCE_IUT_CLAIMS_H
 #define ASSAY_CONFORMANCE_IUT_CLAIMS_H
 
@@ -14,12 +14,13 @@ unsigned claims_ops(const iut_api *api);
 /* A new object, or NULL if memory runs out or a text is not UTF-8. */
 json_t *claims_encode(const iut_claims *claims, unsigned ops);
 
-/* Reads `args` of a reply. The three strings belong to `args`. Refuses what claims_check refuses, and
- * an unknown name or type of a field. */
-bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *why, size_t why_size);
+/* Reads `args` of a reply. The three strings belong to `args`. Refuses what claims_check
+ * refuses, and an unknown name or type of a field. */
+bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *why,
+                   size_t why_size);
 
-/* CLM-04: known values, no negative limit (0 says that none is known), strings present, and canonical
- * arithmetic only with uniforms of 29 bits or more. */
+/* CLM-04: known values, no negative limit (0 says that none is known), strings present, and
+ * canonical arithmetic only with uniforms of 29 bits or more. */
 bool claims_check(const iut_claims *claims, char *why, size_t why_size);
 
 #endif

@@ -1,7 +1,7 @@
-/* client.c - see client.h. A call is: make sure that a process is there (start, claims, panel), send the
- * request, read the reply. The reply's head is checked against what is due (layout.h) before a byte of
- * its tensors is read, and they are read straight into the caller's arrays. Clauses CLM-04, STA-02 and
- * FRM-01 to FRM-05. */
+/* client.c - see client.h. A call is: make sure that a process is there (start, claims, panel),
+ * send the request, read the reply. The reply's head is checked against what is due (layout.h)
+ * before a byte of its tensors is read, and they are read straight into the caller's arrays.
+ * Clauses CLM-04, STA-02 and FRM-01 to FRM-05. */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/iut/client.h"
 
@@ -38,21 +38,24 @@ static const char *const status_names[] = {"ok",        "unsupported", "bad_inpu
                                            "no_device", "no_memory",   "failed"};
 enum { STATUSES = sizeof status_names / sizeof *status_names };
 
-/* ---- What a call that went wrong says. ------------------------------------------------------------ */
+/* ---- What a call that went wrong says.
+ * ------------------------------------------------------------ */
 
-static const char *const result_names[] = {"ok", "refused", "crash", "timeout", "garbage", "suite fault"};
+static const char *const result_names[] = {"ok",      "refused", "crash",
+                                           "timeout", "garbage", "suite fault"};
 
 /* "verify: timeout: ...", on one line of printable ASCII. */
 static call_result report(client *c, iut_op op, call_result result, const char *what)
 {
-    snprintf(c->text, sizeof c->text, "%s: %s: %s", layout[op].name, result_names[result], what);
+    snprintf(c->text, sizeof c->text, "%s: %s: %s", layout[op].name, result_names[result],
+             what);
     for (char *s = c->text; *s; s++)
         if (*s < ' ' || *s > '~') *s = *s == '\n' ? ' ' : '?';
     return result;
 }
 
-/* The same for what ends the process: it is killed and reaped. Only a crash gets time to end by itself,
- * so that the text can tell how. */
+/* The same for what ends the process: it is killed and reaped. Only a crash gets time to end by
+ * itself, so that the text can tell how. */
 static call_result end_process(client *c, iut_op op, call_result result, const char *what)
 {
     char how[320], text[680];
@@ -66,19 +69,25 @@ static call_result end_process(client *c, iut_op op, call_result result, const c
 static call_result io_failed(client *c, iut_op op, io_result r)
 {
     char what[80];
-    if (r == IO_CLOSED) return end_process(c, op, CALL_CRASH, "it ended before its answer was whole");
+    if (r == IO_CLOSED)
+        return end_process(c, op, CALL_CRASH, "it ended before its answer was whole");
     snprintf(what, sizeof what, "no whole answer within %g s", c->timeout);
     return end_process(c, op, CALL_TIMEOUT, what);
 }
 
-/* ---- One exchange of frames. ---------------------------------------------------------------------- */
+/* ---- One exchange of frames.
+ * ---------------------------------------------------------------------- */
 
 /* The reply that is due: its id and its arrays, those of the op that flow out. */
-static bool reply_matches(const client *c, iut_op op, const int64_t *args, const frame *f, char *why,
-                          size_t why_size)
+static bool reply_matches(const client *c, iut_op op, const int64_t *args, const frame *f,
+                          char *why, size_t why_size)
 {
     int32_t seen = 0;
-    if (!f->status || f->id != c->id) {
+    if (!f->status) {
+        snprintf(why, why_size, "it is a request, where a reply is due");
+        return false;
+    }
+    if (f->id != c->id) {
         snprintf(why, why_size, "it answers request %lld where %lld is due", (long long)f->id,
                  (long long)c->id);
         return false;
@@ -103,15 +112,18 @@ static call_result refused(client *c, iut_op op, const frame *f)
     char text[400];
     int32_t s = 1;
     while (s < STATUSES && strcmp(f->status, status_names[s]) != 0) s++;
-    if (s == STATUSES) return end_process(c, op, CALL_GARBAGE, "its status is none of those defined");
+    if (s == STATUSES)
+        return end_process(c, op, CALL_GARBAGE, "its status is none of those defined");
     if (f->tensors || !f->error)
-        return end_process(c, op, CALL_GARBAGE, "a status other than ok needs `error` and no tensors");
+        return end_process(c, op, CALL_GARBAGE,
+                           "a status other than ok needs `error` and no tensors");
     c->status = (iut_status)s;
     snprintf(text, sizeof text, "%s: %s", f->status, f->error);
     return report(c, op, CALL_REFUSED, text);
 }
 
-static call_result read_tensors(client *c, iut_op op, const int64_t *args, void *const *at, double deadline)
+static call_result read_tensors(client *c, iut_op op, const int64_t *args, void *const *at,
+                                double deadline)
 {
     for (int32_t i = 0; i < layout[op].arrays; i++) {
         frame_tensor t;
@@ -127,8 +139,8 @@ static call_result read_tensors(client *c, iut_op op, const int64_t *args, void 
     return CALL_OK;
 }
 
-static call_result read_reply(client *c, iut_op op, const int64_t *args, void *const *at, double deadline,
-                              frame *f)
+static call_result read_reply(client *c, iut_op op, const int64_t *args, void *const *at,
+                              double deadline, frame *f)
 {
     uint8_t prefix[FRAME_PREFIX];
     char head[FRAME_MAX_HEADER], why[320];
@@ -142,23 +154,27 @@ static call_result read_reply(client *c, iut_op op, const int64_t *args, void *c
     if (!frame_head(head, header, payload, f, why, sizeof why))
         return end_process(c, op, CALL_GARBAGE, why);
     if (f->status && f->id == c->id && strcmp(f->status, "ok") != 0) return refused(c, op, f);
-    if (!reply_matches(c, op, args, f, why, sizeof why)) return end_process(c, op, CALL_GARBAGE, why);
+    if (!reply_matches(c, op, args, f, why, sizeof why))
+        return end_process(c, op, CALL_GARBAGE, why);
     return read_tensors(c, op, args, at, deadline);
 }
 
-/* Fills the request and its parts: prefix and header, then each array. False beyond the limits. */
+/* Fills the request and its parts: prefix and header, then each array. False beyond the limits.
+ */
 static bool build_request(client *c, iut_op op, const int64_t *args, void *const *at, frame *f,
                           struct iovec *part)
 {
     const layout_op *l = &layout[op];
-    static const char *const names[ARG_COUNT] = {"n", "gamma", "k", "eos", "of_draft", "V", "S", "C"};
+    static const char *const names[ARG_COUNT] = {"n",        "gamma", "k", "eos",
+                                                 "of_draft", "V",     "S", "C"};
     *f = (frame){.id = ++c->id, .op = l->name, .args = json_object()};
     for (int a = 0; a < ARG_COUNT; a++)
         if (l->args >> a & 1) json_object_set_new(f->args, names[a], json_integer(args[a]));
     for (int32_t i = 0; i < l->arrays; i++) {
         frame_tensor *t = &f->tensor[f->tensors];
         if (!layout_tensor(&l->array[i], args, t)) return false;
-        if (l->array[i].flow == FLOW_OUT || (l->array[i].flow == FLOW_IN_OPTIONAL && !at[i])) continue;
+        if (l->array[i].flow == FLOW_OUT || (l->array[i].flow == FLOW_IN_OPTIONAL && !at[i]))
+            continue;
         part[++f->tensors] = (struct iovec){at[i], t->size};
     }
     part[0].iov_base = frame_encode(f, &part[0].iov_len);
@@ -166,7 +182,8 @@ static bool build_request(client *c, iut_op op, const int64_t *args, void *const
 }
 
 /* Request and reply. *reply is released by the caller, whatever the result. */
-static call_result exchange(client *c, iut_op op, const int64_t *args, void *const *at, frame *reply)
+static call_result exchange(client *c, iut_op op, const int64_t *args, void *const *at,
+                            frame *reply)
 {
     const double deadline = process_now() + c->timeout;
     frame request;
@@ -182,7 +199,8 @@ static call_result exchange(client *c, iut_op op, const int64_t *args, void *con
         result = read_reply(c, op, args, at, deadline, reply);
     }
     json_decref(request.args);
-    /* After a status other than ok some of the request may be unwritten: it goes before its arrays do. */
+    /* After a status other than ok some of the request may be unwritten: it goes before its
+     * arrays do. */
     if (result == CALL_REFUSED) {
         const io_result r = process_flush(c->process, deadline);
         if (r != IO_OK) result = io_failed(c, op, r);
@@ -191,16 +209,33 @@ static call_result exchange(client *c, iut_op op, const int64_t *args, void *con
     return result;
 }
 
-/* ---- Start and restart. --------------------------------------------------------------------------- */
+/* ---- Start and restart.
+ * --------------------------------------------------------------------------- */
+
+/* The shell runs the user's command. A simple one replaces the shell, so that its signals and
+ * last words are seen as they are and not as the shell retells them. */
+static process *start_command(client *c, char *why, size_t why_size)
+{
+    const char *command = c->spec + strlen("exec:");
+    const bool simple = !command[strcspn(command, ";&|(){}=!`\n")];
+    char shell[] = "/bin/sh", minus_c[] = "-c", text[4096];
+    const int length = snprintf(text, sizeof text, "%s%s", simple ? "exec " : "", command);
+    if (length >= (int)sizeof text) {
+        snprintf(why, why_size, "the command is longer than %d bytes; put it into a file",
+                 (int)sizeof text);
+        return NULL;
+    }
+    char *const argv[] = {shell, minus_c, text, NULL};
+    return process_start(argv, c->stderr_log, why, why_size);
+}
 
 static call_result start(client *c)
 {
-    char why[320];
-    char shell[] = "/bin/sh", minus_c[] = "-c", worker[] = "worker";
-    char *exec[] = {shell, minus_c, c->spec + 5, NULL};
-    char *serve[] = {c->assay, worker, c->spec, c->options, NULL};
-    c->process = process_start(strncmp(c->spec, "exec:", 5) == 0 ? exec : serve, c->stderr_log, why,
-                               sizeof why);
+    char why[320], worker[] = "worker";
+    char *const argv[] = {c->assay, worker, c->spec, c->options, NULL};
+    c->process = strncmp(c->spec, "exec:", 5) == 0
+                     ? start_command(c, why, sizeof why)
+                     : process_start(argv, c->stderr_log, why, sizeof why);
     return c->process ? CALL_OK : report(c, OP_CLAIMS, CALL_HARNESS, why);
 }
 
@@ -231,10 +266,16 @@ static call_result send_panel(client *c)
     int32_t top_k[2] = {p->target.top_k, p->draft.top_k};
     float top_p[2] = {p->target.top_p, p->draft.top_p};
     float min_p[2] = {p->target.min_p, p->draft.min_p};
-    void *const at[] = {(void *)(uintptr_t)p->cls,     (void *)(uintptr_t)p->next,
-                        (void *)(uintptr_t)p->p,       (void *)(uintptr_t)p->q,
-                        (void *)(uintptr_t)p->p_logit, (void *)(uintptr_t)p->q_logit,
-                        temperature, top_k, top_p, min_p};
+    void *const at[] = {(void *)(uintptr_t)p->cls,
+                        (void *)(uintptr_t)p->next,
+                        (void *)(uintptr_t)p->p,
+                        (void *)(uintptr_t)p->q,
+                        (void *)(uintptr_t)p->p_logit,
+                        (void *)(uintptr_t)p->q_logit,
+                        temperature,
+                        top_k,
+                        top_p,
+                        min_p};
     frame reply;
     const call_result r = exchange(c, OP_PANEL, args, at, &reply);
     frame_release(&reply);
@@ -267,12 +308,14 @@ static call_result call(client *c, iut_op op, const int64_t *args, void *const *
     return r;
 }
 
-/* ---- Open and close. ------------------------------------------------------------------------------ */
+/* ---- Open and close.
+ * ------------------------------------------------------------------------------ */
 
 static bool spec_is_known(const char *spec)
 {
     return strcmp(spec, "ref") == 0 || (strncmp(spec, "mutant:", 7) == 0 && spec[7]) ||
-           (strncmp(spec, "plugin:", 7) == 0 && spec[7]) || (strncmp(spec, "exec:", 5) == 0 && spec[5]);
+           (strncmp(spec, "plugin:", 7) == 0 && spec[7]) ||
+           (strncmp(spec, "exec:", 5) == 0 && spec[5]);
 }
 
 static char *copy_text(const char *text)
@@ -280,18 +323,21 @@ static char *copy_text(const char *text)
     return text ? strdup(text) : NULL;
 }
 
-client *client_open(const client_options *options, call_result *result, char *why, size_t why_size)
+client *client_open(const client_options *options, call_result *result, char *why,
+                    size_t why_size)
 {
     *result = CALL_HARNESS;
     if (!spec_is_known(options->spec)) {
-        snprintf(why, why_size,
-                 "iut: no such kind: %.100s; write ref, mutant:NAME, plugin:FILE.so or exec:CMD",
-                 options->spec);
+        snprintf(
+            why, why_size,
+            "iut: no such kind: %.100s; write ref, mutant:NAME, plugin:FILE.so or exec:CMD",
+            options->spec);
         return NULL;
     }
     const char *given = options->options ? options->options : "";
     if (*given && strncmp(options->spec, "exec:", 5) == 0) {
-        snprintf(why, why_size, "iut: options (%.60s) with exec: write them into the command", given);
+        snprintf(why, why_size, "iut: options (%.60s) with exec: write them into the command",
+                 given);
         return NULL;
     }
     client *c = calloc(1, sizeof *c);
@@ -304,7 +350,9 @@ client *client_open(const client_options *options, call_result *result, char *wh
     c->assay = copy_text(options->assay ? options->assay : "/proc/self/exe");
     c->stderr_log = copy_text(options->stderr_log);
     c->timeout = options->timeout > 0 ? options->timeout : 10;
-    *result = c->spec && c->options && c->assay ? ready(c) : report(c, OP_CLAIMS, CALL_HARNESS, "out of memory");
+    *result = c->spec && c->options && c->assay
+                  ? ready(c)
+                  : report(c, OP_CLAIMS, CALL_HARNESS, "out of memory");
     if (*result == CALL_OK) return c;
     snprintf(why, why_size, "%.80s: %s", options->spec, c->text);
     client_close(c);
@@ -345,7 +393,8 @@ void client_close(client *c)
     free(c);
 }
 
-/* ---- The operations. ------------------------------------------------------------------------------ */
+/* ---- The operations.
+ * ------------------------------------------------------------------------------ */
 
 const iut_claims *client_claims(const client *c)
 {
@@ -373,7 +422,8 @@ static call_result from_table(client *c, iut_op op, iut_status s)
     char text[400];
     if (s == IUT_OK) return CALL_OK;
     c->status = s;
-    snprintf(text, sizeof text, "%s: %s", (unsigned)s < STATUSES ? status_names[s] : "undefined status",
+    snprintf(text, sizeof text, "%s: %s",
+             (unsigned)s < STATUSES ? status_names[s] : "undefined status",
              c->api.last_error(c->instance));
     return report(c, op, CALL_REFUSED, text);
 }
@@ -396,7 +446,8 @@ static void *copy_into(char **to, const void *from, size_t size)
 static bool keep_panel(client *c, const iut_panel *panel)
 {
     const size_t V = (size_t)panel->V, S = (size_t)panel->S, C = (size_t)panel->C;
-    const size_t cls = V * sizeof(int32_t), next = S * C * sizeof(int32_t), rows = S * V * sizeof(float);
+    const size_t cls = V * sizeof(int32_t), next = S * C * sizeof(int32_t),
+                 rows = S * V * sizeof(float);
     char *data = malloc(cls + next + 4 * rows), *to = data;
     if (!data) return false;
     free(c->panel_data);
@@ -425,17 +476,21 @@ call_result client_panel(client *c, const iut_panel *panel)
 }
 
 /* served and residual: rows of probabilities by state. */
-static call_result rows(client *c, iut_op op, int32_t n, const int32_t *state, int32_t of_draft, float *out)
+static call_result rows(client *c, iut_op op, int32_t n, const int32_t *state, int32_t of_draft,
+                        float *out)
 {
-    const int64_t args[ARG_COUNT] = {[ARG_N] = n, [ARG_OF_DRAFT] = of_draft, [ARG_V] = c->panel.V};
+    const int64_t args[ARG_COUNT] = {
+        [ARG_N] = n, [ARG_OF_DRAFT] = of_draft, [ARG_V] = c->panel.V};
     void *const at[] = {(void *)(uintptr_t)state, out};
     if (!client_has(c, op)) return not_claimed(c, op);
     if (!c->instance) return call(c, op, args, at);
-    return from_table(c, op, op == OP_SERVED ? c->api.served(c->instance, n, state, of_draft, out)
-                                             : c->api.residual(c->instance, n, state, out));
+    return from_table(c, op,
+                      op == OP_SERVED ? c->api.served(c->instance, n, state, of_draft, out)
+                                      : c->api.residual(c->instance, n, state, out));
 }
 
-call_result client_served(client *c, int32_t n, const int32_t *state, int32_t of_draft, float *prob)
+call_result client_served(client *c, int32_t n, const int32_t *state, int32_t of_draft,
+                          float *prob)
 {
     return rows(c, OP_SERVED, n, state, of_draft, prob);
 }
@@ -448,11 +503,14 @@ call_result client_residual(client *c, int32_t n, const int32_t *state, float *r
 call_result client_draw(client *c, iut_draw_batch *b)
 {
     const int64_t args[ARG_COUNT] = {[ARG_N] = b->n};
-    void *const at[] = {[DRAW_U] = (void *)(uintptr_t)b->u, [DRAW_SEED] = &b->seed,
-                        [DRAW_POSITION] = &b->position, [DRAW_STATE] = (void *)(uintptr_t)b->state,
+    void *const at[] = {[DRAW_U] = (void *)(uintptr_t)b->u,
+                        [DRAW_SEED] = &b->seed,
+                        [DRAW_POSITION] = &b->position,
+                        [DRAW_STATE] = (void *)(uintptr_t)b->state,
                         [DRAW_TOKEN] = b->token};
     if (!client_has(c, OP_DRAW)) return not_claimed(c, OP_DRAW);
-    return c->instance ? from_table(c, OP_DRAW, c->api.draw(c->instance, b)) : call(c, OP_DRAW, args, at);
+    return c->instance ? from_table(c, OP_DRAW, c->api.draw(c->instance, b))
+                       : call(c, OP_DRAW, args, at);
 }
 
 /* Arrays that arrive filled with -1 do so in every transport. */
@@ -464,16 +522,20 @@ static void clear(int32_t *x, int32_t rows, int32_t columns)
 static call_result verify(client *c, iut_op op, iut_verify_batch *b)
 {
     const int64_t args[ARG_COUNT] = {[ARG_N] = b->n, [ARG_GAMMA] = b->gamma};
-    void *const at[] = {[VERIFY_U] = (void *)(uintptr_t)b->u, [VERIFY_SEED] = &b->seed,
-                        [VERIFY_POSITION] = &b->position, [VERIFY_LEN] = (void *)(uintptr_t)b->len,
+    void *const at[] = {[VERIFY_U] = (void *)(uintptr_t)b->u,
+                        [VERIFY_SEED] = &b->seed,
+                        [VERIFY_POSITION] = &b->position,
+                        [VERIFY_LEN] = (void *)(uintptr_t)b->len,
                         [VERIFY_STATE] = (void *)(uintptr_t)b->state,
                         [VERIFY_DRAFT] = (void *)(uintptr_t)b->draft,
-                        [VERIFY_OUT] = b->out, [VERIFY_OUT_LEN] = b->out_len};
+                        [VERIFY_OUT] = b->out,
+                        [VERIFY_OUT_LEN] = b->out_len};
     if (!client_has(c, op)) return not_claimed(c, op);
     if (!c->instance) return call(c, op, args, at);
     clear(b->out, b->n, b->gamma + 1);
-    return from_table(c, op, op == OP_VERIFY ? c->api.verify(c->instance, b)
-                                             : c->api.verify_greedy(c->instance, b));
+    return from_table(c, op,
+                      op == OP_VERIFY ? c->api.verify(c->instance, b)
+                                      : c->api.verify_greedy(c->instance, b));
 }
 
 call_result client_verify(client *c, iut_verify_batch *batch)
@@ -490,8 +552,10 @@ call_result client_stream(client *c, iut_stream_batch *b)
 {
     const int64_t args[ARG_COUNT] = {
         [ARG_N] = b->n, [ARG_GAMMA] = b->gamma, [ARG_K] = b->k, [ARG_EOS] = b->eos};
-    void *const at[] = {[STREAM_SEED] = &b->seed, [STREAM_START] = (void *)(uintptr_t)b->start,
-                        [STREAM_OUT] = b->out, [STREAM_OUT_LEN] = b->out_len,
+    void *const at[] = {[STREAM_SEED] = &b->seed,
+                        [STREAM_START] = (void *)(uintptr_t)b->start,
+                        [STREAM_OUT] = b->out,
+                        [STREAM_OUT_LEN] = b->out_len,
                         [STREAM_ACCEPTED] = b->accepted};
     if (!client_has(c, OP_STREAM)) return not_claimed(c, OP_STREAM);
     if (!c->instance) return call(c, OP_STREAM, args, at);

@@ -1,5 +1,6 @@
-/* frames.c - see frames.h. Numbers travel as the host has them in memory: the host is little-endian
- * with IEEE binary32 and binary64, which the assertion below and the reference's arithmetic demand. */
+/* frames.c - see frames.h. Numbers travel as the host has them in memory: the host is
+ * little-endian with IEEE binary32 and binary64, which the assertion below and the reference's
+ * arithmetic demand. */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/iut/frames.h"
 
@@ -28,7 +29,8 @@ const char *tensor_name(tensor_type type)
 
 #define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
 
-bool frame_prefix(const uint8_t *bytes, size_t *header, size_t *payload, char *why, size_t why_size)
+bool frame_prefix(const uint8_t *bytes, size_t *header, size_t *payload, char *why,
+                  size_t why_size)
 {
     uint64_t length;
     uint32_t head;
@@ -59,16 +61,18 @@ static bool parse_tensor(json_t *entry, frame_tensor *t, char *why, size_t why_s
     *t = (frame_tensor){.name = name};
     while (t->type < TENSOR_TYPES && strcmp(types[t->type].name, type) != 0) t->type++;
     if (t->type == TENSOR_TYPES)
-        return FAIL("frame: tensor %.20s has type %.20s; it must be i32, u64, f32 or f64", name, type);
+        return FAIL("frame: tensor %.20s has type %.20s; it must be i32, u64, f32 or f64", name,
+                    type);
     if (json_array_size(shape) > FRAME_MAX_RANK)
-        return FAIL("frame: tensor %.20s has more than %d dimensions", name, (int)FRAME_MAX_RANK);
+        return FAIL("frame: tensor %.20s has more than %d dimensions", name,
+                    (int)FRAME_MAX_RANK);
     uint64_t count = 1;
     for (; (size_t)t->rank < json_array_size(shape); t->rank++) {
         json_t *extent = json_array_get(shape, (size_t)t->rank);
         const int64_t value = json_is_integer(extent) ? json_integer_value(extent) : -1;
         if (value < 0 || value > INT32_MAX)
-            return FAIL("frame: tensor %.20s: dimension %d must be an integer from 0 to 2^31-1", name,
-                        (int)t->rank);
+            return FAIL("frame: tensor %.20s: dimension %d must be an integer from 0 to 2^31-1",
+                        name, (int)t->rank);
         t->shape[t->rank] = value;
         /* count <= the limit here, value < 2^31: the product stays below 2^64. */
         count *= (uint64_t)value;
@@ -86,7 +90,8 @@ static bool parse_tensors(json_t *list, size_t payload, frame *f, char *why, siz
     uint64_t total = 0;
     for (; (size_t)f->tensors < json_array_size(list); f->tensors++) {
         frame_tensor *t = &f->tensor[f->tensors];
-        if (!parse_tensor(json_array_get(list, (size_t)f->tensors), t, why, why_size)) return false;
+        if (!parse_tensor(json_array_get(list, (size_t)f->tensors), t, why, why_size))
+            return false;
         total += t->size;
     }
     if (total != payload)
@@ -112,7 +117,8 @@ static bool parse_head(frame *f, size_t payload, char *why, size_t why_size)
     f->error = text_member(f->head, "error", &bad);
     if (bad) return FAIL("frame: `op`, `status` and `error` must be strings");
     if (!f->op == !f->status)
-        return FAIL("frame: a request has `op`, a reply `status`; this has %s", f->op ? "both" : "neither");
+        return FAIL("frame: a request has `op`, a reply `status`; this has %s",
+                    f->op ? "both" : "neither");
     f->args = json_object_get(f->head, "args");
     if (f->args && !json_is_object(f->args)) return FAIL("frame: `args` must be an object");
     const json_t *id = json_object_get(f->head, "id");
@@ -122,7 +128,8 @@ static bool parse_head(frame *f, size_t payload, char *why, size_t why_size)
     return parse_tensors(json_object_get(f->head, "tensors"), payload, f, why, why_size);
 }
 
-bool frame_head(const char *json, size_t size, size_t payload, frame *f, char *why, size_t why_size)
+bool frame_head(const char *json, size_t size, size_t payload, frame *f, char *why,
+                size_t why_size)
 {
     json_error_t error;
     memset(f, 0, sizeof *f);
@@ -140,8 +147,10 @@ bool frame_parse(const uint8_t *bytes, size_t size, frame *f, char *why, size_t 
         return FAIL("frame: %zu bytes; the shortest has %d", size, (int)FRAME_PREFIX + 2);
     if (!frame_prefix(bytes, &header, &payload, why, why_size)) return false;
     if (size - FRAME_PREFIX != header + payload)
-        return FAIL("frame: it announces %zu bytes and has %zu", FRAME_PREFIX + header + payload, size);
-    if (!frame_head((const char *)bytes + FRAME_PREFIX, header, payload, f, why, why_size)) return false;
+        return FAIL("frame: it announces %zu bytes and has %zu",
+                    FRAME_PREFIX + header + payload, size);
+    if (!frame_head((const char *)bytes + FRAME_PREFIX, header, payload, f, why, why_size))
+        return false;
     const uint8_t *data = bytes + FRAME_PREFIX + header;
     for (int32_t i = 0; i < f->tensors; data += f->tensor[i++].size) f->tensor[i].data = data;
     return true;
@@ -161,12 +170,13 @@ bool frame_integer(const frame *f, const char *name, int64_t low, int64_t high, 
     return *value >= low && *value <= high;
 }
 
-/* json_object_set_new, json_array_append_new and json_pack steal their value and fail on NULL, so
- * only the last result of a chain needs a look. */
+/* json_object_set_new, json_array_append_new and json_pack steal their value and fail on NULL,
+ * so only the last result of a chain needs a look. */
 static json_t *tensor_entry(const frame_tensor *t)
 {
     json_t *shape = json_array();
-    for (int32_t i = 0; i < t->rank; i++) json_array_append_new(shape, json_integer(t->shape[i]));
+    for (int32_t i = 0; i < t->rank; i++)
+        json_array_append_new(shape, json_integer(t->shape[i]));
     return json_pack("[sso]", t->name, types[t->type].name, shape);
 }
 
@@ -186,7 +196,8 @@ uint8_t *frame_encode(const frame *f, size_t *size)
 {
     json_t *head = build_head(f);
     const size_t header = head ? json_dumpb(head, NULL, 0, JSON_COMPACT) : 0;
-    uint8_t *bytes = header && header <= FRAME_MAX_HEADER ? malloc(FRAME_PREFIX + header) : NULL;
+    uint8_t *bytes =
+        header && header <= FRAME_MAX_HEADER ? malloc(FRAME_PREFIX + header) : NULL;
     if (bytes) {
         uint64_t length = 4 + header;
         const uint32_t head_length = (uint32_t)header;

@@ -1,11 +1,13 @@
-/* layout.c - see layout.h. In a request the arrays of 8-byte elements come first, so that every array
- * is aligned if the header is. Sampling parameters are arrays of two: target, draft; binary32 is never
- * written as decimal (FRM-02), and seeds need all 64 bits, which JSON does not carry. */
+/* layout.c - see layout.h. In a request the arrays of 8-byte elements come first, so that every
+ * array is aligned if the header is. Sampling parameters are arrays of two: target, draft;
+ * binary32 is never written as decimal (FRM-02), and seeds need all 64 bits, which JSON does
+ * not carry. */
 #include "conformance/iut/layout.h"
 
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
 #define N {ARG_N, 0}
 #define K {ARG_K, 0}
 #define V {ARG_V, 0}
@@ -27,7 +29,6 @@
         IN2("draft", TENSOR_I32, N, GAMMA(0)), \
         OUT2("out", TENSOR_I32, N, GAMMA(1)), OUT1("out_len", N)}}
 
-/* clang-format off */
 const layout_op layout[OP_COUNT] = {
     [OP_CLAIMS] = {.name = "claims"},
     [OP_PANEL] = {"panel", BIT(ARG_V) | BIT(ARG_S) | BIT(ARG_C), 10, {
@@ -48,7 +49,8 @@ const layout_op layout[OP_COUNT] = {
     [OP_VERIFY_GREEDY] = VERIFY("verify_greedy"),
     [OP_STREAM] = {"stream", BIT(ARG_N) | BIT(ARG_GAMMA) | BIT(ARG_K) | BIT(ARG_EOS), 5, {
         IN1("seed", TENSOR_U64, FIXED(1)), IN1("start", TENSOR_I32, N),
-        OUT2("out", TENSOR_I32, N, K), OUT1("out_len", N), OUT2("accepted", TENSOR_I32, N, K)}},
+        OUT2("out", TENSOR_I32, N, K), OUT1("out_len", N),
+        OUT2("accepted", TENSOR_I32, N, K)}},
 };
 /* clang-format on */
 
@@ -78,11 +80,13 @@ static void describe(const frame_tensor *t, char *text, size_t size)
 {
     int at = snprintf(text, size, "%.20s %s [", t->name, tensor_name(t->type));
     for (int32_t i = 0; i < t->rank; i++)
-        at += snprintf(text + at, size - (size_t)at, i ? ", %lld" : "%lld", (long long)t->shape[i]);
+        at += snprintf(text + at, size - (size_t)at, i ? ", %lld" : "%lld",
+                       (long long)t->shape[i]);
     snprintf(text + at, size - (size_t)at, "]");
 }
 
-bool layout_matches(const frame_tensor *expected, const frame_tensor *got, char *why, size_t why_size)
+bool layout_matches(const frame_tensor *expected, const frame_tensor *got, char *why,
+                    size_t why_size)
 {
     if (strcmp(expected->name, got->name) == 0 && expected->type == got->type &&
         expected->rank == got->rank &&

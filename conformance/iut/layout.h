@@ -1,5 +1,6 @@
-/* layout.h - how each operation of iut.h travels: its integers, and its arrays with their shapes.
- * The client writes requests and the worker reads them from the one table here. Clause FRM-04. */
+/* layout.h - how each operation of iut.h travels: its integers, and its arrays with their
+ * shapes. The client writes requests and the worker reads them from the one table here. Clause
+ * FRM-04. */
 #ifndef ASSAY_CONFORMANCE_IUT_LAYOUT_H
 #define ASSAY_CONFORMANCE_IUT_LAYOUT_H
 
@@ -7,9 +8,11 @@
 #include "conformance/iut/frames.h"
 
 /* The integers of a request, in `args`. Each op has some of them. */
+/* clang-format off */
 typedef enum {
     ARG_N, ARG_GAMMA, ARG_K, ARG_EOS, ARG_OF_DRAFT, ARG_V, ARG_S, ARG_C, ARG_COUNT
 } layout_arg;
+/* clang-format on */
 
 typedef enum { FLOW_IN, FLOW_IN_OPTIONAL, FLOW_OUT } layout_flow;
 
@@ -34,24 +37,29 @@ typedef struct {
     layout_array array[10];
 } layout_op;
 
-/* Places of the arrays in `array` of an op: the index of a pointer in what client and worker pass. */
+/* Places of the arrays in `array` of an op: the index of a pointer in what client and worker
+ * pass. */
+/* clang-format off */
 enum { PANEL_CLS, PANEL_NEXT, PANEL_P, PANEL_Q, PANEL_P_LOGIT, PANEL_Q_LOGIT, PANEL_TEMPERATURE,
        PANEL_TOP_K, PANEL_TOP_P, PANEL_MIN_P };
-enum { ROWS_STATE, ROWS_OUT };                                              /* served, residual */
+enum { ROWS_STATE, ROWS_OUT }; /* served and residual */
 enum { DRAW_U, DRAW_SEED, DRAW_POSITION, DRAW_STATE, DRAW_TOKEN };
-enum { VERIFY_U, VERIFY_SEED, VERIFY_POSITION, VERIFY_LEN, VERIFY_STATE, VERIFY_DRAFT, VERIFY_OUT,
-       VERIFY_OUT_LEN };                                                    /* and verify_greedy */
+enum { VERIFY_U, VERIFY_SEED, VERIFY_POSITION, VERIFY_LEN, VERIFY_STATE, VERIFY_DRAFT,
+       VERIFY_OUT, VERIFY_OUT_LEN }; /* and verify_greedy */
 enum { STREAM_SEED, STREAM_START, STREAM_OUT, STREAM_OUT_LEN, STREAM_ACCEPTED };
+/* clang-format on */
 
 extern const layout_op layout[OP_COUNT];
 
 /* The op of that name; OP_COUNT if there is none. */
 iut_op layout_find(const char *name);
 
-/* The tensor that array `a` of an op is, for these args; false if it exceeds the limits of frames.h. */
+/* The tensor that array `a` of an op is, for these args; false if it exceeds the limits of
+ * frames.h. */
 bool layout_tensor(const layout_array *a, const int64_t args[ARG_COUNT], frame_tensor *t);
 
 /* Does the tensor of a parsed frame have this name, type and shape? If not, `why` says so. */
-bool layout_matches(const frame_tensor *expected, const frame_tensor *got, char *why, size_t why_size);
+bool layout_matches(const frame_tensor *expected, const frame_tensor *got, char *why,
+                    size_t why_size);
 
 #endif

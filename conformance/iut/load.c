@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "conformance/iut/builtin_ref.h"
-#ifdef ASSAY_HAVE_MUTANTS
 #include "conformance/mutants/mutants.h"
-#endif
 
 #define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
 
@@ -15,14 +13,16 @@ bool load_table(const iut_api *api, iut_api *table, char *why, size_t why_size)
 {
     if (!api) return FAIL("iut_entry returned NULL; return the table of operations");
     if (api->abi != IUT_ABI)
-        return FAIL("its table has ABI version %u, this suite speaks %u; rebuild it against this iut.h",
-                    api->abi, IUT_ABI);
+        return FAIL(
+            "its table has ABI version %u, this suite speaks %u; rebuild it against this iut.h",
+            api->abi, IUT_ABI);
     if (api->size < offsetof(iut_api, claims) + sizeof api->claims)
         return FAIL("its table has size %u; set `size` to sizeof(iut_api)", api->size);
     *table = (iut_api){0};
     memcpy(table, api, api->size < sizeof *table ? api->size : sizeof *table);
     if (!table->create || !table->destroy || !table->last_error || !table->claims)
-        return FAIL("create, destroy, last_error or claims is NULL; every implementation needs these four");
+        return FAIL("create, destroy, last_error or claims is NULL; every implementation needs "
+                    "these four");
     return true;
 }
 
@@ -36,19 +36,17 @@ static bool load_plugin(const char *file, iut_api *table, char *why, size_t why_
     const iut_api *(*entry)(void);
     *(void **)&entry = dlsym(library, "iut_entry");
     if (!entry)
-        return FAIL("%s exports no symbol iut_entry; define it with IUT_EXPORT, in C++ as extern \"C\"", file);
+        return FAIL(
+            "%s exports no symbol iut_entry; define it with IUT_EXPORT, in C++ as extern \"C\"",
+            file);
     char inner[200];
     return load_table(entry(), table, inner, sizeof inner) || FAIL("%s: %s", file, inner);
 }
 
 static bool load_mutant(const char *name, iut_api *table, char *why, size_t why_size)
 {
-#ifdef ASSAY_HAVE_MUTANTS
     const iut_api *api = mutant_api(name);
     if (api) return load_table(api, table, why, why_size);
-#else
-    (void)table;
-#endif
     return FAIL("there is no mutant of the name %s; `assay mutants` lists them", name);
 }
 

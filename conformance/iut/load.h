@@ -1,5 +1,5 @@
-/* load.h - finds the table of operations behind a spec: ref | mutant:NAME | plugin:FILE. For the worker:
- * a plugin's code runs in the calling process. */
+/* load.h - finds the table of operations behind a spec: ref | mutant:NAME | plugin:FILE. For
+ * the worker: a plugin's code runs in the calling process. */
 #ifndef ASSAY_CONFORMANCE_IUT_LOAD_H
 #define ASSAY_CONFORMANCE_IUT_LOAD_H
 
@@ -7,8 +7,9 @@
 
 #include "conformance/iut.h"
 
-/* Copies what this version knows of a table into *table; fields that the other side does not have are
- * NULL. False, with the reason, for another ABI version or without create, destroy, last_error, claims. */
+/* Copies what this version knows of a table into *table; fields that the other side does not
+ * have are NULL. False, with the reason, for another ABI version or without create, destroy,
+ * last_error, claims. */
 bool load_table(const iut_api *api, iut_api *table, char *why, size_t why_size);
 
 /* The table of a spec. A plugin stays loaded until the process ends. */

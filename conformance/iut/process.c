@@ -47,7 +47,8 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* ---- Start. --------------------------------------------------------------------------------------- */
+/* ---- Start.
+ * --------------------------------------------------------------------------------------- */
 
 /* Three pipes: child end at [i][0], ours at [i][1]. All close on exec; ours do not block. */
 static bool open_pipes(int end[3][2])
@@ -58,7 +59,8 @@ static bool open_pipes(int end[3][2])
         end[i][0] = fd[i > 0]; /* the child reads from its 0 and writes to 1 and 2 */
         end[i][1] = fd[i == 0];
         fcntl(end[i][1], F_SETFL, O_NONBLOCK);
-        fcntl(end[i][1], F_SETPIPE_SZ, PIPE_BYTES); /* fewer switches; the default serves, too */
+        fcntl(end[i][1], F_SETPIPE_SZ,
+              PIPE_BYTES); /* fewer switches; the default serves, too */
     }
     return true;
 }
@@ -92,7 +94,8 @@ process *process_start(char *const argv[], const char *stderr_log, char *why, si
 {
     int end[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
     process *p = calloc(1, sizeof *p);
-    const int log = stderr_log ? open(stderr_log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    const int log =
+        stderr_log ? open(stderr_log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
     int error = p ? 0 : ENOMEM;
     if (!error && ((stderr_log && log < 0) || !open_pipes(end))) error = errno;
     if (!error) error = spawn(&p->pid, argv, end);
@@ -109,7 +112,8 @@ process *process_start(char *const argv[], const char *stderr_log, char *why, si
     return NULL;
 }
 
-/* ---- Input and output. ---------------------------------------------------------------------------- */
+/* ---- Input and output.
+ * ---------------------------------------------------------------------------- */
 
 /* Keeps the last TAIL bytes and copies all to the log. */
 static void keep_error(process *p, const char *bytes, size_t size)
@@ -140,7 +144,8 @@ static void drain_error(process *p)
     }
 }
 
-/* writev without SIGPIPE: blocked in this thread for the call, and taken if the call raised it. */
+/* writev without SIGPIPE: blocked in this thread for the call, and taken if the call raised it.
+ */
 static ssize_t write_quietly(int fd, const struct iovec *parts, int count)
 {
     sigset_t pipe, before, pending;
@@ -159,8 +164,8 @@ static ssize_t write_quietly(int fd, const struct iovec *parts, int count)
     return n;
 }
 
-/* One write of what is queued. A side that reads no more is no error here: its answer may stand in the
- * pipe already, and its end shows when reading. */
+/* One write of what is queued. A side that reads no more is no error here: its answer may stand
+ * in the pipe already, and its end shows when reading. */
 static void push(process *p)
 {
     ssize_t n = write_quietly(p->in, p->part + p->first, p->count - p->first);
@@ -226,13 +231,15 @@ bool process_has_output(process *p)
     return poll(&out, 1, 0) > 0 && (out.revents & POLLIN);
 }
 
-/* ---- End. ----------------------------------------------------------------------------------------- */
+/* ---- End.
+ * ----------------------------------------------------------------------------------------- */
 
 /* Has it ended? It stays a zombie, so that its group keeps its number until reap. */
 static bool has_ended(process *p)
 {
     siginfo_t info = {0};
-    return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+    return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid != 0;
 }
 
 static bool wait_end(process *p, double grace)
@@ -262,6 +269,20 @@ static void last_line(const process *p, char *line, size_t size)
     line[end - start] = '\0';
 }
 
+/* How it ended, from the status of waitpid. A shell reports the signal of its command as 128 +
+ * signal. */
+static int describe_end(int status, char *text, size_t size)
+{
+    if (WIFSIGNALED(status))
+        return snprintf(text, size, "ended by signal %d (%s)", WTERMSIG(status),
+                        strsignal(WTERMSIG(status)));
+    const int code = WEXITSTATUS(status), by_signal = code - 128;
+    if (by_signal < 1 || by_signal >= SIGRTMIN)
+        return snprintf(text, size, "exit code %d", code);
+    return snprintf(text, size, "exit code %d: a shell says so of signal %d (%s)", code,
+                    by_signal, strsignal(by_signal));
+}
+
 void process_kill(process *p, double grace, char *text, size_t size)
 {
     const bool by_itself = wait_end(p, grace);
@@ -273,13 +294,8 @@ void process_kill(process *p, double grace, char *text, size_t size)
     drain_error(p);
     char line[200];
     last_line(p, line, sizeof line);
-    int at;
-    if (!by_itself)
-        at = snprintf(text, size, "killed by the suite");
-    else if (WIFSIGNALED(status))
-        at = snprintf(text, size, "ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        at = snprintf(text, size, "exit code %d", WEXITSTATUS(status));
+    const int at = by_itself ? describe_end(status, text, size)
+                             : snprintf(text, size, "killed by the suite");
     if (*line && at >= 0 && (size_t)at < size)
         snprintf(text + at, size - (size_t)at, "; last line of its stderr: %s", line);
 }

@@ -1,9 +1,10 @@
 /* process.h - a child process that speaks over pipes, with deadlines. Clause STA-02.
  *
- * It is started with posix_spawn (never a bare fork: the caller may run threads), in a process group
- * of its own, and everything of the group dies with it. What is sent is queued and written while
- * waiting for an answer, so that neither side can block the other; its standard error is drained at the same time.
- * Nothing changes the caller's signal dispositions. A process belongs to one thread. */
+ * It is started with posix_spawn (never a bare fork: the caller may run threads), in a process
+ * group of its own, and everything of the group dies with it. What is sent is queued and
+ * written while waiting for an answer, so that neither side can block the other; its standard
+ * error is drained at the same time. Nothing changes the caller's signal dispositions. A
+ * process belongs to one thread. */
 #ifndef ASSAY_CONFORMANCE_IUT_PROCESS_H
 #define ASSAY_CONFORMANCE_IUT_PROCESS_H
 
@@ -20,15 +21,16 @@ typedef enum { IO_OK, IO_CLOSED, IO_TIMEOUT } io_result;
 /* Seconds of a clock that only goes forward. */
 double process_now(void);
 
-/* argv[0] is a path. Standard error is appended to the file `stderr_log` unless that is NULL. NULL on
- * failure, with the reason in `why`. */
+/* argv[0] is a path. Standard error is appended to the file `stderr_log` unless that is NULL.
+ * NULL on failure, with the reason in `why`. */
 process *process_start(char *const argv[], const char *stderr_log, char *why, size_t why_size);
 
-/* Queues parts, at most PROCESS_MAX_PARTS, which must stay valid until process_flush or process_free. */
+/* Queues parts, at most PROCESS_MAX_PARTS, which must stay valid until process_flush or
+ * process_free. */
 void process_send(process *p, const struct iovec *parts, int count);
 
-/* Reads exactly `size` bytes, writing what is queued meanwhile. IO_CLOSED: the other side closed its
- * output before. `deadline` is a time of process_now. */
+/* Reads exactly `size` bytes, writing what is queued meanwhile. IO_CLOSED: the other side
+ * closed its output before. `deadline` is a time of process_now. */
 io_result process_read(process *p, void *to, size_t size, double deadline);
 
 /* Writes what is queued. */
@@ -37,11 +39,12 @@ io_result process_flush(process *p, double deadline);
 /* Is there output that nobody asked for? */
 bool process_has_output(process *p);
 
-/* Kills the group, after `grace` seconds in which it may end by itself, and reaps it. `text` gets how it
- * ended and the last line of its standard error. */
+/* Kills the group, after `grace` seconds in which it may end by itself, and reaps it. `text`
+ * gets how it ended and the last line of its standard error. */
 void process_kill(process *p, double grace, char *text, size_t size);
 
-/* Ends a process in order: closes its input and waits, one second at most, before killing it. */
+/* Ends a process in order: closes its input and waits, one second at most, before killing it.
+ */
 void process_free(process *p);
 
 #endif

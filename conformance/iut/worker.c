@@ -35,11 +35,13 @@ typedef struct {
 static region *guarded;
 static struct sigaction before_guard;
 
-/* ---- Memory. -------------------------------------------------------------------------------------- */
+/* ---- Memory.
+ * -------------------------------------------------------------------------------------- */
 
 static bool reserve(region *r, size_t size)
 {
-    if (size <= r->size) return mprotect(r->base, r->size, PROT_READ | PROT_WRITE) == 0 || !r->size;
+    if (size <= r->size)
+        return mprotect(r->base, r->size, PROT_READ | PROT_WRITE) == 0 || !r->size;
     if (r->size) munmap(r->base, r->size);
     r->size = 0;
     size = (size + (1 << 16)) & ~(size_t)0xFFFF;
@@ -57,10 +59,12 @@ static size_t padded(size_t size)
 /* INV-02: says what happened, and lets the fault happen again as it would have without us. */
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
-    static const char text[] = "assay worker: the implementation wrote to an input array (INV-02)\n";
+    static const char text[] =
+        "assay worker: the implementation wrote to an input array (INV-02)\n";
     (void)signal_number, (void)context;
     const uintptr_t at = (uintptr_t)info->si_addr, base = (uintptr_t)guarded->base;
-    if (at >= base && at - base < guarded->size && write(2, text, sizeof text - 1) < 0) _exit(3);
+    if (at >= base && at - base < guarded->size && write(2, text, sizeof text - 1) < 0)
+        _exit(3);
     sigaction(SIGSEGV, &before_guard, NULL);
 }
 
@@ -71,7 +75,8 @@ static void watch_input(region *input)
     sigaction(SIGSEGV, &action, &before_guard);
 }
 
-/* ---- Replies. ------------------------------------------------------------------------------------- */
+/* ---- Replies.
+ * ------------------------------------------------------------------------------------- */
 
 static const char *const status_names[] = {"ok",        "unsupported", "bad_input",
                                            "no_device", "no_memory",   "failed"};
@@ -93,14 +98,17 @@ static bool reply_claims(const worker *w, int64_t id)
     const iut_status s = w->api.claims(w->instance, &claims);
     if (s != IUT_OK) return reply_error(w, id, s, w->api.last_error(w->instance));
     json_t *args = claims_encode(&claims, claims_ops(&w->api));
-    if (!args) return reply_error(w, id, IUT_FAILED, "claims: name, version or device is NULL or not UTF-8");
+    if (!args)
+        return reply_error(w, id, IUT_FAILED,
+                           "claims: name, version or device is NULL or not UTF-8");
     const frame reply = {.id = id, .status = "ok", .args = args};
     const bool ok = frame_write(w->out, &reply);
     json_decref(args);
     return ok;
 }
 
-/* ---- What a request must be before the IUT sees it. ------------------------------------------------ */
+/* ---- What a request must be before the IUT sees it.
+ * ------------------------------------------------ */
 
 /* One request: its integers and its arrays in the order of layout.h. */
 typedef struct {
@@ -117,13 +125,14 @@ static bool take_args(const worker *w, const frame *f, request *r, char *why, si
     const struct {
         const char *name;
         int64_t low, high;
-    } range[ARG_COUNT] = {{"n", 0, most},  {"gamma", 0, 1 << 20}, {"k", 1, 1 << 20}, {"eos", -1, w->V - 1},
-                          {"of_draft", 0, 1}, {"V", 1, most},     {"S", 1, most},    {"C", 1, most}};
+    } range[ARG_COUNT] = {{"n", 0, most},        {"gamma", 0, 1 << 20}, {"k", 1, 1 << 20},
+                          {"eos", -1, w->V - 1}, {"of_draft", 0, 1},    {"V", 1, most},
+                          {"S", 1, most},        {"C", 1, most}};
     for (int a = 0; a < ARG_COUNT; a++)
         if ((layout[r->op].args >> a & 1) &&
             !frame_integer(f, range[a].name, range[a].low, range[a].high, &r->args[a]))
-            return FAIL("%s: args.%s must be an integer from %lld to %lld", f->op, range[a].name,
-                        (long long)range[a].low, (long long)range[a].high);
+            return FAIL("%s: args.%s must be an integer from %lld to %lld", f->op,
+                        range[a].name, (long long)range[a].low, (long long)range[a].high);
     if ((r->op == OP_SERVED || r->op == OP_RESIDUAL) && r->args[ARG_V] != w->V)
         return FAIL("%s: args.V is not that of the panel, %d", f->op, (int)w->V);
     return true;
@@ -141,7 +150,8 @@ static bool take_arrays(const frame *f, request *r, char *why, size_t why_size)
         if (a->flow == FLOW_OUT) continue;
         if (a->flow == FLOW_IN_OPTIONAL && !(more && strcmp(t->name, a->name) == 0)) continue;
         if (!more) return FAIL("%s: tensor %s is missing", f->op, a->name);
-        if (!layout_tensor(a, r->args, &due)) return FAIL("%s: tensor %s is too large", f->op, a->name);
+        if (!layout_tensor(a, r->args, &due))
+            return FAIL("%s: tensor %s is too large", f->op, a->name);
         if (!layout_matches(&due, t, why, why_size)) return false;
         r->at[i] = (void *)(uintptr_t)t->data;
         seen++;
@@ -149,13 +159,13 @@ static bool take_arrays(const frame *f, request *r, char *why, size_t why_size)
     return seen == f->tensors || FAIL("%s: more tensors than it has", f->op);
 }
 
-static bool in_range(const int32_t *x, int64_t n, int32_t low, int32_t high, const char *name, char *why,
-                     size_t why_size)
+static bool in_range(const int32_t *x, int64_t n, int32_t low, int32_t high, const char *name,
+                     char *why, size_t why_size)
 {
     for (int64_t i = 0; i < n; i++)
         if (x[i] < low || x[i] > high)
-            return FAIL("%s[%lld] is %d; it must be %d to %d", name, (long long)i, (int)x[i], (int)low,
-                        (int)high);
+            return FAIL("%s[%lld] is %d; it must be %d to %d", name, (long long)i, (int)x[i],
+                        (int)low, (int)high);
     return true;
 }
 
@@ -171,11 +181,12 @@ static bool are_uniforms(const double *u, int64_t n, char *why, size_t why_size)
 static bool check_values(const worker *w, const request *r, char *why, size_t why_size)
 {
     const int64_t n = r->args[ARG_N], gamma = r->args[ARG_GAMMA];
-    if (r->op != OP_PANEL && w->V == 0) return FAIL("%s: no panel was loaded", layout[r->op].name);
+    if (r->op != OP_PANEL && w->V == 0)
+        return FAIL("%s: no panel was loaded", layout[r->op].name);
     switch (r->op) {
     case OP_PANEL:
-        return in_range(r->at[PANEL_CLS], r->args[ARG_V], 0, (int32_t)r->args[ARG_C] - 1, "cls", why,
-                        why_size) &&
+        return in_range(r->at[PANEL_CLS], r->args[ARG_V], 0, (int32_t)r->args[ARG_C] - 1, "cls",
+                        why, why_size) &&
                in_range(r->at[PANEL_NEXT], r->args[ARG_S] * r->args[ARG_C], 0,
                         (int32_t)r->args[ARG_S] - 1, "next", why, why_size);
     case OP_SERVED:
@@ -188,23 +199,30 @@ static bool check_values(const worker *w, const request *r, char *why, size_t wh
         return in_range(r->at[STREAM_START], n, 0, w->S - 1, "start", why, why_size);
     default:
         return in_range(r->at[VERIFY_LEN], n, 0, (int32_t)gamma, "len", why, why_size) &&
-               in_range(r->at[VERIFY_STATE], n * (gamma + 1), 0, w->S - 1, "state", why, why_size) &&
+               in_range(r->at[VERIFY_STATE], n * (gamma + 1), 0, w->S - 1, "state", why,
+                        why_size) &&
                are_uniforms(r->at[VERIFY_U], n * (gamma + 2), why, why_size);
     }
 }
 
-/* ---- The call. ------------------------------------------------------------------------------------ */
+/* ---- The call.
+ * ------------------------------------------------------------------------------------ */
 
 static iut_status call_panel(worker *w, const request *r)
 {
     const float *temperature = r->at[PANEL_TEMPERATURE], *top_p = r->at[PANEL_TOP_P],
                 *min_p = r->at[PANEL_MIN_P];
     const int32_t *top_k = r->at[PANEL_TOP_K];
-    const iut_panel panel = {.size = sizeof panel, .V = (int32_t)r->args[ARG_V],
-                             .S = (int32_t)r->args[ARG_S], .C = (int32_t)r->args[ARG_C],
-                             .cls = r->at[PANEL_CLS], .next = r->at[PANEL_NEXT],
-                             .p = r->at[PANEL_P], .q = r->at[PANEL_Q],
-                             .p_logit = r->at[PANEL_P_LOGIT], .q_logit = r->at[PANEL_Q_LOGIT],
+    const iut_panel panel = {.size = sizeof panel,
+                             .V = (int32_t)r->args[ARG_V],
+                             .S = (int32_t)r->args[ARG_S],
+                             .C = (int32_t)r->args[ARG_C],
+                             .cls = r->at[PANEL_CLS],
+                             .next = r->at[PANEL_NEXT],
+                             .p = r->at[PANEL_P],
+                             .q = r->at[PANEL_Q],
+                             .p_logit = r->at[PANEL_P_LOGIT],
+                             .q_logit = r->at[PANEL_Q_LOGIT],
                              .target = {temperature[0], top_k[0], top_p[0], min_p[0]},
                              .draft = {temperature[1], top_k[1], top_p[1], min_p[1]}};
     const iut_status s = w->api.panel(w->instance, &panel);
@@ -215,30 +233,45 @@ static iut_status call_panel(worker *w, const request *r)
 
 static iut_status call_verify(worker *w, const request *r)
 {
-    iut_verify_batch b = {.size = sizeof b, .n = (int32_t)r->args[ARG_N],
-                          .gamma = (int32_t)r->args[ARG_GAMMA], .len = r->at[VERIFY_LEN],
-                          .state = r->at[VERIFY_STATE], .draft = r->at[VERIFY_DRAFT],
-                          .u = r->at[VERIFY_U], .seed = *(const uint64_t *)r->at[VERIFY_SEED],
+    iut_verify_batch b = {.size = sizeof b,
+                          .n = (int32_t)r->args[ARG_N],
+                          .gamma = (int32_t)r->args[ARG_GAMMA],
+                          .len = r->at[VERIFY_LEN],
+                          .state = r->at[VERIFY_STATE],
+                          .draft = r->at[VERIFY_DRAFT],
+                          .u = r->at[VERIFY_U],
+                          .seed = *(const uint64_t *)r->at[VERIFY_SEED],
                           .position = *(const uint64_t *)r->at[VERIFY_POSITION],
-                          .out = r->at[VERIFY_OUT], .out_len = r->at[VERIFY_OUT_LEN]};
-    return r->op == OP_VERIFY ? w->api.verify(w->instance, &b) : w->api.verify_greedy(w->instance, &b);
+                          .out = r->at[VERIFY_OUT],
+                          .out_len = r->at[VERIFY_OUT_LEN]};
+    return r->op == OP_VERIFY ? w->api.verify(w->instance, &b)
+                              : w->api.verify_greedy(w->instance, &b);
 }
 
 static iut_status call_draw(worker *w, const request *r)
 {
-    iut_draw_batch b = {.size = sizeof b, .n = (int32_t)r->args[ARG_N], .state = r->at[DRAW_STATE],
-                        .u = r->at[DRAW_U], .seed = *(const uint64_t *)r->at[DRAW_SEED],
-                        .position = *(const uint64_t *)r->at[DRAW_POSITION], .token = r->at[DRAW_TOKEN]};
+    iut_draw_batch b = {.size = sizeof b,
+                        .n = (int32_t)r->args[ARG_N],
+                        .state = r->at[DRAW_STATE],
+                        .u = r->at[DRAW_U],
+                        .seed = *(const uint64_t *)r->at[DRAW_SEED],
+                        .position = *(const uint64_t *)r->at[DRAW_POSITION],
+                        .token = r->at[DRAW_TOKEN]};
     return w->api.draw(w->instance, &b);
 }
 
 static iut_status call_stream(worker *w, const request *r)
 {
-    iut_stream_batch b = {.size = sizeof b, .n = (int32_t)r->args[ARG_N],
-                          .gamma = (int32_t)r->args[ARG_GAMMA], .k = (int32_t)r->args[ARG_K],
-                          .eos = (int32_t)r->args[ARG_EOS], .start = r->at[STREAM_START],
-                          .seed = *(const uint64_t *)r->at[STREAM_SEED], .out = r->at[STREAM_OUT],
-                          .out_len = r->at[STREAM_OUT_LEN], .accepted = r->at[STREAM_ACCEPTED]};
+    iut_stream_batch b = {.size = sizeof b,
+                          .n = (int32_t)r->args[ARG_N],
+                          .gamma = (int32_t)r->args[ARG_GAMMA],
+                          .k = (int32_t)r->args[ARG_K],
+                          .eos = (int32_t)r->args[ARG_EOS],
+                          .start = r->at[STREAM_START],
+                          .seed = *(const uint64_t *)r->at[STREAM_SEED],
+                          .out = r->at[STREAM_OUT],
+                          .out_len = r->at[STREAM_OUT_LEN],
+                          .accepted = r->at[STREAM_ACCEPTED]};
     return w->api.stream(w->instance, &b);
 }
 
@@ -246,19 +279,24 @@ static iut_status call_iut(worker *w, const request *r)
 {
     const int32_t n = (int32_t)r->args[ARG_N];
     switch (r->op) {
-    case OP_PANEL: return call_panel(w, r);
+    case OP_PANEL:
+        return call_panel(w, r);
     case OP_SERVED:
         return w->api.served(w->instance, n, r->at[ROWS_STATE], (int32_t)r->args[ARG_OF_DRAFT],
                              r->at[ROWS_OUT]);
-    case OP_RESIDUAL: return w->api.residual(w->instance, n, r->at[ROWS_STATE], r->at[ROWS_OUT]);
-    case OP_DRAW: return call_draw(w, r);
-    case OP_STREAM: return call_stream(w, r);
-    default: return call_verify(w, r);
+    case OP_RESIDUAL:
+        return w->api.residual(w->instance, n, r->at[ROWS_STATE], r->at[ROWS_OUT]);
+    case OP_DRAW:
+        return call_draw(w, r);
+    case OP_STREAM:
+        return call_stream(w, r);
+    default:
+        return call_verify(w, r);
     }
 }
 
-/* The arrays that flow out, filled with bytes 0xFF: -1 for tokens, NaN for probabilities, so that what is
- * not written shows. Behind each lies a guard. */
+/* The arrays that flow out, filled with bytes 0xFF: -1 for tokens, NaN for probabilities, so
+ * that what is not written shows. Behind each lies a guard. */
 static bool make_outputs(worker *w, request *r, frame *reply)
 {
     size_t total = 0, at = 0;
@@ -304,7 +342,8 @@ static bool answer(worker *w, const frame *f)
         !check_values(w, &r, why, sizeof why))
         return reply_error(w, f->id, IUT_BAD_INPUT, why);
     frame reply = {.id = f->id, .status = "ok"};
-    if (!make_outputs(w, &r, &reply)) return reply_error(w, f->id, IUT_NO_MEMORY, "worker: out of memory");
+    if (!make_outputs(w, &r, &reply))
+        return reply_error(w, f->id, IUT_NO_MEMORY, "worker: out of memory");
     if (w->input.size) mprotect(w->input.base, w->input.size, PROT_READ);
     const iut_status s = call_iut(w, &r);
     if (s != IUT_OK) return reply_error(w, f->id, s, w->api.last_error(w->instance));
@@ -316,7 +355,8 @@ static bool answer(worker *w, const frame *f)
     return frame_write(w->out, &reply);
 }
 
-/* ---- The loop. ------------------------------------------------------------------------------------ */
+/* ---- The loop.
+ * ------------------------------------------------------------------------------------ */
 
 /* The tensors of a frame, each aligned for any type. */
 static bool read_tensors(worker *w, frame *f)
@@ -326,7 +366,8 @@ static bool read_tensors(worker *w, frame *f)
     if (!reserve(&w->input, total)) return false;
     for (int32_t i = 0; i < f->tensors; i++) {
         f->tensor[i].data = w->input.base + at;
-        if (f->tensor[i].size && frame_read_exact(0, w->input.base + at, f->tensor[i].size) != 1)
+        if (f->tensor[i].size &&
+            frame_read_exact(0, w->input.base + at, f->tensor[i].size) != 1)
             return false;
         at += padded(f->tensor[i].size);
     }
@@ -377,7 +418,8 @@ static int serve(worker *w)
 static void create(worker *w, const char *options)
 {
     w->instance = w->api.create(options ? options : "", w->why, sizeof w->why);
-    if (!w->instance && !*w->why) snprintf(w->why, sizeof w->why, "create failed and gave no reason");
+    if (!w->instance && !*w->why)
+        snprintf(w->why, sizeof w->why, "create failed and gave no reason");
 }
 
 int worker_main(const char *spec, const char *options)

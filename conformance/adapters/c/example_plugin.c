@@ -1,18 +1,21 @@
-/* example_plugin.c - a whole implementation under test, to copy. It needs iut.h and a C compiler:
+/* example_plugin.c - a whole implementation under test, to copy. It needs iut.h and a C
+ * compiler:
  *
  *     cc -std=c11 -O2 -fPIC -shared -I DIR_OF_IUT_H -o my_verifier.so example_plugin.c
  *     assay run --iut plugin:my_verifier.so
  *
- * Your code goes to the places marked ###. What you leave out of the table at the end is not claimed,
- * and not tested. This one computes in binary32 with running sums from left to right, as much code
- * out there does, and says so in its claims; the suite then allows for that arithmetic. */
+ * Your code goes to the places marked ###. What you leave out of the table at the end is not
+ * claimed, and not tested. This one computes in binary32 with running sums from left to right,
+ * as much code out there does, and says so in its claims; the suite then allows for that
+ * arithmetic. */
 #include "iut.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What an instance remembers: a copy of the panel. ### Add your handles, streams, device buffers. */
+/* What an instance remembers: a copy of the panel. ### Add your handles, streams, device
+ * buffers. */
 struct iut {
     int32_t V, S, C;
     int32_t *cls, *next;
@@ -21,7 +24,8 @@ struct iut {
     char error[160];
 };
 
-/* ---- Life. ### Open your device in create; a text in `error` and NULL say that it is not there. ---- */
+/* ---- Life. ### Open your device in create; a text in `error` and NULL say that it is not
+ * there. ---- */
 
 static void forget(iut *x)
 {
@@ -61,7 +65,8 @@ static iut_status claims(iut *x, iut_claims *c)
     c->name = "example plugin";
     c->version = "1";
     c->device = "cpu";
-    c->uniforms = IUT_UNIFORMS_SUPPLIED; /* verify and draw use the uniforms that the suite passes */
+    c->uniforms =
+        IUT_UNIFORMS_SUPPLIED; /* verify and draw use the uniforms that the suite passes */
     c->input = IUT_FROM_PROBS;
     c->map = IUT_MAP_CDF_BY_ID;
     c->rule = IUT_RULE_TOKEN;
@@ -75,7 +80,8 @@ static iut_status claims(iut *x, iut_claims *c)
     return IUT_OK;
 }
 
-/* ---- Panel: copy what you need. ### Upload it to your device. -------------------------------------- */
+/* ---- Panel: copy what you need. ### Upload it to your device.
+ * -------------------------------------- */
 
 static void *copy(const void *from, size_t bytes)
 {
@@ -97,9 +103,11 @@ static iut_status panel(iut *x, const iut_panel *given)
     return x->cls && x->next && x->p && x->q && x->p_logit && x->work ? IUT_OK : IUT_NO_MEMORY;
 }
 
-/* ---- The pieces. ### Your kernels. ----------------------------------------------------------------- */
+/* ---- The pieces. ### Your kernels.
+ * ----------------------------------------------------------------- */
 
-/* The first id whose running sum exceeds u times the total; a token of weight 0 is never drawn. */
+/* The first id whose running sum exceeds u times the total; a token of weight 0 is never drawn.
+ */
 static int32_t draw_from(const float *weight, int32_t V, float u)
 {
     float total = 0, sum = 0;
@@ -144,7 +152,8 @@ static int32_t count_drafts(iut *x, const int32_t *draft, int32_t len)
 {
     for (int32_t i = 0; i < len && draft[i] != -1; i++)
         if (draft[i] < 0 || draft[i] >= x->V) {
-            snprintf(x->error, sizeof x->error, "draft %d is %d; it must be 0 to %d", i, draft[i], x->V - 1);
+            snprintf(x->error, sizeof x->error, "draft %d is %d; it must be 0 to %d", i,
+                     draft[i], x->V - 1);
             return -1;
         }
     int32_t n = 0;
@@ -152,10 +161,10 @@ static int32_t count_drafts(iut *x, const int32_t *draft, int32_t len)
     return n;
 }
 
-/* One step over n drafts: rows by state, uniforms for acceptance, one for a correction, one for the
- * bonus token. Returns how many tokens it wrote, 1 to n + 1. */
-static int32_t step(iut *x, const int32_t *state, const int32_t *draft, int32_t n, const float *accept,
-                    float u_residual, float u_bonus, int32_t *out)
+/* One step over n drafts: rows by state, uniforms for acceptance, one for a correction, one for
+ * the bonus token. Returns how many tokens it wrote, 1 to n + 1. */
+static int32_t step(iut *x, const int32_t *state, const int32_t *draft, int32_t n,
+                    const float *accept, float u_residual, float u_bonus, int32_t *out)
 {
     int32_t i = 0;
     for (; i < n; i++) {
@@ -170,7 +179,8 @@ static int32_t step(iut *x, const int32_t *state, const int32_t *draft, int32_t 
     return n + 1;
 }
 
-/* ---- The operations: walk over the cases of a batch. ----------------------------------------------- */
+/* ---- The operations: walk over the cases of a batch.
+ * ----------------------------------------------- */
 
 enum { MAX_GAMMA = 64 };
 
@@ -191,8 +201,8 @@ static iut_status verify(iut *x, iut_verify_batch *b)
         const int32_t n = count_drafts(x, draft, b->len[i]);
         if (n < 0) return IUT_BAD_INPUT;
         for (int32_t j = 0; j < n; j++) accept[j] = (float)u[j];
-        b->out_len[i] = step(x, b->state + (ptrdiff_t)i * (g + 1), draft, n, accept, (float)u[g],
-                             (float)u[g + 1], b->out + (ptrdiff_t)i * (g + 1));
+        b->out_len[i] = step(x, b->state + (ptrdiff_t)i * (g + 1), draft, n, accept,
+                             (float)u[g], (float)u[g + 1], b->out + (ptrdiff_t)i * (g + 1));
     }
     return IUT_OK;
 }
@@ -201,7 +211,8 @@ static iut_status verify_greedy(iut *x, iut_verify_batch *b)
 {
     const int32_t g = b->gamma;
     for (int32_t i = 0; i < b->n; i++) {
-        const int32_t *draft = b->draft + (ptrdiff_t)i * g, *state = b->state + (ptrdiff_t)i * (g + 1);
+        const int32_t *draft = b->draft + (ptrdiff_t)i * g,
+                      *state = b->state + (ptrdiff_t)i * (g + 1);
         int32_t *out = b->out + (ptrdiff_t)i * (g + 1);
         const int32_t n = count_drafts(x, draft, b->len[i]);
         if (n < 0) return IUT_BAD_INPUT;
@@ -223,11 +234,13 @@ static iut_status draw(iut *x, iut_draw_batch *b)
 static iut_status residual(iut *x, int32_t n, const int32_t *state, float *r)
 {
     for (int32_t i = 0; i < n; i++)
-        residual_of(row(x, x->p, state[i]), row(x, x->q, state[i]), x->V, r + (ptrdiff_t)i * x->V);
+        residual_of(row(x, x->p, state[i]), row(x, x->q, state[i]), x->V,
+                    r + (ptrdiff_t)i * x->V);
     return IUT_OK;
 }
 
-/* ---- Streams: this implementation drafts for itself, with a generator of its own. ------------------ */
+/* ---- Streams: this implementation drafts for itself, with a generator of its own.
+ * ------------------ */
 
 /* SplitMix64 (Steele, Lea, Flood 2014). ### Your generator. */
 static float uniform(uint64_t *s)
@@ -238,7 +251,8 @@ static float uniform(uint64_t *s)
     return (float)((z ^ z >> 31) >> 40) * 0x1p-24f;
 }
 
-/* Neighbouring seeds are far apart on the generator's one orbit: the seed is scrambled first. */
+/* Neighbouring seeds are far apart on the generator's one orbit: the seed is scrambled first.
+ */
 static uint64_t scramble(uint64_t seed)
 {
     seed = (seed ^ seed >> 32) * UINT64_C(0xD6E8FEB86659FD93);
@@ -246,8 +260,8 @@ static uint64_t scramble(uint64_t seed)
     return seed ^ seed >> 32;
 }
 
-static int32_t stream_one(iut *x, const iut_stream_batch *b, int32_t now, uint64_t random, int32_t *out,
-                          int32_t *accepted)
+static int32_t stream_one(iut *x, const iut_stream_batch *b, int32_t now, uint64_t random,
+                          int32_t *out, int32_t *accepted)
 {
     int32_t state[MAX_GAMMA + 1], draft[MAX_GAMMA], run[MAX_GAMMA + 1], done = 0;
     float accept[MAX_GAMMA];
@@ -275,17 +289,26 @@ static iut_status stream(iut *x, iut_stream_batch *b)
 {
     if (b->gamma > MAX_GAMMA) return too_long(x);
     for (int32_t i = 0; i < b->n; i++)
-        b->out_len[i] = stream_one(x, b, b->start[i], scramble(b->seed + (uint64_t)i),
-                                   b->out + (ptrdiff_t)i * b->k, b->accepted + (ptrdiff_t)i * b->k);
+        b->out_len[i] =
+            stream_one(x, b, b->start[i], scramble(b->seed + (uint64_t)i),
+                       b->out + (ptrdiff_t)i * b->k, b->accepted + (ptrdiff_t)i * b->k);
     return IUT_OK;
 }
 
 /* ### The table: what you leave out is not claimed. Here that is `served`. */
 const iut_api *iut_entry(void)
 {
-    static const iut_api api = {.abi = IUT_ABI, .size = sizeof api, .create = create, .destroy = destroy,
-                                .last_error = last_error, .claims = claims, .panel = panel,
-                                .residual = residual, .draw = draw, .verify = verify,
-                                .verify_greedy = verify_greedy, .stream = stream};
+    static const iut_api api = {.abi = IUT_ABI,
+                                .size = sizeof api,
+                                .create = create,
+                                .destroy = destroy,
+                                .last_error = last_error,
+                                .claims = claims,
+                                .panel = panel,
+                                .residual = residual,
+                                .draw = draw,
+                                .verify = verify,
+                                .verify_greedy = verify_greedy,
+                                .stream = stream};
     return &api;
 }

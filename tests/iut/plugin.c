@@ -1,0 +1,99 @@
+/* Plugins that are wrong in one way each, chosen by VARIANT when this is compiled. The rest of
+ * each is a small right implementation that draws token 0. */
+#include "conformance/iut.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NO_SYMBOL,
+    OTHER_ABI,
+    NO_TABLE,
+    NO_CREATE,
+    TINY,
+    OLDER,
+    CREATE_FAILS,
+    CREATE_SILENT,
+    PRINTS,
+    WRITES_INPUT,
+    OVERRUNS,
+    SKIPS,
+    CONSTRUCTOR_CRASHES,
+    NULL_NAME
+};
+
+struct iut {
+    int nothing;
+};
+
+static iut *create(const char *options, char *error, size_t size)
+{
+    static iut one;
+    if (VARIANT == CREATE_FAILS) snprintf(error, size, "no card; options are (%s)", options);
+    return VARIANT == CREATE_FAILS || VARIANT == CREATE_SILENT ? NULL : &one;
+}
+
+static void destroy(iut *x)
+{
+    (void)x;
+}
+
+static const char *last_error(iut *x)
+{
+    (void)x;
+    return "none";
+}
+
+static iut_status claims(iut *x, iut_claims *c)
+{
+    (void)x;
+    c->name = VARIANT == NULL_NAME ? NULL : "variant";
+    c->version = "1";
+    c->device = "cpu";
+    return IUT_OK;
+}
+
+static iut_status panel(iut *x, const iut_panel *p)
+{
+    (void)x, (void)p;
+    return IUT_OK;
+}
+
+static iut_status draw(iut *x, iut_draw_batch *b)
+{
+    (void)x;
+    if (VARIANT == PRINTS) printf("drawing %d tokens\n", (int)b->n), fflush(stdout);
+    if (VARIANT == WRITES_INPUT) ((int32_t *)(uintptr_t)b->state)[0] = 0;
+    for (int32_t i = 0; i < b->n && VARIANT != SKIPS; i++) b->token[i] = 0;
+    if (VARIANT == OVERRUNS) b->token[b->n] = 0;
+    return IUT_OK;
+}
+
+#if VARIANT == 12
+__attribute__((constructor)) static void at_load(void)
+{
+    abort();
+}
+#endif
+
+#if VARIANT == 0
+extern const iut_api *other_name(void);
+#define iut_entry other_name
+#endif
+
+const iut_api *iut_entry(void)
+{
+    static iut_api api = {.abi = VARIANT == OTHER_ABI ? IUT_ABI + 1 : IUT_ABI,
+                          .size = sizeof api,
+                          .create = create,
+                          .destroy = destroy,
+                          .last_error = last_error,
+                          .claims = claims,
+                          .panel = panel,
+                          .draw = draw};
+    if (VARIANT == NO_CREATE) api.create = NULL;
+    if (VARIANT == TINY) api.size = 8;
+    if (VARIANT == OLDER) api.size = offsetof(iut_api, draw);
+    return VARIANT == NO_TABLE ? NULL : &api;
+}

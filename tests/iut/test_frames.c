@@ -1,0 +1,294 @@
+/* The wire format: round trips, and frames that break each rule. FRM-01 to FRM-03, FRM-05. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "conformance/iut/claims.h"
+#include "conformance/iut/frames.h"
+#include "conformance/iut/layout.h"
+
+/* A frame of the given JSON and tensor bytes, malloc'd to its exact size so that a read beyond
+ * it shows under a sanitizer. */
+static uint8_t *make(const char *json, const void *data, size_t payload, size_t *size)
+{
+    const uint32_t header = (uint32_t)strlen(json);
+    const uint64_t length = 4 + header + payload;
+    *size = FRAME_PREFIX + header + payload;
+    uint8_t *bytes = malloc(*size);
+    assert_non_null(bytes);
+    memcpy(bytes, &length, 8);
+    memcpy(bytes + 8, &header, 4);
+    memcpy(bytes + FRAME_PREFIX, json, header);
+    if (payload) memcpy(bytes + FRAME_PREFIX + header, data, payload);
+    return bytes;
+}
+
+/* FRM-01: the bytes of a frame, written down by hand from the clause. */
+static void known_bytes(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = "\x35\0\0\0\0\0\0\0"
+                                   "\x2d\0\0\0"
+                                   "{\"id\":7,\"op\":\"x\",\"tensors\":[[\"t\",\"i32\",[1]]]}"
+                                   "\x04\x03\x02\x01";
+    char why[200];
+    frame f;
+    const size_t size = sizeof bytes - 1;
+    assert_int_equal(size, 8 + 0x35);
+    assert_true(frame_parse(bytes, size, &f, why, sizeof why));
+    assert_int_equal(f.id, 7);
+    assert_string_equal(f.op, "x");
+    assert_null(f.status);
+    assert_int_equal(f.tensors, 1);
+    assert_int_equal(f.tensor[0].type, TENSOR_I32);
+    assert_int_equal(f.tensor[0].rank, 1);
+    int32_t value;
+    memcpy(&value, f.tensor[0].data, sizeof value);
+    assert_int_equal(value, 0x01020304);
+    frame_release(&f);
+}
+
+static void round_trip(void **state)
+{
+    (void)state;
+    const uint64_t seed = UINT64_MAX;
+    const float nan_bits[2] = {0, 0};
+    json_t *args = json_pack("{si}", "n", 3);
+    const frame out = {.id = FRAME_MAX_ID,
+                       .op = "draw",
+                       .args = args,
+                       .tensors = 3,
+                       .tensor = {{"seed", TENSOR_U64, 1, {1}, 8, &seed},
+                                  {"x", TENSOR_F32, 2, {1, 2}, 8, nan_bits},
+                                  {"none", TENSOR_F64, 3, {4, 0, 2}, 0, NULL}}};
+    size_t head, size = 0;
+    uint8_t *start = frame_encode(&out, &head);
+    assert_non_null(start);
+    uint8_t *bytes = malloc(head + 16);
+    memcpy(bytes, start, head);
+    memcpy(bytes + head, &seed, 8);
+    memcpy(bytes + head + 8, nan_bits, 8);
+    size = head + 16;
+    frame in;
+    char why[200];
+    assert_true(frame_parse(bytes, size, &in, why, sizeof why));
+    assert_true(in.id == FRAME_MAX_ID);
+    assert_int_equal(in.tensors, 3);
+    assert_memory_equal(in.tensor[0].data, &seed, 8);
+    assert_int_equal(in.tensor[1].shape[1], 2);
+    assert_int_equal(in.tensor[2].size, 0);
+    int64_t n;
+    assert_true(frame_integer(&in, "n", 0, 3, &n));
+    assert_int_equal(n, 3);
+    assert_false(frame_integer(&in, "n", 0, 2, &n));
+    assert_false(frame_integer(&in, "m", 0, 2, &n));
+    frame_release(&in);
+    /* Every shorter and every longer piece is refused, whatever the cut hits. */
+    for (size_t cut = 0; cut < size; cut++) {
+        uint8_t *piece = malloc(cut ? cut : 1);
+        memcpy(piece, bytes, cut);
+        assert_false(frame_parse(piece, cut, &in, why, sizeof why));
+        free(piece);
+    }
+    bytes = realloc(bytes, size + 1);
+    bytes[size] = 0;
+    assert_false(frame_parse(bytes, size + 1, &in, why, sizeof why));
+    free(bytes);
+    free(start);
+    json_decref(args);
+}
+
+static void hostile_headers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json, *says;
+        size_t payload;
+    } bad[] = {
+        {"{}", "has neither", 0},
+        {"[]", "must be a JSON object", 0},
+        {"{\"id\":1,\"op\":\"x\"", "no JSON", 0},
+        {"{\"id\":1,\"op\":\"x\"}}", "no JSON", 0},
+        {"{\"id\":1,\"id\":2,\"op\":\"x\"}", "no JSON", 0},
+        {"{\"id\":1,\"op\":\"\xff\"}", "no JSON", 0},
+        {"{\"id\":1,\"op\":\"x\",\"status\":\"ok\"}", "has both", 0},
+        {"{\"id\":1,\"op\":2}", "must be strings", 0},
+        {"{\"id\":1,\"status\":\"failed\",\"error\":2}", "must be strings", 0},
+        {"{\"op\":\"x\"}", "`id`", 0},
+        {"{\"id\":-1,\"op\":\"x\"}", "`id`", 0},
+        {"{\"id\":1.0,\"op\":\"x\"}", "`id`", 0},
+        {"{\"id\":9007199254740993,\"op\":\"x\"}", "`id`", 0},
+        {"{\"id\":1,\"op\":\"x\",\"args\":[]}", "`args`", 0},
+        {"{\"id\":1,\"op\":\"x\",\"tensors\":{}}", "must be a list", 0},
+        {"{\"id\":1,\"op\":\"x\",\"tensors\":[1]}", "a tensor must be", 0},
+        {"{\"id\":1,\"op\":\"x\",\"tensors\":[[\"t\",\"i32\"]]}", "a tensor must be", 0},
+        {"{\"id\":1,\"op\":\"x\",\"tensors\":[[\"t\",\"i64\",[1]]]}", "has type i64", 8},
+        {"{\"id\":1,\"op\":\"x\",\"tensors\":[[\"t\",\"i32\",[1,1,1,1]]]}", "dimensions", 4},
+        {"{\"id\":1,\"op\":\"x\",\"tensors\":[[\"t\",\"i32\",[-1]]]}", "dimension 0", 4},
+        {"{\"id\":1,\"op\":\"x\",\"tensors\":[[\"t\",\"i32\",[1,\"2\"]]]}", "dimension 1", 4},
+        {"{\"id\":1,\"op\":\"x\",\"tensors\":[[\"t\",\"i32\",[2147483648]]]}", "dimension 0",
+         4},
+        {"{\"id\":1,\"op\":\"x\",\"tensors\":[[\"t\",\"i32\",[2147483647,2147483647,4]]]}",
+         "too large", 4},
+        {"{\"id\":1,\"op\":\"x\",\"tensors\":[[\"t\",\"i32\",[2]]]}", "lists 8 bytes", 4},
+        {"{\"id\":1,\"op\":\"x\"}", "lists 0 bytes", 4},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char why[200] = "";
+        size_t size;
+        frame f;
+        uint8_t *bytes = make(bad[i].json, "01234567", bad[i].payload, &size);
+        if (frame_parse(bytes, size, &f, why, sizeof why))
+            fail_msg("accepted: %s", bad[i].json);
+        if (!strstr(why, bad[i].says)) fail_msg("%s: says \"%s\"", bad[i].json, why);
+        free(bytes);
+    }
+}
+
+static void too_many_tensors(void **state)
+{
+    (void)state;
+    char json[1000] = "{\"id\":1,\"op\":\"x\",\"tensors\":[[\"t\",\"i32\",[0]]", why[200];
+    for (int i = 0; i < FRAME_MAX_TENSORS; i++) strcat(json, ",[\"t\",\"i32\",[0]]");
+    strcat(json, "]}");
+    size_t size;
+    frame f;
+    uint8_t *bytes = make(json, NULL, 0, &size);
+    assert_false(frame_parse(bytes, size, &f, why, sizeof why));
+    assert_non_null(strstr(why, "more than 16"));
+    free(bytes);
+}
+
+static void prefixes(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t length;
+        uint32_t header;
+        bool good;
+    } set[] = {{6, 2, true},
+               {5, 2, false},
+               {4, 0, false},
+               {0, 0, false},
+               {5, 1, false},
+               {3, 2, false},
+               {UINT64_MAX, 2, false},
+               {UINT64_C(1) << 60, 64, false},
+               {4 + FRAME_MAX_HEADER, FRAME_MAX_HEADER, true},
+               {5 + FRAME_MAX_HEADER, FRAME_MAX_HEADER + 1, false},
+               {6 + FRAME_MAX_PAYLOAD, 2, true},
+               {7 + FRAME_MAX_PAYLOAD, 2, false},
+               {UINT64_MAX, UINT32_MAX, false}};
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+        uint8_t bytes[FRAME_PREFIX];
+        char why[200];
+        size_t header, payload;
+        memcpy(bytes, &set[i].length, 8);
+        memcpy(bytes + 8, &set[i].header, 4);
+        assert_int_equal(frame_prefix(bytes, &header, &payload, why, sizeof why), set[i].good);
+        if (set[i].good) assert_true(4 + header + payload == set[i].length);
+    }
+}
+
+/* What cannot travel is refused when it is encoded: text that is not UTF-8, a header beyond the
+ * limit. */
+static void encode_limits(void **state)
+{
+    (void)state;
+    size_t size;
+    static char large[FRAME_MAX_HEADER + 1];
+    memset(large, 'x', FRAME_MAX_HEADER);
+    const frame not_utf8 = {.id = 1, .status = "failed", .error = "\xff"};
+    const frame too_large = {.id = 1, .status = "failed", .error = large};
+    assert_null(frame_encode(&not_utf8, &size));
+    assert_null(frame_encode(&too_large, &size));
+}
+
+/* FRM-04: an array's shape follows from the integers, and the limits hold before anything is
+ * allocated. */
+static void layouts(void **state)
+{
+    (void)state;
+    char why[200];
+    frame_tensor t, other;
+    int64_t args[ARG_COUNT] = {[ARG_N] = 3, [ARG_GAMMA] = 4};
+    assert_true(layout_tensor(&layout[OP_VERIFY].array[VERIFY_U], args, &t));
+    assert_int_equal(t.shape[0], 3);
+    assert_int_equal(t.shape[1], 6);
+    assert_int_equal(t.size, 3 * 6 * 8);
+    other = t;
+    assert_true(layout_matches(&t, &other, why, sizeof why));
+    other.shape[1] = 5;
+    assert_false(layout_matches(&t, &other, why, sizeof why));
+    assert_string_equal(why, "tensor u f64 [3, 5] where u f64 [3, 6] is due");
+    args[ARG_N] = args[ARG_GAMMA] = INT32_MAX;
+    assert_false(layout_tensor(&layout[OP_VERIFY].array[VERIFY_U], args, &t));
+    args[ARG_GAMMA] = 4;
+    assert_false(layout_tensor(&layout[OP_VERIFY].array[VERIFY_U], args, &t));
+    assert_int_equal(layout_find("verify_greedy"), OP_VERIFY_GREEDY);
+    assert_int_equal(layout_find("verif"), OP_COUNT);
+}
+
+/* Claims survive the wire field by field, and what is incoherent is refused. CLM-04. */
+static void claims_travel(void **state)
+{
+    (void)state;
+    char why[200];
+    unsigned ops;
+    iut_claims in, out = {.size = sizeof out,
+                          .name = "n",
+                          .version = "v",
+                          .device = "d",
+                          .uniforms = 3,
+                          .input = 2,
+                          .map = 2,
+                          .rule = 5,
+                          .arithmetic = 1,
+                          .uniform_bits = 29,
+                          .tie = 2,
+                          .q_zero = 1,
+                          .bad_row = 3,
+                          .bad_draft = 2,
+                          .empty = 1,
+                          .seed_identical = 1,
+                          .greedy_identical = 1,
+                          .max_vocab = INT32_MAX,
+                          .max_gamma = 7};
+    json_t *args = claims_encode(&out, 1u << OP_CLAIMS | 1u << OP_DRAW | 1u << OP_STREAM);
+    assert_true(claims_decode(args, &in, &ops, why, sizeof why));
+    assert_int_equal(ops, 1u << OP_CLAIMS | 1u << OP_DRAW | 1u << OP_STREAM);
+    assert_string_equal(in.device, "d");
+    assert_int_equal(in.uniforms, 3);
+    assert_int_equal(in.greedy_identical, 1);
+    assert_int_equal(in.max_vocab, INT32_MAX);
+    assert_int_equal(in.max_gamma, 7);
+    json_t *again = claims_encode(&in, ops);
+    assert_true(json_equal(args, again));
+    json_decref(again);
+    json_decref(args);
+    out.uniform_bits = 28;
+    assert_false(claims_check(&out, why, sizeof why));
+    out.arithmetic = IUT_ARITH_F64;
+    assert_true(claims_check(&out, why, sizeof why));
+    out.max_vocab = -1;
+    assert_false(claims_check(&out, why, sizeof why));
+    out.max_vocab = 0;
+    out.tie = 4;
+    assert_false(claims_check(&out, why, sizeof why));
+    out.tie = 0;
+    out.device = NULL;
+    assert_false(claims_check(&out, why, sizeof why));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_bytes),     cmocka_unit_test(round_trip),
+        cmocka_unit_test(hostile_headers), cmocka_unit_test(too_many_tensors),
+        cmocka_unit_test(prefixes),        cmocka_unit_test(encode_limits),
+        cmocka_unit_test(layouts),         cmocka_unit_test(claims_travel)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
