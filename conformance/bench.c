@@ -1,11 +1,12 @@
 /* `assay bench verify`: chain verification, draws and exp of the reference, one thread, at every
  * machine level that this machine has.
  *
- * Every step is a different case: rows differ (PAN-03 rows of acceptance 0.7, one draft), drafts
- * were drawn from q, uniforms come from the generator inside the step, so that neither a branch
- * nor a uniform repeats. The peer is a plain read of the same rows in the same run: `of read` is
- * the bytes of the rows that a step must look at (the bonus row, or p and q of a rejection),
- * each counted once, over what the peer reads in that time. */
+ * A step is one call of as_verify_chain with one draft: rows differ from step to step (PAN-03 rows
+ * of acceptance 0.7), drafts were drawn from q, and uniforms are new in every step: they are drawn
+ * between the timed stretches, so that neither a branch nor an answer repeats. The peer is a plain
+ * read of the same rows in the same run: `of read` is the bytes of the rows that a step must look at
+ * (the bonus row, or p and q of a rejection), each counted once, over what the peer reads in that
+ * time. */
 #include "conformance/bench.h"
 
 #include <stdint.h>
@@ -27,13 +28,18 @@ static const int32_t sizes[] = {64, 1024, 32000};
 static const double targets[] = {15e6, 3.5e6, 0.13e6}; /* steps a second a core */
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
+/* One step: rows by number, and what decides it. */
+typedef struct {
+    int32_t row, draft;
+    double accept;
+    uint64_t U;
+} step;
+
 /* The rows of one vocabulary, and steps over them in random order. */
 typedef struct {
     int32_t V, rows;
     float *p, *q; /* [rows][V] */
-    struct {
-        int32_t row, draft;
-    } step[CASES];
+    step step[CASES];
 } workload;
 
 static double now(void)
@@ -90,78 +96,87 @@ static workload *workload_new(int32_t V)
     }
     for (int i = 0; i < CASES; i++) {
         const as_words r = as_random(11, (uint64_t)i, AS_INIT, 0);
-        w->step[i].row = (int32_t)(r.w[2] % (uint32_t)w->rows);
-        w->step[i].draft =
-            as_draw(w->q + (size_t)w->step[i].row * (size_t)V, V, as_word64(r));
+        const int32_t row = (int32_t)(r.w[2] % (uint32_t)w->rows);
+        w->step[i].row = row;
+        w->step[i].draft = as_draw(w->q + (size_t)row * (size_t)V, V, as_word64(r));
     }
     return w;
 }
 
-/* -- What is timed: each runs `count` times and returns something that depends on all ---------- */
+/* -- What is timed ------------------------------------------------------------------------------
+ * Each works through the CASES steps once and returns something that depends on all of them. */
 
-typedef uint64_t (*timed)(const workload *w, int64_t count, double *bytes);
+typedef uint64_t (*timed)(const workload *w, double *bytes);
 
-static uint64_t verify_steps(const workload *w, int64_t count, double *bytes)
+static const float *row_of(const workload *w, const float *rows, int32_t row)
+{
+    return rows + (size_t)(row % w->rows) * (size_t)w->V;
+}
+
+static uint64_t verify_steps(const workload *w, double *bytes)
 {
     uint64_t sum = 0;
     int64_t accepted = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const int32_t row = w->step[i % CASES].row, draft = w->step[i % CASES].draft;
-        const size_t after = (size_t)(row + 1 == w->rows ? 0 : row + 1);
-        const size_t V = (size_t)w->V;
-        const float *const p[2] = {w->p + (size_t)row * V, w->p + after * V};
-        const float *const q[1] = {w->q + (size_t)row * V};
+    for (int i = 0; i < CASES; i++) {
+        const step *s = &w->step[i];
+        const float *const p[2] = {row_of(w, w->p, s->row), row_of(w, w->p, s->row + 1)};
+        const float *const q[1] = {row_of(w, w->q, s->row)};
+        const as_chain_uniforms u = {&s->accept, s->U, s->U};
         int32_t out[2];
-        const int32_t n = as_verify_chain_seeded(p, q, &draft, 1, w->V, 5, (uint64_t)i, out);
+        const int32_t n = as_verify_chain(p, q, &s->draft, 1, w->V, &u, out);
         accepted += n == 2;
         sum += (uint64_t)out[n - 1];
     }
-    *bytes = 4.0 * w->V * (double)(accepted + 2 * (count - accepted));
+    *bytes = 4.0 * w->V * (double)(2 * CASES - accepted);
     return sum;
 }
 
-static uint64_t draws(const workload *w, int64_t count, double *bytes)
+static uint64_t draws(const workload *w, double *bytes)
 {
     uint64_t sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const float *p = w->p + (size_t)w->step[i % CASES].row * (size_t)w->V;
-        sum += (uint64_t)as_draw(p, w->V, as_word64(as_random(6, (uint64_t)i, AS_DRAW, 0)));
+    for (int i = 0; i < CASES; i++) {
+        sum += (uint64_t)as_draw(row_of(w, w->p, w->step[i].row), w->V, w->step[i].U);
     }
-    *bytes = 4.0 * w->V * (double)count;
+    *bytes = 4.0 * w->V * CASES;
     return sum;
 }
 
-/* The peer: reads whole rows and adds their bits, as fast as plain C lets it. */
-static uint64_t reads(const workload *w, int64_t count, double *bytes)
+/* The peer: reads whole rows and adds their bits, which compilers vectorise. */
+static uint64_t reads(const workload *w, double *bytes)
 {
-    uint32_t sum[16] = {0};
-    for (int64_t i = 0; i < count; i++) {
-        const float *p = w->p + (size_t)w->step[i % CASES].row * (size_t)w->V;
-        for (int32_t j = 0; j + 16 <= w->V; j += 16) {
-            uint32_t bits[16];
-            memcpy(bits, p + j, sizeof bits);
-            for (int k = 0; k < 16; k++) sum[k] += bits[k];
+    uint64_t total = 0;
+    for (int i = 0; i < CASES; i++) {
+        const float *p = row_of(w, w->p, w->step[i].row);
+        uint32_t sum = 0;
+        for (int32_t j = 0; j < w->V; j++) {
+            uint32_t bits;
+            memcpy(&bits, p + j, sizeof bits);
+            sum += bits;
         }
+        total += sum;
     }
-    for (int k = 1; k < 16; k++) sum[0] += sum[k];
-    *bytes = 4.0 * w->V * (double)count;
-    return sum[0];
+    *bytes = 4.0 * w->V * CASES;
+    return total;
 }
 
-/* exp over rows of scaled logits, an element a count. */
-static uint64_t exps(const workload *w, int64_t count, double *bytes)
+static uint64_t uniforms(const workload *w, double *bytes)
 {
-    static float x[1024], e[1024];
     uint64_t sum = 0;
     (void)w;
-    for (int i = 0; i < 1024; i++) x[i] = -0.02f * (float)i;
-    for (int64_t i = 0; i < count; i += 1024) {
-        x[i / 1024 % 1024] += 0.001f;
-        as_rows()->exp_row(x, 1024, 1.0f, 0.8f, e);
-        sum += (uint64_t)(e[i / 1024 % 1024] * 1e6f);
-    }
-    *bytes = 4.0 * (double)count;
+    for (int i = 0; i < CASES; i++) sum += as_random(3, (uint64_t)i, AS_ACCEPT, 0).w[0];
+    *bytes = 0;
     return sum;
+}
+
+/* exp of a row of CASES logits: an element a case. */
+static uint64_t exps(const workload *w, double *bytes)
+{
+    static float x[CASES], e[CASES];
+    (void)w;
+    for (int i = 0; i < CASES; i++) x[i] = -0.005f * (float)i;
+    as_rows()->exp_row(x, CASES, 0.0f, 0.8f, e);
+    *bytes = 4.0 * CASES;
+    return (uint64_t)(e[1] * 1e6f);
 }
 
 /* -- Timing ---------------------------------------------------------------------------------- */
@@ -179,27 +194,37 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Doubles the count until one repeat takes `seconds`, then repeats. */
-static rate measure(timed f, const workload *w, double seconds)
+/* New uniforms for every step; not timed. */
+static void refresh(workload *w, uint64_t round)
 {
-    int64_t count = 1024;
-    double rates[REPEATS], bytes = 0;
-    for (double took = 0; took < seconds; count *= 2) {
-        const double start = now();
-        sink += f(w, count, &bytes);
-        took = 2 * (now() - start);
+    for (int i = 0; i < CASES; i++) {
+        w->step[i].accept = as_unit29(as_random(round, (uint64_t)i, AS_ACCEPT, 0));
+        w->step[i].U = as_word64(as_random(round, (uint64_t)i, AS_RESIDUAL, 0));
     }
+}
+
+/* REPEATS rates, each over passes that take `seconds` together. */
+static rate measure(timed f, workload *w, double seconds)
+{
+    static uint64_t round;
+    double rates[REPEATS], bytes = 0;
     for (int i = 0; i < REPEATS; i++) {
-        const double start = now();
-        sink += f(w, count, &bytes);
-        rates[i] = (double)count / (now() - start);
+        double took = 0;
+        int64_t passes = 0;
+        for (; took < seconds; passes++) {
+            refresh(w, round++);
+            const double start = now();
+            sink += f(w, &bytes);
+            took += now() - start;
+        }
+        rates[i] = (double)passes * CASES / took;
     }
     qsort(rates, REPEATS, sizeof *rates, by_value);
     const double median = rates[REPEATS / 2];
-    return (rate){median, rates[0], rates[REPEATS - 1], bytes / (double)count * median};
+    return (rate){median, rates[0], rates[REPEATS - 1], bytes / CASES * median};
 }
 
-static void print_verify(const workload *w, int size, const char *level, double seconds)
+static void print_verify(workload *w, int size, const char *level, double seconds)
 {
     const rate peer = measure(reads, w, seconds), v = measure(verify_steps, w, seconds),
                d = measure(draws, w, seconds);
@@ -216,9 +241,9 @@ static void bench_level(const char *level, workload *const *w, double seconds)
         return;
     }
     for (int i = 0; i < SIZES; i++) print_verify(w[i], i, level, seconds);
-    const rate e = measure(exps, w[0], seconds);
-    printf("%-9s exp: %.3f ns an element (%.3f..%.3f)\n", level, 1e9 / e.median, 1e9 / e.high,
-           1e9 / e.low);
+    const rate e = measure(exps, w[0], seconds), u = measure(uniforms, w[0], seconds);
+    printf("%-9s exp %.2f ns an element (%.2f..%.2f), uniform %.1f ns (%.1f..%.1f)\n", level,
+           1e9 / e.median, 1e9 / e.high, 1e9 / e.low, 1e9 / u.median, 1e9 / u.high, 1e9 / u.low);
 }
 
 static int bench_verify(double seconds)

@@ -220,7 +220,7 @@ static void variation_plot(xmlTextWriterPtr w, const run_report *r)
     size_t n = 0;
     for (size_t i = 0; i < r->planned && n < MARKS; i++) {
         const run_case *k = &r->cases[i];
-        const double tv = figure(k, "tv"), power = figure(k, "tv90");
+        const double tv = figure(k, "tv"), power = figure(k, "tv_power");
         if (!isfinite(tv) || !isfinite(power)) continue;
         marks[n++] = (mark){k->plan->id, tv, fmin(tv, figure(k, "tv_lo")),
                             fmax(tv, figure(k, "tv_hi")), power, k->result.state >= STATE_FAIL};
