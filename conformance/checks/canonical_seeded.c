@@ -11,17 +11,21 @@
 #include "conformance/oracle/lane.h"
 #include "conformance/oracle/philox.h"
 
-enum { STATES = 16, TOKENS = 16, OP_KINDS = 3 };
-static const iut_op ops[OP_KINDS] = {OP_VERIFY, OP_DRAW, OP_STREAM};
-static const char *const op_name[OP_KINDS] = {"verify", "draw", "stream"};
+enum { STATES = 16, TOKENS = 16 };
+enum { VERIFY, DRAW, STREAM, ACCEPT_BITS, RESIDUAL_BITS, BONUS_BITS, DRAW_BITS, KINDS };
+static const iut_op ops[KINDS] = {OP_VERIFY, OP_DRAW,   OP_STREAM, OP_VERIFY,
+                                  OP_VERIFY, OP_VERIFY, OP_DRAW};
+static const char *const kind_name[KINDS] = {
+    "verify", "draw", "stream", "accept-bits", "residual-bits", "bonus-bits", "draw-bits"};
 
 static void plan(check_plan *p, check_level level)
 {
-    static const int32_t V[] = {3, 64, 1024};
-    for (int32_t k = 0; k < OP_KINDS; k++)
-        for (int32_t i = 0; i < 3; i++) {
-            check_case *c = plan_case(p, &check_canonical_seeded, "%s-V%d", op_name[k], (int)V[i]);
-            c->V = V[i];
+    static const int32_t V[] = {3, 64, 1024}, V_bits[] = {1000, 2048};
+    for (int32_t k = 0; k < KINDS; k++)
+        for (int32_t i = 0; i < (k < ACCEPT_BITS ? 3 : 2); i++) {
+            const int32_t size = k < ACCEPT_BITS ? V[i] : V_bits[i];
+            check_case *c = plan_case(p, &check_canonical_seeded, "%s-V%d", kind_name[k], (int)size);
+            c->V = size;
             c->gamma = 3;
             c->variant = k;
             c->n = (int64_t)1000 << 2 * (int)level;
@@ -32,11 +36,14 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 {
     const iut_claims *k = client_claims(tested);
     if (!client_has(tested, ops[c->variant]))
-        snprintf(why, size, "%s is not claimed", op_name[c->variant]);
+        snprintf(why, size, "%s is not claimed",
+                 ops[c->variant] == OP_VERIFY ? "verify" : ops[c->variant] == OP_DRAW ? "draw" : "stream");
     else if (k->arithmetic != IUT_ARITH_CANONICAL) snprintf(why, size, "arithmetic is not canonical");
     else if (k->uniforms != IUT_UNIFORMS_SEEDED) snprintf(why, size, "uniforms are not seeded");
-    else if (c->variant != 1 && k->rule != IUT_RULE_TOKEN && k->rule != IUT_RULE_MATCH)
+    else if (ops[c->variant] != OP_DRAW && k->rule != IUT_RULE_TOKEN && k->rule != IUT_RULE_MATCH)
         snprintf(why, size, "rule is neither token nor match");
+    else if ((c->variant == ACCEPT_BITS || c->variant == RESIDUAL_BITS) && k->rule != IUT_RULE_TOKEN)
+        snprintf(why, size, "rule is not token");
     else return replay_fits(c, tested, why, size);
     return false;
 }
@@ -194,16 +201,153 @@ static void run_stream(const check_case *c, const check_context *x, const probe 
     free(accepted);
 }
 
+/* -- The last bits of a uniform ---------------------------------------------------------------- */
+
+/* Seeds are searched for which the first 24 bits of a uniform would decide otherwise than all of
+ * it. Each is a call of its own, for a batch has neighbouring seeds. */
+enum { HITS = 8, TRIALS = 1 << 17 };
+
+/* The id that U points at: the first whose cumulative weight exceeds floor(U*W/2^64). */
+static int32_t find(const uint64_t *cum, int32_t V, uint64_t U)
+{
+    __extension__ typedef unsigned __int128 wide;
+    const uint64_t target = (uint64_t)((wide)U * cum[V - 1] >> 64);
+    int32_t low = 0, high = V - 1;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (cum[middle] > target) high = middle;
+        else low = middle + 1;
+    }
+    return low;
+}
+
+/* An acceptance boundary p/q below 1. */
+typedef struct {
+    double at;
+    int32_t state, token;
+} boundary;
+
+static int by_place(const void *a, const void *b)
+{
+    const double x = ((const boundary *)a)->at, y = ((const boundary *)b)->at;
+    return (x > y) - (x < y);
+}
+
+/* All of them in order; their number. */
+static int32_t boundaries_of(const probe *m, boundary *all /* [S*V] */)
+{
+    int32_t n = 0;
+    for (int32_t s = 0; s < m->S; s++)
+        for (int32_t t = 0; t < m->V; t++) {
+            const double p = (double)probe_p(m, s)[t], q = (double)probe_q(m, s)[t];
+            if (p < q) all[n++] = (boundary){p / q, s, t};
+        }
+    qsort(all, (size_t)n, sizeof *all, by_place);
+    return n;
+}
+
+/* The draft that u rejects and its first 24 bits would accept; NULL: none. The boundary is rounded,
+ * the decisions are not: u has 29 bits, q 24. */
+static const boundary *split_by(const probe *m, const boundary *all, int32_t n, double u)
+{
+    const double first = (double)(uint32_t)(u * 0x1p24) * 0x1p-24;
+    int32_t low = 0, high = n; /* the last boundary at or below u is all[low - 1] */
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (all[middle].at <= u) low = middle + 1;
+        else high = middle;
+    }
+    const boundary *b = low ? &all[low - 1] : NULL;
+    if (!b) return NULL;
+    const double p = (double)probe_p(m, b->state)[b->token];
+    const double q = (double)probe_q(m, b->state)[b->token];
+    return u * q >= p && first * q < p ? b : NULL;
+}
+
+/* A token of the state that u rejects; -1: none. */
+static int32_t rejected(const probe *m, int32_t state, double u)
+{
+    const float *p = probe_p(m, state), *q = probe_q(m, state);
+    for (int32_t t = 0; t < m->V; t++)
+        if (q[t] > 0.0f && u * (double)q[t] >= (double)p[t]) return t;
+    return -1;
+}
+
+/* Does the seed decide by its last bits in some state? Then that, and the draft to show it with. */
+static bool decides(const probe *m, int32_t kind, const boundary *all, int32_t n, uint64_t seed,
+                    int32_t *state, int32_t *draft)
+{
+    *draft = -1;
+    if (kind == ACCEPT_BITS) {
+        const boundary *b = split_by(m, all, n, oracle_accept_uniform(seed, 0));
+        if (b) *state = b->state, *draft = b->token;
+        return b != NULL;
+    }
+    const bool residual = kind == RESIDUAL_BITS;
+    const uint64_t U = oracle_draw_uniform(seed, 0, residual ? LANE_RESIDUAL : LANE_DRAW);
+    for (*state = 0; *state < m->S; ++*state) {
+        const uint64_t *cum = (residual ? m->cum_r : m->cum_p) + (int64_t)*state * m->V;
+        if (find(cum, m->V, U) == find(cum, m->V, U >> 40 << 40)) continue;
+        if (residual) *draft = rejected(m, *state, oracle_accept_uniform(seed, 0));
+        return !residual || *draft >= 0;
+    }
+    return false;
+}
+
+static void call_one(const check_case *c, const check_context *x, const probe *m, steps *s,
+                     int32_t state, int32_t draft, uint64_t seed, uint64_t position,
+                     check_result *r)
+{
+    if (c->variant == DRAW_BITS) {
+        int32_t token = -1;
+        iut_draw_batch b = {sizeof b, 1, &state, NULL, seed, position, &token};
+        const uint64_t U = oracle_draw_uniform(seed, position, LANE_DRAW);
+        const int32_t want = oracle_draw(probe_p(m, state), m->V, oracle_unit_word(U));
+        if (result_call(r, x, "draw", client_draw(x->iut, &b)))
+            same("draw", 0, seed, position, &token, 1, &want, 1, r);
+        return;
+    }
+    s->n = 0;
+    steps_add_one(s, state, draft, 0, 0, 0);
+    if (steps_verify(s, x, m->V, seed, position, r)) compare_steps(s, m, x, seed, position, r);
+}
+
+static void run_bits(const check_case *c, const check_context *x, const probe *m, uint64_t seed,
+                     uint64_t position, uint64_t *rng, check_result *r)
+{
+    if (position) return; /* once is enough */
+    (void)rng;
+    boundary *all = malloc((size_t)m->S * (size_t)m->V * sizeof *all);
+    steps s;
+    bool going = steps_open(&s, 1, 1, r) && all;
+    const int32_t n = all ? boundaries_of(m, all) : 0;
+    int32_t hits = 0, state, draft;
+    for (int32_t i = 0; going && i < TRIALS && hits < HITS; i++) {
+        if (!decides(m, c->variant, all, n, seed + (uint64_t)i, &state, &draft)) continue;
+        hits++;
+        call_one(c, x, m, &s, state, draft, seed + (uint64_t)i, 0, r);
+        going = r->state == STATE_PASS;
+    }
+    if (hits == 0) result_set(r, STATE_ERROR, "the suite found no seed that decides by its last bits");
+    steps_close(&s);
+    free(all);
+}
+
 /* -- The check --------------------------------------------------------------------------------- */
 
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
-    static void (*const runs[OP_KINDS])(const check_case *, const check_context *, const probe *,
-                                        uint64_t, uint64_t, uint64_t *, check_result *) = {
-        run_verify, run_draw, run_stream};
+    static void (*const runs[KINDS])(const check_case *, const check_context *, const probe *,
+                                     uint64_t, uint64_t, uint64_t *, check_result *) = {
+        run_verify, run_draw, run_stream, run_bits, run_bits, run_bits, run_bits};
     uint64_t rng = check_seed(x, c, 0);
     const uint64_t wide = check_seed(x, c, 1); /* all 64 bits of it */
     probe *m = probe_general(STATES, c->V, PROBE_MASKED, &rng);
+    /* Off the grid of 2^-24, so that a uniform's later bits matter. */
+    for (int32_t s = 0; m && s < STATES && c->variant >= ACCEPT_BITS; s++) {
+        probe_random(probe_p(m, s), c->V, 32, PROBE_DENSE, &rng);
+        probe_random(probe_q(m, s), c->V, 32, PROBE_DENSE, &rng);
+    }
     if (probe_serve(m, x, r)) {
         runs[c->variant](c, x, m, wide, 0, &rng, r);
         if (r->state == STATE_PASS)

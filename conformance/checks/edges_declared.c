@@ -37,7 +37,7 @@ static iut_status call_verify(const check_context *x, iut_op op, int32_t state,
     return *call == CALL_REFUSED ? client_status(x->iut) : IUT_OK;
 }
 
-static call_result call_op(const check_context *x, iut_op op, int32_t state)
+static call_result call_op(const check_context *x, iut_op op, int32_t state, bool of_draft)
 {
     static const int32_t none[GAMMA] = {-1, -1, -1};
     const bool supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED;
@@ -48,7 +48,7 @@ static call_result call_op(const check_context *x, iut_op op, int32_t state)
     iut_draw_batch draw = {sizeof draw, 1, &state, supplied ? &u : NULL, 1, 0, &token};
     iut_stream_batch stream = {sizeof stream, 1, 1, 2, -1, &state, 1, out, &len, accepted};
     switch (op) {
-    case OP_SERVED: return client_served(x->iut, 1, &state, 0, row);
+    case OP_SERVED: return client_served(x->iut, 1, &state, of_draft, row);
     case OP_RESIDUAL: return client_residual(x->iut, 1, &state, row);
     case OP_DRAW: return client_draw(x->iut, &draw);
     case OP_STREAM: return client_stream(x->iut, &stream);
@@ -84,7 +84,7 @@ static bool still_serves(const check_context *x, const probe *good, check_result
     if (!probe_load(good, x, r)) return false;
     for (int32_t i = 0; i < ROW_OPS; i++)
         if (client_has(x->iut, row_ops[i].op) &&
-            !result_call(r, x, "a good case after an error", call_op(x, row_ops[i].op, 0)))
+            !result_call(r, x, "a good case after an error", call_op(x, row_ops[i].op, 0, false)))
             return false;
     return true;
 }
@@ -93,40 +93,58 @@ static bool still_serves(const check_context *x, const probe *good, check_result
 
 static bool claimed_row(const client *tested, char *why, size_t size)
 {
-    const uint8_t policy = client_claims(tested)->bad_row;
-    if (policy == 0) snprintf(why, size, "bad_row is not said");
-    return policy == IUT_ERROR;
+    bool any = false;
+    for (int32_t i = 0; i < ROW_OPS; i++) any = any || client_has(tested, row_ops[i].op);
+    if (client_claims(tested)->bad_row != IUT_ERROR) snprintf(why, size, "bad_row is not said");
+    else if (!any) snprintf(why, size, "no operation that uses target rows is claimed");
+    else return true;
+    return false;
 }
 
-enum { BAD_NAN, BAD_INF, BAD_EMPTY };
-
-/* The target's row of BAD_STATE, as logits and as probabilities. */
-static void spoil(probe *m, int32_t kind)
+static bool claimed_row_of_draft(const client *tested, char *why, size_t size)
 {
-    float *p = probe_p(m, BAD_STATE), *logit = m->p_logit + BAD_STATE * V;
-    if (kind == BAD_NAN) p[V / 2] = logit[V / 2] = NAN;
-    if (kind == BAD_INF) p[V / 2] = logit[V / 2] = INFINITY;
+    if (client_has(tested, OP_SERVED) ||
+        (client_has(tested, OP_STREAM) && client_claims(tested)->rule == IUT_RULE_TOKEN))
+        return claimed_row(tested, why, size);
+    snprintf(why, size, "neither served nor stream by the token rule is claimed");
+    return false;
+}
+
+enum { BAD_NAN, BAD_NAN_LAST, BAD_INF, BAD_INF_LAST, BAD_EMPTY, OF_DRAFT = 8 };
+
+/* A row of probabilities and the same of logits. */
+static void spoil(float *p, float *logit, int32_t kind)
+{
+    const int32_t at = kind == BAD_NAN_LAST || kind == BAD_INF_LAST ? V - 1 : V / 2;
+    if (kind == BAD_NAN || kind == BAD_NAN_LAST) p[at] = logit[at] = NAN;
+    if (kind == BAD_INF || kind == BAD_INF_LAST) p[at] = logit[at] = INFINITY;
     for (int32_t t = 0; t < V && kind == BAD_EMPTY; t++) {
         p[t] = 0.0f;
         logit[t] = -INFINITY;
     }
 }
 
+/* Which calls use the bad row? Of the target all; of the draft, `served` and what drafts from it. */
+static bool uses(const check_context *x, iut_op op, bool of_draft)
+{
+    if (!client_has(x->iut, op)) return false;
+    return !of_draft || op == OP_SERVED ||
+           (op == OP_STREAM && client_claims(x->iut)->rule == IUT_RULE_TOKEN);
+}
+
 /* Either the panel is refused, or everything that uses its bad row is. An IUT that starts from
  * probabilities is given bad ones; `served` and `verify_greedy` use logits always. */
-static void run_row(const check_context *x, probe *m, int32_t kind, check_result *r)
+static void run_row(const check_context *x, probe *m, int32_t argument, check_result *r)
 {
-    float p[V], logit[V];
-    memcpy(p, probe_p(m, BAD_STATE), sizeof p);
-    memcpy(logit, m->p_logit + BAD_STATE * V, sizeof logit);
-    spoil(m, kind);
+    const bool of_draft = argument >= OF_DRAFT;
+    float *p = of_draft ? probe_q(m, BAD_STATE) : probe_p(m, BAD_STATE);
+    float *logit = (of_draft ? m->q_logit : m->p_logit) + BAD_STATE * V;
+    spoil(p, logit, argument % OF_DRAFT);
     const call_result load = client_panel(x->iut, &m->view);
     if (load != CALL_OK) is_refused(x, "panel with a bad row", load, r);
     for (int32_t i = 0; load == CALL_OK && i < ROW_OPS && r->state == STATE_PASS; i++)
-        if (client_has(x->iut, row_ops[i].op))
-            is_refused(x, row_ops[i].name, call_op(x, row_ops[i].op, BAD_STATE), r);
-    memcpy(probe_p(m, BAD_STATE), p, sizeof p);
-    memcpy(m->p_logit + BAD_STATE * V, logit, sizeof logit);
+        if (uses(x, row_ops[i].op, of_draft))
+            is_refused(x, row_ops[i].name, call_op(x, row_ops[i].op, BAD_STATE, of_draft), r);
 }
 
 /* -- Parameters (DIST-03) ------------------------------------------------------------------------- */
@@ -305,8 +323,13 @@ static void run_empty(const check_context *x, probe *m, int32_t unused, check_re
 
 static const edge edges[] = {
     {"row-nan", run_row, claimed_row, BAD_NAN},
+    {"row-nan-last", run_row, claimed_row, BAD_NAN_LAST},
     {"row-inf", run_row, claimed_row, BAD_INF},
+    {"row-inf-last", run_row, claimed_row, BAD_INF_LAST},
     {"row-all-masked", run_row, claimed_row, BAD_EMPTY},
+    {"draft-row-nan", run_row, claimed_row_of_draft, OF_DRAFT + BAD_NAN},
+    {"draft-row-inf", run_row, claimed_row_of_draft, OF_DRAFT + BAD_INF},
+    {"draft-row-all-masked", run_row, claimed_row_of_draft, OF_DRAFT + BAD_EMPTY},
     {"parameters-target", run_parameters, claimed_parameters, 0},
     {"parameters-draft", run_parameters, claimed_parameters, 1},
     {"draft-minus-1", run_draft, claimed_draft, -1},

@@ -10,16 +10,17 @@
 #include "conformance/checks/replay.h"
 #include "conformance/oracle/chain.h"
 
-enum { DISTINCT, TIES, ZEROS, MASKED, KINDS };
-static const char *const kind_name[] = {"distinct", "ties", "zeros", "masked"};
+enum { DISTINCT, TIES, ZEROS, MASKED, NEAR, KINDS };
+static const char *const kind_name[] = {"distinct", "ties", "zeros", "masked", "near"};
 
 /* -- Rows -------------------------------------------------------------------------------------- */
 
 /* DISTINCT: spread; TIES: two to four largest, often the first or last id among them; ZEROS: the
- * largest are -0 and +0; MASKED: one to three tokens are not -inf, and those lie low. */
+ * largest are -0 and +0; MASKED: a few tokens are not -inf, and those lie low; NEAR: the runners-up
+ * are one unit in the last place below, where their exponentials are equal in binary32. */
 static void greedy_row(float *logit, int32_t V, int32_t kind, uint64_t *rng)
 {
-    const float top = kind == ZEROS ? 0.0f : 9.0f;
+    const float top = kind == ZEROS ? 0.0f : kind == NEAR ? 0x1p-4f : 9.0f;
     for (int32_t t = 0; t < V; t++) {
         logit[t] = -1.0f - (float)probe_u24(rng) * 8.0f;
         if (kind == MASKED) logit[t] = -INFINITY;
@@ -31,10 +32,11 @@ static void greedy_row(float *logit, int32_t V, int32_t kind, uint64_t *rng)
         const int32_t t = edge == 0 ? 0 : edge == 1 ? V - 1 : probe_below(rng, V);
         logit[t] = kind == MASKED ? -3e38f * (0.5f + (float)probe_u24(rng) / 2.0f) : top;
         if (kind == ZEROS && probe_below(rng, 2)) logit[t] = -0.0f;
+        if (kind == NEAR && i) logit[t] = nextafterf(top, 0.0f);
     }
 }
 
-/* Both models' rows at temperature 0; the served rows are one-hot. q: a state of its own kind. */
+/* The target at temperature 0: its served rows are one-hot. */
 static void finish_greedy(probe *m)
 {
     for (int32_t s = 0; s < m->S; s++) {
@@ -64,8 +66,11 @@ static void plan_verify(check_plan *p, check_level level)
 static bool claimed_verify(const check_case *c, const client *tested, char *why, size_t size)
 {
     const bool ties = c->variant == TIES || c->variant == ZEROS;
+    const uint8_t arithmetic = client_claims(tested)->arithmetic;
     if (!client_has(tested, OP_VERIFY_GREEDY)) snprintf(why, size, "verify_greedy is not claimed");
     else if (ties && client_claims(tested)->tie == 0) snprintf(why, size, "tie is not said");
+    else if (c->variant == NEAR && (arithmetic < IUT_ARITH_CANONICAL || arithmetic > IUT_ARITH_F32))
+        snprintf(why, size, "arithmetic is none of canonical, F64, F32");
     else return replay_fits(c, tested, why, size);
     return false;
 }

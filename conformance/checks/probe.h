@@ -58,7 +58,7 @@ int32_t probe_draw(const uint64_t *cum /* [V] */, int32_t V, uint64_t *rng);
 /* -- Rows: multiples of 2^-bits that sum to 1. --------------------------------------------------- */
 typedef enum { PROBE_DENSE, PROBE_PEAKED, PROBE_MASKED } probe_shape;
 
-/* A random row. DENSE: comparable entries; PEAKED: a few hold most of the mass; MASKED: about half
+/* A random row; with bits above 24, of multiples as far as binary32 has them. DENSE: comparable entries; PEAKED: a few hold most of the mass; MASKED: about half
  * of the entries are exactly 0. */
 void probe_random(float *row /* [V] */, int32_t V, int32_t bits, probe_shape shape, uint64_t *rng);
 /* lambda/256 of `row` and the rest of `other`, rounded to multiples of 2^-bits. */
