@@ -82,7 +82,8 @@ static void chatter(void)
     if (write(2, "the end\n", 8) < 0) exit(9);
 }
 
-static void misbehave(int64_t id, int32_t n)
+/* True if this answered the request in a way that leaves the stream intact. */
+static bool misbehave(int64_t id, int32_t n)
 {
     char text[200];
     snprintf(text, sizeof text,
@@ -130,7 +131,7 @@ static void misbehave(int64_t id, int32_t n)
     }
     if (is("refuse")) {
         const frame reply = {.id = id, .status = "no_device", .error = "no card\nin slot 3"};
-        frame_write(1, &reply);
+        return frame_write(1, &reply);
     }
     if (is("type")) {
         const float token[64] = {0};
@@ -147,9 +148,10 @@ static void misbehave(int64_t id, int32_t n)
             .id = id, .status = "ok", .tensors = is("no_tensor") ? 0 : 2, .tensor = {t, t}};
         frame_write(1, &reply);
     }
-    if (is("chatter")) chatter(), say_tokens(id, n);
+    if (is("chatter")) chatter();
     if (is("chatter_exit")) chatter(), exit(5);
     if (is("deaf")) close(0), exit(6);
+    return false;
 }
 
 /* With a FILE only the first process misbehaves. */
@@ -202,8 +204,8 @@ int main(int argc, char **argv)
             frame_write(1, &reply);
         } else {
             frame_integer(&f, "n", 0, 64, &n);
-            if (first_time(file)) misbehave(f.id, (int32_t)n);
-            say_tokens(f.id, (int32_t)n);
+            if (!first_time(file) || !misbehave(f.id, (int32_t)n))
+                say_tokens(f.id, (int32_t)n);
         }
     }
     return 0;
