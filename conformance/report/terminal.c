@@ -62,25 +62,44 @@ static void trouble(FILE *out, const run_report *r, const run_case *k, const cha
         fprintf(out, " (%s, %s, until %s)", state_name(k->before_waiver), k->waived_by->issue,
                 k->waived_by->expires);
     }
-    fprintf(out, "\n    %s\n    clauses %s\n    replay  %s\n",
-            strcmp(before, k->result.detail) == 0 ? "(as above)" : k->result.detail,
-            k->plan->check->clauses, line);
+    if (strcmp(before, k->result.detail) != 0) fprintf(out, "\n    %s", k->result.detail);
+    fprintf(out, "\n    replay: %s\n", line);
+}
+
+/* An IUT that never opened fails every case for one reason: the first one stands for all. */
+static void never_opened(FILE *out, const run_report *r, bool colour)
+{
+    if (r->planned == 0) return;
+    trouble(out, r, &r->cases[0], "", colour);
+    if (r->planned > 1) fprintf(out, "    and so do %zu other cases\n", r->planned - 1);
+    fputc('\n', out);
 }
 
 static void troubles(FILE *out, const run_report *r, bool colour)
 {
-    const char *before = "";
+    const run_case *before = NULL;
     for (size_t i = 0; i < r->planned; i++) {
         const run_case *k = &r->cases[i];
         if (state_stands(k->result.state)) continue;
-        trouble(out, r, k, before, colour);
-        before = k->result.detail;
+        const bool same_check = before && before->plan->check == k->plan->check;
+        if (before && !same_check) fputc('\n', out);
+        if (!same_check) {
+            fprintf(out, "%s: %s (clauses: assay explain %s)\n", k->plan->check->name,
+                    k->plan->check->summary, k->plan->check->name);
+        }
+        trouble(out, r, k, same_check ? before->result.detail : "", colour);
+        before = k;
     }
+    if (before) fputc('\n', out);
+}
+
+static void findings(FILE *out, const run_report *r, bool colour)
+{
     for (size_t i = 0; i < r->findings; i++) {
         fprintf(out, "%s%s%s the run: %s\n", paint(r->finding[i].state, colour),
                 state_name(r->finding[i].state), plain(colour), r->finding[i].text);
     }
-    if (*before || r->findings) fputc('\n', out);
+    if (r->findings) fputc('\n', out);
 }
 
 /* Alternatives that were accepted and claims that were missing: one line a check and text. */
@@ -107,7 +126,12 @@ void report_terminal(FILE *out, const run_report *r, bool colour)
     char verdict[400];
     head(out, r);
     if (r->planned) table(out, r, colour);
-    troubles(out, r, colour);
+    if (r->claims.name) {
+        troubles(out, r, colour);
+    } else {
+        never_opened(out, r, colour);
+    }
+    findings(out, r, colour);
     remarks(out, r, STATE_ACCEPTABLE, "Acceptable alternatives:");
     remarks(out, r, STATE_NOT_CLAIMED, "Not claimed, so not tested:");
     if (r->statistical) {

@@ -1,0 +1,269 @@
+/* The program from outside: exit codes, usage errors, liars, replay, coverage. argv[1] is the
+ * program `assay`, argv[2] the source folder. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "conformance/run.h"
+
+static const char *program, *source;
+static char output[1 << 18];
+
+/* Runs `assay ARGUMENTS` through the shell; keeps what it prints. Returns its exit code. */
+static int assay(const char *arguments)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "'%s' %s 2>&1", program, arguments);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    output[fread(output, 1, sizeof output - 1, f)] = '\0';
+    const int status = pclose(f);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_says(const char *text)
+{
+    if (!strstr(output, text)) fail_msg("'%s' is missing in:\n%s", text, output);
+}
+
+/* -- Usage ----------------------------------------------------------------------------------- */
+
+static void usage_errors_exit_2_and_say_what_to_do(void **unused)
+{
+    static const struct {
+        const char *arguments, *says;
+    } list[] = {
+        {"", "assay --help"},
+        {"frobnicate", "unknown command frobnicate"},
+        {"run --nonsense", "unknown option --nonsense"},
+        {"run --levelsmoke", "unknown option"},
+        {"run --level medium", "smoke, full or deep"},
+        {"run --level", "(nothing)"},
+        {"run --seed -1", "bad N"},
+        {"run --seed 1x", "bad N"},
+        {"run --seed 18446744073709551616", "bad N"},
+        {"run --alpha 0", "in (0, 1)"},
+        {"run --alpha nan", "in (0, 1)"},
+        {"run --timeout 0", "above 0"},
+        {"run --jobs 0", "1 to 256"},
+        {"run --iut ''", "what to test"},
+        {"run --waivers /no/such/file", "/no/such/file"},
+        {"run --log /no/such/folder/log", "/no/such/folder/log"},
+        {"explain", "usage: assay explain"},
+        {"explain NO-99", "NO-99"},
+        {"bench", "usage: assay bench"},
+        {"bench verify --seconds 0", "above 0"},
+        {"worker", "usage: assay worker"},
+        {"coverage", "usage: assay coverage"},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        if (assay(list[i].arguments) != EXIT_USAGE) fail_msg("%s: %s", list[i].arguments, output);
+        assert_says(list[i].says);
+    }
+}
+
+static void help_and_version_exit_0(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("--help"), 0);
+    assert_says("mutants");
+    assert_int_equal(assay("run --help"), 0);
+    assert_says("--waivers");
+    assert_int_equal(assay("--version"), 0);
+    assert_says("iut ABI 1");
+}
+
+static void values_may_follow_an_equals_sign(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("run --level=smoke --only='format.draw/*' --list"), 0);
+    assert_says("format.draw/");
+    assert_null(strstr(output, "format.verify/"));
+}
+
+static void explain_knows_clauses_checks_cases_and_faults(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("explain ACC-02"), 0);
+    assert_says("05-chain-speculative-decoding.md");
+    assert_says("ACCEPT_LE");
+    assert_int_equal(assay("explain 'GRD-*'"), 0);
+    assert_says("GRD-03 (MUST)");
+    assert_int_equal(assay("explain replay.edges"), 0);
+    assert_says("kills");
+    assert_int_equal(assay("explain replay.edges/dyadic-V3"), 0);
+    assert_says("at level smoke");
+    assert_int_equal(assay("explain ACCEPT_LE"), 0);
+    assert_says("violates ACC-02");
+}
+
+/* -- Verdicts -------------------------------------------------------------------------------- */
+
+static void the_reference_passes_and_a_fault_fails(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("run --level smoke --claims replay.edges"), EXIT_CONFORMANT);
+    assert_says("CONFORMANT");
+    assert_int_equal(assay("run --level smoke --claims replay.edges --iut mutant:ACCEPT_LE"),
+                     EXIT_NOT_CONFORMANT);
+    assert_says("NOT CONFORMANT");
+}
+
+/* VER-05: the printed command, run as it stands, ends in the same failure of the same case. */
+static void the_printed_command_replays_the_failure(void **unused)
+{
+    char detail[600], again[1024];
+    (void)unused;
+    assay("run --level smoke --seed 5 --claims replay.edges --iut mutant:ACCEPT_LE");
+    char *replay = strstr(output, "\n    replay: assay ");
+    assert_non_null(replay);
+    *replay = '\0'; /* what stands before is the failing fact */
+    snprintf(detail, sizeof detail, "%s", strrchr(output, '\n') + 1);
+    replay += strlen("\n    replay: assay ");
+    snprintf(again, sizeof again, "%.*s", (int)strcspn(replay, "\n"), replay);
+    assert_int_equal(assay(again), EXIT_NOT_CONFORMANT);
+    assert_says("1 cases, 0 passed, 1 fail");
+    assert_says(detail);
+}
+
+static void an_empty_selection_is_an_error(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("run --only nothing-at-all"), EXIT_ERROR);
+    assert_says("no case was selected");
+}
+
+static void what_cannot_be_loaded_is_an_error(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("run --level smoke --iut plugin:/no/such.so"), EXIT_ERROR);
+    assert_says("/no/such.so");
+    assert_int_equal(assay("run --level smoke --iut nonsense"), EXIT_ERROR);
+}
+
+static void missing_vectors_are_an_error(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("run --level smoke --claims replay.vectors --vectors /no/such/folder"),
+                     EXIT_ERROR);
+    assert_says("/no/such/folder");
+}
+
+/* VER-03: the process says that all went well. */
+static void an_exit_code_of_0_changes_no_verdict(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("run --level smoke --claims residual.values --iut mutant:LIAR_EXIT"),
+                     EXIT_NOT_CONFORMANT);
+    assert_says("CRASH");
+}
+
+static void liars_get_their_state_and_the_run_completes(void **unused)
+{
+    static const struct {
+        const char *name, *state;
+    } list[] = {{"LIAR_SEGV", "CRASH"}, {"LIAR_HANG", "TIMEOUT"}, {"LIAR_NAN", "FAIL"}};
+    (void)unused;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        char arguments[200];
+        snprintf(arguments, sizeof arguments,
+                 "run --level smoke --timeout 0.2 --claims 'residual.*' --iut mutant:%s", list[i].name);
+        assert_int_equal(assay(arguments), EXIT_NOT_CONFORMANT);
+        assert_says(list[i].state);
+    }
+}
+
+/* -- Coverage -------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *clause, *file, *test;
+} selftest;
+
+static const selftest selftests[] = {
+#define SELFTEST(clause, file, test, what) {clause, file, #test},
+#include "conformance/selftests.def"
+#undef SELFTEST
+};
+
+/* Is the test defined in its file, and used again where tests are registered? */
+static bool is_registered(const selftest *t)
+{
+    char path[1024], line[512];
+    int uses = 0;
+    snprintf(path, sizeof path, "%s/%s", source, t->file);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *at = strstr(line, t->test);
+        const char after = at ? at[strlen(t->test)] : 'x';
+        uses += after == '(' || after == ')' || after == ',';
+    }
+    if (f) fclose(f);
+    return uses >= 2;
+}
+
+static void the_tests_that_coverage_names_exist(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof selftests / sizeof *selftests; i++) {
+        if (is_registered(&selftests[i])) continue;
+        fail_msg("selftests.def: %s is no test of %s", selftests[i].test, selftests[i].file);
+    }
+}
+
+static void a_stale_page_is_noticed(void **unused)
+{
+    char path[] = "/tmp/assay-test-XXXXXX", arguments[200];
+    const int fd = mkstemp(path);
+    (void)unused;
+    assert_true(fd >= 0);
+    close(fd);
+    snprintf(arguments, sizeof arguments, "coverage --check %s", path);
+    assert_int_equal(assay(arguments), EXIT_NOT_CONFORMANT);
+    assert_says("stale");
+    snprintf(arguments, sizeof arguments, "coverage --write %s", path);
+    assay(arguments);
+    snprintf(arguments, sizeof arguments, "coverage --check %s", path);
+    assay(arguments);
+    assert_null(strstr(output, "stale"));
+    unlink(path);
+}
+
+static void the_page_is_up_to_date_and_no_must_is_uncovered(void **unused)
+{
+    char arguments[1200];
+    (void)unused;
+    snprintf(arguments, sizeof arguments, "coverage --check '%s/docs/coverage.md'", source);
+    if (assay(arguments) != EXIT_CONFORMANT) fail_msg("%s", output);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) return EXIT_USAGE;
+    program = argv[1];
+    source = argv[2];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(usage_errors_exit_2_and_say_what_to_do),
+        cmocka_unit_test(help_and_version_exit_0),
+        cmocka_unit_test(values_may_follow_an_equals_sign),
+        cmocka_unit_test(explain_knows_clauses_checks_cases_and_faults),
+        cmocka_unit_test(the_reference_passes_and_a_fault_fails),
+        cmocka_unit_test(the_printed_command_replays_the_failure),
+        cmocka_unit_test(an_empty_selection_is_an_error),
+        cmocka_unit_test(what_cannot_be_loaded_is_an_error),
+        cmocka_unit_test(missing_vectors_are_an_error),
+        cmocka_unit_test(an_exit_code_of_0_changes_no_verdict),
+        cmocka_unit_test(liars_get_their_state_and_the_run_completes),
+        cmocka_unit_test(the_tests_that_coverage_names_exist),
+        cmocka_unit_test(a_stale_page_is_noticed),
+        cmocka_unit_test(the_page_is_up_to_date_and_no_must_is_uncovered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
