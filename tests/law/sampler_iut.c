@@ -1,0 +1,262 @@
+/* sampler_iut.c - see sampler_iut.h. */
+#include "tests/law/sampler_iut.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sampler_settings sampler_settings;
+
+struct iut {
+    struct sampler_settings is;
+    int32_t V, C, calls;
+    const int32_t *cls, *next; /* the panel of the tests outlives the instance */
+    double *p, *q;             /* [S][V] */
+    uint64_t rng;
+};
+
+static double unit(uint64_t *rng)
+{
+    uint64_t z = *rng += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static iut *create(const char *options, char *error, size_t error_size)
+{
+    (void)options, (void)error, (void)error_size;
+    iut *m = calloc(1, sizeof *m);
+    if (m) m->is = sampler_settings, m->rng = 12345;
+    return m;
+}
+
+static void destroy(iut *m)
+{
+    free(m->p);
+    free(m->q);
+    free(m);
+}
+
+static const char *last_error(iut *m)
+{
+    (void)m;
+    return "planted";
+}
+
+static iut_status claims(iut *m, iut_claims *c)
+{
+    *c = (iut_claims){.size = sizeof *c,
+                      .name = "sampler",
+                      .version = "1",
+                      .device = "cpu",
+                      .uniforms = m->is.uniforms,
+                      .input = m->is.input,
+                      .map = IUT_MAP_CDF_BY_ID,
+                      .rule = m->is.rule,
+                      .arithmetic = m->is.arithmetic,
+                      .uniform_bits = 53,
+                      .seed_identical = m->is.seed_identical};
+    return IUT_OK;
+}
+
+/* Temperature alone, top-k by value: what the tests of law.served ask for. */
+static void serve(iut *m, const float *logit, const iut_sampling *s, double *row)
+{
+    double sum = 0, T = m->is.fault == IGNORES_T ? 1 : (double)s->temperature;
+    for (int32_t t = 0; t < m->V; t++) {
+        int32_t above = 0;
+        for (int32_t o = 0; o < m->V; o++) above += logit[o] > logit[t];
+        row[t] = s->top_k > 0 && above >= s->top_k ? 0 : exp((double)logit[t] / T);
+        sum += row[t];
+    }
+    for (int32_t t = 0; t < m->V; t++) row[t] /= sum;
+}
+
+static iut_status panel(iut *m, const iut_panel *a)
+{
+    size_t n = (size_t)a->S * (size_t)a->V;
+    free(m->p);
+    free(m->q);
+    m->p = malloc(n * sizeof *m->p);
+    m->q = malloc(n * sizeof *m->q);
+    if (!m->p || !m->q) return IUT_NO_MEMORY;
+    m->V = a->V, m->C = a->C, m->cls = a->cls, m->next = a->next;
+    for (size_t i = 0; i < n; i++) m->p[i] = (double)a->p[i], m->q[i] = (double)a->q[i];
+    for (int32_t s = 0; s < a->S && m->is.input == IUT_FROM_LOGITS; s++) {
+        serve(m, a->p_logit + s * a->V, &a->target, m->p + s * a->V);
+        serve(m, a->q_logit + s * a->V, &a->draft, m->q + s * a->V);
+    }
+    return IUT_OK;
+}
+
+/* A draw from max(0, p - minus*q). The total is summed as the cumulative sum is, so u < 1 stays
+ * below. */
+static int32_t draw_from(const iut *m, const double *p, const double *q, double minus, double u)
+{
+    double total = 0, sum = 0;
+    int32_t last = -1;
+    for (int32_t t = 0; t < m->V; t++) total += fmax(0, p[t] - minus * q[t]);
+    if (total <= 0) return draw_from(m, p, q, 0, u);
+    for (int32_t t = 0; t < m->V; t++) {
+        double w = fmax(0, p[t] - minus * q[t]);
+        sum += w;
+        if (w > 0) last = t;
+        if (w > 0 && u * total < sum) return t;
+    }
+    return last;
+}
+
+static int32_t spoilt(iut *m, int32_t state, int32_t token)
+{
+    if (m->is.fault == EMITS_MASKED && unit(&m->rng) < 0.01)
+        for (int32_t t = 0; t < m->V; t++)
+            if (m->p[state * m->V + t] == 0) return t;
+    if (m->is.fault == OUT_OF_RANGE && unit(&m->rng) < 0.01) return m->V;
+    return token;
+}
+
+/* One step; u: accept 0..n-1, residual, bonus. Returns the number of tokens. */
+static int32_t step(iut *m, const int32_t *state, const int32_t *draft, int32_t n,
+                    const double *u, int32_t gamma, int32_t *out)
+{
+    sampler_fault f = m->is.fault;
+    int32_t i = 0;
+    for (; i < n && draft[i] >= 0; i++) {
+        const double *p = m->p + state[i] * m->V, *q = m->q + state[i] * m->V;
+        int32_t x = draft[i];
+        bool accept = u[i] * q[x] < p[x] || (f == ACCEPTS_ALWAYS && p[x] > 0);
+        if (m->is.rule == IUT_RULE_MATCH) accept = draw_from(m, p, q, 0, u[i]) == x;
+        if (f == REJECTS_SOME && u[i] >= 0.5 && u[i] < 0.52) accept = false;
+        out[i] = x;
+        if (accept) continue;
+        out[i] = m->is.rule == IUT_RULE_MATCH
+                     ? draw_from(m, p, q, 0, u[i])
+                     : draw_from(m, p, q, f != CORRECTS_FROM_P, u[gamma]);
+        out[i] = spoilt(m, state[i], out[i]);
+        return i + 1;
+    }
+    const double *p = m->p + state[i] * m->V, *q = m->q + state[i] * m->V;
+    double w = u[m->is.rule == IUT_RULE_MATCH ? i : gamma + 1];
+    out[i] = spoilt(m, state[i], draw_from(m, f == BONUS_FROM_Q ? q : p, q, 0, w));
+    return i + 1;
+}
+
+static bool refuses(iut *m)
+{
+    m->calls++;
+    if (m->is.fault == CALLS_SHARE) m->rng = 777;
+    return m->is.fault == REFUSES;
+}
+
+/* The generator of case i: its own when seeded, the instance's otherwise. */
+static uint64_t *generator(iut *m, uint64_t seed, int32_t i, uint64_t position, uint64_t *own)
+{
+    if (m->is.fault == ROWS_SHARE) {
+        *own = 99 + (uint64_t)m->calls;
+        return own;
+    }
+    if (m->is.uniforms != IUT_UNIFORMS_SEEDED) return &m->rng;
+    *own = (seed + (uint64_t)i) * UINT64_C(0x2545f4914f6cdd1d) +
+           position * UINT64_C(0x9e6c63d0876a9a47);
+    unit(own);
+    return own;
+}
+
+static iut_status verify(iut *m, iut_verify_batch *b)
+{
+    if (refuses(m)) return IUT_UNSUPPORTED;
+    double u[64];
+    int32_t g = b->gamma;
+    for (int32_t i = 0; i < b->n; i++) {
+        uint64_t own, *rng = generator(m, b->seed, i, b->position, &own);
+        for (int32_t j = 0; j < g + 2; j++) u[j] = b->u ? b->u[i * (g + 2) + j] : unit(rng);
+        int32_t *out = b->out + i * (g + 1);
+        b->out_len[i] = step(m, b->state + i * (g + 1), b->draft + i * g, b->len[i], u, g, out);
+        int32_t *last = &out[b->out_len[i] - 1];
+        if (m->is.fault == PLACE_MATTERS && i + 1 == b->n) *last = (*last + 1) % m->V;
+        if (m->is.fault == FORGETS && m->calls % 2 == 0) *last = (*last + 1) % m->V;
+        if (m->is.fault == WRONG_COUNT && i % 50 == 7) b->out_len[i] = 0;
+    }
+    return IUT_OK;
+}
+
+static iut_status draw(iut *m, iut_draw_batch *b)
+{
+    if (refuses(m)) return IUT_UNSUPPORTED;
+    for (int32_t i = 0; i < b->n; i++) {
+        uint64_t own, *rng = generator(m, b->seed, i, b->position, &own);
+        const double *p = m->p + b->state[i] * m->V;
+        b->token[i] = draw_from(m, p, p, 0, b->u ? b->u[i] : unit(rng));
+        if (m->is.fault == DRAWS_FLAT && unit(&m->rng) < 0.5)
+            b->token[i] = (int32_t)(unit(&m->rng) * m->V);
+    }
+    return IUT_OK;
+}
+
+static int32_t draft_token(iut *m, int32_t state, uint64_t *rng)
+{
+    const double *q = m->q + state * m->V;
+    if (m->is.fault == DRAFTS_UNIFORMLY) return (int32_t)(unit(rng) * m->V);
+    return draw_from(m, q, q, 0, unit(rng));
+}
+
+/* The match rule's uniforms belong to positions, so that a seed gives the same tokens whatever
+ * the drafts are; the fault lets the drafts move them. */
+static void step_uniforms(iut *m, uint64_t base, uint64_t *rng, int32_t position, int32_t g,
+                          const int32_t *draft, double *u)
+{
+    for (int32_t j = 0; j < g + 2; j++) {
+        uint64_t at = base ^ (uint64_t)(position + j + 1) * UINT64_C(0xd1342543de82ef95);
+        if (m->is.fault == FOLLOWS_DRAFTS && g > 0) at ^= (uint64_t)draft[0] << 7;
+        u[j] = m->is.rule == IUT_RULE_MATCH ? unit(&at) : unit(rng);
+    }
+}
+
+static void stream_one(iut *m, const iut_stream_batch *b, int32_t i)
+{
+    uint64_t base = (b->seed + (uint64_t)i) * UINT64_C(0x2545f4914f6cdd1d), own = base + 1;
+    uint64_t *rng =
+        m->is.uniforms == IUT_UNIFORMS_OWN ? generator(m, b->seed, i, 0, &own) : &own;
+    int32_t g = b->gamma, state[64], draft[64], out[64], have = 0, at = b->start[i];
+    double u[64];
+    for (int32_t s = 0; have < b->k; s++) {
+        state[0] = at;
+        for (int32_t j = 0; j < g; j++) {
+            draft[j] = draft_token(m, state[j], rng);
+            state[j + 1] = m->next[state[j] * m->C + m->cls[draft[j]]];
+        }
+        step_uniforms(m, base, rng, have, g, draft, u);
+        int32_t len = step(m, state, draft, g, u, g, out);
+        b->accepted[i * b->k + s] = len - 1;
+        for (int32_t j = 0; j < len && have < b->k; j++) {
+            b->out[i * b->k + have++] = out[j];
+            if (out[j] >= m->V) return;
+            at = m->next[at * m->C + m->cls[out[j]]];
+        }
+    }
+    b->out_len[i] = m->is.fault == WRONG_COUNT && i % 50 == 7 ? b->k - 1 : b->k;
+}
+
+static iut_status stream(iut *m, iut_stream_batch *b)
+{
+    if (refuses(m)) return IUT_UNSUPPORTED;
+    for (int32_t i = 0; i < b->n; i++) stream_one(m, b, i);
+    return IUT_OK;
+}
+
+const iut_api *sampler_api(void)
+{
+    static const iut_api api = {.abi = IUT_ABI,
+                                .size = sizeof api,
+                                .create = create,
+                                .destroy = destroy,
+                                .last_error = last_error,
+                                .claims = claims,
+                                .panel = panel,
+                                .draw = draw,
+                                .verify = verify,
+                                .stream = stream};
+    return &api;
+}

@@ -1,0 +1,288 @@
+/* The law and metamorphic checks: a correct sampler passes every case of the smoke level, and
+ * each check fails the fault that it is for. Then the machinery: checkpoints, aliases,
+ * tolerance. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/law.h"
+#include "conformance/checks/plan.h"
+#include "tests/law/sampler_iut.h"
+
+static const check *const all_checks[] = {&check_law_verify,   &check_law_stream,
+                                          &check_law_draw,     &check_law_calls,
+                                          &check_law_coupling, &check_law_served,
+                                          &check_meta_equal,   &check_meta_draft,
+                                          &check_meta_batch,   NULL};
+
+typedef struct {
+    int32_t count[STATE_COUNT];
+    int64_t compared;
+    char detail[700]; /* of the last case that did not pass */
+} tally;
+
+/* Runs the smoke cases whose id matches, V at most `most`, against the sampler as set. */
+static tally run_cases(const char *glob, int32_t most, uint64_t seed)
+{
+    tally t = {.compared = 0};
+    check_plan plan;
+    char why[300];
+    assert_true(plan_all(&plan, all_checks, LEVEL_SMOKE));
+    client *c = client_open_table(sampler_api(), "", why, sizeof why);
+    assert_non_null(c);
+    check_context x = {.iut = c,
+                       .level = LEVEL_SMOKE,
+                       .seed = seed,
+                       .tables_total = 500,
+                       .log_e_fail = log(1e6 * 80)};
+    for (size_t i = 0; i < plan.count; i++) {
+        const check_case *e = plan.cases[i];
+        check_result r = {.state = STATE_PASS};
+        if (fnmatch(glob, e->id, 0) != 0 || e->V > most) continue;
+        if (!e->check->claimed(e, c, why, sizeof why))
+            r.state = STATE_NOT_CLAIMED;
+        else
+            e->check->run(e, &x, &r);
+        t.count[r.state]++;
+        t.compared += r.compared;
+        if (r.state == STATE_PASS)
+            assert_true(r.compared > 0 && r.detail[0]);
+        else
+            snprintf(t.detail, sizeof t.detail, "%s: %s", e->id, r.detail);
+    }
+    client_close(c);
+    plan_free(&plan);
+    return t;
+}
+
+static void become(sampler_fault fault, uint8_t uniforms, uint8_t rule, uint8_t input)
+{
+    sampler_settings = (struct sampler_settings){
+        fault, uniforms,      rule,
+        input, IUT_ARITH_F64, rule == IUT_RULE_MATCH && uniforms != IUT_UNIFORMS_OWN};
+}
+
+/* -- The correct sampler passes
+ * ------------------------------------------------------------------- */
+
+static void passes(uint8_t uniforms, uint8_t rule, uint8_t input, const char *glob,
+                   int32_t least)
+{
+    become(RIGHT, uniforms, rule, input);
+    tally t = run_cases(glob, most, 1);
+    if (t.count[STATE_PASS] + t.count[STATE_NOT_CLAIMED] == 0) fail_msg("nothing ran");
+    for (int s = STATE_ACCEPTABLE; s < STATE_COUNT; s++)
+        if (s != STATE_NOT_CLAIMED && t.count[s] > 0) fail_msg("%s", t.detail);
+    assert_true(t.count[STATE_PASS] >= least);
+}
+
+static void right_ones_pass(void **state)
+{
+    (void)state;
+    const uint8_t p = IUT_FROM_PROBS, logits = IUT_FROM_LOGITS, token = IUT_RULE_TOKEN;
+    passes(IUT_UNIFORMS_OWN, token, p, "law.verify/*", 1024, 16);
+    passes(IUT_UNIFORMS_OWN, token, p, "*", 64, 40);
+    passes(IUT_UNIFORMS_SUPPLIED, token, p, "*", 8, 25);
+    passes(IUT_UNIFORMS_SEEDED, token, p, "*", 8, 25);
+    passes(IUT_UNIFORMS_SEEDED, IUT_RULE_MATCH, p, "*", 64, 40);
+    passes(IUT_UNIFORMS_OWN, token, logits, "law.served/*T*", 64, 8);
+    passes(IUT_UNIFORMS_OWN, token, logits, "law.served/*topk-*", 64, 4);
+}
+
+/* -- Each check fails its fault
+ * ------------------------------------------------------------------- */
+
+static void kills(sampler_fault fault, uint8_t uniforms, uint8_t input, const char *glob,
+                  int32_t least)
+{
+    become(fault, uniforms, IUT_RULE_TOKEN, input);
+    tally t = run_cases(glob, 64, 1);
+    if (t.count[STATE_FAIL] < least)
+        fail_msg("fault %d: %s killed it %d times, %d expected", fault, glob,
+                 t.count[STATE_FAIL], least);
+}
+
+static void faults_are_killed(void **state)
+{
+    (void)state;
+    const uint8_t own = IUT_UNIFORMS_OWN, given = IUT_UNIFORMS_SUPPLIED, p = IUT_FROM_PROBS;
+    kills(CORRECTS_FROM_P, own, p, "law.verify/*", 2);
+    kills(CORRECTS_FROM_P, given, p, "law.verify/*", 2);
+    kills(BONUS_FROM_Q, own, p, "law.verify/*", 2);
+    kills(BONUS_FROM_Q, IUT_UNIFORMS_SEEDED, p, "law.verify/*", 2);
+    kills(DRAFTS_UNIFORMLY, own, p, "law.stream/*", 2);
+    kills(DRAWS_FLAT, own, p, "law.draw/*", 2);
+    kills(ACCEPTS_ALWAYS, own, p, "law.coupling/verify*", 2);
+    kills(ACCEPTS_ALWAYS, own, p, "law.coupling/stream*", 2);
+    kills(ACCEPTS_ALWAYS, own, p, "meta.draft/*onehot", 2);
+    kills(ROWS_SHARE, own, p, "law.calls/*", 3);
+    kills(CALLS_SHARE, own, p, "law.calls/verify*", 2);
+    kills(IGNORES_T, own, IUT_FROM_LOGITS, "law.served/*T*", 4);
+    kills(REJECTS_SOME, given, p, "meta.equal/*", 4);
+    kills(REJECTS_SOME, own, p, "meta.equal/*", 4);
+    kills(PLACE_MATTERS, given, p, "meta.batch/verify*", 1);
+    kills(FORGETS, given, p, "meta.batch/verify*", 1);
+}
+
+/* The fault that verify cannot see is not blamed on it. */
+static void clean_lanes_stay_clean(void **state)
+{
+    (void)state;
+    become(DRAFTS_UNIFORMLY, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+    tally t = run_cases("law.verify/*", 64, 1);
+    assert_int_equal(t.count[STATE_FAIL], 0);
+    assert_true(t.count[STATE_PASS] > 10);
+}
+
+static void hard_facts_are_proof(void **state)
+{
+    (void)state;
+    static const struct {
+        sampler_fault fault;
+        const char *glob, *says;
+    } rows[] = {
+        {EMITS_MASKED, "law.verify/V8-masked-g2", "impossible token"},
+        {EMITS_MASKED, "law.stream/V8-masked-g2", "impossible token"},
+        {OUT_OF_RANGE, "law.verify/V8-a0.7-g2", "is no id below V = 8"},
+        {WRONG_COUNT, "law.verify/V8-a0.7-g2", "emitted 0 tokens"},
+        {WRONG_COUNT, "law.stream/V8-a0.7-g2", "budget of 4 tokens has 3"},
+        {REFUSES, "law.draw/V8*", "(CLM-02)"},
+        {REFUSES, "meta.batch/verify-V8", "(CLM-02)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint8_t uniforms =
+            strncmp(rows[i].glob, "meta", 4) ? IUT_UNIFORMS_OWN : IUT_UNIFORMS_SUPPLIED;
+        become(rows[i].fault, uniforms, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+        tally t = run_cases(rows[i].glob, 64, 1);
+        assert_int_equal(t.count[STATE_FAIL], 1);
+        if (!strstr(t.detail, rows[i].says))
+            fail_msg("%s does not say %s", t.detail, rows[i].says);
+    }
+}
+
+/* What a seed promises: three draft models, the same tokens. */
+static void seeded_drafts(void **state)
+{
+    (void)state;
+    become(RIGHT, IUT_UNIFORMS_SEEDED, IUT_RULE_MATCH, IUT_FROM_PROBS);
+    assert_int_equal(run_cases("meta.draft/seeded*", 64, 1).count[STATE_PASS], 2);
+    become(FOLLOWS_DRAFTS, IUT_UNIFORMS_SEEDED, IUT_RULE_MATCH, IUT_FROM_PROBS);
+    assert_int_equal(run_cases("meta.draft/seeded*", 64, 1).count[STATE_FAIL], 2);
+}
+
+static void unclaimed_is_not_tested(void **state)
+{
+    (void)state;
+    become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_NOT_LOSSLESS, IUT_FROM_PROBS);
+    tally t = run_cases("law.verify/*", 64, 1);
+    assert_true(t.count[STATE_PASS] == 0 && t.count[STATE_NOT_CLAIMED] > 10);
+    become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+    assert_int_equal(run_cases("law.served/*", 64, 1).count[STATE_PASS], 0);
+    assert_int_equal(run_cases("meta.batch/*", 64, 1).count[STATE_PASS], 0);
+    become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_MATCH, IUT_FROM_PROBS);
+    assert_int_equal(run_cases("meta.equal/*", 64, 1).count[STATE_PASS], 0);
+}
+
+/* Declared bfloat16: the tolerance null. A correct sampler passes, a gross fault does not. */
+static void tolerance(void **state)
+{
+    (void)state;
+    become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+    sampler_settings.arithmetic = IUT_ARITH_BF16;
+    tally t = run_cases("law.verify/V64*", 64, 1);
+    assert_true(t.count[STATE_PASS] >= 5 && t.count[STATE_FAIL] == 0);
+    sampler_settings.fault = ACCEPTS_ALWAYS;
+    t = run_cases("law.verify/V64*", 64, 1);
+    assert_true(t.count[STATE_FAIL] >= 3);
+    assert_non_null(strstr(t.detail, "ln E"));
+}
+
+/* -- Machinery
+ * ------------------------------------------------------------------------------------ */
+
+static void checkpoints(void **state)
+{
+    (void)state;
+    int64_t n = 0, looks = 0;
+    for (; n < 20000; looks++) n = law_checkpoint(n, 20000, LEVEL_SMOKE);
+    assert_true(n == 20000 && looks == 8); /* 256 512 1024 2048 4096 8192 16384 20000 */
+    assert_int_equal(law_checkpoint(0, 100, LEVEL_SMOKE), 100);
+    for (n = 1000; n < 100000;) {
+        int64_t next = law_checkpoint(n, 1000000, LEVEL_DEEP);
+        assert_true(next > n && (double)next <= 1.11 * (double)n + 2);
+        n = next;
+    }
+}
+
+/* The law of an alias table is exact: the masses of the columns that yield a token. */
+static void aliases(void **state)
+{
+    (void)state;
+    char why[200];
+    panel *a = panel_make(&(panel_form){.V = 1000, .seed = 4, .variant = PANEL_MASKED}, why,
+                          sizeof why);
+    law_alias alias;
+    assert_non_null(a);
+    assert_true(law_alias_init(&alias, a->q64, a->view.S, 1000));
+    for (int32_t s = 0; s < a->view.S; s++) {
+        static double law[1000];
+        memset(law, 0, sizeof law);
+        for (int32_t t = 0; t < 1000; t++) {
+            double keep = alias.keep[s * 1000 + t] * 0x1p-32 / 1000;
+            law[t] += keep;
+            law[alias.other[s * 1000 + t]] += 1e-3 - keep;
+        }
+        for (int32_t t = 0; t < 1000; t++) {
+            assert_true(fabs(law[t] - panel_q(a, s)[t]) < 1e-9);
+            if (panel_q(a, s)[t] == 0) assert_true(law[t] == 0);
+        }
+    }
+    law_alias_free(&alias);
+    panel_free(a);
+}
+
+static void uniforms(void **state)
+{
+    (void)state;
+    law_random g;
+    law_seed(&g, 0);
+    double sum = 0;
+    for (int32_t i = 0; i < 4000; i++) {
+        double u = law_unit(&g, 24), scaled = u * 0x1p24;
+        assert_true(u >= 0 && u < 1 && scaled == floor(scaled));
+        sum += u;
+    }
+    assert_true(fabs(sum / 4000 - 0.5) < 0.03);
+    const iut_claims f32 = {
+        .uniforms = IUT_UNIFORMS_SUPPLIED, .arithmetic = IUT_ARITH_F32, .uniform_bits = 32};
+    const iut_claims canonical = {.uniforms = IUT_UNIFORMS_SUPPLIED,
+                                  .uniform_bits = 29,
+                                  .arithmetic = IUT_ARITH_CANONICAL};
+    assert_int_equal(law_bits(&f32), 24);
+    assert_int_equal(law_bits(&canonical), 29);
+    assert_int_equal(law_bits(&(iut_claims){.uniforms = IUT_UNIFORMS_OWN}), 24);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_ones_pass),
+        cmocka_unit_test(faults_are_killed),
+        cmocka_unit_test(clean_lanes_stay_clean),
+        cmocka_unit_test(hard_facts_are_proof),
+        cmocka_unit_test(seeded_drafts),
+        cmocka_unit_test(unclaimed_is_not_tested),
+        cmocka_unit_test(tolerance),
+        cmocka_unit_test(checkpoints),
+        cmocka_unit_test(aliases),
+        cmocka_unit_test(uniforms),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
