@@ -11,7 +11,7 @@
 #include "conformance/oracle/lane.h"
 #include "conformance/oracle/philox.h"
 
-enum { STATES = 16, TOKENS = 16 };
+enum { STATES = 16, STATES_BITS = 4, TOKENS = 16 };
 enum { VERIFY, DRAW, STREAM, ACCEPT_BITS, RESIDUAL_BITS, BONUS_BITS, DRAW_BITS, KINDS };
 static const iut_op ops[KINDS] = {OP_VERIFY, OP_DRAW,   OP_STREAM, OP_VERIFY,
                                   OP_VERIFY, OP_VERIFY, OP_DRAW};
@@ -205,7 +205,7 @@ static void run_stream(const check_case *c, const check_context *x, const probe 
 
 /* Seeds are searched for which the first 24 bits of a uniform would decide otherwise than all of
  * it. Each is a call of its own, for a batch has neighbouring seeds. */
-enum { HITS = 8, TRIALS = 1 << 17 };
+enum { HITS = 8, TRIALS = 1 << 18 };
 
 /* The id that U points at: the first whose cumulative weight exceeds floor(U*W/2^64). */
 static int32_t find(const uint64_t *cum, int32_t V, uint64_t U)
@@ -342,9 +342,10 @@ static void run(const check_case *c, const check_context *x, check_result *r)
         run_verify, run_draw, run_stream, run_bits, run_bits, run_bits, run_bits};
     uint64_t rng = check_seed(x, c, 0);
     const uint64_t wide = check_seed(x, c, 1); /* all 64 bits of it */
-    probe *m = probe_general(STATES, c->V, PROBE_MASKED, &rng);
+    const int32_t S = c->variant < ACCEPT_BITS ? STATES : STATES_BITS;
+    probe *m = probe_general(S, c->V, PROBE_MASKED, &rng);
     /* Off the grid of 2^-24, so that a uniform's later bits matter. */
-    for (int32_t s = 0; m && s < STATES && c->variant >= ACCEPT_BITS; s++) {
+    for (int32_t s = 0; m && s < S && c->variant >= ACCEPT_BITS; s++) {
         probe_random(probe_p(m, s), c->V, 32, PROBE_DENSE, &rng);
         probe_random(probe_q(m, s), c->V, 32, PROBE_DENSE, &rng);
     }

@@ -65,6 +65,7 @@ static int32_t call_size(int32_t V)
     return n < 64 ? 64 : n > 4096 ? 4096 : n;
 }
 
+/* Cases from..from+n-1, as the IUT gets them. */
 static iut_verify_batch batch_of(const steps *s, const check_context *x, int32_t from, int32_t n)
 {
     const bool supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED;
@@ -79,6 +80,16 @@ static iut_verify_batch batch_of(const steps *s, const check_context *x, int32_t
                               .out_len = s->out_len + from};
 }
 
+iut_verify_batch steps_batch(steps *s, const check_context *x, uint64_t seed, uint64_t position)
+{
+    for (int32_t i = 0; i < s->n * (s->gamma + 1); i++) s->out[i] = -1;
+    memset(s->out_len, 0, (size_t)s->n * sizeof *s->out_len);
+    iut_verify_batch batch = batch_of(s, x, 0, s->n);
+    batch.seed = seed;
+    batch.position = position;
+    return batch;
+}
+
 static bool verify_all(steps *s, const check_context *x, int32_t V, bool greedy, uint64_t seed,
                        uint64_t position, check_result *r)
 {
@@ -86,13 +97,12 @@ static bool verify_all(steps *s, const check_context *x, int32_t V, bool greedy,
         result_set(r, STATE_ERROR, "the suite planned room for %d cases only", (int)s->room);
         return false;
     }
-    for (int32_t i = 0; i < s->n * (s->gamma + 1); i++) s->out[i] = -1;
-    memset(s->out_len, 0, (size_t)s->n * sizeof *s->out_len);
+    const iut_verify_batch all = steps_batch(s, x, seed, position);
     for (int32_t from = 0, n; from < s->n; from += n) {
         n = s->n - from < call_size(V) ? s->n - from : call_size(V);
         iut_verify_batch batch = batch_of(s, x, from, n);
-        batch.seed = seed + (uint64_t)from;
-        batch.position = position;
+        batch.seed = all.seed + (uint64_t)from;
+        batch.position = all.position;
         const call_result call =
             greedy ? client_verify_greedy(x->iut, &batch) : client_verify(x->iut, &batch);
         if (!result_call(r, x, greedy ? "verify_greedy" : "verify", call)) return false;

@@ -49,6 +49,8 @@ static inline int32_t *steps_out(const steps *s, int32_t i)
     return s->out + (int64_t)i * (s->gamma + 1);
 }
 
+/* All cases as one batch, answers reset to -1; for calls that may be refused. */
+iut_verify_batch steps_batch(steps *s, const check_context *x, uint64_t seed, uint64_t position);
 /* Has the IUT verify all cases, in calls of a size that V allows a slow one; uniforms are passed
  * only where the IUT wants them, case i has seed + i and stands at `position`. False: `r` says
  * what happened. */

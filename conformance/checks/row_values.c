@@ -11,6 +11,7 @@
 
 #include "conformance/checks/exact.h"
 #include "conformance/checks/replay.h"
+#include "conformance/checks/served_values.h"
 #include "conformance/oracle/chain.h"
 #include "conformance/oracle/served.h"
 
@@ -47,7 +48,7 @@ static void residual_rows(const probe *m, int32_t s, uint64_t *rng)
     if (s % 8 == 7) probe_one_hot(probe_q(m, s), m->V, 0);
 }
 
-static double residual_bound(const iut_claims *claims, float p, float q)
+double residual_bound(const iut_claims *claims, float p, float q)
 {
     const double mass = (double)p + (double)q;
     if (claims->arithmetic == IUT_ARITH_F16) return mass * 0x1p-9;

@@ -11,6 +11,7 @@
 
 #include "conformance/checks/exact.h"
 #include "conformance/checks/replay.h"
+#include "conformance/checks/served_values.h"
 #include "conformance/oracle/served.h"
 
 typedef struct {
@@ -100,9 +101,9 @@ static int descending(const void *a, const void *b)
 }
 
 /* Is every cut of the row clear of its tokens, so that no legal rounding moves it? */
-static bool clear_cuts(const float *logit, int32_t V, const iut_sampling *s, double margin,
-                       float *sorted)
+static bool clear_cuts(const float *logit, int32_t V, const iut_sampling *s, float *sorted)
 {
+    const double margin = 1e-3;
     memcpy(sorted, logit, (size_t)V * sizeof *sorted);
     qsort(sorted, (size_t)V, sizeof *sorted, descending);
     if (s->temperature == 0.0f) return V == 1 || sorted[0] > sorted[1];
@@ -135,43 +136,47 @@ static bool near_enough(double got, double want, double x, double unit)
            fabs(got - want) <= unit * (4.0 + fabs(x)) * want + 1e-30;
 }
 
-typedef struct {
-    const check_context *x;
-    const iut_sampling *sampling;
-    float *want, *scratch; /* [V] */
-    double worst;          /* relative error over what is granted */
-    int32_t left_out;
-} comparison;
-
-/* The first token that differs; -1: none. */
-static int32_t differs(comparison *k, const float *logit, int32_t V, const float *got)
+int32_t served_differs(const iut_claims *claims, const float *logit, int32_t V,
+                       const iut_sampling *s, const float *want, const float *got, double *worst)
 {
-    const uint8_t arithmetic = client_claims(k->x->iut)->arithmetic;
-    const double unit = roundoff(arithmetic);
+    const double unit = roundoff(claims->arithmetic), T = (double)s->temperature;
     float top = logit[0];
     for (int32_t t = 1; t < V; t++) top = fmaxf(top, logit[t]);
     for (int32_t t = 0; t < V; t++) {
-        if (arithmetic == IUT_ARITH_CANONICAL) {
-            if (memcmp(&got[t], &k->want[t], sizeof *got) != 0) return t;
+        if (claims->arithmetic == IUT_ARITH_CANONICAL) {
+            if (memcmp(&got[t], &want[t], sizeof *got) != 0) return t;
             continue;
         }
-        const double want = (double)k->want[t], T = (double)k->sampling->temperature;
-        const double x = T > 0.0 && want > 0.0 ? ((double)logit[t] - (double)top) / T : 0.0;
-        if (!near_enough((double)got[t], want, x, unit)) return t;
-        if (want > 1e-30)
-            k->worst = fmax(k->worst, fabs((double)got[t] - want) / (want * unit * (4 + fabs(x))));
+        const double w = (double)want[t];
+        const double x = T > 0.0 && w > 0.0 ? ((double)logit[t] - (double)top) / T : 0.0;
+        if (!near_enough((double)got[t], w, x, unit)) return t;
+        if (w > 1e-30)
+            *worst = fmax(*worst, fabs((double)got[t] - w) / (w * unit * (4.0 + fabs(x))));
     }
     return -1;
 }
+
+bool served_judged(const iut_claims *claims, const float *logit, int32_t V, const iut_sampling *s,
+                   float *scratch)
+{
+    return claims->arithmetic == IUT_ARITH_CANONICAL || clear_cuts(logit, V, s, scratch);
+}
+
+typedef struct {
+    const check_context *x;
+    float *want, *scratch; /* [V] */
+    double worst;          /* error over what is granted */
+    int32_t left_out;
+} comparison;
 
 static void compare_row(comparison *k, const probe *m, int32_t state, bool draft, const float *got,
                         check_result *r)
 {
     const float *logit = (draft ? m->q_logit : m->p_logit) + (int64_t)state * m->V;
-    const iut_sampling *s = k->sampling = draft ? &m->view.draft : &m->view.target;
+    const iut_claims *claims = client_claims(k->x->iut);
+    const iut_sampling *s = draft ? &m->view.draft : &m->view.target;
     const oracle_sampling o = {s->temperature, s->top_k, s->top_p, s->min_p};
-    if (client_claims(k->x->iut)->arithmetic != IUT_ARITH_CANONICAL &&
-        !clear_cuts(logit, m->V, s, 1e-3, k->scratch)) {
+    if (!served_judged(claims, logit, m->V, s, k->scratch)) {
         k->left_out++;
         return;
     }
@@ -180,7 +185,7 @@ static void compare_row(comparison *k, const probe *m, int32_t state, bool draft
         return;
     }
     r->compared++;
-    const int32_t t = differs(k, logit, m->V, got);
+    const int32_t t = served_differs(claims, logit, m->V, s, k->want, got, &k->worst);
     if (t >= 0)
         result_set(r, STATE_FAIL,
                    "%s row %d, token %d, logit %.9g: expected %.9g (%a), got %.9g (%a); T %g, "
