@@ -73,7 +73,7 @@ static void become(sampler_fault fault, uint8_t uniforms, uint8_t rule, uint8_t 
  * ------------------------------------------------------------------- */
 
 static void passes(uint8_t uniforms, uint8_t rule, uint8_t input, const char *glob,
-                   int32_t least)
+                   int32_t most, int32_t least)
 {
     become(RIGHT, uniforms, rule, input);
     tally t = run_cases(glob, most, 1);
