@@ -125,7 +125,7 @@ static void at_start(void **unused)
          "exit code 7; last line of its stderr: cannot open the model"},
         {"start_crash", CALL_CRASH, "signal 7"},
         {"start_hang", CALL_TIMEOUT, "within 0.4 s"},
-        {"start_text", CALL_GARBAGE, "frame: "},
+        {"start_text", CALL_GARBAGE, "claims: garbage: "},
         {"claims_value", CALL_GARBAGE, "rule must be an integer from 0 to 5"},
         {"claims_type", CALL_GARBAGE, "rule must be an integer"},
         {"claims_field", CALL_GARBAGE, "there is no field colour"},

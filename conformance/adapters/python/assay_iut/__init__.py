@@ -273,8 +273,9 @@ class OneFunction:
 
 def serve(implementation, **claims):
     """Answers requests until the end of input. `claims` as in CHOICES and NUMBERS, and name, version,
-    device. Uniforms are supplied, tokens drawn by CDF from probabilities, unless you claim otherwise."""
-    words = {"uniforms": "supplied", "input": "probs", "map": "cdf"}
+    device. Unless you claim otherwise: the token rule, with supplied uniforms, from probabilities, draws by
+    CDF."""
+    words = {"uniforms": "supplied", "input": "probs", "map": "cdf", "rule": "token"}
     words.update(claims)
     if not isinstance(implementation, type) and callable(implementation):
         implementation = OneFunction(implementation)
