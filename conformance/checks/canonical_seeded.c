@@ -207,18 +207,23 @@ static void run_stream(const check_case *c, const check_context *x, const probe 
  * it. Each is a call of its own, for a batch has neighbouring seeds. */
 enum { HITS = 8, TRIALS = 1 << 18 };
 
-/* The id that U points at: the first whose cumulative weight exceeds floor(U*W/2^64). */
-static int32_t find(const uint64_t *cum, int32_t V, uint64_t U)
+static uint64_t target_of(uint64_t U, uint64_t total)
 {
     __extension__ typedef unsigned __int128 wide;
-    const uint64_t target = (uint64_t)((wide)U * cum[V - 1] >> 64);
-    int32_t low = 0, high = V - 1;
+    return (uint64_t)((wide)U * total >> 64);
+}
+
+/* Do U and its first 24 bits point at two ids of the table? */
+static bool split(const uint64_t *cum, int32_t V, uint64_t U)
+{
+    const uint64_t target = target_of(U, cum[V - 1]);
+    int32_t low = 0, high = V - 1; /* to the first id with cum > target */
     while (low < high) {
         const int32_t middle = low + (high - low) / 2;
         if (cum[middle] > target) high = middle;
         else low = middle + 1;
     }
-    return low;
+    return low > 0 && target_of(U >> 40 << 40, cum[V - 1]) < cum[low - 1];
 }
 
 /* An acceptance boundary p/q below 1. */
@@ -287,7 +292,7 @@ static bool decides(const probe *m, int32_t kind, const boundary *all, int32_t n
     const uint64_t U = oracle_draw_uniform(seed, 0, residual ? LANE_RESIDUAL : LANE_DRAW);
     for (*state = 0; *state < m->S; ++*state) {
         const uint64_t *cum = (residual ? m->cum_r : m->cum_p) + (int64_t)*state * m->V;
-        if (find(cum, m->V, U) == find(cum, m->V, U >> 40 << 40)) continue;
+        if (!split(cum, m->V, U)) continue;
         if (residual) *draft = rejected(m, *state, oracle_accept_uniform(seed, 0));
         return !residual || *draft >= 0;
     }

@@ -1,0 +1,229 @@
+/* Every exact check passes a right implementation and fails the one that violates what it is
+ * about. The implementation is tests/checks/tiny.c, in this process. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "conformance/checks/exact.h"
+#include "conformance/checks/plan.h"
+#include "tests/checks/tiny.h"
+
+typedef struct {
+    int32_t count[STATE_COUNT];
+    char failure[700], error[700]; /* the first of each */
+} tally;
+
+/* Runs the cases of a check of V <= 4096, as the runner would. */
+static tally run(const check *tested, const char *vectors)
+{
+    const check *const list[] = {tested, NULL};
+    check_plan plan;
+    tally t = {0};
+    char why[300];
+    client *c = client_open_table(tiny_api(), "", why, sizeof why);
+    assert_non_null(c);
+    assert_true(plan_all(&plan, list, LEVEL_SMOKE));
+    const check_context x = {.iut = c, .level = LEVEL_SMOKE, .seed = 1, .vectors = vectors};
+    for (size_t i = 0; i < plan.count; i++) {
+        check_result r = {0};
+        if (plan.cases[i]->V > 4096) continue; /* more than the tiny one's arrays hold */
+        if (!tested->claimed(plan.cases[i], c, why, sizeof why)) r.state = STATE_NOT_CLAIMED;
+        else tested->run(plan.cases[i], &x, &r);
+        if (r.state == STATE_PASS && r.compared == 0) r.state = STATE_ERROR;
+        t.count[r.state]++;
+        char *text = r.state == STATE_FAIL ? t.failure : r.state == STATE_ERROR ? t.error : NULL;
+        if (text && !text[0]) snprintf(text, 700, "%s: %s", plan.cases[i]->id, r.detail);
+    }
+    plan_free(&plan);
+    client_close(c);
+    return t;
+}
+
+/* -- What each setup declares ------------------------------------------------------------------------ */
+
+enum { PLAIN, SEEDED, OWN, MATCH, MATCH_SEEDED, F64, F32, REJECTING, SETUPS };
+
+static void set_up(int32_t setup, tiny_fault fault)
+{
+    iut_claims *k = &tiny.claims;
+    *k = tiny_claims();
+    tiny.fault = fault;
+    if (setup == SEEDED || setup == MATCH_SEEDED) k->uniforms = IUT_UNIFORMS_SEEDED;
+    if (setup == OWN) k->uniforms = IUT_UNIFORMS_OWN;
+    if (setup == MATCH || setup == MATCH_SEEDED) k->rule = IUT_RULE_MATCH;
+    if (setup == MATCH_SEEDED) k->seed_identical = 1;
+    if (setup == F64) k->arithmetic = IUT_ARITH_F64;
+    if (setup == F32) k->arithmetic = IUT_ARITH_F32;
+    if (setup == REJECTING) k->bad_draft = IUT_REJECT;
+}
+
+static const struct {
+    const check *tested;
+    int32_t setup, passing; /* cases that must pass at least */
+} right[] = {
+    {&check_format_verify, PLAIN, 10},   {&check_format_verify, SEEDED, 10},
+    {&check_format_draw, PLAIN, 10},     {&check_format_stream, PLAIN, 10},
+    {&check_format_stream, OWN, 10},     {&check_replay_random, PLAIN, 10},
+    {&check_replay_random, MATCH, 10},   {&check_replay_random, F32, 10},
+    {&check_replay_edges, PLAIN, 20},    {&check_replay_edges, MATCH, 20},
+    {&check_certify_boundaries, PLAIN, 6}, {&check_certify_boundaries, F32, 6},
+    {&check_served_values, F64, 40},     {&check_residual_values, PLAIN, 4},
+    {&check_draw_values, PLAIN, 12},     {&check_greedy_verify, PLAIN, 20},
+    {&check_greedy_stream, OWN, 12},     {&check_match_seeded, MATCH_SEEDED, 6},
+    {&check_stop_rules, OWN, 15},        {&check_edges_declared, PLAIN, 17},
+    {&check_edges_declared, REJECTING, 17}, {&check_canonical_seeded, SEEDED, 17},
+    {&check_canonical_seeded, MATCH_SEEDED, 13},
+};
+
+static void test_right_passes(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        set_up(right[i].setup, FAULT_NONE);
+        const tally t = run(right[i].tested, NULL);
+        if (t.count[STATE_FAIL] || t.count[STATE_ERROR])
+            fail_msg("%s, setup %d: %s%s", right[i].tested->name, (int)right[i].setup, t.failure,
+                     t.error);
+        assert_true(t.count[STATE_PASS] >= right[i].passing);
+    }
+}
+
+/* At least two cases of the check die of the fault, and none in another way. */
+static const struct {
+    const check *tested;
+    int32_t setup;
+    tiny_fault fault;
+    int32_t failing;
+} wrong[] = {
+    {&check_format_verify, OWN, TAIL_KEPT, 2},
+    {&check_format_verify, SEEDED, MASK_EMITTED, 2},
+    {&check_format_verify, PLAIN, NO_BONUS, 0}, /* a step may stop early; the law knows better */
+    {&check_format_verify, PLAIN, ROWS_WRITTEN, 2},
+    {&check_format_draw, OWN, DRAW_V, 2},
+    {&check_format_stream, OWN, BUDGET_OVERRUN, 2},
+    {&check_format_stream, SEEDED, MASK_EMITTED, 2},
+    {&check_replay_random, PLAIN, ACCEPT_SWAPPED, 2},
+    {&check_replay_random, F32, ACCEPT_SWAPPED, 2},
+    {&check_replay_random, PLAIN, ROW_0, 2},
+    {&check_replay_random, PLAIN, RESIDUAL_IS_P, 2},
+    {&check_replay_random, PLAIN, RESIDUAL_ABS, 2},
+    {&check_replay_random, PLAIN, REUSES_ACCEPT, 2},
+    {&check_replay_random, PLAIN, TOTAL_IS_1, 2},
+    {&check_replay_random, PLAIN, NO_BONUS, 2},
+    {&check_replay_random, PLAIN, MINUS_1_SKIPPED, 2},
+    {&check_replay_random, MATCH, ROW_0, 2},
+    {&check_replay_edges, PLAIN, ACCEPT_LE, 2},
+    {&check_replay_edges, F32, ACCEPT_LE, 2},
+    {&check_replay_edges, PLAIN, Q_ZERO_REJECTS, 2},
+    {&check_replay_edges, PLAIN, EMPTY_IS_0, 2},
+    {&check_replay_edges, PLAIN, DRAW_LE, 2},
+    {&check_replay_edges, MATCH, DRAW_LE, 2},
+    {&check_certify_boundaries, PLAIN, REUSES_ACCEPT, 2},
+    {&check_certify_boundaries, PLAIN, ACCEPT_LE, 2},
+    {&check_certify_boundaries, F32, RESIDUAL_ABS, 2},
+    {&check_served_values, F64, TEMPERATURE_1, 2},
+    {&check_served_values, F64, TOP_K_PLUS_1, 2},
+    {&check_served_values, F64, MIN_P_OFF, 2},
+    {&check_served_values, F64, MASK_LEAKS, 2},
+    {&check_residual_values, PLAIN, RESIDUAL_ABS, 2},
+    {&check_draw_values, PLAIN, TOTAL_IS_1, 2},
+    {&check_draw_values, PLAIN, DRAW_LE, 2},
+    {&check_greedy_verify, OWN, TIE_LAST, 2},
+    {&check_greedy_verify, OWN, ARGMAX_FROM_0, 2},
+    {&check_greedy_verify, OWN, MINUS_1_SKIPPED, 2},
+    {&check_greedy_stream, OWN, REJECTED_CONTEXT, 2},
+    {&check_greedy_stream, OWN, TOKEN_REPEATED, 2},
+    {&check_match_seeded, MATCH_SEEDED, WRONG_PURPOSE, 2},
+    {&check_stop_rules, OWN, EOS_IGNORED, 2},
+    {&check_stop_rules, OWN, BUDGET_OVERRUN, 2},
+    {&check_stop_rules, OWN, TOKEN_REPEATED, 2},
+    {&check_stop_rules, OWN, REJECTED_CONTEXT, 2},
+    {&check_edges_declared, OWN, BAD_DRAFT_TAKEN, 2},
+    {&check_edges_declared, OWN, NAN_SERVED, 2},
+    {&check_edges_declared, OWN, PARAMETERS_TAKEN, 2},
+    {&check_edges_declared, OWN, Q_ZERO_REJECTS, 1},
+    {&check_edges_declared, PLAIN, EMPTY_IS_0, 1},
+    {&check_canonical_seeded, SEEDED, WORDS_SWAPPED, 2},
+    {&check_canonical_seeded, SEEDED, WRONG_PURPOSE, 2},
+    {&check_canonical_seeded, SEEDED, ACCEPT_24_BITS, 2},
+    {&check_canonical_seeded, SEEDED, DRAW_24_BITS, 2},
+};
+
+static void test_wrong_fails(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        set_up(wrong[i].setup, wrong[i].fault);
+        const tally t = run(wrong[i].tested, NULL);
+        if (t.count[STATE_ERROR] || t.count[STATE_FAIL] < wrong[i].failing ||
+            (wrong[i].failing == 0 && t.count[STATE_FAIL]))
+            fail_msg("%s, fault %d: %d cases fail, %d are errors (%s)", wrong[i].tested->name,
+                     (int)wrong[i].fault, (int)t.count[STATE_FAIL], (int)t.count[STATE_ERROR],
+                     t.error);
+        assert_true(wrong[i].failing == 0 || t.failure[0]);
+    }
+}
+
+/* CLM-01: what is not claimed is not tested, and says so. */
+static void test_not_claimed(void **unused)
+{
+    static const struct {
+        const check *tested;
+        int32_t setup;
+    } none[] = {{&check_replay_random, OWN},      {&check_replay_edges, SEEDED},
+                {&check_certify_boundaries, MATCH}, {&check_match_seeded, PLAIN},
+                {&check_canonical_seeded, PLAIN}, {&check_draw_values, OWN}};
+    (void)unused;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        set_up(none[i].setup, FAULT_NONE);
+        const tally t = run(none[i].tested, NULL);
+        assert_true(t.count[STATE_NOT_CLAIMED] > 0);
+        assert_int_equal(t.count[STATE_PASS] + t.count[STATE_FAIL] + t.count[STATE_ERROR], 0);
+    }
+    set_up(PLAIN, FAULT_NONE);
+    tiny.claims.max_vocab = 64;
+    tally t = run(&check_replay_random, NULL);
+    assert_int_equal(t.count[STATE_PASS], 8);
+    assert_int_equal(t.count[STATE_NOT_CLAIMED], 2); /* V = 1024 */
+    tiny.claims.bad_row = 0;
+    t = run(&check_edges_declared, NULL);
+    assert_int_equal(t.count[STATE_NOT_CLAIMED], 8);
+}
+
+/* STA-03: no vectors, no verdict. */
+static void test_vectors_missing(void **unused)
+{
+    (void)unused;
+    set_up(PLAIN, FAULT_NONE);
+    const tally t = run(&check_replay_vectors, "no/such/folder");
+    assert_int_equal(t.count[STATE_PASS] + t.count[STATE_FAIL], 0);
+    assert_true(t.count[STATE_ERROR] > 0);
+}
+
+/* A declaration that does not fit is a failure too: the right IUT, wrongly described. */
+static void test_false_declarations(void **unused)
+{
+    (void)unused;
+    set_up(PLAIN, FAULT_NONE);
+    tiny.claims.q_zero = IUT_REJECT;
+    assert_true(run(&check_edges_declared, NULL).count[STATE_FAIL] == 1);
+    set_up(PLAIN, FAULT_NONE);
+    tiny.claims.tie = IUT_TIE_LAST;
+    assert_true(run(&check_greedy_verify, NULL).count[STATE_FAIL] >= 2);
+    tiny.claims.tie = IUT_TIE_ANY;
+    assert_int_equal(run(&check_greedy_verify, NULL).count[STATE_FAIL], 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_right_passes),     cmocka_unit_test(test_wrong_fails),
+        cmocka_unit_test(test_not_claimed),      cmocka_unit_test(test_vectors_missing),
+        cmocka_unit_test(test_false_declarations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
