@@ -203,7 +203,10 @@ static call_result exchange(client *c, iut_op op, const int64_t *args, void *con
      * arrays do. */
     if (result == CALL_REFUSED) {
         const io_result r = process_flush(c->process, deadline);
-        if (r != IO_OK) result = io_failed(c, op, r);
+        if (r != IO_OK)
+            result = io_failed(c, op, r);
+        else if (process_has_output(c->process))
+            result = end_process(c, op, CALL_GARBAGE, "bytes after the reply");
     }
     free(part[0].iov_base);
     return result;
