@@ -90,7 +90,7 @@ static bool get_integer(reader *r, const json_t *object, const char *key, int64_
 static bool get_i32(reader *r, const json_t *object, const char *key, int32_t least, int32_t most,
                     int32_t *value)
 {
-    int64_t v;
+    int64_t v = 0;
     if (!get_integer(r, object, key, least, most, &v)) return false;
     *value = (int32_t)v;
     return true;
@@ -151,7 +151,7 @@ static bool get_words(reader *r, const json_t *object, const char *key, int32_t 
 
 static bool get_float(reader *r, const json_t *object, const char *key, float *value)
 {
-    uint32_t word;
+    uint32_t word = 0;
     if (!get_words(r, object, key, 1, &word)) return false;
     *value = float_of_bits(word);
     return true;
@@ -239,7 +239,7 @@ static bool get_id(reader *r, const json_t *object, const char *group, const cha
 
 static bool read_units(reader *r, const json_t *o, const vector_row *form, int32_t V, float *value)
 {
-    const int32_t *n;
+    const int32_t *n = NULL;
     if (!has_keys(r, o, "form k n", "") ||
         !get_integers(r, o, "n", V, 0, (int64_t)1 << form->k, &n, NULL))
         return false;
@@ -264,7 +264,7 @@ static bool read_bits(reader *r, const json_t *o, bool logits, int32_t V, float 
 static bool read_procedural(reader *r, const json_t *o, vector_row *form, int32_t V, float *value)
 {
     const bool mix = form->form == ROW_MIX;
-    int64_t row, lambda = 0;
+    int64_t row = 0, lambda = 0;
     if (!has_keys(r, o, mix ? "form seed row k sharp lambda" : "form seed row k sharp", "") ||
         !get_hex64(r, o, "seed", &form->seed) ||
         !get_integer(r, o, "row", 0, UINT32_MAX, &row) ||
@@ -339,7 +339,7 @@ static bool read_bits_answer(reader *r, const json_t *o, const char *key, int32_
 
 static bool read_uniform_answer(reader *r, const json_t *o, vector_answer *a)
 {
-    int64_t accept;
+    int64_t accept = 0;
     if (!has_keys(r, o, "words accept draw", "") || !read_bits_answer(r, o, "words", 4, a) ||
         !get_integer(r, o, "accept", 0, (1 << 29) - 1, &accept) ||
         !get_hex64(r, o, "draw", &a->draw))
@@ -378,7 +378,8 @@ static bool read_answer(reader *r, const vector_group *g, const vector_test *t, 
                         bool alternative, vector_answer *a)
 {
     const char *policy = alternative ? "policy" : "";
-    if (alternative && (!json_is_object(o) || !get_text(r, o, "policy", &a->policy))) return false;
+    if (!json_is_object(o)) return bad(r, "", "must be an object");
+    if (alternative && !get_text(r, o, "policy", &a->policy)) return false;
     if (alternative &&
         !list_names("q_zero=reject bad_draft=ends empty=other", a->policy, strlen(a->policy)))
         return bad(r, "policy", "is not known");
@@ -402,10 +403,8 @@ static bool read_answers(reader *r, const vector_group *g, const json_t *o, vect
     const size_t n = json_array_size(list), mark = strlen(r->path);
     vector_answer *other = set_take(r->set, n + 1, sizeof *other);
     if (!other) return no_memory(r);
-    if (list && (!json_is_array(list) || n == 0 || n > 8 || g->kind != VECTOR_CHAIN))
-        return kind_has_drafts(g->kind) && n > 0 && n <= 8
-                   ? bad(r, "alternatives", "belong to chain vectors")
-                   : bad(r, "alternatives", "must be a list of 1 to 8 answers");
+    if (list && (!json_is_array(list) || n == 0 || n > 8 || !kind_has_drafts(g->kind)))
+        return bad(r, "alternatives", "must be a list of 1 to 8 answers, of a step with drafts");
     snprintf(r->path + mark, sizeof r->path - mark, ".expected");
     if (!read_answer(r, g, t, json_object_get(o, "expected"), false, &t->expected)) return false;
     leave(r, mark);
@@ -478,7 +477,7 @@ static bool read_sampling(reader *r, const json_t *o, vector_test *t)
 
 static bool read_uniform_inputs(reader *r, const json_t *o, vector_test *t)
 {
-    int64_t purpose, index;
+    int64_t purpose = 0, index = 0;
     if (!get_hex64(r, o, "seed", &t->seed) || !get_hex64(r, o, "position", &t->position) ||
         !get_integer(r, o, "purpose", 0, 5, &purpose) ||
         !get_integer(r, o, "index", 0, UINT32_MAX, &index))
@@ -607,7 +606,7 @@ static bool read_notes(reader *r, const json_t *o)
 {
     const char *flag;
     json_t *note;
-    const char *text;
+    const char *text = "";
     r->notes = json_object_get(o, "notes");
     if (!json_is_object(r->notes)) return bad(r, "notes", "must be an object");
     json_object_foreach(r->notes, flag, note) {
@@ -622,8 +621,8 @@ static bool read_notes(reader *r, const json_t *o)
 
 static bool read_head(reader *r, const json_t *o, vector_kind *kind)
 {
-    const char *text;
-    int64_t number;
+    const char *text = "";
+    int64_t number = 0;
     const json_t *generator = json_object_get(o, "generator");
     if (!has_keys(r, o, "schema kind arithmetic generator notes groups", "") ||
         !get_text(r, o, "schema", &text))
