@@ -56,7 +56,7 @@ static iut_status claims(iut *m, iut_claims *c)
                       .map = IUT_MAP_CDF_BY_ID,
                       .rule = m->is.rule,
                       .arithmetic = m->is.arithmetic,
-                      .uniform_bits = 53,
+                      .uniform_bits = m->is.uniform_bits,
                       .seed_identical = m->is.seed_identical};
     return IUT_OK;
 }
@@ -122,12 +122,13 @@ static int32_t step(iut *m, const int32_t *state, const int32_t *draft, int32_t 
                     const double *u, int32_t gamma, int32_t *out)
 {
     sampler_fault f = m->is.fault;
+    bool match = m->is.rule == IUT_RULE_MATCH || f == MATCHES;
     int32_t i = 0;
     for (; i < n && draft[i] >= 0; i++) {
         const double *p = m->p + state[i] * m->V, *q = m->q + state[i] * m->V;
         int32_t x = draft[i];
         bool accept = u[i] * q[x] < p[x] || (f == ACCEPTS_ALWAYS && p[x] > 0);
-        if (m->is.rule == IUT_RULE_MATCH) accept = draw_from(m, p, q, 0, u[i]) == x;
+        if (match) accept = draw_from(m, p, q, 0, u[i]) == x;
         if (f == REJECTS_SOME && u[i] >= 0.5 && u[i] < 0.52) accept = false;
         out[i] = x;
         if (accept) continue;
@@ -138,7 +139,7 @@ static int32_t step(iut *m, const int32_t *state, const int32_t *draft, int32_t 
         return i + 1;
     }
     const double *p = m->p + state[i] * m->V, *q = m->q + state[i] * m->V;
-    double w = u[m->is.rule == IUT_RULE_MATCH ? i : gamma + 1];
+    double w = u[match ? i : gamma + 1];
     out[i] = spoilt(m, state[i], draw_from(m, f == BONUS_FROM_Q ? q : p, q, 0, w));
     return i + 1;
 }
@@ -172,6 +173,8 @@ static iut_status verify(iut *m, iut_verify_batch *b)
     for (int32_t i = 0; i < b->n; i++) {
         uint64_t own, *rng = generator(m, b->seed, i, b->position, &own);
         for (int32_t j = 0; j < g + 2; j++) u[j] = b->u ? b->u[i * (g + 2) + j] : unit(rng);
+        for (int32_t j = 0; m->is.fault == COARSE && j < g + 2; j++)
+            u[j] = floor(u[j] * 256) / 256;
         int32_t *out = b->out + i * (g + 1);
         b->out_len[i] = step(m, b->state + i * (g + 1), b->draft + i * g, b->len[i], u, g, out);
         int32_t *last = &out[b->out_len[i] - 1];

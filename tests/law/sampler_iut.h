@@ -24,6 +24,8 @@ typedef enum {
     WRONG_COUNT,      /* now and then no token */
     REFUSES,          /* serves nothing */
     DRAWS_FLAT,       /* draw: from the mean of p and the uniform law */
+    MATCHES,          /* lossless, but by the match rule whatever it declares: accepts less */
+    COARSE,           /* its uniforms have 8 bits */
     FOLLOWS_DRAFTS,   /* stream: under one seed the tokens depend on the draft model */
     FAULTS
 } sampler_fault;
@@ -31,7 +33,7 @@ typedef enum {
 /* The fault and claims of instances created from now on. */
 extern struct sampler_settings {
     sampler_fault fault;
-    uint8_t uniforms, rule, input, arithmetic, seed_identical;
+    uint8_t uniforms, rule, input, arithmetic, seed_identical, uniform_bits;
 } sampler_settings;
 
 const iut_api *sampler_api(void);

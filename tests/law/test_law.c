@@ -25,13 +25,20 @@ static const check *const all_checks[] = {&check_law_verify,   &check_law_stream
 typedef struct {
     int32_t count[STATE_COUNT];
     int64_t compared;
-    char detail[700]; /* of the last case that did not pass */
+    double tables;    /* the figure of the last case */
+    char detail[700]; /* of the last case that did not pass, or else of the last */
 } tally;
+
+/* The lines of the two gates; a test moves one out of the way to see the other work alone. */
+static const double LINE = 18, NO_LINE = 1e300;
+static double e_line = 18;
+static int32_t tables_total = 500;
 
 /* Runs the smoke cases whose id matches, V at most `most`, against the sampler as set. */
 static tally run_cases(const char *glob, int32_t most, uint64_t seed)
 {
     tally t = {.compared = 0};
+    int32_t ran = 0;
     check_plan plan;
     char why[300];
     assert_true(plan_all(&plan, all_checks, LEVEL_SMOKE));
@@ -40,8 +47,8 @@ static tally run_cases(const char *glob, int32_t most, uint64_t seed)
     check_context x = {.iut = c,
                        .level = LEVEL_SMOKE,
                        .seed = seed,
-                       .tables_total = 500,
-                       .log_e_fail = log(1e6 * 80)};
+                       .tables_total = tables_total,
+                       .log_e_fail = e_line};
     for (size_t i = 0; i < plan.count; i++) {
         const check_case *e = plan.cases[i];
         check_result r = {.state = STATE_PASS};
@@ -52,9 +59,11 @@ static tally run_cases(const char *glob, int32_t most, uint64_t seed)
             e->check->run(e, &x, &r);
         t.count[r.state]++;
         t.compared += r.compared;
-        if (r.state == STATE_PASS)
-            assert_true(r.compared > 0 && r.detail[0]);
-        else
+        if (r.state == STATE_PASS) assert_true(r.compared > 0 && r.detail[0]);
+        ran++;
+        for (int32_t f = 0; f < r.figures; f++)
+            if (strcmp(r.figure[f].name, "tables") == 0) t.tables = r.figure[f].value;
+        if (r.state != STATE_PASS || t.count[STATE_PASS] == ran)
             snprintf(t.detail, sizeof t.detail, "%s: %s", e->id, r.detail);
     }
     client_close(c);
@@ -66,7 +75,8 @@ static void become(sampler_fault fault, uint8_t uniforms, uint8_t rule, uint8_t 
 {
     sampler_settings = (struct sampler_settings){
         fault, uniforms,      rule,
-        input, IUT_ARITH_F64, rule == IUT_RULE_MATCH && uniforms != IUT_UNIFORMS_OWN};
+        input, IUT_ARITH_F64, rule == IUT_RULE_MATCH && uniforms != IUT_UNIFORMS_OWN,
+        53};
 }
 
 /* -- The correct sampler passes
@@ -190,18 +200,57 @@ static void unclaimed_is_not_tested(void **state)
     assert_int_equal(run_cases("meta.equal/*", 64, 1).count[STATE_PASS], 0);
 }
 
-/* Declared bfloat16: the tolerance null. A correct sampler passes, a gross fault does not. */
+/* Each gate alone: the chi-square at the declared n, and the e-process before it. */
+static void gates_alone(void **state)
+{
+    (void)state;
+    static const char *const glob[] = {"law.verify/V8-a0.7-g2", "law.stream/V8-a0.7-g2",
+                                       "law.calls/verify-V8-g2"};
+    static const sampler_fault fault[] = {ACCEPTS_ALWAYS, ACCEPTS_ALWAYS, ROWS_SHARE};
+    for (int i = 0; i < 3; i++) {
+        become(fault[i], IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+        e_line = NO_LINE;
+        tally t = run_cases(glob[i], 64, 1);
+        assert_true(t.count[STATE_FAIL] == 1 && strstr(t.detail, "ln p") &&
+                    t.compared >= 20000);
+        e_line = LINE, tables_total = INT32_MAX;
+        t = run_cases(glob[i], 64, 1);
+        assert_true(t.count[STATE_FAIL] == 1 && strstr(t.detail, "ln E"));
+        if (i < 2) assert_true(t.compared < 20000);
+        tables_total = 500;
+    }
+}
+
+/* The accept length is a table of its own: a lossless rule that is not the declared one. */
+static void accept_length(void **state)
+{
+    (void)state;
+    become(MATCHES, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+    tally t = run_cases("law.verify/V8-a0.7-g2", 64, 1);
+    assert_true(t.count[STATE_FAIL] == 1 && strstr(t.detail, "accept length"));
+    t = run_cases("law.stream/V8-a0.7-g2", 64, 1);
+    assert_true(t.count[STATE_FAIL] == 1 && strstr(t.detail, "accept length"));
+    become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_MATCH, IUT_FROM_PROBS);
+    t = run_cases("law.verify/V8-a0.7-g2", 64, 1);
+    assert_true(t.count[STATE_PASS] == 1 && t.tables == 7);
+    become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+    t = run_cases("law.verify/V8-a0.7-g2", 64, 1);
+    assert_true(t.count[STATE_PASS] == 1 && t.tables == law_tables(4));
+}
+
+/* Uniforms of 8 bits: a fault where 53 are declared; where 8 are, within the tolerance null,
+ * which a gross fault is not. */
 static void tolerance(void **state)
 {
     (void)state;
-    become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
-    sampler_settings.arithmetic = IUT_ARITH_BF16;
-    tally t = run_cases("law.verify/V64*", 64, 1);
-    assert_true(t.count[STATE_PASS] >= 5 && t.count[STATE_FAIL] == 0);
+    become(COARSE, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+    assert_true(run_cases("law.verify/V64-a*", 64, 1).count[STATE_FAIL] >= 2);
+    sampler_settings.uniform_bits = 8;
+    tally t = run_cases("law.verify/V64-a*", 64, 1);
+    assert_true(t.count[STATE_PASS] == 3 && strstr(t.detail, "tolerance null"));
     sampler_settings.fault = ACCEPTS_ALWAYS;
-    t = run_cases("law.verify/V64*", 64, 1);
-    assert_true(t.count[STATE_FAIL] >= 3);
-    assert_non_null(strstr(t.detail, "ln E"));
+    t = run_cases("law.verify/V64-a*", 64, 1);
+    assert_true(t.count[STATE_FAIL] >= 2 && strstr(t.detail, "ln E"));
 }
 
 /* -- Machinery
@@ -279,6 +328,8 @@ int main(void)
         cmocka_unit_test(hard_facts_are_proof),
         cmocka_unit_test(seeded_drafts),
         cmocka_unit_test(unclaimed_is_not_tested),
+        cmocka_unit_test(gates_alone),
+        cmocka_unit_test(accept_length),
         cmocka_unit_test(tolerance),
         cmocka_unit_test(checkpoints),
         cmocka_unit_test(aliases),

@@ -253,6 +253,36 @@ static void served_top_p(void **state)
     panel_free(a);
 }
 
+/* top-k keeps exactly k; the draft of the same panel, served plainly, keeps all. */
+static void served_top_k(void **state)
+{
+    (void)state;
+    const iut_sampling cut = {1, 20, 1, 0}, none = {1, 0, 1, 0};
+    panel *a = make((panel_form){.V = 64, .seed = 7, .target = cut, .draft = none});
+    for (int32_t s = 0; s < a->view.S; s++) {
+        int32_t p_kept = 0, q_kept = 0;
+        for (int32_t t = 0; t < 64; t++)
+            p_kept += panel_p(a, s)[t] > 0, q_kept += panel_q(a, s)[t] > 0;
+        assert_true(p_kept == 20 && q_kept == 64);
+    }
+    panel_free(a);
+}
+
+/* The state after a prefix is its length, modulo the layers, and the class of its last token.
+ */
+static void states_follow_the_prefix(void **state)
+{
+    (void)state;
+    panel *a = make((panel_form){.V = 8, .layers = 4, .classes = 3, .seed = 7});
+    static const int32_t token[] = {5, 0, 7, 3, 1, 2};
+    int32_t at = 0;
+    for (int32_t i = 0; i < 6; i++) {
+        at = panel_next(a, at, token[i]);
+        assert_int_equal(at, (i + 1) % 4 * 3 + token[i] % 3);
+    }
+    panel_free(a);
+}
+
 /* -- Laws against enumeration
  * -------------------------------------------------------------------- */
 
@@ -368,12 +398,20 @@ static void trie_is_capped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zipf_rows),         cmocka_unit_test(small_pairs),
-        cmocka_unit_test(large_pairs),       cmocka_unit_test(lambda_is_smallest),
-        cmocka_unit_test(sums_and_overlaps), cmocka_unit_test(variants),
-        cmocka_unit_test(bad_forms),         cmocka_unit_test(served_ratios),
-        cmocka_unit_test(served_top_p),      cmocka_unit_test(marginals),
-        cmocka_unit_test(couplings),         cmocka_unit_test(trie_nodes),
+        cmocka_unit_test(zipf_rows),
+        cmocka_unit_test(small_pairs),
+        cmocka_unit_test(large_pairs),
+        cmocka_unit_test(lambda_is_smallest),
+        cmocka_unit_test(sums_and_overlaps),
+        cmocka_unit_test(variants),
+        cmocka_unit_test(bad_forms),
+        cmocka_unit_test(served_ratios),
+        cmocka_unit_test(served_top_p),
+        cmocka_unit_test(served_top_k),
+        cmocka_unit_test(states_follow_the_prefix),
+        cmocka_unit_test(marginals),
+        cmocka_unit_test(couplings),
+        cmocka_unit_test(trie_nodes),
         cmocka_unit_test(trie_is_capped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
