@@ -7,9 +7,7 @@
 
 #include "conformance/bench.h"
 #include "conformance/checks/plan.h"
-#ifdef ASSAY_HAVE_VECTORS
 #include "conformance/coverage.h"
-#endif
 #include "conformance/explain.h"
 #include "conformance/iut/worker.h"
 #include "conformance/mutants/mutants.h"
@@ -177,9 +175,7 @@ static const struct {
     {"vectors", vectors_main, "list, show, check or generate the golden vectors"},
 #endif
     {"bench", bench_main, "how fast the reference verifies here"},
-#ifdef ASSAY_HAVE_VECTORS
     {"coverage", coverage_main, "which clause is covered by what"},
-#endif
     {"worker", worker_command, "serve an implementation on standard input and output"},
     {"--version", version_command, "versions of the suite, the arithmetic and the ABI"},
     {"--help", help_command, "this text"},

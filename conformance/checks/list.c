@@ -6,8 +6,8 @@
 #include "conformance/checks/law.h"
 
 const check *const check_list[] = {
-    &check_format_verify, &check_format_draw, &check_format_stream, &check_replay_random,
-    &check_replay_edges, &check_certify_boundaries, &check_served_values,
+    &check_format_verify, &check_format_draw, &check_format_stream, &check_replay_vectors,
+    &check_replay_random, &check_replay_edges, &check_certify_boundaries, &check_served_values,
     &check_residual_values, &check_draw_values, &check_greedy_verify, &check_greedy_stream,
     &check_match_seeded, &check_stop_rules, &check_edges_declared, &check_canonical_seeded,
     &check_meta_equal, &check_meta_draft, &check_meta_batch, &check_law_verify,
