@@ -59,7 +59,7 @@ static void plan_verify(check_plan *p, check_level level)
             c->V = V[i];
             c->gamma = 4;
             c->variant = kind;
-            c->n = (V[i] > 4096 ? 100 : 1000) << 2 * (int)level;
+            c->n = (V[i] > 4096 ? 20 : 1000) << 2 * (int)level;
         }
 }
 

@@ -218,7 +218,7 @@ static int32_t step(iut *x, const int32_t *state, const int32_t *draft, int32_t 
             if (has(x, NO_BONUS) && i && i == n) return i;
             out[i] = draw_row(x, p, draw_uniform(x, u, i));
             if (has(x, MASK_EMITTED) && out[i] == x->V / 2) out[i] = 0;
-            if (has(x, ROWS_WRITTEN)) p[out[i]] = 0;
+            if (has(x, ROWS_WRITTEN) && out[i] >= 0) p[out[i]] = 0;
             if (i == n || out[i] != draft[i]) return i + 1;
         } else if (accepts(x, (double)p[draft[i]], (double)q[draft[i]], accept_uniform(x, u, i)))
             out[i] = draft[i];
