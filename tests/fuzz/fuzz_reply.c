@@ -1,0 +1,216 @@
+/* What the client makes of an answer: FRM-03, FRM-05, STA-02, CLM-04. Claims and panel are answered
+ * well; the first byte chooses the operation that is answered with the rest of the input, and whether a
+ * silent process has ended or hangs. The process is a fake in memory, in the place of process.c.
+ *
+ * Every answer ends in a result, with a line of text unless it is ok; arrays are written in their sizes only,
+ * and a second call, after a restart if the process was replaced, behaves in the same way. */
+#include <string.h>
+
+#include "conformance/iut/claims.h"
+#include "conformance/iut/client.h"
+#include "conformance/iut/process.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { V = 5, S = 3, C = 2, N = 2, GAMMA = 2, K = 3, ALL_OPS = (1 << OP_COUNT) - 1 };
+
+/* ---- A process that answers from memory. ----------------------------------------------------------- */
+
+struct process {
+    uint8_t *answer; /* [size] malloc'd: to the last request */
+    size_t size, read;
+};
+
+static const uint8_t *input; /* [input_size]: the answer under test */
+static size_t input_size;
+static iut_op input_op;
+static bool hangs;
+static int sent; /* answers under test that were sent */
+
+double process_now(void)
+{
+    return 0;
+}
+
+process *process_start(char *const argv[], const char *stderr_log, char *why, size_t why_size)
+{
+    (void)argv, (void)stderr_log, (void)why, (void)why_size;
+    return calloc(1, sizeof(process));
+}
+
+static void answer_frame(process *p, const frame *f)
+{
+    p->answer = frame_encode(f, &p->size);
+    MUST(p->answer);
+}
+
+/* A proper answer to claims or panel. */
+static void answer_well(process *p, const frame *request)
+{
+    const iut_claims claims = {.size = sizeof claims, .name = "n", .version = "v", .device = "d"};
+    const bool claim = strcmp(request->op, "claims") == 0;
+    json_t *args = claim ? claims_encode(&claims, ALL_OPS) : NULL;
+    answer_frame(p, &(frame){.id = request->id, .status = "ok", .args = args});
+    json_decref(args);
+}
+
+/* What the client sends is checked on the way: it is a frame, in the layout of its op. */
+void process_send(process *p, const struct iovec *parts, int count)
+{
+    frame request;
+    char why[200];
+    size_t size = 0;
+    static uint8_t whole[1 << 16];
+    for (int i = 0; i < count; size += parts[i++].iov_len)
+        memcpy(whole + size, parts[i].iov_base, parts[i].iov_len);
+    MUST(frame_parse(whole, size, &request, why, sizeof why));
+    free(p->answer);
+    p->answer = NULL;
+    p->size = p->read = 0;
+    if (strcmp(request.op, layout[input_op].name) == 0) {
+        sent++;
+        p->answer = malloc(input_size ? input_size : 1);
+        MUST(p->answer);
+        memcpy(p->answer, input, input_size);
+        p->size = input_size;
+    } else {
+        answer_well(p, &request);
+    }
+    frame_release(&request);
+}
+
+io_result process_read(process *p, void *to, size_t size, double deadline)
+{
+    (void)deadline;
+    const size_t left = p->size - p->read, n = size < left ? size : left;
+    if (n) memcpy(to, p->answer + p->read, n);
+    p->read += n;
+    return n == size ? IO_OK : hangs ? IO_TIMEOUT : IO_CLOSED;
+}
+
+io_result process_flush(process *p, double deadline)
+{
+    (void)p, (void)deadline;
+    return IO_OK;
+}
+
+bool process_has_output(process *p)
+{
+    return p->read < p->size;
+}
+
+void process_kill(process *p, double grace, char *text, size_t size)
+{
+    (void)p, (void)grace;
+    snprintf(text, size, "exit code 1");
+}
+
+void process_free(process *p)
+{
+    if (!p) return;
+    free(p->answer);
+    free(p);
+}
+
+/* ---- The calls. ------------------------------------------------------------------------------------ */
+
+static call_result load_panel(client *c)
+{
+    static const int32_t cls[V] = {0, 1, 0, 1, 0}, next[S * C] = {0, 1, 2, 0, 1, 2};
+    static const float row[S * V] = {0};
+    const iut_panel panel = {.size = sizeof panel, .V = V, .S = S, .C = C, .cls = cls, .next = next,
+                             .p = row, .q = row, .p_logit = row, .q_logit = row};
+    return client_panel(c, &panel);
+}
+
+/* Every array has its exact size on the heap. */
+static void *array(size_t count, size_t width)
+{
+    void *x = calloc(count, width);
+    MUST(x);
+    return x;
+}
+
+static call_result call_rows(client *c, const int32_t *state)
+{
+    float *out = array(N * V, sizeof *out);
+    const call_result r = input_op == OP_SERVED ? client_served(c, N, state, 1, out)
+                                                : client_residual(c, N, state, out);
+    free(out);
+    return r;
+}
+
+static call_result call_draw(client *c, const int32_t *state, const double *u)
+{
+    int32_t *token = array(N, sizeof *token);
+    iut_draw_batch b = {.size = sizeof b, .n = N, .state = state, .u = u, .token = token};
+    const call_result r = client_draw(c, &b);
+    free(token);
+    return r;
+}
+
+static call_result call_verify(client *c, const int32_t *state, const double *u)
+{
+    static const int32_t len[N] = {2, 1}, draft[N * GAMMA] = {0, 1, 4, -1};
+    int32_t *out = array(N * (GAMMA + 1), sizeof *out), *out_len = array(N, sizeof *out_len);
+    iut_verify_batch b = {.size = sizeof b, .n = N, .gamma = GAMMA, .len = len, .state = state,
+                          .draft = draft, .u = u, .out = out, .out_len = out_len};
+    const call_result r = input_op == OP_VERIFY ? client_verify(c, &b) : client_verify_greedy(c, &b);
+    free(out), free(out_len);
+    return r;
+}
+
+static call_result call_stream(client *c, const int32_t *state)
+{
+    int32_t *out = array(N * K, 4), *out_len = array(N, 4), *accepted = array(N * K, 4);
+    iut_stream_batch b = {.size = sizeof b, .n = N, .gamma = GAMMA, .k = K, .eos = -1, .start = state,
+                          .out = out, .out_len = out_len, .accepted = accepted};
+    const call_result r = client_stream(c, &b);
+    free(out), free(out_len), free(accepted);
+    return r;
+}
+
+static call_result call_op(client *c)
+{
+    static const int32_t state[N * (GAMMA + 1)] = {0, 1, 2, 2, 1, 0};
+    static const double u[N * (GAMMA + 2)] = {0};
+    switch (input_op) {
+    case OP_PANEL: return load_panel(c);
+    case OP_SERVED:
+    case OP_RESIDUAL: return call_rows(c, state);
+    case OP_DRAW: return call_draw(c, state, u);
+    case OP_STREAM: return call_stream(c, state);
+    default: return call_verify(c, state, u);
+    }
+}
+
+static void check_text(const char *text, call_result r)
+{
+    MUST(r >= CALL_OK && r < CALL_HARNESS);
+    if (r != CALL_OK) MUST(*text);
+    for (; *text; text++) MUST(*text >= ' ' && *text <= '~');
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const client_options options = {.spec = "ref"};
+    call_result r;
+    char why[800] = "";
+    if (size < 1) return 0;
+    input_op = (iut_op)(data[0] % OP_COUNT);
+    hangs = data[0] & 0x80;
+    input = data + 1, input_size = size - 1;
+    sent = 0;
+    client *c = client_open(&options, &r, why, sizeof why);
+    MUST(!c == (r != CALL_OK) && sent == (input_op == OP_CLAIMS));
+    if (!c) check_text(why, r);
+    if (c && input_op != OP_CLAIMS) {
+        MUST(input_op == OP_PANEL || load_panel(c) == CALL_OK);
+        for (int i = 0; i < 2; i++) {
+            r = call_op(c);
+            check_text(client_text(c), r);
+            MUST(sent > i);
+        }
+    }
+    client_close(c);
+    return 0;
+}

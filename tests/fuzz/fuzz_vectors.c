@@ -1,0 +1,72 @@
+/* One vector file: STA-03. What is accepted is what vectors.h says of it: rows expanded, indices and lists in
+ * range, so that a check may use them unseen; and its flips flip. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "vectors/vectors.h"
+
+static volatile unsigned checksum;
+
+static void touch(const void *array, size_t size)
+{
+    const uint8_t *bytes = array;
+    for (size_t i = 0; array && i < size; i++) checksum += bytes[i];
+}
+
+static void check_answer(const vector_group *g, const vector_answer *a, const vector_test *t)
+{
+    const int words = g->kind == VECTOR_PHILOX || g->kind == VECTOR_UNIFORM ? 4 : 1;
+    const bool row = g->kind == VECTOR_SERVED || g->kind == VECTOR_RESIDUAL;
+    MUST(a->count >= 0 && a->count <= t->len + 1);
+    for (int32_t i = 0; i < a->count; i++) MUST(a->tokens[i] >= 0 && a->tokens[i] < g->V);
+    if (a->error) MUST(*a->error && a->count == 0 && !a->bits);
+    if (a->bits) touch(a->bits, 4 * (size_t)(row ? g->V : words));
+}
+
+static void check_test(const vector_group *g, const vector_test *t)
+{
+    const bool has_rows = g->kind >= VECTOR_SERVED;
+    MUST(t->id && t->clauses && t->comment && t->flags && t->len >= 0 && t->len <= g->gamma);
+    for (int32_t i = 0; has_rows && i <= t->len; i++) MUST(t->row[i] >= 0 && t->row[i] < g->rows);
+    touch(t->draft, 4 * (size_t)t->len);
+    if (g->uniforms == UNIFORMS_UNITS && g->kind == VECTOR_CHAIN)
+        for (int32_t i = 0; i < t->len + 2; i++) MUST(t->u[i] >= 0 && t->u[i] < 1);
+    if (g->uniforms == UNIFORMS_UNITS && g->kind == VECTOR_MATCH)
+        for (int32_t i = 0; i < t->len + 1; i++) MUST(t->u[i] >= 0 && t->u[i] < 1);
+    if (g->uniforms == UNIFORMS_UNITS && g->kind == VECTOR_DRAW) MUST(t->u[0] >= 0 && t->u[0] < 1);
+    check_answer(g, &t->expected, t);
+    for (int32_t i = 0; i < t->alternatives; i++) {
+        MUST(t->alternative[i].policy);
+        MUST(vector_alternative(t, t->alternative[i].policy));
+        check_answer(g, &t->alternative[i], t);
+    }
+}
+
+static void check_group(const vector_set *set, const vector_group *g)
+{
+    const size_t cells = (size_t)g->rows * (size_t)g->V;
+    MUST(g->kind < VECTOR_KINDS && g->id && *g->id && g->clauses && g->rationale);
+    MUST(vectors_find(set, g->id) && g->rows >= 0 && g->V >= 0 && g->tests >= 0);
+    touch(g->p, 4 * cells);
+    touch(g->q, 4 * cells);
+    vectors_replayable(g);
+    for (int32_t i = 0; i < g->tests; i++) check_test(g, &g->test[i]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char why[600] = "";
+    vector_set *set = vectors_new();
+    MUST(set);
+    if (vectors_parse(set, "vectors.json", (const char *)data, size, why, sizeof why)) {
+        for (int32_t i = 0; i < vectors_groups(set); i++) check_group(set, vectors_group(set, i));
+        vectors_of_clause(set, "ACC-01");
+        for (int32_t i = 0; i < vectors_groups(set); i++)
+            if (vectors_group(set, i)->tests) MUST(vectors_flip(set, i, 0));
+    } else {
+        MUST(strncmp(why, "vectors.json", 12) == 0);
+    }
+    vectors_free(set);
+    return 0;
+}

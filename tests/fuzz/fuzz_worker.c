@@ -1,0 +1,280 @@
+/* What the worker makes of its standard input: FRM-01 to FRM-05, INV-02. The first byte chooses the
+ * implementation behind it; the rest is what the suite's side writes. One is a table that holds the worker to
+ * its word (worker.h): only checked requests arrive, with arrays of the sizes that the frame had. The
+ * others are the reference, which must survive any rows and drafts.
+ *
+ * Every whole request is answered in order by a valid reply of its id. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "conformance/iut/builtin_ref.h"
+#include "conformance/iut/frames.h"
+#include "conformance/iut/worker.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { MEMORY = 1 << 18, CALLS = 256 };
+
+/* ---- Memory: arrays beyond MEMORY bytes are refused, as on a machine that has no more. ------------ */
+
+static bool memory_ran_out;
+
+void *__real_mmap(void *, size_t, int, int, int, off_t);
+void *__wrap_mmap(void *, size_t, int, int, int, off_t);
+
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    if (size <= MEMORY) return __real_mmap(at, size, protection, flags, fd, offset);
+    memory_ran_out = true;
+    errno = ENOMEM;
+    return MAP_FAILED;
+}
+
+/* ---- The table that looks at what arrives. --------------------------------------------------------- */
+
+struct iut {
+    int32_t V, S;
+};
+
+static size_t consumed[CALLS]; /* bytes of input arrays of each call that went well */
+static int calls;
+static unsigned checksum;
+
+static void took(const void *array, size_t count, size_t width)
+{
+    const uint8_t *bytes = array;
+    for (size_t i = 0; i < count * width; i++) checksum += bytes[i];
+    if (calls < CALLS) consumed[calls] += count * width;
+}
+
+static void took_integers(const int32_t *x, size_t count, int32_t low, int32_t high)
+{
+    for (size_t i = 0; i < count; i++) MUST(x[i] >= low && x[i] <= high);
+    took(x, count, sizeof *x);
+}
+
+static void took_uniforms(const double *u, size_t count)
+{
+    if (!u) return;
+    for (size_t i = 0; i < count; i++) MUST(u[i] >= 0 && u[i] < 1);
+    took(u, count, sizeof *u);
+}
+
+static void fresh(const int32_t *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) MUST(out[i] == -1);
+}
+
+/* Some cases are refused, in the ways that an implementation may come up with. */
+static iut_status done(int32_t n)
+{
+    const iut_status s = n == 7    ? IUT_FAILED
+                         : n == 9  ? (iut_status)77
+                         : n == 11 ? IUT_UNSUPPORTED
+                                   : IUT_OK;
+    if (s == IUT_OK)
+        calls++;
+    else if (calls < CALLS)
+        consumed[calls] = 0;
+    return s;
+}
+
+static iut *create(const char *options, char *error, size_t size)
+{
+    static iut one;
+    (void)options, (void)error, (void)size;
+    one = (iut){0};
+    return &one;
+}
+
+static void destroy(iut *x)
+{
+    (void)x;
+}
+
+static const char *last_error(iut *x)
+{
+    return x->V % 3 == 0 ? NULL : x->V % 3 == 1 ? "\xff\n\x01 not UTF-8" : "a reason";
+}
+
+static iut_status claims(iut *x, iut_claims *c)
+{
+    (void)x;
+    c->name = "stub", c->version = "1", c->device = "cpu";
+    return IUT_OK;
+}
+
+static iut_status panel(iut *x, const iut_panel *p)
+{
+    const size_t V = (size_t)p->V, S = (size_t)p->S, C = (size_t)p->C;
+    const iut_sampling *sampling[2] = {&p->target, &p->draft};
+    MUST(p->V >= 1 && p->S >= 1 && p->C >= 1);
+    took_integers(p->cls, V, 0, p->C - 1);
+    took_integers(p->next, S * C, 0, p->S - 1);
+    const float *const rows[4] = {p->p, p->q, p->p_logit, p->q_logit};
+    for (int i = 0; i < 4; i++) took(rows[i], S * V, sizeof(float));
+    for (int i = 0; i < 2; i++) {
+        took(&sampling[i]->temperature, 1, 4), took(&sampling[i]->top_k, 1, 4);
+        took(&sampling[i]->top_p, 1, 4), took(&sampling[i]->min_p, 1, 4);
+    }
+    *x = (iut){p->V, p->S};
+    return done(p->S);
+}
+
+static iut_status rows(iut *x, int32_t n, const int32_t *state, float *out)
+{
+    MUST(x->V >= 1 && n >= 0);
+    took_integers(state, (size_t)n, 0, x->S - 1);
+    for (size_t i = 0; i < (size_t)n * (size_t)x->V; i++) out[i] = 0.5F;
+    return done(n);
+}
+
+static iut_status served(iut *x, int32_t n, const int32_t *state, int32_t of_draft, float *prob)
+{
+    MUST(of_draft == 0 || of_draft == 1);
+    return rows(x, n, state, prob);
+}
+
+static iut_status residual(iut *x, int32_t n, const int32_t *state, float *r)
+{
+    return rows(x, n, state, r);
+}
+
+static iut_status draw(iut *x, iut_draw_batch *b)
+{
+    const size_t n = (size_t)b->n;
+    MUST(x->V >= 1 && b->n >= 0);
+    took_integers(b->state, n, 0, x->S - 1);
+    took_uniforms(b->u, n);
+    took(&b->seed, 1, 8), took(&b->position, 1, 8);
+    fresh(b->token, n);
+    memset(b->token, 0, 4 * n);
+    return done(b->n);
+}
+
+static iut_status verify(iut *x, iut_verify_batch *b)
+{
+    const size_t n = (size_t)b->n, gamma = (size_t)b->gamma;
+    MUST(x->V >= 1 && b->n >= 0 && b->gamma >= 0);
+    took_integers(b->len, n, 0, b->gamma);
+    took_integers(b->state, n * (gamma + 1), 0, x->S - 1);
+    took(b->draft, n * gamma, 4);
+    took_uniforms(b->u, n * (gamma + 2));
+    took(&b->seed, 1, 8), took(&b->position, 1, 8);
+    fresh(b->out, n * (gamma + 1)), fresh(b->out_len, n);
+    memset(b->out, 0, 4 * n * (gamma + 1));
+    return done(b->n);
+}
+
+static iut_status stream(iut *x, iut_stream_batch *b)
+{
+    const size_t n = (size_t)b->n, k = (size_t)b->k;
+    MUST(x->V >= 1 && b->n >= 0 && b->gamma >= 0 && b->k >= 1 && b->eos >= -1 && b->eos < x->V);
+    took_integers(b->start, n, 0, x->S - 1);
+    took(&b->seed, 1, 8);
+    fresh(b->out, n * k), fresh(b->out_len, n), fresh(b->accepted, n * k);
+    memset(b->out, 0, 4 * n * k);
+    return done(b->n);
+}
+
+static const iut_api stub = {IUT_ABI, sizeof stub, create, destroy, last_error, claims, panel,
+                             served, residual, draw, verify, verify, stream};
+
+/* ---- Standard input and output in memory. ---------------------------------------------------------- */
+
+static int in, out, standard[2], next_fd;
+
+/* The worker's own messages go nowhere; the sanitizers write to descriptor 2 themselves. */
+static void prepare(void)
+{
+    if (in) return;
+    in = memfd_create("in", 0), out = memfd_create("out", 0);
+    standard[0] = dup(0), standard[1] = dup(1);
+    next_fd = fcntl(1, F_DUPFD, 3); /* the number that the worker will take for its output */
+    MUST(in >= 0 && out >= 0 && standard[0] >= 0 && standard[1] >= 0 && next_fd >= 0);
+    close(next_fd);
+    stderr = fopen("/dev/null", "w");
+    MUST(stderr && fileno(stderr) == next_fd);
+    next_fd = fcntl(1, F_DUPFD, 3);
+    close(next_fd);
+}
+
+/* Serves the bytes; what it answered is then in `out`. The worker is made for one run a process: what it
+ * leaves to the end of the process is put back. */
+static void serve(const iut_api *api, const char *options, const uint8_t *bytes, size_t size)
+{
+    struct sigaction before;
+    prepare();
+    MUST(ftruncate(in, 0) == 0 && ftruncate(out, 0) == 0);
+    MUST(pwrite(in, bytes, size, 0) == (ssize_t)size);
+    lseek(in, 0, SEEK_SET), lseek(out, 0, SEEK_SET);
+    dup2(in, 0), dup2(out, 1);
+    sigaction(SIGSEGV, NULL, &before);
+    const int code = worker_serve(api, options);
+    sigaction(SIGSEGV, &before, NULL);
+    close(next_fd);
+    dup2(standard[0], 0), dup2(standard[1], 1);
+    MUST(code == 0 || code == 3);
+}
+
+/* The first whole frame of the bytes; 0 if there is none. */
+static size_t first_frame(const uint8_t *bytes, size_t size, frame *f)
+{
+    size_t header, payload;
+    char why[200];
+    if (size < FRAME_PREFIX || !frame_prefix(bytes, &header, &payload, why, sizeof why)) return 0;
+    if (size - FRAME_PREFIX < header || size - FRAME_PREFIX - header < payload) return 0;
+    size = FRAME_PREFIX + header + payload;
+    return frame_parse(bytes, size, f, why, sizeof why) ? size : 0;
+}
+
+static size_t payload_of(const frame *f)
+{
+    size_t size = 0;
+    for (int32_t i = 0; i < f->tensors; i++) size += f->tensor[i].size;
+    return size;
+}
+
+static void check_answers(const uint8_t *asked, size_t asked_size, bool counted)
+{
+    static uint8_t answers[CALLS * MEMORY];
+    const ssize_t got = pread(out, answers, sizeof answers, 0);
+    const uint8_t *a = answers;
+    size_t left = got > 0 ? (size_t)got : 0, n;
+    int call = 0;
+    frame request, reply;
+    while ((n = first_frame(asked, asked_size, &request))) {
+        const size_t m = first_frame(a, left, &reply);
+        if (!m) {
+            MUST(memory_ran_out && left == 0);
+            frame_release(&request);
+            return;
+        }
+        MUST(reply.status && reply.id == request.id);
+        if (counted && strcmp(reply.status, "ok") == 0 && strcmp(request.op, "claims") != 0) {
+            MUST(call < calls);
+            if (call < CALLS) MUST(consumed[call] == payload_of(&request));
+            call++;
+        }
+        frame_release(&request), frame_release(&reply);
+        asked += n, asked_size -= n, a += m, left -= m;
+    }
+    MUST(left == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const options[] = {NULL, "", "rule=match,uniforms=seeded", "input=logits",
+                                          "uniforms=seeded input=logits"};
+    if (size < 1) return 0;
+    const char *chosen = options[data[0] % (sizeof options / sizeof *options)];
+    memory_ran_out = false;
+    memset(consumed, 0, sizeof consumed);
+    calls = 0;
+    serve(chosen ? ref_api() : &stub, chosen ? chosen : "", data + 1, size - 1);
+    check_answers(data + 1, size - 1, !chosen);
+    return 0;
+}
