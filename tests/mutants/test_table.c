@@ -1,0 +1,138 @@
+/* The table of mutants: complete, sound, and every entry can be made. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/check.h"
+#include "conformance/iut/claims.h"
+#include "conformance/mutants/mutants.h"
+
+static char *chapters[4];
+
+static int read_spec(void **state)
+{
+    static const char *const names[4] = {"03-served-distribution", "04-uniforms-and-draws",
+                                         "05-chain-speculative-decoding", "06-conformance"};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char path[1000];
+        snprintf(path, sizeof path, "%s/%s.md", SPEC, names[i]);
+        FILE *f = fopen(path, "r");
+        if (!f || !(chapters[i] = calloc(1, 100000))) return -1;
+        if (fread(chapters[i], 1, 99999, f) == 0) return -1;
+        fclose(f);
+    }
+    return 0;
+}
+
+static int free_spec(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) free(chapters[i]);
+    return 0;
+}
+
+static bool is_must(const char *clause)
+{
+    char text[40];
+    snprintf(text, sizeof text, "**%s** (MUST)", clause);
+    for (int i = 0; i < 4; i++)
+        if (strstr(chapters[i], text)) return true;
+    return false;
+}
+
+static bool is_check(const char *name)
+{
+    for (int i = 0; check_list[i]; i++)
+        if (strcmp(check_list[i]->name, name) == 0) return true;
+    return false;
+}
+
+static void every_entry_names_a_clause_and_a_check(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < mutant_count; i++) {
+        const mutant *m = &mutant_table[i];
+        if (m->kind == MUTANT_LOOKALIKE) continue;
+        if (!is_must(m->clause)) fail_msg("%s: no clause %s", m->name, m->clause);
+        if (!is_check(m->check)) fail_msg("%s: no check %s", m->name, m->check);
+    }
+}
+
+static void names_are_distinct_and_every_fault_is_there(void **state)
+{
+    bool seen[FAULT_POINTS] = {false};
+    size_t faults = 0;
+    (void)state;
+    for (size_t i = 0; i < mutant_count; i++) {
+        assert_ptr_equal(mutant_find(mutant_table[i].name), &mutant_table[i]);
+        faults += mutant_table[i].kind == MUTANT_FAULT;
+        seen[mutant_table[i].variant.fault] = true;
+    }
+    for (int f = 0; f < FAULT_POINTS; f++) assert_true(seen[f]);
+    assert_true(faults >= 40);
+}
+
+/* Clauses of chapters 3 to 5 are violated by some fault each: nothing an implementation must do is
+ * left to faith. */
+static void every_must_of_the_algorithms_has_a_fault(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 3; c++)
+        for (const char *at = chapters[c]; (at = strstr(at, "** (MUST)")); at++) {
+            const char *start = at;
+            size_t i = 0, n;
+            while (start[-1] != '*') start--;
+            n = (size_t)(at - start);
+            while (i < mutant_count && (strncmp(mutant_table[i].clause, start, n) != 0 ||
+                                        mutant_table[i].clause[n] || mutant_table[i].kind))
+                i++;
+            if (i == mutant_count) fail_msg("no fault violates %.*s", (int)n, start);
+        }
+}
+
+static void every_entry_but_some_liars_can_be_made(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < mutant_count; i++) {
+        const mutant *m = &mutant_table[i];
+        char why[300] = "";
+        iut_claims c = {.size = sizeof c};
+        if (m->kind == MUTANT_LIAR) continue;
+        const iut_api *api = mutant_api(m->name);
+        iut *x = api->create("", why, sizeof why);
+        assert_non_null(x);
+        assert_int_equal(api->claims(x, &c), IUT_OK);
+        if (!claims_check(&c, why, sizeof why)) fail_msg("%s: %s", m->name, why);
+        assert_string_equal(c.name, m->name);
+        api->destroy(x);
+    }
+}
+
+static void names_are_found_in_any_spelling(void **state)
+{
+    (void)state;
+    assert_ptr_equal(mutant_find("liar-exit"), mutant_find("LIAR_EXIT"));
+    assert_non_null(mutant_find("Residual-Row_0"));
+    assert_null(mutant_find("residual_row"));
+    assert_null(mutant_find(""));
+    assert_null(mutant_api("no such thing"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_entry_names_a_clause_and_a_check),
+        cmocka_unit_test(names_are_distinct_and_every_fault_is_there),
+        cmocka_unit_test(every_must_of_the_algorithms_has_a_fault),
+        cmocka_unit_test(every_entry_but_some_liars_can_be_made),
+        cmocka_unit_test(names_are_found_in_any_spelling),
+    };
+    return cmocka_run_group_tests_name("mutants: table", tests, read_spec, free_spec);
+}
