@@ -74,9 +74,11 @@ static int read_line(FILE *out, char *line, const char *chapter, char *section)
         clause(out, line + 2, kind, chapter, section, text);
         return 1;
     } else if (strncmp(line, "| VAR-", 6) == 0 && (text = cut(line + 2, " | "))) {
-        char *end = strrchr(text, '|');
-        if (end) *end = '\0';
-        clause(out, line + 2, "MAY", chapter, section, text);
+        static char joined[2 * LINE];
+        char *field = cut(text, " | ");
+        if (!field || !cut(field, " |")) die("variation without its field", line + 2);
+        snprintf(joined, sizeof joined, "%s; declared by %s", text, field);
+        clause(out, line + 2, "MAY", chapter, section, joined);
         return 1;
     }
     return 0;

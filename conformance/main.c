@@ -13,9 +13,7 @@
 #include "conformance/mutants/mutants.h"
 #include "conformance/options.h"
 #include "conformance/report/report.h"
-#ifdef ASSAY_HAVE_VECTORS
 #include "vectors/vectors.h"
-#endif
 
 static int usage_error(const char *what)
 {
@@ -171,9 +169,7 @@ static const struct {
     {"run", run_main, "test an implementation: `assay run --help`"},
     {"explain", explain_main, "what a clause, a check, a case or a fault is about"},
     {"mutants", mutants_main, "the kill matrix: every known fault against every check"},
-#ifdef ASSAY_HAVE_VECTORS
     {"vectors", vectors_main, "list, show, check or generate the golden vectors"},
-#endif
     {"bench", bench_main, "how fast the reference verifies here"},
     {"coverage", coverage_main, "which clause is covered by what"},
     {"worker", worker_command, "serve an implementation on standard input and output"},

@@ -181,6 +181,18 @@ static void liars_get_their_state_and_the_run_completes(void **unused)
     }
 }
 
+/* STAT-04. */
+static void a_statistical_result_prints_what_it_saw(void **unused)
+{
+    static const char *const figures[] = {"\"n\"",     "\"log_e\"", "\"x2\"",      "\"log_p\"",
+                                          "\"tv\"",    "\"tv_lo\"", "\"tv_hi\"",   "\"tv_power\"",
+                                          "\"tables\""};
+    (void)unused;
+    assert_int_equal(assay("run --level smoke --only law.verify/V8-a0.7-g2 --quiet --json /dev/stdout"),
+                     EXIT_CONFORMANT);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) assert_says(figures[i]);
+}
+
 /* -- Coverage -------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -261,6 +273,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(missing_vectors_are_an_error),
         cmocka_unit_test(an_exit_code_of_0_changes_no_verdict),
         cmocka_unit_test(liars_get_their_state_and_the_run_completes),
+        cmocka_unit_test(a_statistical_result_prints_what_it_saw),
         cmocka_unit_test(the_tests_that_coverage_names_exist),
         cmocka_unit_test(a_stale_page_is_noticed),
         cmocka_unit_test(the_page_is_up_to_date_and_no_must_is_uncovered),

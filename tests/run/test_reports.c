@@ -224,6 +224,37 @@ static void the_log_has_a_line_a_case(void **unused)
     unlink(path);
 }
 
+static int logged_cases(const char *path)
+{
+    char line[4096];
+    int cases = 0;
+    FILE *f = fopen(path, "r");
+    while (fgets(line, sizeof line, f)) cases += strstr(line, "\"event\":\"case\"") != NULL;
+    fclose(f);
+    return cases;
+}
+
+static void count_log(void *path, const char *case_id, size_t done, size_t planned)
+{
+    (void)case_id, (void)planned;
+    assert_int_equal(logged_cases(path), done);
+}
+
+static void each_case_is_logged_before_the_next_starts(void **unused)
+{
+    char path[32];
+    run_report r;
+    (void)unused;
+    temporary(path);
+    run_options o = {
+        .log = fopen(path, "w"), .jobs = 1, .progress = count_log, .progress_arg = path};
+    run_mixed(&r, &o);
+    fclose(o.log);
+    assert_int_equal(logged_cases(path), 5);
+    run_report_free(&r);
+    unlink(path);
+}
+
 /* What the killed process does: 60 cases of 20 ms, logged to argv[2]. */
 static int be_killed(const char *path)
 {
@@ -290,6 +321,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_replay_line_selects_exactly_its_case),
         cmocka_unit_test(text_becomes_printable),
         cmocka_unit_test(the_log_has_a_line_a_case),
+        cmocka_unit_test(each_case_is_logged_before_the_next_starts),
         cmocka_unit_test(a_log_survives_kill_9_and_is_no_verdict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
