@@ -18,6 +18,7 @@
 
 typedef struct {
     run_report *report;
+    run_case **order;     /* [planned] in which cases are taken */
     pthread_mutex_t lock; /* guards all that follows, the report's cases included */
     size_t next, done;
 } shared;
@@ -116,7 +117,7 @@ static run_case *take(shared *s)
 {
     const run_options *o = s->report->options;
     pthread_mutex_lock(&s->lock);
-    run_case *k = s->next < s->report->planned ? &s->report->cases[s->next++] : NULL;
+    run_case *k = s->next < s->report->planned ? s->order[s->next++] : NULL;
     if (k) {
         event_begin(o->log, k);
         if (o->progress) {
@@ -153,6 +154,17 @@ static void *work_in_thread(void *arg)
     return NULL;
 }
 
+/* Large cases first, so that no thread is left alone with one at the end. Samples times the
+ * vocabulary is a guess of the cost; the order decides nothing else. */
+static int by_cost(const void *a, const void *b)
+{
+    const run_case *const *x = a, *const *y = b;
+    const double cost_x = (double)(*x)->plan->n * (*x)->plan->V,
+                 cost_y = (double)(*y)->plan->n * (*y)->plan->V;
+    if (cost_x != cost_y) return cost_x > cost_y ? -1 : 1;
+    return (*x > *y) - (*x < *y);
+}
+
 enum { JOBS_MAX = 256 };
 
 static int thread_count(const run_report *r)
@@ -165,9 +177,15 @@ static int thread_count(const run_report *r)
 /* This thread works too, so that the run ends even when no other can be started. */
 static void run_cases(run_report *r, client *first)
 {
-    shared s = {.report = r};
+    shared s = {.report = r, .order = malloc(r->planned * sizeof(run_case *))};
     pthread_t thread[JOBS_MAX];
     int started = 0;
+    if (!s.order) { /* no case is reported, which is an ERROR of the run */
+        if (first) client_close(first);
+        return;
+    }
+    for (size_t i = 0; i < r->planned; i++) s.order[i] = &r->cases[i];
+    qsort(s.order, r->planned, sizeof *s.order, by_cost);
     pthread_mutex_init(&s.lock, NULL);
     const int wanted = first ? thread_count(r) - 1 : 0;
     while (started < wanted &&
@@ -177,6 +195,7 @@ static void run_cases(run_report *r, client *first)
     work(&s, first);
     for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
     pthread_mutex_destroy(&s.lock);
+    free(s.order);
 }
 
 /* -- The plan -------------------------------------------------------------------------------- */
