@@ -13,9 +13,9 @@
 
 #include "conformance/checks/exact.h"
 #include "conformance/checks/replay.h"
+#include "conformance/checks/replay_vectors.h"
 #include "conformance/checks/served_values.h"
 #include "conformance/oracle/chain.h"
-#include "vectors/vectors.h"
 
 typedef struct {
     const check_context *x;
@@ -337,7 +337,7 @@ static const char *other_uniforms(const replay *k)
                : "canonical seeded uniforms are not claimed";
 }
 
-static void run_group(replay *k, const probe *m)
+static void run_tests(replay *k, const probe *m)
 {
     const size_t height = k->g->gamma < 2 ? 3 : (size_t)k->g->gamma + 1;
     float *rows = malloc(height * (size_t)k->g->V * sizeof *rows);
@@ -357,23 +357,16 @@ static void run_group(replay *k, const probe *m)
     free(rows);
 }
 
-static void run(const check_case *c, const check_context *x, check_result *r)
+void replay_group(const check_context *x, const vector_group *g, check_result *r)
 {
-    char why[400] = "no folder of vectors was given; name one with --vectors";
-    const vector_set *set = x->vectors ? load(x->vectors, why, sizeof why) : NULL;
-    const vector_group *g = set ? vectors_find(set, vector_list[c->variant].id) : NULL;
     replay k = {x, client_claims(x->iut), g, r, 0, 0};
-    if (!g) {
-        result_set(r, STATE_ERROR, "%s", set ? "the group is missing from its file" : why);
-        return;
-    }
     const char *other = other_uniforms(&k);
     if (other) {
         result_set(r, STATE_NOT_CLAIMED, "%s", other);
         return;
     }
     probe *m = panel_of(g);
-    if (m) run_group(&k, m);
+    if (m) run_tests(&k, m);
     else result_set(r, STATE_ERROR, "the suite is short of memory");
     result_figure(r, "grey", (double)k.grey);
     result_figure(r, "not_judged", (double)k.not_judged);
@@ -382,6 +375,15 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     result_set(r, STATE_PASS, "%lld vectors, %lld within tau, %lld left open by the declarations",
                (long long)r->compared, (long long)k.grey, (long long)k.not_judged);
     probe_close(m);
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    char why[400] = "no folder of vectors was given; name one with --vectors";
+    const vector_set *set = x->vectors ? load(x->vectors, why, sizeof why) : NULL;
+    const vector_group *g = set ? vectors_find(set, vector_list[c->variant].id) : NULL;
+    if (g) replay_group(x, g, r);
+    else result_set(r, STATE_ERROR, "%s", set ? "the group is missing from its file" : why);
 }
 
 const check check_replay_vectors = {

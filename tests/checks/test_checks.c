@@ -10,6 +10,8 @@
 
 #include "conformance/checks/exact.h"
 #include "conformance/checks/plan.h"
+#include "conformance/checks/replay_vectors.h"
+#include "conformance/iut/builtin_ref.h"
 #include "tests/checks/tiny.h"
 
 typedef struct {
@@ -204,6 +206,59 @@ static void test_vectors_missing(void **unused)
     assert_true(t.count[STATE_ERROR] > 0);
 }
 
+/* The setup under which the tiny one answers a group. Its served rows are not canonical, so that a
+ * flipped last bit is within its bound: served rows are the reference's. */
+static int32_t setup_for(const vector_group *g)
+{
+    if (g->uniforms == UNIFORMS_SEED) return g->kind == VECTOR_MATCH ? MATCH_SEEDED : SEEDED;
+    return g->kind == VECTOR_MATCH ? MATCH : PLAIN;
+}
+
+static check_state state_of(const vector_group *g, int64_t *compared)
+{
+    char why[300];
+    check_result r = {0};
+    set_up(setup_for(g), FAULT_NONE);
+    const iut_api *api = g->kind == VECTOR_SERVED ? ref_api() : tiny_api();
+    client *c = client_open_table(api, "", why, sizeof why);
+    assert_non_null(c);
+    const check_context x = {.iut = c, .level = LEVEL_SMOKE, .seed = 1};
+    replay_group(&x, g, &r);
+    client_close(c);
+    *compared += r.compared;
+    return r.state;
+}
+
+/* Every vector passes the right answer, and with its expectation changed fails it. The right answer
+ * is an implementation that has never seen the vectors. */
+static void test_every_flip_is_noticed(void **unused)
+{
+    (void)unused;
+    char why[300];
+    vector_set *set = vectors_load(VECTORS, why, sizeof why);
+    if (!set) fail_msg("%s", why);
+    int64_t judged = 0, noticed = 0;
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        if (!vectors_replayable(g)) continue;
+        for (int32_t t = 0; t < g->tests; t++) {
+            vector_group one = *g;
+            int64_t flipped = 0, before = judged;
+            one.tests = 1;
+            one.test = &g->test[t];
+            const check_state right_state = state_of(&one, &judged);
+            if (right_state != STATE_PASS || judged == before)
+                fail_msg("%s does not pass", g->test[t].id);
+            assert_true(vectors_flip(set, i, t));
+            if (state_of(&one, &flipped) != STATE_FAIL)
+                fail_msg("%s: the flip is not noticed", g->test[t].id);
+            noticed++;
+        }
+    }
+    assert_true(noticed > 3000);
+    vectors_free(set);
+}
+
 /* A declaration that does not fit is a failure too: the right IUT, wrongly described. */
 static void test_false_declarations(void **unused)
 {
@@ -224,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_right_passes),     cmocka_unit_test(test_wrong_fails),
         cmocka_unit_test(test_not_claimed),      cmocka_unit_test(test_vectors_missing),
         cmocka_unit_test(test_false_declarations),
+        cmocka_unit_test(test_every_flip_is_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
