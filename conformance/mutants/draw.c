@@ -8,7 +8,8 @@
 #include "conformance/mutants/source.h"
 #include "ref/num/fixed.h"
 
-/* Ids that are added up before the lane is asked: an answer "no" at the end of a block skips it. */
+/* Ids that are added up before the lane is asked: an answer "no" at the end of a block skips
+ * it. */
 enum { BLOCK = 64 };
 
 double draw_sum(const model *m, double before, const float *w, int32_t n)

@@ -5,11 +5,12 @@
 
 #include "conformance/mutants/rules.h"
 
-/* `before` plus the weights of a row: an exact integer (DIST-07), or, for an implementation that
- * declares F32, a binary32 sum in id order. */
+/* `before` plus the weights of a row: an exact integer (DIST-07), or, for an implementation
+ * that declares F32, a binary32 sum in id order. */
 double draw_sum(const model *m, double before, const float *w /* [n] */, int32_t n);
 
-/* A draw that takes the total to be W; V-1 when the weights end before the uniform is reached. */
+/* A draw that takes the total to be W; V-1 when the weights end before the uniform is reached.
+ */
 int32_t draw_of_total(const model *m, lane *l, uint32_t id, const float *w /* [V] */, double W);
 
 #endif

@@ -1,5 +1,6 @@
 /* exact_law.c - see exact_law.h. The stream that serves the ABI is run by the enumerator of the
- * oracle (enumerate.h); the target is the row that the same declarations serve without a fault. */
+ * oracle (enumerate.h); the target is the row that the same declarations serve without a fault.
+ */
 #include "conformance/mutants/exact_law.h"
 
 #include <string.h>
@@ -14,19 +15,34 @@ typedef struct {
     panel_form form;
 } exact_panel;
 
-/* Residuals with several tokens, rows that differ by position and by previous token; and what some
- * faults need to show at all: masks, or logits that are processed. */
+/* Residuals with several tokens, rows that differ by position and by previous token; and what
+ * some faults need to show at all: masks, or logits that are processed. */
 static const exact_panel panels[EXACT_PANELS] = {
     {"V4 g1", 1, {.V = 4, .classes = 2, .seed = 5, .acceptance = 0.7}},
     {"V4 g2", 2, {.V = 4, .classes = 2, .seed = 6, .acceptance = 0.6}},
     {"V6 g1 masked", 1, {.V = 6, .classes = 2, .seed = 7, .variant = PANEL_MASKED}},
-    {"V7 g1 top", 1, {.V = 7, .classes = 2, .seed = 8, .acceptance = 0.7,
-                      .target = {1.3f, 5, 0.8f, 0}, .draft = {0.8f, 0, 1, 0}}},
-    {"V6 g1 min-p", 1, {.V = 6, .classes = 2, .seed = 9, .acceptance = 0.7,
-                        .target = {1.3f, 0, 1, 0.25f}, .draft = {1, 0, 1, 0}}},
+    {"V7 g1 top",
+     1,
+     {.V = 7,
+      .classes = 2,
+      .seed = 8,
+      .acceptance = 0.7,
+      .target = {1.3f, 5, 0.8f, 0},
+      .draft = {0.8f, 0, 1, 0}}},
+    {"V6 g1 min-p",
+     1,
+     {.V = 6,
+      .classes = 2,
+      .seed = 9,
+      .acceptance = 0.7,
+      .target = {1.3f, 0, 1, 0.25f},
+      .draft = {1, 0, 1, 0}}},
 };
 
-const char *exact_panel_name(int index) { return panels[index].name; }
+const char *exact_panel_name(int index)
+{
+    return panels[index].name;
+}
 
 typedef struct {
     model *m;
@@ -44,7 +60,7 @@ static void run_stream(lane *l, void *arg, int32_t *tokens, int32_t *count)
 
 static double distance(const model *plain, const stream_job *job)
 {
-    const oracle_panel target = {plain->V, plain->S, plain->C, plain->cls,
+    const oracle_panel target = {plain->V,    plain->S, plain->C, plain->cls,
                                  plain->next, plain->p, plain->q};
     return oracle_program_tv(run_stream, (void *)job, &target, 0, job->gamma + 2, 0, 2000000);
 }

@@ -1,5 +1,6 @@
-/* exact_law.h - how wrong a mutant is, exactly: the total variation between the law of its first
- * gamma+2 tokens and the target's, by enumeration of its own rules over symbolic uniforms. */
+/* exact_law.h - how wrong a mutant is, exactly: the total variation between the law of its
+ * first gamma+2 tokens and the target's, by enumeration of its own rules over symbolic
+ * uniforms. */
 #ifndef ASSAY_CONFORMANCE_MUTANTS_EXACT_LAW_H
 #define ASSAY_CONFORMANCE_MUTANTS_EXACT_LAW_H
 

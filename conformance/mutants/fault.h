@@ -34,7 +34,8 @@ typedef struct {
     uint8_t uniforms, bits, input, map, rule, arithmetic;
 } setting;
 
-/* One way of being wrong (or, with FAULT_NONE, of being right) under one set of declarations. */
+/* One way of being wrong (or, with FAULT_NONE, of being right) under one set of declarations.
+ */
 typedef struct {
     fault_point fault;
     setting_name setting;

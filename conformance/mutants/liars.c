@@ -1,5 +1,5 @@
-/* liars.c - what an IUT may do to the suite (liars.h). Each puts one bad function into an otherwise
- * honest table. */
+/* liars.c - what an IUT may do to the suite (liars.h). Each puts one bad function into an
+ * otherwise honest table. */
 #include "conformance/mutants/liars.h"
 
 #include <math.h>
@@ -10,14 +10,15 @@
 
 #include "conformance/mutants/subject.h"
 
-
-
 static iut_status exits(iut *x, int32_t n, const int32_t *state, float *r)
 {
     (void)x, (void)n, (void)state, (void)r;
     _exit(0);
 }
-void LIAR_EXIT(iut_api *table) { table->residual = exits; }
+void LIAR_EXIT(iut_api *table)
+{
+    table->residual = exits;
+}
 
 static iut_status faults(iut *x, int32_t n, const int32_t *state, float *r)
 {
@@ -26,7 +27,10 @@ static iut_status faults(iut *x, int32_t n, const int32_t *state, float *r)
     r[0] = *nowhere;
     return IUT_OK;
 }
-void LIAR_SEGV(iut_api *table) { table->residual = faults; }
+void LIAR_SEGV(iut_api *table)
+{
+    table->residual = faults;
+}
 
 static iut_status hangs(iut *x, int32_t n, const int32_t *state, float *r)
 {
@@ -34,14 +38,20 @@ static iut_status hangs(iut *x, int32_t n, const int32_t *state, float *r)
     for (;;) pause();
     return IUT_OK;
 }
-void LIAR_HANG(iut_api *table) { table->residual = hangs; }
+void LIAR_HANG(iut_api *table)
+{
+    table->residual = hangs;
+}
 
 static iut *aborts(const char *options, char *error, size_t size)
 {
     (void)options, (void)error, (void)size;
     abort();
 }
-void LIAR_ABORT_CREATE(iut_api *table) { table->create = aborts; }
+void LIAR_ABORT_CREATE(iut_api *table)
+{
+    table->create = aborts;
+}
 
 static iut *declines(const char *options, char *error, size_t size)
 {
@@ -49,7 +59,10 @@ static iut *declines(const char *options, char *error, size_t size)
     snprintf(error, size, "the moon is not full; wait for it");
     return NULL;
 }
-void LIAR_REFUSES_CREATE(iut_api *table) { table->create = declines; }
+void LIAR_REFUSES_CREATE(iut_api *table)
+{
+    table->create = declines;
+}
 
 static iut_status gives_nan(iut *x, int32_t n, const int32_t *state, float *r)
 {
@@ -58,7 +71,10 @@ static iut_status gives_nan(iut *x, int32_t n, const int32_t *state, float *r)
     for (int64_t i = 0; i < (int64_t)n * V; i++) r[i] = NAN;
     return s;
 }
-void LIAR_NAN(iut_api *table) { table->residual = gives_nan; }
+void LIAR_NAN(iut_api *table)
+{
+    table->residual = gives_nan;
+}
 
 static iut_status says_nothing(iut *x, iut_verify_batch *b)
 {
@@ -66,7 +82,10 @@ static iut_status says_nothing(iut *x, iut_verify_batch *b)
     for (int32_t i = 0; i < b->n; i++) b->out_len[i] = 0;
     return IUT_OK;
 }
-void LIAR_SILENT(iut_api *table) { table->verify = says_nothing; }
+void LIAR_SILENT(iut_api *table)
+{
+    table->verify = says_nothing;
+}
 
 static iut_status stops_halfway(iut *x, iut_verify_batch *b)
 {
@@ -74,7 +93,10 @@ static iut_status stops_halfway(iut *x, iut_verify_batch *b)
     half.n = b->n / 2;
     return subject_operations.verify(x, &half);
 }
-void LIAR_HALF(iut_api *table) { table->verify = stops_halfway; }
+void LIAR_HALF(iut_api *table)
+{
+    table->verify = stops_halfway;
+}
 
 static iut_status counts_wildly(iut *x, iut_verify_batch *b)
 {
@@ -82,7 +104,10 @@ static iut_status counts_wildly(iut *x, iut_verify_batch *b)
     for (int32_t i = 0; i < b->n; i++) b->out_len[i] = i % 2 ? -(1 << 30) : 1 << 30;
     return s;
 }
-void LIAR_WILD_COUNT(iut_api *table) { table->verify = counts_wildly; }
+void LIAR_WILD_COUNT(iut_api *table)
+{
+    table->verify = counts_wildly;
+}
 
 static iut_status writes_beyond(iut *x, iut_verify_batch *b)
 {
@@ -90,14 +115,20 @@ static iut_status writes_beyond(iut *x, iut_verify_batch *b)
     b->out_len[b->n] = 1;
     return s;
 }
-void LIAR_OVERRUN(iut_api *table) { table->verify = writes_beyond; }
+void LIAR_OVERRUN(iut_api *table)
+{
+    table->verify = writes_beyond;
+}
 
 static iut_status refuses(iut *x, int32_t n, const int32_t *state, float *r)
 {
     (void)x, (void)n, (void)state, (void)r;
     return IUT_UNSUPPORTED;
 }
-void LIAR_UNSUPPORTED(iut_api *table) { table->residual = refuses; }
+void LIAR_UNSUPPORTED(iut_api *table)
+{
+    table->residual = refuses;
+}
 
 static iut_status fails(iut *x, int32_t n, const int32_t *state, float *r)
 {
@@ -120,7 +151,10 @@ static iut_status off_the_list(iut *x, int32_t n, const int32_t *state, float *r
     (void)x, (void)n, (void)state, (void)r;
     return (iut_status)99;
 }
-void LIAR_STATUS(iut_api *table) { table->residual = off_the_list; }
+void LIAR_STATUS(iut_api *table)
+{
+    table->residual = off_the_list;
+}
 
 static iut_status declares_nonsense(iut *x, iut_claims *c)
 {
@@ -129,7 +163,10 @@ static iut_status declares_nonsense(iut *x, iut_claims *c)
     c->max_vocab = -3;
     return s;
 }
-void LIAR_CLAIMS(iut_api *table) { table->claims = declares_nonsense; }
+void LIAR_CLAIMS(iut_api *table)
+{
+    table->claims = declares_nonsense;
+}
 
 static iut_status chats(iut *x, int32_t n, const int32_t *state, float *r)
 {
@@ -137,4 +174,7 @@ static iut_status chats(iut *x, int32_t n, const int32_t *state, float *r)
     fflush(stdout);
     return subject_operations.residual(x, n, state, r);
 }
-void LIAR_STDOUT(iut_api *table) { table->residual = chats; }
+void LIAR_STDOUT(iut_api *table)
+{
+    table->residual = chats;
+}

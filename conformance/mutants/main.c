@@ -41,8 +41,10 @@ static bool take(command *c, int argc, char **argv, int *i)
     if (strcmp(argv[*i], "--list") == 0) return c->list = true;
     if (strcmp(argv[*i], "--quick") == 0) return c->quick = true;
     if (strcmp(argv[*i], "--help") == 0) return c->help = true;
-    if ((v = option_value(argc, argv, i, "--only"))) c->only = v;
-    else if ((v = option_value(argc, argv, i, "--json"))) c->json = v;
+    if ((v = option_value(argc, argv, i, "--only")))
+        c->only = v;
+    else if ((v = option_value(argc, argv, i, "--json")))
+        c->json = v;
     else if ((v = option_value(argc, argv, i, "--level"))) {
         if (option_level(v, &c->run.level)) return true;
         fprintf(stderr, "assay mutants: --level takes smoke, full or deep, not '%s'\n", v);
@@ -54,7 +56,8 @@ static bool take(command *c, int argc, char **argv, int *i)
         if (!number(v, &n, "--jobs")) return false;
         c->run.jobs = n < 256 ? (int)n : 256;
     } else {
-        fprintf(stderr, "assay mutants: no such option: %s; see assay mutants --help\n", argv[*i]);
+        fprintf(stderr, "assay mutants: no such option: %s; see assay mutants --help\n",
+                argv[*i]);
         return false;
     }
     if (*v) return true;
@@ -72,7 +75,8 @@ static void list(const command *c)
     for (size_t i = 0; i < mutant_count; i++) {
         const mutant *m = &mutant_table[i];
         if (!wanted(c, m)) continue;
-        printf("%-28s %-8s %-20s %s [%s]\n", m->name, m->clause, m->check, m->text, m->provenance);
+        printf("%-28s %-8s %-20s %s [%s]\n", m->name, m->clause, m->check, m->text,
+               m->provenance);
     }
 }
 
@@ -105,7 +109,8 @@ static int run_matrix(const command *c)
         code = EXIT_ERROR;
     }
     if (n == 0) {
-        fprintf(stderr, "assay mutants: no mutant is called %s; --list names them all\n", c->only);
+        fprintf(stderr, "assay mutants: no mutant is called %s; --list names them all\n",
+                c->only);
         code = EXIT_USAGE;
     }
     free(rows);
@@ -119,8 +124,11 @@ int mutants_main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (!take(&c, argc, argv, &i)) return EXIT_USAGE;
     share_folder("vectors", vectors, sizeof vectors);
-    if (c.help) fputs(help, stdout);
-    else if (c.list) list(&c);
-    else return run_matrix(&c);
+    if (c.help)
+        fputs(help, stdout);
+    else if (c.list)
+        list(&c);
+    else
+        return run_matrix(&c);
     return EXIT_CONFORMANT;
 }

@@ -1,13 +1,13 @@
 /* matrix.c - runs the mutants and judges the suite by them (matrix.h).
  *
- * A fault must be killed by the check that names its clause, on at least two cases; a liar must end
- * in its state while the rest of the run goes on; a look-alike must be found conformant. */
+ * A fault must be killed by the check that names its clause, on at least two cases; a liar must
+ * end in its state while the rest of the run goes on; a look-alike must be found conformant. */
 #include "conformance/mutants/matrix.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- One mutant ------------------------------------------------------------------------------- */
+/* ---- One mutant ---------------------------------------------------------------------- */
 
 static int32_t index_of(const check *const *checks, const char *name)
 {
@@ -35,12 +35,11 @@ static void count(const run_report *report, const check *const *checks, matrix_r
     }
 }
 
-/* ---- The verdict on the suite ----------------------------------------------------------------- */
+/* ---- The verdict on the suite -------------------------------------------------------- */
 
 static bool wrong(matrix_row *row, const char *what, const char *detail)
 {
-    snprintf(row->why, sizeof row->why, "%.60s%s%.120s", what, *detail ? ": " : "",
-             detail);
+    snprintf(row->why, sizeof row->why, "%.60s%s%.120s", what, *detail ? ": " : "", detail);
     return false;
 }
 
@@ -53,7 +52,8 @@ static bool judge_fault(const run_report *report, const check *const *checks, ma
         return wrong(row, "the verdict is", verdict_name(report->exit_code));
     if (c->cases == 0) return wrong(row, "not claimed", row->mutant->check);
     if (c->killed >= 2) return true;
-    return wrong(row, c->killed ? "killed on one case only by" : "survives", row->mutant->check);
+    return wrong(row, c->killed ? "killed on one case only by" : "survives",
+                 row->mutant->check);
 }
 
 static bool judge_liar(const run_report *report, matrix_row *row)
@@ -63,7 +63,8 @@ static bool judge_liar(const run_report *report, matrix_row *row)
     for (size_t i = 0; i < report->planned; i++) {
         const run_case *k = &report->cases[i];
         if (strcmp(k->plan->check->name, row->mutant->check) != 0) continue;
-        if (strcmp(state_name(k->result.state), row->mutant->expected) == 0) seen++;
+        if (strcmp(state_name(k->result.state), row->mutant->expected) == 0)
+            seen++;
         else if (k->claimed || k->result.state != STATE_NOT_CLAIMED)
             other = k->result.detail;
     }
@@ -81,7 +82,8 @@ static bool judge_lookalike(const run_report *report, matrix_row *row)
                  report->findings ? report->finding[0].text : verdict_name(report->exit_code));
 }
 
-/* A liar is met by the check that it lies to, and by a second one that must still be reported. */
+/* A liar is met by the check that it lies to, and by a second one that must still be reported.
+ */
 static void narrow(const mutant *m, bool quick, run_options *o, const char **claims)
 {
     const bool liar = m->kind == MUTANT_LIAR;
@@ -93,8 +95,8 @@ static void narrow(const mutant *m, bool quick, run_options *o, const char **cla
     if (liar && strcmp(m->expected, "TIMEOUT") == 0) o->timeout = 1;
 }
 
-void matrix_run(const mutant *m, const run_options *base, const check *const *checks, bool quick,
-                matrix_row *row)
+void matrix_run(const mutant *m, const run_options *base, const check *const *checks,
+                bool quick, matrix_row *row)
 {
     char spec[80];
     const char *claims[2];

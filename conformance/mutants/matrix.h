@@ -1,5 +1,5 @@
-/* matrix.h - the kill matrix: every mutant through the whole suite, and whether the suite judged it
- * rightly. */
+/* matrix.h - the kill matrix: every mutant through the whole suite, and whether the suite
+ * judged it rightly. */
 #ifndef ASSAY_CONFORMANCE_MUTANTS_MATRIX_H
 #define ASSAY_CONFORMANCE_MUTANTS_MATRIX_H
 
@@ -21,13 +21,13 @@ typedef struct {
     double tv[EXACT_PANELS];         /* exact_law.h */
     double seconds;
     bool judged_rightly;
-    char why[200];      /* when it was not */
+    char why[200]; /* when it was not */
 } matrix_row;
 
 /* Runs one mutant and judges the suite by it. `base` has vectors, level, seed, jobs and assay.
  * `quick`: a fault meets its named check alone. */
-void matrix_run(const mutant *m, const run_options *base, const check *const *checks, bool quick,
-                matrix_row *row);
+void matrix_run(const mutant *m, const run_options *base, const check *const *checks,
+                bool quick, matrix_row *row);
 
 void matrix_print_head(FILE *out, const check *const *checks);
 void matrix_print_row(FILE *out, const check *const *checks, const matrix_row *row);

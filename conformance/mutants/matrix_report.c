@@ -5,19 +5,24 @@
 
 #include "conformance/mutants/matrix.h"
 
-/* ---- Text ------------------------------------------------------------------------------------- */
+/* ---- Text ---------------------------------------------------------------------------- */
 
 static const char *const kind_names[] = {"fault", "liar", "look-alike"};
 
 /* Checks are columns of three characters, named by letters above the table. */
-static char letter(int32_t i) { return (char)(i < 26 ? 'A' + i : 'a' + i - 26); }
+static char letter(int32_t i)
+{
+    return (char)(i < 26 ? 'A' + i : 'a' + i - 26);
+}
 
 void matrix_print_head(FILE *out, const check *const *checks)
 {
-    fprintf(out, "Cases that kill, of the cases claimed. .: none, blank: not claimed, **: 100 or "
-                 "more.\n");
+    fprintf(out,
+            "Cases that kill, of the cases claimed. .: none, blank: not claimed, **: 100 or "
+            "more.\n");
     for (int32_t i = 0; checks[i]; i++)
-        fprintf(out, "  %c %-18s%s", letter(i), checks[i]->name, i % 4 == 3 || !checks[i + 1] ? "\n" : "");
+        fprintf(out, "  %c %-18s%s", letter(i), checks[i]->name,
+                i % 4 == 3 || !checks[i + 1] ? "\n" : "");
     fprintf(out, "\n%-28s", "");
     for (int32_t i = 0; checks[i]; i++) fprintf(out, "  %c", letter(i));
     fprintf(out, "  named check: killed/cases @ least n\n");
@@ -25,10 +30,14 @@ void matrix_print_head(FILE *out, const check *const *checks)
 
 static void print_cell(FILE *out, const matrix_cell *c)
 {
-    if (c->cases == 0) fprintf(out, "   ");
-    else if (c->killed == 0) fprintf(out, "  .");
-    else if (c->killed > 99) fprintf(out, " **");
-    else fprintf(out, " %2d", c->killed);
+    if (c->cases == 0)
+        fprintf(out, "   ");
+    else if (c->killed == 0)
+        fprintf(out, "  .");
+    else if (c->killed > 99)
+        fprintf(out, " **");
+    else
+        fprintf(out, " %2d", c->killed);
 }
 
 static int32_t named_check(const check *const *checks, const mutant *m)
@@ -48,23 +57,29 @@ void matrix_print_row(FILE *out, const check *const *checks, const matrix_row *r
                 (long long)row->cell[at].n);
     else if (row->mutant->kind == MUTANT_LIAR)
         fprintf(out, "  %s", row->mutant->expected);
-    else fprintf(out, "  passes");
+    else
+        fprintf(out, "  passes");
     fprintf(out, row->judged_rightly ? "\n" : "  WRONG: %s\n", row->why);
     fflush(out);
 }
 
 static void print_tv(FILE *out, double tv)
 {
-    if (tv < 0) fprintf(out, " %12s", "-");
-    else if (tv == 0) fprintf(out, " %12s", "0");
-    else fprintf(out, " %12.2g", tv);
+    if (tv < 0)
+        fprintf(out, " %12s", "-");
+    else if (tv == 0)
+        fprintf(out, " %12s", "0");
+    else
+        fprintf(out, " %12.2g", tv);
 }
 
 void matrix_print_laws(FILE *out, const matrix_row *rows, size_t n)
 {
-    fprintf(out, "\nExact total variation of the first gamma+2 tokens from the target, by "
-                 "enumeration over\nsymbolic uniforms. 0: this panel cannot show the fault to any "
-                 "sampler. -: not enumerable.\n%-28s", "");
+    fprintf(out,
+            "\nExact total variation of the first gamma+2 tokens from the target, by "
+            "enumeration over\nsymbolic uniforms. 0: this panel cannot show the fault to any "
+            "sampler. -: not enumerable.\n%-28s",
+            "");
     for (int p = 0; p < EXACT_PANELS; p++) fprintf(out, " %12s", exact_panel_name(p));
     fprintf(out, "\n");
     for (size_t i = 0; i < n; i++) {
@@ -75,7 +90,7 @@ void matrix_print_laws(FILE *out, const matrix_row *rows, size_t n)
     }
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------- */
 
 static json_t *cells_of(const check *const *checks, const matrix_row *row)
 {
@@ -95,7 +110,8 @@ static json_t *row_of(const check *const *checks, const matrix_row *row)
     const mutant *m = row->mutant;
     json_t *laws = json_object();
     for (int p = 0; p < EXACT_PANELS; p++)
-        if (row->tv[p] >= 0) json_object_set_new(laws, exact_panel_name(p), json_real(row->tv[p]));
+        if (row->tv[p] >= 0)
+            json_object_set_new(laws, exact_panel_name(p), json_real(row->tv[p]));
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:f, s:o, s:o}", "name", m->name,
                      "kind", kind_names[m->kind], "clause", m->clause, "check", m->check,
                      "provenance", m->provenance, "text", m->text, "judged_rightly",

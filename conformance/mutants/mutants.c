@@ -1,4 +1,5 @@
-/* mutants.c - the table of all mutants and the way from a name to an implementation (mutants.h). */
+/* mutants.c - the table of all mutants and the way from a name to an implementation
+ * (mutants.h). */
 #include "conformance/mutants/mutants.h"
 
 #include <ctype.h>
@@ -8,18 +9,19 @@
 #include "conformance/mutants/liars.h"
 #include "conformance/mutants/subject.h"
 
-/* A name is a name for everything: the entry, the constructor, the option of the command line. */
+/* A name is a name for everything: the entry, the constructor, the option of the command line.
+ */
 #define FAULT(point, set, clause, check, provenance, text) ENTRY(point, point, set)
 #define AGAIN(point, set, clause, check, text) ENTRY(point##_##set, point, set)
 #define LOOKALIKE(name, set, provenance, text) ENTRY(name, NONE, set)
 #define LIAR(name, clause, check, expected, text) ENTRY(name, NONE, SUPPLIED)
 
-#define ENTRY(entry_name, point, set)                                                              \
-    static iut *create_##entry_name(const char *options, char *error, size_t error_size)           \
-    {                                                                                              \
-        const variant v = {FAULT_##point, SETTING_##set};                                          \
-        (void)options;                                                                             \
-        return subject_create(#entry_name, v, error, error_size);                                  \
+#define ENTRY(entry_name, point, set)                                                          \
+    static iut *create_##entry_name(const char *options, char *error, size_t error_size)       \
+    {                                                                                          \
+        const variant v = {FAULT_##point, SETTING_##set};                                      \
+        (void)options;                                                                         \
+        return subject_create(#entry_name, v, error, error_size);                              \
     }
 #include "conformance/mutants/faults.def"
 #include "conformance/mutants/lookalikes.def"
@@ -49,19 +51,22 @@ static deceiver *const deceivers[] = {
 };
 
 const mutant mutant_table[] = {
-#define FAULT(point, set, clause, check, provenance, text)                                         \
-    {MUTANT_FAULT, #point, clause, check, provenance, text, NULL, {FAULT_##point, SETTING_##set}},
-#define AGAIN(point, set, clause, check, text)                                                     \
-    {MUTANT_FAULT, #point "_" #set, clause, check, "as " #point, text, NULL,                       \
-     {FAULT_##point, SETTING_##set}},
+#define FAULT(point, set, clause, check, provenance, text)                                     \
+    {MUTANT_FAULT, #point, clause, check,                                                      \
+     provenance,   text,   NULL,   {FAULT_##point, SETTING_##set}},
+#define AGAIN(point, set, clause, check, text)                                                 \
+    {MUTANT_FAULT, #point "_" #set,                                                            \
+     clause,       check,                                                                      \
+     "as " #point, text,                                                                       \
+     NULL,         {FAULT_##point, SETTING_##set}},
 #include "conformance/mutants/faults.def"
 #undef FAULT
 #undef AGAIN
-#define LOOKALIKE(name, set, provenance, text)                                                     \
+#define LOOKALIKE(name, set, provenance, text)                                                 \
     {MUTANT_LOOKALIKE, #name, "", "", provenance, text, NULL, {FAULT_NONE, SETTING_##set}},
 #include "conformance/mutants/lookalikes.def"
 #undef LOOKALIKE
-#define LIAR(name, clause, check, expected, text)                                                  \
+#define LIAR(name, clause, check, expected, text)                                              \
     {MUTANT_LIAR, #name, clause, check, "-", text, expected, {FAULT_NONE, SETTING_SUPPLIED}},
 #include "conformance/mutants/liars.def"
 #undef LIAR
@@ -88,7 +93,8 @@ static void list_names(const char *wrong)
 {
     fprintf(stderr, "there is no mutant %s; there are\n", wrong);
     for (size_t i = 0; i < mutant_count; i++)
-        fprintf(stderr, "%s%s", mutant_table[i].name, i % 3 == 2 || i + 1 == mutant_count ? "\n" : "  ");
+        fprintf(stderr, "%s%s", mutant_table[i].name,
+                i % 3 == 2 || i + 1 == mutant_count ? "\n" : "  ");
 }
 
 const iut_api *mutant_api(const char *name)

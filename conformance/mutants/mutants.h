@@ -1,5 +1,6 @@
-/* mutants.h - implementations that the suite must judge rightly: faults that it must find, liars that
- * it must survive, and look-alikes that it must pass. Each is an IUT, `--iut mutant:NAME`. */
+/* mutants.h - implementations that the suite must judge rightly: faults that it must find,
+ * liars that it must survive, and look-alikes that it must pass. Each is an IUT, `--iut
+ * mutant:NAME`. */
 #ifndef ASSAY_CONFORMANCE_MUTANTS_H
 #define ASSAY_CONFORMANCE_MUTANTS_H
 
@@ -15,7 +16,8 @@ typedef enum {
 typedef struct {
     mutant_kind kind;
     const char *name;
-    const char *clause;     /* faults: the one clause violated; liars: the clause that says its state */
+    const char
+        *clause; /* faults: the one clause violated; liars: the clause that says its state */
     const char *check;      /* faults: what must kill it; liars: a check that meets the lie */
     const char *provenance; /* "-" when it is an obvious slip */
     const char *text;       /* one line */
@@ -26,8 +28,8 @@ typedef struct {
 extern const mutant mutant_table[];
 extern const size_t mutant_count;
 
-/* NULL, and a list of the names on standard error, when there is none of that name. Case does not
- * matter, and '-' reads as '_'. */
+/* NULL, and a list of the names on standard error, when there is none of that name. Case does
+ * not matter, and '-' reads as '_'. */
 const iut_api *mutant_api(const char *name);
 
 /* The entry, or NULL. */

@@ -40,7 +40,7 @@ static int32_t drafts_of(const step *s)
     return n;
 }
 
-/* ---- Token rule ------------------------------------------------------------------------------- */
+/* ---- Token rule ---------------------------------------------------------------------- */
 
 static float to_bf16(float x)
 {
@@ -103,7 +103,8 @@ static bool accepts(const step *s, int32_t i)
     if (fault(f, ZERO_IS_ONE) && l->lt(l, o.u, 1, 0x1p-29)) return o.q < o.p;
     if (fault(f, LATER_DRAFT_DECIDES) && i + 1 < s->n && s->draft[i + 1] == s->draft[i])
         return false;
-    if (fault(f, ACCEPT_16_BIT) && o.q > 0) return l->lt(l, o.u, 65536, ceil(65536 * o.p / o.q));
+    if (fault(f, ACCEPT_16_BIT) && o.q > 0)
+        return l->lt(l, o.u, 65536, ceil(65536 * o.p / o.q));
     if (fault(f, ACCEPT_LE)) return l->lt(l, o.u, o.q, nextafter(o.p, INFINITY));
     if (fault(f, ACCEPT_CLOSED_24))
         return l->lt(l, o.u, o.q / (1 - 0x1p-24), nextafter(o.p, INFINITY));
@@ -218,21 +219,28 @@ static int32_t rule_token(const step *s, int32_t *out, int32_t *accepted)
     const int32_t n = drafts_of(s);
     int32_t i = 0, count = 0;
     for (; i < n; i++) {
-        if (accepts(s, i)) out[count++] = s->draft[i];
-        else if (fault(f, GO_ON_AFTER_REJECTION) && i + 1 < n) out[count++] = corrected(s, i);
-        else break;
+        if (accepts(s, i))
+            out[count++] = s->draft[i];
+        else if (fault(f, GO_ON_AFTER_REJECTION) && i + 1 < n)
+            out[count++] = corrected(s, i);
+        else
+            break;
     }
     *accepted = count;
-    if (i == n && n < s->n && fault(f, MINUS_ONE_REJECTED)) out[count++] = corrected(s, n);
-    else if (i < n) out[count++] = corrected(s, i);
-    else if (n == 0 || !fault(f, BONUS_MISSING)) out[count++] = bonus(s, n);
+    if (i == n && n < s->n && fault(f, MINUS_ONE_REJECTED))
+        out[count++] = corrected(s, n);
+    else if (i < n)
+        out[count++] = corrected(s, i);
+    else if (n == 0 || !fault(f, BONUS_MISSING))
+        out[count++] = bonus(s, n);
     if (i < n && fault(f, BONUS_AFTER_REJECTION)) out[count++] = bonus(s, n);
     return count;
 }
 
-/* ---- Match, one-hot and block rule ------------------------------------------------------------ */
+/* ---- Match, one-hot and block rule --------------------------------------------------- */
 
-/* MAT-01: what plain decoding draws is emitted; the step lasts while it agrees with the drafts. */
+/* MAT-01: what plain decoding draws is emitted; the step lasts while it agrees with the drafts.
+ */
 static int32_t rule_match(const step *s, int32_t *out, int32_t *accepted)
 {
     const fault_point f = s->m->fault;
@@ -285,8 +293,8 @@ static double block_residual(const step *s, int32_t i, double rho, float *r)
     return sum;
 }
 
-/* Block verification (Sun et al., arXiv 2403.10444): with rho_i = min(1, rho_{i-1} p/q) and M_i the
- * sum of max(0, rho_i p - q) at the next position, the longest prefix i stands for which
+/* Block verification (Sun et al., arXiv 2403.10444): with rho_i = min(1, rho_{i-1} p/q) and M_i
+ * the sum of max(0, rho_i p - q) at the next position, the longest prefix i stands for which
  * u_i < M_i / (M_i + 1 - rho_i), or u_n < rho_n for all of it; then a token from
  * max(0, rho p - q), or the bonus. It accepts at least as much as the token rule. */
 static int32_t rule_block(const step *s, int32_t *out, int32_t *accepted)
@@ -338,14 +346,18 @@ int32_t rule_step(const step *s, int32_t *out, int32_t *accepted)
         s = &skipped;
     }
     switch (s->m->set.rule) {
-    case IUT_RULE_MATCH: return rule_match(s, out, accepted);
-    case IUT_RULE_ONEHOT: return rule_onehot(s, out, accepted);
-    case IUT_RULE_BLOCK: return rule_block(s, out, accepted);
-    default: return rule_token(s, out, accepted);
+    case IUT_RULE_MATCH:
+        return rule_match(s, out, accepted);
+    case IUT_RULE_ONEHOT:
+        return rule_onehot(s, out, accepted);
+    case IUT_RULE_BLOCK:
+        return rule_block(s, out, accepted);
+    default:
+        return rule_token(s, out, accepted);
     }
 }
 
-/* ---- Greedy ----------------------------------------------------------------------------------- */
+/* ---- Greedy -------------------------------------------------------------------------- */
 
 /* Does b beat a, which has the lower id? GRD-02: only if it is larger. */
 static bool beats(fault_point f, float a, float b, bool speculative)
@@ -366,11 +378,13 @@ int32_t rule_argmax(const model *m, const float *logits, bool speculative)
     int32_t best = -1;
     for (int32_t t = 0; t < m->V; t++) {
         if (logits[t] == -INFINITY) continue;
-        if (best < 0) best = t;
+        if (best < 0)
+            best = t;
         else if (fault(m->fault, GREEDY_OF_SOFTMAX)) {
             const float a = expf(logits[best] - largest), b = expf(logits[t] - largest);
             best = b > a ? t : best;
-        } else if (beats(m->fault, logits[best], logits[t], speculative)) best = t;
+        } else if (beats(m->fault, logits[best], logits[t], speculative))
+            best = t;
     }
     return best;
 }
@@ -393,7 +407,7 @@ int32_t rule_greedy(const step *s, int32_t *out, int32_t *accepted)
     }
 }
 
-/* ---- Stream ----------------------------------------------------------------------------------- */
+/* ---- Stream -------------------------------------------------------------------------- */
 
 /* A token outside the vocabulary, which only a fault emits, has the class of token 0. */
 static int32_t after(const model *m, int32_t state, int32_t token)
@@ -408,8 +422,10 @@ static void propose(const step *s, int32_t *state, int32_t *draft)
     model *m = s->m;
     for (int32_t i = 0; i < s->n; i++) {
         const float *row = rule_row(m, m->drafted, state[i]);
-        if (fault(m->fault, DRAFT_GREEDY)) draft[i] = first_largest(row, m->V);
-        else draft[i] = rule_draw(m, s->l, name(s, LANE_DRAFT, i), row);
+        if (fault(m->fault, DRAFT_GREEDY))
+            draft[i] = first_largest(row, m->V);
+        else
+            draft[i] = rule_draw(m, s->l, name(s, LANE_DRAFT, i), row);
         state[i + 1] = after(m, state[i], draft[i]);
     }
 }

@@ -1,6 +1,6 @@
-/* rules.h - the acceptance rules and the stream of the mutants, as lane programs: every uniform is
- * asked nothing but lane->lt. Answered with numbers (source.h) they are the implementation; run
- * by the enumerator they give a fault's exact law. Written from spec/04 and spec/05. */
+/* rules.h - the acceptance rules and the stream of the mutants, as lane programs: every uniform
+ * is asked nothing but lane->lt. Answered with numbers (source.h) they are the implementation;
+ * run by the enumerator they give a fault's exact law. Written from spec/04 and spec/05. */
 #ifndef ASSAY_CONFORMANCE_MUTANTS_RULES_H
 #define ASSAY_CONFORMANCE_MUTANTS_RULES_H
 
@@ -16,15 +16,15 @@ typedef struct {
     fault_point fault;
     setting set;
     int32_t V, S, C;
-    int32_t *cls, *next;     /* [V], [S][C] */
-    float *p;                /* [S][V] target rows of verified positions */
-    float *bonus;            /* [S][V] target rows of the token after the last draft: p itself */
-    float *q;                /* [S][V] draft rows that are tested and subtracted */
-    float *drafted;          /* [S][V] draft rows that drafts are drawn from: q itself */
+    int32_t *cls, *next; /* [V], [S][C] */
+    float *p;            /* [S][V] target rows of verified positions */
+    float *bonus;        /* [S][V] target rows of the token after the last draft: p itself */
+    float *q;            /* [S][V] draft rows that are tested and subtracted */
+    float *drafted;      /* [S][V] draft rows that drafts are drawn from: q itself */
     float *p_logit, *q_logit; /* [S][V] */
-    float *scratch;          /* [V] the residual in work */
+    float *scratch;           /* [V] the residual in work */
     iut_sampling target, draft;
-    bool row_bad;            /* set when a rule had to look at a logit row without an argmax */
+    bool row_bad; /* set when a rule had to look at a logit row without an argmax */
 } model;
 
 /* One case: rows by state, drafts, and the place of its first draft in the stream. */
@@ -38,8 +38,8 @@ typedef struct {
     int32_t round; /* number of the step in its stream */
 } step;
 
-/* Runs the rule that the setting declares. Writes at most n+2 tokens to out and returns how many
- * (a correct rule: 1 to n+1). *accepted is the number of drafts that stand. */
+/* Runs the rule that the setting declares. Writes at most n+2 tokens to out and returns how
+ * many (a correct rule: 1 to n+1). *accepted is the number of drafts that stand. */
 int32_t rule_step(const step *s, int32_t *out /* [n+2] */, int32_t *accepted);
 
 /* GRD-01, from the logits; uses no uniform. */

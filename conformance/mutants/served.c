@@ -42,7 +42,8 @@ static void top_k(ranking *r)
     if (k <= 0) return;
     if (fault(r->f, TOPK_ONE_LESS) && k > 1) k--;
     if (k > r->keep) k = r->keep;
-    while (fault(r->f, TOPK_KEEPS_TIES) && k < r->keep && r->a[k].logit == r->a[k - 1].logit) k++;
+    while (fault(r->f, TOPK_KEEPS_TIES) && k < r->keep && r->a[k].logit == r->a[k - 1].logit)
+        k++;
     r->keep = k;
 }
 

@@ -1,5 +1,5 @@
-/* served.h - from logits to the served row, in plain loops, with the faults of processing. Written
- * from spec/03 (DIST clauses). */
+/* served.h - from logits to the served row, in plain loops, with the faults of processing.
+ * Written from spec/03 (DIST clauses). */
 #ifndef ASSAY_CONFORMANCE_MUTANTS_SERVED_H
 #define ASSAY_CONFORMANCE_MUTANTS_SERVED_H
 
@@ -8,7 +8,8 @@
 
 typedef enum { SERVED_OK, SERVED_BAD_ROW, SERVED_NO_MEMORY } served_status;
 
-/* row = the served row of the logits. `of_draft` tells a fault that concerns the target alone. */
+/* row = the served row of the logits. `of_draft` tells a fault that concerns the target alone.
+ */
 served_status served_row(fault_point f, const float *logits /* [V] */, int32_t V,
                          const iut_sampling *s, bool of_draft, float *row /* [V] */);
 

@@ -21,8 +21,8 @@ static words philox(const uint32_t counter[4], uint32_t key0, uint32_t key1, int
     return x;
 }
 
-/* DRAW-01 and the layout of `u` in iut.h: accept 0..gamma-1, residual, bonus; the match rule has
- * one draw a position. A plain draw has one uniform, which stands for both. */
+/* DRAW-01 and the layout of `u` in iut.h: accept 0..gamma-1, residual, bonus; the match rule
+ * has one draw a position. A plain draw has one uniform, which stands for both. */
 static void supplied(source *s)
 {
     const uint32_t purpose = lane_purpose(s->id), i = lane_position(s->id);
@@ -51,8 +51,8 @@ static void seeded(source *s)
     const words r = philox(counter, low, high, fault(f, ROUNDS_7) ? 7 : 10);
     const int first = fault(f, WORDS_SWAPPED) ? 1 : 0;
     s->wide = !accept;
-    s->word = (uint64_t)r.w[first] << 32 | r.w[1 - first];               /* RNG-05 */
-    s->unit = accept ? (double)(r.w[0] >> 3) * 0x1p-29                   /* RNG-04 */
+    s->word = (uint64_t)r.w[first] << 32 | r.w[1 - first]; /* RNG-05 */
+    s->unit = accept ? (double)(r.w[0] >> 3) * 0x1p-29     /* RNG-04 */
                      : (double)(s->word >> 11) * 0x1p-53;
     if (accept && fault(f, ACCEPT_LOW_BITS)) s->unit = (double)(r.w[0] & 0x1fffffff) * 0x1p-29;
 }
@@ -85,9 +85,12 @@ static bool lt(lane *self, uint32_t id, double a, double b)
     if (!s->known || s->id != id) {
         s->id = id;
         s->known = true;
-        if (s->uniforms == IUT_UNIFORMS_SUPPLIED) supplied(s);
-        else if (s->uniforms == IUT_UNIFORMS_SEEDED) seeded(s);
-        else own(s);
+        if (s->uniforms == IUT_UNIFORMS_SUPPLIED)
+            supplied(s);
+        else if (s->uniforms == IUT_UNIFORMS_SEEDED)
+            seeded(s);
+        else
+            own(s);
     }
     if (!(b > 0)) return false;
     if (s->wide && a == floor(a) && b == floor(b))
@@ -102,7 +105,10 @@ void source_init(source *s)
     s->known = false;
 }
 
-void source_forget(source *s) { s->known = false; }
+void source_forget(source *s)
+{
+    s->known = false;
+}
 
 int32_t source_race(const source *s, uint32_t id, const float *w, int32_t V)
 {

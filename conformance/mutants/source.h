@@ -1,5 +1,6 @@
 /* source.h - the lane answered with numbers: supplied by the suite, derived from a seed, or the
- * implementation's own. Written from RNG-01 to RNG-06 and DRAW-01, with the faults of uniforms. */
+ * implementation's own. Written from RNG-01 to RNG-06 and DRAW-01, with the faults of uniforms.
+ */
 #ifndef ASSAY_CONFORMANCE_MUTANTS_SOURCE_H
 #define ASSAY_CONFORMANCE_MUTANTS_SOURCE_H
 
@@ -9,9 +10,9 @@
 typedef struct {
     lane lane; /* first: a lane of the rules is a source when it is answered with numbers */
     fault_point fault;
-    uint8_t uniforms;  /* IUT_UNIFORMS_*; a stream of a SUPPLIED implementation is SEEDED */
-    uint8_t bits;      /* of its own uniforms */
-    bool match;        /* supplied uniforms are one a position */
+    uint8_t uniforms; /* IUT_UNIFORMS_*; a stream of a SUPPLIED implementation is SEEDED */
+    uint8_t bits;     /* of its own uniforms */
+    bool match;       /* supplied uniforms are one a position */
     int32_t gamma;
     const double *u;   /* SUPPLIED: [gamma+2] of the case; position 0 is its first draft */
     uint64_t seed;     /* SEEDED: of the case; OWN: number of the call */
@@ -20,8 +21,8 @@ typedef struct {
     /* The uniform asked for last: a draw asks many times about one. */
     bool known, wide;
     uint32_t id;
-    double unit;       /* in [0, 1) */
-    uint64_t word;     /* wide: the uniform is word * 2^-64 */
+    double unit;   /* in [0, 1) */
+    uint64_t word; /* wide: the uniform is word * 2^-64 */
 } source;
 
 /* Fills in the function; the other fields are the caller's, `known` false. */
@@ -30,7 +31,8 @@ void source_init(source *s);
 /* The next case: forget what is known of the case before. */
 void source_forget(source *s);
 
-/* One token by an exponential race (the Gumbel map): the first arrival among clocks of rates w. */
+/* One token by an exponential race (the Gumbel map): the first arrival among clocks of rates w.
+ */
 int32_t source_race(const source *s, uint32_t id, const float *w /* [V] */, int32_t V);
 
 #endif

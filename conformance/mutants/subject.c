@@ -1,5 +1,5 @@
-/* subject.c - the ABI over the rules: claims, panels, batches (subject.h). Every array that comes in
- * is checked where a bad one could be read out of bounds; the rules trust the rest. */
+/* subject.c - the ABI over the rules: claims, panels, batches (subject.h). Every array that
+ * comes in is checked where a bad one could be read out of bounds; the rules trust the rest. */
 #include "conformance/mutants/subject.h"
 
 #include <math.h>
@@ -20,18 +20,25 @@ struct subject {
     char error[240];
 };
 
+/* clang-format off */
 static const setting settings[SETTING_COUNT] = {
-#define SETTING(name, uniforms, bits, input, map, rule, arithmetic)                                \
-    [SETTING_##name] = {#name,           IUT_UNIFORMS_##uniforms, bits,                            \
-                        IUT_FROM_##input, IUT_MAP_##map,          IUT_RULE_##rule,                  \
-                        IUT_ARITH_##arithmetic},
+#define SETTING(name, uniforms, bits, input, map, rule, arithmetic) \
+    [SETTING_##name] = {#name, IUT_UNIFORMS_##uniforms, bits, IUT_FROM_##input, IUT_MAP_##map, \
+                        IUT_RULE_##rule, IUT_ARITH_##arithmetic},
 #include "conformance/mutants/settings.def"
 #undef SETTING
 };
+/* clang-format on */
 
-const setting *setting_of(setting_name name) { return &settings[name]; }
+const setting *setting_of(setting_name name)
+{
+    return &settings[name];
+}
 
-static subject *self(iut *x) { return (subject *)x; }
+static subject *self(iut *x)
+{
+    return (subject *)x;
+}
 
 static iut_status fail(subject *a, iut_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -44,7 +51,7 @@ static iut_status fail(subject *a, iut_status status, const char *format, ...)
     return status;
 }
 
-/* ---- Life ------------------------------------------------------------------------------------- */
+/* ---- Life ---------------------------------------------------------------------------- */
 
 iut *subject_create(const char *name, variant v, char *error, size_t error_size)
 {
@@ -79,9 +86,15 @@ void subject_free(subject *a)
     free(a);
 }
 
-static void destroy(iut *x) { subject_free(self(x)); }
+static void destroy(iut *x)
+{
+    subject_free(self(x));
+}
 
-static const char *last_error(iut *x) { return self(x)->error; }
+static const char *last_error(iut *x)
+{
+    return self(x)->error;
+}
 
 static iut_status claims(iut *x, iut_claims *c)
 {
@@ -89,20 +102,31 @@ static iut_status claims(iut *x, iut_claims *c)
     const setting *s = &a->m.set;
     const bool token = s->rule == IUT_RULE_TOKEN;
     const iut_claims all = {
-        .size = sizeof all, .name = a->name, .version = "1", .device = "cpu",
-        .uniforms = s->uniforms, .input = s->input, .map = s->map, .rule = s->rule,
-        .arithmetic = s->arithmetic, .uniform_bits = s->bits, .tie = IUT_TIE_FIRST,
-        .q_zero = token ? IUT_ACCEPT : 0, .bad_row = IUT_ERROR, .bad_draft = IUT_ERROR,
+        .size = sizeof all,
+        .name = a->name,
+        .version = "1",
+        .device = "cpu",
+        .uniforms = s->uniforms,
+        .input = s->input,
+        .map = s->map,
+        .rule = s->rule,
+        .arithmetic = s->arithmetic,
+        .uniform_bits = s->bits,
+        .tie = IUT_TIE_FIRST,
+        .q_zero = token ? IUT_ACCEPT : 0,
+        .bad_row = IUT_ERROR,
+        .bad_draft = IUT_ERROR,
         .empty = token ? IUT_EMPTY_FROM_P : 0,
         .seed_identical = s->rule == IUT_RULE_MATCH && s->uniforms != IUT_UNIFORMS_OWN,
-        .greedy_identical = 1, .max_gamma = RULES_MAX_GAMMA,
+        .greedy_identical = 1,
+        .max_gamma = RULES_MAX_GAMMA,
         .max_vocab = s->map == IUT_MAP_GUMBEL ? 1024 : 0,
     };
     *c = all;
     return IUT_OK;
 }
 
-/* ---- Panel ------------------------------------------------------------------------------------ */
+/* ---- Panel --------------------------------------------------------------------------- */
 
 static void *copy_of(const void *data, size_t count, size_t size)
 {
@@ -112,13 +136,14 @@ static void *copy_of(const void *data, size_t count, size_t size)
 }
 
 /* Served rows of all states, from the logits. */
-static iut_status serve_all(subject *a, const float *logits, const iut_sampling *s, bool of_draft,
-                            float *rows, bool *bad)
+static iut_status serve_all(subject *a, const float *logits, const iut_sampling *s,
+                            bool of_draft, float *rows, bool *bad)
 {
     const model *m = &a->m;
     for (int32_t i = 0; i < m->S; i++) {
         const size_t at = (size_t)i * (size_t)m->V;
-        const served_status st = served_row(m->fault, logits + at, m->V, s, of_draft, rows + at);
+        const served_status st =
+            served_row(m->fault, logits + at, m->V, s, of_draft, rows + at);
         if (st == SERVED_NO_MEMORY) return IUT_NO_MEMORY;
         bad[i] = st == SERVED_BAD_ROW;
     }
@@ -189,8 +214,7 @@ static iut_status fill_rows(subject *a, const iut_panel *panel)
     const fault_point f = m->fault;
     if (fault(f, MINP_BONUS_ONLY)) {
         m->bonus = copy_of(NULL, cells, sizeof *m->bonus);
-        if (!m->bonus ||
-            serve_all(a, m->p_logit, &panel->target, false, m->bonus, a->bad_p))
+        if (!m->bonus || serve_all(a, m->p_logit, &panel->target, false, m->bonus, a->bad_p))
             return IUT_NO_MEMORY;
     }
     if (fault(f, DRAFT_T07) || fault(f, DRAFT_TOPK) || fault(f, DRAFT_BF16)) {
@@ -231,7 +255,10 @@ static iut_status load(subject *a, const iut_panel *panel)
     return IUT_OK;
 }
 
-static iut_status load_panel(iut *x, const iut_panel *panel) { return load(self(x), panel); }
+static iut_status load_panel(iut *x, const iut_panel *panel)
+{
+    return load(self(x), panel);
+}
 
 /* Is `state` one whose row can be used? DIST-01: the error names the row. */
 static iut_status check_state(subject *a, int32_t state, const bool *bad, const char *whose)
@@ -245,7 +272,7 @@ static iut_status check_state(subject *a, int32_t state, const bool *bad, const 
     return IUT_OK;
 }
 
-/* ---- Rows ------------------------------------------------------------------------------------- */
+/* ---- Rows ---------------------------------------------------------------------------- */
 
 static iut_status served(iut *x, int32_t n, const int32_t *state, int32_t of_draft, float *prob)
 {
@@ -260,8 +287,10 @@ static iut_status served(iut *x, int32_t n, const int32_t *state, int32_t of_dra
                        prob + (size_t)i * (size_t)m->V);
         if (done == SERVED_NO_MEMORY) return fail(a, IUT_NO_MEMORY, "served: out of memory");
         if (done == SERVED_BAD_ROW)
-            return fail(a, IUT_BAD_INPUT, "served: the logits of state %d have a NaN or +inf, or "
-                                          "no finite value", (int)state[i]);
+            return fail(a, IUT_BAD_INPUT,
+                        "served: the logits of state %d have a NaN or +inf, or "
+                        "no finite value",
+                        (int)state[i]);
     }
     return IUT_OK;
 }
@@ -280,13 +309,18 @@ static iut_status residual(iut *x, int32_t n, const int32_t *state, float *r)
     return IUT_OK;
 }
 
-/* ---- Batches ---------------------------------------------------------------------------------- */
+/* ---- Batches ------------------------------------------------------------------------- */
 
 /* The source of a batch; a call counts once, so that its own uniforms never come again. */
-static source source_of(subject *a, const double *u, uint64_t seed, uint64_t position, bool stream)
+static source source_of(subject *a, const double *u, uint64_t seed, uint64_t position,
+                        bool stream)
 {
-    source s = {.fault = a->m.fault, .uniforms = a->m.set.uniforms, .bits = a->m.set.bits,
-                .match = a->m.set.rule == IUT_RULE_MATCH, .u = u, .seed = seed,
+    source s = {.fault = a->m.fault,
+                .uniforms = a->m.set.uniforms,
+                .bits = a->m.set.bits,
+                .match = a->m.set.rule == IUT_RULE_MATCH,
+                .u = u,
+                .seed = seed,
                 .position = position};
     if (stream && s.uniforms == IUT_UNIFORMS_SUPPLIED) s.uniforms = IUT_UNIFORMS_SEEDED;
     if (s.uniforms == IUT_UNIFORMS_OWN) s.seed = ++a->calls;
@@ -343,7 +377,8 @@ static iut_status check_drafts(subject *a, int32_t i, int32_t *draft, int32_t le
     return IUT_OK;
 }
 
-/* Drafts and states of case i; all of its rows must be usable, unless they are not looked at. */
+/* Drafts and states of case i; all of its rows must be usable, unless they are not looked at.
+ */
 static iut_status take_case(subject *a, const iut_verify_batch *b, int32_t i, bool greedy,
                             int32_t *state, int32_t *draft)
 {
@@ -354,7 +389,8 @@ static iut_status take_case(subject *a, const iut_verify_batch *b, int32_t i, bo
                     (int)b->gamma);
     memcpy(state, b->state + at * rows, rows * sizeof *state);
     memcpy(draft, b->draft + at * (rows - 1), (rows - 1) * sizeof *draft);
-    if (fault(a->m.fault, BATCH_MIXED) && i > 0) state[len] = b->state[(at - 1) * rows + rows - 1];
+    if (fault(a->m.fault, BATCH_MIXED) && i > 0)
+        state[len] = b->state[(at - 1) * rows + rows - 1];
     for (int32_t j = 0; j <= len; j++) {
         iut_status st = check_state(a, state[j], greedy ? NULL : a->bad_p, "target");
         if (st == IUT_OK && j < len)
@@ -365,8 +401,8 @@ static iut_status take_case(subject *a, const iut_verify_batch *b, int32_t i, bo
 }
 
 /* BON-04. */
-static void give_case(const model *m, const iut_verify_batch *b, int32_t i, const int32_t *draft,
-                      const int32_t *run, int32_t count)
+static void give_case(const model *m, const iut_verify_batch *b, int32_t i,
+                      const int32_t *draft, const int32_t *run, int32_t count)
 {
     const int32_t room = b->gamma + 1;
     int32_t *out = b->out + (size_t)i * (size_t)room;
@@ -410,7 +446,10 @@ static iut_status verify_with(subject *a, iut_verify_batch *b, bool greedy)
     return IUT_OK;
 }
 
-static iut_status verify(iut *x, iut_verify_batch *b) { return verify_with(self(x), b, false); }
+static iut_status verify(iut *x, iut_verify_batch *b)
+{
+    return verify_with(self(x), b, false);
+}
 
 static iut_status verify_greedy(iut *x, iut_verify_batch *b)
 {
@@ -421,11 +460,13 @@ static iut_status verify_greedy(iut *x, iut_verify_batch *b)
 static iut_status check_stream(subject *a, const iut_stream_batch *b)
 {
     if (b->gamma < 0 || b->gamma > RULES_MAX_GAMMA || b->k < 0)
-        return fail(a, IUT_UNSUPPORTED, "gamma %d, budget %d: gamma at most %d, budget at least 0",
-                    (int)b->gamma, (int)b->k, RULES_MAX_GAMMA);
+        return fail(a, IUT_UNSUPPORTED,
+                    "gamma %d, budget %d: gamma at most %d, budget at least 0", (int)b->gamma,
+                    (int)b->k, RULES_MAX_GAMMA);
     for (int32_t i = 0; a->loaded && i < a->m.S; i++) {
         if (a->bad_p[i] || (a->bad_q[i] && b->gamma > 0))
-            return fail(a, IUT_BAD_INPUT, "stream: a row of state %d is no distribution", (int)i);
+            return fail(a, IUT_BAD_INPUT, "stream: a row of state %d is no distribution",
+                        (int)i);
     }
     for (int32_t i = 0; i < b->n; i++) {
         const iut_status st = check_state(a, b->start[i], NULL, "");
@@ -453,12 +494,21 @@ static iut_status stream(iut *x, iut_stream_batch *b)
 }
 
 const iut_api subject_operations = {
-    .abi = IUT_ABI, .size = sizeof(iut_api), .destroy = destroy, .last_error = last_error,
-    .claims = claims, .panel = load_panel, .served = served, .residual = residual, .draw = draw,
-    .verify = verify, .verify_greedy = verify_greedy, .stream = stream,
+    .abi = IUT_ABI,
+    .size = sizeof(iut_api),
+    .destroy = destroy,
+    .last_error = last_error,
+    .claims = claims,
+    .panel = load_panel,
+    .served = served,
+    .residual = residual,
+    .draw = draw,
+    .verify = verify,
+    .verify_greedy = verify_greedy,
+    .stream = stream,
 };
 
-/* ---- For the exact law ------------------------------------------------------------------------ */
+/* ---- For the exact law --------------------------------------------------------------- */
 
 subject *subject_of_panel(variant v, const iut_panel *panel)
 {
@@ -469,4 +519,7 @@ subject *subject_of_panel(variant v, const iut_panel *panel)
     return NULL;
 }
 
-model *subject_model(subject *a) { return &a->m; }
+model *subject_model(subject *a)
+{
+    return &a->m;
+}

@@ -1,5 +1,5 @@
-/* corrupter.c - a liar on the wire: passes the frames of an honest worker on until one is large enough
- * to be an answer of tensors, and spoils that one. Used as `worker | corrupter MODE`. */
+/* corrupter.c - a liar on the wire: passes the frames of an honest worker on until one is large
+ * enough to be an answer of tensors, and spoils that one. Used as `worker | corrupter MODE`. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,8 +43,10 @@ int main(int argc, char **argv)
         const size_t n = (size_t)length_of(prefix);
         unsigned char *body = malloc(n + 1);
         if (!body || fread(body, 1, n, stdin) != n) return 1;
-        if (n > HONEST) spoil(argv[1], prefix, body, n);
-        else put(prefix, 8), put(body, n);
+        if (n > HONEST)
+            spoil(argv[1], prefix, body, n);
+        else
+            put(prefix, 8), put(body, n);
         free(body);
     }
     return 0;

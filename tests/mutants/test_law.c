@@ -1,4 +1,5 @@
-/* Exact laws of the mutants against closed forms that are computed here from the panel alone. */
+/* Exact laws of the mutants against closed forms that are computed here from the panel alone.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,8 +29,8 @@ static void stream_of_two(lane *l, void *arg, int32_t *tokens, int32_t *count)
 static panel *make(void)
 {
     char why[200];
-    panel *a = panel_make(&(panel_form){.V = V, .classes = 2, .seed = 11, .acceptance = 0.6}, why,
-                          sizeof why);
+    panel *a = panel_make(&(panel_form){.V = V, .classes = 2, .seed = 11, .acceptance = 0.6},
+                          why, sizeof why);
     assert_non_null(a);
     return a;
 }
@@ -77,13 +78,19 @@ static void expect(fault_point f, setting_name s, closed_form *form)
 }
 
 /* Lossless: the target's own law. */
-static double target(entries e) { return e.p * e.p2; }
+static double target(entries e)
+{
+    return e.p * e.p2;
+}
 
 /* The draft stands, the bonus comes from p. */
-static double always(entries e) { return e.q * e.p2; }
+static double always(entries e)
+{
+    return e.q * e.p2;
+}
 
-/* Of the first token min(p, q) is accepted, and p2 follows; the rest is drawn from p again, and the
- * second step does the same. */
+/* Of the first token min(p, q) is accepted, and p2 follows; the rest is drawn from p again, and
+ * the second step does the same. */
 static double from_p(entries e)
 {
     const double second = fmin(e.p2, e.q2) + (1 - e.overlap2) * e.p2;
@@ -97,7 +104,10 @@ static double bonus_q(entries e)
 }
 
 /* The draft is emitted either way; if the draw agreed, p2 follows, else the next draft. */
-static double keeps_draft(entries e) { return e.q * (e.p * e.p2 + (1 - e.p) * e.q2); }
+static double keeps_draft(entries e)
+{
+    return e.q * (e.p * e.p2 + (1 - e.p) * e.q2);
+}
 
 static void lossless_rules_have_the_target_law(void **state)
 {

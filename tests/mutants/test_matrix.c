@@ -1,5 +1,5 @@
-/* The judgement of the kill matrix: it must itself fail when the suite is blind, too strict, or stops
- * half-way; and liars on the wire get their state. */
+/* The judgement of the kill matrix: it must itself fail when the suite is blind, too strict, or
+ * stops half-way; and liars on the wire get their state. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include "conformance/mutants/matrix.h"
 
-/* ---- A suite made of scripted checks ---------------------------------------------------------- */
+/* ---- A suite made of scripted checks ------------------------------------------------- */
 
 static int fails;            /* how many of the three cases fail */
 static const check *planned; /* the check whose cases they are */
@@ -38,14 +38,18 @@ static void decide(const check_case *c, const check_context *x, check_result *r)
     result_set(r, c->variant < fails ? STATE_FAIL : STATE_PASS, "as scripted");
 }
 
-static const check scripted = {.name = "replay.random", .clauses = "ACC-01",
-                               .summary = "scripted", .plan = plan_three, .claimed = claim,
+static const check scripted = {.name = "replay.random",
+                               .clauses = "ACC-01",
+                               .summary = "scripted",
+                               .plan = plan_three,
+                               .claimed = claim,
                                .run = decide};
 static const check *const scripted_list[] = {&scripted, NULL};
 
 static bool judged(const char *name, const check *const *list, int failing, matrix_row *row)
 {
-    const run_options base = {.api = mutant_api("NONE"), .seed = 1, .jobs = 1, .vectors = VECTORS};
+    const run_options base = {
+        .api = mutant_api("NONE"), .seed = 1, .jobs = 1, .vectors = VECTORS};
     fails = failing;
     planned = list[0];
     matrix_run(mutant_find(name), &base, list, false, row);
@@ -85,8 +89,11 @@ static void a_lookalike_may_not_be_killed_at_all(void **state)
 
 static void an_unmasked_liar_is_a_wrong_judgement(void **state)
 {
-    static const check renamed = {.name = "residual.values", .clauses = "RES-01",
-                                  .summary = "scripted", .plan = plan_three, .claimed = claim,
+    static const check renamed = {.name = "residual.values",
+                                  .clauses = "RES-01",
+                                  .summary = "scripted",
+                                  .plan = plan_three,
+                                  .claimed = claim,
                                   .run = decide};
     static const check *const list[] = {&renamed, NULL};
     matrix_row row;
@@ -94,15 +101,21 @@ static void an_unmasked_liar_is_a_wrong_judgement(void **state)
     assert_false(judged("LIAR_EXIT", list, 0, &row));
 }
 
-/* ---- Liars on the wire ------------------------------------------------------------------------ */
+/* ---- Liars on the wire --------------------------------------------------------------- */
 
 static void expect_wire(const char *mode, check_state state)
 {
     char spec[2000];
     const char *claims[] = {"residual.values"};
     snprintf(spec, sizeof spec, "exec:%s worker mutant:NONE | %s %s", ASSAY, CORRUPTER, mode);
-    const run_options o = {.iut = spec, .assay = ASSAY, .vectors = VECTORS, .seed = 1, .jobs = 1,
-                           .timeout = state == STATE_TIMEOUT ? 0.5 : 5, .claims = claims, .claims_count = 1};
+    const run_options o = {.iut = spec,
+                           .assay = ASSAY,
+                           .vectors = VECTORS,
+                           .seed = 1,
+                           .jobs = 1,
+                           .timeout = state == STATE_TIMEOUT ? 0.5 : 5,
+                           .claims = claims,
+                           .claims_count = 1};
     run_report report;
     assert_int_equal(run_suite(&o, &report), EXIT_NOT_CONFORMANT);
     assert_int_equal(report.reported, report.planned);
@@ -128,8 +141,13 @@ static void the_honest_pipeline_passes(void **state)
     char spec[2000];
     (void)state;
     snprintf(spec, sizeof spec, "exec:%s worker mutant:NONE | %s nothing", ASSAY, CORRUPTER);
-    const run_options o = {.iut = spec, .assay = ASSAY, .vectors = VECTORS, .seed = 1, .jobs = 1,
-                           .claims = claims, .claims_count = 1};
+    const run_options o = {.iut = spec,
+                           .assay = ASSAY,
+                           .vectors = VECTORS,
+                           .seed = 1,
+                           .jobs = 1,
+                           .claims = claims,
+                           .claims_count = 1};
     run_report report;
     assert_int_equal(run_suite(&o, &report), EXIT_CONFORMANT);
     run_report_free(&report);

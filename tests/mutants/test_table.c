@@ -79,8 +79,8 @@ static void names_are_distinct_and_every_fault_is_there(void **state)
     assert_true(faults >= 40);
 }
 
-/* Clauses of chapters 3 to 5 are violated by some fault each: nothing an implementation must do is
- * left to faith. */
+/* Clauses of chapters 3 to 5 are violated by some fault each: nothing an implementation must do
+ * is left to faith. */
 static void every_must_of_the_algorithms_has_a_fault(void **state)
 {
     (void)state;
