@@ -221,6 +221,18 @@ static void gates_alone(void **state)
     }
 }
 
+/* law.calls evaluates its e-value once: a line that every sampler is over must fail a right
+ * one. */
+static void calls_gate_on_e(void **state)
+{
+    (void)state;
+    become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+    assert_int_equal(run_cases("law.calls/draw-V8-g0", 64, 1).count[STATE_PASS], 1);
+    e_line = -5;
+    assert_int_equal(run_cases("law.calls/draw-V8-g0", 64, 1).count[STATE_FAIL], 1);
+    e_line = LINE;
+}
+
 /* The accept length is a table of its own: a lossless rule that is not the declared one. */
 static void accept_length(void **state)
 {
@@ -330,6 +342,7 @@ int main(void)
         cmocka_unit_test(unclaimed_is_not_tested),
         cmocka_unit_test(gates_alone),
         cmocka_unit_test(accept_length),
+        cmocka_unit_test(calls_gate_on_e),
         cmocka_unit_test(tolerance),
         cmocka_unit_test(checkpoints),
         cmocka_unit_test(aliases),
