@@ -11,6 +11,8 @@
 #include "conformance/iut/frames.h"
 #include "conformance/iut/layout.h"
 
+enum { MOST = 1 << 16 }; /* tokens of a call */
+
 static const char *mode;
 static bool has_panel;
 
@@ -63,7 +65,7 @@ static void say_claims(int64_t id, bool again)
 /* A right answer to a draw of n tokens: all of them 0, or 1 if a panel came before. */
 static void say_tokens(int64_t id, int32_t n)
 {
-    int32_t token[64] = {0};
+    static int32_t token[MOST];
     for (int32_t i = 0; i < n; i++) token[i] = has_panel;
     const frame reply = {.id = id,
                          .status = "ok",
@@ -142,7 +144,7 @@ static bool misbehave(int64_t id, int32_t n)
         frame_write(1, &reply);
     }
     if (is("no_tensor") || is("extra_tensor")) {
-        const int32_t token[64] = {0};
+        static const int32_t token[MOST];
         const frame_tensor t = {"token", TENSOR_I32, 1, {n}, 4 * (size_t)n, token};
         const frame reply = {
             .id = id, .status = "ok", .tensors = is("no_tensor") ? 0 : 2, .tensor = {t, t}};
@@ -203,7 +205,7 @@ int main(int argc, char **argv)
             has_panel = true;
             frame_write(1, &reply);
         } else {
-            frame_integer(&f, "n", 0, 64, &n);
+            frame_integer(&f, "n", 0, MOST, &n);
             if (!first_time(file) || !misbehave(f.id, (int32_t)n))
                 say_tokens(f.id, (int32_t)n);
         }

@@ -170,6 +170,122 @@ static void python_batch(void **unused)
     examine("exec:" PYTHON " " PYTHON_EXAMPLES "/example_batch.py");
 }
 
+/* ---- The Python adapter on authors' slips, and on what it hands to them. -------------------
+ */
+
+static client *open_odd(const char *mode, call_result *r, char *why, size_t why_size)
+{
+    char spec[900];
+    snprintf(spec, sizeof spec, "exec:PYTHONPATH=%s exec %s %s \"%s\"", PYTHON_EXAMPLES, PYTHON,
+             ADAPTER_FAULTS, mode);
+    return open_spec(spec, NULL, 20, r, why, why_size);
+}
+
+/* One case: draft 2 at state 0, then a -1; the second call shows that the process lives on. */
+static void python_slips(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *mode;
+        iut_status status; /* IUT_OK: the answer is token 1 */
+        const char *says;
+    } set[] = {{"raises", IUT_FAILED, "failed: KeyError: 'no such table'"},
+               {"refuses", IUT_UNSUPPORTED, "unsupported: more than one draft"},
+               {"too many", IUT_FAILED, "verify returned 99 tokens where at most 3 fit"},
+               {"writes", IUT_OK, ""},
+               {"prints", IUT_OK, ""},
+               {"own", IUT_OK, ""},
+               {"seeded", IUT_OK, ""},
+               {"shapes", IUT_OK, ""}};
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+        char why[900] = "";
+        call_result r;
+        const iut_panel panel = small_panel();
+        const int32_t len = 2, state[3] = {0, 0, 0}, draft[2] = {2, -1};
+        const double u[4] = {0, 0.125, 0.5, 0.25};
+        int32_t out[3] = {0}, out_len = 0;
+        client *c = open_odd(set[i].mode, &r, why, sizeof why);
+        if (!c) fail_msg("%s: %s", set[i].mode, why);
+        assert_int_equal(client_panel(c, &panel), CALL_OK);
+        const bool supplied = client_claims(c)->uniforms == IUT_UNIFORMS_SUPPLIED;
+        iut_verify_batch b = {.size = sizeof b,
+                              .n = 1,
+                              .gamma = 2,
+                              .len = &len,
+                              .state = state,
+                              .draft = draft,
+                              .u = supplied ? u : NULL,
+                              .seed = UINT64_MAX,
+                              .position = 5,
+                              .out = out,
+                              .out_len = &out_len};
+        for (int call = 0; call < 2; call++) {
+            r = client_verify(c, &b);
+            if (set[i].status == IUT_OK) {
+                if (r != CALL_OK) fail_msg("%s: %s", set[i].mode, client_text(c));
+                assert_int_equal(out_len, 1);
+                assert_int_equal(out[0], 1);
+                assert_int_equal(out[1], -1);
+                continue;
+            }
+            assert_int_equal(r, CALL_REFUSED);
+            assert_int_equal(client_status(c), set[i].status);
+            assert_says(client_text(c), set[i].says);
+        }
+        client_close(c);
+    }
+}
+
+static void python_claims(void **unused)
+{
+    (void)unused;
+    char why[900] = "";
+    call_result r;
+    assert_null(open_odd("claim", &r, why, sizeof why));
+    assert_int_equal(r, CALL_CRASH);
+    assert_says(why, "ValueError: there is no claim 'colour'");
+    assert_null(open_odd("word", &r, why, sizeof why));
+    assert_says(why, "claim rule='lossless': choose from token, match");
+}
+
+static void python_other_operations(void **unused)
+{
+    (void)unused;
+    char why[900] = "";
+    call_result r;
+    const iut_panel panel = small_panel();
+    const int32_t start[1] = {1}, states[2] = {1, 0};
+    int32_t out[3], out_len[1], accepted[3];
+    float prob[2 * V];
+    client *c = open_odd("none", &r, why, sizeof why);
+    assert_non_null(c);
+    assert_false(client_has(c, OP_DRAW));
+    iut_stream_batch b = {.size = sizeof b,
+                          .n = 1,
+                          .gamma = 2,
+                          .k = 3,
+                          .eos = -1,
+                          .start = start,
+                          .seed = UINT64_MAX,
+                          .out = out,
+                          .out_len = out_len,
+                          .accepted = accepted};
+    assert_int_equal(client_stream(c, &b), CALL_REFUSED);
+    assert_says(client_text(c), "bad_input: no panel was loaded");
+    assert_int_equal(client_panel(c, &panel), CALL_OK);
+    if (client_stream(c, &b) != CALL_OK) fail_msg("%s", client_text(c));
+    const int32_t due[3] = {2, 1, 0}, due_accepted[3] = {1, 0, -1};
+    assert_memory_equal(out, due, sizeof due);
+    assert_memory_equal(accepted, due_accepted, sizeof due_accepted);
+    assert_int_equal(out_len[0], 3);
+    assert_int_equal(client_served(c, 2, states, 1, prob), CALL_OK);
+    assert_true(prob[0] == 0.25f && prob[2] == 0.5f && prob[V + 2] == 0.5f && prob[V + 3] == 0);
+    client_close(c);
+}
+
+/* ---- The reference. ------------------------------------------------------------------------
+ */
+
 /* The stream of the IUT is the decoding loop's, token for token: two programs, one stream
  * (RNG-06). */
 static void reference_stream(const char *options, as_rule rule)
@@ -277,9 +393,10 @@ static void bad_rows(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reference),    cmocka_unit_test(c_plugin),
-        cmocka_unit_test(c_exec),       cmocka_unit_test(python_function),
-        cmocka_unit_test(python_batch), cmocka_unit_test(streams),
-        cmocka_unit_test(bad_rows)};
+        cmocka_unit_test(reference),     cmocka_unit_test(c_plugin),
+        cmocka_unit_test(c_exec),        cmocka_unit_test(python_function),
+        cmocka_unit_test(python_batch),  cmocka_unit_test(python_slips),
+        cmocka_unit_test(python_claims), cmocka_unit_test(python_other_operations),
+        cmocka_unit_test(streams),       cmocka_unit_test(bad_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

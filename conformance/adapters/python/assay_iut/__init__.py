@@ -24,9 +24,10 @@ any of the methods below; what it lacks is not claimed and not tested.
                                                  the accepted drafts of each step and may be None
     load_panel(panel)                            called when a new panel comes
 
-`u` is float64 if the claim is uniforms="supplied", (seed, position) if "seeded", and None if "own".
-A panel has V, S, C, cls, next, p, q, p_logit, q_logit, target, draft as iut.h explains them; its arrays
-are read-only. A batch of verify_batch has n, gamma, len, state, draft, u, seed, position.
+`u` is float64 if the claim is uniforms="supplied", (seed, position) if "seeded", and None if "own". The
+rows p and q of `verify` are copies, which it may overwrite; all other arrays are read-only. A panel has V,
+S, C, cls, next, p, q, p_logit, q_logit, target, draft as iut.h explains them. A batch of verify_batch has
+n, gamma, len, state, draft, u, seed, position.
 
 Raise BadInput for an input that breaks a rule and Unsupported for a case you cannot serve; any other
 exception is reported as a failure of the implementation. Prints go to standard error.
@@ -159,7 +160,8 @@ class Server:
         self.panel = None
         ops = ["panel"]
         ops += [op for op in ("served", "residual", "draw", "verify", "verify_greedy", "stream")
-                if hasattr(implementation, op) or (op == "verify" and hasattr(implementation, "verify_batch"))]
+                if hasattr(implementation, op)
+               or (op == "verify" and hasattr(implementation, "verify_batch"))]
         self.claims["ops"] = " ".join(ops)
 
     def op_panel(self, args, t):
