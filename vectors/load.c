@@ -362,13 +362,15 @@ static bool read_error(reader *r, const vector_group *g, const json_t *o, vector
 static bool read_tokens(reader *r, const vector_group *g, const vector_test *t, const json_t *o,
                         vector_answer *a)
 {
-    if (!get_integers(r, o, "tokens", -1, 0, g->V - 1, &a->tokens, &a->count)) return false;
-    if (json_object_get(o, "then") && strcmp("any", json_string_value(json_object_get(o, "then"))
-                                                        ? json_string_value(json_object_get(o, "then"))
-                                                        : ""))
+    const bool open = a->policy && !strcmp(a->policy, "empty=other");
+    const char *then = "";
+    if (!has_keys(r, o, open ? "tokens policy then" : a->policy ? "tokens policy" : "tokens", "") ||
+        !get_integers(r, o, "tokens", -1, 0, g->V - 1, &a->tokens, &a->count))
+        return false;
+    if (open && (!get_text(r, o, "then", &then) || strcmp(then, "any")))
         return bad(r, "then", "must be \"any\"");
-    a->then_any = json_object_get(o, "then") != NULL;
-    const int32_t emitted = a->count + a->then_any;
+    a->then_any = open;
+    const int32_t emitted = a->count + open;
     if (emitted < 1 || emitted > t->len + 1)
         return bad(r, "tokens", "must be 1 to %d tokens", (int)t->len + 1);
     return true;
@@ -391,9 +393,7 @@ static bool read_answer(reader *r, const vector_group *g, const vector_test *t, 
     case VECTOR_EXP: return has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", 1, a);
     case VECTOR_SERVED:
     case VECTOR_RESIDUAL: return has_keys(r, o, "row", "") && read_bits_answer(r, o, "row", g->V, a);
-    default:
-        return has_keys(r, o, "tokens", alternative ? "policy then" : "") &&
-               read_tokens(r, g, t, o, a);
+    default: return read_tokens(r, g, t, o, a);
     }
 }
 

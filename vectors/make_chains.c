@@ -357,7 +357,7 @@ static void bad_draft(maker *m)
     for (int32_t i = 0; i < 4; i++) {
         const int32_t row = make_row(m, units12, units12);
         const int32_t p[4] = {1024 + 512 * (i & 1), 512, 1024, 1536 - 512 * (i & 1)};
-        const int32_t q[4] = {512, 1024 + 512 * (i / 2), 1536, 1024 - 512 * (i / 2)};
+        const int32_t q[4] = {512, 1024 + 512 * (i / 2), 1536 - 512 * (i / 2), 1024};
         make_units(make_p(m, row), p, 4, 12);
         make_units(make_q(m, row), q, 4, 12);
     }

@@ -166,7 +166,8 @@ bool row_expand(const vector_row *form, int32_t V, float *value)
 
 /* -- Flips ------------------------------------------------------------------------------------- */
 
-/* A refusal becomes a token, a token its neighbour, bits lose or gain their last one. */
+/* A refusal becomes a token, the last token its neighbour (an open answer without tokens gets
+ * one), bits lose or gain their last one. */
 static bool flip_answer(vector_set *set, const vector_group *g, vector_answer *a)
 {
     const int32_t words = g->kind == VECTOR_EXP                                 ? 1
@@ -177,14 +178,14 @@ static bool flip_answer(vector_set *set, const vector_group *g, vector_answer *a
     if (!tokens || !bits) return false;
     if (a->tokens) memcpy(tokens, a->tokens, (size_t)a->count * sizeof *tokens);
     if (a->bits) memcpy(bits, a->bits, (size_t)words * sizeof *bits);
-    if (a->error || a->then_any) tokens[a->count++] = 0;
-    else if (a->count) tokens[a->count - 1] = (tokens[a->count - 1] + 1) % g->V;
+    if (a->count == 0) tokens[a->count++] = 0;
+    else tokens[a->count - 1] = (tokens[a->count - 1] + 1) % g->V;
     bits[words - 1] ^= 1;
     if (g->kind == VECTOR_UNIFORM) a->accept ^= 1, a->draw ^= 1;
     if (a->bits || g->kind == VECTOR_SERVED) a->bits = bits;
     if (kind_has_drafts(g->kind) || g->kind == VECTOR_DRAW) a->tokens = tokens;
+    else a->count = 0;
     a->error = NULL;
-    a->then_any = false;
     return true;
 }
 

@@ -1,0 +1,435 @@
+/* The golden vectors: every one against the compiled reference, every expectation proved to bite,
+ * the strictness of the loader. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ref/dist/draw.h"
+#include "ref/dist/residual.h"
+#include "ref/dist/served.h"
+#include "ref/num/exp.h"
+#include "ref/num/uniform.h"
+#include "ref/verify/verify.h"
+#include "vectors/answer.h"
+
+static vector_set *set; /* the folder, loaded once */
+
+static int open_set(void **state)
+{
+    char why[400];
+    (void)state;
+    set = vectors_load(VECTORS_FOLDER, why, sizeof why);
+    if (!set) print_error("%s\n", why);
+    return set ? 0 : -1;
+}
+
+static int close_set(void **state)
+{
+    (void)state;
+    vectors_free(set);
+    return 0;
+}
+
+/* -- The reference's answers ------------------------------------------------------------------------ */
+
+enum { MOST_V = 4096, ROWS = VECTORS_MAX_GAMMA + 1 };
+
+/* What the reference says, in the form of an answer that points into these arrays. */
+typedef struct {
+    vector_answer answer;
+    int32_t tokens[ROWS];
+    uint32_t bits[MOST_V];
+} said;
+
+static uint64_t word_of(double u)
+{
+    return (uint64_t)ldexp(u, 64); /* exact: u has 24 bits */
+}
+
+static void say_row(const vector_group *g, const vector_test *t, said *s)
+{
+    static float value[MOST_V];
+    const float *row = g->p + (int64_t)t->row[0] * g->V;
+    const as_sampling how = {t->temperature, t->top_k, t->top_p, t->min_p};
+    if (g->kind == VECTOR_RESIDUAL) {
+        as_residual(row, g->q + (int64_t)t->row[0] * g->V, g->V, value);
+    } else if (as_check_sampling(&how, NULL) != AS_OK) {
+        s->answer.error = "parameter";
+    } else if (as_serve(row, g->V, &how, value, NULL) != AS_OK) {
+        s->answer.error = "row";
+    }
+    for (int32_t i = 0; i < g->V; i++) s->bits[i] = bits_of_float(value[i]);
+    s->answer.bits = s->answer.error ? NULL : s->bits;
+}
+
+static void say_draw(const vector_group *g, const vector_test *t, said *s)
+{
+    const float *row = g->p + (int64_t)t->row[0] * g->V;
+    const uint64_t U = g->uniforms == UNIFORMS_UNITS   ? word_of(t->u[0])
+                       : g->uniforms == UNIFORMS_WORDS ? t->U
+                                                       : as_word64(as_random(t->seed, t->position,
+                                                                             AS_DRAW, 0));
+    s->tokens[0] = as_draw(row, g->V, U);
+    s->answer.count = 1;
+}
+
+static int32_t say_chain(const vector_group *g, const vector_test *t, const float *const *p,
+                         const float *const *q, int32_t *out)
+{
+    if (g->uniforms == UNIFORMS_SEED)
+        return as_verify_chain_seeded(p, q, t->draft, t->len, g->V, t->seed, t->position, out);
+    const as_chain_uniforms u = {t->u, word_of(t->u[t->len]), word_of(t->u[t->len + 1])};
+    return as_verify_chain(p, q, t->draft, t->len, g->V, &u, out);
+}
+
+static int32_t say_match(const vector_group *g, const vector_test *t, const float *const *p,
+                         int32_t *out)
+{
+    uint64_t U[ROWS];
+    if (g->uniforms == UNIFORMS_SEED)
+        return as_verify_match_seeded(p, t->draft, t->len, g->V, t->seed, t->position, out);
+    for (int32_t i = 0; i <= t->len; i++) U[i] = word_of(t->u[i]);
+    return as_verify_match(p, t->draft, t->len, g->V, U, out);
+}
+
+static void say_step(const vector_group *g, const vector_test *t, said *s)
+{
+    const float *p[ROWS], *q[ROWS];
+    for (int32_t i = 0; i <= t->len; i++) {
+        p[i] = g->p + (int64_t)t->row[i] * g->V;
+        q[i] = g->q ? g->q + (int64_t)t->row[i] * g->V : NULL;
+    }
+    s->answer.count = g->kind == VECTOR_CHAIN   ? say_chain(g, t, p, q, s->tokens)
+                      : g->kind == VECTOR_MATCH ? say_match(g, t, p, s->tokens)
+                                                : as_verify_greedy(p, t->draft, t->len, g->V, s->tokens);
+    if (s->answer.count == 0)
+        s->answer.error = as_draft_length(t->draft, t->len, g->V) < 0 ? "draft" : "row";
+}
+
+static void say_words(const vector_group *g, const vector_test *t, said *s)
+{
+    s->answer.bits = s->bits;
+    if (g->kind == VECTOR_EXP) {
+        s->bits[0] = bits_of_float(as_exp(t->x));
+        return;
+    }
+    const as_words w = g->kind == VECTOR_PHILOX
+                           ? as_philox(t->counter, t->key)
+                           : as_random(t->seed, t->position, (as_purpose)t->purpose, t->index);
+    memcpy(s->bits, w.w, sizeof w.w);
+    if (g->kind == VECTOR_PHILOX) return;
+    s->answer.accept = (uint32_t)ldexp(as_unit29(w), 29);
+    s->answer.draw = as_word64(w);
+}
+
+static void say(const vector_group *g, const vector_test *t, said *s)
+{
+    memset(&s->answer, 0, sizeof s->answer);
+    s->answer.tokens = s->tokens;
+    if (g->kind == VECTOR_SERVED || g->kind == VECTOR_RESIDUAL) say_row(g, t, s);
+    else if (g->kind == VECTOR_DRAW) say_draw(g, t, s);
+    else if (kind_has_drafts(g->kind)) say_step(g, t, s);
+    else say_words(g, t, s);
+}
+
+/* -- Tests of the data -------------------------------------------------------------------------------- */
+
+static void the_reference_answers_every_vector(void **state)
+{
+    static said s;
+    (void)state;
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        for (int32_t t = 0; t < g->tests; t++) {
+            say(g, &g->test[t], &s);
+            if (!answer_same(g, &s.answer, &g->test[t].expected)) fail_msg("%s", g->test[t].id);
+        }
+    }
+}
+
+/* With its expectation changed no vector is satisfied any more, nor is any alternative. */
+static void every_flip_is_noticed(void **state)
+{
+    static said s;
+    (void)state;
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        for (int32_t t = 0; t < g->tests; t++) {
+            const vector_test before = g->test[t];
+            assert_true(vectors_flip(set, i, t));
+            say(g, &before, &s);
+            if (answer_same(g, &s.answer, &g->test[t].expected)) fail_msg("%s", before.id);
+            for (int32_t a = 0; a < before.alternatives; a++)
+                if (answer_same(g, &before.alternative[a], &g->test[t].alternative[a]))
+                    fail_msg("%s, alternative %d", before.id, (int)a);
+            g->test[t] = before;
+        }
+    }
+}
+
+/* Random123's published answers, written down here by hand. */
+static void philox_has_the_known_answers(void **state)
+{
+    static const uint32_t known[3][4] = {{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
+                                         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
+                                         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}};
+    const vector_group *g = vectors_find(set, "philox.random123");
+    (void)state;
+    assert_int_equal(g->tests, 3);
+    for (int32_t t = 0; t < 3; t++)
+        assert_memory_equal(g->test[t].expected.bits, known[t], sizeof known[t]);
+}
+
+static void chains_are_many_and_of_every_size(void **state)
+{
+    int32_t total = 0, least = INT32_MAX, most = 0;
+    (void)state;
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        if (g->kind != VECTOR_CHAIN) continue;
+        total += g->tests;
+        if (g->V < least) least = g->V;
+        if (g->V > most) most = g->V;
+    }
+    assert_true(total >= 2000);
+    assert_int_equal(least, 2);
+    assert_int_equal(most, 4096);
+}
+
+static bool power_of_two_or_zero(double x)
+{
+    int e;
+    return x == 0.0 || frexp(x, &e) == 0.5;
+}
+
+/* What `exact` promises: rows and uniforms in units of 2^-12, sums and residual sums that a
+ * normalising implementation divides by without rounding. */
+static void exact_groups_are_exact(void **state)
+{
+    (void)state;
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        if (!g->exact) continue;
+        assert_int_equal(g->uniforms, UNIFORMS_UNITS);
+        assert_true(g->uniform_bits <= 12);
+        for (int32_t r = 0; r < g->rows; r++) {
+            double p = 0.0, rest = 0.0;
+            for (int32_t t = 0; t < g->V; t++) {
+                const double pt = (double)g->p[(int64_t)r * g->V + t];
+                const double qt = g->q ? (double)g->q[(int64_t)r * g->V + t] : 0.0;
+                assert_true(pt * 4096.0 == floor(pt * 4096.0) && qt * 4096.0 == floor(qt * 4096.0));
+                p += pt;
+                rest += fmax(0.0, pt - qt);
+            }
+            if (!power_of_two_or_zero(p)) fail_msg("%s row %d sums to %g", g->id, (int)r, p);
+            if (g->q && !power_of_two_or_zero(rest))
+                fail_msg("%s row %d has a residual of %g", g->id, (int)r, rest);
+        }
+    }
+}
+
+/* -- Tests of the text -------------------------------------------------------------------------------- */
+
+static char *text_of(const char *file, size_t *size)
+{
+    FILE *f = fopen(file, "rb");
+    char *text = malloc(1 << 23);
+    assert_non_null(f);
+    assert_non_null(text);
+    *size = fread(text, 1, 1 << 23, f);
+    fclose(f);
+    return text;
+}
+
+static void writing_what_was_read_gives_the_same_bytes(void **state)
+{
+    (void)state;
+    for (int32_t k = 0; k < VECTOR_KINDS; k++) {
+        char file[1200], *written = NULL;
+        size_t size, written_size;
+        snprintf(file, sizeof file, "%s/%s.json", VECTORS_FOLDER, vector_kind_name[k]);
+        char *text = text_of(file, &size);
+        FILE *f = open_memstream(&written, &written_size);
+        write_kind(f, set, (vector_kind)k);
+        fclose(f);
+        assert_int_equal(size, written_size);
+        assert_memory_equal(text, written, size);
+        free(text);
+        free(written);
+    }
+}
+
+#define CHAIN_TEST                                                                                    \
+    "{\"id\":\"chain.a.0001\",\"clauses\":[\"ACC-01\"],\"comment\":\"\",\"flags\":[\"n\"],"               \
+    "\"rows\":[0,0],\"draft\":[1],\"accept\":[3],\"residual\":1,\"bonus\":2,"                           \
+    "\"expected\":{\"tokens\":[1,0]}}"
+#define CHAIN_FILE                                                                                    \
+    "{\"schema\":\"assay-vectors-1\",\"kind\":\"chain\",\"arithmetic\":0,"                              \
+    "\"generator\":{\"name\":\"x\",\"version\":1},"                                                   \
+    "\"notes\":{\"n\":{\"bugType\":\"b\",\"effect\":\"e\",\"link\":\"\"}},"                             \
+    "\"groups\":[{\"id\":\"chain.a\",\"clauses\":[\"ACC-01\"],\"rationale\":\"n\",\"V\":2,\"gamma\":1,"   \
+    "\"exact\":false,\"uniforms\":{\"form\":\"units\",\"bits\":2},"                                    \
+    "\"rows\":[{\"p\":{\"form\":\"units\",\"k\":1,\"n\":[1,1]},"                                       \
+    "\"q\":{\"form\":\"bits\",\"bits\":\"3f000000 3f000000\"}}],"                                      \
+    "\"tests\":[" CHAIN_TEST "]}]}"
+
+/* The small file with one piece replaced; `why` must say `complaint`. */
+typedef struct {
+    const char *piece, *instead, *complaint;
+} breakage;
+
+static const breakage breakages[] = {
+    {"assay-vectors-1", "assay-vectors-2", "schema: must be"},
+    {"\"kind\":\"chain\"", "\"kind\":\"chairs\"", "kind: is not known"},
+    {"\"arithmetic\":0", "\"arithmetic\":7", "arithmetic: must be an integer"},
+    {"\"arithmetic\":0,", "", "arithmetic: is missing"},
+    {"\"version\":1", "\"version\":1,\"more\":2", "generator: unknown key \"more\""},
+    {"\"link\":\"\"", "\"link\":7", "notes.n.link: must be a text"},
+    {"\"rationale\":\"n\"", "\"rationale\":\"m\"", "rationale: \"m\" has no note"},
+    {"\"flags\":[\"n\"]", "\"flags\":[\"o\"]", "flags: \"o\" has no note"},
+    {"\"V\":2", "\"V\":0", "groups[0].V: must be an integer from 1"},
+    {"\"V\":2", "\"V\":2.5", "groups[0].V: must be an integer"},
+    {"\"V\":2", "\"V\":3", "groups[0].rows[0].p.n: must be a list of 3"},
+    {"\"gamma\":1", "\"gamma\":0", "draft: has more than gamma"},
+    {"\"gamma\":1", "\"gamma\":65", "gamma: must be an integer from 0 to 64"},
+    {"\"exact\":false", "\"exact\":0", "exact: must be true or false"},
+    {"\"form\":\"units\",\"bits\":2", "\"form\":\"units\",\"bits\":25", "bits: must be an integer from 1 to 24"},
+    {"\"form\":\"units\",\"bits\":2", "\"form\":\"words\"", "uniforms: must have form"},
+    {"\"n\":[1,1]", "\"n\":[1,3]", "rows[0].p.n: [1] must be an integer from 0 to 2"},
+    {"3f000000 3f000000", "3f000000 3F000000", "rows[0].q.bits: must be a text of 2 words"},
+    {"3f000000 3f000000", "3f000000 7fc00000", "rows[0].q.bits: [1] must be a probability"},
+    {"3f000000 3f000000", "3f000000 bf000000", "rows[0].q.bits: [1] must be a probability"},
+    {"\"form\":\"bits\"", "\"form\":\"bots\"", "q.form: must be bits, units, zipf or mix"},
+    {"\"tests\":[" CHAIN_TEST "]", "\"tests\":[]", "tests: must be a list, and not empty"},
+    {"chain.a.0001", "chain.b.0001", "tests[0].id: must start with \"chain.a.\""},
+    {"\"rows\":[0,0]", "\"rows\":[0,1]", "tests[0].rows: [1] must be an integer from 0 to 0"},
+    {"\"rows\":[0,0]", "\"rows\":[0]", "tests[0].rows: must be a list of 2"},
+    {"\"accept\":[3]", "\"accept\":[4]", "accept: [0] must be an integer from 0 to 3"},
+    {"\"accept\":[3]", "\"accept\":[]", "accept: must be a list of 1"},
+    {"\"residual\":1", "\"residual\":-1", "residual: must be an integer from 0 to 3"},
+    {"\"bonus\":2", "\"bonus\":\"2\"", "bonus: must be an integer"},
+    {"\"tokens\":[1,0]", "\"tokens\":[1,2]", "expected.tokens: [1] must be an integer from 0 to 1"},
+    {"\"tokens\":[1,0]", "\"tokens\":[]", "expected.tokens: must be 1 to 2 tokens"},
+    {"\"tokens\":[1,0]", "\"tokens\":[1,0,1]", "expected.tokens: must be 1 to 2 tokens"},
+    {"{\"tokens\":[1,0]}", "{\"error\":\"weather\"}", "expected.error: must be one of: draft"},
+    {"{\"tokens\":[1,0]}", "{\"tokens\":[1,0],\"then\":\"any\"}", "unknown key \"then\""},
+    {"{\"tokens\":[1,0]}", "{\"tokens\":[1,0]},\"alternatives\":[]", "alternatives: must be a list of 1 to 8"},
+    {"{\"tokens\":[1,0]}", "{\"tokens\":[1,0]},\"alternatives\":[{\"policy\":\"x\",\"tokens\":[1]}]", "policy: is not known"},
+    {"{\"tokens\":[1,0]}", "{\"tokens\":[1,0]},\"alternatives\":[{\"policy\":\"empty=other\",\"tokens\":[1]}]", "then: is missing"},
+    {"\"comment\":\"\"", "\"comment\":\"\",\"comment\":\"\"", "duplicate"},
+    {"\"clauses\":[\"ACC-01\"],\"comment\"", "\"clauses\":[],\"comment\"", "must name at least one clause"},
+    {"]}]}", "]}]", "small.json:1:"},
+};
+
+/* The first occurrence of `piece`, replaced; to be freed. */
+static char *broken(const breakage *b)
+{
+    const char *whole = CHAIN_FILE, *at = strstr(whole, b->piece);
+    assert_non_null(at);
+    if (!strcmp(b->piece, "]}]}")) at = whole + strlen(whole) - 4;
+    char *text = calloc(strlen(whole) + strlen(b->instead) + 1, 1);
+    assert_non_null(text);
+    memcpy(text, whole, (size_t)(at - whole));
+    strcat(strcat(text, b->instead), at + strlen(b->piece));
+    return text;
+}
+
+static void malformed_files_are_named_with_their_fault(void **state)
+{
+    char why[400] = "";
+    (void)state;
+    vector_set *sound = vectors_new();
+    assert_true(vectors_parse(sound, "small.json", CHAIN_FILE, strlen(CHAIN_FILE), why, sizeof why));
+    assert_int_equal(vectors_group(sound, 0)->test[0].expected.tokens[0], 1);
+    vectors_free(sound);
+    for (size_t i = 0; i < sizeof breakages / sizeof *breakages; i++) {
+        char *text = broken(&breakages[i]);
+        vector_set *s = vectors_new();
+        if (vectors_parse(s, "small.json", text, strlen(text), why, sizeof why))
+            fail_msg("accepted: %s", breakages[i].instead);
+        if (!strstr(why, breakages[i].complaint))
+            fail_msg("\"%s\" instead of \"%s\"", why, breakages[i].complaint);
+        assert_non_null(strstr(why, "small.json"));
+        assert_non_null(strstr(why, "assay vectors generate"));
+        vectors_free(s);
+        free(text);
+    }
+}
+
+/* Every prefix of a file is refused, and none crashes. */
+static void truncated_files_are_refused(void **state)
+{
+    char why[400];
+    (void)state;
+    for (size_t size = 0; size < strlen(CHAIN_FILE); size++) {
+        vector_set *s = vectors_new();
+        assert_false(vectors_parse(s, "small.json", CHAIN_FILE, size, why, sizeof why));
+        vectors_free(s);
+    }
+}
+
+/* -- Tests of the folder ------------------------------------------------------------------------------ */
+
+/* A copy of the folder without one kind's file (or whole: VECTOR_KINDS), `edit` done to the set. */
+static void copy_folder(const char *folder, vector_kind without)
+{
+    char why[400], file[1200];
+    assert_true(mkdir(folder, 0777) == 0 || errno == EEXIST);
+    assert_true(write_folder(set, folder, why, sizeof why));
+    if (without == VECTOR_KINDS) return;
+    snprintf(file, sizeof file, "%s/%s.json", folder, vector_kind_name[without]);
+    assert_int_equal(unlink(file), 0);
+}
+
+static void assert_refused(const char *folder, const char *complaint)
+{
+    char why[400] = "";
+    vector_set *s = vectors_load(folder, why, sizeof why);
+    assert_null(s);
+    if (!strstr(why, complaint)) fail_msg("\"%s\" instead of \"%s\"", why, complaint);
+}
+
+static void missing_and_surplus_are_errors(void **state)
+{
+    const char *folder = "vectors-copy";
+    vector_group *g = &set->group[0];
+    const vector_group before = *g;
+    (void)state;
+    assert_refused("no-such-folder", "no-such-folder/philox.json");
+    for (int32_t k = 0; k < VECTOR_KINDS; k++) {
+        copy_folder(folder, (vector_kind)k);
+        assert_refused(folder, vector_kind_name[k]);
+    }
+    g->id = "philox.unheard-of";
+    for (int32_t t = 0; t < g->tests; t++) g->test[t].id = "philox.unheard-of.1";
+    copy_folder(folder, VECTOR_KINDS);
+    assert_refused(folder, "the group philox.random123 is missing");
+    *g = before;
+    for (int32_t t = 0; t < g->tests; t++) g->test[t].id = "philox.random123.0001";
+    copy_folder(folder, VECTOR_KINDS);
+    assert_refused(folder, "two vectors have the id philox.random123.0001");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_reference_answers_every_vector),
+        cmocka_unit_test(every_flip_is_noticed),
+        cmocka_unit_test(philox_has_the_known_answers),
+        cmocka_unit_test(chains_are_many_and_of_every_size),
+        cmocka_unit_test(exact_groups_are_exact),
+        cmocka_unit_test(writing_what_was_read_gives_the_same_bytes),
+        cmocka_unit_test(malformed_files_are_named_with_their_fault),
+        cmocka_unit_test(truncated_files_are_refused),
+        cmocka_unit_test(missing_and_surplus_are_errors),
+    };
+    return cmocka_run_group_tests(tests, open_set, close_set);
+}
