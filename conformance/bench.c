@@ -1,12 +1,12 @@
-/* `assay bench verify`: chain verification, draws and exp of the reference, one thread, at every
- * machine level that this machine has.
+/* `assay bench verify`: chain verification, draws and exp of the reference, one thread, at
+ * every machine level that this machine has.
  *
- * A step is one call of as_verify_chain with one draft: rows differ from step to step (PAN-03 rows
- * of acceptance 0.7), drafts were drawn from q, and uniforms are new in every step: they are drawn
- * between the timed stretches, so that neither a branch nor an answer repeats. The peer is a plain
- * read of the same rows in the same run: `of read` is the bytes of the rows that a step must look at
- * (the bonus row, or p and q of a rejection), each counted once, over what the peer reads in that
- * time. */
+ * A step is one call of as_verify_chain with one draft: rows differ from step to step (PAN-03
+ * rows of acceptance 0.7), drafts were drawn from q, and uniforms are new in every step: they
+ * are drawn between the timed stretches, so that neither a branch nor an answer repeats. The
+ * peer is a plain read of the same rows in the same run: `of read` is the bytes of the rows
+ * that a step must look at (the bonus row, or p and q of a rejection), each counted once, over
+ * what the peer reads in that time. */
 #include "conformance/bench.h"
 
 #include <stdint.h>
@@ -49,7 +49,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* -- Workload -------------------------------------------------------------------------------- */
+/* -- Workload ---------------------------------------------------------------------------- */
 
 static void widen(const uint32_t *n, int32_t V, float *p)
 {
@@ -103,7 +103,7 @@ static workload *workload_new(int32_t V)
     return w;
 }
 
-/* -- What is timed ------------------------------------------------------------------------------
+/* -- What is timed --------------------------------------------------------------------------
  * Each works through the CASES steps once and returns something that depends on all of them. */
 
 typedef uint64_t (*timed)(const workload *w, double *bytes);
@@ -179,7 +179,7 @@ static uint64_t exps(const workload *w, double *bytes)
     return (uint64_t)(e[1] * 1e6f);
 }
 
-/* -- Timing ---------------------------------------------------------------------------------- */
+/* -- Timing ------------------------------------------------------------------------------ */
 
 typedef struct {
     double median, low, high; /* a second */
@@ -230,7 +230,8 @@ static void print_verify(workload *w, int size, const char *level, double second
                d = measure(draws, w, seconds);
     printf("%-9s %6d %9.3f %8.3f..%-8.3f %8.2f %6.2fx %9.3f %9.1f %7.0f %%\n", level, (int)w->V,
            v.median / 1e6, v.low / 1e6, v.high / 1e6, targets[size] / 1e6,
-           v.median / targets[size], d.median / 1e6, peer.bytes / 1e9, 100 * v.bytes / peer.bytes);
+           v.median / targets[size], d.median / 1e6, peer.bytes / 1e9,
+           100 * v.bytes / peer.bytes);
 }
 
 static void bench_level(const char *level, workload *const *w, double seconds)
@@ -243,7 +244,8 @@ static void bench_level(const char *level, workload *const *w, double seconds)
     for (int i = 0; i < SIZES; i++) print_verify(w[i], i, level, seconds);
     const rate e = measure(exps, w[0], seconds), u = measure(uniforms, w[0], seconds);
     printf("%-9s exp %.2f ns an element (%.2f..%.2f), uniform %.1f ns (%.1f..%.1f)\n", level,
-           1e9 / e.median, 1e9 / e.high, 1e9 / e.low, 1e9 / u.median, 1e9 / u.high, 1e9 / u.low);
+           1e9 / e.median, 1e9 / e.high, 1e9 / e.low, 1e9 / u.median, 1e9 / u.high,
+           1e9 / u.low);
 }
 
 static int bench_verify(double seconds)
@@ -253,7 +255,8 @@ static int bench_verify(double seconds)
     bool made = true;
     for (int i = 0; i < SIZES; i++) made = (w[i] = workload_new(sizes[i])) && made;
     if (made) {
-        printf("Chain verification of the reference: one thread, one draft a step, acceptance 0.7, "
+        printf("Chain verification of the reference: one thread, one draft a step, acceptance "
+               "0.7, "
                "median of %d\n\n"
                "%-9s %6s %9s %18s %8s %7s %9s %9s %9s\n",
                REPEATS, "level", "V", "M steps/s", "lowest..highest", "target", "", "M draws/s",
@@ -280,7 +283,8 @@ int bench_main(int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         const char *given = argv[i], *value = option_value(argc, argv, &i, "--seconds");
         if (value && option_double(value, &seconds) && seconds > 0 && seconds <= 60) continue;
-        fprintf(stderr, "assay bench: bad %s; --seconds takes a time above 0, at most 60\n", given);
+        fprintf(stderr, "assay bench: bad %s; --seconds takes a time above 0, at most 60\n",
+                given);
         return EXIT_USAGE;
     }
     return bench_verify(seconds);

@@ -1,5 +1,5 @@
-/* The coverage page, from the tables that the suite runs on: the clauses embedded from spec/, the
- * checks, the faults, the vectors, and the tests of the suite itself. */
+/* The coverage page, from the tables that the suite runs on: the clauses embedded from spec/,
+ * the checks, the faults, the vectors, and the tests of the suite itself. */
 #include "conformance/coverage.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ typedef struct {
     int musts, uncovered, loose;
 } page;
 
-/* -- What counts ----------------------------------------------------------------------------- */
+/* -- What counts ------------------------------------------------------------------------- */
 
 static bool check_names(const char *check_name, const char *id)
 {
@@ -40,15 +40,15 @@ static bool check_names(const char *check_name, const char *id)
     return false;
 }
 
-/* A fault counts when the check that must kill it names the clause; a liar has no such duty, for
- * its state is given by the runner, but one that is to pass violates nothing. */
+/* A fault counts when the check that must kill it names the clause; a liar has no such duty,
+ * for its state is given by the runner, but one that is to pass violates nothing. */
 static bool fault_counts(const mutant *m)
 {
     if (m->kind == MUTANT_LIAR) return strcmp(m->expected, state_name(STATE_PASS)) != 0;
     return m->kind == MUTANT_FAULT && check_names(m->check, m->clause);
 }
 
-/* -- One row --------------------------------------------------------------------------------- */
+/* -- One row ----------------------------------------------------------------------------- */
 
 static void item(const page *p, int *count, const char *text)
 {
@@ -106,7 +106,7 @@ static void row(page *p, const clause *c)
     p->uncovered += !covered;
 }
 
-/* -- The page -------------------------------------------------------------------------------- */
+/* -- The page ---------------------------------------------------------------------------- */
 
 static void chapters(page *p)
 {
@@ -137,12 +137,14 @@ static void loose_ends(page *p)
     for (size_t i = 0; i < mutant_count; i++) {
         const mutant *m = &mutant_table[i];
         if (m->kind == MUTANT_FAULT && !fault_counts(m)) {
-            loose_end(p, "the check of this fault does not name its clause:", m->name, m->clause);
+            loose_end(p, "the check of this fault does not name its clause:", m->name,
+                      m->clause);
         }
     }
     for (int i = 0; i < SELFTESTS; i++) {
         if (clause_find(selftests[i].clause)) continue;
-        loose_end(p, "no such clause, named by the test", selftests[i].test, selftests[i].clause);
+        loose_end(p, "no such clause, named by the test", selftests[i].test,
+                  selftests[i].clause);
     }
     for (const check *const *k = check_list; *k; k++) {
         for (const char *id = (*k)->clauses; *id;) {
@@ -158,14 +160,18 @@ static void loose_ends(page *p)
 static void write_page(page *p)
 {
     fputs("# Coverage\n\n"
-          "Written by `assay coverage --write docs/coverage.md`; edits are lost. A MUST is covered when "
-          "a known\nfault or a golden vector violates exactly it and a check that names it must notice "
-          "(`assay mutants`\nproves that it does), or, where it binds the suite itself, when a test of "
+          "Written by `assay coverage --write docs/coverage.md`; edits are lost. A MUST is "
+          "covered when "
+          "a known\nfault or a golden vector violates exactly it and a check that names it "
+          "must notice "
+          "(`assay mutants`\nproves that it does), or, where it binds the suite itself, when a "
+          "test of "
           "the suite breaks it.\n",
           p->out);
     chapters(p);
     loose_ends(p);
-    fprintf(p->out, "\n%d MUST clauses, %d uncovered, %d loose ends.\n", p->musts, p->uncovered, p->loose);
+    fprintf(p->out, "\n%d MUST clauses, %d uncovered, %d loose ends.\n", p->musts, p->uncovered,
+            p->loose);
 }
 
 /* The page as a text to free(), or NULL. */
@@ -207,7 +213,8 @@ static int finish(const page *p, const char *text, const char *file, bool write)
     printf("%d MUST clauses, %d uncovered, %d loose ends\n", p->musts, p->uncovered, p->loose);
     const bool stale = !write && !same_as_file(text, file);
     if (stale) {
-        fprintf(stderr, "assay coverage: %s is stale; write it anew: assay coverage --write %s\n", file,
+        fprintf(stderr,
+                "assay coverage: %s is stale; write it anew: assay coverage --write %s\n", file,
                 file);
     }
     return p->uncovered || p->loose || stale ? EXIT_NOT_CONFORMANT : EXIT_CONFORMANT;

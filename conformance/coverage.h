@@ -1,8 +1,9 @@
-/* coverage.h - `assay coverage`: for every MUST clause, what violates it and which check notices.
+/* coverage.h - `assay coverage`: for every MUST clause, what violates it and which check
+ * notices.
  *
- * A clause is covered when a known fault or a golden vector violates exactly it and a check that
- * names the clause must notice; a clause that binds the suite itself is covered by a test of the
- * suite (selftests.def). */
+ * A clause is covered when a known fault or a golden vector violates exactly it and a check
+ * that names the clause must notice; a clause that binds the suite itself is covered by a test
+ * of the suite (selftests.def). */
 #ifndef ASSAY_CONFORMANCE_COVERAGE_H
 #define ASSAY_CONFORMANCE_COVERAGE_H
 

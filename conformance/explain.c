@@ -1,5 +1,5 @@
-/* `assay explain WORD`: a clause id or a glob of them, a check, a case, or a fault. Everything comes
- * from the tables that the suite itself runs on, so that it cannot disagree with them. */
+/* `assay explain WORD`: a clause id or a glob of them, a check, a case, or a fault. Everything
+ * comes from the tables that the suite itself runs on, so that it cannot disagree with them. */
 #include "conformance/explain.h"
 
 #include <fnmatch.h>
@@ -32,7 +32,7 @@ static void print_wrapped(const char *text, int indent)
     putchar('\n');
 }
 
-/* -- Clauses --------------------------------------------------------------------------------- */
+/* -- Clauses ----------------------------------------------------------------------------- */
 
 static void explain_clause(const clause *c)
 {
@@ -62,7 +62,7 @@ static bool explain_clauses(const char *glob)
     return found > 0;
 }
 
-/* -- Checks and cases ------------------------------------------------------------------------ */
+/* -- Checks and cases -------------------------------------------------------------------- */
 
 static const check *find_check(const char *name, size_t length)
 {
@@ -123,13 +123,14 @@ static bool explain_case(const char *id)
     return true;
 }
 
-/* -- Faults ---------------------------------------------------------------------------------- */
+/* -- Faults ------------------------------------------------------------------------------ */
 
 static void explain_mutant(const mutant *m)
 {
     static const char *const kind[] = {"fault", "liar", "look-alike"};
     printf("%s (%s): %s\n", m->name, kind[m->kind], m->text);
-    if (m->provenance && strcmp(m->provenance, "-") != 0) printf("  seen in  %s\n", m->provenance);
+    if (m->provenance && strcmp(m->provenance, "-") != 0)
+        printf("  seen in  %s\n", m->provenance);
     if (m->clause && *m->clause) {
         const clause *c = clause_find(m->clause);
         printf("  violates %s\n", m->clause);
@@ -144,8 +145,10 @@ int explain_main(int argc, char **argv)
 {
     if (argc != 2) {
         fputs("usage: assay explain WORD\n"
-              "  WORD is a clause (ACC-01, or a glob such as 'RES-*'), a check (law.verify), a case or\n"
-              "  a fault; `assay run --list` names the cases, `assay mutants --help` says more of "
+              "  WORD is a clause (ACC-01, or a glob such as 'RES-*'), a check (law.verify), a "
+              "case or\n"
+              "  a fault; `assay run --list` names the cases, `assay mutants --help` says more "
+              "of "
               "faults\n",
               stderr);
         return EXIT_USAGE;

@@ -21,7 +21,7 @@ static int usage_error(const char *what)
     return EXIT_USAGE;
 }
 
-/* -- assay run ------------------------------------------------------------------------------- */
+/* -- assay run --------------------------------------------------------------------------- */
 
 typedef struct {
     struct timespec start;
@@ -40,7 +40,8 @@ static void progress(void *arg, const char *case_id, size_t done, size_t planned
     const progress_state *p = arg;
     fprintf(stderr, "\r\033[K");
     if (*case_id) {
-        fprintf(stderr, "%zu/%zu  %.0f s  %.60s", done, planned, seconds_since(&p->start), case_id);
+        fprintf(stderr, "%zu/%zu  %.0f s  %.60s", done, planned, seconds_since(&p->start),
+                case_id);
     }
     fflush(stderr);
 }
@@ -136,14 +137,15 @@ static int run_main(int argc, char **argv)
     if (!c.run.vectors) c.run.vectors = vectors;
     c.run.stderr_log = c.iut_log;
     waiver_set *waivers = NULL;
-    if (c.waivers && !(waivers = waivers_load(c.waivers, why, sizeof why))) return usage_error(why);
+    if (c.waivers && !(waivers = waivers_load(c.waivers, why, sizeof why)))
+        return usage_error(why);
     c.run.waivers = waivers;
     const int code = run_with_log(&c);
     waivers_free(waivers);
     return code;
 }
 
-/* -- The other subcommands ------------------------------------------------------------------- */
+/* -- The other subcommands --------------------------------------------------------------- */
 
 /* `assay worker SPEC [OPTIONS]`: what the suite starts for every IUT but exec:. */
 static int worker_command(int argc, char **argv)
@@ -183,7 +185,8 @@ static int help_command(int argc, char **argv)
     (void)argc, (void)argv;
     puts("usage: assay COMMAND [options]\n\n"
          "Gates implementations of speculative decoding.\n");
-    for (int i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", commands[i].name, commands[i].help);
+    for (int i = 0; i < COMMANDS; i++)
+        printf("  %-10s %s\n", commands[i].name, commands[i].help);
     return EXIT_SUCCESS;
 }
 

@@ -22,10 +22,14 @@ const char *level_name(check_level level)
 const char *verdict_name(int exit_code)
 {
     switch (exit_code) {
-    case EXIT_CONFORMANT: return "CONFORMANT";
-    case EXIT_NOT_CONFORMANT: return "NOT CONFORMANT";
-    case EXIT_UNDECIDED: return "UNDECIDED";
-    default: return "ERROR";
+    case EXIT_CONFORMANT:
+        return "CONFORMANT";
+    case EXIT_NOT_CONFORMANT:
+        return "NOT CONFORMANT";
+    case EXIT_UNDECIDED:
+        return "UNDECIDED";
+    default:
+        return "ERROR";
     }
 }
 
@@ -34,7 +38,7 @@ bool state_stands(check_state state)
     return state == STATE_PASS || state == STATE_ACCEPTABLE || state == STATE_NOT_CLAIMED;
 }
 
-/* -- Replay ---------------------------------------------------------------------------------- */
+/* -- Replay ------------------------------------------------------------------------------ */
 
 typedef struct {
     char *at, *end;
@@ -93,14 +97,14 @@ void replay_line(const run_report *report, const run_case *c, char *line, size_t
     if (o->timeout > 0) put_number(&w, " --timeout %.17g", o->timeout);
 }
 
-/* -- Printable text -------------------------------------------------------------------------- */
+/* -- Printable text ---------------------------------------------------------------------- */
 
 /* Bytes of the UTF-8 character at s, 0 if it is none or one that XML 1.0 cannot hold. */
 static int utf8_length(const unsigned char *s)
 {
     if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
-    const int n = s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-                  : (s[0] & 0xf0) == 0xe0     ? 3
+    const int n = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
+                  : (s[0] & 0xf0) == 0xe0       ? 3
                   : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
                                                 : 0;
     for (int i = 1; i < n; i++) {

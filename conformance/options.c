@@ -12,7 +12,7 @@ typedef struct {
     bool (*set)(command_line *c, const char *value);
 } option;
 
-/* -- Values ---------------------------------------------------------------------------------- */
+/* -- Values ------------------------------------------------------------------------------ */
 
 bool option_uint64(const char *text, uint64_t *value)
 {
@@ -46,7 +46,7 @@ static bool add_glob(const char **globs, int32_t *count, const char *glob)
     return true;
 }
 
-/* -- Options --------------------------------------------------------------------------------- */
+/* -- Options ----------------------------------------------------------------------------- */
 
 #define TEXT_OPTION(function, field)                                                           \
     static bool function(command_line *c, const char *value)                                   \
@@ -96,7 +96,8 @@ static bool set_alpha(command_line *c, const char *value)
 
 static bool set_timeout(command_line *c, const char *value)
 {
-    return option_double(value, &c->run.timeout) && c->run.timeout > 0 && c->run.timeout <= 86400;
+    return option_double(value, &c->run.timeout) && c->run.timeout > 0 &&
+           c->run.timeout <= 86400;
 }
 
 static bool set_jobs(command_line *c, const char *value)
@@ -126,16 +127,20 @@ static bool set_help(command_line *c, const char *value)
 }
 
 static const option options[] = {
-    {"--iut", "SPEC", "what to test: ref (default), plugin:FILE.so, exec:CMD, mutant:NAME", set_iut},
+    {"--iut", "SPEC", "what to test: ref (default), plugin:FILE.so, exec:CMD, mutant:NAME",
+     set_iut},
     {"--iut-options", "TEXT", "handed to the implementation as it is", set_iut_options},
     {"--level", "LEVEL", "smoke, full or deep (default: full, and smoke for exec:)", set_level},
     {"--only", "GLOB", "cases whose id matches; may be repeated", set_only},
     {"--claims", "GLOB", "checks whose name matches; may be repeated", set_claims},
     {"--seed", "N", "of every random choice of the suite (default 1)", set_seed},
-    {"--alpha", "A", "false-alarm rate of the run's e-value, in (0, 1) (default 1e-6)", set_alpha},
+    {"--alpha", "A", "false-alarm rate of the run's e-value, in (0, 1) (default 1e-6)",
+     set_alpha},
     {"--timeout", "SECONDS", "a call may take, above 0 (default 10)", set_timeout},
-    {"--jobs", "N", "implementations at work at a time, 1 to 256 (default: processors)", set_jobs},
-    {"--vectors", "FOLDER", "golden vectors (default: those that came with assay)", set_vectors},
+    {"--jobs", "N", "implementations at work at a time, 1 to 256 (default: processors)",
+     set_jobs},
+    {"--vectors", "FOLDER", "golden vectors (default: those that came with assay)",
+     set_vectors},
     {"--waivers", "FILE", "known failures: JSON [{case, issue, reason, expires}]", set_waivers},
     {"--log", "FILE", "event log, a JSON object a line, written case by case", set_log},
     {"--iut-log", "FILE", "what the implementation writes on standard error", set_iut_log},
@@ -159,12 +164,13 @@ const char *option_value(int argc, char **argv, int *i, const char *name)
 }
 
 /* Handles argv[*i], and its value at argv[*i + 1] when it stands apart. */
-static bool parse_one(command_line *c, int argc, char **argv, int *i, char *why, size_t why_size)
+static bool parse_one(command_line *c, int argc, char **argv, int *i, char *why,
+                      size_t why_size)
 {
     const char *given = argv[*i];
     for (int k = 0; k < OPTIONS; k++) {
         const option *o = &options[k];
-        const char *value = o->value ? option_value(argc, argv, i, o->name)
+        const char *value = o->value                      ? option_value(argc, argv, i, o->name)
                             : strcmp(given, o->name) == 0 ? ""
                                                           : NULL;
         if (!value) continue;
@@ -202,15 +208,15 @@ void options_help(FILE *out)
           "Tests an implementation of speculative decoding against the specification.\n\n",
           out);
     for (int k = 0; k < OPTIONS; k++) {
-        fprintf(out, "  %-14s %-8s %s\n", options[k].name, options[k].value ? options[k].value : "",
-                options[k].help);
+        fprintf(out, "  %-14s %-8s %s\n", options[k].name,
+                options[k].value ? options[k].value : "", options[k].help);
     }
     fputs("\nexit code: 0 conformant, 1 not conformant, 2 usage, 3 fault of the suite or its "
           "data, 4 undecided\n",
           out);
 }
 
-/* -- Folders --------------------------------------------------------------------------------- */
+/* -- Folders ----------------------------------------------------------------------------- */
 
 void share_folder(const char *part, char *path, size_t size)
 {

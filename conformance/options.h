@@ -13,7 +13,8 @@ typedef struct {
     bool list, help, quiet;
 } command_line;
 
-/* argv[0] is the subcommand. False, and `why` says what, where and what to do: a usage error. */
+/* argv[0] is the subcommand. False, and `why` says what, where and what to do: a usage error.
+ */
 bool options_parse(command_line *c, int argc, char **argv, char *why, size_t why_size);
 void options_help(FILE *out);
 

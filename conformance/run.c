@@ -1,7 +1,8 @@
 /* The runner: plan, claims, threads. What a result means is verdict.c's business.
  *
- * Cases are independent (check.h), so they are handed out one by one to threads that own a client
- * each; whatever a client's process does, its thread goes on with the next case (STA-02). */
+ * Cases are independent (check.h), so they are handed out one by one to threads that own a
+ * client each; whatever a client's process does, its thread goes on with the next case
+ * (STA-02). */
 #include "conformance/run.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* -- The IUT --------------------------------------------------------------------------------- */
+/* -- The IUT ----------------------------------------------------------------------------- */
 
 static client *open_iut(const run_options *o, call_result *result, char *why, size_t why_size)
 {
@@ -48,10 +49,14 @@ static client *open_iut(const run_options *o, call_result *result, char *why, si
 static check_state state_of_open(call_result result)
 {
     switch (result) {
-    case CALL_CRASH: return STATE_CRASH;
-    case CALL_TIMEOUT: return STATE_TIMEOUT;
-    case CALL_GARBAGE: return STATE_FAIL;
-    default: return STATE_ERROR;
+    case CALL_CRASH:
+        return STATE_CRASH;
+    case CALL_TIMEOUT:
+        return STATE_TIMEOUT;
+    case CALL_GARBAGE:
+        return STATE_FAIL;
+    default:
+        return STATE_ERROR;
     }
 }
 
@@ -89,7 +94,7 @@ static client *open_first(run_report *r)
     return c;
 }
 
-/* -- Cases ----------------------------------------------------------------------------------- */
+/* -- Cases ------------------------------------------------------------------------------- */
 
 static void run_one(const run_report *r, run_case *k, client **seat)
 {
@@ -198,7 +203,7 @@ static void run_cases(run_report *r, client *first)
     free(s.order);
 }
 
-/* -- The plan -------------------------------------------------------------------------------- */
+/* -- The plan ---------------------------------------------------------------------------- */
 
 static bool selected(const run_options *o, const check_case *c)
 {

@@ -1,4 +1,5 @@
-/* run.h - the runner: plans, runs every case on its own client, keeps the tally, gives the verdict.
+/* run.h - the runner: plans, runs every case on its own client, keeps the tally, gives the
+ * verdict.
  *
  * `assay run`, `assay mutants` and the tests call the same function. It prints nothing: a
  * report/ function turns the run_report into text. Clauses CLM-01, STA, VER, STAT-02. */
@@ -25,9 +26,9 @@ typedef struct {
     const char *vectors;     /* folder of the golden vectors */
     check_level level;
     uint64_t seed;
-    double alpha;   /* <= 0: 1e-6 */
-    double timeout; /* seconds a call; <= 0: the client's default */
-    int jobs;       /* threads, each with a client of its own; <= 0: one a processor */
+    double alpha;            /* <= 0: 1e-6 */
+    double timeout;          /* seconds a call; <= 0: the client's default */
+    int jobs;                /* threads, each with a client of its own; <= 0: one a processor */
     const char *const *only; /* [only_count] globs on case ids; none: all */
     int32_t only_count;
     const char *const *claims; /* [claims_count] globs on check names; none: all */
@@ -61,17 +62,18 @@ enum { RUN_FINDINGS = 64 };
 
 typedef struct {
     const run_options *options; /* the caller's; must outlive the report */
-    iut_claims claims;          /* strings point into `identity`; zero if the IUT never opened */
-    char identity[3][120];      /* name, version, device: printable */
+    iut_claims claims;     /* strings point into `identity`; zero if the IUT never opened */
+    char identity[3][120]; /* name, version, device: printable */
     struct check_plan *plan;
     run_case *cases; /* [planned] in the order of the checks */
     size_t planned, reported;
     size_t tally[STATE_COUNT]; /* of the reported cases */
     run_finding finding[RUN_FINDINGS];
     size_t findings;
-    int32_t tables;            /* T of STAT-01 */
-    size_t statistical;        /* cases whose e-values are averaged, with equal weights */
-    double log_e, log_e_fail;  /* of the run: ln of the average, and the line it must stay under */
+    int32_t tables;     /* T of STAT-01 */
+    size_t statistical; /* cases whose e-values are averaged, with equal weights */
+    double log_e,
+        log_e_fail; /* of the run: ln of the average, and the line it must stay under */
     double alpha, seconds;
     int exit_code;
 } run_report;
@@ -81,10 +83,10 @@ typedef struct {
 int run_suite(const run_options *options, run_report *report);
 void run_report_free(run_report *report);
 
-const char *state_name(check_state state);   /* "PASS" */
-const char *level_name(check_level level);   /* "smoke" */
-const char *verdict_name(int exit_code);     /* "CONFORMANT" */
-bool state_stands(check_state state);        /* needs no replay line: PASS, NOT_CLAIMED ... */
+const char *state_name(check_state state); /* "PASS" */
+const char *level_name(check_level level); /* "smoke" */
+const char *verdict_name(int exit_code);   /* "CONFORMANT" */
+bool state_stands(check_state state);      /* needs no replay line: PASS, NOT_CLAIMED ... */
 
 /* VER-05: the command that replays exactly this case. Truncated if it does not fit. */
 void replay_line(const run_report *report, const run_case *c, char *line, size_t size);

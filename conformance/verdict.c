@@ -21,7 +21,7 @@ void verdict_finding(run_report *report, check_state state, const char *format, 
     make_printable(f->text);
 }
 
-/* -- One case -------------------------------------------------------------------------------- */
+/* -- One case ---------------------------------------------------------------------------- */
 
 /* Written so that a NaN fails every test that it must. */
 static void distrust(const run_report *report, run_case *c)
@@ -37,7 +37,8 @@ static void distrust(const run_report *report, run_case *c)
         result_set(r, STATE_FAIL, "ln E = %.4g reaches %.4g (STAT-02)", r->log_e,
                    report->log_e_fail);
     } else if (r->state <= STATE_ACCEPTABLE && r->compared <= 0) {
-        result_set(r, STATE_ERROR, "%s, but nothing was compared (VER-02)", state_name(r->state));
+        result_set(r, STATE_ERROR, "%s, but nothing was compared (VER-02)",
+                   state_name(r->state));
     }
 }
 
@@ -65,7 +66,7 @@ void verdict_settle(const run_report *report, run_case *c)
     if (c->waived_by) c->result.state = STATE_WAIVED;
 }
 
-/* -- The run --------------------------------------------------------------------------------- */
+/* -- The run ----------------------------------------------------------------------------- */
 
 /* An average of stopped e-processes with fixed weights is an e-value (STAT-02). A case that was
  * claimed and gave none, because it crashed, counts with e = 1. */
@@ -84,10 +85,11 @@ static void average_e(run_report *report)
     report->log_e = n ? st_log_mean(log_e, NULL, n) : 0;
     free(log_e);
     if (n && !(report->log_e < -log(report->alpha))) {
-        verdict_finding(report, STATE_FAIL,
-                        "the run's average of %zu e-values is e^%.4g and reaches 1/alpha = %.4g "
-                        "(STAT-02)",
-                        n, report->log_e, 1 / report->alpha);
+        verdict_finding(
+            report, STATE_FAIL,
+            "the run's average of %zu e-values is e^%.4g and reaches 1/alpha = %.4g "
+            "(STAT-02)",
+            n, report->log_e, 1 / report->alpha);
     }
 }
 
@@ -145,9 +147,10 @@ static void judge_waiver(run_report *report, const waiver *w)
     } else if (use.planned && !use.selected) {
         return;
     } else if (use.passed) {
-        verdict_finding(report, STATE_FAIL,
-                        "%s passes although %s waives it (%s): remove or narrow the waiver (VER-04)",
-                        use.passing, w->pattern, w->issue);
+        verdict_finding(
+            report, STATE_FAIL,
+            "%s passes although %s waives it (%s): remove or narrow the waiver (VER-04)",
+            use.passing, w->pattern, w->issue);
     } else if (!use.used) {
         verdict_finding(report, STATE_FAIL,
                         "the waiver of %s (%s) waives nothing: remove it (VER-04)", w->pattern,

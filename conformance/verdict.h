@@ -1,11 +1,12 @@
-/* verdict.h - from results to an exit code: pure functions over a run_report. Clauses STA, VER. */
+/* verdict.h - from results to an exit code: pure functions over a run_report. Clauses STA, VER.
+ */
 #ifndef ASSAY_CONFORMANCE_VERDICT_H
 #define ASSAY_CONFORMANCE_VERDICT_H
 
 #include "conformance/run.h"
 
-/* What a result means once the runner has looked at it: a pass that compared nothing is an ERROR,
- * an e-value over the line is a FAIL, NaN is an ERROR; then a live waiver may apply. */
+/* What a result means once the runner has looked at it: a pass that compared nothing is an
+ * ERROR, an e-value over the line is a FAIL, NaN is an ERROR; then a live waiver may apply. */
 void verdict_settle(const run_report *report, run_case *c);
 
 /* After the last case: accounting, the averaged e-value, waivers, exit code. */

@@ -40,7 +40,9 @@ static bool read_waiver(const json_t *object, waiver *w, char *why, size_t why_s
     w->reason = text_of(object, "reason");
     if (!w->pattern || !w->issue || !w->reason) {
         snprintf(why, why_size, "%s must be a text that is not empty",
-                 !w->pattern ? "case" : !w->issue ? "issue" : "reason");
+                 !w->pattern ? "case"
+                 : !w->issue ? "issue"
+                             : "reason");
         return false;
     }
     const char *expires = json_string_value(json_object_get(object, "expires"));
@@ -64,7 +66,8 @@ static bool read_all(const json_t *array, waiver_set *set, const char *name, cha
     for (size_t i = 0; i < count; i++) {
         char reason[160];
         set->count = i + 1;
-        if (read_waiver(json_array_get(array, i), &set->list[i], reason, sizeof reason)) continue;
+        if (read_waiver(json_array_get(array, i), &set->list[i], reason, sizeof reason))
+            continue;
         snprintf(why, why_size, "%s: waiver %zu: %s", name, i + 1, reason);
         return false;
     }

@@ -19,8 +19,8 @@ typedef struct {
     char today[11]; /* the date that `expires` is compared with: UTC at load */
 } waiver_set;
 
-/* NULL, and `why` says what, where and what to do, when the text is not a waiver file. `name` is
- * what `why` calls it. */
+/* NULL, and `why` says what, where and what to do, when the text is not a waiver file. `name`
+ * is what `why` calls it. */
 waiver_set *waivers_parse(const char *text, size_t size, const char *name, char *why,
                           size_t why_size);
 waiver_set *waivers_load(const char *file, char *why, size_t why_size);

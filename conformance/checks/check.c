@@ -1,4 +1,5 @@
-/* What check.h offers to the checks: planning, seeds, results. Clauses STA-01, STA-02, VER-02. */
+/* What check.h offers to the checks: planning, seeds, results. Clauses STA-01, STA-02, VER-02.
+ */
 #include "conformance/checks/check.h"
 
 #include <fnmatch.h>
@@ -9,7 +10,7 @@
 
 #include "conformance/checks/plan.h"
 
-/* -- Planning ------------------------------------------------------------------------------ */
+/* -- Planning ---------------------------------------------------------------------------- */
 
 static check_case *plan_failed(check_plan *plan, const char *what, const char *id)
 {
@@ -38,7 +39,8 @@ check_case *plan_case(check_plan *plan, const check *owner, const char *format, 
     if (used >= 0 && used < (int)sizeof c->id) {
         va_list arguments;
         va_start(arguments, format);
-        const int tail = vsnprintf(c->id + used, sizeof c->id - (size_t)used, format, arguments);
+        const int tail =
+            vsnprintf(c->id + used, sizeof c->id - (size_t)used, format, arguments);
         va_end(arguments);
         used = tail < 0 ? (int)sizeof c->id : used + tail;
     }
@@ -97,7 +99,7 @@ void plan_free(check_plan *plan)
     memset(plan, 0, sizeof *plan);
 }
 
-/* -- Seeds --------------------------------------------------------------------------------- */
+/* -- Seeds ------------------------------------------------------------------------------- */
 
 /* The finaliser of SplitMix64: a bijection of 64 bits without visible structure. */
 static uint64_t mix(uint64_t x)
@@ -120,7 +122,7 @@ uint64_t check_seed(const check_context *x, const check_case *c, uint64_t purpos
     return mix((h ^ purpose) + UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* -- Results ------------------------------------------------------------------------------- */
+/* -- Results ----------------------------------------------------------------------------- */
 
 void result_figure(check_result *r, const char *name, double value)
 {
@@ -149,12 +151,17 @@ void result_set(check_result *r, check_state state, const char *format, ...)
 static const char *refusal(iut_status status)
 {
     switch (status) {
-    case IUT_UNSUPPORTED: return "a case inside the declared limits is not served (CLM-02)";
-    case IUT_BAD_INPUT: return "a valid input is refused (CLM-02)";
-    case IUT_NO_DEVICE: return "the device that it needs is absent";
-    case IUT_NO_MEMORY: return "it ran out of memory (CLM-02)";
+    case IUT_UNSUPPORTED:
+        return "a case inside the declared limits is not served (CLM-02)";
+    case IUT_BAD_INPUT:
+        return "a valid input is refused (CLM-02)";
+    case IUT_NO_DEVICE:
+        return "the device that it needs is absent";
+    case IUT_NO_MEMORY:
+        return "it ran out of memory (CLM-02)";
     case IUT_OK:
-    case IUT_FAILED: break;
+    case IUT_FAILED:
+        break;
     }
     return "it reports a failure of its own (CLM-02)";
 }
@@ -171,17 +178,26 @@ bool result_call(check_result *r, const check_context *x, const char *op, call_r
 {
     const char *text = call == CALL_OK ? "" : after_op(client_text(x->iut), op);
     switch (call) {
-    case CALL_OK: return true;
+    case CALL_OK:
+        return true;
     case CALL_REFUSED: {
         const iut_status s = client_status(x->iut);
-        result_set(r, s == IUT_NO_DEVICE ? STATE_UNAVAILABLE : STATE_FAIL, "%s: %s: %s", op, text,
-                   refusal(s));
+        result_set(r, s == IUT_NO_DEVICE ? STATE_UNAVAILABLE : STATE_FAIL, "%s: %s: %s", op,
+                   text, refusal(s));
         break;
     }
-    case CALL_CRASH: result_set(r, STATE_CRASH, "%s: %s", op, text); break;
-    case CALL_TIMEOUT: result_set(r, STATE_TIMEOUT, "%s: %s", op, text); break;
-    case CALL_GARBAGE: result_set(r, STATE_FAIL, "%s: %s", op, text); break;
-    case CALL_HARNESS: result_set(r, STATE_ERROR, "%s: %s", op, text); break;
+    case CALL_CRASH:
+        result_set(r, STATE_CRASH, "%s: %s", op, text);
+        break;
+    case CALL_TIMEOUT:
+        result_set(r, STATE_TIMEOUT, "%s: %s", op, text);
+        break;
+    case CALL_GARBAGE:
+        result_set(r, STATE_FAIL, "%s: %s", op, text);
+        break;
+    case CALL_HARNESS:
+        result_set(r, STATE_ERROR, "%s: %s", op, text);
+        break;
     }
     return false;
 }

@@ -9,13 +9,14 @@
 struct check_plan {
     check_case **cases; /* [count] each allocated on its own: plan() holds on to them */
     size_t count, capacity;
-    check_case spare;   /* what plan_case() hands out after a failure */
-    char error[200];    /* "" while the plan is sound */
+    check_case spare; /* what plan_case() hands out after a failure */
+    char error[200];  /* "" while the plan is sound */
 };
 
-/* Plans every check of the list. False, with plan->error: out of memory, or an id that is too long
- * or there twice. plan_free() either way. */
-bool plan_all(check_plan *plan, const check *const *list /* ends with NULL */, check_level level);
+/* Plans every check of the list. False, with plan->error: out of memory, or an id that is too
+ * long or there twice. plan_free() either way. */
+bool plan_all(check_plan *plan, const check *const *list /* ends with NULL */,
+              check_level level);
 void plan_free(check_plan *plan);
 
 /* Does one of the shell globs match? With no globs everything matches. */

@@ -26,13 +26,13 @@ static json_t *integer(uint64_t x)
 
 static json_t *claims_of(const iut_claims *c)
 {
-    return json_pack(
-        "{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "uniforms", c->uniforms,
-        "input", c->input, "map", c->map, "rule", c->rule, "arithmetic", c->arithmetic,
-        "uniform_bits", c->uniform_bits, "tie", c->tie, "q_zero", c->q_zero, "bad_row",
-        c->bad_row, "bad_draft", c->bad_draft, "empty", c->empty, "seed_identical",
-        c->seed_identical, "greedy_identical", c->greedy_identical, "max_vocab",
-        (int)c->max_vocab, "max_gamma", (int)c->max_gamma);
+    return json_pack("{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}",
+                     "uniforms", c->uniforms, "input", c->input, "map", c->map, "rule", c->rule,
+                     "arithmetic", c->arithmetic, "uniform_bits", c->uniform_bits, "tie",
+                     c->tie, "q_zero", c->q_zero, "bad_row", c->bad_row, "bad_draft",
+                     c->bad_draft, "empty", c->empty, "seed_identical", c->seed_identical,
+                     "greedy_identical", c->greedy_identical, "max_vocab", (int)c->max_vocab,
+                     "max_gamma", (int)c->max_gamma);
 }
 
 json_t *json_environment(const run_report *r)
@@ -41,14 +41,13 @@ json_t *json_environment(const run_report *r)
     const char *name = r->claims.name, *version = r->claims.version, *device = r->claims.device;
     char seed[24]; /* 64 bits: more than a JSON reader must keep of a number */
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
-    return json_pack("{s:s,s:i,s:o,s:o,s:{s:o,s:o,s:o,s:o},s:s,s:s,s:o,s:o,s:i,s:o}", "assay",
-                     ASSAY_VERSION, "arithmetic", ASSAY_ARITHMETIC, "iut",
-                     text(o->iut ? o->iut : "ref"), "iut_options", text(o->iut_options),
-                     "identity", "name", text(name), "version", text(version), "device",
-                     text(device), "claims", claims_of(&r->claims), "level",
-                     level_name(o->level), "seed", seed, "alpha", number(r->alpha), "planned",
-                     integer(r->planned), "tables", (int)r->tables, "log_e_fail",
-                     number(r->log_e_fail));
+    return json_pack(
+        "{s:s,s:i,s:o,s:o,s:{s:o,s:o,s:o,s:o},s:s,s:s,s:o,s:o,s:i,s:o}", "assay", ASSAY_VERSION,
+        "arithmetic", ASSAY_ARITHMETIC, "iut", text(o->iut ? o->iut : "ref"), "iut_options",
+        text(o->iut_options), "identity", "name", text(name), "version", text(version),
+        "device", text(device), "claims", claims_of(&r->claims), "level", level_name(o->level),
+        "seed", seed, "alpha", number(r->alpha), "planned", integer(r->planned), "tables",
+        (int)r->tables, "log_e_fail", number(r->log_e_fail));
 }
 
 json_t *json_case(const run_report *r, const run_case *k)
@@ -96,7 +95,7 @@ json_t *json_verdict(const run_report *r)
                      number(r->log_e), "tally", tally, "findings", findings);
 }
 
-/* -- Lines ----------------------------------------------------------------------------------- */
+/* -- Lines ------------------------------------------------------------------------------- */
 
 static void event(FILE *log, const char *name, json_t *fields)
 {

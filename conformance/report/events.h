@@ -1,6 +1,6 @@
-/* events.h - the event log: one JSON object a line, written and flushed case by case, so that it is
- * readable whatever ends the run. A log without its `end` line is not a verdict. Clause VER-06.
- * Every function accepts a NULL log and then does nothing. */
+/* events.h - the event log: one JSON object a line, written and flushed case by case, so that
+ * it is readable whatever ends the run. A log without its `end` line is not a verdict. Clause
+ * VER-06. Every function accepts a NULL log and then does nothing. */
 #ifndef ASSAY_CONFORMANCE_REPORT_EVENTS_H
 #define ASSAY_CONFORMANCE_REPORT_EVENTS_H
 

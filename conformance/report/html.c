@@ -1,6 +1,7 @@
-/* The report for a browser: one file without scripts or links. Verdict and table first, then what
- * does not pass, then plots as inline SVG: the evidence of every statistical case against its line,
- * and observed total variation against what the case had power to see. libxml2 escapes. */
+/* The report for a browser: one file without scripts or links. Verdict and table first, then
+ * what does not pass, then plots as inline SVG: the evidence of every statistical case against
+ * its line, and observed total variation against what the case had power to see. libxml2
+ * escapes. */
 #include <math.h>
 #include <string.h>
 
@@ -11,10 +12,11 @@ static const char style[] =
     "body{font:15px/1.45 system-ui,sans-serif;max-width:64em;margin:2em auto;padding:0 1em}"
     "table{border-collapse:collapse}td,th{padding:.15em .8em;text-align:left}"
     "tr:nth-child(even){background:#f4f4f4}td.n{text-align:right}code,pre{font-size:13px}"
-    "pre{background:#f4f4f4;padding:.6em;overflow-x:auto}.good{color:#176d2c}.bad{color:#b3201b}"
+    "pre{background:#f4f4f4;padding:.6em;overflow-x:auto}.good{color:#176d2c}.bad{color:#"
+    "b3201b}"
     ".grey{color:#777}svg text{font:12px system-ui,sans-serif}";
 
-/* -- Elements -------------------------------------------------------------------------------- */
+/* -- Elements ---------------------------------------------------------------------------- */
 
 static void open_with(xmlTextWriterPtr w, const char *name, const char *class)
 {
@@ -45,7 +47,7 @@ static const char *mood(check_state s)
     return s == STATE_NOT_CLAIMED ? "grey" : "bad";
 }
 
-/* -- Tables ---------------------------------------------------------------------------------- */
+/* -- Tables ------------------------------------------------------------------------------ */
 
 static void head_row(xmlTextWriterPtr w, const char *const *names, size_t count)
 {
@@ -56,8 +58,8 @@ static void head_row(xmlTextWriterPtr w, const char *const *names, size_t count)
 
 static void verdict_table(xmlTextWriterPtr w, const run_report *r)
 {
-    static const char *const names[] = {"check", "state", "cases", "judged", "seconds",
-                                        "evidence", "clauses"};
+    static const char *const names[] = {"check",   "state",    "cases",  "judged",
+                                        "seconds", "evidence", "clauses"};
     check_summary row[REPORT_CHECKS];
     const size_t n = report_summaries(r, row, REPORT_CHECKS);
     open_with(w, "table", NULL);
@@ -114,7 +116,7 @@ static void every_case(xmlTextWriterPtr w, const run_report *r)
     close_element(w);
 }
 
-/* -- Plots ----------------------------------------------------------------------------------- */
+/* -- Plots ------------------------------------------------------------------------------- */
 
 enum { LABEL = 300, PLOT = 560, ROW = 18, MARGIN = 24 };
 
@@ -173,7 +175,8 @@ static void plot(xmlTextWriterPtr w, const char *title, const mark *marks, size_
     for (size_t i = 0; i < count; i++) {
         low = fmin(low, fmin(marks[i].value, marks[i].low));
         high = fmax(high, marks[i].line);
-        if (isfinite(marks[i].value)) high = fmax(high, fmin(marks[i].value, 2 * marks[i].line));
+        if (isfinite(marks[i].value))
+            high = fmax(high, fmin(marks[i].value, 2 * marks[i].line));
     }
     if (!(high > low)) high = low + 1;
     element(w, "h2", NULL, title);
@@ -211,7 +214,8 @@ static void evidence_plot(xmlTextWriterPtr w, const run_report *r)
         const double e = k->result.log_e;
         marks[n++] = (mark){k->plan->id, e, e, e, r->log_e_fail, k->result.state >= STATE_FAIL};
     }
-    plot(w, "Evidence: ln E of each statistical case, and the line it must stay left of", marks, n);
+    plot(w, "Evidence: ln E of each statistical case, and the line it must stay left of", marks,
+         n);
 }
 
 static void variation_plot(xmlTextWriterPtr w, const run_report *r)
@@ -222,8 +226,12 @@ static void variation_plot(xmlTextWriterPtr w, const run_report *r)
         const run_case *k = &r->cases[i];
         const double tv = figure(k, "tv"), power = figure(k, "tv_power");
         if (!isfinite(tv) || !isfinite(power)) continue;
-        marks[n++] = (mark){k->plan->id, tv, fmin(tv, figure(k, "tv_lo")),
-                            fmax(tv, figure(k, "tv_hi")), power, k->result.state >= STATE_FAIL};
+        marks[n++] = (mark){k->plan->id,
+                            tv,
+                            fmin(tv, figure(k, "tv_lo")),
+                            fmax(tv, figure(k, "tv_hi")),
+                            power,
+                            k->result.state >= STATE_FAIL};
     }
     plot(w,
          "Total variation observed (with its interval), and the smallest that would be seen in "
@@ -231,15 +239,16 @@ static void variation_plot(xmlTextWriterPtr w, const run_report *r)
          marks, n);
 }
 
-/* -- Page ------------------------------------------------------------------------------------ */
+/* -- Page -------------------------------------------------------------------------------- */
 
 static void environment(xmlTextWriterPtr w, const run_report *r)
 {
     char text[1024];
     const iut_claims *c = &r->claims;
-    snprintf(text, sizeof text, "IUT %s%s%s: %s %s on %s. assay %s, arithmetic %d, level %s, seed %llu, "
-             "alpha %g.", r->options->iut ? r->options->iut : "ref",
-             r->options->iut_options ? " " : "",
+    snprintf(text, sizeof text,
+             "IUT %s%s%s: %s %s on %s. assay %s, arithmetic %d, level %s, seed %llu, "
+             "alpha %g.",
+             r->options->iut ? r->options->iut : "ref", r->options->iut_options ? " " : "",
              r->options->iut_options ? r->options->iut_options : "", c->name ? c->name : "?",
              c->version ? c->version : "", c->device ? c->device : "?", ASSAY_VERSION,
              ASSAY_ARITHMETIC, level_name(r->options->level),

@@ -20,12 +20,16 @@ static const char *outcome(check_state s)
 {
     switch (s) {
     case STATE_PASS:
-    case STATE_ACCEPTABLE: return NULL;
+    case STATE_ACCEPTABLE:
+        return NULL;
     case STATE_WAIVED:
     case STATE_NOT_CLAIMED:
-    case STATE_UNAVAILABLE: return "skipped";
-    case STATE_ERROR: return "error";
-    default: return "failure";
+    case STATE_UNAVAILABLE:
+        return "skipped";
+    case STATE_ERROR:
+        return "error";
+    default:
+        return "failure";
     }
 }
 

@@ -17,7 +17,8 @@ static void add_case(check_summary *row, const run_case *k)
         row->statistical = true;
     }
     const bool silent = x->state == STATE_NOT_CLAIMED;
-    if (row->planned == 1 || row->state == STATE_NOT_CLAIMED || (!silent && x->state > row->state)) {
+    if (row->planned == 1 || row->state == STATE_NOT_CLAIMED ||
+        (!silent && x->state > row->state)) {
         row->state = x->state;
     }
 }
@@ -65,8 +66,8 @@ void report_verdict(const run_report *r, char *text, size_t size)
 {
     const size_t good = r->tally[STATE_PASS] + r->tally[STATE_ACCEPTABLE];
     size_t used = 0;
-    used += (size_t)snprintf(text, size, "%s: %zu cases, %zu passed", verdict_name(r->exit_code),
-                             r->planned, good);
+    used += (size_t)snprintf(text, size, "%s: %zu cases, %zu passed",
+                             verdict_name(r->exit_code), r->planned, good);
     for (int s = STATE_WAIVED; s < STATE_COUNT; s++) {
         if (!r->tally[s] || used >= size) continue;
         char name[16];

@@ -36,7 +36,8 @@ static void table(FILE *out, const run_report *r, bool colour)
 {
     check_summary row[REPORT_CHECKS];
     const size_t n = report_summaries(r, row, REPORT_CHECKS);
-    fprintf(out, "%-20s %-12s %9s %8s %7s  %s\n", "check", "state", "cases", "judged", "s", "evidence");
+    fprintf(out, "%-20s %-12s %9s %8s %7s  %s\n", "check", "state", "cases", "judged", "s",
+            "evidence");
     for (size_t i = 0; i < n; i++) {
         char cases[24], judged[16], evidence[64];
         snprintf(cases, sizeof cases, row[i].claimed < row[i].planned ? "%zu of %zu" : "%zu",
@@ -44,8 +45,8 @@ static void table(FILE *out, const run_report *r, bool colour)
         report_count(row[i].judged, judged);
         report_evidence(&row[i], evidence, sizeof evidence);
         fprintf(out, "%-20s %s%-12s%s %9s %8s %7.2f  %s\n", row[i].check->name,
-                paint(row[i].state, colour), state_name(row[i].state), plain(colour), cases, judged,
-                row[i].seconds, evidence);
+                paint(row[i].state, colour), state_name(row[i].state), plain(colour), cases,
+                judged, row[i].seconds, evidence);
     }
     fputc('\n', out);
 }

@@ -7,7 +7,7 @@
 script fake_script[SCRIPT_MAX];
 uint64_t fake_seeds[SCRIPT_MAX];
 
-/* -- The IUT --------------------------------------------------------------------------------- */
+/* -- The IUT ----------------------------------------------------------------------------- */
 
 static iut *create(const char *options, char *error, size_t error_size)
 {
@@ -57,7 +57,7 @@ const iut_api fake_api = {.abi = IUT_ABI,
                           .panel = panel,
                           .draw = draw};
 
-/* -- The check ------------------------------------------------------------------------------- */
+/* -- The check --------------------------------------------------------------------------- */
 
 extern const check fake;
 
@@ -99,7 +99,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 const check fake = {"fake", "ACC-01 ACC-02", "scripted results", plan, claimed, run};
 const check *const fake_checks[] = {&fake, NULL};
 
-/* -- Running --------------------------------------------------------------------------------- */
+/* -- Running ----------------------------------------------------------------------------- */
 
 int fake_run(const script *cases, size_t count, run_options *o, run_report *report)
 {
@@ -117,7 +117,8 @@ int fake_run(const script *cases, size_t count, run_options *o, run_report *repo
 const run_case *fake_case(const run_report *report, const char *name)
 {
     for (size_t i = 0; i < report->planned; i++) {
-        if (strcmp(report->cases[i].plan->id + strlen("fake/"), name) == 0) return &report->cases[i];
+        if (strcmp(report->cases[i].plan->id + strlen("fake/"), name) == 0)
+            return &report->cases[i];
     }
     return NULL;
 }

@@ -24,8 +24,8 @@ extern uint64_t fake_seeds[SCRIPT_MAX]; /* check_seed() that each case saw */
 /* Runs the script; `o` may preset options (NULL: none). */
 int fake_run(const script *cases, size_t count, run_options *o, run_report *report);
 #define RUN(report, options, ...)                                                              \
-    fake_run((const script[]){__VA_ARGS__}, sizeof((const script[]){__VA_ARGS__}) / sizeof(script), \
-             options, report)
+    fake_run((const script[]){__VA_ARGS__},                                                    \
+             sizeof((const script[]){__VA_ARGS__}) / sizeof(script), options, report)
 
 const run_case *fake_case(const run_report *report, const char *name);
 

@@ -33,7 +33,7 @@ static void assert_says(const char *text)
     if (!strstr(output, text)) fail_msg("'%s' is missing in:\n%s", text, output);
 }
 
-/* -- Usage ----------------------------------------------------------------------------------- */
+/* -- Usage ------------------------------------------------------------------------------- */
 
 static void usage_errors_exit_2_and_say_what_to_do(void **unused)
 {
@@ -65,7 +65,8 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
     };
     (void)unused;
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        if (assay(list[i].arguments) != EXIT_USAGE) fail_msg("%s: %s", list[i].arguments, output);
+        if (assay(list[i].arguments) != EXIT_USAGE)
+            fail_msg("%s: %s", list[i].arguments, output);
         assert_says(list[i].says);
     }
 }
@@ -105,7 +106,7 @@ static void explain_knows_clauses_checks_cases_and_faults(void **unused)
     assert_says("violates ACC-02");
 }
 
-/* -- Verdicts -------------------------------------------------------------------------------- */
+/* -- Verdicts ---------------------------------------------------------------------------- */
 
 static void the_reference_passes_and_a_fault_fails(void **unused)
 {
@@ -152,8 +153,9 @@ static void what_cannot_be_loaded_is_an_error(void **unused)
 static void missing_vectors_are_an_error(void **unused)
 {
     (void)unused;
-    assert_int_equal(assay("run --level smoke --claims replay.vectors --vectors /no/such/folder"),
-                     EXIT_ERROR);
+    assert_int_equal(
+        assay("run --level smoke --claims replay.vectors --vectors /no/such/folder"),
+        EXIT_ERROR);
     assert_says("/no/such/folder");
 }
 
@@ -175,7 +177,8 @@ static void liars_get_their_state_and_the_run_completes(void **unused)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         char arguments[200];
         snprintf(arguments, sizeof arguments,
-                 "run --level smoke --timeout 0.2 --claims 'residual.*' --iut mutant:%s", list[i].name);
+                 "run --level smoke --timeout 0.2 --claims 'residual.*' --iut mutant:%s",
+                 list[i].name);
         assert_int_equal(assay(arguments), EXIT_NOT_CONFORMANT);
         assert_says(list[i].state);
     }
@@ -184,16 +187,17 @@ static void liars_get_their_state_and_the_run_completes(void **unused)
 /* STAT-04. */
 static void a_statistical_result_prints_what_it_saw(void **unused)
 {
-    static const char *const figures[] = {"\"n\"",     "\"log_e\"", "\"x2\"",      "\"log_p\"",
-                                          "\"tv\"",    "\"tv_lo\"", "\"tv_hi\"",   "\"tv_power\"",
-                                          "\"tables\""};
+    static const char *const figures[] = {"\"n\"",     "\"log_e\"",    "\"x2\"",
+                                          "\"log_p\"", "\"tv\"",       "\"tv_lo\"",
+                                          "\"tv_hi\"", "\"tv_power\"", "\"tables\""};
     (void)unused;
-    assert_int_equal(assay("run --level smoke --only law.verify/V8-a0.7-g2 --quiet --json /dev/stdout"),
-                     EXIT_CONFORMANT);
+    assert_int_equal(
+        assay("run --level smoke --only law.verify/V8-a0.7-g2 --quiet --json /dev/stdout"),
+        EXIT_CONFORMANT);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) assert_says(figures[i]);
 }
 
-/* -- Coverage -------------------------------------------------------------------------------- */
+/* -- Coverage ---------------------------------------------------------------------------- */
 
 typedef struct {
     const char *clause, *file, *test;

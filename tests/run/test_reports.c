@@ -1,4 +1,5 @@
-/* The reports: well-formed whatever an IUT says, complete, and the log readable after kill -9. */
+/* The reports: well-formed whatever an IUT says, complete, and the log readable after kill -9.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <libxml/parser.h>
@@ -51,7 +52,8 @@ static void the_json_report_holds_every_case(void **unused)
     assert_true(report_json(path, &r));
     json_t *root = json_load_file(path, 0, NULL);
     assert_non_null(root);
-    assert_int_equal(json_integer_value(json_object_get(root, "exit_code")), EXIT_NOT_CONFORMANT);
+    assert_int_equal(json_integer_value(json_object_get(root, "exit_code")),
+                     EXIT_NOT_CONFORMANT);
     assert_int_equal(json_integer_value(json_object_get(root, "planned")), 5);
     json_t *cases = json_object_get(root, "cases");
     assert_int_equal(json_array_size(cases), 5);
@@ -192,7 +194,7 @@ static void text_becomes_printable(void **unused)
     assert_string_equal(cut, "ends in half a character ??");
 }
 
-/* -- The event log --------------------------------------------------------------------------- */
+/* -- The event log ----------------------------------------------------------------------- */
 
 static void the_log_has_a_line_a_case(void **unused)
 {

@@ -10,18 +10,23 @@
 #include "conformance/verdict.h"
 #include "tests/run/fake.h"
 
-#define GOOD {.name = "good", .compared = 1}
+#define GOOD                                                                                   \
+    {                                                                                          \
+        .name = "good", .compared = 1                                                          \
+    }
 
 /* VER-01: the worst case decides, and an ERROR weighs more than a FAIL. */
 static void exit_codes_follow_the_worst_state(void **unused)
 {
     static const int expected[STATE_COUNT] = {
-        EXIT_CONFORMANT, EXIT_CONFORMANT,     EXIT_CONFORMANT,     EXIT_CONFORMANT,     EXIT_UNDECIDED,
-        EXIT_UNDECIDED,  EXIT_NOT_CONFORMANT, EXIT_NOT_CONFORMANT, EXIT_NOT_CONFORMANT, EXIT_ERROR};
+        EXIT_CONFORMANT,     EXIT_CONFORMANT, EXIT_CONFORMANT,     EXIT_CONFORMANT,
+        EXIT_UNDECIDED,      EXIT_UNDECIDED,  EXIT_NOT_CONFORMANT, EXIT_NOT_CONFORMANT,
+        EXIT_NOT_CONFORMANT, EXIT_ERROR};
     (void)unused;
     for (int s = 0; s < STATE_COUNT; s++) {
         run_report r;
-        const int code = RUN(&r, NULL, GOOD, {.name = "x", .state = (check_state)s, .compared = 1});
+        const int code =
+            RUN(&r, NULL, GOOD, {.name = "x", .state = (check_state)s, .compared = 1});
         assert_int_equal(code, expected[s]);
         assert_int_equal(r.exit_code, expected[s]);
         assert_int_equal(r.tally[s], s == STATE_PASS ? 2 : 1);
@@ -90,7 +95,8 @@ static void what_is_not_claimed_is_no_pass(void **unused)
     assert_string_equal(fake_case(&r, "x")->result.detail, "needs `nothing`");
     assert_int_equal(r.tables, 2); /* it takes no share of the false-alarm budget */
     run_report_free(&r);
-    assert_int_equal(RUN(&r, NULL, {.name = "x", .compared = 9, .unclaimed = true}), EXIT_ERROR);
+    assert_int_equal(RUN(&r, NULL, {.name = "x", .compared = 9, .unclaimed = true}),
+                     EXIT_ERROR);
     run_report_free(&r);
 }
 
@@ -135,7 +141,8 @@ static void nan_is_no_pass(void **unused)
     run_report r;
     (void)unused;
     assert_int_equal(
-        RUN(&r, NULL, {.name = "x", .compared = 1, .statistical = true, .log_e = NAN}), EXIT_ERROR);
+        RUN(&r, NULL, {.name = "x", .compared = 1, .statistical = true, .log_e = NAN}),
+        EXIT_ERROR);
     assert_int_equal(fake_case(&r, "x")->result.state, STATE_ERROR);
     run_report_free(&r);
 }
@@ -144,7 +151,8 @@ static void a_state_out_of_range_is_an_error(void **unused)
 {
     run_report r;
     (void)unused;
-    assert_int_equal(RUN(&r, NULL, {.name = "x", .state = (check_state)77, .compared = 1}), EXIT_ERROR);
+    assert_int_equal(RUN(&r, NULL, {.name = "x", .state = (check_state)77, .compared = 1}),
+                     EXIT_ERROR);
     run_report_free(&r);
 }
 
@@ -156,7 +164,8 @@ static void the_average_of_the_e_values_gates(void **unused)
     (void)unused;
     /* Two cases: each may reach 2/alpha; 1.2/alpha and 1.0/alpha average above 1/alpha. */
     assert_int_equal(
-        RUN(&r, NULL, {.name = "a", .compared = 1, .statistical = true, .log_e = line + log(1.2)},
+        RUN(&r, NULL,
+            {.name = "a", .compared = 1, .statistical = true, .log_e = line + log(1.2)},
             {.name = "b", .compared = 1, .statistical = true, .log_e = line + log(1.0)}),
         EXIT_NOT_CONFORMANT);
     assert_int_equal(r.tally[STATE_PASS], 2);
@@ -165,7 +174,8 @@ static void the_average_of_the_e_values_gates(void **unused)
     assert_true(fabs(r.log_e_fail - (line + log(2))) < 1e-9);
     run_report_free(&r);
     assert_int_equal(
-        RUN(&r, NULL, {.name = "a", .compared = 1, .statistical = true, .log_e = line + log(1.2)},
+        RUN(&r, NULL,
+            {.name = "a", .compared = 1, .statistical = true, .log_e = line + log(1.2)},
             {.name = "b", .compared = 1, .statistical = true, .log_e = line + log(0.7)}),
         EXIT_CONFORMANT);
     run_report_free(&r);
@@ -176,7 +186,8 @@ static void a_case_over_its_line_fails_whatever_the_check_says(void **unused)
     run_report r;
     run_options o = {.alpha = 0.01};
     (void)unused;
-    assert_int_equal(RUN(&r, &o, {.name = "a", .compared = 1, .statistical = true, .log_e = 5.4},
+    assert_int_equal(RUN(&r, &o,
+                         {.name = "a", .compared = 1, .statistical = true, .log_e = 5.4},
                          {.name = "b", .compared = 1, .statistical = true}),
                      EXIT_NOT_CONFORMANT);
     assert_int_equal(fake_case(&r, "a")->result.state, STATE_FAIL);
@@ -199,7 +210,8 @@ static void calls_map_to_states(void **unused)
         run_report r;
         RUN(&r, NULL, {.name = "x", .compared = 1, .call = map[i].call}, GOOD);
         assert_int_equal(fake_case(&r, "x")->result.state, map[i].state);
-        assert_int_equal(fake_case(&r, "good")->result.state, STATE_PASS); /* the rest still runs */
+        assert_int_equal(fake_case(&r, "good")->result.state,
+                         STATE_PASS); /* the rest still runs */
         run_report_free(&r);
     }
 }
@@ -210,11 +222,18 @@ static void refusals_map_to_states(void **unused)
     client *c = client_open_table(&fake_api, NULL, why, sizeof why);
     const check_context x = {.iut = c};
     const int32_t cls = 0;
-    const iut_panel panel = {.size = sizeof panel, .V = 1, .S = 6, .C = 1, .cls = &cls,
-                             .next = (const int32_t[6]){0}, .p = (const float[6]){1, 1, 1, 1, 1, 1},
+    const iut_panel panel = {.size = sizeof panel,
+                             .V = 1,
+                             .S = 6,
+                             .C = 1,
+                             .cls = &cls,
+                             .next = (const int32_t[6]){0},
+                             .p = (const float[6]){1, 1, 1, 1, 1, 1},
                              .q = (const float[6]){1, 1, 1, 1, 1, 1},
-                             .p_logit = (const float[6]){0}, .q_logit = (const float[6]){0},
-                             .target = {1, 0, 1, 0}, .draft = {1, 0, 1, 0}};
+                             .p_logit = (const float[6]){0},
+                             .q_logit = (const float[6]){0},
+                             .target = {1, 0, 1, 0},
+                             .draft = {1, 0, 1, 0}};
     (void)unused;
     assert_non_null(c);
     assert_int_equal(client_panel(c, &panel), CALL_OK);

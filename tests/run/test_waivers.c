@@ -8,10 +8,17 @@
 #include "tests/run/fake.h"
 
 #define W(glob, expires)                                                                       \
-    "{\"case\":\"" glob "\",\"issue\":\"#7\",\"reason\":\"known\",\"expires\":\"" expires "\"}"
+    "{\"case\":\"" glob "\",\"issue\":\"#7\",\"reason\":\"known\",\"expires\":\"" expires "\"" \
+                                                                                          "}"
 #define FAR "2999-01-01"
-#define BAD {.name = "bad", .state = STATE_FAIL, .compared = 1}
-#define GOOD {.name = "good", .compared = 1}
+#define BAD                                                                                    \
+    {                                                                                          \
+        .name = "bad", .state = STATE_FAIL, .compared = 1                                      \
+    }
+#define GOOD                                                                                   \
+    {                                                                                          \
+        .name = "good", .compared = 1                                                          \
+    }
 
 static waiver_set *parse(const char *text)
 {
@@ -62,8 +69,9 @@ static void an_expired_waiver_waives_nothing(void **unused)
     run_report_free(&r);
     waivers_free(set);
     /* Even where what it waives is not part of this run. */
-    assert_int_equal(run_waived("[" W("fake/bad", "2020-01-01") "]", "fake/good", text, sizeof text),
-                     EXIT_NOT_CONFORMANT);
+    assert_int_equal(
+        run_waived("[" W("fake/bad", "2020-01-01") "]", "fake/good", text, sizeof text),
+        EXIT_NOT_CONFORMANT);
 }
 
 static void a_waiver_holds_on_its_last_day(void **unused)
@@ -81,9 +89,9 @@ static void an_unused_waiver_fails(void **unused)
 {
     char text[400];
     (void)unused;
-    assert_int_equal(run_waived("[" W("fake/bad", FAR) "," W("fake/gone", FAR) "]", NULL, text,
-                                sizeof text),
-                     EXIT_NOT_CONFORMANT);
+    assert_int_equal(
+        run_waived("[" W("fake/bad", FAR) "," W("fake/gone", FAR) "]", NULL, text, sizeof text),
+        EXIT_NOT_CONFORMANT);
     assert_non_null(strstr(text, "fake/gone"));
 }
 
@@ -111,7 +119,8 @@ static void an_error_of_the_suite_cannot_be_waived(void **unused)
     waiver_set *set = parse("[" W("fake/*", FAR) "]");
     run_options o = {.waivers = set};
     (void)unused;
-    assert_int_equal(RUN(&r, &o, {.name = "x", .state = STATE_ERROR, .compared = 1}), EXIT_ERROR);
+    assert_int_equal(RUN(&r, &o, {.name = "x", .state = STATE_ERROR, .compared = 1}),
+                     EXIT_ERROR);
     run_report_free(&r);
     waivers_free(set);
 }
@@ -129,7 +138,8 @@ static void malformed_waivers_are_refused(void **unused)
         "[" W("x", "2999-1-1") "]",
         "[" W("x", "tomorrow") "]",
         "[{\"case\":\"x\",\"issue\":\"\",\"reason\":\"r\",\"expires\":\"" FAR "\"}]",
-        "[{\"case\":\"x\",\"issue\":\"i\",\"reason\":\"r\",\"expires\":\"" FAR "\",\"more\":1}]",
+        "[{\"case\":\"x\",\"issue\":\"i\",\"reason\":\"r\",\"expires\":\"" FAR
+        "\",\"more\":1}]",
         "[{\"case\":\"x\",\"issue\":\"i\",\"reason\":5,\"expires\":\"" FAR "\"}]",
         "[{\"case\":\"x\",\"case\":\"y\",\"issue\":\"i\",\"reason\":\"r\"}]",
     };
