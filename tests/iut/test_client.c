@@ -57,8 +57,8 @@ static void states(void **unused)
         {"half_header", CALL_CRASH, "exit code 4"},
         {"deaf", CALL_CRASH, "exit code 6"},
         {"chatter_exit", CALL_CRASH, "exit code 5; last line of its stderr: the end"},
-        {"hang", CALL_TIMEOUT, "no whole answer within 0.4 s"},
-        {"half_hang", CALL_TIMEOUT, "no whole answer within 0.4 s"},
+        {"hang", CALL_TIMEOUT, "no whole answer within 1 s"},
+        {"half_hang", CALL_TIMEOUT, "no whole answer within 1 s"},
         {"text", CALL_GARBAGE, "garbage: frame: "},
         {"print_first", CALL_GARBAGE, "garbage: frame: "},
         {"wrong_id", CALL_GARBAGE, "it answers request 4 where 3 is due"},
@@ -82,7 +82,7 @@ static void states(void **unused)
         int32_t token[4] = {-1, -1, -1, -1};
         const iut_panel panel = small_panel();
         fresh_name(file);
-        client *c = open_mode(set[i].mode, file, 0.4);
+        client *c = open_mode(set[i].mode, file, set[i].result == CALL_TIMEOUT ? 1 : 20);
         assert_int_equal(client_panel(c, &panel), CALL_OK);
         const call_result r = draw_four(c, token);
         if (r != set[i].result)
@@ -124,7 +124,7 @@ static void at_start(void **unused)
         {"start_exit", CALL_CRASH,
          "exit code 7; last line of its stderr: cannot open the model"},
         {"start_crash", CALL_CRASH, "signal 7"},
-        {"start_hang", CALL_TIMEOUT, "within 0.4 s"},
+        {"start_hang", CALL_TIMEOUT, "within 1 s"},
         {"start_text", CALL_GARBAGE, "claims: garbage: "},
         {"claims_value", CALL_GARBAGE, "rule must be an integer from 0 to 5"},
         {"claims_type", CALL_GARBAGE, "rule must be an integer"},
@@ -138,7 +138,8 @@ static void at_start(void **unused)
         char spec[600], why[900] = "";
         call_result r;
         snprintf(spec, sizeof spec, "exec:%s %s", HOSTILE, set[i].mode);
-        assert_null(open_spec(spec, NULL, 0.4, &r, why, sizeof why));
+        assert_null(
+            open_spec(spec, NULL, set[i].result == CALL_TIMEOUT ? 1 : 20, &r, why, sizeof why));
         if (r != set[i].result)
             fail_msg("%s: %d (%s) where %d is due", set[i].mode, r, why, set[i].result);
         assert_says(why, set[i].says);
@@ -268,7 +269,7 @@ static void whole_group_dies(void **unused)
     fresh_name(file);
     snprintf(spec, sizeof spec, "exec:sleep 1000 >/dev/null 2>&1 & echo $! >%s; exec %s hang",
              file, HOSTILE);
-    client *c = open_spec(spec, NULL, 0.3, &r, why, sizeof why);
+    client *c = open_spec(spec, NULL, 1, &r, why, sizeof why);
     assert_non_null(c);
     FILE *f = fopen(file, "r");
     int child = 0;
