@@ -1,6 +1,6 @@
-/* canonical.seeded - the very bits of a seed: claims `canonical` with seeded uniforms (RNG-01 to
- * RNG-06). Verification, draws and streams follow from (seed, position, purpose) alone, also where
- * seed and position fill both their words. */
+/* canonical.seeded - the very bits of a seed: claims `canonical` with seeded uniforms (RNG-01
+ * to RNG-06). Verification, draws and streams follow from (seed, position, purpose) alone, also
+ * where seed and position fill both their words. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,8 @@ static void plan(check_plan *p, check_level level)
     for (int32_t k = 0; k < KINDS; k++)
         for (int32_t i = 0; i < (k < ACCEPT_BITS ? 3 : 2); i++) {
             const int32_t size = k < ACCEPT_BITS ? V[i] : V_bits[i];
-            check_case *c = plan_case(p, &check_canonical_seeded, "%s-V%d", kind_name[k], (int)size);
+            check_case *c =
+                plan_case(p, &check_canonical_seeded, "%s-V%d", kind_name[k], (int)size);
             c->V = size;
             c->gamma = 3;
             c->variant = k;
@@ -37,14 +38,21 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     const iut_claims *k = client_claims(tested);
     if (!client_has(tested, ops[c->variant]))
         snprintf(why, size, "%s is not claimed",
-                 ops[c->variant] == OP_VERIFY ? "verify" : ops[c->variant] == OP_DRAW ? "draw" : "stream");
-    else if (k->arithmetic != IUT_ARITH_CANONICAL) snprintf(why, size, "arithmetic is not canonical");
-    else if (k->uniforms != IUT_UNIFORMS_SEEDED) snprintf(why, size, "uniforms are not seeded");
-    else if (ops[c->variant] != OP_DRAW && k->rule != IUT_RULE_TOKEN && k->rule != IUT_RULE_MATCH)
+                 ops[c->variant] == OP_VERIFY ? "verify"
+                 : ops[c->variant] == OP_DRAW ? "draw"
+                                              : "stream");
+    else if (k->arithmetic != IUT_ARITH_CANONICAL)
+        snprintf(why, size, "arithmetic is not canonical");
+    else if (k->uniforms != IUT_UNIFORMS_SEEDED)
+        snprintf(why, size, "uniforms are not seeded");
+    else if (ops[c->variant] != OP_DRAW && k->rule != IUT_RULE_TOKEN &&
+             k->rule != IUT_RULE_MATCH)
         snprintf(why, size, "rule is neither token nor match");
-    else if ((c->variant == ACCEPT_BITS || c->variant == RESIDUAL_BITS) && k->rule != IUT_RULE_TOKEN)
+    else if ((c->variant == ACCEPT_BITS || c->variant == RESIDUAL_BITS) &&
+             k->rule != IUT_RULE_TOKEN)
         snprintf(why, size, "rule is not token");
-    else return replay_fits(c, tested, why, size);
+    else
+        return replay_fits(c, tested, why, size);
     return false;
 }
 
@@ -60,8 +68,9 @@ static int32_t step_of(const check_context *x, const float *const *p, const floa
                : oracle_chain_seeded(p, q, draft, n, V, seed, position, flags, out);
 }
 
-static bool same(const char *what, int32_t i, uint64_t seed, uint64_t position, const int32_t *got,
-                 int32_t got_len, const int32_t *want, int32_t n, check_result *r)
+static bool same(const char *what, int32_t i, uint64_t seed, uint64_t position,
+                 const int32_t *got, int32_t got_len, const int32_t *want, int32_t n,
+                 check_result *r)
 {
     r->compared++;
     if (got_len >= n && !memcmp(got, want, (size_t)n * sizeof *got)) return true;
@@ -73,7 +82,8 @@ static bool same(const char *what, int32_t i, uint64_t seed, uint64_t position, 
     return false;
 }
 
-/* -- verify ------------------------------------------------------------------------------------ */
+/* -- verify
+ * ------------------------------------------------------------------------------------ */
 
 static void fill(steps *s, const probe *m, int64_t n, uint64_t *rng)
 {
@@ -97,33 +107,38 @@ static void compare_steps(const steps *s, const probe *m, const check_context *x
             p[j] = probe_p(m, steps_state(s, i)[j]);
             q[j] = probe_q(m, steps_state(s, i)[j]);
         }
-        const int32_t n = step_of(x, p, q, steps_draft(s, i), s->len[i], m->V, seed + (uint64_t)i,
-                                  position, want);
+        const int32_t n = step_of(x, p, q, steps_draft(s, i), s->len[i], m->V,
+                                  seed + (uint64_t)i, position, want);
         const int32_t got_len = s->out_len[i] == n ? n : -1;
-        if (!same("case", i, seed + (uint64_t)i, position, steps_out(s, i), got_len, want, n, r))
+        if (!same("case", i, seed + (uint64_t)i, position, steps_out(s, i), got_len, want, n,
+                  r))
             return;
     }
 }
 
-static void run_verify(const check_case *c, const check_context *x, const probe *m, uint64_t seed,
-                       uint64_t position, uint64_t *rng, check_result *r)
+static void run_verify(const check_case *c, const check_context *x, const probe *m,
+                       uint64_t seed, uint64_t position, uint64_t *rng, check_result *r)
 {
     steps s;
     if (steps_open(&s, c->gamma, (int32_t)c->n, r)) {
         fill(&s, m, c->n, rng);
-        if (steps_verify(&s, x, m->V, seed, position, r)) compare_steps(&s, m, x, seed, position, r);
+        if (steps_verify(&s, x, m->V, seed, position, r))
+            compare_steps(&s, m, x, seed, position, r);
     }
     steps_close(&s);
 }
 
-/* -- draw -------------------------------------------------------------------------------------- */
+/* -- draw
+ * -------------------------------------------------------------------------------------- */
 
 static void run_draw(const check_case *c, const check_context *x, const probe *m, uint64_t seed,
                      uint64_t position, uint64_t *rng, check_result *r)
 {
     const int32_t n = (int32_t)c->n;
-    int32_t *state = malloc((size_t)n * sizeof *state), *token = malloc((size_t)n * sizeof *token);
-    if (!state || !token) result_set(r, STATE_ERROR, "the suite is short of memory");
+    int32_t *state = malloc((size_t)n * sizeof *state),
+            *token = malloc((size_t)n * sizeof *token);
+    if (!state || !token)
+        result_set(r, STATE_ERROR, "the suite is short of memory");
     else {
         for (int32_t i = 0; i < n; i++) {
             state[i] = probe_below(rng, m->S);
@@ -141,7 +156,8 @@ static void run_draw(const check_case *c, const check_context *x, const probe *m
     free(token);
 }
 
-/* -- stream ------------------------------------------------------------------------------------ */
+/* -- stream
+ * ------------------------------------------------------------------------------------ */
 
 /* The specified stream, as far as steps begin with room for gamma drafts and one token more:
  * how an implementation shortens its last steps is its own affair (STOP-03). */
@@ -160,8 +176,8 @@ static int32_t stream_of(const check_context *x, const probe *m, int32_t state, 
             draft[j] = oracle_draw(q[j], m->V, oracle_unit_word(U));
             at = m->next[at * m->view.C + m->cls[draft[j]]];
         }
-        const int32_t run = step_of(x, p, q, draft, gamma, m->V, seed, (uint64_t)emitted,
-                                    out + emitted);
+        const int32_t run =
+            step_of(x, p, q, draft, gamma, m->V, seed, (uint64_t)emitted, out + emitted);
         for (int32_t j = 0; j < run; j++)
             state = m->next[state * m->view.C + m->cls[out[emitted + j]]];
         emitted += run;
@@ -169,8 +185,8 @@ static int32_t stream_of(const check_context *x, const probe *m, int32_t state, 
     return emitted;
 }
 
-static void run_stream(const check_case *c, const check_context *x, const probe *m, uint64_t seed,
-                       uint64_t position, uint64_t *rng, check_result *r)
+static void run_stream(const check_case *c, const check_context *x, const probe *m,
+                       uint64_t seed, uint64_t position, uint64_t *rng, check_result *r)
 {
     const int32_t n = (int32_t)c->n / 4;
     const size_t tokens = (size_t)n * TOKENS;
@@ -184,8 +200,8 @@ static void run_stream(const check_case *c, const check_context *x, const probe 
             for (int32_t i = 0; i < n; i++) start[i] = probe_below(rng, m->S);
             memset(out, 0xff, tokens * sizeof *out);
             memset(accepted, 0xff, tokens * sizeof *accepted);
-            iut_stream_batch b = {sizeof b, n,  gamma, TOKENS,  -1,
-                                  start,    seed, out,   len, accepted};
+            iut_stream_batch b = {sizeof b, n,    gamma, TOKENS, -1,
+                                  start,    seed, out,   len,    accepted};
             going = result_call(r, x, "stream", client_stream(x->iut, &b));
             for (int32_t i = 0; going && i < n; i++) {
                 int32_t want[TOKENS];
@@ -201,10 +217,11 @@ static void run_stream(const check_case *c, const check_context *x, const probe 
     free(accepted);
 }
 
-/* -- The last bits of a uniform ---------------------------------------------------------------- */
+/* -- The last bits of a uniform
+ * ---------------------------------------------------------------- */
 
-/* Seeds are searched for which the first 24 bits of a uniform would decide otherwise than all of
- * it. Each is a call of its own, for a batch has neighbouring seeds. */
+/* Seeds are searched for which the first 24 bits of a uniform would decide otherwise than all
+ * of it. Each is a call of its own, for a batch has neighbouring seeds. */
 enum { HITS = 8, TRIALS = 1 << 18 };
 
 static uint64_t target_of(uint64_t U, uint64_t total)
@@ -220,8 +237,10 @@ static bool split(const uint64_t *cum, int32_t V, uint64_t U)
     int32_t low = 0, high = V - 1; /* to the first id with cum > target */
     while (low < high) {
         const int32_t middle = low + (high - low) / 2;
-        if (cum[middle] > target) high = middle;
-        else low = middle + 1;
+        if (cum[middle] > target)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return low > 0 && target_of(U >> 40 << 40, cum[V - 1]) < cum[low - 1];
 }
@@ -251,16 +270,18 @@ static int32_t boundaries_of(const probe *m, boundary *all /* [S*V] */)
     return n;
 }
 
-/* The draft that u rejects and its first 24 bits would accept; NULL: none. The boundary is rounded,
- * the decisions are not: u has 29 bits, q 24. */
+/* The draft that u rejects and its first 24 bits would accept; NULL: none. The boundary is
+ * rounded, the decisions are not: u has 29 bits, q 24. */
 static const boundary *split_by(const probe *m, const boundary *all, int32_t n, double u)
 {
     const double first = (double)(uint32_t)(u * 0x1p24) * 0x1p-24;
     int32_t low = 0, high = n; /* the last boundary at or below u is all[low - 1] */
     while (low < high) {
         const int32_t middle = low + (high - low) / 2;
-        if (all[middle].at <= u) low = middle + 1;
-        else high = middle;
+        if (all[middle].at <= u)
+            low = middle + 1;
+        else
+            high = middle;
     }
     const boundary *b = low ? &all[low - 1] : NULL;
     if (!b) return NULL;
@@ -278,7 +299,8 @@ static int32_t rejected(const probe *m, int32_t state, double u)
     return -1;
 }
 
-/* Does the seed decide by its last bits in some state? Then that, and the draft to show it with. */
+/* Does the seed decide by its last bits in some state? Then that, and the draft to show it
+ * with. */
 static bool decides(const probe *m, int32_t kind, const boundary *all, int32_t n, uint64_t seed,
                     int32_t *state, int32_t *draft)
 {
@@ -333,12 +355,14 @@ static void run_bits(const check_case *c, const check_context *x, const probe *m
         call_one(c, x, m, &s, state, draft, seed + (uint64_t)i, 0, r);
         going = r->state == STATE_PASS;
     }
-    if (hits == 0) result_set(r, STATE_ERROR, "the suite found no seed that decides by its last bits");
+    if (hits == 0)
+        result_set(r, STATE_ERROR, "the suite found no seed that decides by its last bits");
     steps_close(&s);
     free(all);
 }
 
-/* -- The check --------------------------------------------------------------------------------- */
+/* -- The check
+ * --------------------------------------------------------------------------------- */
 
 static void run(const check_case *c, const check_context *x, check_result *r)
 {

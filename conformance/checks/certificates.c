@@ -1,24 +1,24 @@
-/* certify.boundaries - every decision boundary of a row at once (LAY-03, after the exact audits of
- * deterministic verifiers).
+/* certify.boundaries - every decision boundary of a row at once (LAY-03, after the exact audits
+ * of deterministic verifiers).
  *
- * Assumed: the IUT is deterministic, acceptance falls with its uniform, and the drawn token grows
- * with its own. Then an answer on either side of each expected boundary pins the whole function
- * of the uniform, hence its law: acceptance to delta, a draw from K tokens to K*delta in total
- * variation. replay.random bounds what escapes the assumption. The residual is certified after two
- * rejected drafts and under two acceptance uniforms, so that it depends on neither. */
+ * Assumed: the IUT is deterministic, acceptance falls with its uniform, and the drawn token
+ * grows with its own. Then an answer on either side of each expected boundary pins the whole
+ * function of the uniform, hence its law: acceptance to delta, a draw from K tokens to K*delta
+ * in total variation. replay.random bounds what escapes the assumption. The residual is
+ * certified after two rejected drafts and under two acceptance uniforms, so that it depends on
+ * neither. */
 #include <math.h>
 #include <stdio.h>
 
 #include "conformance/checks/exact.h"
 #include "conformance/checks/replay.h"
 
-
 /* Uniforms of the certificate: at the declared resolution within these limits; an acceptance
  * uniform of more than 29 bits has no exact product in binary64. */
 enum { MIN_BITS = 24, MAX_BITS = 29 };
 
-/* What certifies one row. delta = 2^-bits; for arithmetic with a tolerance the two uniforms stand
- * tau off the boundary, on the grid. */
+/* What certifies one row. delta = 2^-bits; for arithmetic with a tolerance the two uniforms
+ * stand tau off the boundary, on the grid. */
 typedef struct {
     steps *s;
     const probe *m;
@@ -39,8 +39,8 @@ static void plan(check_plan *p, check_level level)
         }
 }
 
-/* The grid points next to a boundary: *above is the first whose answer lies beyond it, *below the
- * last whose answer does not. False where an end of [0, 1) leaves no such point. */
+/* The grid points next to a boundary: *above is the first whose answer lies beyond it, *below
+ * the last whose answer does not. False where an end of [0, 1) leaves no such point. */
 static bool sides(const certifier *t, double boundary, double *below, double *above)
 {
     *above = ceil((boundary + t->tau) * t->size);
@@ -52,7 +52,8 @@ static bool sides(const certifier *t, double boundary, double *below, double *ab
 
 static void certify_accept(certifier *t, int32_t state, int32_t token, bool q_zero)
 {
-    const double p = (double)probe_p(t->m, state)[token], q = (double)probe_q(t->m, state)[token];
+    const double p = (double)probe_p(t->m, state)[token],
+                 q = (double)probe_q(t->m, state)[token];
     const double largest = 1.0 - 1.0 / t->size;
     double below, above;
     if (q == 0.0 && !q_zero) return;
@@ -84,15 +85,16 @@ static void certify_draw(certifier *t, int32_t state, const uint64_t *cum,
     }
 }
 
-/* The first and the last token that can be rejected under two different uniforms: one just above
- * its own boundary, one the largest of all. */
+/* The first and the last token that can be rejected under two different uniforms: one just
+ * above its own boundary, one the largest of all. */
 static bool rejected_pair(const certifier *t, int32_t state, int32_t draft[2], double accept[2])
 {
     const float *p = probe_p(t->m, state), *q = probe_q(t->m, state);
     draft[0] = draft[1] = -1;
     for (int32_t i = 0; i < t->m->V; i++) {
         double below;
-        if (!(p[i] < q[i]) || !sides(t, (double)p[i] / (double)q[i], &below, &accept[1])) continue;
+        if (!(p[i] < q[i]) || !sides(t, (double)p[i] / (double)q[i], &below, &accept[1]))
+            continue;
         if (draft[0] < 0) {
             draft[0] = i;
             accept[0] = accept[1];

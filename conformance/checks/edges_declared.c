@@ -1,7 +1,7 @@
 /* edges.declared - hostile and degenerate input against what the IUT declares about it (CLM-03,
- * VAR-04 to VAR-06): an error where it said error, the declared answer where it said one, and never
- * a crash. After every refusal the IUT must still serve a good case. What it does not declare is
- * NOT_CLAIMED. */
+ * VAR-04 to VAR-06): an error where it said error, the declared answer where it said one, and
+ * never a crash. After every refusal the IUT must still serve a good case. What it does not
+ * declare is NOT_CLAIMED. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,8 @@ typedef struct {
     int32_t argument;
 } edge;
 
-/* -- Calls -------------------------------------------------------------------------------------- */
+/* -- Calls
+ * -------------------------------------------------------------------------------------- */
 
 static iut_status call_verify(const check_context *x, iut_op op, int32_t state,
                               const int32_t *draft /* [GAMMA] */, int32_t len, int32_t *out,
@@ -31,8 +32,8 @@ static iut_status call_verify(const check_context *x, iut_op op, int32_t state,
     for (int32_t i = 0; i <= GAMMA; i++) out[i] = -1;
     *out_len = 0;
     const bool supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED;
-    iut_verify_batch b = {sizeof b, 1, GAMMA, &len, states, draft, supplied ? u : NULL, 1, 0,
-                          out,      out_len};
+    iut_verify_batch b = {sizeof b, 1, GAMMA, &len,   states, draft, supplied ? u : NULL,
+                          1,        0, out,   out_len};
     *call = op == OP_VERIFY ? client_verify(x->iut, &b) : client_verify_greedy(x->iut, &b);
     return *call == CALL_REFUSED ? client_status(x->iut) : IUT_OK;
 }
@@ -48,33 +49,45 @@ static call_result call_op(const check_context *x, iut_op op, int32_t state, boo
     iut_draw_batch draw = {sizeof draw, 1, &state, supplied ? &u : NULL, 1, 0, &token};
     iut_stream_batch stream = {sizeof stream, 1, 1, 2, -1, &state, 1, out, &len, accepted};
     switch (op) {
-    case OP_SERVED: return client_served(x->iut, 1, &state, of_draft, row);
-    case OP_RESIDUAL: return client_residual(x->iut, 1, &state, row);
-    case OP_DRAW: return client_draw(x->iut, &draw);
-    case OP_STREAM: return client_stream(x->iut, &stream);
-    default: call_verify(x, op, state, none, 0, out, &len, &call); return call;
+    case OP_SERVED:
+        return client_served(x->iut, 1, &state, of_draft, row);
+    case OP_RESIDUAL:
+        return client_residual(x->iut, 1, &state, row);
+    case OP_DRAW:
+        return client_draw(x->iut, &draw);
+    case OP_STREAM:
+        return client_stream(x->iut, &stream);
+    default:
+        call_verify(x, op, state, none, 0, out, &len, &call);
+        return call;
     }
 }
 
 /* BAD_INPUT with a text is the one right answer; anything else fails. */
-static bool is_refused(const check_context *x, const char *what, call_result call, check_result *r)
+static bool is_refused(const check_context *x, const char *what, call_result call,
+                       check_result *r)
 {
     r->compared++;
-    if (call == CALL_REFUSED && client_status(x->iut) == IUT_BAD_INPUT && client_text(x->iut)[0])
+    if (call == CALL_REFUSED && client_status(x->iut) == IUT_BAD_INPUT &&
+        client_text(x->iut)[0])
         return true;
-    if (call == CALL_OK) result_set(r, STATE_FAIL, "%s: accepted, though an error is declared", what);
+    if (call == CALL_OK)
+        result_set(r, STATE_FAIL, "%s: accepted, though an error is declared", what);
     else if (call == CALL_REFUSED)
         result_set(r, STATE_FAIL, "%s: refused, but not as bad input: %s", what,
                    client_text(x->iut));
-    else result_call(r, x, what, call);
+    else
+        result_call(r, x, what, call);
     return false;
 }
 
 static const struct {
     iut_op op;
     const char *name;
-} row_ops[] = {{OP_SERVED, "served"},     {OP_DRAW, "draw"},
-               {OP_VERIFY, "verify"},     {OP_VERIFY_GREEDY, "verify_greedy"},
+} row_ops[] = {{OP_SERVED, "served"},
+               {OP_DRAW, "draw"},
+               {OP_VERIFY, "verify"},
+               {OP_VERIFY_GREEDY, "verify_greedy"},
                {OP_STREAM, "stream"}};
 enum { ROW_OPS = sizeof row_ops / sizeof *row_ops };
 
@@ -84,20 +97,25 @@ static bool still_serves(const check_context *x, const probe *good, check_result
     if (!probe_load(good, x, r)) return false;
     for (int32_t i = 0; i < ROW_OPS; i++)
         if (client_has(x->iut, row_ops[i].op) &&
-            !result_call(r, x, "a good case after an error", call_op(x, row_ops[i].op, 0, false)))
+            !result_call(r, x, "a good case after an error",
+                         call_op(x, row_ops[i].op, 0, false)))
             return false;
     return true;
 }
 
-/* -- Rows (DIST-01) ------------------------------------------------------------------------------ */
+/* -- Rows (DIST-01)
+ * ------------------------------------------------------------------------------ */
 
 static bool claimed_row(const client *tested, char *why, size_t size)
 {
     bool any = false;
     for (int32_t i = 0; i < ROW_OPS; i++) any = any || client_has(tested, row_ops[i].op);
-    if (client_claims(tested)->bad_row != IUT_ERROR) snprintf(why, size, "bad_row is not said");
-    else if (!any) snprintf(why, size, "no operation that uses target rows is claimed");
-    else return true;
+    if (client_claims(tested)->bad_row != IUT_ERROR)
+        snprintf(why, size, "bad_row is not said");
+    else if (!any)
+        snprintf(why, size, "no operation that uses target rows is claimed");
+    else
+        return true;
     return false;
 }
 
@@ -124,7 +142,8 @@ static void spoil(float *p, float *logit, int32_t kind)
     }
 }
 
-/* Which calls use the bad row? Of the target all; of the draft, `served` and what drafts from it. */
+/* Which calls use the bad row? Of the target all; of the draft, `served` and what drafts from
+ * it. */
 static bool uses(const check_context *x, iut_op op, bool of_draft)
 {
     if (!client_has(x->iut, op)) return false;
@@ -147,7 +166,8 @@ static void run_row(const check_context *x, probe *m, int32_t argument, check_re
             is_refused(x, row_ops[i].name, call_op(x, row_ops[i].op, BAD_STATE, of_draft), r);
 }
 
-/* -- Parameters (DIST-03) ------------------------------------------------------------------------- */
+/* -- Parameters (DIST-03)
+ * ------------------------------------------------------------------------- */
 
 static bool claimed_parameters(const client *tested, char *why, size_t size)
 {
@@ -159,9 +179,9 @@ static bool claimed_parameters(const client *tested, char *why, size_t size)
 static void run_parameters(const check_context *x, probe *m, int32_t of_draft, check_result *r)
 {
     static const iut_sampling bad[] = {
-        {-0.5f, 0, 1.0f, 0.0f},    {NAN, 0, 1.0f, 0.0f},  {INFINITY, 0, 1.0f, 0.0f},
-        {1.0f, -1, 1.0f, 0.0f},    {1.0f, 0, 0.0f, 0.0f}, {1.0f, 0, 1.5f, 0.0f},
-        {1.0f, 0, NAN, 0.0f},      {1.0f, 0, 1.0f, -0.1f}, {1.0f, 0, 1.0f, 1.1f},
+        {-0.5f, 0, 1.0f, 0.0f}, {NAN, 0, 1.0f, 0.0f},   {INFINITY, 0, 1.0f, 0.0f},
+        {1.0f, -1, 1.0f, 0.0f}, {1.0f, 0, 0.0f, 0.0f},  {1.0f, 0, 1.5f, 0.0f},
+        {1.0f, 0, NAN, 0.0f},   {1.0f, 0, 1.0f, -0.1f}, {1.0f, 0, 1.0f, 1.1f},
         {1.0f, 0, 1.0f, NAN},
     };
     iut_sampling *s = of_draft ? &m->view.draft : &m->view.target;
@@ -181,7 +201,8 @@ static void run_parameters(const check_context *x, probe *m, int32_t of_draft, c
     }
 }
 
-/* -- Drafts (ACC-07, ACC-08) --------------------------------------------------------------------- */
+/* -- Drafts (ACC-07, ACC-08)
+ * --------------------------------------------------------------------- */
 
 static bool claimed_draft(const client *tested, char *why, size_t size)
 {
@@ -190,7 +211,8 @@ static bool claimed_draft(const client *tested, char *why, size_t size)
         snprintf(why, size, "neither verify nor verify_greedy is claimed");
     else if (k->bad_draft != IUT_ERROR && k->bad_draft != IUT_REJECT)
         snprintf(why, size, "bad_draft is not said");
-    else return true;
+    else
+        return true;
     return false;
 }
 
@@ -226,23 +248,30 @@ static void run_draft(const check_context *x, probe *m, int32_t id, check_result
             snprintf(what, sizeof what, "id %d at place %d", (int)id, (int)place);
             call_verify(x, ops[i], 0, draft, GAMMA, out, &out_len, &call);
             if (r->state != STATE_PASS) return;
-            if (error) is_refused(x, what, call, r);
-            else ends_at(x, what, ops[i], place, call, out, out_len, r);
+            if (error)
+                is_refused(x, what, call, r);
+            else
+                ends_at(x, what, ops[i], place, call, out, out_len, r);
         }
 }
 
-/* -- q = 0 (VAR-04) and the empty residual (VAR-06) ---------------------------------------------- */
+/* -- q = 0 (VAR-04) and the empty residual (VAR-06)
+ * ---------------------------------------------- */
 
 static bool claimed_q_zero(const client *tested, char *why, size_t size)
 {
     const iut_claims *k = client_claims(tested);
-    if (!client_has(tested, OP_VERIFY)) snprintf(why, size, "verify is not claimed");
-    else if (k->rule != IUT_RULE_TOKEN) snprintf(why, size, "rule is not token");
-    else if (k->q_zero == 0) snprintf(why, size, "q_zero is not said");
+    if (!client_has(tested, OP_VERIFY))
+        snprintf(why, size, "verify is not claimed");
+    else if (k->rule != IUT_RULE_TOKEN)
+        snprintf(why, size, "rule is not token");
+    else if (k->q_zero == 0)
+        snprintf(why, size, "q_zero is not said");
     else if (k->input == IUT_FROM_LOGITS && k->arithmetic != IUT_ARITH_CANONICAL &&
              k->arithmetic != IUT_ARITH_F64 && k->arithmetic != IUT_ARITH_F32)
         snprintf(why, size, "arithmetic is none of canonical, F64, F32");
-    else return true;
+    else
+        return true;
     return false;
 }
 
@@ -260,13 +289,14 @@ static void run_q_zero(const check_context *x, probe *m, int32_t unused, check_r
                     &call);
         char what[60];
         snprintf(what, sizeof what, "draft %d with q = 0", (int)t);
-        if (policy == IUT_ERROR) is_refused(x, what, call, r);
+        if (policy == IUT_ERROR)
+            is_refused(x, what, call, r);
         else if (result_call(r, x, what, call)) {
             r->compared++;
             const bool stands = out_len == 2 && out[0] == t;
             if (stands != (policy == IUT_ACCEPT))
-                result_set(r, STATE_FAIL, "%s and p = %g: %s, though the declaration is %s", what,
-                           (double)probe_p(m, 0)[t], stands ? "accepted" : "rejected",
+                result_set(r, STATE_FAIL, "%s and p = %g: %s, though the declaration is %s",
+                           what, (double)probe_p(m, 0)[t], stands ? "accepted" : "rejected",
                            policy == IUT_ACCEPT ? "accept" : "reject");
         }
     }
@@ -275,17 +305,22 @@ static void run_q_zero(const check_context *x, probe *m, int32_t unused, check_r
 static bool claimed_empty(const client *tested, char *why, size_t size)
 {
     const iut_claims *k = client_claims(tested);
-    if (!client_has(tested, OP_VERIFY)) snprintf(why, size, "verify is not claimed");
-    else if (k->rule != IUT_RULE_TOKEN) snprintf(why, size, "rule is not token");
+    if (!client_has(tested, OP_VERIFY))
+        snprintf(why, size, "verify is not claimed");
+    else if (k->rule != IUT_RULE_TOKEN)
+        snprintf(why, size, "rule is not token");
     else if (k->input != IUT_FROM_PROBS)
         snprintf(why, size, "it serves its rows itself: the residual cannot be made empty");
-    else if (k->empty == 0) snprintf(why, size, "empty is not said");
-    else return true;
+    else if (k->empty == 0)
+        snprintf(why, size, "empty is not said");
+    else
+        return true;
     return false;
 }
 
-/* p = q but for one token with p = 0 < q, which is drafted: it is rejected whatever the uniform, and
- * nothing is left. Mid-way through p's law stands token 7: with supplied uniforms it must come. */
+/* p = q but for one token with p = 0 < q, which is drafted: it is rejected whatever the
+ * uniform, and nothing is left. Mid-way through p's law stands token 7: with supplied uniforms
+ * it must come. */
 static void run_empty(const check_context *x, probe *m, int32_t unused, check_result *r)
 {
     const iut_claims *k = client_claims(x->iut);
@@ -306,20 +341,23 @@ static void run_empty(const check_context *x, probe *m, int32_t unused, check_re
         call_verify(x, OP_VERIFY, s, draft, 1, out, &out_len, &call);
         if (!result_call(r, x, "verify with an empty residual", call)) return;
         r->compared++;
-        const bool emits = out_len == 1 && out[0] >= 0 && out[0] < V && probe_p(m, s)[out[0]] > 0;
+        const bool emits =
+            out_len == 1 && out[0] >= 0 && out[0] < V && probe_p(m, s)[out[0]] > 0;
         if (!emits)
-            result_set(r, STATE_FAIL,
-                       "row %d, draft %d with p = 0, else p = q: out_len %d, token %d; one token "
-                       "with p > 0 is due (RES-03)",
-                       (int)s, (int)draft[0], (int)out_len, (int)out[0]);
+            result_set(
+                r, STATE_FAIL,
+                "row %d, draft %d with p = 0, else p = q: out_len %d, token %d; one token "
+                "with p > 0 is due (RES-03)",
+                (int)s, (int)draft[0], (int)out_len, (int)out[0]);
         else if (replays && k->empty == IUT_EMPTY_FROM_P && out[0] != 7)
             result_set(r, STATE_FAIL,
-                       "row %d, empty residual, u = 0.5: token %d, but p gives 7 (RES-03)", (int)s,
-                       (int)out[0]);
+                       "row %d, empty residual, u = 0.5: token %d, but p gives 7 (RES-03)",
+                       (int)s, (int)out[0]);
     }
 }
 
-/* -- The check ------------------------------------------------------------------------------------- */
+/* -- The check
+ * ------------------------------------------------------------------------------------- */
 
 static const edge edges[] = {
     {"row-nan", run_row, claimed_row, BAD_NAN},

@@ -1,5 +1,5 @@
-/* exact.h - the checks that need no statistics: hard facts, replay, certificates, values, identity
- * (LAY-01 to LAY-03). In the order in which a report reads best. */
+/* exact.h - the checks that need no statistics: hard facts, replay, certificates, values,
+ * identity (LAY-01 to LAY-03). In the order in which a report reads best. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_EXACT_H
 #define ASSAY_CONFORMANCE_CHECKS_EXACT_H
 

@@ -1,7 +1,7 @@
-/* format.verify, format.draw, format.stream - hard facts (LAY-01), whatever the rule and the source
- * of uniforms: ids in range, masked tokens never emitted, counts exact, accepted drafts first and
- * in order, -1 beyond, inputs unwritten, and the same call twice the same answer. One violation
- * is FAIL. */
+/* format.verify, format.draw, format.stream - hard facts (LAY-01), whatever the rule and the
+ * source of uniforms: ids in range, masked tokens never emitted, counts exact, accepted drafts
+ * first and in order, -1 beyond, inputs unwritten, and the same call twice the same answer. One
+ * violation is FAIL. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,7 @@ static void plan_one(check_plan *p, const check *check_, check_level level, int6
     for (int32_t i = 0; i < VOCABULARIES; i++)
         for (int32_t masked = 0; masked < 2; masked++) {
             const int32_t V = vocabularies[i];
-            check_case *c =
-                plan_case(p, check_, "V%d-%s", (int)V, masked ? "masked" : "dense");
+            check_case *c = plan_case(p, check_, "V%d-%s", (int)V, masked ? "masked" : "dense");
             c->V = V;
             c->gamma = masked ? 3 : 4;
             c->variant = masked ? PROBE_MASKED : PROBE_DENSE;
@@ -30,7 +29,8 @@ static void plan_one(check_plan *p, const check *check_, check_level level, int6
 
 static probe *panel_of(const check_case *c, uint64_t *rng)
 {
-    return probe_general(c->V > WIDE ? STATES_WIDE : STATES, c->V, (probe_shape)c->variant, rng);
+    return probe_general(c->V > WIDE ? STATES_WIDE : STATES, c->V, (probe_shape)c->variant,
+                         rng);
 }
 
 static bool lossless(const client *tested)
@@ -39,7 +39,8 @@ static bool lossless(const client *tested)
 }
 
 /* May this row emit the token? LAW-05 binds lossless rules only. */
-static bool emits(const probe *m, int32_t state, int32_t token, bool masks, char *why, size_t size)
+static bool emits(const probe *m, int32_t state, int32_t token, bool masks, char *why,
+                  size_t size)
 {
     if (token < 0 || token >= m->V) {
         snprintf(why, size, "%d is no id of the vocabulary of %d (DRAW-05)", (int)token,
@@ -54,7 +55,8 @@ static bool emits(const probe *m, int32_t state, int32_t token, bool masks, char
     return true;
 }
 
-/* -- verify ------------------------------------------------------------------------------------ */
+/* -- verify
+ * ------------------------------------------------------------------------------------ */
 
 static void plan_verify(check_plan *p, check_level level)
 {
@@ -68,10 +70,19 @@ static bool claimed_verify(const check_case *c, const client *tested, char *why,
     return false;
 }
 
-static bool well_formed(const steps *s, int32_t i, const probe *m, bool masks, char *why,
-                        size_t size)
+/* A rejected draft never comes back as its own correction: under the token rule its residual is
+ * 0, under the match rule it was accepted. Then a last token that is the draft lacks the one
+ * after it. */
+static bool lacks_last(const iut_claims *claims, int32_t token, int32_t draft)
+{
+    return token == draft && (claims->rule == IUT_RULE_TOKEN || claims->rule == IUT_RULE_MATCH);
+}
+
+static bool well_formed(const steps *s, int32_t i, const probe *m, const client *tested,
+                        char *why, size_t size)
 {
     const int32_t *draft = steps_draft(s, i), *out = steps_out(s, i), n = s->out_len[i];
+    const bool masks = lossless(tested);
     int32_t drafts = 0;
     while (drafts < s->len[i] && draft[drafts] >= 0) drafts++;
     if (n < 1 || n > drafts + 1) {
@@ -86,6 +97,10 @@ static bool well_formed(const steps *s, int32_t i, const probe *m, bool masks, c
             snprintf(why, size, "place %d is not the draft, yet more follows (BON-02)", (int)j);
             return false;
         }
+    if (n <= drafts && lacks_last(client_claims(tested), out[n - 1], draft[n - 1])) {
+        snprintf(why, size, "place %d is the draft, and no token follows (BON-02)", (int)n - 1);
+        return false;
+    }
     for (int32_t j = n; j <= s->gamma; j++)
         if (out[j] != -1) {
             snprintf(why, size, "place %d beyond the count is not -1 (BON-04)", (int)j);
@@ -138,23 +153,25 @@ static bool inputs_kept(const snapshot *k, const steps *s)
 
 /* INV-03, and INV-02 for the panel: an IUT that writes to its rows answers otherwise the second
  * time. In a process of its own that is all that can be seen of them. */
-static bool repeats(steps *s, snapshot *k, const check_context *x, const probe *m, uint64_t seed,
-                    check_result *r)
+static bool repeats(steps *s, snapshot *k, const check_context *x, const probe *m,
+                    uint64_t seed, check_result *r)
 {
     memcpy(k->answers, s->out, k->outs * sizeof(int32_t));
     if (!steps_verify(s, x, m->V, seed, 0, r)) return false;
     if (!memcmp(k->answers, s->out, k->outs * sizeof(int32_t))) return true;
-    result_set(r, STATE_FAIL, "the same call twice gives two answers: uniforms are not its own, so "
-                              "it keeps a state or writes to its rows (INV-02, INV-03)");
+    result_set(r, STATE_FAIL,
+               "the same call twice gives two answers: uniforms are not its own, so "
+               "it keeps a state or writes to its rows (INV-02, INV-03)");
     return false;
 }
 
-static void judge_format(const steps *s, const probe *m, const check_context *x, check_result *r)
+static void judge_format(const steps *s, const probe *m, const check_context *x,
+                         check_result *r)
 {
     for (int32_t i = 0; i < s->n && r->state == STATE_PASS; i++) {
         char why[160];
         r->compared++;
-        if (well_formed(s, i, m, lossless(x->iut), why, sizeof why)) continue;
+        if (well_formed(s, i, m, x->iut, why, sizeof why)) continue;
         char text[300] = "";
         replay_list(text, sizeof text, "states", steps_state(s, i), s->len[i] + 1);
         replay_list(text, sizeof text, ", drafts", steps_draft(s, i), s->len[i]);
@@ -172,7 +189,8 @@ static void run_verify(const check_case *c, const check_context *x, check_result
     steps s;
     if (steps_open(&s, c->gamma, (int32_t)c->n, r) && probe_serve(m, x, r)) {
         fill(&s, m, c->n, &rng);
-        if (!snap(&kept, &s)) result_set(r, STATE_ERROR, "the suite is short of memory");
+        if (!snap(&kept, &s))
+            result_set(r, STATE_ERROR, "the suite is short of memory");
         else if (steps_verify(&s, x, m->V, seed, 0, r)) {
             judge_format(&s, m, x, r);
             if (!inputs_kept(&kept, &s))
@@ -197,7 +215,8 @@ const check check_format_verify = {
     .run = run_verify,
 };
 
-/* -- draw -------------------------------------------------------------------------------------- */
+/* -- draw
+ * -------------------------------------------------------------------------------------- */
 
 static void plan_draw(check_plan *p, check_level level)
 {
@@ -227,9 +246,11 @@ static void run_draw(const check_case *c, const check_context *x, check_result *
     uint64_t rng = check_seed(x, c, 0);
     const int32_t n = (int32_t)c->n;
     probe *m = panel_of(c, &rng);
-    int32_t *state = malloc((size_t)n * sizeof *state), *token = malloc((size_t)n * sizeof *token);
+    int32_t *state = malloc((size_t)n * sizeof *state),
+            *token = malloc((size_t)n * sizeof *token);
     double *u = malloc((size_t)n * sizeof *u);
-    if (!state || !token || !u) result_set(r, STATE_ERROR, "the suite is short of memory");
+    if (!state || !token || !u)
+        result_set(r, STATE_ERROR, "the suite is short of memory");
     else if (probe_serve(m, x, r)) {
         for (int32_t i = 0; i < n; i++) {
             state[i] = probe_below(&rng, m->S);
@@ -237,8 +258,8 @@ static void run_draw(const check_case *c, const check_context *x, check_result *
             token[i] = -1;
         }
         const bool supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED;
-        iut_draw_batch batch = {sizeof batch, n, state, supplied ? u : NULL, check_seed(x, c, 1),
-                                0,            token};
+        iut_draw_batch batch = {sizeof batch,        n, state, supplied ? u : NULL,
+                                check_seed(x, c, 1), 0, token};
         if (result_call(r, x, "draw", client_draw(x->iut, &batch)))
             judge_draws(state, token, n, m, r);
     }
@@ -258,7 +279,8 @@ const check check_format_draw = {
     .run = run_draw,
 };
 
-/* -- stream ------------------------------------------------------------------------------------ */
+/* -- stream
+ * ------------------------------------------------------------------------------------ */
 
 static void plan_stream(check_plan *p, check_level level)
 {
@@ -274,7 +296,8 @@ static bool claimed_stream(const check_case *c, const client *tested, char *why,
 
 /* Accept counts, where told: one entry a step, in 0..gamma, and the steps end where the budget
  * does. The last run may have been cut. */
-static bool counts_fit(const int32_t *accepted, int32_t gamma, int32_t k, char *why, size_t size)
+static bool counts_fit(const int32_t *accepted, int32_t gamma, int32_t k, char *why,
+                       size_t size)
 {
     int32_t told = 0, before_last = 0, tokens = 0;
     while (told < k && accepted[told] != -1) {
@@ -317,8 +340,8 @@ static void judge_streams(const probe *m, const iut_stream_batch *b, const check
         r->compared++;
         if (stream_fits(m, b, i, lossless(x->iut), why, sizeof why)) continue;
         replay_list(text, sizeof text, "got", b->out + (int64_t)i * b->k, b->k);
-        result_set(r, STATE_FAIL, "stream %d, gamma %d, start %d: %s; %s", (int)i, (int)b->gamma,
-                   (int)b->start[i], why, text);
+        result_set(r, STATE_FAIL, "stream %d, gamma %d, start %d: %s; %s", (int)i,
+                   (int)b->gamma, (int)b->start[i], why, text);
     }
 }
 
@@ -338,10 +361,11 @@ static void run_stream(const check_case *c, const check_context *x, check_result
             for (int32_t i = 0; i < n; i++) start[i] = probe_below(&rng, m->S);
             memset(out, 0xff, tokens * sizeof *out);
             memset(accepted, 0xff, tokens * sizeof *accepted);
-            iut_stream_batch b = {
-                sizeof b, n, gammas[g], STREAM_TOKENS, -1, start, check_seed(x, c, 1), out, len,
-                accepted};
-            if (result_call(r, x, "stream", client_stream(x->iut, &b))) judge_streams(m, &b, x, r);
+            iut_stream_batch b = {sizeof b, n,       gammas[g],           STREAM_TOKENS,
+                                  -1,       start,   check_seed(x, c, 1), out,
+                                  len,      accepted};
+            if (result_call(r, x, "stream", client_stream(x->iut, &b)))
+                judge_streams(m, &b, x, r);
         }
     result_set(r, STATE_PASS, "%lld streams well formed", (long long)r->compared);
     free(start);

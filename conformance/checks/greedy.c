@@ -1,6 +1,6 @@
 /* greedy.verify, greedy.stream - decoding at temperature 0 (GRD): ties by the declared policy,
- * both zeros, masks, mismatches at every place; and the stream of an IUT with drafts against the
- * same without, whatever the drafts. */
+ * both zeros, masks, mismatches at every place; and the stream of an IUT with drafts against
+ * the same without, whatever the drafts. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +13,13 @@
 enum { DISTINCT, TIES, ZEROS, MASKED, NEAR, KINDS };
 static const char *const kind_name[] = {"distinct", "ties", "zeros", "masked", "near"};
 
-/* -- Rows -------------------------------------------------------------------------------------- */
+/* -- Rows
+ * -------------------------------------------------------------------------------------- */
 
-/* DISTINCT: spread; TIES: two to four largest, often the first or last id among them; ZEROS: the
- * largest are -0 and +0; MASKED: a few tokens are not -inf, and those lie low; NEAR: the runners-up
- * are one unit in the last place below, where their exponentials are equal in binary32. */
+/* DISTINCT: spread; TIES: two to four largest, often the first or last id among them; ZEROS:
+ * the largest are -0 and +0; MASKED: a few tokens are not -inf, and those lie low; NEAR: the
+ * runners-up are one unit in the last place below, where their exponentials are equal in
+ * binary32. */
 static void greedy_row(float *logit, int32_t V, int32_t kind, uint64_t *rng)
 {
     const float top = kind == ZEROS ? 0.0f : kind == NEAR ? 0x1p-4f : 9.0f;
@@ -47,7 +49,8 @@ static void finish_greedy(probe *m)
     probe_tables(m);
 }
 
-/* -- verify_greedy ----------------------------------------------------------------------------- */
+/* -- verify_greedy
+ * ----------------------------------------------------------------------------- */
 
 static void plan_verify(check_plan *p, check_level level)
 {
@@ -67,11 +70,15 @@ static bool claimed_verify(const check_case *c, const client *tested, char *why,
 {
     const bool ties = c->variant == TIES || c->variant == ZEROS;
     const uint8_t arithmetic = client_claims(tested)->arithmetic;
-    if (!client_has(tested, OP_VERIFY_GREEDY)) snprintf(why, size, "verify_greedy is not claimed");
-    else if (ties && client_claims(tested)->tie == 0) snprintf(why, size, "tie is not said");
-    else if (c->variant == NEAR && (arithmetic < IUT_ARITH_CANONICAL || arithmetic > IUT_ARITH_F32))
+    if (!client_has(tested, OP_VERIFY_GREEDY))
+        snprintf(why, size, "verify_greedy is not claimed");
+    else if (ties && client_claims(tested)->tie == 0)
+        snprintf(why, size, "tie is not said");
+    else if (c->variant == NEAR &&
+             (arithmetic < IUT_ARITH_CANONICAL || arithmetic > IUT_ARITH_F32))
         snprintf(why, size, "arithmetic is none of canonical, F64, F32");
-    else return replay_fits(c, tested, why, size);
+    else
+        return replay_fits(c, tested, why, size);
     return false;
 }
 
@@ -82,7 +89,8 @@ static int32_t some_draft(const float *logit, int32_t V, uint64_t *rng)
     if (kind == 0) return -1;
     if (kind < 4) return probe_below(rng, V);
     int32_t tied = best;
-    for (int32_t t = best + 1; kind < 8 && t < V; t++) tied = logit[t] == logit[best] ? t : tied;
+    for (int32_t t = best + 1; kind < 8 && t < V; t++)
+        tied = logit[t] == logit[best] ? t : tied;
     return tied;
 }
 
@@ -128,7 +136,8 @@ static void run_verify(const check_case *c, const check_context *x, check_result
     const int32_t S = c->V > 4096 ? 4 : 32;
     probe *m = probe_open(S, c->V);
     steps s = {0};
-    if (!m) result_set(r, STATE_ERROR, "the suite is short of memory");
+    if (!m)
+        result_set(r, STATE_ERROR, "the suite is short of memory");
     else if (steps_open(&s, c->gamma, (int32_t)c->n, r)) {
         for (int32_t state = 0; state < S; state++) {
             greedy_row(m->p_logit + (int64_t)state * c->V, c->V, c->variant, &rng);
@@ -154,7 +163,8 @@ const check check_greedy_verify = {
     .run = run_verify,
 };
 
-/* -- stream at temperature 0 ------------------------------------------------------------------- */
+/* -- stream at temperature 0
+ * ------------------------------------------------------------------- */
 
 enum { GOOD, ADVERSARIAL, DENSE, TIED, DRAFTS };
 enum { STATES = 16, TOKENS = 24, GAMMAS = 5 };
@@ -175,11 +185,14 @@ static void plan_stream(check_plan *p, check_level level)
 static bool claimed_stream(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *k = client_claims(tested);
-    if (!client_has(tested, OP_STREAM)) snprintf(why, size, "stream is not claimed");
-    else if (k->rule == IUT_RULE_NOT_LOSSLESS) snprintf(why, size, "rule is not lossless");
+    if (!client_has(tested, OP_STREAM))
+        snprintf(why, size, "stream is not claimed");
+    else if (k->rule == IUT_RULE_NOT_LOSSLESS)
+        snprintf(why, size, "rule is not lossless");
     else if (c->variant == TIED && !k->greedy_identical)
         snprintf(why, size, "greedy_identical is not promised");
-    else return replay_fits(c, tested, why, size);
+    else
+        return replay_fits(c, tested, why, size);
     return false;
 }
 
@@ -233,8 +246,8 @@ static bool same(const int32_t *got, const int32_t *want, int32_t gamma, const c
     r->compared++;
     for (int32_t j = 0; j < TOKENS; j++)
         if (got[j] != want[j]) {
-            result_set(r, STATE_FAIL, "gamma %d, token %d: %d where %s has %d", (int)gamma, (int)j,
-                       (int)got[j], than, (int)want[j]);
+            result_set(r, STATE_FAIL, "gamma %d, token %d: %d where %s has %d", (int)gamma,
+                       (int)j, (int)got[j], than, (int)want[j]);
             return false;
         }
     return true;
@@ -263,11 +276,12 @@ static void run_stream(const check_case *c, const check_context *x, check_result
 {
     uint64_t rng = check_seed(x, c, 0);
     probe *m = probe_open(STATES, c->V);
-    if (!m) result_set(r, STATE_ERROR, "the suite is short of memory");
+    if (!m)
+        result_set(r, STATE_ERROR, "the suite is short of memory");
     else {
         for (int32_t s = 0; s < STATES; s++) {
-            greedy_row(m->p_logit + (int64_t)s * c->V, c->V, c->variant == TIED ? TIES : DISTINCT,
-                       &rng);
+            greedy_row(m->p_logit + (int64_t)s * c->V, c->V,
+                       c->variant == TIED ? TIES : DISTINCT, &rng);
             draft_row(m, s, c->variant, &rng);
         }
         finish_greedy(m);

@@ -24,10 +24,12 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (!client_has(tested, OP_STREAM)) snprintf(why, size, "stream is not claimed");
+    if (!client_has(tested, OP_STREAM))
+        snprintf(why, size, "stream is not claimed");
     else if (!client_claims(tested)->seed_identical)
         snprintf(why, size, "seed_identical is not promised");
-    else return replay_fits(c, tested, why, size);
+    else
+        return replay_fits(c, tested, why, size);
     return false;
 }
 
@@ -42,7 +44,8 @@ static bool stream(const streams *s, int32_t gamma, int32_t k, int32_t *out, che
 {
     memset(out, 0xff, (size_t)(s->n * k) * sizeof *out);
     memset(s->accepted, 0xff, (size_t)(s->n * k) * sizeof *out);
-    iut_stream_batch b = {sizeof b, s->n, gamma, k, -1, s->start, s->seed, out, s->len, s->accepted};
+    iut_stream_batch b = {sizeof b, s->n,    gamma, k,      -1,
+                          s->start, s->seed, out,   s->len, s->accepted};
     return result_call(r, s->x, "stream", client_stream(s->x->iut, &b));
 }
 
@@ -58,8 +61,8 @@ static bool prefixes(const streams *s, const int32_t *out, const int32_t *plain,
         replay_list(text, sizeof text, "plain", plain + i * TOKENS, k);
         replay_list(text, sizeof text, ", with drafts", out + i * k, k);
         result_set(r, STATE_FAIL, "seed %llu, start %d, gamma %d, budget %d: %s",
-                   (unsigned long long)(s->seed + (uint64_t)i), (int)s->start[i], (int)gamma, (int)k,
-                   text);
+                   (unsigned long long)(s->seed + (uint64_t)i), (int)s->start[i], (int)gamma,
+                   (int)k, text);
         return false;
     }
     return true;
@@ -67,7 +70,8 @@ static bool prefixes(const streams *s, const int32_t *out, const int32_t *plain,
 
 static void compare(const streams *s, int32_t *plain, int32_t *out, check_result *r)
 {
-    static const int32_t gammas[GAMMAS] = {1, 2, 4, 8}, budgets[GAMMAS] = {TOKENS, TOKENS, 5, 3};
+    static const int32_t gammas[GAMMAS] = {1, 2, 4, 8},
+                         budgets[GAMMAS] = {TOKENS, TOKENS, 5, 3};
     const int32_t limit = client_claims(s->x->iut)->max_gamma;
     if (!stream(s, 0, TOKENS, plain, r)) return;
     for (int32_t g = 0; g < GAMMAS && (limit == 0 || gammas[g] <= limit); g++)
@@ -83,8 +87,12 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     uint64_t rng = check_seed(x, c, 0);
     const size_t n = (size_t)c->n, tokens = n * TOKENS;
     probe *m = probe_general(16, c->V, (probe_shape)c->variant, &rng);
-    streams s = {x, (int32_t)c->n, check_seed(x, c, 1), malloc(n * sizeof(int32_t)),
-                 malloc(n * sizeof(int32_t)), malloc(tokens * sizeof(int32_t))};
+    streams s = {x,
+                 (int32_t)c->n,
+                 check_seed(x, c, 1),
+                 malloc(n * sizeof(int32_t)),
+                 malloc(n * sizeof(int32_t)),
+                 malloc(tokens * sizeof(int32_t))};
     int32_t *plain = malloc(tokens * sizeof *plain), *out = malloc(tokens * sizeof *out);
     if (!s.start || !s.len || !s.accepted || !plain || !out)
         result_set(r, STATE_ERROR, "the suite is short of memory");

@@ -33,8 +33,8 @@ probe *probe_open(int32_t S, int32_t V)
     for (int32_t s = 0; s < S; s++) /* the next state moves on, and differs by class */
         for (int32_t c = 0; c < C; c++) m->next[s * C + c] = (s + 1 + c * (S / 4 + 1)) % S;
     const iut_sampling plain = {1.0f, 0, 1.0f, 0.0f};
-    m->view = (iut_panel){sizeof m->view, V,          S,          C,     m->cls, m->next, m->p,
-                          m->q,           m->p_logit, m->q_logit, plain, plain};
+    m->view = (iut_panel){sizeof m->view, V,    S,          C,          m->cls, m->next,
+                          m->p,           m->q, m->p_logit, m->q_logit, plain,  plain};
     return m;
 }
 
@@ -108,8 +108,9 @@ bool probe_load(const probe *m, const check_context *x, check_result *r)
 bool probe_serve(probe *m, const check_context *x, check_result *r)
 {
     if (!m || !probe_finish(m, client_claims(x->iut)->input == IUT_FROM_LOGITS)) {
-        result_set(r, STATE_ERROR, "the suite could not make its panel: memory is short, or the "
-                                   "oracle refused a row");
+        result_set(r, STATE_ERROR,
+                   "the suite could not make its panel: memory is short, or the "
+                   "oracle refused a row");
         return false;
     }
     return probe_load(m, x, r);
@@ -122,8 +123,10 @@ int32_t probe_draw(const uint64_t *cum, int32_t V, uint64_t *rng)
     int32_t low = 0, high = V - 1;
     while (low < high) { /* cum[high] > target, and every id below low has cum <= target */
         const int32_t middle = low + (high - low) / 2;
-        if (cum[middle] > target) high = middle;
-        else low = middle + 1;
+        if (cum[middle] > target)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return low;
 }
@@ -146,8 +149,8 @@ double probe_u24(uint64_t *rng)
     return (double)(probe_next(rng) >> 40) * 0x1p-24;
 }
 
-/* row = units * 2^-bits; the units missing to 2^bits go to the largest entry. The units sum to at
- * most 2^bits, bits <= 24, so each entry is exact. */
+/* row = units * 2^-bits; the units missing to 2^bits go to the largest entry. The units sum to
+ * at most 2^bits, bits <= 24, so each entry is exact. */
 static void from_units(float *row, int32_t V, int32_t bits)
 {
     double missing = ldexp(1.0, bits);

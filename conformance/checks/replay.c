@@ -66,7 +66,8 @@ static int32_t call_size(int32_t V)
 }
 
 /* Cases from..from+n-1, as the IUT gets them. */
-static iut_verify_batch batch_of(const steps *s, const check_context *x, int32_t from, int32_t n)
+static iut_verify_batch batch_of(const steps *s, const check_context *x, int32_t from,
+                                 int32_t n)
 {
     const bool supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED;
     return (iut_verify_batch){.size = sizeof(iut_verify_batch),
@@ -135,9 +136,12 @@ bool replay_claimed(const check_case *c, const client *tested, char *why, size_t
 {
     const iut_claims *k = client_claims(tested);
     const char *missing = NULL;
-    if (!client_has(tested, OP_VERIFY)) missing = "verify is not claimed";
-    else if (k->uniforms != IUT_UNIFORMS_SUPPLIED) missing = "uniforms are not supplied";
-    else if (k->map != IUT_MAP_CDF_BY_ID) missing = "map is not CDF by id";
+    if (!client_has(tested, OP_VERIFY))
+        missing = "verify is not claimed";
+    else if (k->uniforms != IUT_UNIFORMS_SUPPLIED)
+        missing = "uniforms are not supplied";
+    else if (k->map != IUT_MAP_CDF_BY_ID)
+        missing = "map is not CDF by id";
     else if (k->rule != IUT_RULE_TOKEN && k->rule != IUT_RULE_MATCH)
         missing = "rule is neither token nor match";
     else if (k->arithmetic != IUT_ARITH_CANONICAL && k->arithmetic != IUT_ARITH_F64 &&
@@ -177,7 +181,8 @@ static void rows_of(const steps *s, int32_t i, const probe *m, step_rows *rows)
         rows->p[j] = probe_p(m, state[j]);
         rows->q[j] = probe_q(m, state[j]);
     }
-    rows->u = (oracle_uniforms){u, oracle_unit_of(u[s->gamma]), oracle_unit_of(u[s->gamma + 1])};
+    rows->u =
+        (oracle_uniforms){u, oracle_unit_of(u[s->gamma]), oracle_unit_of(u[s->gamma + 1])};
 }
 
 static judge judge_one(const steps *s, int32_t i, const probe *m, const iut_claims *claims,
@@ -196,8 +201,8 @@ static judge judge_one(const steps *s, int32_t i, const probe *m, const iut_clai
     if (claims->rule == IUT_RULE_MATCH)
         return oracle_match_judge(rows.p, steps_draft(s, i), s->len[i], m->V, steps_u(s, i),
                                   flags, got, got_len, tau, why, why_size);
-    return oracle_chain_judge(rows.p, rows.q, steps_draft(s, i), s->len[i], m->V, &rows.u, flags,
-                              got, got_len, tau, why, why_size);
+    return oracle_chain_judge(rows.p, rows.q, steps_draft(s, i), s->len[i], m->V, &rows.u,
+                              flags, got, got_len, tau, why, why_size);
 }
 
 /* The specified answer, for the report. */
@@ -233,7 +238,9 @@ void replay_fail(const steps *s, int32_t i, const probe *m, const check_context 
     replay_list(text, sizeof text, ", drafts", steps_draft(s, i), s->len[i]);
     replay_list(text, sizeof text, ", expected", expected, n);
     replay_list(text, sizeof text, ", got", steps_out(s, i),
-         got < 0 ? 0 : got > s->gamma + 1 ? s->gamma + 1 : got);
+                got < 0              ? 0
+                : got > s->gamma + 1 ? s->gamma + 1
+                                     : got);
     size_t used = strlen(text);
     used += (size_t)snprintf(text + used, sizeof text - used, ", u");
     for (int32_t j = 0; j < s->gamma + 2 && used + 26 < sizeof text; j++)

@@ -50,10 +50,11 @@ static inline int32_t *steps_out(const steps *s, int32_t i)
 }
 
 /* All cases as one batch, answers reset to -1; for calls that may be refused. */
-iut_verify_batch steps_batch(steps *s, const check_context *x, uint64_t seed, uint64_t position);
-/* Has the IUT verify all cases, in calls of a size that V allows a slow one; uniforms are passed
- * only where the IUT wants them, case i has seed + i and stands at `position`. False: `r` says
- * what happened. */
+iut_verify_batch steps_batch(steps *s, const check_context *x, uint64_t seed,
+                             uint64_t position);
+/* Has the IUT verify all cases, in calls of a size that V allows a slow one; uniforms are
+ * passed only where the IUT wants them, case i has seed + i and stands at `position`. False:
+ * `r` says what happened. */
 bool steps_verify(steps *s, const check_context *x, int32_t V, uint64_t seed, uint64_t position,
                   check_result *r);
 /* The same through verify_greedy. */
@@ -64,8 +65,8 @@ typedef struct {
     int64_t exact, grey;
 } replay_tally;
 
-/* Are the answers of supplied uniforms determined? Token or match rule, CDF by id, arithmetic with
- * a tau, supplied uniforms; V and gamma within the declared limits. */
+/* Are the answers of supplied uniforms determined? Token or match rule, CDF by id, arithmetic
+ * with a tau, supplied uniforms; V and gamma within the declared limits. */
 bool replay_claimed(const check_case *c, const client *tested, char *why, size_t why_size);
 /* V and gamma of the case within the declared limits (VAR-10)? */
 bool replay_fits(const check_case *c, const client *tested, char *why, size_t why_size);
@@ -75,9 +76,9 @@ double replay_tau(const iut_claims *claims, int32_t V);
 /* The declared variations, as the oracle's flags. */
 unsigned replay_flags(const iut_claims *claims);
 
-/* Verifies the cases with their supplied uniforms and judges every answer with tolerance tau; the
- * first wrong one is FAIL with its rows, drafts, uniforms, the answer expected and the answer
- * got. False: `r` has it. */
+/* Verifies the cases with their supplied uniforms and judges every answer with tolerance tau;
+ * the first wrong one is FAIL with its rows, drafts, uniforms, the answer expected and the
+ * answer got. False: `r` has it. */
 bool replay_run(steps *s, const probe *m, const check_context *x, double tau,
                 replay_tally *tally, check_result *r);
 /* FAIL with all there is to say about case i. */

@@ -1,5 +1,5 @@
-/* replay.edges - directed cases that sampling never reaches: the ends of a uniform, both sides of
- * every decision boundary, zeros, equal rows, one-hot rows, the smallest supports, empty
+/* replay.edges - directed cases that sampling never reaches: the ends of a uniform, both sides
+ * of every decision boundary, zeros, equal rows, one-hot rows, the smallest supports, empty
  * residuals, every place of a rejection and of a -1 (LAY-02). A kind of rows is a case.
  *
  * On dyadic rows (multiples of 2^-12, residual totals powers of two) with uniforms that are
@@ -10,7 +10,6 @@
 
 #include "conformance/checks/exact.h"
 #include "conformance/checks/replay.h"
-
 
 enum { ROOM = 1 << 16, SHORT_BITS = 12, LONG_BITS = 24 };
 
@@ -29,7 +28,8 @@ typedef struct {
     void (*drive)(const director *d, int32_t state);
 } edge_group;
 
-/* -- Rows ------------------------------------------------------------------------------------ */
+/* -- Rows ------------------------------------------------------------------------------------
+ */
 
 static void rows_dense(const probe *m, int32_t state, uint64_t *rng)
 {
@@ -60,8 +60,8 @@ static void rows_one_hot(const probe *m, int32_t state, uint64_t *rng)
     if (kind == 1) probe_random(probe_q(m, state), m->V, 24, PROBE_DENSE, rng);
 }
 
-/* One token has p = 0 < q, elsewhere p = q: whatever rejects it finds an empty residual (RES-03).
- * p sums to 1 - 2^-16, q to 1. */
+/* One token has p = 0 < q, elsewhere p = q: whatever rejects it finds an empty residual
+ * (RES-03). p sums to 1 - 2^-16, q to 1. */
 static void rows_empty(const probe *m, int32_t state, uint64_t *rng)
 {
     float *p = probe_p(m, state), *q = probe_q(m, state);
@@ -73,10 +73,11 @@ static void rows_empty(const probe *m, int32_t state, uint64_t *rng)
     p[lone] = 0.0f;
 }
 
-/* q: random multiples of 2^-12. p: 2^j of these units moved onto `count` receivers, the ids from
- * `first` on. Receivers only gain and donors only lose, so the residual's support is the receivers
- * and its total 2^j units: a power of two. */
-static void shift_mass(const probe *m, int32_t state, int32_t first, int32_t count, uint64_t *rng)
+/* q: random multiples of 2^-12. p: 2^j of these units moved onto `count` receivers, the ids
+ * from `first` on. Receivers only gain and donors only lose, so the residual's support is the
+ * receivers and its total 2^j units: a power of two. */
+static void shift_mass(const probe *m, int32_t state, int32_t first, int32_t count,
+                       uint64_t *rng)
 {
     float *p = probe_p(m, state), *q = probe_q(m, state);
     const int32_t V = m->V;
@@ -107,7 +108,8 @@ static void rows_support(const probe *m, int32_t state, uint64_t *rng)
     shift_mass(m, state, first[state % 5], state % 5 < 3 ? 1 : 2, rng);
 }
 
-/* -- Cases ----------------------------------------------------------------------------------- */
+/* -- Cases -----------------------------------------------------------------------------------
+ */
 
 static double uniform(const director *d)
 {
@@ -119,7 +121,8 @@ static bool judged(const director *d, int32_t state, int32_t token)
     return d->q_zero || probe_q(d->m, state)[token] > 0.0f;
 }
 
-/* The grid points around `boundary` and the ends of the grid, each once as acceptance uniform. */
+/* The grid points around `boundary` and the ends of the grid, each once as acceptance uniform.
+ */
 static void around_accept(const director *d, int32_t state, int32_t token, double boundary)
 {
     const double size = ldexp(1.0, d->bits), at = ceil(boundary * size);
@@ -130,8 +133,8 @@ static void around_accept(const director *d, int32_t state, int32_t token, doubl
 }
 
 /* Both sides of every boundary of a row's table, as residual and as bonus uniform; `draft` -1
- * makes it a plain draw. With it the acceptance uniform rejects if anything does; under the match
- * rule that uniform is the one of the draw. */
+ * makes it a plain draw. With it the acceptance uniform rejects if anything does; under the
+ * match rule that uniform is the one of the draw. */
 static void around_draws(const director *d, int32_t state, const uint64_t *cum, int32_t draft)
 {
     const double size = ldexp(1.0, d->bits), total = (double)cum[d->m->V - 1];
@@ -148,8 +151,8 @@ static void around_draws(const director *d, int32_t state, const uint64_t *cum, 
     steps_add_one(d->s, state, draft, draft < 0 ? 0.0 : 1.0 - 1.0 / size, 0.0, 0.0);
 }
 
-/* One row: every token drafted, every boundary of the bonus, and every one of the residual after
- * the first and the last token that can be rejected. */
+/* One row: every token drafted, every boundary of the bonus, and every one of the residual
+ * after the first and the last token that can be rejected. */
 static void drive_row(const director *d, int32_t state)
 {
     const probe *m = d->m;
@@ -166,7 +169,8 @@ static void drive_row(const director *d, int32_t state)
     if (last > first) around_draws(d, state, m->cum_r + (int64_t)state * m->V, last);
 }
 
-/* Steps of up to gamma drafts: all stand, the j-th is rejected, the j-th is -1, whatever follows. */
+/* Steps of up to gamma drafts: all stand, the j-th is rejected, the j-th is -1, whatever
+ * follows. */
 static void add_step(const director *d, int32_t len, int32_t rejected, int32_t ended)
 {
     const probe *m = d->m;
@@ -182,7 +186,8 @@ static void add_step(const director *d, int32_t len, int32_t rejected, int32_t e
             if (judged(d, state, token) && (j == rejected ? p[token] < q[token] : p[token] > 0))
                 break;
         steps_draft(d->s, i)[j] = j == ended || !judged(d, state, token) ? -1 : token;
-        if (j <= rejected || rejected < 0) u[j] = j == rejected ? 1.0 - ldexp(1.0, -d->bits) : 0.0;
+        if (j <= rejected || rejected < 0)
+            u[j] = j == rejected ? 1.0 - ldexp(1.0, -d->bits) : 0.0;
     }
 }
 
@@ -198,7 +203,8 @@ static void drive_positions(const director *d, int32_t state)
         }
 }
 
-/* -- The check --------------------------------------------------------------------------------- */
+/* -- The check
+ * --------------------------------------------------------------------------------- */
 
 static const edge_group groups[] = {
     {"dense-V8", 8, 16, 1, LONG_BITS, rows_dense, drive_row},
@@ -258,8 +264,9 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_replay_edges = {
     .name = "replay.edges",
-    .clauses = "ACC-01 ACC-02 ACC-03 ACC-04 ACC-05 ACC-06 ACC-07 RES-01 RES-02 RES-03 RES-04 BON-01 "
-               "BON-02 BON-03 BON-04 MAT-01 DRAW-02 DRAW-03 DRAW-04 LAY-02",
+    .clauses =
+        "ACC-01 ACC-02 ACC-03 ACC-04 ACC-05 ACC-06 ACC-07 RES-01 RES-02 RES-03 RES-04 BON-01 "
+        "BON-02 BON-03 BON-04 MAT-01 DRAW-02 DRAW-03 DRAW-04 LAY-02",
     .summary = "boundaries, ends, zeros, equal and one-hot rows, every place of a rejection",
     .plan = plan,
     .claimed = replay_claimed,

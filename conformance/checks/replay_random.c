@@ -1,7 +1,7 @@
 /* replay.random - random rows, drafts and uniforms against the exact judge (LAY-02).
  *
- * Rows differ by position; drafts come from q, from anywhere, and from the masked tokens; uniforms
- * are multiples of 2^-24 and reach their ends. */
+ * Rows differ by position; drafts come from q, from anywhere, and from the masked tokens;
+ * uniforms are multiples of 2^-24 and reach their ends. */
 #include <math.h>
 
 #include "conformance/checks/exact.h"
@@ -9,7 +9,6 @@
 #include "conformance/stats/power.h"
 
 enum { BATCH = 4096, STATES = 16, STATES_WIDE = 4, WIDE = 4096 };
-
 
 static void plan(check_plan *p, check_level level)
 {
@@ -26,8 +25,8 @@ static void plan(check_plan *p, check_level level)
         }
 }
 
-/* Half of the drafts from q, the others from anywhere; now and then none. A draft with q = 0 only
- * where its fate is declared (VAR-04). */
+/* Half of the drafts from q, the others from anywhere; now and then none. A draft with q = 0
+ * only where its fate is declared (VAR-04). */
 static int32_t some_draft(const probe *m, int32_t state, bool q_zero, uint64_t *rng)
 {
     const int32_t kind = probe_below(rng, 16);
@@ -59,8 +58,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     const bool q_zero = claims->rule == IUT_RULE_MATCH || claims->q_zero == IUT_ACCEPT ||
                         claims->q_zero == IUT_REJECT;
     uint64_t rng = check_seed(x, c, 0);
-    probe *m = probe_general(c->V > WIDE ? STATES_WIDE : STATES, c->V, (probe_shape)c->variant,
-                             &rng);
+    probe *m =
+        probe_general(c->V > WIDE ? STATES_WIDE : STATES, c->V, (probe_shape)c->variant, &rng);
     replay_tally tally = {0, 0};
     steps s;
     bool going = steps_open(&s, c->gamma, BATCH, r) && probe_serve(m, x, r);
@@ -71,15 +70,17 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     }
     replay_report(&tally, r);
     /* Whatever the judge tolerates counts as a difference here. */
-    if (r->compared) result_figure(r, "tv_bound", st_binom_upper(tally.grey, r->compared, 1e-6));
+    if (r->compared)
+        result_figure(r, "tv_bound", st_binom_upper(tally.grey, r->compared, 1e-6));
     steps_close(&s);
     probe_close(m);
 }
 
 const check check_replay_random = {
     .name = "replay.random",
-    .clauses = "ACC-01 ACC-02 ACC-03 ACC-04 ACC-05 ACC-06 ACC-07 RES-01 RES-02 RES-04 BON-01 BON-02 "
-               "BON-03 BON-04 MAT-01 DRAW-01 DRAW-02 DRAW-03 DRAW-04 RNG-07 INV-01 LAY-02",
+    .clauses =
+        "ACC-01 ACC-02 ACC-03 ACC-04 ACC-05 ACC-06 ACC-07 RES-01 RES-02 RES-04 BON-01 BON-02 "
+        "BON-03 BON-04 MAT-01 DRAW-01 DRAW-02 DRAW-03 DRAW-04 RNG-07 INV-01 LAY-02",
     .summary = "random rows, drafts and uniforms give the specified tokens",
     .plan = plan,
     .claimed = replay_claimed,

@@ -1,9 +1,9 @@
-/* replay.vectors - the golden vectors that the claims allow, a case for each group (LAY-02). A vector
- * that is missing or malformed is an ERROR of the suite (STA-03).
+/* replay.vectors - the golden vectors that the claims allow, a case for each group (LAY-02). A
+ * vector that is missing or malformed is an ERROR of the suite (STA-03).
  *
- * An answer is right if it is the expected one, or that of the alternative which the IUT declares.
- * For arithmetic with a tolerance another answer is right if the oracle finds it within tau,
- * unless the group is exact. What the IUT does not declare is not judged. */
+ * An answer is right if it is the expected one, or that of the alternative which the IUT
+ * declares. For arithmetic with a tolerance another answer is right if the oracle finds it
+ * within tau, unless the group is exact. What the IUT does not declare is not judged. */
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -25,7 +25,8 @@ typedef struct {
     int64_t not_judged, grey;
 } replay;
 
-/* -- The set: read once, by whichever thread comes first, kept to the end of the process. -------- */
+/* -- The set: read once, by whichever thread comes first, kept to the end of the process.
+ * -------- */
 
 static const vector_set *load(const char *folder, char *why, size_t size)
 {
@@ -44,7 +45,8 @@ static const vector_set *load(const char *folder, char *why, size_t size)
     return loaded;
 }
 
-/* -- Plan and claims ------------------------------------------------------------------------------ */
+/* -- Plan and claims
+ * ------------------------------------------------------------------------------ */
 
 static bool has_operation(vector_kind kind)
 {
@@ -80,12 +82,16 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     const iut_claims *k = client_claims(tested);
     const bool draws = kind == VECTOR_DRAW || kind == VECTOR_CHAIN || kind == VECTOR_MATCH;
     const char *missing = NULL;
-    if (!client_has(tested, need[kind].op)) missing = "is not claimed";
-    else if (need[kind].rule && k->rule != need[kind].rule) missing = "follows another rule";
+    if (!client_has(tested, need[kind].op))
+        missing = "is not claimed";
+    else if (need[kind].rule && k->rule != need[kind].rule)
+        missing = "follows another rule";
     else if ((draws || kind == VECTOR_RESIDUAL) && k->input != IUT_FROM_PROBS)
         missing = "does not start from probabilities";
-    else if (draws && k->map != IUT_MAP_CDF_BY_ID) missing = "does not map CDF by id";
-    else if (draws && k->uniforms != IUT_UNIFORMS_SUPPLIED && k->uniforms != IUT_UNIFORMS_SEEDED)
+    else if (draws && k->map != IUT_MAP_CDF_BY_ID)
+        missing = "does not map CDF by id";
+    else if (draws && k->uniforms != IUT_UNIFORMS_SUPPLIED &&
+             k->uniforms != IUT_UNIFORMS_SEEDED)
         missing = "uses uniforms of its own";
     else if (k->arithmetic == 0 || (draws && k->arithmetic > IUT_ARITH_F32))
         missing = "is of no arithmetic that fixes its answers";
@@ -94,7 +100,8 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     return false;
 }
 
-/* -- Answers -------------------------------------------------------------------------------------- */
+/* -- Answers
+ * -------------------------------------------------------------------------------------- */
 
 /* The answer that the declarations make right; NULL: they leave it open. `policy` says which
  * alternative a test has, if any. */
@@ -113,7 +120,8 @@ static const vector_answer *due(const replay *k, const vector_test *t)
         const vector_answer *other = vector_alternative(t, policies[i].policy);
         if (!other) continue;
         if (policies[i].declared == policies[i].alternative) return other;
-        if (policies[i].declared == 0 || (i == 0 && policies[i].declared == IUT_ERROR)) return NULL;
+        if (policies[i].declared == 0 || (i == 0 && policies[i].declared == IUT_ERROR))
+            return NULL;
     }
     return &t->expected;
 }
@@ -147,7 +155,8 @@ static double tolerance(const replay *k)
     return k->g->exact ? 0.0 : replay_tau(k->claims, k->g->V);
 }
 
-/* -- Panels: the rows of a group are states ---------------------------------------------------------- */
+/* -- Panels: the rows of a group are states
+ * ---------------------------------------------------------- */
 
 static probe *panel_of(const vector_group *g)
 {
@@ -167,10 +176,11 @@ static probe *panel_of(const vector_group *g)
     return probe_finish(m, false) ? m : (probe_close(m), NULL);
 }
 
-/* -- served, residual, draw ---------------------------------------------------------------------------- */
+/* -- served, residual, draw
+ * ---------------------------------------------------------------------------- */
 
-/* Logits are handed over a test at a time, for a bad row may be refused with its panel: state i is
- * the test's i-th row. */
+/* Logits are handed over a test at a time, for a bad row may be refused with its panel: state i
+ * is the test's i-th row. */
 static call_result load_rows(const replay *k, const probe *m, const vector_test *t, int32_t n,
                              iut_sampling target, float *logit /* [n][V] */)
 {
@@ -217,13 +227,15 @@ static void run_residual(replay *k, const probe *m, const vector_test *t, float 
     const int32_t V = k->g->V;
     const float *p = probe_p(m, t->row[0]), *q = probe_q(m, t->row[0]);
     float *want = got + V;
-    if (!result_call(k->r, k->x, "residual", client_residual(k->x->iut, 1, t->row, got))) return;
+    if (!result_call(k->r, k->x, "residual", client_residual(k->x->iut, 1, t->row, got)))
+        return;
     k->r->compared++;
     memcpy(want, t->expected.bits, (size_t)V * sizeof *want);
     for (int32_t i = 0; i < V; i++) {
         const double off = fabs((double)got[i] - (double)want[i]);
         if (off <= residual_bound(k->claims, p[i], q[i])) continue;
-        wrong(k, t, "token %d: expected %.9g, got %.9g", (int)i, (double)want[i], (double)got[i]);
+        wrong(k, t, "token %d: expected %.9g, got %.9g", (int)i, (double)want[i],
+              (double)got[i]);
         return;
     }
 }
@@ -233,23 +245,26 @@ static void run_draw(replay *k, const probe *m, const vector_test *t)
     const bool seeded = k->g->uniforms == UNIFORMS_SEED;
     int32_t token = -1;
     char why[200] = "";
-    iut_draw_batch b = {sizeof b, 1, t->row, seeded ? NULL : t->u, t->seed, t->position, &token};
+    iut_draw_batch b = {sizeof b, 1,           t->row, seeded ? NULL : t->u,
+                        t->seed,  t->position, &token};
     if (!result_call(k->r, k->x, "draw", client_draw(k->x->iut, &b))) return;
     k->r->compared++;
     if (token == t->expected.tokens[0]) return;
-    if (!seeded && oracle_draw_judge(probe_p(m, t->row[0]), m->V, oracle_unit_of(t->u[0]), token,
-                                     tolerance(k), why, sizeof why) == JUDGE_GREY)
+    if (!seeded && oracle_draw_judge(probe_p(m, t->row[0]), m->V, oracle_unit_of(t->u[0]),
+                                     token, tolerance(k), why, sizeof why) == JUDGE_GREY)
         k->grey++;
     else
         wrong(k, t, "expected %d, got %d", (int)t->expected.tokens[0], (int)token);
 }
 
-/* -- chain, match, greedy -------------------------------------------------------------------------------- */
+/* -- chain, match, greedy
+ * -------------------------------------------------------------------------------- */
 
 static bool equals(const vector_answer *a, const steps *s, const probe *m, const vector_test *t)
 {
     const int32_t n = a->count + a->then_any, *out = steps_out(s, 0);
-    if (s->out_len[0] != n || memcmp(out, a->tokens, (size_t)a->count * sizeof *out)) return false;
+    if (s->out_len[0] != n || memcmp(out, a->tokens, (size_t)a->count * sizeof *out))
+        return false;
     for (int32_t j = n; j <= s->gamma; j++)
         if (out[j] != -1) return false;
     const int32_t last = out[n - 1];
@@ -273,9 +288,10 @@ static bool tolerated(const replay *k, const steps *s, const probe *m, const vec
                                    sizeof why) == JUDGE_EXACT;
     if (k->g->uniforms != UNIFORMS_UNITS || tolerance(k) == 0.0) return false;
     if (k->g->kind == VECTOR_MATCH)
-        return oracle_match_judge(p, t->draft, t->len, V, t->u, flags, out, n, tolerance(k), why,
-                                  sizeof why) == JUDGE_GREY;
-    const oracle_uniforms u = {t->u, oracle_unit_of(t->u[t->len]), oracle_unit_of(t->u[t->len + 1])};
+        return oracle_match_judge(p, t->draft, t->len, V, t->u, flags, out, n, tolerance(k),
+                                  why, sizeof why) == JUDGE_GREY;
+    const oracle_uniforms u = {t->u, oracle_unit_of(t->u[t->len]),
+                               oracle_unit_of(t->u[t->len + 1])};
     return oracle_chain_judge(p, q, t->draft, t->len, V, &u, flags, out, n, tolerance(k), why,
                               sizeof why) == JUDGE_GREY;
 }
@@ -322,7 +338,9 @@ static void run_steps(replay *k, const probe *m, const vector_test *t, steps *s,
           (int)s->out_len[0]);
 }
 
-/* -- The check ------------------------------------------------------------------------------------------- */
+/* -- The check
+ * -------------------------------------------------------------------------------------------
+ */
 
 /* Do the group's uniforms come from where the IUT takes them? */
 static const char *other_uniforms(const replay *k)
@@ -331,8 +349,10 @@ static const char *other_uniforms(const replay *k)
     if (kind == VECTOR_SERVED || kind == VECTOR_RESIDUAL || kind == VECTOR_GREEDY) return NULL;
     if (k->g->uniforms == UNIFORMS_WORDS) return "uniforms of 64 bits cannot be supplied";
     if (k->g->uniforms == UNIFORMS_UNITS)
-        return k->claims->uniforms == IUT_UNIFORMS_SUPPLIED ? NULL : "uniforms are not supplied";
-    return k->claims->uniforms == IUT_UNIFORMS_SEEDED && k->claims->arithmetic == IUT_ARITH_CANONICAL
+        return k->claims->uniforms == IUT_UNIFORMS_SUPPLIED ? NULL
+                                                            : "uniforms are not supplied";
+    return k->claims->uniforms == IUT_UNIFORMS_SEEDED &&
+                   k->claims->arithmetic == IUT_ARITH_CANONICAL
                ? NULL
                : "canonical seeded uniforms are not claimed";
 }
@@ -348,10 +368,14 @@ static void run_tests(replay *k, const probe *m)
         going = probe_load(m, k->x, k->r);
     for (int32_t i = 0; going && i < k->g->tests && k->r->state == STATE_PASS; i++) {
         const vector_test *t = &k->g->test[i];
-        if (k->g->kind == VECTOR_SERVED) run_served(k, m, t, rows);
-        else if (k->g->kind == VECTOR_RESIDUAL) run_residual(k, m, t, rows);
-        else if (k->g->kind == VECTOR_DRAW) run_draw(k, m, t);
-        else run_steps(k, m, t, &s, rows);
+        if (k->g->kind == VECTOR_SERVED)
+            run_served(k, m, t, rows);
+        else if (k->g->kind == VECTOR_RESIDUAL)
+            run_residual(k, m, t, rows);
+        else if (k->g->kind == VECTOR_DRAW)
+            run_draw(k, m, t);
+        else
+            run_steps(k, m, t, &s, rows);
     }
     steps_close(&s);
     free(rows);
@@ -366,13 +390,16 @@ void replay_group(const check_context *x, const vector_group *g, check_result *r
         return;
     }
     probe *m = panel_of(g);
-    if (m) run_tests(&k, m);
-    else result_set(r, STATE_ERROR, "the suite is short of memory");
+    if (m)
+        run_tests(&k, m);
+    else
+        result_set(r, STATE_ERROR, "the suite is short of memory");
     result_figure(r, "grey", (double)k.grey);
     result_figure(r, "not_judged", (double)k.not_judged);
     if (r->state == STATE_PASS && r->compared == 0)
         result_set(r, STATE_NOT_CLAIMED, "what its tests turn on is not declared");
-    result_set(r, STATE_PASS, "%lld vectors, %lld within tau, %lld left open by the declarations",
+    result_set(r, STATE_PASS,
+               "%lld vectors, %lld within tau, %lld left open by the declarations",
                (long long)r->compared, (long long)k.grey, (long long)k.not_judged);
     probe_close(m);
 }
@@ -382,16 +409,19 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     char why[400] = "no folder of vectors was given; name one with --vectors";
     const vector_set *set = x->vectors ? load(x->vectors, why, sizeof why) : NULL;
     const vector_group *g = set ? vectors_find(set, vector_list[c->variant].id) : NULL;
-    if (g) replay_group(x, g, r);
-    else result_set(r, STATE_ERROR, "%s", set ? "the group is missing from its file" : why);
+    if (g)
+        replay_group(x, g, r);
+    else
+        result_set(r, STATE_ERROR, "%s", set ? "the group is missing from its file" : why);
 }
 
 const check check_replay_vectors = {
     .name = "replay.vectors",
-    .clauses = "ACC-01 ACC-02 ACC-03 ACC-04 ACC-05 ACC-06 ACC-07 ACC-08 RES-01 RES-02 RES-03 RES-04 "
-               "BON-01 BON-02 BON-03 BON-04 MAT-01 GRD-01 GRD-02 DRAW-01 DRAW-02 DRAW-03 DRAW-04 "
-               "DIST-01 DIST-02 DIST-03 DIST-04 DIST-05 DIST-06 DIST-08 DIST-09 DIST-10 DIST-11 "
-               "DIST-12 DIST-13 LAY-02 STA-03",
+    .clauses =
+        "ACC-01 ACC-02 ACC-03 ACC-04 ACC-05 ACC-06 ACC-07 ACC-08 RES-01 RES-02 RES-03 RES-04 "
+        "BON-01 BON-02 BON-03 BON-04 MAT-01 GRD-01 GRD-02 DRAW-01 DRAW-02 DRAW-03 DRAW-04 "
+        "DIST-01 DIST-02 DIST-03 DIST-04 DIST-05 DIST-06 DIST-08 DIST-09 DIST-10 DIST-11 "
+        "DIST-12 DIST-13 LAY-02 STA-03",
     .summary = "the golden vectors that the claims allow",
     .plan = plan,
     .claimed = claimed,

@@ -1,5 +1,5 @@
-/* replay_vectors.h - one group of vectors put to an implementation; for replay.vectors, and for the
- * tests that flip what a vector expects and must see it noticed. */
+/* replay_vectors.h - one group of vectors put to an implementation; for replay.vectors, and for
+ * the tests that flip what a vector expects and must see it noticed. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_REPLAY_VECTORS_H
 #define ASSAY_CONFORMANCE_CHECKS_REPLAY_VECTORS_H
 

@@ -1,9 +1,9 @@
 /* residual.values, draw.values - the two functions of a row that everything else is made of,
  * against the oracle.
  *
- * A residual is one binary32 subtraction an entry (RES-01), the same bits in every arithmetic that
- * holds binary32; half formats are granted their roundoff. A draw is judged on both sides of every
- * boundary (as LAY-02 says), also from rows that do not sum to 1 (DRAW-03). */
+ * A residual is one binary32 subtraction an entry (RES-01), the same bits in every arithmetic
+ * that holds binary32; half formats are granted their roundoff. A draw is judged on both sides
+ * of every boundary (as LAY-02 says), also from rows that do not sum to 1 (DRAW-03). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@
 
 enum { STATES = 12, WIDE = 4096 };
 
-/* -- residual ---------------------------------------------------------------------------------- */
+/* -- residual
+ * ---------------------------------------------------------------------------------- */
 
 static void plan_residual(check_plan *p, check_level level)
 {
@@ -31,9 +32,12 @@ static void plan_residual(check_plan *p, check_level level)
 
 static bool claimed_residual(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (!client_has(tested, OP_RESIDUAL)) snprintf(why, size, "residual is not claimed");
-    else if (client_claims(tested)->arithmetic == 0) snprintf(why, size, "arithmetic is not said");
-    else return replay_fits(c, tested, why, size);
+    if (!client_has(tested, OP_RESIDUAL))
+        snprintf(why, size, "residual is not claimed");
+    else if (client_claims(tested)->arithmetic == 0)
+        snprintf(why, size, "arithmetic is not said");
+    else
+        return replay_fits(c, tested, why, size);
     return false;
 }
 
@@ -53,12 +57,13 @@ double residual_bound(const iut_claims *claims, float p, float q)
     const double mass = (double)p + (double)q;
     if (claims->arithmetic == IUT_ARITH_F16) return mass * 0x1p-9;
     if (claims->arithmetic == IUT_ARITH_BF16) return mass * 0x1p-6;
-    if (claims->arithmetic == IUT_ARITH_CANONICAL || claims->input == IUT_FROM_PROBS) return 0.0;
+    if (claims->arithmetic == IUT_ARITH_CANONICAL || claims->input == IUT_FROM_PROBS)
+        return 0.0;
     return mass * 0x1p-17; /* rows that it served itself */
 }
 
-static void compare_residual(const probe *m, int32_t s, const check_context *x, const float *got,
-                             float *want, check_result *r)
+static void compare_residual(const probe *m, int32_t s, const check_context *x,
+                             const float *got, float *want, check_result *r)
 {
     const float *p = probe_p(m, s), *q = probe_q(m, s);
     oracle_residual(p, q, m->V, want);
@@ -83,7 +88,8 @@ static void run_residual(const check_case *c, const check_context *x, check_resu
     int32_t state[STATES];
     for (int32_t s = 0; m && s < S; s++) residual_rows(m, s, &rng);
     for (int32_t s = 0; s < S; s++) state[s] = S - 1 - s;
-    if (!got || !want) result_set(r, STATE_ERROR, "the suite is short of memory");
+    if (!got || !want)
+        result_set(r, STATE_ERROR, "the suite is short of memory");
     else if (probe_serve(m, x, r)) {
         memset(got, 0xff, (size_t)S * row); /* NaN */
         if (result_call(r, x, "residual", client_residual(x->iut, S, state, got)))
@@ -105,7 +111,8 @@ const check check_residual_values = {
     .run = run_residual,
 };
 
-/* -- draw -------------------------------------------------------------------------------------- */
+/* -- draw
+ * -------------------------------------------------------------------------------------- */
 
 enum { DENSE, MASKED, SHORT_SUM, DRAW_KINDS };
 
@@ -125,9 +132,12 @@ static bool claimed_draw(const check_case *c, const client *tested, char *why, s
 {
     const iut_claims *k = client_claims(tested);
     const char *missing = NULL;
-    if (!client_has(tested, OP_DRAW)) missing = "draw is not claimed";
-    else if (k->uniforms != IUT_UNIFORMS_SUPPLIED) missing = "uniforms are not supplied";
-    else if (k->map != IUT_MAP_CDF_BY_ID) missing = "map is not CDF by id";
+    if (!client_has(tested, OP_DRAW))
+        missing = "draw is not claimed";
+    else if (k->uniforms != IUT_UNIFORMS_SUPPLIED)
+        missing = "uniforms are not supplied";
+    else if (k->map != IUT_MAP_CDF_BY_ID)
+        missing = "map is not CDF by id";
     else if (k->arithmetic < IUT_ARITH_CANONICAL || k->arithmetic > IUT_ARITH_F32)
         missing = "arithmetic is none of canonical, F64, F32";
     else if (c->variant == SHORT_SUM && k->input != IUT_FROM_PROBS)
@@ -137,7 +147,8 @@ static bool claimed_draw(const check_case *c, const client *tested, char *why, s
     return false;
 }
 
-/* The uniforms of one row: both ends, and the grid points around about 1000 boundaries at most. */
+/* The uniforms of one row: both ends, and the grid points around about 1000 boundaries at most.
+ */
 static int32_t uniforms_of(const uint64_t *cum, int32_t V, double *u /* [3072] */)
 {
     const double total = (double)cum[V - 1];
@@ -175,7 +186,8 @@ static void draw_row(const probe *m, int32_t s, const check_context *x, replay_t
     enum { MOST = 3072 };
     double *u = malloc(MOST * sizeof *u);
     int32_t *state = malloc(MOST * sizeof *state), *token = malloc(MOST * sizeof *token);
-    if (!u || !state || !token) result_set(r, STATE_ERROR, "the suite is short of memory");
+    if (!u || !state || !token)
+        result_set(r, STATE_ERROR, "the suite is short of memory");
     else {
         const int32_t n = uniforms_of(m->cum_p + (int64_t)s * m->V, m->V, u);
         for (int32_t i = 0; i < n; i++) {

@@ -1,9 +1,10 @@
-/* served.values - the rows that an implementation serves from logits against the oracle's (DIST).
+/* served.values - the rows that an implementation serves from logits against the oracle's
+ * (DIST).
  *
- * Canonical claims are compared bit by bit, ties across every cut included. For other arithmetic
- * a value may be off by (4 + |x|) ulps of the format, x being the scaled logit (an error of the
- * exponent is an error of the value times |x|), the support must be the same, and rows with a
- * token next to a cut are left out: there rounding decides. */
+ * Canonical claims are compared bit by bit, ties across every cut included. For other
+ * arithmetic a value may be off by (4 + |x|) ulps of the format, x being the scaled logit (an
+ * error of the exponent is an error of the value times |x|), the support must be the same, and
+ * rows with a token next to a cut are left out: there rounding decides. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,13 +47,17 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (!client_has(tested, OP_SERVED)) snprintf(why, size, "served is not claimed");
-    else if (client_claims(tested)->arithmetic == 0) snprintf(why, size, "arithmetic is not said");
-    else return replay_fits(c, tested, why, size);
+    if (!client_has(tested, OP_SERVED))
+        snprintf(why, size, "served is not claimed");
+    else if (client_claims(tested)->arithmetic == 0)
+        snprintf(why, size, "arithmetic is not said");
+    else
+        return replay_fits(c, tested, why, size);
     return false;
 }
 
-/* -- Rows -------------------------------------------------------------------------------------- */
+/* -- Rows
+ * -------------------------------------------------------------------------------------- */
 
 /* A few tokens that share most of the mass in steps of 0.3, the others far below: cuts of top-p
  * fall between tokens of visible mass at any V. */
@@ -61,7 +66,8 @@ static void head_and_tail(float *logit, int32_t V, uint64_t *rng)
     const int32_t head = V < 30 ? V : 30, first = probe_below(rng, V);
     for (int32_t t = 0; t < V; t++)
         logit[t] = -16.0f - (float)(probe_next(rng) >> 52) * 0x1p-10f;
-    for (int32_t i = 0; i < head; i++) /* steps of 7: all places distinct at every V of the plan */
+    for (int32_t i = 0; i < head;
+         i++) /* steps of 7: all places distinct at every V of the plan */
         logit[(first + 7 * i) % V] = 3.0f - 0.3f * (float)i;
 }
 
@@ -72,25 +78,31 @@ static void fill(float *logit, int32_t V, int32_t kind, uint64_t *rng)
     for (int32_t t = 0; t < V; t++) {
         const float wide = (float)((int32_t)(probe_next(rng) >> 48) - 32768) * 0x1p-12f;
         const int32_t few = probe_below(rng, 9) - 4;
-        if (kind == 0) logit[t] = wide;                               /* spread over [-8, 8) */
-        if (kind == 2) logit[t] = few ? (float)few : t % 2 ? 0.0f : -0.0f; /* ties, both zeros */
+        if (kind == 0) logit[t] = wide; /* spread over [-8, 8) */
+        if (kind == 2)
+            logit[t] = few ? (float)few : t % 2 ? 0.0f : -0.0f;          /* ties, both zeros */
         if (kind == 3 && t % 2 && logit[t] < 2.0f) logit[t] = -INFINITY; /* masks */
-        if (kind == 4) logit[t] = 1.5f;                               /* all equal */
-        if (kind == 5) logit[t] = extremes[probe_below(rng, 6)];      /* to subnormal values */
+        if (kind == 4) logit[t] = 1.5f;                                  /* all equal */
+        if (kind == 5) logit[t] = extremes[probe_below(rng, 6)]; /* to subnormal values */
     }
 }
 
-/* -- Judgement --------------------------------------------------------------------------------- */
+/* -- Judgement
+ * --------------------------------------------------------------------------------- */
 
 /* Unit roundoff granted to an arithmetic, and what a value of it may be off relatively. DIST-05
  * rounds x to binary32, so finer arithmetic differs from the specified value by as much. */
 static double roundoff(uint8_t arithmetic)
 {
     switch (arithmetic) {
-    case IUT_ARITH_F64: return 0x1p-23;
-    case IUT_ARITH_F32: return 0x1p-22;
-    case IUT_ARITH_F16: return 0x1p-10;
-    default: return 0x1p-7;
+    case IUT_ARITH_F64:
+        return 0x1p-23;
+    case IUT_ARITH_F32:
+        return 0x1p-22;
+    case IUT_ARITH_F16:
+        return 0x1p-10;
+    default:
+        return 0x1p-7;
     }
 }
 
@@ -137,7 +149,8 @@ static bool near_enough(double got, double want, double x, double unit)
 }
 
 int32_t served_differs(const iut_claims *claims, const float *logit, int32_t V,
-                       const iut_sampling *s, const float *want, const float *got, double *worst)
+                       const iut_sampling *s, const float *want, const float *got,
+                       double *worst)
 {
     const double unit = roundoff(claims->arithmetic), T = (double)s->temperature;
     float top = logit[0];
@@ -156,8 +169,8 @@ int32_t served_differs(const iut_claims *claims, const float *logit, int32_t V,
     return -1;
 }
 
-bool served_judged(const iut_claims *claims, const float *logit, int32_t V, const iut_sampling *s,
-                   float *scratch)
+bool served_judged(const iut_claims *claims, const float *logit, int32_t V,
+                   const iut_sampling *s, float *scratch)
 {
     return claims->arithmetic == IUT_ARITH_CANONICAL || clear_cuts(logit, V, s, scratch);
 }
@@ -169,8 +182,8 @@ typedef struct {
     int32_t left_out;
 } comparison;
 
-static void compare_row(comparison *k, const probe *m, int32_t state, bool draft, const float *got,
-                        check_result *r)
+static void compare_row(comparison *k, const probe *m, int32_t state, bool draft,
+                        const float *got, check_result *r)
 {
     const float *logit = (draft ? m->q_logit : m->p_logit) + (int64_t)state * m->V;
     const iut_claims *claims = client_claims(k->x->iut);
@@ -240,8 +253,9 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_served_values = {
     .name = "served.values",
-    .clauses = "DIST-02 DIST-04 DIST-05 DIST-06 DIST-07 DIST-08 DIST-09 DIST-10 DIST-11 DIST-12 "
-               "DIST-13",
+    .clauses =
+        "DIST-02 DIST-04 DIST-05 DIST-06 DIST-07 DIST-08 DIST-09 DIST-10 DIST-11 DIST-12 "
+        "DIST-13",
     .summary = "served rows at every temperature and filter against exact values",
     .plan = plan,
     .claimed = claimed,

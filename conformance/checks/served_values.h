@@ -11,13 +11,14 @@
 bool served_judged(const iut_claims *claims, const float *logit /* [V] */, int32_t V,
                    const iut_sampling *s, float *scratch /* [V] */);
 
-/* The first token whose value is not `want`, to within what the arithmetic is granted; -1: none.
- * *worst grows to the largest error in units of that grant. */
+/* The first token whose value is not `want`, to within what the arithmetic is granted; -1:
+ * none. *worst grows to the largest error in units of that grant. */
 int32_t served_differs(const iut_claims *claims, const float *logit /* [V] */, int32_t V,
                        const iut_sampling *s, const float *want /* [V] */,
                        const float *got /* [V] */, double *worst);
 
-/* What entry of a residual may be off: 0 where binary32 subtraction is exact in effect (RES-01). */
+/* What entry of a residual may be off: 0 where binary32 subtraction is exact in effect
+ * (RES-01). */
 double residual_bound(const iut_claims *claims, float p, float q);
 
 #endif

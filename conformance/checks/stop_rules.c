@@ -1,6 +1,7 @@
-/* stop.rules - where a stream ends (STOP). The target is one-hot in every state, so every lossless
- * implementation emits one known stream, whatever its uniforms: any end of sequence, budget and
- * gamma has one right answer. The drafts are all accepted, all rejected, or mixed. */
+/* stop.rules - where a stream ends (STOP). The target is one-hot in every state, so every
+ * lossless implementation emits one known stream, whatever its uniforms: any end of sequence,
+ * budget and gamma has one right answer. The drafts are all accepted, all rejected, or mixed.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,10 +27,12 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (!client_has(tested, OP_STREAM)) snprintf(why, size, "stream is not claimed");
+    if (!client_has(tested, OP_STREAM))
+        snprintf(why, size, "stream is not claimed");
     else if (client_claims(tested)->rule == IUT_RULE_NOT_LOSSLESS)
         snprintf(why, size, "rule is not lossless");
-    else return replay_fits(c, tested, why, size);
+    else
+        return replay_fits(c, tested, why, size);
     return false;
 }
 
@@ -64,8 +67,8 @@ static void judge(const probe *m, const iut_stream_batch *b, check_result *r)
 {
     for (int32_t i = 0; i < b->n && r->state == STATE_PASS; i++) {
         int32_t want[TOKENS];
-        const int32_t *out = b->out + (int64_t)i * b->k, n = expected(m, b->start[i], b->k, b->eos,
-                                                                     want);
+        const int32_t *out = b->out + (int64_t)i * b->k,
+                      n = expected(m, b->start[i], b->k, b->eos, want);
         bool same = b->out_len[i] == n && memcmp(out, want, (size_t)n * sizeof *out) == 0;
         for (int32_t j = n; j < b->k; j++) same = same && out[j] == -1;
         r->compared++;
@@ -79,8 +82,8 @@ static void judge(const probe *m, const iut_stream_batch *b, check_result *r)
     }
 }
 
-static bool stream(const probe *m, const check_context *x, int32_t gamma, int32_t k, int32_t eos,
-                   check_result *r)
+static bool stream(const probe *m, const check_context *x, int32_t gamma, int32_t k,
+                   int32_t eos, check_result *r)
 {
     int32_t start[STATES], out[STATES * TOKENS], len[STATES], accepted[STATES * TOKENS];
     for (int32_t i = 0; i < STATES; i++) start[i] = i;
@@ -97,10 +100,11 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     probe *m = probe_open(STATES, V);
     if (m) fill(m, c->variant);
     if (probe_serve(m, x, r)) {
-        /* Every budget up to two full runs (STOP-02, STOP-03: the first ones are below gamma); an
-         * end at every place of the runs (STOP-01), with room after it and with none. */
+        /* Every budget up to two full runs (STOP-02, STOP-03: the first ones are below gamma);
+         * an end at every place of the runs (STOP-01), with room after it and with none. */
         bool going = true;
-        for (int32_t k = 1; going && k <= longest; k++) going = stream(m, x, c->gamma, k, -1, r);
+        for (int32_t k = 1; going && k <= longest; k++)
+            going = stream(m, x, c->gamma, k, -1, r);
         for (int32_t s = 0; going && s < STATES; s++)
             going = stream(m, x, c->gamma, longest + 4, token_of(s), r) &&
                     stream(m, x, c->gamma, c->gamma + 1, token_of(s), r);

@@ -31,12 +31,22 @@ static bool has(const iut *x, tiny_fault f)
 
 iut_claims tiny_claims(void)
 {
-    return (iut_claims){.size = sizeof(iut_claims), .name = "tiny", .version = "1", .device = "cpu",
-                        .uniforms = IUT_UNIFORMS_SUPPLIED, .input = IUT_FROM_PROBS,
-                        .map = IUT_MAP_CDF_BY_ID, .rule = IUT_RULE_TOKEN,
-                        .arithmetic = IUT_ARITH_CANONICAL, .uniform_bits = 29,
-                        .tie = IUT_TIE_FIRST, .q_zero = IUT_ACCEPT, .bad_row = IUT_ERROR,
-                        .bad_draft = IUT_ERROR, .empty = IUT_EMPTY_FROM_P, .greedy_identical = 1};
+    return (iut_claims){.size = sizeof(iut_claims),
+                        .name = "tiny",
+                        .version = "1",
+                        .device = "cpu",
+                        .uniforms = IUT_UNIFORMS_SUPPLIED,
+                        .input = IUT_FROM_PROBS,
+                        .map = IUT_MAP_CDF_BY_ID,
+                        .rule = IUT_RULE_TOKEN,
+                        .arithmetic = IUT_ARITH_CANONICAL,
+                        .uniform_bits = 29,
+                        .tie = IUT_TIE_FIRST,
+                        .q_zero = IUT_ACCEPT,
+                        .bad_row = IUT_ERROR,
+                        .bad_draft = IUT_ERROR,
+                        .empty = IUT_EMPTY_FROM_P,
+                        .greedy_identical = 1};
 }
 
 static iut *create(const char *options, char *error, size_t error_size)
@@ -112,7 +122,8 @@ static iut_status panel(iut *x, const iut_panel *m)
     x->q_logit = copy(m->q_logit, rows);
     x->target = m->target;
     x->draft = m->draft;
-    return x->cls && x->next && x->p && x->q && x->p_logit && x->q_logit ? IUT_OK : IUT_NO_MEMORY;
+    return x->cls && x->next && x->p && x->q && x->p_logit && x->q_logit ? IUT_OK
+                                                                         : IUT_NO_MEMORY;
 }
 
 static float *row(const iut *x, float *rows, int32_t state)
@@ -120,7 +131,8 @@ static float *row(const iut *x, float *rows, int32_t state)
     return rows + (int64_t)state * x->V;
 }
 
-/* -- Draws --------------------------------------------------------------------------------------- */
+/* -- Draws
+ * --------------------------------------------------------------------------------------- */
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -140,7 +152,8 @@ static int32_t draw_row(const iut *x, const float *w, uint64_t U)
     for (int32_t t = 0; t < x->V; t++) {
         sum += weight(w[t]);
         if (weight(w[t])) last = t;
-        if (has(x, DRAW_LE) ? sum >= target : sum > target) return has(x, DRAW_V) && t == x->V - 1 ? x->V : t;
+        if (has(x, DRAW_LE) ? sum >= target : sum > target)
+            return has(x, DRAW_V) && t == x->V - 1 ? x->V : t;
     }
     return last;
 }
@@ -158,7 +171,8 @@ static int32_t correction(const iut *x, const float *p, const float *q, uint64_t
     return draw_row(x, mass == 0 || has(x, RESIDUAL_IS_P) ? p : r, U);
 }
 
-/* -- Uniforms ------------------------------------------------------------------------------------ */
+/* -- Uniforms
+ * ------------------------------------------------------------------------------------ */
 
 /* Where a step takes its uniforms from: `u` as iut_verify_batch has it, or the seed. */
 typedef struct {
@@ -198,7 +212,8 @@ static uint64_t draw_uniform(const iut *x, const noise *n, int32_t i)
     return supplied(n->u[x->claims.rule == IUT_RULE_MATCH ? i : n->gamma + 1]);
 }
 
-/* -- Rules --------------------------------------------------------------------------------------- */
+/* -- Rules
+ * --------------------------------------------------------------------------------------- */
 
 static bool accepts(const iut *x, double p, double q, double u)
 {
@@ -208,8 +223,8 @@ static bool accepts(const iut *x, double p, double q, double u)
 }
 
 /* Returns the tokens emitted; state[i] has the rows of position i. */
-static int32_t step(iut *x, const int32_t *state, const int32_t *draft, int32_t n, const noise *u,
-                    int32_t *out)
+static int32_t step(iut *x, const int32_t *state, const int32_t *draft, int32_t n,
+                    const noise *u, int32_t *out)
 {
     for (int32_t i = 0;; i++) {
         float *p = row(x, x->p, has(x, ROW_0) ? state[0] : state[i]);
@@ -220,7 +235,8 @@ static int32_t step(iut *x, const int32_t *state, const int32_t *draft, int32_t 
             if (has(x, MASK_EMITTED) && out[i] == x->V / 2) out[i] = 0;
             if (has(x, ROWS_WRITTEN) && out[i] >= 0) p[out[i]] = 0;
             if (i == n || out[i] != draft[i]) return i + 1;
-        } else if (accepts(x, (double)p[draft[i]], (double)q[draft[i]], accept_uniform(x, u, i)))
+        } else if (accepts(x, (double)p[draft[i]], (double)q[draft[i]],
+                           accept_uniform(x, u, i)))
             out[i] = draft[i];
         else {
             out[i] = correction(x, p, q, residual_uniform(x, u, i));
@@ -262,9 +278,10 @@ static iut_status verify(iut *x, iut_verify_batch *b)
         const int32_t n = drafts_of(x, b->draft + i * b->gamma, b->len[i], list);
         if (n < 0) return IUT_BAD_INPUT;
         for (int32_t j = 0; j <= n; j++)
-            if (!has(x, ROWS_WRITTEN) && !good_row(x, row(x, x->p, state[j]))) return IUT_BAD_INPUT;
-        const noise u = {b->u ? b->u + i * (b->gamma + 2) : NULL, b->gamma, b->seed + (uint64_t)i,
-                         b->position};
+            if (!has(x, ROWS_WRITTEN) && !good_row(x, row(x, x->p, state[j])))
+                return IUT_BAD_INPUT;
+        const noise u = {b->u ? b->u + i * (b->gamma + 2) : NULL, b->gamma,
+                         b->seed + (uint64_t)i, b->position};
         b->out_len[i] = step(x, state, list, n, &u, b->out + i * (b->gamma + 1));
     }
     return IUT_OK;
@@ -281,7 +298,8 @@ static iut_status draw(iut *x, iut_draw_batch *b)
     return IUT_OK;
 }
 
-/* -- Logits --------------------------------------------------------------------------------------- */
+/* -- Logits
+ * --------------------------------------------------------------------------------------- */
 
 static int32_t argmax(const iut *x, const float *logit)
 {
@@ -318,8 +336,9 @@ static const float *sort_key;
 static int by_rank(const void *a, const void *b)
 {
     const int32_t i = *(const int32_t *)a, j = *(const int32_t *)b;
-    return sort_key[i] != sort_key[j] ? (sort_key[i] < sort_key[j]) - (sort_key[i] > sort_key[j])
-                                      : (i > j) - (i < j);
+    return sort_key[i] != sort_key[j]
+               ? (sort_key[i] < sort_key[j]) - (sort_key[i] > sort_key[j])
+               : (i > j) - (i < j);
 }
 
 /* DIST in binary64: what an honest implementation of arithmetic F64 does. */
@@ -354,7 +373,8 @@ static iut_status served(iut *x, int32_t n, const int32_t *state, int32_t of_dra
 {
     for (int32_t i = 0; i < n; i++) {
         const float *logit = row(x, of_draft ? x->q_logit : x->p_logit, state[i]);
-        if (!has(x, NAN_SERVED) && argmax(x, logit) < 0) return bad(x, "a row of logits is invalid");
+        if (!has(x, NAN_SERVED) && argmax(x, logit) < 0)
+            return bad(x, "a row of logits is invalid");
         serve(x, logit, of_draft ? &x->draft : &x->target, prob + (int64_t)i * x->V);
     }
     return IUT_OK;
@@ -370,7 +390,8 @@ static iut_status residual(iut *x, int32_t n, const int32_t *state, float *r)
     return IUT_OK;
 }
 
-/* -- Streams -------------------------------------------------------------------------------------- */
+/* -- Streams
+ * -------------------------------------------------------------------------------------- */
 
 static int32_t after(const iut *x, int32_t state, int32_t token)
 {
@@ -422,7 +443,8 @@ static iut_status stream(iut *x, iut_stream_batch *b)
 
 const iut_api *tiny_api(void)
 {
-    static const iut_api api = {IUT_ABI, sizeof api, create, destroy, last_error, claims, panel,
-                                served,  residual,   draw,   verify,  verify_greedy, stream};
+    static const iut_api api = {IUT_ABI, sizeof api,    create, destroy,  last_error,
+                                claims,  panel,         served, residual, draw,
+                                verify,  verify_greedy, stream};
     return &api;
 }
