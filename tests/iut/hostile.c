@@ -206,8 +206,7 @@ int main(int argc, char **argv)
             frame_write(1, &reply);
         } else {
             frame_integer(&f, "n", 0, MOST, &n);
-            if (!first_time(file) || !misbehave(f.id, (int32_t)n))
-                say_tokens(f.id, (int32_t)n);
+            if (!first_time(file) || !misbehave(f.id, (int32_t)n)) say_tokens(f.id, (int32_t)n);
         }
     }
     return 0;

@@ -24,9 +24,10 @@ struct iut {
     char error[160];
 };
 
-/* ---- Life. ### Open your device in create. If it is absent, let create succeed all the same and
- * return IUT_NO_DEVICE from the operations: the report then says UNAVAILABLE. NULL with a text in
- * `error` is for what nobody can test. -------------------------------------------------------- */
+/* ---- Life. ### Open your device in create. If it is absent, let create succeed all the same
+ * and return IUT_NO_DEVICE from the operations: the report then says UNAVAILABLE. NULL with a
+ * text in `error` is for what nobody can test.
+ * -------------------------------------------------------- */
 
 static void forget(iut *x)
 {
