@@ -10,7 +10,7 @@ static int run_file(const char *path)
 {
     FILE *f = fopen(path, "rb");
     if (!f || fseek(f, 0, SEEK_END) != 0) {
-        fprintf(stderr, "replay: cannot read %s\n", path);
+        dprintf(2, "replay: cannot read %s\n", path);
         return -1;
     }
     const size_t size = (size_t)ftell(f);

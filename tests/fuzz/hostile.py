@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Hostile surroundings for the real program: plugins, programs, vectors, waivers and output files that are
+wrong in one way each. Every case must give the exit code of VER-01 and a message that names what is wrong,
+report every planned case (VER-02), and leave what is not concerned to pass.
+
+    hostile.py ASSAY HOSTILE PLUGINS EXAMPLES VECTORS
+
+HOSTILE is the misbehaving program of tests/iut, PLUGINS the folder of its plugins, EXAMPLES that of the worked
+adapters in Python, VECTORS the golden vectors.
+"""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+ASSAY, HOSTILE, PLUGINS, EXAMPLES, VECTORS = sys.argv[1:6]
+OK, NOT_CONFORMANT, USAGE, ERROR = 0, 1, 2, 3
+failures = []
+
+
+def call(argv, stdin=b""):
+    """Exit code and all output; a signal, a hang or a sanitizer's report is a failure of the test."""
+    try:
+        done = subprocess.run(argv, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=120)
+    except subprocess.TimeoutExpired:
+        return None, "hangs"
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def expect(name, condition, detail):
+    if not condition:
+        failures.append(name)
+        print(f"FAILED {name}\n{detail}")
+
+
+def run(name, options, code, says, states=None):
+    """`assay run`: the exit code, the texts in its output, and how many cases ended in which state."""
+    report = os.path.join(folder, "report.json")
+    if os.path.exists(report):
+        os.remove(report)
+    got, text = call([ASSAY, "run", "--level", "smoke", "--seed", "1", "--json", report] + options)
+    detail = f"  options {options}\n  exit code {got}, due {code}\n{text}"
+    expect(name, got == code and "Sanitizer" not in text, detail)
+    for part in says:
+        expect(name, part in text, f"  does not say: {part}\n{detail}")
+    if states is not None:
+        seen = {}
+        if os.path.exists(report):
+            with open(report, encoding="utf-8") as f:
+                for case in json.load(f)["cases"]:
+                    seen[case["state"]] = seen.get(case["state"], 0) + 1
+        expect(name, seen == states, f"  states {seen}, due {states}\n{detail}")
+
+
+ROWS = ["--only", "residual.values/V2*"]  # one case, of whoever has the operation
+DRAWS = ["--only", "format.draw/V[23]-*"]  # four cases, which `hostile` and the plugins claim
+
+
+def plugins():
+    def plugin(name, code, says, states, only=None):
+        path = os.path.join(PLUGINS, f"plugin_{name}.so")
+        run(f"plugin {name}", ["--iut", f"plugin:{path}"] + (only or DRAWS), code, says, states)
+
+    unusable = [
+        ("no_symbol", "exports no symbol iut_entry; define it with IUT_EXPORT"),
+        ("other_abi", "rebuild it against this iut.h"),
+        ("no_table", "iut_entry returned NULL"),
+        ("no_create", "every implementation needs these four"),
+        ("tiny", "set `size` to sizeof(iut_api)"),
+        ("create_fails", "no card"),
+        ("create_silent", "gave no reason"),
+    ]
+    for name, text in unusable:
+        plugin(name, ERROR, [text], {"ERROR": 4})
+    plugin("constructor_crashes", NOT_CONFORMANT, ["signal 6"], {"CRASH": 4})
+    plugin("overruns", NOT_CONFORMANT, ["beyond the end of the output array token"], {"FAIL": 4})
+    plugin("writes_input", NOT_CONFORMANT, ["wrote to an input array (INV-02)"], {"CRASH": 4})
+    plugin("skips", NOT_CONFORMANT, ["-1"], {"FAIL": 4})
+    # What one operation does wrong does not touch what is not claimed.
+    plugin("overruns", NOT_CONFORMANT, ["residual is not claimed"], {"FAIL": 4, "NOT_CLAIMED": 1},
+           ROWS + DRAWS)
+
+    text = os.path.join(folder, "text.so")
+    with open(text, "w", encoding="utf-8") as f:
+        f.write("no shared object\n")
+    run("plugin that is text", ["--iut", f"plugin:{text}"] + DRAWS, ERROR, ["cannot load the plugin", text],
+        {"ERROR": 4})
+    run("plugin that is a folder", ["--iut", f"plugin:{folder}"] + DRAWS, ERROR, ["cannot load the plugin"],
+        {"ERROR": 4})
+    run("plugin that is missing", ["--iut", "plugin:missing.so"] + DRAWS, ERROR, ["missing.so"],
+        {"ERROR": 4})
+
+
+def programs():
+    def program(command, code, says, state, more=()):
+        run(f"exec:{command}", ["--iut", f"exec:{command}"] + DRAWS + list(more), code, says, {state: 4})
+
+    program("true", NOT_CONFORMANT, ["exit code 0"], "CRASH")
+    program("sh -c 'kill -ABRT $$'", NOT_CONFORMANT, ["signal 6"], "CRASH")
+    program("sh -c 'echo licence expired >&2; exit 5'", NOT_CONFORMANT, ["exit code 5", "licence expired"],
+            "CRASH")
+    # Whether their first bytes come before the request or after it is chance.
+    program("echo hello world, loading", NOT_CONFORMANT, ["garbage"], "FAIL")
+    program("yes", NOT_CONFORMANT, ["garbage"], "FAIL")
+    program("cat /dev/zero", NOT_CONFORMANT, ["garbage"], "FAIL")
+    program("cat", NOT_CONFORMANT, ["it is a request"], "FAIL")
+    program("sleep 60", NOT_CONFORMANT, ["within 0.5 s"], "TIMEOUT", ["--timeout", "0.5"])
+    program("/no/such/program", NOT_CONFORMANT, ["not found"], "CRASH")
+    for mode, says, state in [
+            ("crash", "signal 11", "CRASH"), ("exit_0", "exit code 0", "CRASH"),
+            ("half", "before its answer was whole", "CRASH"), ("too_much", "bytes after the reply", "FAIL"),
+            ("json", "no JSON", "FAIL"), ("huge", "beyond the limit", "FAIL"),
+            ("type", "is due", "FAIL"), ("claims_field", "no field colour", "FAIL"),
+            ("hang", "no whole answer within", "TIMEOUT")]:
+        program(f"'{HOSTILE}' {mode}", NOT_CONFORMANT, [says], state, ["--timeout", "2"])
+    # It crashes once, on whatever comes first; a fresh process serves the rest.
+    mark = os.path.join(folder, "mark")
+    dense = ["--only", "format.draw/V?-dense", "--jobs", "1"]
+    run("crash once", ["--iut", f"exec:'{HOSTILE}' crash '{mark}'"] + dense, NOT_CONFORMANT,
+        ["signal 11"], {"CRASH": 1, "PASS": 1})
+
+
+def broken_vectors():
+    def variant(name, change, says):
+        copy = os.path.join(folder, "vectors")
+        shutil.rmtree(copy, ignore_errors=True)
+        os.mkdir(copy)
+        for file in os.listdir(VECTORS):
+            if file.endswith(".json"):
+                shutil.copy(os.path.join(VECTORS, file), copy)
+        change(copy)
+        # The cases that need no vector are judged as ever.
+        run(f"vectors: {name}", ["--vectors", copy, "--only", "replay.vectors/draw.*"] + ROWS, ERROR,
+            says, {"ERROR": draws, "PASS": 1})
+
+    def write(folder_, name, text):
+        with open(os.path.join(folder_, name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def edit(name, change):
+        def apply(folder_):
+            with open(os.path.join(folder_, name), encoding="utf-8") as f:
+                data = json.load(f)
+            change(data)
+            write(folder_, name, json.dumps(data))
+        return apply
+
+    def set_first(data, key, value):
+        data["groups"][0][key] = value
+
+    with open(os.path.join(VECTORS, "draw.json"), encoding="utf-8") as f:
+        draws = len(json.load(f)["groups"])
+    run("vectors: intact", ["--vectors", VECTORS, "--only", "replay.vectors/draw.*"] + ROWS, OK, [], None)
+    variant("no file", lambda v: [os.remove(os.path.join(v, f)) for f in os.listdir(v)],
+            ["No such file", "assay vectors generate"])
+    variant("one file less", lambda v: os.remove(os.path.join(v, "exp.json")), ["exp.json"])
+    variant("empty file", lambda v: write(v, "draw.json", ""), ["draw.json:1"])
+    variant("half a file", lambda v: write(v, "draw.json", '{"schema": "assay-'), ["draw.json:1"])
+    variant("binary file", lambda v: write(v, "draw.json", "\0\1\2"), ["draw.json:1"])
+    variant("file is a folder", lambda v: (os.remove(v + "/draw.json"), os.mkdir(v + "/draw.json")),
+            ["draw.json"])
+    variant("other arithmetic", edit("draw.json", lambda d: d.update(arithmetic=9)), ["arithmetic"])
+    variant("other schema", edit("draw.json", lambda d: d.update(schema="x")), ["draw.json", "schema"])
+    variant("other kind", edit("draw.json", lambda d: d.update(kind="exp")), ["draw.json"])
+    variant("unknown key", edit("draw.json", lambda d: d.update(colour=1)), ["draw.json", "colour"])
+    variant("no groups", edit("draw.json", lambda d: d.update(groups=[])), ["draw.json", "groups"])
+    variant("a group less", edit("draw.json", lambda d: d["groups"].pop()), ["draw."])
+    variant("a group twice", edit("draw.json", lambda d: d["groups"].append(d["groups"][0])), ["draw."])
+    variant("vocabulary of -1", edit("draw.json", lambda d: set_first(d, "V", -1)), ["V"])
+    variant("tests are text", edit("draw.json", lambda d: set_first(d, "tests", "x")), ["tests"])
+
+
+def broken_waivers():
+    def waiver(name, text, says, code=USAGE):
+        path = os.path.join(folder, "waivers.json")
+        with open(path, "wb") as f:
+            f.write(text)
+        run(f"waivers: {name}", ["--waivers", path] + ROWS, code, [says])
+
+    whole = b'[{"case": "x", "issue": "#1", "reason": "r", "expires": "2999-01-01"}]'
+    waiver("empty file", b"", "waivers.json:1")
+    waiver("no JSON", whole[:-9], "waivers.json:1")
+    waiver("an object", b"{}", "no array")
+    waiver("no UTF-8", whole.replace(b"r\"", b"\xff\""), "waivers.json:1")
+    waiver("a key twice", whole.replace(b"issue", b"case"), "waivers.json:1")
+    waiver("no date", whole.replace(b"2999-01-01", b"soon"), "YYYY-MM-DD")
+    waiver("deep", b"[" * 100000, "waivers.json:1")
+    waiver("too large", b" " * (1 << 20), "1 MiB")
+    run("waivers: a folder", ["--waivers", folder] + ROWS, USAGE, [folder])
+
+
+def outputs():
+    missing = os.path.join(folder, "missing", "file")
+    for option in ["--json", "--junit", "--html"]:
+        run(f"{option} in no folder", [option, missing] + ROWS, ERROR, [f"cannot write {missing}"])
+        run(f"{option} on a full disk", [option, "/dev/full"] + ROWS, ERROR, ["cannot write /dev/full"])
+    run("--log in no folder", ["--log", missing] + ROWS, USAGE, [f"cannot write {missing}"])
+    run("--log on a full disk", ["--log", "/dev/full"] + ROWS, ERROR, ["/dev/full"])
+    run("--iut-log in no folder", ["--iut-log", missing] + ROWS, ERROR, [missing], {"ERROR": 1})
+
+
+def raw_input():
+    """What serves frames, fed with what is none: an exit code that is not 0, and a word."""
+    header = b'{"id":1,"op":"claims","args":{},"tensors":[]}'
+
+    def frame_of(head, payload):
+        return struct.pack("<QI", 4 + len(head) + payload, len(head)) + head + bytes(payload)
+
+    frame = frame_of(header, 0)
+    inputs = {"garbage": b"hello, world, are you there", "half a prefix": frame[:7],
+              "half a header": frame[:-5], "no JSON": frame[:-1] + b"]", "huge": b"\xff" * 64,
+              "half a tensor": frame_of(header.replace(b"[]", b'[["x","i32",[4]]]'), 16)[:-3]}
+    python = sys.executable
+    servers = {"worker": [ASSAY, "worker", "ref"],
+               "python": [python, os.path.join(EXAMPLES, "example_verify.py")]}
+    if subprocess.run([python, "-c", "import numpy"], stderr=subprocess.DEVNULL).returncode != 0:
+        del servers["python"]
+    for server, argv in servers.items():
+        code, text = call(argv, frame)
+        expect(f"{server}: a whole frame", code == 0, f"  exit code {code}\n{text}")
+        for name, data in inputs.items():
+            code, text = call(argv, data)
+            wrong = code is None or code <= 0 or "Sanitizer" in text or "Traceback" in text
+            expect(f"{server}: {name}", not wrong and text.strip(), f"  exit code {code}\n{text}")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    for part in [plugins, programs, broken_vectors, broken_waivers, outputs, raw_input]:
+        part()
+print(f"{len(failures)} failures")
+sys.exit(1 if failures else 0)
