@@ -166,8 +166,10 @@ bool frame_integer(const frame *f, const char *name, int64_t low, int64_t high, 
 {
     const json_t *number = json_object_get(f->args, name);
     if (!json_is_integer(number)) return false;
-    *value = json_integer_value(number);
-    return *value >= low && *value <= high;
+    const int64_t given = json_integer_value(number);
+    if (given < low || given > high) return false;
+    *value = given;
+    return true;
 }
 
 /* json_object_set_new, json_array_append_new and json_pack steal their value and fail on NULL,

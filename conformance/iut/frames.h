@@ -63,7 +63,7 @@ bool frame_parse(const uint8_t *bytes, size_t size, frame *f, char *why, size_t 
 
 void frame_release(frame *f);
 
-/* The integer args[name] if it is there and lies in low..high. */
+/* The integer args[name] if it is there and lies in low..high; else *value stays as it was. */
 bool frame_integer(const frame *f, const char *name, int64_t low, int64_t high, int64_t *value);
 
 /* Prefix and header of the frame, to be followed by the data of its tensors; malloc'd, *size
