@@ -378,7 +378,7 @@ static bool read_tensors(worker *w, frame *f)
 static int serve_one(worker *w)
 {
     uint8_t prefix[FRAME_PREFIX];
-    char head[FRAME_MAX_HEADER], why[400] = "end of input within a frame";
+    char head[FRAME_MAX_HEADER], why[400] = "end of input within a frame, or no memory for it";
     size_t header, payload;
     frame f;
     const int begun = frame_read_exact(0, prefix, sizeof prefix);
@@ -389,7 +389,8 @@ static int serve_one(worker *w)
         fprintf(stderr, "assay worker: %s\n", why);
         return -1;
     }
-    const bool ok = read_tensors(w, &f) && answer(w, &f);
+    const bool whole = read_tensors(w, &f), ok = whole && answer(w, &f);
+    if (!whole) fprintf(stderr, "assay worker: %s\n", why);
     frame_release(&f);
     return ok ? 1 : -1;
 }
