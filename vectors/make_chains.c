@@ -372,6 +372,23 @@ static void bad_draft(maker *m)
     make_close(m);
 }
 
+/* Random steps whose lists end early, with what a ragged batch may hold behind the -1. */
+static void padded(maker *m)
+{
+    make_group(m, "chain.padded.v8", "padding", false, UNIFORMS_UNITS, 24);
+    for (int32_t i = 0; i < 8; i++) general_row(m);
+    for (int32_t i = 0; i < 80; i++) {
+        step s;
+        random_step(m, &s, 1 + i % 4);
+        const int32_t end = make_below(m, s.len);
+        s.draft[end] = -1;
+        for (int32_t j = end + 1; j < s.len && i % 2; j++) s.draft[j] = -1;
+        aim_draws(m, &s);
+        emit(m, &s, "padding", "a -1 ends the drafts");
+    }
+    make_close(m);
+}
+
 static void seeded(maker *m, const char *id, int32_t rows, int32_t count)
 {
     static const uint64_t place[] = {0, 1, 7, UINT32_MAX, (uint64_t)1 << 32, UINT64_C(0x123456789abcdef)};
@@ -405,6 +422,7 @@ void make_chains(maker *m)
     positions(m);
     empty(m);
     bad_draft(m);
+    padded(m);
     general(m, "chain.general.v5", 12, 150);
     general(m, "chain.general.v16", 12, 150);
     general(m, "chain.general.v64", 12, 150);
