@@ -25,21 +25,21 @@ typedef struct {
     int64_t not_judged, grey;
 } replay;
 
-/* -- The set: read once, by whichever thread comes first, kept to the end of the process.
- * -------- */
+/* -- The set: read once, by whichever thread comes first, kept to the end of the process. A folder
+ * that cannot be read is not read again either. ---------------------------------------------- */
 
 static const vector_set *load(const char *folder, char *why, size_t size)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static vector_set *set;
-    static char from[1024];
+    static char from[1024], failure[400];
     pthread_mutex_lock(&mutex);
-    if (set && strcmp(from, folder) != 0) { /* another run, of one process */
+    if (strcmp(from, folder) != 0) { /* the first, or another run of one process */
         vectors_free(set);
-        set = NULL;
+        set = vectors_load(folder, failure, sizeof failure);
+        snprintf(from, sizeof from, "%s", folder);
     }
-    if (!set) set = vectors_load(folder, why, size);
-    snprintf(from, sizeof from, "%s", folder);
+    if (!set) snprintf(why, size, "%s", failure);
     const vector_set *loaded = set;
     pthread_mutex_unlock(&mutex);
     return loaded;
