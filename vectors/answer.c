@@ -1,5 +1,5 @@
-/* answer.c - see answer.h. Chains, draws and residuals come from the GMP oracle, rows and exp from
- * MPFR, uniforms from the oracle's Philox. */
+/* answer.c - see answer.h. Chains, draws and residuals come from the GMP oracle, rows and exp
+ * from MPFR, uniforms from the oracle's Philox. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static step_rows rows_of(const vector_group *g, const vector_test *t)
     return r;
 }
 
-/* -- Rules ------------------------------------------------------------------------------------- */
+/* -- Rules --------------------------------------------------------------------------------- */
 
 /* Which token is corrected is settled by the acceptance uniforms; so a first run with any draws
  * tells at which position the one draw of the step takes place (RNG-06). */
@@ -51,7 +51,8 @@ static int32_t chain(const vector_group *g, const vector_test *t, unsigned flags
 {
     if (g->uniforms == UNIFORMS_SEED) return seeded_chain(g, t, flags, out);
     const step_rows r = rows_of(g, t);
-    const oracle_uniforms u = {t->u, oracle_unit_of(t->u[t->len]), oracle_unit_of(t->u[t->len + 1])};
+    const oracle_uniforms u = {t->u, oracle_unit_of(t->u[t->len]),
+                               oracle_unit_of(t->u[t->len + 1])};
     return oracle_gmp_chain(r.p, r.q, t->draft, t->len, g->V, &u, flags, out);
 }
 
@@ -72,22 +73,25 @@ static int32_t seeded_match(const vector_group *g, const vector_test *t, unsigne
 }
 
 /* Tokens of the kind's rule; 0 when an error is due. */
-static int32_t run_rule(const vector_group *g, const vector_test *t, unsigned flags, int32_t *out)
+static int32_t run_rule(const vector_group *g, const vector_test *t, unsigned flags,
+                        int32_t *out)
 {
     const step_rows r = rows_of(g, t);
     switch (g->kind) {
-    case VECTOR_CHAIN: return chain(g, t, flags, out);
+    case VECTOR_CHAIN:
+        return chain(g, t, flags, out);
     case VECTOR_MATCH:
         return g->uniforms == UNIFORMS_SEED
                    ? seeded_match(g, t, flags, out)
                    : oracle_gmp_match(r.p, t->draft, t->len, g->V, t->u, flags, out);
-    default: return oracle_greedy(r.p, t->draft, t->len, g->V, flags, out);
+    default:
+        return oracle_greedy(r.p, t->draft, t->len, g->V, flags, out);
     }
 }
 
 /* What happened in a chain step that emitted `count` tokens. */
 typedef struct {
-    int32_t drafts;   /* that counted */
+    int32_t drafts; /* that counted */
     bool rejected, empty;
 } story;
 
@@ -105,7 +109,7 @@ static story story_of(const vector_group *g, const vector_test *t, int32_t count
     return s;
 }
 
-/* -- One test ---------------------------------------------------------------------------------- */
+/* -- One test ------------------------------------------------------------------------------ */
 
 static bool set_tokens(vector_set *set, vector_answer *a, const int32_t *tokens, int32_t count)
 {
@@ -118,8 +122,8 @@ static bool set_tokens(vector_set *set, vector_answer *a, const int32_t *tokens,
 }
 
 /* One more alternative, if the other policy answers otherwise. */
-static bool set_policy(vector_set *set, const vector_group *g, vector_test *t, vector_answer *other,
-                       const char *policy, unsigned flags)
+static bool set_policy(vector_set *set, const vector_group *g, vector_test *t,
+                       vector_answer *other, const char *policy, unsigned flags)
 {
     int32_t out[ROWS];
     vector_answer a = {.policy = policy};
@@ -141,9 +145,12 @@ static bool answer_step(vector_set *set, const vector_group *g, vector_test *t, 
     t->alternative = other;
     if (!other) return false;
     for (int32_t i = 0; i < n; i++)
-        if (out[i] < 0) return (void)snprintf(why, why_size, "%s: a row has no weight", t->id), false;
-    if (n == 0) t->expected.error = refused ? "draft" : "row";
-    else if (!set_tokens(set, &t->expected, out, n)) return false;
+        if (out[i] < 0)
+            return (void)snprintf(why, why_size, "%s: a row has no weight", t->id), false;
+    if (n == 0)
+        t->expected.error = refused ? "draft" : "row";
+    else if (!set_tokens(set, &t->expected, out, n))
+        return false;
     if (refused && !set_policy(set, g, t, other, "bad_draft=ends", ORACLE_BAD_DRAFT_ENDS))
         return false;
     if (g->kind == VECTOR_CHAIN && !refused &&
@@ -167,8 +174,10 @@ static bool answer_row(vector_set *set, const vector_group *g, vector_test *t, c
     uint32_t *bits = set_take(set, (size_t)g->V, sizeof *bits);
     oracle_status status = ORACLE_OK;
     if (!value || !bits) return false;
-    if (g->kind == VECTOR_SERVED) status = oracle_serve(row, g->V, &s, value, why, why_size);
-    else oracle_gmp_residual(row, g->q + (int64_t)t->row[0] * g->V, g->V, value);
+    if (g->kind == VECTOR_SERVED)
+        status = oracle_serve(row, g->V, &s, value, why, why_size);
+    else
+        oracle_gmp_residual(row, g->q + (int64_t)t->row[0] * g->V, g->V, value);
     if (status == ORACLE_NO_MEMORY) return false;
     if (status != ORACLE_OK)
         return t->expected.error = status == ORACLE_BAD_ROW ? "row" : "parameter", true;
@@ -180,12 +189,14 @@ static bool answer_row(vector_set *set, const vector_group *g, vector_test *t, c
 static bool answer_draw(vector_set *set, const vector_group *g, vector_test *t, char *why,
                         size_t why_size)
 {
-    const oracle_unit u = g->uniforms == UNIFORMS_UNITS   ? oracle_unit_of(t->u[0])
-                          : g->uniforms == UNIFORMS_WORDS ? oracle_unit_word(t->U)
-                                                          : oracle_unit_word(oracle_draw_uniform(
-                                                                t->seed, t->position, LANE_DRAW));
+    const oracle_unit u =
+        g->uniforms == UNIFORMS_UNITS ? oracle_unit_of(t->u[0])
+        : g->uniforms == UNIFORMS_WORDS
+            ? oracle_unit_word(t->U)
+            : oracle_unit_word(oracle_draw_uniform(t->seed, t->position, LANE_DRAW));
     const int32_t token = oracle_gmp_draw(g->p + (int64_t)t->row[0] * g->V, g->V, u);
-    if (token < 0) return (void)snprintf(why, why_size, "%s: a row has no weight", t->id), false;
+    if (token < 0)
+        return (void)snprintf(why, why_size, "%s: a row has no weight", t->id), false;
     return set_tokens(set, &t->expected, &token, 1);
 }
 
@@ -204,23 +215,28 @@ static bool answer_words(vector_set *set, const vector_group *g, vector_test *t)
     return true;
 }
 
-bool answer_test(vector_set *set, const vector_group *g, vector_test *t, char *why, size_t why_size)
+bool answer_test(vector_set *set, const vector_group *g, vector_test *t, char *why,
+                 size_t why_size)
 {
     snprintf(why, why_size, "%s: the memory is too short", t->id);
     t->expected = (vector_answer){0};
     t->alternatives = 0;
     switch (g->kind) {
     case VECTOR_SERVED:
-    case VECTOR_RESIDUAL: return answer_row(set, g, t, why, why_size);
-    case VECTOR_DRAW: return answer_draw(set, g, t, why, why_size);
+    case VECTOR_RESIDUAL:
+        return answer_row(set, g, t, why, why_size);
+    case VECTOR_DRAW:
+        return answer_draw(set, g, t, why, why_size);
     case VECTOR_CHAIN:
     case VECTOR_MATCH:
-    case VECTOR_GREEDY: return answer_step(set, g, t, why, why_size);
-    default: return answer_words(set, g, t);
+    case VECTOR_GREEDY:
+        return answer_step(set, g, t, why, why_size);
+    default:
+        return answer_words(set, g, t);
     }
 }
 
-/* -- Comparison -------------------------------------------------------------------------------- */
+/* -- Comparison ---------------------------------------------------------------------------- */
 
 static bool same_text(const char *a, const char *b)
 {
@@ -237,7 +253,7 @@ bool answer_same(const vector_group *g, const vector_answer *a, const vector_ans
     return a->count == 0 || !memcmp(a->tokens, b->tokens, (size_t)a->count * sizeof *a->tokens);
 }
 
-/* -- Clauses ----------------------------------------------------------------------------------- */
+/* -- Clauses ------------------------------------------------------------------------------- */
 
 static void name(char *list, const char *clause)
 {
@@ -258,8 +274,10 @@ static void name_chain(char *list, const vector_group *g, const vector_test *t)
     if (s.drafts < t->len) name(list, "ACC-07");
     if (s.drafts > 1) name(list, "ACC-05"), name(list, "ACC-06");
     if (s.rejected && count < s.drafts) name(list, "ACC-04");
-    if (s.rejected) name(list, "RES-01"), name(list, "RES-02"), name(list, s.empty ? "RES-03" : "RES-04");
-    else name(list, s.drafts ? "BON-01" : "BON-03");
+    if (s.rejected)
+        name(list, "RES-01"), name(list, "RES-02"), name(list, s.empty ? "RES-03" : "RES-04");
+    else
+        name(list, s.drafts ? "BON-01" : "BON-03");
     name(list, "BON-02");
     name(list, "BON-04");
 }
@@ -280,8 +298,10 @@ const char *answer_clauses(vector_set *set, const vector_group *g, const vector_
     if (!t->expected.error && kind_has_uniforms(g->kind)) {
         name(list, "DRAW-02");
         if (g->uniforms == UNIFORMS_SEED)
-            name(list, "RNG-01"), name(list, "RNG-02"), name(list, "RNG-03"), name(list, "RNG-06");
-        else name(list, "DRAW-01");
+            name(list, "RNG-01"), name(list, "RNG-02"), name(list, "RNG-03"),
+                name(list, "RNG-06");
+        else
+            name(list, "DRAW-01");
     }
     return set_text(set, list, strlen(list));
 }

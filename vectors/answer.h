@@ -4,16 +4,16 @@
 
 #include "vectors/model.h"
 
-/* Fills `expected` and the alternatives of a test from its inputs. False: `why` says why there is
- * no answer (a row without weight, two policies in one test, no memory). */
+/* Fills `expected` and the alternatives of a test from its inputs. False: `why` says why there
+ * is no answer (a row without weight, two policies in one test, no memory). */
 bool answer_test(vector_set *set, const vector_group *g, vector_test *t, char *why,
                  size_t why_size);
 
 /* Are two answers of the group's kind the same? */
 bool answer_same(const vector_group *g, const vector_answer *a, const vector_answer *b);
 
-/* The clauses that a wrong answer to this chain, match or greedy test violates, from what happens
- * in it; a text of the set, or NULL. */
+/* The clauses that a wrong answer to this chain, match or greedy test violates, from what
+ * happens in it; a text of the set, or NULL. */
 const char *answer_clauses(vector_set *set, const vector_group *g, const vector_test *t);
 
 /* The whole set as files FOLDER/KIND.json, in canonical form. False: `why`. */

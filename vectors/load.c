@@ -1,5 +1,6 @@
-/* load.c - the strict reader of vector files: every key known, required and in range, or an error
- * that says where and what to do (STA-03). See vectors.h; schema.json says the same to others. */
+/* load.c - the strict reader of vector files: every key known, required and in range, or an
+ * error that says where and what to do (STA-03). See vectors.h; schema.json says the same to
+ * others. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@ typedef struct {
     size_t why_size;
 } reader;
 
-/* -- Errors and places ------------------------------------------------------------------------- */
+/* -- Errors and places --------------------------------------------------------------------- */
 
 static bool bad(reader *r, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -29,8 +30,10 @@ static bool bad(reader *r, const char *key, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    snprintf(r->why, r->why_size, "%s: %s%s%s: %s; restore the file, or make it anew: assay vectors "
-             "generate", r->name, *r->path ? r->path : "top level", *key ? "." : "", key, what);
+    snprintf(r->why, r->why_size,
+             "%s: %s%s%s: %s; restore the file, or make it anew: assay vectors "
+             "generate",
+             r->name, *r->path ? r->path : "top level", *key ? "." : "", key, what);
     return false;
 }
 
@@ -53,16 +56,18 @@ static void leave(reader *r, size_t mark)
     r->path[mark] = 0;
 }
 
-/* -- Scalars ----------------------------------------------------------------------------------- */
+/* -- Scalars ------------------------------------------------------------------------------- */
 
 /* The keys of `object` are those of the blank-separated list, all of them, and perhaps those of
  * `optional`. */
-static bool has_keys(reader *r, const json_t *object, const char *required, const char *optional)
+static bool has_keys(reader *r, const json_t *object, const char *required,
+                     const char *optional)
 {
     const char *key;
     json_t *value;
     if (!json_is_object(object)) return bad(r, "", "must be an object");
-    json_object_foreach((json_t *)object, key, value) {
+    json_object_foreach((json_t *)object, key, value)
+    {
         if (!list_names(required, key, strlen(key)) && !list_names(optional, key, strlen(key)))
             return bad(r, "", "unknown key \"%.40s\"", key);
     }
@@ -87,8 +92,8 @@ static bool get_integer(reader *r, const json_t *object, const char *key, int64_
     return true;
 }
 
-static bool get_i32(reader *r, const json_t *object, const char *key, int32_t least, int32_t most,
-                    int32_t *value)
+static bool get_i32(reader *r, const json_t *object, const char *key, int32_t least,
+                    int32_t most, int32_t *value)
 {
     int64_t v = 0;
     if (!get_integer(r, object, key, least, most, &v)) return false;
@@ -145,8 +150,9 @@ static bool get_words(reader *r, const json_t *object, const char *key, int32_t 
         ok = hex_word(text, 8, &w) && text[8] == (i + 1 < count ? ' ' : 0);
         word[i] = (uint32_t)w;
     }
-    return ok || bad(r, key, "must be a text of %d words of 8 hexadecimal digits, one blank between",
-                     (int)count);
+    return ok ||
+           bad(r, key, "must be a text of %d words of 8 hexadecimal digits, one blank between",
+               (int)count);
 }
 
 static bool get_float(reader *r, const json_t *object, const char *key, float *value)
@@ -157,7 +163,7 @@ static bool get_float(reader *r, const json_t *object, const char *key, float *v
     return true;
 }
 
-/* -- Lists ------------------------------------------------------------------------------------- */
+/* -- Lists --------------------------------------------------------------------------------- */
 
 /* A list of integers in a range; `count` -1: of any length, which `got` then tells. */
 static bool get_integers(reader *r, const json_t *object, const char *key, int32_t count,
@@ -173,8 +179,8 @@ static bool get_integers(reader *r, const json_t *object, const char *key, int32
         const json_t *entry = json_array_get(v, i);
         if (!json_is_integer(entry) || json_integer_value(entry) < least ||
             json_integer_value(entry) > most)
-            return bad(r, key, "[%zu] must be an integer from %lld to %lld", i, (long long)least,
-                       (long long)most);
+            return bad(r, key, "[%zu] must be an integer from %lld to %lld", i,
+                       (long long)least, (long long)most);
         out[i] = (int32_t)json_integer_value(entry);
     }
     *list = out;
@@ -219,7 +225,8 @@ static bool get_flags(reader *r, const json_t *object, const char **flags)
     if (!get_names(r, object, "flags", LOWER "-", flags)) return false;
     for (size_t i = 0; i < json_array_size(v); i++) {
         const char *flag = json_string_value(json_array_get(v, i));
-        if (!json_object_get(r->notes, flag)) return bad(r, "flags", "\"%s\" has no note", flag);
+        if (!json_object_get(r->notes, flag))
+            return bad(r, "flags", "\"%s\" has no note", flag);
     }
     return true;
 }
@@ -235,9 +242,10 @@ static bool get_id(reader *r, const json_t *object, const char *group, const cha
     return true;
 }
 
-/* -- Rows -------------------------------------------------------------------------------------- */
+/* -- Rows ---------------------------------------------------------------------------------- */
 
-static bool read_units(reader *r, const json_t *o, const vector_row *form, int32_t V, float *value)
+static bool read_units(reader *r, const json_t *o, const vector_row *form, int32_t V,
+                       float *value)
 {
     const int32_t *n = NULL;
     if (!has_keys(r, o, "form k n", "") ||
@@ -261,7 +269,8 @@ static bool read_bits(reader *r, const json_t *o, bool logits, int32_t V, float 
     return ok;
 }
 
-static bool read_procedural(reader *r, const json_t *o, vector_row *form, int32_t V, float *value)
+static bool read_procedural(reader *r, const json_t *o, vector_row *form, int32_t V,
+                            float *value)
 {
     const bool mix = form->form == ROW_MIX;
     int64_t row = 0, lambda = 0;
@@ -303,8 +312,10 @@ static bool read_rows(reader *r, const json_t *o, vector_group *g)
     const size_t n = json_array_size(list);
     const bool logits = kind_has_logits(g->kind), has_q = kind_has_q(g->kind);
     const char *key = logits ? "logits" : "p";
-    if (n == 0 || n > VECTORS_MAX_CELLS / (size_t)g->V)
-        return bad(r, "rows", "must be a list of at most %d rows", (int)(VECTORS_MAX_CELLS / g->V));
+    if (n == 0) return bad(r, "rows", "must be a list, and not empty");
+    if (n > (VECTORS_MAX_CELLS - r->set->cells) / (size_t)g->V)
+        return bad(r, "rows", "bring the set beyond %d probabilities", VECTORS_MAX_CELLS);
+    r->set->cells += n * (size_t)g->V;
     float *p = set_take(r->set, n * (size_t)g->V, sizeof *p);
     float *q = has_q ? set_take(r->set, n * (size_t)g->V, sizeof *q) : NULL;
     vector_row *form = set_take(r->set, 2 * n, sizeof *form);
@@ -312,7 +323,11 @@ static bool read_rows(reader *r, const json_t *o, vector_group *g)
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(list, i);
         const size_t mark = enter(r, "rows", i), at = i * (size_t)g->V;
-        if (!has_keys(r, row, logits ? "logits" : has_q ? "p q" : "p", "") ||
+        if (!has_keys(r, row,
+                      logits  ? "logits"
+                      : has_q ? "p q"
+                              : "p",
+                      "") ||
             !read_row(r, row, key, logits, g->V, &form[i], p + at) ||
             (has_q && !read_row(r, row, "q", false, g->V, &form[n + i], q + at)))
             return false;
@@ -326,7 +341,7 @@ static bool read_rows(reader *r, const json_t *o, vector_group *g)
     return true;
 }
 
-/* -- Answers ----------------------------------------------------------------------------------- */
+/* -- Answers ------------------------------------------------------------------------------- */
 
 static bool read_bits_answer(reader *r, const json_t *o, const char *key, int32_t count,
                              vector_answer *a)
@@ -364,7 +379,11 @@ static bool read_tokens(reader *r, const vector_group *g, const vector_test *t, 
 {
     const bool open = a->policy && !strcmp(a->policy, "empty=other");
     const char *then = "";
-    if (!has_keys(r, o, open ? "tokens policy then" : a->policy ? "tokens policy" : "tokens", "") ||
+    if (!has_keys(r, o,
+                  open        ? "tokens policy then"
+                  : a->policy ? "tokens policy"
+                              : "tokens",
+                  "") ||
         !get_integers(r, o, "tokens", -1, 0, g->V - 1, &a->tokens, &a->count))
         return false;
     if (open && (!get_text(r, o, "then", &then) || strcmp(then, "any")))
@@ -388,12 +407,17 @@ static bool read_answer(reader *r, const vector_group *g, const vector_test *t, 
     if (json_object_get(o, "error"))
         return has_keys(r, o, "error", policy) && read_error(r, g, o, a);
     switch (g->kind) {
-    case VECTOR_PHILOX: return has_keys(r, o, "words", "") && read_bits_answer(r, o, "words", 4, a);
-    case VECTOR_UNIFORM: return read_uniform_answer(r, o, a);
-    case VECTOR_EXP: return has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", 1, a);
+    case VECTOR_PHILOX:
+        return has_keys(r, o, "words", "") && read_bits_answer(r, o, "words", 4, a);
+    case VECTOR_UNIFORM:
+        return read_uniform_answer(r, o, a);
+    case VECTOR_EXP:
+        return has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", 1, a);
     case VECTOR_SERVED:
-    case VECTOR_RESIDUAL: return has_keys(r, o, "row", "") && read_bits_answer(r, o, "row", g->V, a);
-    default: return read_tokens(r, g, t, o, a);
+    case VECTOR_RESIDUAL:
+        return has_keys(r, o, "row", "") && read_bits_answer(r, o, "row", g->V, a);
+    default:
+        return read_tokens(r, g, t, o, a);
     }
 }
 
@@ -404,9 +428,11 @@ static bool read_answers(reader *r, const vector_group *g, const json_t *o, vect
     vector_answer *other = set_take(r->set, n + 1, sizeof *other);
     if (!other) return no_memory(r);
     if (list && (!json_is_array(list) || n == 0 || n > 8 || !kind_has_drafts(g->kind)))
-        return bad(r, "alternatives", "must be a list of 1 to 8 answers, of a step with drafts");
+        return bad(r, "alternatives",
+                   "must be a list of 1 to 8 answers, of a step with drafts");
     snprintf(r->path + mark, sizeof r->path - mark, ".expected");
-    if (!read_answer(r, g, t, json_object_get(o, "expected"), false, &t->expected)) return false;
+    if (!read_answer(r, g, t, json_object_get(o, "expected"), false, &t->expected))
+        return false;
     leave(r, mark);
     for (size_t i = 0; i < n; i++) {
         const size_t here = enter(r, "alternatives", i);
@@ -418,18 +444,21 @@ static bool read_answers(reader *r, const vector_group *g, const json_t *o, vect
     return true;
 }
 
-/* -- Tests ------------------------------------------------------------------------------------- */
+/* -- Tests --------------------------------------------------------------------------------- */
 
 /* Integers in units of 2^-bits from several members, as binary64. */
 static bool read_units_of(reader *r, const vector_group *g, const json_t *o, vector_test *t)
 {
     const int64_t most = ((int64_t)1 << g->uniform_bits) - 1;
     const int32_t *list = NULL;
-    const int32_t n = g->kind == VECTOR_MATCH ? t->len + 1 : g->kind == VECTOR_CHAIN ? t->len : 0;
+    const int32_t n = g->kind == VECTOR_MATCH   ? t->len + 1
+                      : g->kind == VECTOR_CHAIN ? t->len
+                                                : 0;
     int64_t one[2] = {0, 0};
     double *u = set_take(r->set, (size_t)n + 2, sizeof *u);
     if (!u) return no_memory(r);
-    if (n && !get_integers(r, o, g->kind == VECTOR_MATCH ? "u" : "accept", n, 0, most, &list, NULL))
+    if (n &&
+        !get_integers(r, o, g->kind == VECTOR_MATCH ? "u" : "accept", n, 0, most, &list, NULL))
         return false;
     if (g->kind == VECTOR_CHAIN && (!get_integer(r, o, "residual", 0, most, &one[0]) ||
                                     !get_integer(r, o, "bonus", 0, most, &one[1])))
@@ -445,11 +474,14 @@ static bool read_units_of(reader *r, const vector_group *g, const json_t *o, vec
 static bool read_uniforms_of(reader *r, const vector_group *g, const json_t *o, vector_test *t)
 {
     switch (g->uniforms) {
-    case UNIFORMS_UNITS: return read_units_of(r, g, o, t);
-    case UNIFORMS_WORDS: return get_hex64(r, o, "U", &t->U);
+    case UNIFORMS_UNITS:
+        return read_units_of(r, g, o, t);
+    case UNIFORMS_WORDS:
+        return get_hex64(r, o, "U", &t->U);
     case UNIFORMS_SEED:
         return get_hex64(r, o, "seed", &t->seed) && get_hex64(r, o, "position", &t->position);
-    default: return true;
+    default:
+        return true;
     }
 }
 
@@ -463,8 +495,10 @@ static bool read_one_row(reader *r, const vector_group *g, const json_t *o, vect
 
 static bool read_step(reader *r, const vector_group *g, const json_t *o, vector_test *t)
 {
-    if (!get_integers(r, o, "draft", -1, INT32_MIN, INT32_MAX, &t->draft, &t->len)) return false;
-    if (t->len > g->gamma) return bad(r, "draft", "has more than gamma = %d entries", (int)g->gamma);
+    if (!get_integers(r, o, "draft", -1, INT32_MIN, INT32_MAX, &t->draft, &t->len))
+        return false;
+    if (t->len > g->gamma)
+        return bad(r, "draft", "has more than gamma = %d entries", (int)g->gamma);
     return get_integers(r, o, "rows", t->len + 1, 0, g->rows - 1, &t->row, NULL);
 }
 
@@ -492,12 +526,18 @@ static bool read_inputs(reader *r, const vector_group *g, const json_t *o, vecto
     switch (g->kind) {
     case VECTOR_PHILOX:
         return get_words(r, o, "counter", 4, t->counter) && get_words(r, o, "key", 2, t->key);
-    case VECTOR_UNIFORM: return read_uniform_inputs(r, o, t);
-    case VECTOR_EXP: return get_float(r, o, "x", &t->x);
-    case VECTOR_SERVED: return read_one_row(r, g, o, t) && read_sampling(r, o, t);
-    case VECTOR_DRAW: return read_one_row(r, g, o, t) && read_uniforms_of(r, g, o, t);
-    case VECTOR_RESIDUAL: return read_one_row(r, g, o, t);
-    default: return read_step(r, g, o, t) && read_uniforms_of(r, g, o, t);
+    case VECTOR_UNIFORM:
+        return read_uniform_inputs(r, o, t);
+    case VECTOR_EXP:
+        return get_float(r, o, "x", &t->x);
+    case VECTOR_SERVED:
+        return read_one_row(r, g, o, t) && read_sampling(r, o, t);
+    case VECTOR_DRAW:
+        return read_one_row(r, g, o, t) && read_uniforms_of(r, g, o, t);
+    case VECTOR_RESIDUAL:
+        return read_one_row(r, g, o, t);
+    default:
+        return read_step(r, g, o, t) && read_uniforms_of(r, g, o, t);
     }
 }
 
@@ -505,17 +545,24 @@ static const char *input_keys(const vector_group *g)
 {
     const bool units = g->uniforms == UNIFORMS_UNITS;
     switch (g->kind) {
-    case VECTOR_PHILOX: return "counter key";
-    case VECTOR_UNIFORM: return "seed position purpose index";
-    case VECTOR_EXP: return "x";
-    case VECTOR_SERVED: return "row temperature top_k top_p min_p";
+    case VECTOR_PHILOX:
+        return "counter key";
+    case VECTOR_UNIFORM:
+        return "seed position purpose index";
+    case VECTOR_EXP:
+        return "x";
+    case VECTOR_SERVED:
+        return "row temperature top_k top_p min_p";
     case VECTOR_DRAW:
         return units ? "row u" : g->uniforms == UNIFORMS_WORDS ? "row U" : "row seed position";
-    case VECTOR_RESIDUAL: return "row";
+    case VECTOR_RESIDUAL:
+        return "row";
     case VECTOR_CHAIN:
         return units ? "rows draft accept residual bonus" : "rows draft seed position";
-    case VECTOR_MATCH: return units ? "rows draft u" : "rows draft seed position";
-    default: return "rows draft";
+    case VECTOR_MATCH:
+        return units ? "rows draft u" : "rows draft seed position";
+    default:
+        return "rows draft";
     }
 }
 
@@ -532,7 +579,8 @@ static bool read_tests(reader *r, const json_t *o, vector_group *g)
 {
     const json_t *list = json_object_get(o, "tests");
     const size_t n = json_array_size(list);
-    if (n == 0 || n > VECTORS_MAX_COUNT) return bad(r, "tests", "must be a list, and not empty");
+    if (n == 0 || n > VECTORS_MAX_COUNT)
+        return bad(r, "tests", "must be a list, and not empty");
     g->test = set_take(r->set, n, sizeof *g->test);
     if (!g->test) return no_memory(r);
     g->tests = (int32_t)n;
@@ -544,7 +592,7 @@ static bool read_tests(reader *r, const json_t *o, vector_group *g)
     return true;
 }
 
-/* -- Groups ------------------------------------------------------------------------------------ */
+/* -- Groups -------------------------------------------------------------------------------- */
 
 static bool read_source(reader *r, const json_t *group, vector_group *g)
 {
@@ -566,12 +614,17 @@ static const char *shared_keys(vector_kind kind)
 {
     switch (kind) {
     case VECTOR_SERVED:
-    case VECTOR_RESIDUAL: return "V rows";
-    case VECTOR_DRAW: return "V exact uniforms rows";
+    case VECTOR_RESIDUAL:
+        return "V rows";
+    case VECTOR_DRAW:
+        return "V exact uniforms rows";
     case VECTOR_CHAIN:
-    case VECTOR_MATCH: return "V gamma exact uniforms rows";
-    case VECTOR_GREEDY: return "V gamma rows";
-    default: return "";
+    case VECTOR_MATCH:
+        return "V gamma exact uniforms rows";
+    case VECTOR_GREEDY:
+        return "V gamma rows";
+    default:
+        return "";
     }
 }
 
@@ -600,7 +653,7 @@ static bool read_group(reader *r, const json_t *o, vector_kind kind)
     return read_shared(r, o, g) && read_tests(r, o, g);
 }
 
-/* -- Files ------------------------------------------------------------------------------------- */
+/* -- Files --------------------------------------------------------------------------------- */
 
 static bool read_notes(reader *r, const json_t *o)
 {
@@ -609,10 +662,12 @@ static bool read_notes(reader *r, const json_t *o)
     const char *text = "";
     r->notes = json_object_get(o, "notes");
     if (!json_is_object(r->notes)) return bad(r, "notes", "must be an object");
-    json_object_foreach(r->notes, flag, note) {
+    json_object_foreach(r->notes, flag, note)
+    {
         snprintf(r->path, sizeof r->path, "notes.%.60s", flag);
-        if (!has_keys(r, note, "bugType effect link", "") || !get_text(r, note, "bugType", &text) ||
-            !get_text(r, note, "effect", &text) || !get_text(r, note, "link", &text))
+        if (!has_keys(r, note, "bugType effect link", "") ||
+            !get_text(r, note, "bugType", &text) || !get_text(r, note, "effect", &text) ||
+            !get_text(r, note, "link", &text))
             return false;
     }
     *r->path = 0;
@@ -647,7 +702,8 @@ static bool read_file(reader *r, const json_t *o, vector_kind *kind)
     if (!read_head(r, o, kind)) return false;
     const json_t *list = json_object_get(o, "groups");
     const size_t n = json_array_size(list);
-    if (n == 0 || n > VECTORS_MAX_COUNT) return bad(r, "groups", "must be a list, and not empty");
+    if (n == 0 || n > VECTORS_MAX_COUNT)
+        return bad(r, "groups", "must be a list, and not empty");
     for (size_t i = 0; i < n; i++) {
         const size_t mark = enter(r, "groups", i);
         if (!read_group(r, json_array_get(list, i), *kind)) return false;
@@ -663,8 +719,10 @@ static bool parse(vector_set *set, const char *name, const char *text, size_t si
     reader r = {.set = set, .name = name, .why = why, .why_size = why_size};
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
     if (!root) {
-        snprintf(why, why_size, "%s:%d:%d: %s; restore the file, or make it anew: assay vectors "
-                 "generate", name, e.line, e.column, e.text);
+        snprintf(why, why_size,
+                 "%s:%d:%d: %s; restore the file, or make it anew: assay vectors "
+                 "generate",
+                 name, e.line, e.column, e.text);
         return false;
     }
     const bool ok = read_file(&r, root, kind);
@@ -685,9 +743,11 @@ static char *slurp(const char *file, size_t *size, char *why, size_t why_size)
     enum { MOST = 1 << 24 };
     FILE *f = fopen(file, "rb");
     char *text = f ? malloc(MOST) : NULL;
-    if (!f) snprintf(why, why_size, "%s: %s; `assay vectors generate --out FOLDER` makes the files",
-                     file, strerror(errno));
-    else if (!text) snprintf(why, why_size, "%s: the memory is too short for it", file);
+    if (!f)
+        snprintf(why, why_size, "%s: %s; `assay vectors generate --out FOLDER` makes the files",
+                 file, strerror(errno));
+    else if (!text)
+        snprintf(why, why_size, "%s: the memory is too short for it", file);
     *size = text ? fread(text, 1, MOST, f) : 0;
     const bool whole = text && !ferror(f) && *size < MOST;
     if (text && !whole) snprintf(why, why_size, "%s: unreadable, or larger than 16 MiB", file);
@@ -748,8 +808,10 @@ static bool complete(const vector_set *set, const char *folder, char *why, size_
         const vector_listed *l = &vector_list[i];
         const vector_group *g = vectors_find(set, l->id);
         if (g && g->kind == l->kind && g->V == l->V && g->gamma == l->gamma) continue;
-        snprintf(why, why_size, "%s/%s.json: the group %s is %s; restore the file, or make it anew: "
-                 "assay vectors generate", folder, vector_kind_name[l->kind], l->id,
+        snprintf(why, why_size,
+                 "%s/%s.json: the group %s is %s; restore the file, or make it anew: "
+                 "assay vectors generate",
+                 folder, vector_kind_name[l->kind], l->id,
                  g ? "of another kind, V or gamma than listed" : "missing");
         return false;
     }

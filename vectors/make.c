@@ -125,7 +125,9 @@ void make_step(maker *m, vector_test *t, int32_t len, const int32_t *row, const 
     double *uniforms = take(m, (size_t)len + 2, sizeof *uniforms);
     memcpy(rows, row, ((size_t)len + 1) * sizeof *rows);
     if (len) memcpy(drafts, draft, (size_t)len * sizeof *drafts);
-    const int32_t n = m->g->kind == VECTOR_DRAW ? 1 : m->g->kind == VECTOR_MATCH ? len + 1 : len + 2;
+    const int32_t n = m->g->kind == VECTOR_DRAW    ? 1
+                      : m->g->kind == VECTOR_MATCH ? len + 1
+                                                   : len + 2;
     if (u) memcpy(uniforms, u, (size_t)n * sizeof *uniforms);
     t->len = len;
     t->row = rows;
@@ -136,8 +138,10 @@ void make_step(maker *m, vector_test *t, int32_t len, const int32_t *row, const 
 void make_done(maker *m, vector_test *t, const char *clauses)
 {
     if (m->failed) return;
-    if (!answer_test(m->set, m->g, t, m->why, m->why_size)) fail(m, m->why);
-    else t->clauses = clauses ? clauses : answer_clauses(m->set, m->g, t);
+    if (!answer_test(m->set, m->g, t, m->why, m->why_size))
+        fail(m, m->why);
+    else
+        t->clauses = clauses ? clauses : answer_clauses(m->set, m->g, t);
 }
 
 vector_set *make_all(char *why, size_t why_size)

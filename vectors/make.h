@@ -12,7 +12,8 @@ typedef struct {
     vector_group *g; /* the group under way */
     float *p, *q;    /* [MAKE_ROWS][V] its rows, writable */
     vector_row *p_form, *q_form;
-    uint64_t rng; /* splitmix64, started from the group's id: groups do not depend on each other */
+    uint64_t
+        rng; /* splitmix64, started from the group's id: groups do not depend on each other */
     bool failed;
     char *why;
     size_t why_size;

@@ -1,5 +1,6 @@
-/* make_chains.c - vectors of the token rule. Random steps lean to the edges: half of the uniforms
- * stand at or beside a boundary of the very decision they take. Clauses ACC, RES, BON. */
+/* make_chains.c - vectors of the token rule. Random steps lean to the edges: half of the
+ * uniforms stand at or beside a boundary of the very decision they take. Clauses ACC, RES, BON.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 
 enum { MOST_DRAFTS = 8 };
 
-/* -- Rows -------------------------------------------------------------------------------------- */
+/* -- Rows ---------------------------------------------------------------------------------- */
 
 static const vector_row units12 = {.form = ROW_UNITS, .k = 12};
 static const vector_row units24 = {.form = ROW_UNITS, .k = 24};
@@ -44,7 +45,8 @@ static void random_units(maker *m, float *row, int32_t *n)
     double total = 0.0;
     int32_t left = 1 << 24, top = 0;
     for (int32_t t = 0; t < V; t++) {
-        n[t] = make_below(m, 6) ? 1 + (make_below(m, 1 << 20) >> make_below(m, 14)) : 0;
+        n[t] = make_below(m, 6) ? 1 + make_below(m, 1 << 20) : 0;
+        if (n[t]) n[t] = 1 + (n[t] >> make_below(m, 14));
         total += n[t];
     }
     for (int32_t t = 0; t < V; t++) {
@@ -81,7 +83,8 @@ static int32_t general_row(maker *m)
 static int32_t procedural_row(maker *m, uint32_t number)
 {
     const uint32_t lambda = 16384u * (1 + number % 4) - (number % 3 ? 5000u : 0u);
-    vector_row p = {ROW_ZIPF, 24, UINT64_C(0x1f83d9abfb41bd6b), number, 0, (int32_t)(number % 3)};
+    vector_row p = {ROW_ZIPF, 24, UINT64_C(0x1f83d9abfb41bd6b),
+                    number,   0,  (int32_t)(number % 3)};
     vector_row q = p;
     q.form = ROW_MIX;
     q.lambda = lambda;
@@ -93,8 +96,10 @@ static int32_t procedural_row(maker *m, uint32_t number)
 /* Rows as a model serves them: not dyadic, not summing to 1, cut by filters. */
 static int32_t served_row(maker *m)
 {
-    static const oracle_sampling s[] = {
-        {1.0f, 0, 1.0f, 0.0f}, {0.7f, 0, 0.9f, 0.0f}, {1.5f, 5, 1.0f, 0.0f}, {0.9f, 0, 1.0f, 0.05f}};
+    static const oracle_sampling s[] = {{1.0f, 0, 1.0f, 0.0f},
+                                        {0.7f, 0, 0.9f, 0.0f},
+                                        {1.5f, 5, 1.0f, 0.0f},
+                                        {0.9f, 0, 1.0f, 0.05f}};
     const int32_t V = m->g->V, row = make_row(m, bits_row, bits_row);
     float *logit = malloc(2 * (size_t)V * sizeof *logit);
     if (!logit) abort();
@@ -109,7 +114,7 @@ static int32_t served_row(maker *m)
     return row;
 }
 
-/* -- Steps ------------------------------------------------------------------------------------- */
+/* -- Steps --------------------------------------------------------------------------------- */
 
 typedef struct {
     int32_t len, row[MOST_DRAFTS + 1], draft[MOST_DRAFTS];
@@ -135,7 +140,11 @@ static double beside(maker *m, double x)
 static double anywhere(maker *m)
 {
     const int32_t kind = make_below(m, 12);
-    return kind == 0 ? 0.0 : clamp(m, kind == 1 ? grid(m) : floor(grid(m) * (double)make_below(m, 1 << 24) * 0x1p-24));
+    return kind == 0
+               ? 0.0
+               : clamp(m, kind == 1
+                              ? grid(m)
+                              : floor(grid(m) * (double)make_below(m, 1 << 24) * 0x1p-24));
 }
 
 /* An id by the law of a row, now and then any. */
@@ -151,7 +160,8 @@ static int32_t drafted(maker *m, const float *q)
     return V - 1;
 }
 
-/* A boundary of a draw from the row max(0, p - q), or from p when q is NULL or nothing is left. */
+/* A boundary of a draw from the row max(0, p - q), or from p when q is NULL or nothing is left.
+ */
 static double draw_boundary(maker *m, const float *p, const float *q)
 {
     const int32_t V = m->g->V, stop = make_below(m, V);
@@ -199,9 +209,10 @@ static void random_step(maker *m, step *s, int32_t len)
         s->draft[i] = drafted(m, make_q(m, s->row[i]));
         const double boundary = accept_boundary(m, s, i);
         const int32_t kind = make_below(m, 4);
-        s->u[i] = kind == 0   ? beside(m, boundary)
-                  : kind == 1 ? anywhere(m)
-                              : clamp(m, floor(boundary * grid(m) * make_below(m, 1024) / 1024.0));
+        s->u[i] = kind == 0 ? beside(m, boundary)
+                  : kind == 1
+                      ? anywhere(m)
+                      : clamp(m, floor(boundary * grid(m) * make_below(m, 1024) / 1024.0));
     }
     aim_draws(m, s);
 }
@@ -215,7 +226,7 @@ static void random_steps(maker *m, int32_t count, const char *flags)
     }
 }
 
-/* -- Groups ------------------------------------------------------------------------------------ */
+/* -- Groups -------------------------------------------------------------------------------- */
 
 static void dyadic(maker *m, const char *id, int32_t rows, int32_t count)
 {
@@ -230,8 +241,10 @@ static void general(maker *m, const char *id, int32_t rows, int32_t count)
 {
     make_group(m, id, "residual-row", false, UNIFORMS_UNITS, 24);
     for (int32_t i = 0; i < rows; i++)
-        if (m->g->V < 256) general_row(m);
-        else procedural_row(m, (uint32_t)i + 1);
+        if (m->g->V < 256)
+            general_row(m);
+        else
+            procedural_row(m, (uint32_t)i + 1);
     random_steps(m, count, "residual-row");
     make_close(m);
 }
@@ -245,19 +258,23 @@ static void served(maker *m, const char *id, int32_t rows, int32_t count)
 }
 
 /* p, q of rows with zeros, equal rows, one-hot rows; residual totals 0 or powers of two. */
-static const int32_t zero_rows[][2][4] = {
-    {{1024, 1024, 2048, 0}, {3072, 1024, 0, 0}},    {{1024, 1024, 1024, 1024}, {1024, 1024, 1024, 1024}},
-    {{4096, 0, 0, 0}, {0, 0, 0, 4096}},             {{0, 0, 0, 4096}, {1024, 1024, 0, 2048}},
-    {{1, 4095, 0, 0}, {2049, 2047, 0, 0}},          {{0, 0, 4096, 0}, {0, 0, 4096, 0}},
-    {{1365, 1365, 1366, 0}, {1366, 1365, 1365, 0}}, {{0, 2048, 2048, 0}, {2048, 1024, 1024, 0}},
-    {{0, 0, 1024, 3072}, {4096, 0, 0, 0}}};
+static const int32_t zero_rows[][2][4] = {{{1024, 1024, 2048, 0}, {3072, 1024, 0, 0}},
+                                          {{1024, 1024, 1024, 1024}, {1024, 1024, 1024, 1024}},
+                                          {{4096, 0, 0, 0}, {0, 0, 0, 4096}},
+                                          {{0, 0, 0, 4096}, {1024, 1024, 0, 2048}},
+                                          {{1, 4095, 0, 0}, {2049, 2047, 0, 0}},
+                                          {{0, 0, 4096, 0}, {0, 0, 4096, 0}},
+                                          {{1365, 1365, 1366, 0}, {1366, 1365, 1365, 0}},
+                                          {{0, 2048, 2048, 0}, {2048, 1024, 1024, 0}},
+                                          {{0, 0, 1024, 3072}, {4096, 0, 0, 0}}};
 
 static const char *zero_flag(float p, float q)
 {
     return p == 0.0f ? "zero-p" : q == 0.0f ? "zero-q" : "boundary";
 }
 
-/* Every token drafted from every row, at the ends of the uniforms and at and beside its boundary. */
+/* Every token drafted from every row, at the ends of the uniforms and at and beside its
+ * boundary. */
 static void zeros(maker *m)
 {
     make_group(m, "chain.zeros.v4", "zero-p", true, UNIFORMS_UNITS, 12);
@@ -277,7 +294,8 @@ static void zeros(maker *m)
                     if (i == 2 && at > 4095) continue;
                     s.u[0] = k[i] < 0 ? 0.0 : k[i] / 4096.0;
                     s.u[1] = s.u[2] = end ? 4095.0 / 4096.0 : 0.0;
-                    emit(m, &s, zero_flag(p, q), end ? "draws at their upper end" : "draws at 0");
+                    emit(m, &s, zero_flag(p, q),
+                         end ? "draws at their upper end" : "draws at 0");
                 }
         }
     make_close(m);
@@ -308,7 +326,9 @@ static void placed(maker *m, int32_t len, int32_t rejected, int32_t ended, int32
     }
     aim_draws(m, &s);
     emit(m, &s, ended >= 0 ? "padding" : "residual-row",
-         ended >= 0 ? "a -1 ends the drafts" : rejected < 0 ? "all stand" : "one is rejected");
+         ended >= 0     ? "a -1 ends the drafts"
+         : rejected < 0 ? "all stand"
+                        : "one is rejected");
 }
 
 static void positions(maker *m)
@@ -332,7 +352,8 @@ static void empty(maker *m)
     for (int32_t lone = 0; lone < 8; lone++) {
         const int32_t row = make_row(m, units12, units12);
         int32_t n[8];
-        for (int32_t t = 0; t < 8; t++) n[t] = t == lone ? 16 : (t == (lone + 1) % 8 ? 1008 : 512);
+        for (int32_t t = 0; t < 8; t++)
+            n[t] = t == lone ? 16 : (t == (lone + 1) % 8 ? 1008 : 512);
         make_units(make_q(m, row), n, 8, 12);
         n[lone] = 0;
         make_units(make_p(m, row), n, 8, 12);
@@ -391,7 +412,8 @@ static void padded(maker *m)
 
 static void seeded(maker *m, const char *id, int32_t rows, int32_t count)
 {
-    static const uint64_t place[] = {0, 1, 7, UINT32_MAX, (uint64_t)1 << 32, UINT64_C(0x123456789abcdef)};
+    static const uint64_t place[] = {
+        0, 1, 7, UINT32_MAX, (uint64_t)1 << 32, UINT64_C(0x123456789abcdef)};
     make_group(m, id, "seeded", false, UNIFORMS_SEED, 0);
     m->g->uniform_bits = 24;
     for (int32_t i = 0; i < rows; i++) general_row(m);

@@ -1,5 +1,5 @@
-/* make_numbers.c - vectors of the generator, its uniforms and the exponential. Clauses RNG-01 to
- * RNG-06, DIST-06. */
+/* make_numbers.c - vectors of the generator, its uniforms and the exponential. Clauses RNG-01
+ * to RNG-06, DIST-06. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -63,11 +63,33 @@ static void exponentials(maker *m)
 #include "vectors/exp_hard.def"
 #undef HARD
     };
-    static const float ends[] = {0.0f, -0.0f, 0x1p-149f, -0x1p-149f, 0x1p-126f, -0x1p-25f, 0x1p-25f,
-                                 -0x1p-24f, 0x1p-24f, -0x1.000002p-25f, 0x1.000002p-24f, 1.0f, -1.0f,
-                                 0x1.62e42ep6f, 0x1.62e43p6f, -0x1.5d589ep6f, -0x1.5d58a0p6f,
-                                 -0x1.9fe368p6f, -0x1.9fe36ap6f, -104.0f, 89.0f, -1e30f, 1e30f,
-                                 FLT_MAX, -FLT_MAX, INFINITY, -INFINITY};
+    static const float ends[] = {0.0f,
+                                 -0.0f,
+                                 0x1p-149f,
+                                 -0x1p-149f,
+                                 0x1p-126f,
+                                 -0x1p-25f,
+                                 0x1p-25f,
+                                 -0x1p-24f,
+                                 0x1p-24f,
+                                 -0x1.000002p-25f,
+                                 0x1.000002p-24f,
+                                 1.0f,
+                                 -1.0f,
+                                 0x1.62e42ep6f,
+                                 0x1.62e43p6f,
+                                 -0x1.5d589ep6f,
+                                 -0x1.5d58a0p6f,
+                                 -0x1.9fe368p6f,
+                                 -0x1.9fe36ap6f,
+                                 -104.0f,
+                                 89.0f,
+                                 -1e30f,
+                                 1e30f,
+                                 FLT_MAX,
+                                 -FLT_MAX,
+                                 INFINITY,
+                                 -INFINITY};
     make_group(m, "exp.hardest", "rounding", false, UNIFORMS_NONE, 0);
     for (size_t i = 0; i < sizeof hard / sizeof *hard; i++)
         exponential(m, float_of_bits(hard[i]), "rounding");

@@ -9,7 +9,7 @@
 enum { MOST_DRAFTS = 4 };
 static const vector_row bits_row = {.form = ROW_BITS};
 
-/* -- Match ------------------------------------------------------------------------------------- */
+/* -- Match --------------------------------------------------------------------------------- */
 
 /* A grid uniform at or beside a boundary of a row, or anywhere. */
 static double aimed(maker *m, const float *p)
@@ -117,7 +117,7 @@ static void matches(maker *m)
     make_close(m);
 }
 
-/* -- Greedy ------------------------------------------------------------------------------------ */
+/* -- Greedy -------------------------------------------------------------------------------- */
 
 static void logit_rows(maker *m, const float (*rows)[4], int32_t n)
 {
@@ -158,7 +158,8 @@ static void bad_rows(maker *m)
             int32_t row[3] = {3, 3, 3};
             const int32_t draft[2] = {1, 1};
             row[len] = bad;
-            vector_test *t = make_test(m, "bad-row", "the row after the last draft has no argmax");
+            vector_test *t =
+                make_test(m, "bad-row", "the row after the last draft has no argmax");
             make_step(m, t, len, row, draft, NULL);
             make_done(m, t, NULL);
         }
@@ -167,9 +168,10 @@ static void bad_rows(maker *m)
 
 static void greedy(maker *m)
 {
-    static const float ties[][4] = {{1, 1, 0, 0},       {0, 2, 2, 2},      {-0.0f, 0.0f, -1, 0},
-                                    {-1, -0.0f, 0.0f, -1}, {5, 5, 5, 5},   {-INFINITY, -3, -INFINITY, -3},
-                                    {0, 1, 2, 3},       {3, 2, 3, 1}};
+    static const float ties[][4] = {{1, 1, 0, 0},         {0, 2, 2, 2},
+                                    {-0.0f, 0.0f, -1, 0}, {-1, -0.0f, 0.0f, -1},
+                                    {5, 5, 5, 5},         {-INFINITY, -3, -INFINITY, -3},
+                                    {0, 1, 2, 3},         {3, 2, 3, 1}};
     static const float plain[][4] = {{0, 1, 2, 3}, {1, 3, 2, 0}, {4, 3, 2, 1}, {0, 5, 1, 2}};
     make_group(m, "greedy.ties.v4", "tie", false, UNIFORMS_NONE, 0);
     logit_rows(m, ties, 8);
@@ -179,7 +181,8 @@ static void greedy(maker *m)
     for (int32_t i = 0; i < 8; i++) {
         const int32_t row = make_row(m, bits_row, bits_row);
         for (int32_t t = 0; t < 64; t++)
-            make_p(m, row)[t] = (float)make_below(m, i % 2 ? 12 : 1 << 22) * (i % 2 ? 0.5f : 0x1p-19f);
+            make_p(m, row)[t] =
+                (float)make_below(m, i % 2 ? 12 : 1 << 22) * (i % 2 ? 0.5f : 0x1p-19f);
     }
     greedy_steps(m, 80, "basic", "GRD-01 GRD-02 BON-04");
     make_close(m);

@@ -19,7 +19,7 @@ static int32_t row_of(maker *m, const float *value)
     return row;
 }
 
-/* -- Served rows ------------------------------------------------------------------------------- */
+/* -- Served rows --------------------------------------------------------------------------- */
 
 typedef struct {
     float temperature;
@@ -31,9 +31,11 @@ typedef struct {
 /* Which tokens survive, one letter each. */
 static void survivors(maker *m, int32_t row, const setting *s, char *kept /* [V] */)
 {
-    const oracle_sampling o = {s->temperature, s->top_k, fminf(s->top_p, 1.0f), fminf(s->min_p, 1.0f)};
+    const oracle_sampling o = {s->temperature, s->top_k, fminf(s->top_p, 1.0f),
+                               fminf(s->min_p, 1.0f)};
     float *value = malloc((size_t)m->g->V * sizeof *value);
-    if (!value || oracle_serve(make_p(m, row), m->g->V, &o, value, NULL, 0) != ORACLE_OK) abort();
+    if (!value || oracle_serve(make_p(m, row), m->g->V, &o, value, NULL, 0) != ORACLE_OK)
+        abort();
     for (int32_t t = 0; t < m->g->V; t++) kept[t] = value[t] > 0.0f;
     free(value);
 }
@@ -44,7 +46,8 @@ static bool rounding_decides(maker *m, int32_t row, const setting *s)
 {
     const size_t V = (size_t)m->g->V;
     setting lower = *s, upper = *s;
-    if (s->temperature > 0.0f && (s->temperature < 1e-30f || s->temperature > 1e30f)) return true;
+    if (s->temperature > 0.0f && (s->temperature < 1e-30f || s->temperature > 1e30f))
+        return true;
     for (size_t t = 0; t < V; t++)
         if (isfinite(make_p(m, row)[t]) && fabsf(make_p(m, row)[t]) > 1e30f) return true;
     if (s->top_p >= 1.0f && s->min_p <= 0.0f) return false;
@@ -113,7 +116,8 @@ static void served_edges(maker *m)
         {-INFINITY, -INFINITY, -7.5f, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY},
         {0.0f, -87.5f, -88.0f, -100.0f, -103.0f, -103.5f, -103.97208f, -104.0f},
         {3e38f, -3e38f, 0.0f, 3e38f, 1e38f, -1e38f, 2.9e38f, -INFINITY},
-        {1.0f, 0x1.000002p0f, 0x1.fffffep-1f, 1.0f, 0x1.000002p0f, 0x1.000004p0f, 0.5f, 0x1.000004p0f}};
+        {1.0f, 0x1.000002p0f, 0x1.fffffep-1f, 1.0f, 0x1.000002p0f, 0x1.000004p0f, 0.5f,
+         0x1.000004p0f}};
     make_group(m, "served.edges.v8", "top-k-tie", false, UNIFORMS_NONE, 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const int32_t row = row_of(m, rows[i]);
@@ -126,14 +130,19 @@ static void served_edges(maker *m)
  * exactly on some e_i. */
 static void served_equal(maker *m)
 {
-    static const float flat[8] = {2, 2, 2, 2, 2, 2, 2, 2}, steps[8] = {0, -1, -2, -3, -1, -2, 0, -4};
+    static const float flat[8] = {2, 2, 2, 2, 2, 2, 2, 2},
+                       steps[8] = {0, -1, -2, -3, -1, -2, 0, -4};
     make_group(m, "served.equal.v8", "top-p-equal", false, UNIFORMS_NONE, 0);
     const int32_t one = row_of(m, flat), two = row_of(m, steps);
     for (int32_t kept = 1; kept <= 7; kept++)
         for (int32_t side = -1; side <= 1; side++) {
             const float at = (float)kept / 8.0f;
-            const setting s = {1.0f, 0, side ? nextafterf(at, side < 0 ? 0.0f : 1.0f) : at, 0.0f,
-                               "top-p-equal", "DIST-08 DIST-10"};
+            const setting s = {1.0f,
+                               0,
+                               side ? nextafterf(at, side < 0 ? 0.0f : 1.0f) : at,
+                               0.0f,
+                               "top-p-equal",
+                               "DIST-08 DIST-10"};
             serve(m, one, &s, false);
         }
     for (int32_t x = 0; x < 5; x++)
@@ -151,7 +160,8 @@ static void served_refused(maker *m)
     static const float rows[][8] = {
         {0, 1, NAN, 2, 3, 4, 5, 6},
         {0, 1, 2, 3, 4, 5, 6, INFINITY},
-        {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY},
+        {-INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY,
+         -INFINITY},
         {NAN, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY, -INFINITY},
         {INFINITY, INFINITY, 0, 0, 0, 0, 0, 0},
         {0, 1, 2, 3, 4, 5, 6, 7}};
@@ -193,7 +203,7 @@ static void served_random(maker *m, const char *id, int32_t rows)
     make_close(m);
 }
 
-/* -- Draws ------------------------------------------------------------------------------------- */
+/* -- Draws --------------------------------------------------------------------------------- */
 
 static void draw(maker *m, int32_t row, double u, const char *flag, const char *clauses)
 {
@@ -246,7 +256,8 @@ static void draws_small(maker *m)
                                       {4096, 0, 0, 4096, 0, 0, 0, 0},
                                       {0, 0, 1, 0, 0, 0, 1, 0}};
     make_group(m, "draw.dyadic.v8", "draw-boundary", true, UNIFORMS_UNITS, 12);
-    for (int32_t i = 0; i < 4; i++) draws(m, units_row(m, whole[i], 12), 8, "draw-boundary", clauses);
+    for (int32_t i = 0; i < 4; i++)
+        draws(m, units_row(m, whole[i], 12), 8, "draw-boundary", clauses);
     make_close(m);
     make_group(m, "draw.zeros.v8", "zero-weight", true, UNIFORMS_UNITS, 12);
     for (int32_t i = 0; i < 5; i++)
@@ -263,7 +274,8 @@ static void draws_large(maker *m)
     static const char *const clauses = "DRAW-01 DRAW-02 DRAW-05 DRAW-06";
     make_group(m, "draw.general.v64", "draw-boundary", false, UNIFORMS_UNITS, 24);
     for (uint32_t i = 0; i < 6; i++) {
-        const vector_row form = {ROW_ZIPF, 24, UINT64_C(0x6a09e667f3bcc908), i, 0, (int32_t)(i % 3)};
+        const vector_row form = {ROW_ZIPF, 24, UINT64_C(0x6a09e667f3bcc908),
+                                 i,        0,  (int32_t)(i % 3)};
         const int32_t row = make_row(m, form, none);
         make_expand(m, row);
         draws(m, row, 16, "draw-boundary", clauses);
@@ -271,7 +283,8 @@ static void draws_large(maker *m)
     make_close(m);
     make_group(m, "draw.general.v4096", "draw-boundary", false, UNIFORMS_UNITS, 24);
     for (uint32_t i = 0; i < 4; i++) {
-        const vector_row form = {ROW_ZIPF, 24, UINT64_C(0xbb67ae8584caa73b), i, 0, (int32_t)(i % 2)};
+        const vector_row form = {ROW_ZIPF, 24, UINT64_C(0xbb67ae8584caa73b),
+                                 i,        0,  (int32_t)(i % 2)};
         const int32_t row = make_row(m, form, none);
         make_expand(m, row);
         draws(m, row, 24, "draw-boundary", clauses);
@@ -312,19 +325,28 @@ static void draws_seeded(maker *m)
         vector_test *t = make_test(m, "seeded", "");
         make_step(m, t, 0, &row, NULL, NULL);
         t->seed = i < 8 ? (uint64_t)i << 32 * (i & 1) : make_random(m);
-        t->position = i % 3 == 0 ? (uint64_t)i : i % 3 == 1 ? make_random(m) : (uint64_t)i << 32;
+        t->position = i % 3 == 0   ? (uint64_t)i
+                      : i % 3 == 1 ? make_random(m)
+                                   : (uint64_t)i << 32;
         make_done(m, t, "RNG-01 RNG-02 RNG-03 RNG-05 RNG-06 DRAW-02");
     }
     make_close(m);
 }
 
-/* -- Residuals --------------------------------------------------------------------------------- */
+/* -- Residuals ----------------------------------------------------------------------------- */
 
 static void residual(maker *m, int32_t row, const char *flag)
 {
     vector_test *t = make_test(m, flag, "");
     make_step(m, t, 0, &row, NULL, NULL);
     make_done(m, t, "RES-01");
+}
+
+/* In [0, 1), with an exponent of any of 40 sizes. */
+static float any_size(maker *m)
+{
+    const float mantissa = (float)make_below(m, 1 << 24);
+    return ldexpf(mantissa, -24 - make_below(m, 40));
 }
 
 static void residuals(maker *m)
@@ -336,8 +358,10 @@ static void residuals(maker *m)
         {{0, 0, 0, 0, 0, 0, 0, 1}, {1}},
         {{0, 0, 0, .5f, 0, 0, 0, .5f}, {0, 0, 0, 1}},
         {{.5f, 0, .5f}, {.5f, .5f}},
-        {{0x1p-149f, 0x1p-126f, 0x1.000002p-126f, 1}, {0, 0x1p-149f, 0x1p-126f, 0x1.fffffep-1f}},
-        {{0x1.000002p-1f, 0x1.fffffep-2f, 0x1p-1f, 1}, {0x1p-1f, 0x1p-2f, 0x1.fffffep-2f, 0x1p-25f}},
+        {{0x1p-149f, 0x1p-126f, 0x1.000002p-126f, 1},
+         {0, 0x1p-149f, 0x1p-126f, 0x1.fffffep-1f}},
+        {{0x1.000002p-1f, 0x1.fffffep-2f, 0x1p-1f, 1},
+         {0x1p-1f, 0x1p-2f, 0x1.fffffep-2f, 0x1p-25f}},
         {{1, .5f, .25f, 0x1p-3f}, {0x1p-26f, 0x1p-27f, 0x1.8p-27f, 0x1p-28f}}};
     make_group(m, "residual.edges.v8", "rounding", false, UNIFORMS_NONE, 0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -351,8 +375,8 @@ static void residuals(maker *m)
     for (int32_t i = 0; i < 6; i++) { /* entries of every size, so that differences round */
         const int32_t row = make_row(m, bits_row, bits_row);
         for (int32_t t = 0; t < 64; t++) {
-            make_p(m, row)[t] = ldexpf((float)make_below(m, 1 << 24), -24 - make_below(m, 40));
-            make_q(m, row)[t] = ldexpf((float)make_below(m, 1 << 24), -24 - make_below(m, 40));
+            make_p(m, row)[t] = any_size(m);
+            make_q(m, row)[t] = any_size(m);
         }
         residual(m, row, "rounding");
     }

@@ -9,7 +9,7 @@
 /* Bounds on a file, so that hostile text costs little memory. */
 enum {
     VECTORS_MAX_V = 65536,
-    VECTORS_MAX_CELLS = 1 << 22, /* rows * V of a group */
+    VECTORS_MAX_CELLS = 1 << 22, /* rows * V, summed over a set */
     VECTORS_MAX_GAMMA = 64,
     VECTORS_MAX_COUNT = 100000 /* groups, tests, entries of a list */
 };
@@ -17,6 +17,7 @@ enum {
 struct vector_set {
     void *blocks; /* of everything below, one list */
     int32_t groups, room;
+    size_t cells;        /* of the rows read */
     vector_group *group; /* [groups], room for `room` */
 };
 

@@ -22,7 +22,7 @@ const vector_note vector_notes[] = {
 };
 const int32_t vector_notes_count = sizeof vector_notes / sizeof *vector_notes;
 
-/* -- Memory ------------------------------------------------------------------------------------ */
+/* -- Memory -------------------------------------------------------------------------------- */
 
 typedef struct block {
     struct block *next;
@@ -76,7 +76,7 @@ void vectors_free(vector_set *set)
     free(set);
 }
 
-/* -- Questions --------------------------------------------------------------------------------- */
+/* -- Questions ----------------------------------------------------------------------------- */
 
 int32_t vectors_groups(const vector_set *set)
 {
@@ -129,7 +129,8 @@ const vector_answer *vector_alternative(const vector_test *t, const char *policy
 const vector_note *note_find(const char *flag, size_t length)
 {
     for (int32_t i = 0; i < vector_notes_count; i++)
-        if (strlen(vector_notes[i].flag) == length && !memcmp(vector_notes[i].flag, flag, length))
+        if (strlen(vector_notes[i].flag) == length &&
+            !memcmp(vector_notes[i].flag, flag, length))
             return &vector_notes[i];
     return NULL;
 }
@@ -148,7 +149,7 @@ float float_of_bits(uint32_t bits)
     return x;
 }
 
-/* -- Rows -------------------------------------------------------------------------------------- */
+/* -- Rows ---------------------------------------------------------------------------------- */
 
 bool row_expand(const vector_row *form, int32_t V, float *value)
 {
@@ -164,13 +165,13 @@ bool row_expand(const vector_row *form, int32_t V, float *value)
     return ok;
 }
 
-/* -- Flips ------------------------------------------------------------------------------------- */
+/* -- Flips --------------------------------------------------------------------------------- */
 
 /* A refusal becomes a token, the last token its neighbour (an open answer without tokens gets
  * one), bits lose or gain their last one. */
 static bool flip_answer(vector_set *set, const vector_group *g, vector_answer *a)
 {
-    const int32_t words = g->kind == VECTOR_EXP                                 ? 1
+    const int32_t words = g->kind == VECTOR_EXP                                   ? 1
                           : g->kind == VECTOR_PHILOX || g->kind == VECTOR_UNIFORM ? 4
                                                                                   : g->V;
     int32_t *tokens = set_take(set, (size_t)a->count + 1, sizeof *tokens);
@@ -178,13 +179,17 @@ static bool flip_answer(vector_set *set, const vector_group *g, vector_answer *a
     if (!tokens || !bits) return false;
     if (a->tokens) memcpy(tokens, a->tokens, (size_t)a->count * sizeof *tokens);
     if (a->bits) memcpy(bits, a->bits, (size_t)words * sizeof *bits);
-    if (a->count == 0) tokens[a->count++] = 0;
-    else tokens[a->count - 1] = (tokens[a->count - 1] + 1) % g->V;
+    if (a->count == 0)
+        tokens[a->count++] = 0;
+    else
+        tokens[a->count - 1] = (tokens[a->count - 1] + 1) % g->V;
     bits[words - 1] ^= 1;
     if (g->kind == VECTOR_UNIFORM) a->accept ^= 1, a->draw ^= 1;
     if (a->bits || g->kind == VECTOR_SERVED) a->bits = bits;
-    if (kind_has_drafts(g->kind) || g->kind == VECTOR_DRAW) a->tokens = tokens;
-    else a->count = 0;
+    if (kind_has_drafts(g->kind) || g->kind == VECTOR_DRAW)
+        a->tokens = tokens;
+    else
+        a->count = 0;
     a->error = NULL;
     return true;
 }

@@ -1,9 +1,9 @@
 /* vectors.h - the golden vectors: what they hold, how they are read, checked, written.
  *
  * A folder has one JSON file a kind (schema.json describes them for every language). A file has
- * groups; a group has one vocabulary size, rows shared by its tests, and tests that name rows by
- * index, exactly as a batch of iut.h names states of a panel. Binary32 travels as bits. Expected
- * answers come from conformance/oracle, the slow GMP version where there are two.
+ * groups; a group has one vocabulary size, rows shared by its tests, and tests that name rows
+ * by index, exactly as a batch of iut.h names states of a panel. Binary32 travels as bits.
+ * Expected answers come from conformance/oracle, the slow GMP version where there are two.
  *
  * A set owns everything it hands out; vectors_free() ends it. Nothing here includes ref/. */
 #ifndef ASSAY_VECTORS_H
@@ -54,30 +54,32 @@ typedef struct {
 
 /* An answer: the fields that its kind uses are set, the others 0. */
 typedef struct {
-    const char *policy; /* of an alternative: "q_zero=reject", "bad_draft=ends", "empty=other" */
-    const char *error;  /* an error is due, about a "draft", "row" or "parameter"; else NULL */
-    int32_t count;      /* tokens emitted: draw, chain, match, greedy */
+    const char
+        *policy;       /* of an alternative: "q_zero=reject", "bad_draft=ends", "empty=other" */
+    const char *error; /* an error is due, about a "draft", "row" or "parameter"; else NULL */
+    int32_t count;     /* tokens emitted: draw, chain, match, greedy */
     const int32_t *tokens; /* [count] */
     bool then_any;         /* one more token follows: any id with p > 0 (VAR-06) */
-    const uint32_t *bits; /* [V] served, residual; [4] philox, uniform; [1] exp */
-    uint32_t accept;      /* uniform: u in units of 2^-29 (RNG-04) */
-    uint64_t draw;        /* uniform: U (RNG-05) */
+    const uint32_t *bits;  /* [V] served, residual; [4] philox, uniform; [1] exp */
+    uint32_t accept;       /* uniform: u in units of 2^-29 (RNG-04) */
+    uint64_t draw;         /* uniform: U (RNG-05) */
 } vector_answer;
 
 typedef struct {
-    const char *id;      /* "chain.dyadic.v4.0007": stable, never given to another test */
-    const char *clauses; /* ids with blanks between: what a wrong answer violates */
-    const char *comment; /* may be empty */
-    const char *flags;   /* names of notes, with blanks between; may be empty */
-    int32_t len;         /* drafts */
-    const int32_t *row;  /* [len+1] rows of the group; [1] served, draw, residual */
+    const char *id;       /* "chain.dyadic.v4.0007": stable, never given to another test */
+    const char *clauses;  /* ids with blanks between: what a wrong answer violates */
+    const char *comment;  /* may be empty */
+    const char *flags;    /* names of notes, with blanks between; may be empty */
+    int32_t len;          /* drafts */
+    const int32_t *row;   /* [len+1] rows of the group; [1] served, draw, residual */
     const int32_t *draft; /* [len] */
-    const double *u;      /* UNITS: chain [len+2] accept.., residual, bonus; match [len+1]; draw [1] */
-    uint64_t U;           /* WORDS */
-    uint64_t seed, position;      /* SEED, and uniform */
-    uint32_t purpose, index;      /* uniform */
-    uint32_t counter[4], key[2];  /* philox */
-    float x;                      /* exp */
+    /* UNITS: chain [len+2] accept.., residual, bonus; match [len+1]; draw [1] */
+    const double *u;
+    uint64_t U;                      /* WORDS */
+    uint64_t seed, position;         /* SEED, and uniform */
+    uint32_t purpose, index;         /* uniform */
+    uint32_t counter[4], key[2];     /* philox */
+    float x;                         /* exp */
     float temperature, top_p, min_p; /* served */
     int32_t top_k;
     vector_answer expected;

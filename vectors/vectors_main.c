@@ -52,8 +52,10 @@ static int show(const vector_set *set, const char *id)
             return CONFORMANT;
         }
     }
-    fprintf(stderr, "assay vectors: no vector %s; `assay vectors list` names the groups, and their "
-            "vectors are GROUP.0001 and on\n", id);
+    fprintf(stderr,
+            "assay vectors: no vector %s; `assay vectors list` names the groups, and their "
+            "vectors are GROUP.0001 and on\n",
+            id);
     return USAGE;
 }
 
@@ -63,7 +65,8 @@ static bool confirmed(vector_set *set, const vector_group *g, const vector_test 
 {
     vector_test again = *t;
     if (!answer_test(set, g, &again, why, why_size)) return false;
-    bool same = answer_same(g, &t->expected, &again.expected) && t->alternatives == again.alternatives;
+    bool same =
+        answer_same(g, &t->expected, &again.expected) && t->alternatives == again.alternatives;
     for (int32_t i = 0; same && i < t->alternatives; i++)
         same = !strcmp(t->alternative[i].policy, again.alternative[i].policy) &&
                answer_same(g, &t->alternative[i], &again.alternative[i]);
@@ -90,10 +93,12 @@ static int check_all(vector_set *set)
 static int flip(vector_set *set, const char *folder)
 {
     char why[400];
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) return complain(strerror(errno), SUITE_ERROR);
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return complain(strerror(errno), SUITE_ERROR);
     for (int32_t i = 0; i < vectors_groups(set); i++)
         for (int32_t t = 0; t < vectors_group(set, i)->tests; t++)
-            if (!vectors_flip(set, i, t)) return complain("the memory is too short", SUITE_ERROR);
+            if (!vectors_flip(set, i, t))
+                return complain("the memory is too short", SUITE_ERROR);
     return write_folder(set, folder, why, sizeof why) ? CONFORMANT : complain(why, SUITE_ERROR);
 }
 
@@ -103,8 +108,10 @@ static int usage(FILE *f, int code)
           "  list                    groups, their sizes and clauses\n"
           "  show ID                 one vector\n"
           "  check                   read, validate, recompute everything with the oracle\n"
-          "  generate [--out FOLDER] write all files anew (default: vectors), always the same bytes\n"
-          "  flip --out FOLDER       a copy in which every expectation is wrong, to test a harness\n"
+          "  generate [--out FOLDER] write all files anew (default: vectors), always the same "
+          "bytes\n"
+          "  flip --out FOLDER       a copy in which every expectation is wrong, to test a "
+          "harness\n"
           "  FOLDER defaults to share/assay/vectors beside the program\n",
           f);
     return code;
@@ -119,12 +126,18 @@ static bool parse(int argc, char **argv, arguments *a)
 {
     for (int i = 1; i < argc; i++) {
         const bool last = i + 1 == argc;
-        if (!strcmp(argv[i], "--out") && !last) a->out = argv[++i];
-        else if (!strcmp(argv[i], "--vectors") && !last) a->vectors = argv[++i];
-        else if (argv[i][0] == '-') return false;
-        else if (!a->command) a->command = argv[i];
-        else if (!a->id && !strcmp(a->command, "show")) a->id = argv[i];
-        else return false;
+        if (!strcmp(argv[i], "--out") && !last)
+            a->out = argv[++i];
+        else if (!strcmp(argv[i], "--vectors") && !last)
+            a->vectors = argv[++i];
+        else if (argv[i][0] == '-')
+            return false;
+        else if (!a->command)
+            a->command = argv[i];
+        else if (!a->id && !strcmp(a->command, "show"))
+            a->id = argv[i];
+        else
+            return false;
     }
     return a->command != NULL;
 }
@@ -152,6 +165,7 @@ int vectors_main(int argc, char **argv)
     if (!parse(argc, argv, &a)) return usage(stderr, USAGE);
     if (!strcmp(a.command, "generate")) return generate(a.out ? a.out : "vectors");
     const bool known = !strcmp(a.command, "list") || !strcmp(a.command, "check") ||
-                       (!strcmp(a.command, "show") && a.id) || (!strcmp(a.command, "flip") && a.out);
+                       (!strcmp(a.command, "show") && a.id) ||
+                       (!strcmp(a.command, "flip") && a.out);
     return known ? on_set(&a) : usage(stderr, USAGE);
 }

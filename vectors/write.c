@@ -1,5 +1,5 @@
-/* write.c - the canonical text of a file: fixed order of keys, one row and one test a line, "\n".
- * The same set gives the same bytes. */
+/* write.c - the canonical text of a file: fixed order of keys, one row and one test a line,
+ * "\n". The same set gives the same bytes. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -42,9 +42,10 @@ static void write_float(FILE *f, const char *key, float x)
     write_words(f, key, &word, 1);
 }
 
-/* -- Rows -------------------------------------------------------------------------------------- */
+/* -- Rows ---------------------------------------------------------------------------------- */
 
-static void write_row(FILE *f, const char *key, const vector_row *row, const float *value, int32_t V)
+static void write_row(FILE *f, const char *key, const vector_row *row, const float *value,
+                      int32_t V)
 {
     static const char *const form[] = {"bits", "units", "zipf", "mix"};
     fprintf(f, "\"%s\": {\"form\": \"%s\", ", key, form[row->form]);
@@ -85,7 +86,7 @@ static void write_rows(FILE *f, const vector_group *g)
     fputs("      ],\n", f);
 }
 
-/* -- Tests ------------------------------------------------------------------------------------- */
+/* -- Tests --------------------------------------------------------------------------------- */
 
 static int32_t units(const vector_group *g, double u)
 {
@@ -107,9 +108,11 @@ static void write_uniforms(FILE *f, const vector_group *g, const vector_test *t)
                           : g->kind == VECTOR_MATCH ? t->len + 1
                                                     : t->len + 2;
         for (int32_t i = 0; i < n; i++) list[i] = units(g, t->u[i]);
-        if (g->kind == VECTOR_DRAW) fprintf(f, "\"u\": %d", (int)list[0]);
-        else write_integers(f, g->kind == VECTOR_MATCH ? "u" : "accept", list,
-                            g->kind == VECTOR_MATCH ? n : t->len);
+        if (g->kind == VECTOR_DRAW)
+            fprintf(f, "\"u\": %d", (int)list[0]);
+        else
+            write_integers(f, g->kind == VECTOR_MATCH ? "u" : "accept", list,
+                           g->kind == VECTOR_MATCH ? n : t->len);
         if (g->kind == VECTOR_CHAIN)
             fprintf(f, ", \"residual\": %d, \"bonus\": %d", (int)list[n - 2], (int)list[n - 1]);
     }
@@ -123,7 +126,8 @@ static void write_inputs(FILE *f, const vector_group *g, const vector_test *t)
         fputs(", ", f);
         write_integers(f, "draft", t->draft, t->len);
         fputs(", ", f);
-    } else if (kind_has_rows(g->kind)) fprintf(f, "\"row\": %d, ", (int)t->row[0]);
+    } else if (kind_has_rows(g->kind))
+        fprintf(f, "\"row\": %d, ", (int)t->row[0]);
     write_uniforms(f, g, t);
     if (g->kind == VECTOR_PHILOX) {
         write_words(f, "counter", t->counter, 4);
@@ -135,7 +139,8 @@ static void write_inputs(FILE *f, const vector_group *g, const vector_test *t)
         write_hex64(f, "seed", t->seed);
         fputs(", ", f);
         write_hex64(f, "position", t->position);
-        fprintf(f, ", \"purpose\": %u, \"index\": %u, ", (unsigned)t->purpose, (unsigned)t->index);
+        fprintf(f, ", \"purpose\": %u, \"index\": %u, ", (unsigned)t->purpose,
+                (unsigned)t->index);
     }
     if (g->kind == VECTOR_EXP) write_float(f, "x", t->x), fputs(", ", f);
     if (g->kind == VECTOR_SERVED) {
@@ -152,16 +157,20 @@ static void write_answer(FILE *f, const vector_group *g, const vector_answer *a)
 {
     fputs("{", f);
     if (a->policy) fprintf(f, "\"policy\": \"%s\", ", a->policy);
-    if (a->error) fprintf(f, "\"error\": \"%s\"", a->error);
-    else if (g->kind == VECTOR_PHILOX) write_words(f, "words", a->bits, 4);
-    else if (g->kind == VECTOR_EXP) write_words(f, "y", a->bits, 1);
+    if (a->error)
+        fprintf(f, "\"error\": \"%s\"", a->error);
+    else if (g->kind == VECTOR_PHILOX)
+        write_words(f, "words", a->bits, 4);
+    else if (g->kind == VECTOR_EXP)
+        write_words(f, "y", a->bits, 1);
     else if (g->kind == VECTOR_SERVED || g->kind == VECTOR_RESIDUAL)
         write_words(f, "row", a->bits, g->V);
     else if (g->kind == VECTOR_UNIFORM) {
         write_words(f, "words", a->bits, 4);
         fprintf(f, ", \"accept\": %u, ", (unsigned)a->accept);
         write_hex64(f, "draw", a->draw);
-    } else write_integers(f, "tokens", a->tokens, a->count);
+    } else
+        write_integers(f, "tokens", a->tokens, a->count);
     if (a->then_any) fputs(", \"then\": \"any\"", f);
     fputs("}", f);
 }
@@ -183,7 +192,7 @@ void write_test(FILE *f, const vector_group *g, const vector_test *t)
     fputs(t->alternatives ? "]}" : "}", f);
 }
 
-/* -- Files ------------------------------------------------------------------------------------- */
+/* -- Files --------------------------------------------------------------------------------- */
 
 static void write_group(FILE *f, const vector_group *g)
 {
@@ -230,7 +239,8 @@ static void write_notes(FILE *f, const vector_set *set, vector_kind kind)
     for (int32_t i = 0; i < vector_notes_count; i++) {
         const vector_note *n = &vector_notes[i];
         if (!uses(set, kind, n->flag)) continue;
-        fprintf(f, "%s\n    \"%s\": {\"bugType\": \"%s\", \"effect\": \"%s\", \"link\": \"%s\"}",
+        fprintf(f,
+                "%s\n    \"%s\": {\"bugType\": \"%s\", \"effect\": \"%s\", \"link\": \"%s\"}",
                 first ? "" : ",", n->flag, n->bug_type, n->effect, n->link);
         first = false;
     }
@@ -240,7 +250,8 @@ static void write_notes(FILE *f, const vector_set *set, vector_kind kind)
 void write_kind(FILE *f, const vector_set *set, vector_kind kind)
 {
     bool first = true;
-    fprintf(f, "{\n  \"schema\": \"assay-vectors-1\",\n  \"kind\": \"%s\",\n  \"arithmetic\": 0,\n"
+    fprintf(f,
+            "{\n  \"schema\": \"assay-vectors-1\",\n  \"kind\": \"%s\",\n  \"arithmetic\": 0,\n"
             "  \"generator\": {\"name\": \"assay vectors generate\", \"version\": 1},\n",
             vector_kind_name[kind]);
     write_notes(f, set, kind);

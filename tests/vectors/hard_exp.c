@@ -1,7 +1,7 @@
-/* Searches every binary32 for the arguments whose exponential lies closest to the middle between
- * two binary32: where an approximation must be most accurate to round as DIST-06 asks. Prints
- * bits, and log2 of the distance in units of the last place; exp_hard.def keeps the hardest.
- * A double's exponential, good to one unit of 2^-53, only sorts out; MPFR measures. */
+/* Searches every binary32 for the arguments whose exponential lies closest to the middle
+ * between two binary32: where an approximation must be most accurate to round as DIST-06 asks.
+ * Prints bits, and log2 of the distance in units of the last place; exp_hard.def keeps the
+ * hardest. A double's exponential, good to one unit of 2^-53, only sorts out; MPFR measures. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

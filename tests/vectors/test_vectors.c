@@ -1,5 +1,5 @@
-/* The golden vectors: every one against the compiled reference, every expectation proved to bite,
- * the strictness of the loader. */
+/* The golden vectors: every one against the compiled reference, every expectation proved to
+ * bite, the strictness of the loader. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static int close_set(void **state)
     return 0;
 }
 
-/* -- The reference's answers ------------------------------------------------------------------------ */
+/* -- The reference's answers --------------------------------------------------------------- */
 
 enum { MOST_V = 4096, ROWS = VECTORS_MAX_GAMMA + 1 };
 
@@ -73,10 +73,10 @@ static void say_row(const vector_group *g, const vector_test *t, said *s)
 static void say_draw(const vector_group *g, const vector_test *t, said *s)
 {
     const float *row = g->p + (int64_t)t->row[0] * g->V;
-    const uint64_t U = g->uniforms == UNIFORMS_UNITS   ? word_of(t->u[0])
-                       : g->uniforms == UNIFORMS_WORDS ? t->U
-                                                       : as_word64(as_random(t->seed, t->position,
-                                                                             AS_DRAW, 0));
+    const uint64_t U = g->uniforms == UNIFORMS_UNITS ? word_of(t->u[0])
+                       : g->uniforms == UNIFORMS_WORDS
+                           ? t->U
+                           : as_word64(as_random(t->seed, t->position, AS_DRAW, 0));
     s->tokens[0] = as_draw(row, g->V, U);
     s->answer.count = 1;
 }
@@ -107,9 +107,10 @@ static void say_step(const vector_group *g, const vector_test *t, said *s)
         p[i] = g->p + (int64_t)t->row[i] * g->V;
         q[i] = g->q ? g->q + (int64_t)t->row[i] * g->V : NULL;
     }
-    s->answer.count = g->kind == VECTOR_CHAIN   ? say_chain(g, t, p, q, s->tokens)
-                      : g->kind == VECTOR_MATCH ? say_match(g, t, p, s->tokens)
-                                                : as_verify_greedy(p, t->draft, t->len, g->V, s->tokens);
+    s->answer.count = g->kind == VECTOR_CHAIN ? say_chain(g, t, p, q, s->tokens)
+                      : g->kind == VECTOR_MATCH
+                          ? say_match(g, t, p, s->tokens)
+                          : as_verify_greedy(p, t->draft, t->len, g->V, s->tokens);
     if (s->answer.count == 0)
         s->answer.error = as_draft_length(t->draft, t->len, g->V) < 0 ? "draft" : "row";
 }
@@ -134,13 +135,17 @@ static void say(const vector_group *g, const vector_test *t, said *s)
 {
     memset(&s->answer, 0, sizeof s->answer);
     s->answer.tokens = s->tokens;
-    if (g->kind == VECTOR_SERVED || g->kind == VECTOR_RESIDUAL) say_row(g, t, s);
-    else if (g->kind == VECTOR_DRAW) say_draw(g, t, s);
-    else if (kind_has_drafts(g->kind)) say_step(g, t, s);
-    else say_words(g, t, s);
+    if (g->kind == VECTOR_SERVED || g->kind == VECTOR_RESIDUAL)
+        say_row(g, t, s);
+    else if (g->kind == VECTOR_DRAW)
+        say_draw(g, t, s);
+    else if (kind_has_drafts(g->kind))
+        say_step(g, t, s);
+    else
+        say_words(g, t, s);
 }
 
-/* -- Tests of the data -------------------------------------------------------------------------------- */
+/* -- Tests of the data --------------------------------------------------------------------- */
 
 static void the_reference_answers_every_vector(void **state)
 {
@@ -225,7 +230,8 @@ static void exact_groups_are_exact(void **state)
             for (int32_t t = 0; t < g->V; t++) {
                 const double pt = (double)g->p[(int64_t)r * g->V + t];
                 const double qt = g->q ? (double)g->q[(int64_t)r * g->V + t] : 0.0;
-                assert_true(pt * 4096.0 == floor(pt * 4096.0) && qt * 4096.0 == floor(qt * 4096.0));
+                assert_true(pt * 4096.0 == floor(pt * 4096.0) &&
+                            qt * 4096.0 == floor(qt * 4096.0));
                 p += pt;
                 rest += fmax(0.0, pt - qt);
             }
@@ -236,7 +242,7 @@ static void exact_groups_are_exact(void **state)
     }
 }
 
-/* -- Tests of the text -------------------------------------------------------------------------------- */
+/* -- Tests of the text --------------------------------------------------------------------- */
 
 static char *text_of(const char *file, size_t *size)
 {
@@ -267,18 +273,19 @@ static void writing_what_was_read_gives_the_same_bytes(void **state)
     }
 }
 
-#define CHAIN_TEST                                                                                    \
-    "{\"id\":\"chain.a.0001\",\"clauses\":[\"ACC-01\"],\"comment\":\"\",\"flags\":[\"n\"],"               \
-    "\"rows\":[0,0],\"draft\":[1],\"accept\":[3],\"residual\":1,\"bonus\":2,"                           \
+#define CHAIN_TEST                                                                             \
+    "{\"id\":\"chain.a.0001\",\"clauses\":[\"ACC-01\"],\"comment\":\"\",\"flags\":[\"n\"],"    \
+    "\"rows\":[0,0],\"draft\":[1],\"accept\":[3],\"residual\":1,\"bonus\":2,"                  \
     "\"expected\":{\"tokens\":[1,0]}}"
-#define CHAIN_FILE                                                                                    \
-    "{\"schema\":\"assay-vectors-1\",\"kind\":\"chain\",\"arithmetic\":0,"                              \
-    "\"generator\":{\"name\":\"x\",\"version\":1},"                                                   \
-    "\"notes\":{\"n\":{\"bugType\":\"b\",\"effect\":\"e\",\"link\":\"\"}},"                             \
-    "\"groups\":[{\"id\":\"chain.a\",\"clauses\":[\"ACC-01\"],\"rationale\":\"n\",\"V\":2,\"gamma\":1,"   \
-    "\"exact\":false,\"uniforms\":{\"form\":\"units\",\"bits\":2},"                                    \
-    "\"rows\":[{\"p\":{\"form\":\"units\",\"k\":1,\"n\":[1,1]},"                                       \
-    "\"q\":{\"form\":\"bits\",\"bits\":\"3f000000 3f000000\"}}],"                                      \
+#define CHAIN_FILE                                                                             \
+    "{\"schema\":\"assay-vectors-1\",\"kind\":\"chain\",\"arithmetic\":0,"                     \
+    "\"generator\":{\"name\":\"x\",\"version\":1},"                                            \
+    "\"notes\":{\"n\":{\"bugType\":\"b\",\"effect\":\"e\",\"link\":\"\"}},"                    \
+    "\"groups\":[{\"id\":\"chain.a\",\"clauses\":[\"ACC-01\"],\"rationale\":\"n\",\"V\":2,"    \
+    "\"gamma\":1,"                                                                             \
+    "\"exact\":false,\"uniforms\":{\"form\":\"units\",\"bits\":2},"                            \
+    "\"rows\":[{\"p\":{\"form\":\"units\",\"k\":1,\"n\":[1,1]},"                               \
+    "\"q\":{\"form\":\"bits\",\"bits\":\"3f000000 3f000000\"}}],"                              \
     "\"tests\":[" CHAIN_TEST "]}]}"
 
 /* The small file with one piece replaced; `why` must say `complaint`. */
@@ -301,7 +308,8 @@ static const breakage breakages[] = {
     {"\"gamma\":1", "\"gamma\":0", "draft: has more than gamma"},
     {"\"gamma\":1", "\"gamma\":65", "gamma: must be an integer from 0 to 64"},
     {"\"exact\":false", "\"exact\":0", "exact: must be true or false"},
-    {"\"form\":\"units\",\"bits\":2", "\"form\":\"units\",\"bits\":25", "bits: must be an integer from 1 to 24"},
+    {"\"form\":\"units\",\"bits\":2", "\"form\":\"units\",\"bits\":25",
+     "bits: must be an integer from 1 to 24"},
     {"\"form\":\"units\",\"bits\":2", "\"form\":\"words\"", "uniforms: must have form"},
     {"\"n\":[1,1]", "\"n\":[1,3]", "rows[0].p.n: [1] must be an integer from 0 to 2"},
     {"3f000000 3f000000", "3f000000 3F000000", "rows[0].q.bits: must be a text of 2 words"},
@@ -316,16 +324,23 @@ static const breakage breakages[] = {
     {"\"accept\":[3]", "\"accept\":[]", "accept: must be a list of 1"},
     {"\"residual\":1", "\"residual\":-1", "residual: must be an integer from 0 to 3"},
     {"\"bonus\":2", "\"bonus\":\"2\"", "bonus: must be an integer"},
-    {"\"tokens\":[1,0]", "\"tokens\":[1,2]", "expected.tokens: [1] must be an integer from 0 to 1"},
+    {"\"tokens\":[1,0]", "\"tokens\":[1,2]",
+     "expected.tokens: [1] must be an integer from 0 to 1"},
     {"\"tokens\":[1,0]", "\"tokens\":[]", "expected.tokens: must be 1 to 2 tokens"},
     {"\"tokens\":[1,0]", "\"tokens\":[1,0,1]", "expected.tokens: must be 1 to 2 tokens"},
     {"{\"tokens\":[1,0]}", "{\"error\":\"weather\"}", "expected.error: must be one of: draft"},
     {"{\"tokens\":[1,0]}", "{\"tokens\":[1,0],\"then\":\"any\"}", "unknown key \"then\""},
-    {"{\"tokens\":[1,0]}", "{\"tokens\":[1,0]},\"alternatives\":[]", "alternatives: must be a list of 1 to 8"},
-    {"{\"tokens\":[1,0]}", "{\"tokens\":[1,0]},\"alternatives\":[{\"policy\":\"x\",\"tokens\":[1]}]", "policy: is not known"},
-    {"{\"tokens\":[1,0]}", "{\"tokens\":[1,0]},\"alternatives\":[{\"policy\":\"empty=other\",\"tokens\":[1]}]", "then: is missing"},
+    {"{\"tokens\":[1,0]}", "{\"tokens\":[1,0]},\"alternatives\":[]",
+     "alternatives: must be a list of 1 to 8"},
+    {"{\"tokens\":[1,0]}",
+     "{\"tokens\":[1,0]},\"alternatives\":[{\"policy\":\"x\",\"tokens\":[1]}]",
+     "policy: is not known"},
+    {"{\"tokens\":[1,0]}",
+     "{\"tokens\":[1,0]},\"alternatives\":[{\"policy\":\"empty=other\",\"tokens\":[1]}]",
+     "then: is missing"},
     {"\"comment\":\"\"", "\"comment\":\"\",\"comment\":\"\"", "duplicate"},
-    {"\"clauses\":[\"ACC-01\"],\"comment\"", "\"clauses\":[],\"comment\"", "must name at least one clause"},
+    {"\"clauses\":[\"ACC-01\"],\"comment\"", "\"clauses\":[],\"comment\"",
+     "must name at least one clause"},
     {"]}]}", "]}]", "small.json:1:"},
 };
 
@@ -347,7 +362,8 @@ static void malformed_files_are_named_with_their_fault(void **state)
     char why[400] = "";
     (void)state;
     vector_set *sound = vectors_new();
-    assert_true(vectors_parse(sound, "small.json", CHAIN_FILE, strlen(CHAIN_FILE), why, sizeof why));
+    assert_true(
+        vectors_parse(sound, "small.json", CHAIN_FILE, strlen(CHAIN_FILE), why, sizeof why));
     assert_int_equal(vectors_group(sound, 0)->test[0].expected.tokens[0], 1);
     vectors_free(sound);
     for (size_t i = 0; i < sizeof breakages / sizeof *breakages; i++) {
@@ -376,9 +392,10 @@ static void truncated_files_are_refused(void **state)
     }
 }
 
-/* -- Tests of the folder ------------------------------------------------------------------------------ */
+/* -- Tests of the folder ------------------------------------------------------------------- */
 
-/* A copy of the folder without one kind's file (or whole: VECTOR_KINDS), `edit` done to the set. */
+/* A copy of the folder without one kind's file (or whole: VECTOR_KINDS), `edit` done to the
+ * set. */
 static void copy_folder(const char *folder, vector_kind without)
 {
     char why[400], file[1200];
