@@ -88,7 +88,7 @@ typedef struct {
     int32_t V, S, C;
     const int32_t *cls;   /* [V]    class of a token, 0..C-1 */
     const int32_t *next;  /* [S][C] state after a token of that class */
-    const float *p;       /* [S][V] target, served: sums to 1, masked entries exactly 0 */
+    const float *p;       /* [S][V] target, served: sums to 1 (tests of DRAW-03, RES-03: about 1), masked entries 0 */
     const float *q;       /* [S][V] draft, served */
     const float *p_logit; /* [S][V] target logits; -INFINITY is a mask */
     const float *q_logit; /* [S][V] draft logits */

@@ -389,7 +389,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_canonical_seeded = {
     .name = "canonical.seeded",
-    .clauses = "RNG-01 RNG-02 RNG-03 RNG-04 RNG-05 RNG-06 INV-01",
+    .clauses = "RNG-01 RNG-02 RNG-03 RNG-04 RNG-05 RNG-06 LAW-03 INV-01",
     .summary = "seeded verification, draws and streams have the specified bits",
     .plan = plan,
     .claimed = claimed,

@@ -45,7 +45,8 @@ typedef struct {
     check_figure figure[CHECK_FIGURES];
     int32_t figures;
     int64_t compared;    /* cases actually judged: 0 with STATE_PASS is turned into STATE_ERROR by the runner */
-    double log_e;        /* statistical cases: ln of the largest e-value at any checkpoint; 0 when none was needed */
+    double log_e;        /* statistical cases: ln of the e-value where the case stopped, that is at the first
+                          * checkpoint that reached log_e_fail, else at the last; 0 when none was needed */
     double log_p;        /* ln of the smallest chi-square p of its tables; 0 when none */
 } check_result;
 

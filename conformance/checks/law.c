@@ -401,14 +401,13 @@ static void judge(tally *t, law_sampler *s, const check_case *c, bool strict, in
 {
     const check_context *x = s->x;
     bool token_rule = s->op != LAW_DRAW && client_claims(x->iut)->rule == IUT_RULE_TOKEN;
-    double log_e = 0, most = 0;
+    double log_e = 0;
     while (t->n < c->n) {
         if (!advance(t, s, tokens, law_checkpoint(t->n, c->n, x->level), r)) {
             r->compared = t->n;
             return;
         }
         log_e = tally_look(t);
-        if (log_e > most) most = log_e;
         if (log_e >= x->log_e_fail) break;
     }
     tables b = {.count = 0};
@@ -416,9 +415,9 @@ static void judge(tally *t, law_sampler *s, const check_case *c, bool strict, in
         judge_e(t, s, log_e, token_rule, r);
     else {
         all_tables(t, s, token_rule, &b);
-        judge_tables(&b, x, t, most, strict, r);
+        judge_tables(&b, x, t, log_e, strict, r);
     }
-    report(t, x, &b, most, r);
+    report(t, x, &b, log_e, r);
 }
 
 void law_judge(law_sampler *s, const check_case *c, check_result *r)

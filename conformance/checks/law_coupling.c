@@ -36,48 +36,47 @@ static bool claimed(const check_case *c, const client *subject, char *why, size_
     return law_claimed(c, subject, (law_op)c->variant, why, why_size);
 }
 
-static void report(const law_sampler *s, int64_t n, double most, check_result *r)
+static void report(const law_sampler *s, int64_t n, double log_e, check_result *r)
 {
     double rate = s->trials[0] ? (double)s->first[0] / (double)s->trials[0] : 0;
     double bound = panel_overlap(s->a, 0);
     r->compared = n;
-    r->log_e = most;
+    r->log_e = log_e;
     result_figure(r, "n", (double)n);
-    result_figure(r, "log_e", most);
+    result_figure(r, "log_e", log_e);
     result_figure(r, "steps", (double)s->trials[0]);
     result_figure(r, "rate", rate);
     result_figure(r, "bound", bound);
-    if (most >= s->x->log_e_fail)
+    if (log_e >= s->x->log_e_fail)
         result_set(
             r, STATE_FAIL,
             "more accepted than any lossless rule can: ln E = %.4g >= %.4g after %lld "
             "streams; the first token was the first draft in %.5g of the steps from state "
             "0, at most %.5g allowed (LAW-04)",
-            most, s->x->log_e_fail, (long long)n, rate, bound);
+            log_e, s->x->log_e_fail, (long long)n, rate, bound);
     else if (s->trials[0] == 0)
         result_set(r, STATE_NOT_CLAIMED, "stream does not tell its accept counts");
     else
         result_set(r, STATE_PASS,
                    "%lld streams: rate %.5g, bound %.5g, ln E = %.3g (line %.3g)", (long long)n,
-                   rate, bound, most, s->x->log_e_fail);
+                   rate, bound, log_e, s->x->log_e_fail);
 }
 
 static void sample(law_sampler *s, const check_case *c, int32_t *tokens, check_result *r)
 {
     int64_t done = 0;
-    double most = 0;
-    while (done < c->n && most < s->x->log_e_fail) {
+    double log_e = 0;
+    while (done < c->n && log_e < s->x->log_e_fail) {
         int64_t until = law_checkpoint(done, c->n, s->x->level);
         while (done < until) {
             int32_t n = until - done < LAW_CHUNK ? (int32_t)(until - done) : LAW_CHUNK;
             if (!law_sample(s, n, tokens, r)) return;
             done += n;
         }
-        double log_e = law_coupling(s);
-        if (log_e > most) most = log_e;
+        log_e = law_coupling(s);
         if (s->trials[0] == 0) break;
     }
-    report(s, done, most, r);
+    report(s, done, log_e, r);
 }
 
 static void run(const check_case *c, const check_context *x, check_result *r)

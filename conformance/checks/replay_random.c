@@ -80,7 +80,8 @@ const check check_replay_random = {
     .name = "replay.random",
     .clauses =
         "ACC-01 ACC-02 ACC-03 ACC-04 ACC-05 ACC-06 ACC-07 RES-01 RES-02 RES-04 BON-01 BON-02 "
-        "BON-03 BON-04 MAT-01 DRAW-01 DRAW-02 DRAW-03 DRAW-04 RNG-07 INV-01 LAY-02",
+        "BON-03 BON-04 MAT-01 DRAW-01 DRAW-02 DRAW-03 DRAW-04 RNG-07 INV-01 "
+        "INV-03 LAY-02",
     .summary = "random rows, drafts and uniforms give the specified tokens",
     .plan = plan,
     .claimed = replay_claimed,
