@@ -190,6 +190,30 @@ static void check_text(const char *text, call_result r)
     for (; *text; text++) MUST(*text >= ' ' && *text <= '~');
 }
 
+/* An answer that was taken is an ok frame with exactly the arrays of its op, written down here anew. */
+static void check_taken(void)
+{
+    static const char *const due[OP_COUNT] = {
+        [OP_CLAIMS] = "", [OP_PANEL] = "", [OP_SERVED] = "prob f32 2 5;", [OP_RESIDUAL] = "r f32 2 5;",
+        [OP_DRAW] = "token i32 2;", [OP_VERIFY] = "out i32 2 3;out_len i32 2;",
+        [OP_VERIFY_GREEDY] = "out i32 2 3;out_len i32 2;",
+        [OP_STREAM] = "out i32 2 3;out_len i32 2;accepted i32 2 3;"};
+    char text[400] = "", why[200];
+    size_t at = 0;
+    frame f;
+    MUST(frame_parse(input, input_size, &f, why, sizeof why));
+    MUST(f.status && strcmp(f.status, "ok") == 0 && f.tensors <= 3);
+    for (int32_t i = 0; i < f.tensors; i++) {
+        const frame_tensor *t = &f.tensor[i];
+        at += (size_t)sprintf(text + at, "%.20s %s", t->name, tensor_name(t->type));
+        for (int32_t d = 0; d < t->rank; d++)
+            at += (size_t)sprintf(text + at, " %lld", (long long)t->shape[d]);
+        at += (size_t)sprintf(text + at, ";");
+    }
+    MUST(strcmp(text, due[input_op]) == 0);
+    frame_release(&f);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const client_options options = {.spec = "ref"};
@@ -203,11 +227,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     client *c = client_open(&options, &r, why, sizeof why);
     MUST(!c == (r != CALL_OK) && sent == (input_op == OP_CLAIMS));
     if (!c) check_text(why, r);
+    if (c && input_op == OP_CLAIMS) check_taken();
     if (c && input_op != OP_CLAIMS) {
         MUST(input_op == OP_PANEL || load_panel(c) == CALL_OK);
         for (int i = 0; i < 2; i++) {
             r = call_op(c);
             check_text(client_text(c), r);
+            if (r == CALL_OK) check_taken();
             MUST(sent > i);
         }
     }
