@@ -167,8 +167,8 @@ bool row_expand(const vector_row *form, int32_t V, float *value)
 
 /* -- Flips --------------------------------------------------------------------------------- */
 
-/* A refusal becomes a token, the last token its neighbour (an open answer without tokens gets
- * one), bits lose or gain their last one. */
+/* A refusal becomes a token, the last token its neighbour (no token, or no
+ * neighbour: one more), bits lose or gain their last one. */
 static bool flip_answer(vector_set *set, const vector_group *g, vector_answer *a)
 {
     const int32_t words = g->kind == VECTOR_EXP                                   ? 1
@@ -179,7 +179,7 @@ static bool flip_answer(vector_set *set, const vector_group *g, vector_answer *a
     if (!tokens || !bits) return false;
     if (a->tokens) memcpy(tokens, a->tokens, (size_t)a->count * sizeof *tokens);
     if (a->bits) memcpy(bits, a->bits, (size_t)words * sizeof *bits);
-    if (a->count == 0)
+    if (a->count == 0 || g->V == 1)
         tokens[a->count++] = 0;
     else
         tokens[a->count - 1] = (tokens[a->count - 1] + 1) % g->V;

@@ -54,8 +54,8 @@ typedef struct {
 
 /* An answer: the fields that its kind uses are set, the others 0. */
 typedef struct {
-    const char
-        *policy;       /* of an alternative: "q_zero=reject", "bad_draft=ends", "empty=other" */
+    /* Of an alternative: "q_zero=reject", "bad_draft=ends", "empty=other"; else NULL. */
+    const char *policy;
     const char *error; /* an error is due, about a "draft", "row" or "parameter"; else NULL */
     int32_t count;     /* tokens emitted: draw, chain, match, greedy */
     const int32_t *tokens; /* [count] */
