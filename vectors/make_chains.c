@@ -239,7 +239,7 @@ static void dyadic(maker *m, const char *id, int32_t rows, int32_t count)
 
 static void general(maker *m, const char *id, int32_t rows, int32_t count)
 {
-    make_group(m, id, "residual-row", false, UNIFORMS_UNITS, 24);
+    make_group(m, id, "uniform-reuse", false, UNIFORMS_UNITS, 24);
     for (int32_t i = 0; i < rows; i++)
         if (m->g->V < 256)
             general_row(m);

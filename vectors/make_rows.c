@@ -77,7 +77,7 @@ static void serve(maker *m, int32_t row, const setting *s, bool refused)
 }
 
 static const setting edge_settings[] = {
-    {1.0f, 0, 1.0f, 0.0f, "basic", "DIST-02 DIST-05 DIST-06 DIST-07 DIST-13"},
+    {1.0f, 0, 1.0f, 0.0f, "mask", "DIST-02 DIST-05 DIST-06 DIST-07 DIST-13"},
     {0.0f, 0, 1.0f, 0.0f, "tie", "DIST-02 DIST-04"},
     {0.0f, 3, 0.5f, 0.9f, "tie", "DIST-02 DIST-04"},
     {0.5f, 0, 1.0f, 0.0f, "temperature", "DIST-05"},

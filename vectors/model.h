@@ -63,6 +63,5 @@ typedef struct {
 } vector_note;
 extern const vector_note vector_notes[];
 extern const int32_t vector_notes_count;
-const vector_note *note_find(const char *flag, size_t length);
 
 #endif

@@ -126,15 +126,6 @@ const vector_answer *vector_alternative(const vector_test *t, const char *policy
     return NULL;
 }
 
-const vector_note *note_find(const char *flag, size_t length)
-{
-    for (int32_t i = 0; i < vector_notes_count; i++)
-        if (strlen(vector_notes[i].flag) == length &&
-            !memcmp(vector_notes[i].flag, flag, length))
-            return &vector_notes[i];
-    return NULL;
-}
-
 uint32_t bits_of_float(float x)
 {
     uint32_t bits;

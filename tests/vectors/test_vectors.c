@@ -209,6 +209,23 @@ static void chains_are_many_and_of_every_size(void **state)
     assert_int_equal(most, 4096);
 }
 
+/* A note that no vector has explains nothing. */
+static void every_note_is_of_some_vector(void **state)
+{
+    (void)state;
+    for (int32_t n = 0; n < vector_notes_count; n++) {
+        const char *flag = vector_notes[n].flag;
+        bool used = false;
+        for (int32_t i = 0; i < vectors_groups(set) && !used; i++) {
+            const vector_group *g = vectors_group(set, i);
+            used = !strcmp(g->rationale, flag);
+            for (int32_t t = 0; t < g->tests && !used; t++)
+                used = list_names(g->test[t].flags, flag, strlen(flag));
+        }
+        if (!used) fail_msg("%s", flag);
+    }
+}
+
 static bool power_of_two_or_zero(double x)
 {
     int e;
@@ -442,6 +459,7 @@ int main(void)
         cmocka_unit_test(every_flip_is_noticed),
         cmocka_unit_test(philox_has_the_known_answers),
         cmocka_unit_test(chains_are_many_and_of_every_size),
+        cmocka_unit_test(every_note_is_of_some_vector),
         cmocka_unit_test(exact_groups_are_exact),
         cmocka_unit_test(writing_what_was_read_gives_the_same_bytes),
         cmocka_unit_test(malformed_files_are_named_with_their_fault),
