@@ -4,7 +4,6 @@
 
 #include "ref/dist/draw.h"
 #include "ref/num/environment.h"
-#include "ref/num/fixed.h"
 #include "ref/num/rows.h"
 
 uint64_t as_residual(const float *p, const float *q, int32_t V, float *r)
@@ -19,9 +18,8 @@ uint64_t as_residual(const float *p, const float *q, int32_t V, float *r)
 int32_t as_draw_residual(const float *p, const float *q, int32_t V, uint64_t U)
 {
     const as_environment before = as_enter();
-    const as_row_ops *ops = as_rows();
-    const uint64_t W = ops->residual_total(p, q, V);
-    const int32_t id = W ? ops->residual_find(p, q, V, as_target(U, W)) : as_draw(p, V, U);
+    int32_t id = as_rows()->residual_draw(p, q, V, U);
+    if (id < 0) id = as_rows()->draw(p, V, U);
     as_leave(before);
     return id;
 }

@@ -30,14 +30,14 @@ typedef struct {
     /* r_i = max(0, p_i - q_i). */
     void (*residual)(const float *p, const float *q, int32_t n, float *r);
 
-    /* Sum of weight(w_i); of weight(max(0, p_i - q_i)); of weight(min(p_i, q_i)). */
+    /* Sum of weight(w_i); of weight(min(p_i, q_i)). */
     uint64_t (*total)(const float *w, int32_t n);
-    uint64_t (*residual_total)(const float *p, const float *q, int32_t n);
     uint64_t (*overlap_total)(const float *p, const float *q, int32_t n);
 
-    /* First id whose cumulative weight exceeds target; -1 if the total does not. */
-    int32_t (*find)(const float *w, int32_t n, uint64_t target);
-    int32_t (*residual_find)(const float *p, const float *q, int32_t n, uint64_t target);
+    /* The draw of DRAW-02 with uniform U: from weights w; from the residual max(0, p_i - q_i).
+     * -1 iff their total is 0. */
+    int32_t (*draw)(const float *w, int32_t n, uint64_t U);
+    int32_t (*residual_draw)(const float *p, const float *q, int32_t n, uint64_t U);
 } as_row_ops;
 
 /* The loops of the level in force. Thread-safe. An ASSAY_LEVEL that this machine cannot run is

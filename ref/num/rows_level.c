@@ -9,8 +9,7 @@
 #include "ref/num/fixed.h"
 #include "ref/num/order.h"
 
-/* A draw skips whole blocks by their totals, which vectorise, then walks one block. */
-enum { BLOCK = 64 };
+enum { BLOCKS = 256, STRIDE = 64 };
 
 static float exp_one(float x)
 {
@@ -65,30 +64,29 @@ static inline uint64_t sum(const float *p, const float *q, int32_t n)
     return s;
 }
 
-static inline int32_t first_above(const float *p, const float *q, int32_t n, uint64_t target)
+/* The draw of DRAW-02 in one pass and a bit: the sums of blocks, which vectorise, give the
+ * total and lead to the block of the target; only that block is added up again. Blocks are as
+ * long as it takes for BLOCKS of them to cover the row, in multiples of STRIDE. */
+static inline int32_t draw_from(const float *p, const float *q, int32_t n, uint64_t U)
 {
-    uint64_t before = 0; /* the weight of all ids below i; never above target */
+    uint64_t block[BLOCKS], total = 0, before = 0;
+    const int32_t length = (n + BLOCKS * STRIDE - 1) / (BLOCKS * STRIDE) * STRIDE;
+    for (int32_t i = 0, b = 0; i < n; i += length, b++) {
+        block[b] = sum(p + i, q ? q + i : NULL, n - i < length ? n - i : length);
+        total += block[b];
+    }
+    if (total == 0) return -1;
+
+    const uint64_t target = as_target(U, total); /* below the total, so both walks end */
     int32_t i = 0;
-    for (; i + BLOCK <= n; i += BLOCK) {
-        const uint64_t block = sum(p + i, q ? q + i : NULL, BLOCK);
-        if (before + block > target) break;
-        before += block;
-    }
-    for (; i < n; i++) {
-        before += weight_at(p, q, i);
-        if (before > target) return i;
-    }
-    return -1;
+    for (int32_t b = 0; before + block[b] <= target; b++, i += length) before += block[b];
+    for (; before + weight_at(p, q, i) <= target; i++) before += weight_at(p, q, i);
+    return i;
 }
 
 static uint64_t total(const float *w, int32_t n)
 {
     return sum(w, NULL, n);
-}
-
-static uint64_t residual_total(const float *p, const float *q, int32_t n)
-{
-    return sum(p, q, n);
 }
 
 static uint64_t overlap_total(const float *p, const float *q, int32_t n)
@@ -98,14 +96,14 @@ static uint64_t overlap_total(const float *p, const float *q, int32_t n)
     return s;
 }
 
-static int32_t find(const float *w, int32_t n, uint64_t target)
+static int32_t draw(const float *w, int32_t n, uint64_t U)
 {
-    return first_above(w, NULL, n, target);
+    return draw_from(w, NULL, n, U);
 }
 
-static int32_t residual_find(const float *p, const float *q, int32_t n, uint64_t target)
+static int32_t residual_draw(const float *p, const float *q, int32_t n, uint64_t U)
 {
-    return first_above(p, q, n, target);
+    return draw_from(p, q, n, U);
 }
 
 #define JOIN(a, b) a##b
@@ -115,6 +113,6 @@ static int32_t residual_find(const float *p, const float *q, int32_t n, uint64_t
 
 extern const as_row_ops NAMED(AS_LEVEL);
 const as_row_ops NAMED(AS_LEVEL) = {
-    TEXT(AS_LEVEL), exp_one,        range,         exp_row, divide,        residual,
-    total,          residual_total, overlap_total, find,    residual_find,
+    TEXT(AS_LEVEL), exp_one, range,         exp_row, divide,
+    residual,       total,   overlap_total, draw,    residual_draw,
 };

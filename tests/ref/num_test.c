@@ -142,7 +142,7 @@ static void fill(uint64_t seed)
 typedef struct {
     float e[ROW], r[ROW], d[ROW];
     int32_t low, high, found[8];
-    uint64_t total, residual, overlap;
+    uint64_t total, overlap;
 } outcome;
 
 static void compute(const as_row_ops *o, int at, int n, float temperature, outcome *y)
@@ -154,12 +154,10 @@ static void compute(const as_row_ops *o, int at, int n, float temperature, outco
     o->divide(y->d, n, 0.3f);
     o->range(logits + at, n, &y->low, &y->high);
     y->total = o->total(p + at, n);
-    y->residual = o->residual_total(p + at, q + at, n);
     y->overlap = o->overlap_total(p + at, q + at, n);
     for (uint64_t i = 0; i < 4; i++) {
-        y->found[i] = o->find(p + at, n, as_target(i * (UINT64_MAX / 3), y->total));
-        y->found[4 + i] =
-            o->residual_find(p + at, q + at, n, as_target(i * (UINT64_MAX / 3), y->residual));
+        y->found[i] = o->draw(p + at, n, i * (UINT64_MAX / 3));
+        y->found[4 + i] = o->residual_draw(p + at, q + at, n, i * (UINT64_MAX / 3));
     }
 }
 
@@ -183,24 +181,41 @@ START_TEST(levels_give_the_same_bits)
 }
 END_TEST
 
-/* find against a plain walk that knows no blocks. */
-START_TEST(find_is_the_first_id_above)
+/* The least U whose target is t, 0 <= t < W: ceil(t 2^64 / W). */
+static uint64_t pointing_at(uint64_t t, uint64_t W)
 {
-    fill(5);
+    return (uint64_t)((((as_u128)t << 64) + W - 1) / W);
+}
+
+/* At both ends of every id's stretch of the total, against a walk that knows no blocks; rows of
+ * several lengths of block. */
+START_TEST(draw_is_the_first_id_above)
+{
+    enum { LONG = 40000 };
+    static float w[LONG];
+    static const int32_t length[] = {1, 2, 63, 64, 65, 300, 16384, 16385, LONG - 1, LONG};
     const as_row_ops *o = as_rows();
-    for (int n = 1; n <= ROW; n += 37) {
+    fill(5);
+    for (int32_t i = 0; i < LONG; i++) w[i] = p[i % ROW];
+    for (size_t l = 0; l < sizeof length / sizeof *length; l++) {
+        const int32_t n = length[l];
+        const uint64_t W = o->total(w, n);
         uint64_t cumulative = 0;
         for (int32_t i = 0; i < n; i++) {
-            const uint64_t w = as_weight(p[i]);
-            if (w) {
-                ck_assert_int_eq(o->find(p, n, cumulative), i);
-                ck_assert_int_eq(o->find(p, n, cumulative + w - 1), i);
+            const uint64_t mass = as_weight(w[i]);
+            if (mass) {
+                ck_assert_int_eq(o->draw(w, n, pointing_at(cumulative, W)), i);
+                ck_assert_int_eq(o->draw(w, n, pointing_at(cumulative + mass, W) - 1), i);
             }
-            cumulative += w;
+            cumulative += mass;
+            if (n > 1000 && i == 500)
+                i = n - 500, cumulative = W - o->total(w + i + 1, n - i - 1);
         }
-        ck_assert_uint_eq(o->total(p, n), cumulative);
-        ck_assert_int_eq(o->find(p, n, cumulative), -1);
+        ck_assert_uint_eq(W, cumulative);
     }
+    memset(w, 0, sizeof w);
+    ck_assert_int_eq(o->draw(w, LONG, UINT64_MAX), -1);
+    ck_assert_int_eq(o->draw(w, 0, 0), -1);
 }
 END_TEST
 
@@ -222,7 +237,7 @@ int main(void)
     tcase_add_test(t, order_is_that_of_the_floats);
     tcase_add_test(t, exp_in_a_hostile_environment);
     tcase_add_test(t, levels_give_the_same_bits);
-    tcase_add_test(t, find_is_the_first_id_above);
+    tcase_add_test(t, draw_is_the_first_id_above);
     tcase_add_test(t, unknown_level);
     return suite_main("ref/num", t);
 }
