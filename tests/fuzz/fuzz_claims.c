@@ -4,6 +4,27 @@
 #include "conformance/iut/claims.h"
 #include "tests/fuzz/fuzz.h"
 
+/* The ranges of iut.h, written down here anew, and the very numbers of the text. */
+static void check_numbers(const json_t *args, const iut_claims *c)
+{
+    const struct {
+        const char *name;
+        int64_t value, most;
+    } field[] = {{"uniforms", c->uniforms, 3},     {"input", c->input, 2},
+                 {"map", c->map, 3},               {"rule", c->rule, 5},
+                 {"arithmetic", c->arithmetic, 5}, {"uniform_bits", c->uniform_bits, 64},
+                 {"tie", c->tie, 3},               {"q_zero", c->q_zero, 2},
+                 {"bad_row", c->bad_row, 3},       {"bad_draft", c->bad_draft, 3},
+                 {"empty", c->empty, 2},           {"seed_identical", c->seed_identical, 1},
+                 {"max_vocab", c->max_vocab, INT32_MAX}, {"max_gamma", c->max_gamma, INT32_MAX},
+                 {"greedy_identical", c->greedy_identical, 1}};
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
+        MUST(field[i].value >= 0 && field[i].value <= field[i].most);
+        MUST(json_integer_value(json_object_get(args, field[i].name)) == field[i].value);
+    }
+    MUST(c->arithmetic != 1 || c->uniform_bits >= 29);
+}
+
 static void check_accepted(const iut_claims *c, unsigned ops)
 {
     char why[300];
@@ -32,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     if (claims_decode(args, &claims, &ops, why, sizeof why))
-        check_accepted(&claims, ops);
+        check_numbers(args, &claims), check_accepted(&claims, ops);
     else
         MUST(*why);
     json_decref(args);

@@ -98,10 +98,16 @@ bool process_has_output(process *p)
     return p->read < p->size;
 }
 
-void process_kill(process *p, double grace, char *text, size_t size)
+void process_close_input(process *p)
+{
+    (void)p;
+}
+
+process_ending process_kill(process *p, double grace, char *text, size_t size)
 {
     (void)p, (void)grace;
     snprintf(text, size, "exit code 1");
+    return ENDED_BADLY;
 }
 
 void process_free(process *p)
