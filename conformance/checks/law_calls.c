@@ -1,7 +1,7 @@
 /* law_calls.c - law.calls: first tokens of neighbouring cases of a batch, and of the same case
- * of consecutive calls, are independent. Sees uniforms shared between rows of a batch, noise
- * that every call draws anew from the same state, buffers that survive a call. STAT-06, RNG-07.
- */
+ * of consecutive calls, with or without a load of the panel before each, are independent. Sees
+ * uniforms shared between rows of a batch, noise that every call or every load draws anew from
+ * the same state, buffers that survive a call. STAT-06, RNG-07. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,12 +18,16 @@ static const struct {
     law_op op;
     const char *name;
     int32_t V, gamma;
+    bool reload;
 } rows[] = {
-    {LAW_VERIFY, "verify", 8, 2},  {LAW_VERIFY, "verify", 64, 1}, {LAW_STREAM, "stream", 8, 2},
-    {LAW_STREAM, "stream", 64, 1}, {LAW_DRAW, "draw", 8, 0},      {LAW_DRAW, "draw", 64, 0},
+    {LAW_VERIFY, "verify", 8, 2, false},       {LAW_VERIFY, "verify", 64, 1, false},
+    {LAW_STREAM, "stream", 8, 2, false},       {LAW_STREAM, "stream", 64, 1, false},
+    {LAW_DRAW, "draw", 8, 0, false},           {LAW_DRAW, "draw", 64, 0, false},
+    {LAW_VERIFY, "verify-reload", 8, 2, true}, {LAW_STREAM, "stream-reload", 8, 2, true},
+    {LAW_DRAW, "draw-reload", 8, 0, true},
 };
 
-/* c->n counts first tokens; c->variant is the operation. */
+/* c->n counts first tokens; c->variant is the row. */
 static void plan(check_plan *p, check_level level)
 {
     static const int64_t n[] = {20480, 512000, 5120000};
@@ -31,7 +35,7 @@ static void plan(check_plan *p, check_level level)
         check_case *c = plan_case(p, &check_law_calls, "%s-V%d-g%d", rows[i].name, rows[i].V,
                                   rows[i].gamma);
         c->V = rows[i].V, c->gamma = rows[i].gamma, c->acceptance = 0.3;
-        c->variant = (int32_t)rows[i].op;
+        c->variant = (int32_t)i;
         c->n = n[level];
         c->tables = 2;
         c->statistical = true;
@@ -40,7 +44,7 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *subject, char *why, size_t why_size)
 {
-    return law_claimed(c, subject, (law_op)c->variant, why, why_size);
+    return law_claimed(c, subject, rows[c->variant].op, why, why_size);
 }
 
 /* Joint counts of two first tokens. */
@@ -115,12 +119,16 @@ static void count(const int32_t *now, const int32_t *before, int32_t k, joint *j
     for (int32_t i = 0; before && i < BATCH; i++) j[1].count[before[i * k]][now[i * k]]++;
 }
 
+/* Both calls of a pair come first after their load where the panel is loaded again. */
 static void sample(law_sampler *s, const check_case *c, joint *j, int32_t *tokens,
                    check_result *r)
 {
     size_t size = (size_t)BATCH * (size_t)s->k;
     for (int64_t call = 0; call * BATCH < c->n; call++) {
         int32_t *now = tokens + (call % 2 ? size : 0);
+        if (rows[c->variant].reload &&
+            !result_call(r, s->x, "panel", client_panel(s->x->iut, &s->a->view)))
+            return;
         if (!law_sample(s, BATCH, now, r)) return;
         count(now, call % 2 ? tokens : NULL, s->k, j);
     }
@@ -132,7 +140,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     char why[200];
     law_sampler s = {0};
     /* A stream of one token needs no draft; one of gamma + 2 starts with a whole step. */
-    int32_t k = c->variant == LAW_STREAM ? c->gamma + 2 : 1;
+    const law_op op = rows[c->variant].op;
+    int32_t k = op == LAW_STREAM ? c->gamma + 2 : 1;
     int32_t *tokens = malloc(2 * (size_t)BATCH * (size_t)k * sizeof *tokens);
     joint *j = calloc(2, sizeof *j);
     panel *a = panel_make(
@@ -141,7 +150,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     if (j) j[0].what = "neighbours of a batch", j[1].what = "consecutive calls";
     if (!a || !tokens || !j)
         result_set(r, STATE_ERROR, "%s (STA-03)", a ? "out of memory" : why);
-    else if (law_sampler_open(&s, c, x, a, (law_op)c->variant, k, r))
+    else if (law_sampler_open(&s, c, x, a, op, k, r))
         sample(&s, c, j, tokens, r);
     law_sampler_close(&s);
     panel_free(a);

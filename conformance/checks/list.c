@@ -5,16 +5,13 @@
 #include "conformance/checks/exact.h"
 #include "conformance/checks/law.h"
 
-const check *const check_list[] = {&check_format_verify,      &check_format_draw,
-                                   &check_format_stream,      &check_replay_vectors,
-                                   &check_replay_random,      &check_replay_edges,
-                                   &check_certify_boundaries, &check_served_values,
-                                   &check_residual_values,    &check_draw_values,
-                                   &check_greedy_verify,      &check_greedy_stream,
-                                   &check_match_seeded,       &check_stop_rules,
-                                   &check_edges_declared,     &check_canonical_seeded,
-                                   &check_meta_equal,         &check_meta_draft,
-                                   &check_meta_batch,         &check_law_verify,
-                                   &check_law_stream,         &check_law_draw,
-                                   &check_law_calls,          &check_law_coupling,
-                                   &check_law_served,         NULL};
+const check *const check_list[] = {
+    &check_format_verify,      &check_format_draw,   &check_format_stream,
+    &check_replay_vectors,     &check_replay_random, &check_replay_edges,
+    &check_certify_boundaries, &check_served_values, &check_residual_values,
+    &check_draw_values,        &check_greedy_verify, &check_greedy_stream,
+    &check_match_seeded,       &check_stop_rules,    &check_edges_declared,
+    &check_canonical_seeded,   &check_meta_equal,    &check_meta_draft,
+    &check_meta_batch,         &check_meta_panel,    &check_law_verify,
+    &check_law_stream,         &check_law_draw,      &check_law_calls,
+    &check_law_coupling,       &check_law_served,    NULL};

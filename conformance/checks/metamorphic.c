@@ -7,177 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/checks/law.h"
-
-static panel *open_panel(const check_context *x, const panel_form *form, check_result *r)
-{
-    char why[200];
-    panel *a = panel_make(form, why, sizeof why);
-    if (!a)
-        result_set(r, STATE_ERROR, "%s (STA-03)", why);
-    else if (result_call(r, x, "panel", client_panel(x->iut, &a->view)))
-        return a;
-    panel_free(a);
-    return NULL;
-}
-
-/* -- A batch that can be asked in parts
- * ----------------------------------------------------------- */
-
-/* N cases, or streams; answers go to the cases' own places whatever call they came with. */
-typedef struct {
-    const check_context *x;
-    const panel *a;
-    iut_op op;
-    int32_t N, gamma, k; /* k: tokens of an answer at most */
-    uint64_t seed;
-    bool supplied;
-    int32_t *len, *state, *draft; /* [N], [N][gamma+1], [N][gamma] */
-    double *u;                    /* [N][gamma+2] */
-    int32_t *out, *out_len;       /* [N][k], [N] */
-    struct {                      /* the arrays of one call */
-        int32_t *len, *state, *draft, *out, *out_len, *accepted;
-        double *u;
-    } call;
-} batch;
-
-static void batch_close(batch *b)
-{
-    void *all[] = {b->len,      b->state,        b->draft,        b->u,          b->out,
-                   b->out_len,  b->call.len,     b->call.state,   b->call.draft, b->call.u,
-                   b->call.out, b->call.out_len, b->call.accepted};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
-}
-
-static bool batch_open(batch *b, const check_context *x, const panel *a, iut_op op, int32_t N,
-                       int32_t gamma, int32_t k)
-{
-    size_t n = (size_t)N, g = (size_t)gamma, i = sizeof(int32_t), d = sizeof(double);
-    *b = (batch){.x = x,
-                 .a = a,
-                 .op = op,
-                 .N = N,
-                 .gamma = gamma,
-                 .k = k,
-                 .supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED};
-    b->len = calloc(n, i), b->call.len = malloc(n * i);
-    b->state = calloc(n * (g + 1), i), b->call.state = malloc(n * (g + 1) * i);
-    b->draft = calloc(n * (g + 1), i), b->call.draft = malloc(n * (g + 1) * i);
-    b->u = calloc(n * (g + 2), d), b->call.u = malloc(n * (g + 2) * d);
-    b->out = malloc(n * (size_t)k * i), b->call.out = malloc(n * (size_t)k * i);
-    b->out_len = malloc(n * i), b->call.out_len = malloc(n * i);
-    b->call.accepted = malloc(n * (size_t)k * i);
-    return b->len && b->call.len && b->state && b->call.state && b->draft && b->call.draft &&
-           b->u && b->call.u && b->out && b->call.out && b->out_len && b->call.out_len &&
-           b->call.accepted;
-}
-
-/* Random cases: any state first, drafts from q, all lengths, now and then a -1 among the
- * drafts, the smallest and the largest uniform among the others. */
-static void batch_fill(batch *b, const law_alias *q, law_random *g, bool whole)
-{
-    int32_t bits = law_bits(client_claims(b->x->iut));
-    for (int32_t i = 0; i < b->N; i++) {
-        int32_t *state = b->state + i * (b->gamma + 1), *draft = b->draft + i * b->gamma;
-        b->len[i] = whole ? b->gamma : (int32_t)(law_word(g) % (uint64_t)(b->gamma + 1));
-        state[0] = (int32_t)(law_word(g) % (uint64_t)b->a->view.S);
-        for (int32_t j = 0; j < b->gamma; j++) {
-            draft[j] = law_alias_draw(q, state[j], g);
-            state[j + 1] = panel_next(b->a, state[j], draft[j]);
-            if (j >= b->len[i] || (!whole && law_word(g) % 16 == 0)) draft[j] = -1;
-        }
-        for (int32_t j = 0; j < b->gamma + 2; j++) {
-            uint64_t kind = law_word(g) % 8;
-            double u = law_unit(g, bits), most = 1 - 1.0 / (double)((uint64_t)1 << bits);
-            b->u[i * (b->gamma + 2) + j] = kind == 0 ? 0 : kind == 1 ? most : u;
-        }
-    }
-}
-
-/* Row i of `from` becomes row j of `to`. */
-static void copy_row(void *to, const void *from, int32_t j, int32_t i, int32_t width,
-                     size_t size)
-{
-    size_t row = (size_t)width * size;
-    memcpy((char *)to + (size_t)j * row, (const char *)from + (size_t)i * row, row);
-}
-
-static call_result send(batch *b, int32_t n, uint64_t seed)
-{
-    client *iut_client = b->x->iut;
-    const double *u = b->supplied ? b->call.u : NULL;
-    iut_verify_batch v = {.size = sizeof v,
-                          .n = n,
-                          .gamma = b->gamma,
-                          .len = b->call.len,
-                          .state = b->call.state,
-                          .draft = b->call.draft,
-                          .u = u,
-                          .seed = seed,
-                          .out = b->call.out,
-                          .out_len = b->call.out_len};
-    iut_draw_batch d = {.size = sizeof d,
-                        .n = n,
-                        .state = b->call.state,
-                        .u = u,
-                        .seed = seed,
-                        .token = b->call.out};
-    iut_stream_batch s = {.size = sizeof s,
-                          .n = n,
-                          .gamma = b->gamma,
-                          .k = b->k,
-                          .eos = -1,
-                          .start = b->call.state,
-                          .seed = seed,
-                          .out = b->call.out,
-                          .out_len = b->call.out_len,
-                          .accepted = b->call.accepted};
-    switch (b->op) {
-    case OP_VERIFY:
-        return client_verify(iut_client, &v);
-    case OP_VERIFY_GREEDY:
-        v.u = NULL;
-        return client_verify_greedy(iut_client, &v);
-    case OP_DRAW:
-        return client_draw(iut_client, &d);
-    default:
-        return client_stream(iut_client, &s);
-    }
-}
-
-/* One call with the cases from .. from+count-1, in descending order if asked: seeded uniforms
- * go by place, so for them the order stays. False: `r` has why. */
-static bool ask(batch *b, int32_t from, int32_t count, bool reverse, check_result *r)
-{
-    static const char *const name[OP_COUNT] = {[OP_VERIFY] = "verify",
-                                               [OP_DRAW] = "draw",
-                                               [OP_VERIFY_GREEDY] = "verify_greedy",
-                                               [OP_STREAM] = "stream"};
-    /* draw and stream need one state and one uniform a case: their gamma here is 0 or unused.
-     */
-    int32_t states = b->op == OP_STREAM || b->op == OP_DRAW ? 1 : b->gamma + 1;
-    int32_t uniforms = b->op == OP_DRAW ? 1 : b->gamma + 2;
-    for (int32_t j = 0; j < count; j++) {
-        int32_t i = reverse ? from + count - 1 - j : from + j;
-        copy_row(b->call.len, b->len, j, i, 1, sizeof(int32_t));
-        for (int32_t t = 0; t < states; t++)
-            b->call.state[j * states + t] = b->state[i * (b->gamma + 1) + t];
-        copy_row(b->call.draft, b->draft, j, i, b->gamma, sizeof(int32_t));
-        for (int32_t t = 0; t < uniforms; t++)
-            b->call.u[j * uniforms + t] = b->u[i * (b->gamma + 2) + t];
-        b->call.out_len[j] = 1;
-    }
-    memset(b->call.out, 0xff, (size_t)count * (size_t)b->k * sizeof(int32_t));
-    memset(b->call.accepted, 0xff, (size_t)count * (size_t)b->k * sizeof(int32_t));
-    if (!result_call(r, b->x, name[b->op], send(b, count, b->seed + (uint64_t)from)))
-        return false;
-    for (int32_t j = 0; j < count; j++) {
-        int32_t i = reverse ? from + count - 1 - j : from + j;
-        copy_row(b->out, b->call.out, i, j, b->k, sizeof(int32_t));
-        b->out_len[i] = b->call.out_len[j];
-    }
-    return true;
-}
+#include "conformance/checks/batch.h"
 
 /* -- meta.equal
  * ----------------------------------------------------------------------------------- */
@@ -223,7 +53,7 @@ static bool all_accepted(const batch *b, int32_t i, check_result *r)
 static void equal_run(const check_case *c, const check_context *x, check_result *r)
 {
     enum { N = 1024 };
-    panel *a = open_panel(
+    panel *a = batch_panel(
         x, &(panel_form){.V = c->V, .seed = check_seed(x, c, 0), .variant = PANEL_EQUAL}, r);
     batch b = {0};
     law_alias q = {0};
@@ -235,7 +65,7 @@ static void equal_run(const check_case *c, const check_context *x, check_result 
     b.seed = check_seed(x, c, 1);
     for (int64_t done = 0; ok && done < c->n; done += N, b.seed += N) {
         batch_fill(&b, &q, &g, true);
-        ok = ask(&b, 0, N, false, r);
+        ok = batch_ask(&b, 0, N, false, r);
         for (int32_t i = 0; ok && i < N; i++) ok = all_accepted(&b, i, r), r->compared += ok;
     }
     if (ok)
@@ -309,12 +139,12 @@ static void same_tokens(const check_case *c, const check_context *x, check_resul
     if (!ok) result_set(r, STATE_ERROR, "out of memory");
     for (int32_t m = 0; ok && m < 3; m++) {
         batch b = {0};
-        panel *a = open_panel(
+        panel *a = batch_panel(
             x, &(panel_form){.V = c->V, .seed = check_seed(x, c, 0), .variant = draft[m]}, r);
         ok = a && batch_open(&b, x, a, OP_STREAM, n, c->gamma, k);
         if (a && !ok) result_set(r, STATE_ERROR, "out of memory");
         b.seed = check_seed(x, c, 1);
-        ok = ok && ask(&b, 0, n, false, r);
+        ok = ok && batch_ask(&b, 0, n, false, r);
         if (ok && m == 0) memcpy(first, b.out, size * sizeof *first);
         if (ok && memcmp(b.out, first, size * sizeof *first) != 0) {
             result_set(
@@ -420,19 +250,19 @@ static bool ask_all_ways(batch *b, int32_t *out, int32_t *out_len, check_result 
 {
     bool seeded = b->op == OP_STREAM || (!b->supplied && b->op != OP_VERIFY_GREEDY);
     int32_t N = b->N, third = N / 3;
-    if (!ask(b, 0, N, false, r)) return false;
+    if (!batch_ask(b, 0, N, false, r)) return false;
     memcpy(out, b->out, (size_t)N * (size_t)b->k * sizeof *out);
     memcpy(out_len, b->out_len, (size_t)N * sizeof *out_len);
-    if (!ask(b, 0, N, false, r) || !same_answers(b, out, out_len, "when asked again", r))
+    if (!batch_ask(b, 0, N, false, r) || !same_answers(b, out, out_len, "when asked again", r))
         return false;
-    if (!ask(b, third, N - third, false, r) || !ask(b, 0, third, false, r) ||
+    if (!batch_ask(b, third, N - third, false, r) || !batch_ask(b, 0, third, false, r) ||
         !same_answers(b, out, out_len, "in a batch of another size", r))
         return false;
     if (!seeded &&
-        (!ask(b, 0, N, true, r) || !same_answers(b, out, out_len, "in reverse order", r)))
+        (!batch_ask(b, 0, N, true, r) || !same_answers(b, out, out_len, "in reverse order", r)))
         return false;
     for (int32_t i = 0; i < N; i++)
-        if (!ask(b, i, 1, false, r)) return false;
+        if (!batch_ask(b, i, 1, false, r)) return false;
     return same_answers(b, out, out_len, "alone", r);
 }
 
@@ -440,7 +270,7 @@ static void batch_run(const check_case *c, const check_context *x, check_result 
 {
     const iut_op op = ops[c->variant].op;
     const int32_t N = (int32_t)c->n, k = op == OP_STREAM ? 3 * c->gamma : c->gamma + 1;
-    panel *a = open_panel(x, &(panel_form){.V = c->V, .seed = check_seed(x, c, 0)}, r);
+    panel *a = batch_panel(x, &(panel_form){.V = c->V, .seed = check_seed(x, c, 0)}, r);
     batch b = {0};
     law_alias q = {0};
     law_random g;

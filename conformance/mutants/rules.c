@@ -78,6 +78,7 @@ static odds odds_at(const step *s, int32_t i)
     if (fault(f, LENIENCE_2)) o.p *= 2;
     if (fault(f, MISSED_ACCEPT)) o.p = fmin(o.p, 0.98 * o.q);
     if (fault(f, POSITIONS_SHARE)) o.u = name(s, LANE_ACCEPT, 0);
+    if (fault(f, THIRD_AS_SECOND) && i == 2) o.u = name(s, LANE_ACCEPT, 1);
     if (fault(f, ACCEPT_IS_DRAFT_NOISE)) o.u = name(s, LANE_DRAFT, i);
     if (fault(f, JOINT_ACCEPT)) {
         o.u = name(s, LANE_ACCEPT, 0);
