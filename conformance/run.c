@@ -45,10 +45,18 @@ static client *open_iut(const run_options *o, call_result *result, char *why, si
     return client_open(&options, result, why, why_size);
 }
 
+/* The client that was refused is gone; its line keeps the status of the reply (FRM-03). */
+static bool says_no_device(const char *why)
+{
+    return strstr(why, ": refused: no_device: ") != NULL;
+}
+
 /* The state of every case when the IUT cannot even be opened. */
-static check_state state_of_open(call_result result)
+static check_state state_of_open(call_result result, const char *why)
 {
     switch (result) {
+    case CALL_REFUSED:
+        return says_no_device(why) ? STATE_UNAVAILABLE : STATE_ERROR;
     case CALL_CRASH:
         return STATE_CRASH;
     case CALL_TIMEOUT:
@@ -84,7 +92,7 @@ static client *open_first(run_report *r)
     for (size_t i = 0; i < r->planned; i++) {
         run_case *k = &r->cases[i];
         if (!c) {
-            result_set(&k->result, state_of_open(result), "%s", why);
+            result_set(&k->result, state_of_open(result, why), "%s", why);
             continue;
         }
         char claim[sizeof k->result.detail] = "";
@@ -103,7 +111,7 @@ static void run_one(const run_report *r, run_case *k, client **seat)
     call_result opened;
     if (!*seat) *seat = open_iut(r->options, &opened, why, sizeof why);
     if (!*seat) {
-        result_set(&k->result, state_of_open(opened), "%s", why);
+        result_set(&k->result, state_of_open(opened, why), "%s", why);
         return;
     }
     const check_context context = {.iut = *seat,
@@ -143,13 +151,27 @@ static void hand_in(shared *s, run_case *k)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* How the process ends weighs, too (VER-03). The clients of a run mostly end alike: one finding
+ * tells it. */
+static void finish(shared *s, client *seat)
+{
+    run_report *r = s->report;
+    const call_result end = client_finish(seat);
+    pthread_mutex_lock(&s->lock);
+    if (end != CALL_OK && !r->findings) {
+        verdict_finding(r, state_of_open(end, ""), "%s (VER-03, FRM-04)", client_text(seat));
+    }
+    pthread_mutex_unlock(&s->lock);
+    client_close(seat);
+}
+
 static void work(shared *s, client *seat)
 {
     for (run_case *k = take(s); k; k = take(s)) {
         run_one(s->report, k, &seat);
         hand_in(s, k);
     }
-    if (seat) client_close(seat);
+    if (seat) finish(s, seat);
     mpfr_free_cache(); /* the checks' judges compute with MPFR, which caches by thread */
 }
 

@@ -45,13 +45,17 @@ static const char *const result_names[] = {"ok",      "refused", "crash",
                                            "timeout", "garbage", "suite fault"};
 
 /* "verify: timeout: ...", on one line of printable ASCII. */
-static call_result report(client *c, iut_op op, call_result result, const char *what)
+static call_result report_as(client *c, const char *when, call_result result, const char *what)
 {
-    snprintf(c->text, sizeof c->text, "%s: %s: %s", layout[op].name, result_names[result],
-             what);
+    snprintf(c->text, sizeof c->text, "%s: %s: %s", when, result_names[result], what);
     for (char *s = c->text; *s; s++)
         if (*s < ' ' || *s > '~') *s = *s == '\n' ? ' ' : '?';
     return result;
+}
+
+static call_result report(client *c, iut_op op, call_result result, const char *what)
+{
+    return report_as(c, layout[op].name, result, what);
 }
 
 /* The same for what ends the process: it is killed and reaped. Only a crash gets time to end by
@@ -380,6 +384,31 @@ client *client_open_table(const iut_api *api, const char *options, char *why, si
     }
     client_close(c);
     return NULL;
+}
+
+/* The process is at rest: whatever it still writes answers nothing. */
+call_result client_finish(client *c)
+{
+    char how[320], what[400];
+    const double grace = c->timeout > 1 ? c->timeout : 1;
+    if (!c->process) return CALL_OK;
+    bool more = process_has_output(c->process);
+    process_close_input(c->process);
+    const process_ending end = process_kill(c->process, more ? 0 : grace, how, sizeof how);
+    more = more || process_has_output(c->process);
+    process_free(c->process);
+    c->process = NULL;
+    if (!more && end == ENDED_WELL) return CALL_OK;
+    snprintf(what, sizeof what, "%s (%s)",
+             more                  ? "bytes that answer no request"
+             : end == ENDED_KILLED ? "the process does not end"
+                                   : "every request was answered, then",
+             how);
+    return report_as(c, "end of input",
+                     more                  ? CALL_GARBAGE
+                     : end == ENDED_KILLED ? CALL_TIMEOUT
+                                           : CALL_CRASH,
+                     what);
 }
 
 void client_close(client *c)

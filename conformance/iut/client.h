@@ -42,6 +42,12 @@ client *client_open(const client_options *options, call_result *result, char *wh
 /* The same interface over a table in this process: for tests. Nothing is isolated. */
 client *client_open_table(const iut_api *api, const char *options, char *why, size_t why_size);
 
+/* Ends the process in order, by the end of its input (FRM-04). CALL_OK: with exit code 0 and without
+ * another byte, or there was no process. Else CALL_CRASH, CALL_GARBAGE or, when it has not ended after
+ * the time of a call (a second at least), CALL_TIMEOUT; client_text() says how. */
+call_result client_finish(client *c);
+
+/* Frees the client; ends its process if client_finish did not, and does not look how. */
 void client_close(client *c);
 
 const iut_claims *client_claims(const client *c);

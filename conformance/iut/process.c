@@ -283,7 +283,13 @@ static int describe_end(int status, char *text, size_t size)
                     by_signal, strsignal(by_signal));
 }
 
-void process_kill(process *p, double grace, char *text, size_t size)
+void process_close_input(process *p)
+{
+    p->first = p->count; /* what is queued goes nowhere */
+    close_end(&p->in);
+}
+
+process_ending process_kill(process *p, double grace, char *text, size_t size)
 {
     const bool by_itself = wait_end(p, grace);
     kill(-p->pid, SIGKILL);
@@ -298,13 +304,15 @@ void process_kill(process *p, double grace, char *text, size_t size)
                              : snprintf(text, size, "killed by the suite");
     if (*line && at >= 0 && (size_t)at < size)
         snprintf(text + at, size - (size_t)at, "; last line of its stderr: %s", line);
+    if (!by_itself) return ENDED_KILLED;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ENDED_WELL : ENDED_BADLY;
 }
 
 void process_free(process *p)
 {
     if (!p) return;
     char text[8];
-    close_end(&p->in);
+    process_close_input(p);
     if (p->pid) process_kill(p, 1.0, text, sizeof text);
     close_end(&p->out);
     close_end(&p->error);

@@ -39,9 +39,15 @@ io_result process_flush(process *p, double deadline);
 /* Is there output that nobody asked for? */
 bool process_has_output(process *p);
 
-/* Kills the group, after `grace` seconds in which it may end by itself, and reaps it. `text`
- * gets how it ended and the last line of its standard error. */
-void process_kill(process *p, double grace, char *text, size_t size);
+/* Closes its input: it is to end now. */
+void process_close_input(process *p);
+
+typedef enum { ENDED_WELL, ENDED_BADLY, ENDED_KILLED } process_ending;
+
+/* Kills the group, after `grace` seconds in which it may end by itself, and reaps it. Well: by
+ * itself, with exit code 0. `text` gets how it ended and the last line of its standard error.
+ * What it wrote can still be read. */
+process_ending process_kill(process *p, double grace, char *text, size_t size);
 
 /* Ends a process in order: closes its input and waits, one second at most, before killing it.
  */
