@@ -275,10 +275,9 @@ int bench_main(int argc, char **argv)
 {
     double seconds = 0.1;
     if (argc < 2 || strcmp(argv[1], "verify") != 0) {
-        fputs("usage: assay bench verify [--seconds S]\n"
-              "  S is the least time of one repeat (default 0.1)\n",
-              stderr);
-        return EXIT_USAGE;
+        return option_usage(argc, argv,
+                            "usage: assay bench verify [--seconds S]\n"
+                            "  S is the least time of one repeat (default 0.1)\n");
     }
     for (int i = 2; i < argc; i++) {
         const char *given = argv[i], *value = option_value(argc, argv, &i, "--seconds");

@@ -224,11 +224,10 @@ int coverage_main(int argc, char **argv)
 {
     const bool write = argc == 3 && strcmp(argv[1], "--write") == 0;
     if (!write && !(argc == 3 && strcmp(argv[1], "--check") == 0)) {
-        fputs("usage: assay coverage --write FILE   writes the page\n"
-              "       assay coverage --check FILE   fails when it is stale\n"
-              "  Both fail on a MUST that nothing covers.\n",
-              stderr);
-        return EXIT_USAGE;
+        return option_usage(argc, argv,
+                            "usage: assay coverage --write FILE   writes the page\n"
+                            "       assay coverage --check FILE   fails when it is stale\n"
+                            "  Both fail on a MUST that nothing covers.\n");
     }
     char folder[1024], why[400];
     share_folder("vectors", folder, sizeof folder);

@@ -9,7 +9,7 @@
 #include "conformance/checks/plan.h"
 #include "conformance/clauses.h"
 #include "conformance/mutants/mutants.h"
-#include "conformance/run.h"
+#include "conformance/options.h"
 
 /* Words with blanks between, indented and broken at the right margin. */
 static void print_wrapped(const char *text, int indent)
@@ -143,15 +143,14 @@ static void explain_mutant(const mutant *m)
 
 int explain_main(int argc, char **argv)
 {
-    if (argc != 2) {
-        fputs("usage: assay explain WORD\n"
-              "  WORD is a clause (ACC-01, or a glob such as 'RES-*'), a check (law.verify), a "
-              "case or\n"
-              "  a fault; `assay run --list` names the cases, `assay mutants --help` says more "
-              "of "
-              "faults\n",
-              stderr);
-        return EXIT_USAGE;
+    if (argc != 2 || option_help(argc, argv)) {
+        return option_usage(
+            argc, argv,
+            "usage: assay explain WORD\n"
+            "  WORD is a clause (ACC-01, or a glob such as 'RES-*'), a check "
+            "(law.verify), a case or\n"
+            "  a fault; `assay run --list` names the cases, `assay mutants --list` the "
+            "faults\n");
     }
     const char *word = argv[1];
     const check *k = find_check(word, strlen(word));

@@ -15,6 +15,8 @@
 #include "conformance/report/report.h"
 #include "vectors/vectors.h"
 
+static const char *program; /* as it was called */
+
 static int usage_error(const char *what)
 {
     fprintf(stderr, "assay: %s\n", what);
@@ -25,6 +27,7 @@ static int usage_error(const char *what)
 
 typedef struct {
     struct timespec start;
+    double last; /* seconds from start to the last line */
 } progress_state;
 
 static double seconds_since(const struct timespec *start)
@@ -32,6 +35,18 @@ static double seconds_since(const struct timespec *start)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)(t.tv_sec - start->tv_sec) + 1e-9 * (double)(t.tv_nsec - start->tv_nsec);
+}
+
+/* In a log: a line now and then, so that a long run does not look hung. */
+static void progress_lines(void *arg, const char *case_id, size_t done, size_t planned)
+{
+    enum { PAUSE = 10 };
+    progress_state *p = arg;
+    const double t = seconds_since(&p->start);
+    if (!*case_id || t < p->last + PAUSE) return;
+    p->last = t;
+    fprintf(stderr, "assay: %zu of %zu cases done after %.0f s, now %s\n", done, planned, t,
+            case_id);
 }
 
 /* One line on the terminal that rewrites itself; cleared at the end. */
@@ -90,13 +105,11 @@ static void print_report(const command_line *c, const run_report *report)
 /* Runs, prints, writes. The event log is open from before the first case. */
 static int run_and_report(command_line *c)
 {
-    progress_state state;
+    progress_state state = {.last = 0};
     run_report report;
     clock_gettime(CLOCK_MONOTONIC, &state.start);
-    if (isatty(STDERR_FILENO)) {
-        c->run.progress = progress;
-        c->run.progress_arg = &state;
-    }
+    if (!c->quiet) c->run.progress = isatty(STDERR_FILENO) ? progress : progress_lines;
+    c->run.progress_arg = &state;
     int code = run_suite(&c->run, &report);
     print_report(c, &report);
     if (!write_reports(c, &report)) code = EXIT_ERROR;
@@ -133,6 +146,7 @@ static int run_main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     if (c.list) return list_cases(&c);
+    c.run.program = program;
     share_folder("vectors", vectors, sizeof vectors);
     if (!c.run.vectors) c.run.vectors = vectors;
     c.run.stderr_log = c.iut_log;
@@ -150,7 +164,12 @@ static int run_main(int argc, char **argv)
 /* `assay worker SPEC [OPTIONS]`: what the suite starts for every IUT but exec:. */
 static int worker_command(int argc, char **argv)
 {
-    if (argc < 2 || argc > 3) return usage_error("usage: assay worker SPEC [OPTIONS]");
+    if (argc < 2 || argc > 3 || option_help(argc, argv))
+        return option_usage(
+            argc, argv,
+            "usage: assay worker SPEC [OPTIONS]\n"
+            "  Serves an implementation on standard input and output, in frames.\n"
+            "  SPEC is ref, plugin:FILE.so or mutant:NAME; OPTIONS are its own\n");
     return worker_main(argv[1], argc == 3 ? argv[2] : "");
 }
 
@@ -192,6 +211,7 @@ static int help_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    program = argv[0];
     if (argc < 2) return usage_error("a command is missing; `assay --help` lists them");
     for (int i = 0; i < COMMANDS; i++) {
         if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);

@@ -65,6 +65,24 @@ static void put_quoted(writer *w, const char *text, bool as_glob)
     put(w, "'");
 }
 
+/* A program's path, quoted only if a shell would take it apart. */
+static void put_program(writer *w, const char *path)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_./+-";
+    if (path[strspn(path, plain)] == '\0') {
+        put(w, path);
+    } else {
+        put_quoted(w, path, false);
+    }
+}
+
+void program_name(const run_options *o, char *name, size_t size)
+{
+    writer w = {name, name + size - 1};
+    put_program(&w, o->program && *o->program ? o->program : "assay");
+}
+
 static void put_option(writer *w, const char *option, const char *value)
 {
     if (!value || !*value) return;
@@ -82,8 +100,9 @@ static void put_number(writer *w, const char *format, double value)
 void replay_line(const run_report *report, const run_case *c, char *line, size_t size)
 {
     const run_options *o = report->options;
-    writer w = {line, line + size - 1};
-    put(&w, "assay run");
+    program_name(o, line, size);
+    writer w = {line + strlen(line), line + size - 1};
+    put(&w, " run");
     put_option(&w, " --iut ", o->iut ? o->iut : "ref");
     put_option(&w, " --iut-options ", o->iut_options);
     put(&w, " --only ");

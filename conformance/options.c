@@ -163,6 +163,18 @@ const char *option_value(int argc, char **argv, int *i, const char *name)
     return *i < argc ? argv[*i] : "";
 }
 
+bool option_help(int argc, char **argv)
+{
+    return argc == 2 && strcmp(argv[1], "--help") == 0;
+}
+
+int option_usage(int argc, char **argv, const char *text)
+{
+    const bool asked = option_help(argc, argv);
+    fputs(text, asked ? stdout : stderr);
+    return asked ? EXIT_CONFORMANT : EXIT_USAGE;
+}
+
 /* Handles argv[*i], and its value at argv[*i + 1] when it stands apart. */
 static bool parse_one(command_line *c, int argc, char **argv, int *i, char *why,
                       size_t why_size)

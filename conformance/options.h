@@ -22,6 +22,11 @@ void options_help(FILE *out);
  * another one. "" and *i = argc: its value is missing. */
 const char *option_value(int argc, char **argv, int *i, const char *name);
 
+/* Is `--help` all that a small subcommand was asked? */
+bool option_help(int argc, char **argv);
+/* Prints its usage: on standard output, returning 0, to `--help`; else as a usage error. */
+int option_usage(int argc, char **argv, const char *text);
+
 bool option_uint64(const char *text, uint64_t *value); /* decimal or 0x, nothing after it */
 bool option_double(const char *text, double *value);   /* finite */
 bool option_level(const char *text, check_level *level);

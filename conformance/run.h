@@ -22,6 +22,7 @@ typedef struct {
     const char *iut;         /* ref | mutant:NAME | plugin:FILE.so | exec:CMD */
     const char *iut_options; /* may be NULL */
     const char *assay;       /* program that serves `worker`; NULL: this one */
+    const char *program;     /* as it was called, for replay lines; NULL: "assay" */
     const char *stderr_log;  /* collects what the IUT writes on standard error; may be NULL */
     const char *vectors;     /* folder of the golden vectors */
     check_level level;
@@ -52,9 +53,9 @@ typedef struct {
 } run_case;
 
 /* A fact about the run as a whole that weighs like a case: the averaged e-value, a waiver, the
- * accounting. */
+ * accounting, how the IUT ended. */
 typedef struct {
-    check_state state; /* STATE_FAIL or STATE_ERROR */
+    check_state state; /* STATE_FAIL, STATE_CRASH, STATE_TIMEOUT or STATE_ERROR */
     char text[400];
 } run_finding;
 
@@ -90,6 +91,9 @@ bool state_stands(check_state state);      /* needs no replay line: PASS, NOT_CL
 
 /* VER-05: the command that replays exactly this case. Truncated if it does not fit. */
 void replay_line(const run_report *report, const run_case *c, char *line, size_t size);
+
+/* The program as it was called, quoted for a shell where that is needed. */
+void program_name(const run_options *o, char *name, size_t size);
 
 /* Replaces what is no printable UTF-8 by '?': an IUT's text goes into JSON and XML. */
 void make_printable(char *text);

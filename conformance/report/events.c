@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "conformance/report/report.h"
+
 /* JSON has no infinities and no NaN: they travel as texts. */
 static json_t *number(double x)
 {
@@ -78,6 +80,19 @@ json_t *json_case(const run_report *r, const run_case *k)
     return c;
 }
 
+static json_t *layers_of(const run_report *r)
+{
+    layer_summary layers[LAYERS];
+    json_t *list = json_array();
+    report_layers(r, layers);
+    for (int i = 0; i < LAYERS; i++) {
+        json_array_append_new(list, json_pack("{s:s,s:o,s:o}", "layer", layers[i].name,
+                                              "planned", integer(layers[i].planned), "judged",
+                                              integer(layers[i].judged)));
+    }
+    return list;
+}
+
 json_t *json_verdict(const run_report *r)
 {
     json_t *tally = json_object(), *findings = json_array();
@@ -89,10 +104,11 @@ json_t *json_verdict(const run_report *r)
                               json_pack("{s:s,s:s}", "state", state_name(r->finding[i].state),
                                         "text", r->finding[i].text));
     }
-    return json_pack("{s:s,s:i,s:o,s:o,s:o,s:o,s:o,s:o}", "verdict", verdict_name(r->exit_code),
-                     "exit_code", r->exit_code, "planned", integer(r->planned), "reported",
-                     integer(r->reported), "seconds", number(r->seconds), "log_e",
-                     number(r->log_e), "tally", tally, "findings", findings);
+    return json_pack("{s:s,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "verdict",
+                     verdict_name(r->exit_code), "exit_code", r->exit_code, "planned",
+                     integer(r->planned), "reported", integer(r->reported), "seconds",
+                     number(r->seconds), "log_e", number(r->log_e), "tally", tally, "layers",
+                     layers_of(r), "findings", findings);
 }
 
 /* -- Lines ------------------------------------------------------------------------------- */

@@ -58,25 +58,28 @@ static void head_row(xmlTextWriterPtr w, const char *const *names, size_t count)
 
 static void verdict_table(xmlTextWriterPtr w, const run_report *r)
 {
-    static const char *const names[] = {"check",   "state",    "cases",  "judged",
-                                        "seconds", "evidence", "clauses"};
+    static const char *const names[] = {"check",    "state", "cases",      "judged", "seconds",
+                                        "max ln E", "min p", "sees TV >=", "clauses"};
     check_summary row[REPORT_CHECKS];
     const size_t n = report_summaries(r, row, REPORT_CHECKS);
     open_with(w, "table", NULL);
     head_row(w, names, sizeof names / sizeof *names);
     for (size_t i = 0; i < n; i++) {
-        char cases[48], judged[16], seconds[32], evidence[64];
+        char cases[48], judged[16], seconds[32];
+        check_evidence e;
         snprintf(cases, sizeof cases, "%zu of %zu", row[i].claimed, row[i].planned);
         snprintf(seconds, sizeof seconds, "%.2f", row[i].seconds);
         report_count(row[i].judged, judged);
-        report_evidence(&row[i], evidence, sizeof evidence);
+        report_evidence(&row[i], &e);
         open_with(w, "tr", NULL);
         element(w, "td", NULL, row[i].check->name);
         element(w, "td", mood(row[i].state), state_name(row[i].state));
         element(w, "td", "n", cases);
         element(w, "td", "n", judged);
         element(w, "td", "n", seconds);
-        element(w, "td", NULL, evidence);
+        element(w, "td", "n", e.log_e);
+        element(w, "td", "n", e.p);
+        element(w, "td", "n", e.tv);
         element(w, "td", "grey", row[i].check->clauses);
         close_element(w);
     }
@@ -259,8 +262,9 @@ static void environment(xmlTextWriterPtr w, const run_report *r)
 
 static void page(xmlTextWriterPtr w, const run_report *r)
 {
-    char verdict[400];
+    char verdict[400], reach[1600];
     report_verdict(r, verdict, sizeof verdict);
+    report_reach(r, reach, sizeof reach);
     open_with(w, "html", NULL);
     open_with(w, "head", NULL);
     open_with(w, "meta", NULL);
@@ -272,6 +276,7 @@ static void page(xmlTextWriterPtr w, const run_report *r)
     open_with(w, "body", NULL);
     element(w, "h1", r->exit_code == EXIT_CONFORMANT ? "good" : "bad", verdict);
     environment(w, r);
+    element(w, "p", NULL, reach);
     verdict_table(w, r);
     troubles(w, r);
     evidence_plot(w, r);

@@ -15,8 +15,17 @@ typedef struct {
     check_state state; /* the heaviest of its cases; NOT_CLAIMED only if all are */
     int64_t judged;
     double seconds, log_e, log_p; /* the largest ln E, the smallest ln p */
+    double tv_best, tv_worst;     /* smallest and largest tv_power of its cases; 0: none */
     bool statistical;
 } check_summary;
+
+/* The three statistical columns of its row. All are "" if it is not statistical; "-" stands
+ * where it has no such figure. */
+typedef struct {
+    char log_e[16]; /* the largest ln E */
+    char p[16];     /* the smallest p of a chi-square table */
+    char tv[32];    /* "0.038" or "0.017-0.053": total variation seen in nine runs of ten */
+} check_evidence;
 
 /* Fills one summary a check, in the order of the report; returns how many, at most `size`. */
 size_t report_summaries(const run_report *report, check_summary *rows, size_t size);
@@ -25,8 +34,21 @@ enum { REPORT_CHECKS = 128 };
 
 /* "1.0 M", "20 k", "37": at most 8 characters. */
 void report_count(int64_t n, char text[16]);
-/* "e^3.1 < e^18.4, p >= 2e-04", or "". */
-void report_evidence(const check_summary *row, char *text, size_t size);
+void report_evidence(const check_summary *row, check_evidence *text);
+
+/* Cases by layer (LAY-01 to LAY-05). Judged: claimed, and something was compared. */
+typedef struct {
+    const char *name;
+    size_t planned, judged;
+    bool applied;    /* to more than a tenth of its cases */
+    const char *why; /* what most of those not judged say, or that none was selected */
+} layer_summary;
+enum { LAYERS = 5 };
+
+void report_layers(const run_report *report, layer_summary layers[LAYERS]);
+/* How far the verdict reaches, in one to three lines: the cases of each layer; the layers that
+ * were not applied, and why; the size of the faults that only those would see. */
+void report_reach(const run_report *report, char *text, size_t size);
 /* "CONFORMANT: 120 cases in 14 checks, 118 passed, 2 not claimed, in 4.1 s". */
 void report_verdict(const run_report *report, char *text, size_t size);
 

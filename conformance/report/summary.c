@@ -1,8 +1,25 @@
-/* What all formats say alike: a row a check, and the verdict in one line. */
+/* What all formats say alike: a row a check, the layers, and the verdict in one line. Clauses
+ * LAY-01 to LAY-05, STAT-04. */
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "conformance/report/report.h"
+
+static double figure(const run_case *k, const char *name)
+{
+    for (int32_t i = 0; i < k->result.figures; i++) {
+        if (strcmp(k->result.figure[i].name, name) == 0) return k->result.figure[i].value;
+    }
+    return 0;
+}
+
+static void add_power(check_summary *row, double tv)
+{
+    if (!(tv > 0)) return; /* a case that ended before its figures */
+    row->tv_best = row->tv_best > 0 ? fmin(row->tv_best, tv) : tv;
+    row->tv_worst = fmax(row->tv_worst, tv);
+}
 
 static void add_case(check_summary *row, const run_case *k)
 {
@@ -15,6 +32,7 @@ static void add_case(check_summary *row, const run_case *k)
         row->log_e = row->statistical ? fmax(row->log_e, x->log_e) : x->log_e;
         row->log_p = fmin(row->log_p, x->log_p);
         row->statistical = true;
+        add_power(row, figure(k, "tv_power"));
     }
     const bool silent = x->state == STATE_NOT_CLAIMED;
     if (row->planned == 1 || row->state == STATE_NOT_CLAIMED ||
@@ -52,15 +70,134 @@ void report_count(int64_t n, char text[16])
     }
 }
 
-void report_evidence(const check_summary *row, char *text, size_t size)
+void report_evidence(const check_summary *row, check_evidence *t)
 {
-    text[0] = '\0';
+    memset(t, 0, sizeof *t);
     if (!row->statistical) return;
-    int used = snprintf(text, size, "ln E <= %.1f", row->log_e);
-    if (row->log_p < 0 && used > 0 && (size_t)used < size) {
-        snprintf(text + used, size - (size_t)used, ", p >= %.1e", exp(row->log_p));
+    strcpy(t->p, "-");
+    strcpy(t->tv, "-");
+    const double e = fabs(row->log_e) < 0.05 ? 0 : row->log_e; /* no "-0.0" */
+    snprintf(t->log_e, sizeof t->log_e, "%.1f", e);
+    if (row->log_p < 0) snprintf(t->p, sizeof t->p, "%.1e", exp(row->log_p));
+    if (row->tv_worst > 1.1 * row->tv_best) {
+        snprintf(t->tv, sizeof t->tv, "%.2g-%.2g", row->tv_best, row->tv_worst);
+    } else if (row->tv_best > 0) {
+        snprintf(t->tv, sizeof t->tv, "%.2g", row->tv_best);
     }
 }
+
+/* -- Layers ------------------------------------------------------------------------------ */
+
+static bool is_of(const run_case *k, const char *clause)
+{
+    return strstr(k->plan->check->clauses, clause) != NULL;
+}
+
+static bool was_judged(const run_case *k)
+{
+    return k->claimed && k->result.compared > 0;
+}
+
+/* The reason that most cases of the layer give for not having been judged. */
+static const char *main_reason(const run_report *r, const char *clause)
+{
+    const char *reason = "not selected";
+    size_t most = 0;
+    for (size_t i = 0; i < r->planned; i++) {
+        const run_case *a = &r->cases[i];
+        size_t same = 0;
+        if (!is_of(a, clause) || was_judged(a)) continue;
+        for (size_t j = i; j < r->planned; j++) {
+            const run_case *b = &r->cases[j];
+            same += is_of(b, clause) && !was_judged(b) &&
+                    strcmp(a->result.detail, b->result.detail) == 0;
+        }
+        if (same <= most) continue;
+        most = same;
+        reason = a->result.detail;
+    }
+    return reason;
+}
+
+void report_layers(const run_report *r, layer_summary layers[LAYERS])
+{
+    static const char *const names[LAYERS] = {"hard facts", "replay", "certificates", "law",
+                                              "metamorphic"};
+    for (int i = 0; i < LAYERS; i++) {
+        const char clause[] = {'L', 'A', 'Y', '-', '0', (char)('1' + i), '\0'};
+        layers[i] = (layer_summary){.name = names[i], .why = main_reason(r, clause)};
+        for (size_t j = 0; j < r->planned; j++) {
+            const run_case *k = &r->cases[j];
+            layers[i].planned += is_of(k, clause);
+            layers[i].judged += is_of(k, clause) && was_judged(k);
+        }
+        layers[i].applied = 10 * layers[i].judged > layers[i].planned;
+    }
+}
+
+/* Below this total variation no law test of the run promises anything; 0: there was none. */
+static double best_power(const run_report *r)
+{
+    check_summary all = {0};
+    for (size_t i = 0; i < r->planned; i++) add_power(&all, figure(&r->cases[i], "tv_power"));
+    return all.tv_best;
+}
+
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size,
+                                                         const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
+/* "certificates (u is not supplied); law (not selected)": a reason that two share comes once.
+ */
+static int name_missing(const layer_summary *layers, char *text, size_t size)
+{
+    const layer_summary *before = NULL;
+    int missing = 0;
+    for (int i = 0; i < LAYERS; i++) {
+        const layer_summary *l = &layers[i];
+        if (l->applied) continue;
+        if (before && strcmp(before->why, l->why) == 0) {
+            append(text, size, ", %s", l->name);
+        } else {
+            if (before) append(text, size, " (%.90s); ", before->why);
+            append(text, size, "%s", l->name);
+        }
+        before = l;
+        missing++;
+    }
+    if (before) append(text, size, " (%.90s)", before->why);
+    return missing;
+}
+
+void report_reach(const run_report *r, char *text, size_t size)
+{
+    layer_summary layers[LAYERS];
+    char missing[1024] = "";
+    report_layers(r, layers);
+    snprintf(text, size, "Layers, cases judged:");
+    for (int i = 0; i < LAYERS; i++) {
+        const layer_summary *l = &layers[i];
+        if (!l->planned) continue;
+        append(text, size, " %s %zu", l->name, l->judged);
+        if (l->judged < l->planned) append(text, size, " of %zu", l->planned);
+        append(text, size, ",");
+    }
+    text[strlen(text) - 1] = '.';
+    if (!name_missing(layers, missing, sizeof missing)) return;
+    append(text, size, "\nHardly or not applied: %s.", missing);
+    const double tv = best_power(r);
+    if (!layers[2].applied && tv > 0) {
+        append(text, size, "\nA fault below TV %.2g may be out of sight.", tv);
+    }
+}
+
+/* -- The verdict ------------------------------------------------------------------------- */
 
 void report_verdict(const run_report *r, char *text, size_t size)
 {

@@ -36,17 +36,20 @@ static void table(FILE *out, const run_report *r, bool colour)
 {
     check_summary row[REPORT_CHECKS];
     const size_t n = report_summaries(r, row, REPORT_CHECKS);
-    fprintf(out, "%-20s %-12s %9s %8s %7s  %s\n", "check", "state", "cases", "judged", "s",
-            "evidence");
+    fprintf(out, "%-20s %-12s %9s %8s %7s %9s %9s  %s\n", "check", "state", "cases", "judged",
+            "s", "max ln E", "min p", "sees TV >=");
     for (size_t i = 0; i < n; i++) {
-        char cases[24], judged[16], evidence[64];
+        char cases[24], judged[16];
+        check_evidence e;
         snprintf(cases, sizeof cases, row[i].claimed < row[i].planned ? "%zu of %zu" : "%zu",
                  row[i].claimed, row[i].planned);
         report_count(row[i].judged, judged);
-        report_evidence(&row[i], evidence, sizeof evidence);
-        fprintf(out, "%-20s %s%-12s%s %9s %8s %7.2f  %s\n", row[i].check->name,
+        report_evidence(&row[i], &e);
+        fprintf(out, "%-20s %s%-12s%s %9s %8s %7.2f", row[i].check->name,
                 paint(row[i].state, colour), state_name(row[i].state), plain(colour), cases,
-                judged, row[i].seconds, evidence);
+                judged, row[i].seconds);
+        if (row[i].statistical) fprintf(out, " %9s %9s  %s", e.log_e, e.p, e.tv);
+        fputc('\n', out);
     }
     fputc('\n', out);
 }
@@ -85,8 +88,10 @@ static void troubles(FILE *out, const run_report *r, bool colour)
         const bool same_check = before && before->plan->check == k->plan->check;
         if (before && !same_check) fputc('\n', out);
         if (!same_check) {
-            fprintf(out, "%s: %s (clauses: assay explain %s)\n", k->plan->check->name,
-                    k->plan->check->summary, k->plan->check->name);
+            char program[1024];
+            program_name(r->options, program, sizeof program);
+            fprintf(out, "%s: %s (clauses: %s explain %s)\n", k->plan->check->name,
+                    k->plan->check->summary, program, k->plan->check->name);
         }
         trouble(out, r, k, same_check ? before->result.detail : "", colour);
         before = k;
@@ -124,7 +129,7 @@ static void remarks(FILE *out, const run_report *r, check_state state, const cha
 
 void report_terminal(FILE *out, const run_report *r, bool colour)
 {
-    char verdict[400];
+    char verdict[400], reach[1600];
     head(out, r);
     if (r->planned) table(out, r, colour);
     if (r->claims.name) {
@@ -138,6 +143,10 @@ void report_terminal(FILE *out, const run_report *r, bool colour)
     if (r->statistical) {
         fprintf(out, "Run e-value: ln E = %.2f over %zu statistical cases; %.2f would fail.\n",
                 r->log_e, r->statistical, -log(r->alpha));
+    }
+    if (r->claims.name && r->planned) {
+        report_reach(r, reach, sizeof reach);
+        fprintf(out, "%s\n", reach);
     }
     report_verdict(r, verdict, sizeof verdict);
     const check_state mood = r->exit_code == EXIT_CONFORMANT  ? STATE_PASS
