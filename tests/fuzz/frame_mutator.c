@@ -1,6 +1,7 @@
-/* A mutator for inputs that are frames, after FUZZ_SKIP bytes of another kind: it changes the header or the
- * tensors of one frame, or makes a request of the layout with small integers, and puts the lengths
- * right again most times. Without it next to nothing gets past the prefix. Only with libFuzzer. */
+/* A mutator for inputs that are frames, after FUZZ_SKIP bytes of another kind: it changes the
+ * header or the tensors of one frame, or makes a request of the layout with small integers, and
+ * puts the lengths right again most times. Without it next to nothing gets past the prefix.
+ * Only with libFuzzer. */
 #include <string.h>
 
 #include "conformance/iut/layout.h"
@@ -57,11 +58,13 @@ static size_t listed(const uint8_t *header, size_t size, size_t payload)
     json_t *head = json_loadb((const char *)header, size, 0, NULL), *entry;
     json_t *list = json_object_get(head, "tensors");
     size_t i, total = 0;
-    json_array_foreach(list, i, entry) {
+    json_array_foreach(list, i, entry)
+    {
         const char *type = json_string_value(json_array_get(entry, 1));
         size_t bytes = type && strstr(type, "64") ? 8 : 4, d;
         json_t *extent;
-        json_array_foreach(json_array_get(entry, 2), d, extent) {
+        json_array_foreach(json_array_get(entry, 2), d, extent)
+        {
             const json_int_t n = json_integer_value(extent);
             bytes = n < 0 || n > LIMIT || bytes > LIMIT ? LIMIT + 1 : bytes * (size_t)n;
         }
@@ -74,12 +77,15 @@ static size_t listed(const uint8_t *header, size_t size, size_t payload)
 /* A request of any op with small integers, arrays in order; its header. */
 static uint8_t *compose(size_t *size)
 {
-    static const char *const names[ARG_COUNT] = {"n", "gamma", "k", "eos", "of_draft", "V", "S", "C"};
+    static const char *const names[ARG_COUNT] = {"n",        "gamma", "k", "eos",
+                                                 "of_draft", "V",     "S", "C"};
     const layout_op *op = &layout[pick(OP_COUNT)];
     frame f = {.id = pick(9), .op = op->name, .args = json_object()};
     int64_t args[ARG_COUNT];
     for (int a = 0; a < ARG_COUNT; a++) {
-        args[a] = a == ARG_EOS ? (int64_t)pick(4) - 1 : a == ARG_OF_DRAFT ? pick(2) : 1 + pick(4);
+        args[a] = a == ARG_EOS        ? (int64_t)pick(4) - 1
+                  : a == ARG_OF_DRAFT ? pick(2)
+                                      : 1 + pick(4);
         if (op->args >> a & 1) json_object_set_new(f.args, names[a], json_integer(args[a]));
     }
     for (int32_t i = 0; i < op->arrays; i++)

@@ -1,6 +1,7 @@
-/* fuzz.h - what the fuzz targets share. A target is one file with LLVMFuzzerTestOneInput, built twice:
- * with libFuzzer (clang, ASSAY_FUZZ), and with replay.c, which runs the committed corpus in the plain tests.
- * A target does more than not crash: where bytes are accepted, MUST states what has to hold of the result. */
+/* fuzz.h - what the fuzz targets share. A target is one file with LLVMFuzzerTestOneInput, built
+ * twice: with libFuzzer (clang, ASSAY_FUZZ), and with replay.c, which runs the committed corpus
+ * in the plain tests. A target does more than not crash: where bytes are accepted, MUST states
+ * what has to hold of the result. */
 #ifndef ASSAY_TESTS_FUZZ_FUZZ_H
 #define ASSAY_TESTS_FUZZ_FUZZ_H
 

@@ -1,4 +1,5 @@
-/* The claims of a reply as JSON text: CLM-04, FRM-03. What is accepted is coherent and survives the wire. */
+/* The claims of a reply as JSON text: CLM-04, FRM-03. What is accepted is coherent and survives
+ * the wire. */
 #include <string.h>
 
 #include "conformance/iut/claims.h"
@@ -10,13 +11,20 @@ static void check_numbers(const json_t *args, const iut_claims *c)
     const struct {
         const char *name;
         int64_t value, most;
-    } field[] = {{"uniforms", c->uniforms, 3},     {"input", c->input, 2},
-                 {"map", c->map, 3},               {"rule", c->rule, 5},
-                 {"arithmetic", c->arithmetic, 5}, {"uniform_bits", c->uniform_bits, 64},
-                 {"tie", c->tie, 3},               {"q_zero", c->q_zero, 2},
-                 {"bad_row", c->bad_row, 3},       {"bad_draft", c->bad_draft, 3},
-                 {"empty", c->empty, 2},           {"seed_identical", c->seed_identical, 1},
-                 {"max_vocab", c->max_vocab, INT32_MAX}, {"max_gamma", c->max_gamma, INT32_MAX},
+    } field[] = {{"uniforms", c->uniforms, 3},
+                 {"input", c->input, 2},
+                 {"map", c->map, 3},
+                 {"rule", c->rule, 5},
+                 {"arithmetic", c->arithmetic, 5},
+                 {"uniform_bits", c->uniform_bits, 64},
+                 {"tie", c->tie, 3},
+                 {"q_zero", c->q_zero, 2},
+                 {"bad_row", c->bad_row, 3},
+                 {"bad_draft", c->bad_draft, 3},
+                 {"empty", c->empty, 2},
+                 {"seed_identical", c->seed_identical, 1},
+                 {"max_vocab", c->max_vocab, INT32_MAX},
+                 {"max_gamma", c->max_gamma, INT32_MAX},
                  {"greedy_identical", c->greedy_identical, 1}};
     for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
         MUST(field[i].value >= 0 && field[i].value <= field[i].most);

@@ -1,5 +1,5 @@
-/* Raw bytes as one frame: FRM-01 to FRM-03, FRM-05. What is accepted lies within the bytes, adds up to
- * them, and means the same after it was written and read once more. */
+/* Raw bytes as one frame: FRM-01 to FRM-03, FRM-05. What is accepted lies within the bytes,
+ * adds up to them, and means the same after it was written and read once more. */
 #include <string.h>
 
 #include "conformance/iut/frames.h"
@@ -33,7 +33,8 @@ static void check_same(const frame *a, const frame *b)
     }
 }
 
-/* A header may grow when it is written anew (escapes), beyond the limit even: then there is no frame. */
+/* A header may grow when it is written anew (escapes), beyond the limit even: then there is no
+ * frame. */
 static void check_round_trip(const frame *f, size_t payload)
 {
     size_t size, header, again_payload;
@@ -43,7 +44,8 @@ static void check_round_trip(const frame *f, size_t payload)
     if (!bytes) return;
     MUST(frame_prefix(bytes, &header, &again_payload, why, sizeof why));
     MUST(header + FRAME_PREFIX == size && again_payload == payload);
-    MUST(frame_head((const char *)bytes + FRAME_PREFIX, header, payload, &again, why, sizeof why));
+    MUST(frame_head((const char *)bytes + FRAME_PREFIX, header, payload, &again, why,
+                    sizeof why));
     check_same(f, &again);
     frame_release(&again);
     free(bytes);

@@ -1,5 +1,5 @@
-/* The command line of `assay run`: the words of the input are its lines. What is accepted is in range,
- * what is refused says why. */
+/* The command line of `assay run`: the words of the input are its lines. What is accepted is in
+ * range, what is refused says why. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 
 enum { WORDS = 80 };
 
-/* Cuts the text at line ends; each word is a copy of its own, so that a sanitizer sees its end. */
+/* Cuts the text at line ends; each word is a copy of its own, so that a sanitizer sees its end.
+ */
 static int split(const uint8_t *data, size_t size, char **argv)
 {
     int argc = 0;

@@ -1,9 +1,11 @@
-/* What the client makes of an answer: FRM-03, FRM-05, STA-02, CLM-04. Claims and panel are answered
- * well; the first byte chooses the operation that is answered with the rest of the input, and whether a
- * silent process has ended or hangs. The process is a fake in memory, in the place of process.c.
+/* What the client makes of an answer: FRM-03, FRM-05, STA-02, CLM-04. Claims and panel are
+ * answered well; the first byte chooses the operation that is answered with the rest of the
+ * input, and whether a silent process has ended or hangs. The process is a fake in memory, in
+ * the place of process.c.
  *
- * Every answer ends in a result, with a line of text unless it is ok; arrays are written in their sizes only,
- * and a second call, after a restart if the process was replaced, behaves in the same way. */
+ * Every answer ends in a result, with a line of text unless it is ok; arrays are written in
+ * their sizes only, and a second call, after a restart if the process was replaced, behaves in
+ * the same way. */
 #include <string.h>
 
 #include "conformance/iut/claims.h"
@@ -13,7 +15,8 @@
 
 enum { V = 5, S = 3, C = 2, N = 2, GAMMA = 2, K = 3, ALL_OPS = (1 << OP_COUNT) - 1 };
 
-/* ---- A process that answers from memory. ----------------------------------------------------------- */
+/* ---- A process that answers from memory.
+ * ----------------------------------------------------------- */
 
 struct process {
     uint8_t *answer; /* [size] malloc'd: to the last request */
@@ -46,7 +49,8 @@ static void answer_frame(process *p, const frame *f)
 /* A proper answer to claims or panel. */
 static void answer_well(process *p, const frame *request)
 {
-    const iut_claims claims = {.size = sizeof claims, .name = "n", .version = "v", .device = "d"};
+    const iut_claims claims = {
+        .size = sizeof claims, .name = "n", .version = "v", .device = "d"};
     const bool claim = strcmp(request->op, "claims") == 0;
     json_t *args = claim ? claims_encode(&claims, ALL_OPS) : NULL;
     answer_frame(p, &(frame){.id = request->id, .status = "ok", .args = args});
@@ -117,14 +121,23 @@ void process_free(process *p)
     free(p);
 }
 
-/* ---- The calls. ------------------------------------------------------------------------------------ */
+/* ---- The calls.
+ * ------------------------------------------------------------------------------------ */
 
 static call_result load_panel(client *c)
 {
     static const int32_t cls[V] = {0, 1, 0, 1, 0}, next[S * C] = {0, 1, 2, 0, 1, 2};
     static const float row[S * V] = {0};
-    const iut_panel panel = {.size = sizeof panel, .V = V, .S = S, .C = C, .cls = cls, .next = next,
-                             .p = row, .q = row, .p_logit = row, .q_logit = row};
+    const iut_panel panel = {.size = sizeof panel,
+                             .V = V,
+                             .S = S,
+                             .C = C,
+                             .cls = cls,
+                             .next = next,
+                             .p = row,
+                             .q = row,
+                             .p_logit = row,
+                             .q_logit = row};
     return client_panel(c, &panel);
 }
 
@@ -158,9 +171,17 @@ static call_result call_verify(client *c, const int32_t *state, const double *u)
 {
     static const int32_t len[N] = {2, 1}, draft[N * GAMMA] = {0, 1, 4, -1};
     int32_t *out = array(N * (GAMMA + 1), sizeof *out), *out_len = array(N, sizeof *out_len);
-    iut_verify_batch b = {.size = sizeof b, .n = N, .gamma = GAMMA, .len = len, .state = state,
-                          .draft = draft, .u = u, .out = out, .out_len = out_len};
-    const call_result r = input_op == OP_VERIFY ? client_verify(c, &b) : client_verify_greedy(c, &b);
+    iut_verify_batch b = {.size = sizeof b,
+                          .n = N,
+                          .gamma = GAMMA,
+                          .len = len,
+                          .state = state,
+                          .draft = draft,
+                          .u = u,
+                          .out = out,
+                          .out_len = out_len};
+    const call_result r =
+        input_op == OP_VERIFY ? client_verify(c, &b) : client_verify_greedy(c, &b);
     free(out), free(out_len);
     return r;
 }
@@ -168,8 +189,15 @@ static call_result call_verify(client *c, const int32_t *state, const double *u)
 static call_result call_stream(client *c, const int32_t *state)
 {
     int32_t *out = array(N * K, 4), *out_len = array(N, 4), *accepted = array(N * K, 4);
-    iut_stream_batch b = {.size = sizeof b, .n = N, .gamma = GAMMA, .k = K, .eos = -1, .start = state,
-                          .out = out, .out_len = out_len, .accepted = accepted};
+    iut_stream_batch b = {.size = sizeof b,
+                          .n = N,
+                          .gamma = GAMMA,
+                          .k = K,
+                          .eos = -1,
+                          .start = state,
+                          .out = out,
+                          .out_len = out_len,
+                          .accepted = accepted};
     const call_result r = client_stream(c, &b);
     free(out), free(out_len), free(accepted);
     return r;
@@ -180,12 +208,17 @@ static call_result call_op(client *c)
     static const int32_t state[N * (GAMMA + 1)] = {0, 1, 2, 2, 1, 0};
     static const double u[N * (GAMMA + 2)] = {0};
     switch (input_op) {
-    case OP_PANEL: return load_panel(c);
+    case OP_PANEL:
+        return load_panel(c);
     case OP_SERVED:
-    case OP_RESIDUAL: return call_rows(c, state);
-    case OP_DRAW: return call_draw(c, state, u);
-    case OP_STREAM: return call_stream(c, state);
-    default: return call_verify(c, state, u);
+    case OP_RESIDUAL:
+        return call_rows(c, state);
+    case OP_DRAW:
+        return call_draw(c, state, u);
+    case OP_STREAM:
+        return call_stream(c, state);
+    default:
+        return call_verify(c, state, u);
     }
 }
 
@@ -196,12 +229,17 @@ static void check_text(const char *text, call_result r)
     for (; *text; text++) MUST(*text >= ' ' && *text <= '~');
 }
 
-/* An answer that was taken is an ok frame with exactly the arrays of its op, written down here anew. */
+/* An answer that was taken is an ok frame with exactly the arrays of its op, written down here
+ * anew. */
 static void check_taken(void)
 {
     static const char *const due[OP_COUNT] = {
-        [OP_CLAIMS] = "", [OP_PANEL] = "", [OP_SERVED] = "prob f32 2 5;", [OP_RESIDUAL] = "r f32 2 5;",
-        [OP_DRAW] = "token i32 2;", [OP_VERIFY] = "out i32 2 3;out_len i32 2;",
+        [OP_CLAIMS] = "",
+        [OP_PANEL] = "",
+        [OP_SERVED] = "prob f32 2 5;",
+        [OP_RESIDUAL] = "r f32 2 5;",
+        [OP_DRAW] = "token i32 2;",
+        [OP_VERIFY] = "out i32 2 3;out_len i32 2;",
         [OP_VERIFY_GREEDY] = "out i32 2 3;out_len i32 2;",
         [OP_STREAM] = "out i32 2 3;out_len i32 2;accepted i32 2 3;"};
     char text[400] = "", why[200];
@@ -242,6 +280,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             if (r == CALL_OK) check_taken();
             MUST(sent > i);
         }
+        r = client_finish(c);
+        if (r != CALL_OK) check_text(client_text(c), r);
     }
     client_close(c);
     return 0;

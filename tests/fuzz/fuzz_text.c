@@ -1,6 +1,7 @@
-/* Small texts of many origins; the first byte chooses the reader. Names of mutants, options of the
- * reference, levels (ASSAY_LEVEL), numbers of options; an IUT's text made printable for the reports; and
- * the replay line (VER-05), which a shell must read as the very words that went into it. */
+/* Small texts of many origins; the first byte chooses the reader. Names of mutants, options of
+ * the reference, levels (ASSAY_LEVEL), numbers of options; an IUT's text made printable for the
+ * reports; and the replay line (VER-05), which a shell must read as the very words that went
+ * into it. */
 #include <fnmatch.h>
 #include <jansson.h>
 #include <math.h>
@@ -121,12 +122,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST(text);
     memcpy(text, data + 1, size - 1);
     switch (data[0] % 6) {
-    case 0: read_spec(text); break;
-    case 1: read_ref_options(text); break;
-    case 2: read_level(text); break;
-    case 3: read_numbers(text); break;
-    case 4: make_text(text); break;
-    default: check_replay(text);
+    case 0:
+        read_spec(text);
+        break;
+    case 1:
+        read_ref_options(text);
+        break;
+    case 2:
+        read_level(text);
+        break;
+    case 3:
+        read_numbers(text);
+        break;
+    case 4:
+        make_text(text);
+        break;
+    default:
+        check_replay(text);
     }
     free(text);
     return 0;

@@ -1,5 +1,5 @@
-/* One vector file: STA-03. What is accepted is what vectors.h says of it: rows expanded, indices and lists in
- * range, so that a check may use them unseen; and its flips flip. */
+/* One vector file: STA-03. What is accepted is what vectors.h says of it: rows expanded,
+ * indices and lists in range, so that a check may use them unseen; and its flips flip. */
 #include <math.h>
 #include <string.h>
 
@@ -28,13 +28,15 @@ static void check_test(const vector_group *g, const vector_test *t)
 {
     const bool has_rows = g->kind >= VECTOR_SERVED;
     MUST(t->id && t->clauses && t->comment && t->flags && t->len >= 0 && t->len <= g->gamma);
-    for (int32_t i = 0; has_rows && i <= t->len; i++) MUST(t->row[i] >= 0 && t->row[i] < g->rows);
+    for (int32_t i = 0; has_rows && i <= t->len; i++)
+        MUST(t->row[i] >= 0 && t->row[i] < g->rows);
     touch(t->draft, 4 * (size_t)t->len);
     if (g->uniforms == UNIFORMS_UNITS && g->kind == VECTOR_CHAIN)
         for (int32_t i = 0; i < t->len + 2; i++) MUST(t->u[i] >= 0 && t->u[i] < 1);
     if (g->uniforms == UNIFORMS_UNITS && g->kind == VECTOR_MATCH)
         for (int32_t i = 0; i < t->len + 1; i++) MUST(t->u[i] >= 0 && t->u[i] < 1);
-    if (g->uniforms == UNIFORMS_UNITS && g->kind == VECTOR_DRAW) MUST(t->u[0] >= 0 && t->u[0] < 1);
+    if (g->uniforms == UNIFORMS_UNITS && g->kind == VECTOR_DRAW)
+        MUST(t->u[0] >= 0 && t->u[0] < 1);
     check_answer(g, &t->expected, t);
     for (int32_t i = 0; i < t->alternatives; i++) {
         MUST(t->alternative[i].policy);
@@ -60,7 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     vector_set *set = vectors_new();
     MUST(set);
     if (vectors_parse(set, "vectors.json", (const char *)data, size, why, sizeof why)) {
-        for (int32_t i = 0; i < vectors_groups(set); i++) check_group(set, vectors_group(set, i));
+        for (int32_t i = 0; i < vectors_groups(set); i++)
+            check_group(set, vectors_group(set, i));
         vectors_of_clause(set, "ACC-01");
         for (int32_t i = 0; i < vectors_groups(set); i++)
             if (vectors_group(set, i)->tests) MUST(vectors_flip(set, i, 0));

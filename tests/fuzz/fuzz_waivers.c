@@ -7,7 +7,8 @@
 static void check_date(const char *s)
 {
     int year, month, day, end = 0;
-    MUST(strlen(s) == 10 && sscanf(s, "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3 && end == 10);
+    MUST(strlen(s) == 10 && sscanf(s, "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3 &&
+         end == 10);
     MUST(year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= 31);
 }
 

@@ -1,7 +1,8 @@
-/* What the worker makes of its standard input: FRM-01 to FRM-05, INV-02. The first byte chooses the
- * implementation behind it; the rest is what the suite's side writes. One is a table that holds the worker to
- * its word (worker.h): only checked requests arrive, with arrays of the sizes that the frame had. The
- * others are the reference, which must survive any rows and drafts.
+/* What the worker makes of its standard input: FRM-01 to FRM-05, INV-02. The first byte chooses
+ * the implementation behind it; the rest is what the suite's side writes. One is a table that
+ * holds the worker to its word (worker.h): only checked requests arrive, with arrays of the
+ * sizes that the frame had. The others are the reference, which must survive any rows and
+ * drafts.
  *
  * Every whole request is answered in order by a valid reply of its id. */
 #include <errno.h>
@@ -18,7 +19,8 @@
 
 enum { MEMORY = 1 << 18, CALLS = 256 };
 
-/* ---- Memory: arrays beyond MEMORY bytes are refused, as on a machine that has no more. ------------ */
+/* ---- Memory: arrays beyond MEMORY bytes are refused, as on a machine that has no more.
+ * ------------ */
 
 static bool memory_ran_out;
 
@@ -33,7 +35,8 @@ void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_
     return MAP_FAILED;
 }
 
-/* ---- The table that looks at what arrives. --------------------------------------------------------- */
+/* ---- The table that looks at what arrives.
+ * --------------------------------------------------------- */
 
 struct iut {
     int32_t V, S;
@@ -181,9 +184,10 @@ static iut_status stream(iut *x, iut_stream_batch *b)
 }
 
 static const iut_api stub = {IUT_ABI, sizeof stub, create, destroy, last_error, claims, panel,
-                             served, residual, draw, verify, verify, stream};
+                             served,  residual,    draw,   verify,  verify,     stream};
 
-/* ---- Standard input and output in memory. ---------------------------------------------------------- */
+/* ---- Standard input and output in memory.
+ * ---------------------------------------------------------- */
 
 static int in, out, standard[2], next_fd;
 
@@ -202,8 +206,8 @@ static void prepare(void)
     close(next_fd);
 }
 
-/* Serves the bytes; what it answered is then in `out`. The worker is made for one run a process: what it
- * leaves to the end of the process is put back. */
+/* Serves the bytes; what it answered is then in `out`. The worker is made for one run a
+ * process: what it leaves to the end of the process is put back. */
 static void serve(const iut_api *api, const char *options, const uint8_t *bytes, size_t size)
 {
     struct sigaction before;
@@ -225,7 +229,8 @@ static size_t first_frame(const uint8_t *bytes, size_t size, frame *f)
 {
     size_t header, payload;
     char why[200];
-    if (size < FRAME_PREFIX || !frame_prefix(bytes, &header, &payload, why, sizeof why)) return 0;
+    if (size < FRAME_PREFIX || !frame_prefix(bytes, &header, &payload, why, sizeof why))
+        return 0;
     if (size - FRAME_PREFIX < header || size - FRAME_PREFIX - header < payload) return 0;
     size = FRAME_PREFIX + header + payload;
     return frame_parse(bytes, size, f, why, sizeof why) ? size : 0;
@@ -267,8 +272,8 @@ static void check_answers(const uint8_t *asked, size_t asked_size, bool counted)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const options[] = {NULL, "", "rule=match,uniforms=seeded", "input=logits",
-                                          "uniforms=seeded input=logits"};
+    static const char *const options[] = {NULL, "", "rule=match,uniforms=seeded",
+                                          "input=logits", "uniforms=seeded input=logits"};
     if (size < 1) return 0;
     const char *chosen = options[data[0] % (sizeof options / sizeof *options)];
     memory_ran_out = false;

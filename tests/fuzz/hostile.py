@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Hostile surroundings for the real program: plugins, programs, vectors, waivers and output files that are
-wrong in one way each. Every case must give the exit code of VER-01 and a message that names what is wrong,
-report every planned case (VER-02), and leave what is not concerned to pass.
+"""Hostile surroundings for the real program: plugins, programs, vectors, waivers and outputs
+that are wrong in one way each. Every case must give the exit code of VER-01 and a message that
+names what is wrong, report every planned case (VER-02), and leave the rest to pass.
 
     hostile.py ASSAY HOSTILE PLUGINS EXAMPLES VECTORS
 
-HOSTILE is the misbehaving program of tests/iut, PLUGINS the folder of its plugins, EXAMPLES that of the worked
-adapters in Python, VECTORS the golden vectors.
+HOSTILE is the misbehaving program of tests/iut, PLUGINS the folder of its plugins, EXAMPLES the
+worked adapters in Python, VECTORS the golden vectors.
 """
 import json
 import os
@@ -22,10 +22,10 @@ failures = []
 
 
 def call(argv, stdin=b""):
-    """Exit code and all output; a signal, a hang or a sanitizer's report is a failure of the test."""
+    """Exit code and all output. A signal gives a negative code, a hang none."""
     try:
-        done = subprocess.run(argv, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=120)
+        done = subprocess.run(argv, input=stdin, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=120)
     except subprocess.TimeoutExpired:
         return None, "hangs"
     return done.returncode, done.stdout.decode("utf-8", "replace")
@@ -38,11 +38,11 @@ def expect(name, condition, detail):
 
 
 def run(name, options, code, says, states=None):
-    """`assay run`: the exit code, the texts in its output, and how many cases ended in which state."""
+    """`assay run`: its exit code, texts in its output, how many cases ended in which state."""
     report = os.path.join(folder, "report.json")
     if os.path.exists(report):
         os.remove(report)
-    got, text = call([ASSAY, "run", "--level", "smoke", "--seed", "1", "--json", report] + options)
+    got, text = call([ASSAY, "run", "--level", "smoke", "--json", report] + options)
     detail = f"  options {options}\n  exit code {got}, due {code}\n{text}"
     expect(name, got == code and "Sanitizer" not in text, detail)
     for part in says:
@@ -77,32 +77,31 @@ def plugins():
     for name, text in unusable:
         plugin(name, ERROR, [text], {"ERROR": 4})
     plugin("constructor_crashes", NOT_CONFORMANT, ["signal 6"], {"CRASH": 4})
-    plugin("overruns", NOT_CONFORMANT, ["beyond the end of the output array token"], {"FAIL": 4})
+    plugin("overruns", NOT_CONFORMANT, ["beyond the end of the output array token"],
+           {"FAIL": 4})
     plugin("writes_input", NOT_CONFORMANT, ["wrote to an input array (INV-02)"], {"CRASH": 4})
     plugin("skips", NOT_CONFORMANT, ["-1"], {"FAIL": 4})
     # What one operation does wrong does not touch what is not claimed.
-    plugin("overruns", NOT_CONFORMANT, ["residual is not claimed"], {"FAIL": 4, "NOT_CLAIMED": 1},
-           ROWS + DRAWS)
+    plugin("overruns", NOT_CONFORMANT, ["residual is not claimed"],
+           {"FAIL": 4, "NOT_CLAIMED": 1}, ROWS + DRAWS)
 
     text = os.path.join(folder, "text.so")
     with open(text, "w", encoding="utf-8") as f:
         f.write("no shared object\n")
-    run("plugin that is text", ["--iut", f"plugin:{text}"] + DRAWS, ERROR, ["cannot load the plugin", text],
-        {"ERROR": 4})
-    run("plugin that is a folder", ["--iut", f"plugin:{folder}"] + DRAWS, ERROR, ["cannot load the plugin"],
-        {"ERROR": 4})
-    run("plugin that is missing", ["--iut", "plugin:missing.so"] + DRAWS, ERROR, ["missing.so"],
-        {"ERROR": 4})
+    for path in [text, folder, os.path.join(folder, "missing.so")]:
+        run(f"plugin {path}", ["--iut", f"plugin:{path}"] + DRAWS, ERROR,
+            ["cannot load the plugin", path], {"ERROR": 4})
 
 
 def programs():
     def program(command, code, says, state, more=()):
-        run(f"exec:{command}", ["--iut", f"exec:{command}"] + DRAWS + list(more), code, says, {state: 4})
+        run(f"exec:{command}", ["--iut", f"exec:{command}"] + DRAWS + list(more), code, says,
+            {state: 4})
 
     program("true", NOT_CONFORMANT, ["exit code 0"], "CRASH")
     program("sh -c 'kill -ABRT $$'", NOT_CONFORMANT, ["signal 6"], "CRASH")
-    program("sh -c 'echo licence expired >&2; exit 5'", NOT_CONFORMANT, ["exit code 5", "licence expired"],
-            "CRASH")
+    program("sh -c 'echo licence expired >&2; exit 5'", NOT_CONFORMANT,
+            ["exit code 5", "licence expired"], "CRASH")
     # Whether their first bytes come before the request or after it is chance.
     program("echo hello world, loading", NOT_CONFORMANT, ["garbage"], "FAIL")
     program("yes", NOT_CONFORMANT, ["garbage"], "FAIL")
@@ -112,7 +111,8 @@ def programs():
     program("/no/such/program", NOT_CONFORMANT, ["not found"], "CRASH")
     for mode, says, state in [
             ("crash", "signal 11", "CRASH"), ("exit_0", "exit code 0", "CRASH"),
-            ("half", "before its answer was whole", "CRASH"), ("too_much", "bytes after the reply", "FAIL"),
+            ("half", "before its answer was whole", "CRASH"),
+            ("too_much", "bytes after the reply", "FAIL"),
             ("json", "no JSON", "FAIL"), ("huge", "beyond the limit", "FAIL"),
             ("type", "is due", "FAIL"), ("claims_field", "no field colour", "FAIL"),
             ("hang", "no whole answer within", "TIMEOUT")]:
@@ -134,44 +134,54 @@ def broken_vectors():
                 shutil.copy(os.path.join(VECTORS, file), copy)
         change(copy)
         # The cases that need no vector are judged as ever.
-        run(f"vectors: {name}", ["--vectors", copy, "--only", "replay.vectors/draw.*"] + ROWS, ERROR,
-            says, {"ERROR": draws, "PASS": 1})
+        run(f"vectors: {name}", ["--vectors", copy] + vectors_and_rows, ERROR, says,
+            {"ERROR": draws, "PASS": 1})
 
     def write(folder_, name, text):
         with open(os.path.join(folder_, name), "w", encoding="utf-8") as f:
             f.write(text)
 
-    def edit(name, change):
+    def edit(change):
         def apply(folder_):
-            with open(os.path.join(folder_, name), encoding="utf-8") as f:
+            with open(os.path.join(folder_, "draw.json"), encoding="utf-8") as f:
                 data = json.load(f)
             change(data)
-            write(folder_, name, json.dumps(data))
+            write(folder_, "draw.json", json.dumps(data))
         return apply
 
-    def set_first(data, key, value):
-        data["groups"][0][key] = value
+    def with_key(key, value):
+        return edit(lambda data: data.update({key: value}))
 
-    with open(os.path.join(VECTORS, "draw.json"), encoding="utf-8") as f:
-        draws = len(json.load(f)["groups"])
-    run("vectors: intact", ["--vectors", VECTORS, "--only", "replay.vectors/draw.*"] + ROWS, OK, [], None)
+    def with_first(key, value):
+        return edit(lambda data: data["groups"][0].update({key: value}))
+
+    def with_text(text):
+        return lambda folder_: write(folder_, "draw.json", text)
+
+    def with_folder(folder_):
+        os.remove(os.path.join(folder_, "draw.json"))
+        os.mkdir(os.path.join(folder_, "draw.json"))
+
+    vectors_and_rows = ["--only", "replay.vectors/draw.*"] + ROWS
+    with open(os.path.join(VECTORS, "draw.json"), encoding="utf-8") as file:
+        draws = len(json.load(file)["groups"])
+    run("vectors: intact", ["--vectors", VECTORS] + vectors_and_rows, OK, [])
     variant("no file", lambda v: [os.remove(os.path.join(v, f)) for f in os.listdir(v)],
             ["No such file", "assay vectors generate"])
     variant("one file less", lambda v: os.remove(os.path.join(v, "exp.json")), ["exp.json"])
-    variant("empty file", lambda v: write(v, "draw.json", ""), ["draw.json:1"])
-    variant("half a file", lambda v: write(v, "draw.json", '{"schema": "assay-'), ["draw.json:1"])
-    variant("binary file", lambda v: write(v, "draw.json", "\0\1\2"), ["draw.json:1"])
-    variant("file is a folder", lambda v: (os.remove(v + "/draw.json"), os.mkdir(v + "/draw.json")),
-            ["draw.json"])
-    variant("other arithmetic", edit("draw.json", lambda d: d.update(arithmetic=9)), ["arithmetic"])
-    variant("other schema", edit("draw.json", lambda d: d.update(schema="x")), ["draw.json", "schema"])
-    variant("other kind", edit("draw.json", lambda d: d.update(kind="exp")), ["draw.json"])
-    variant("unknown key", edit("draw.json", lambda d: d.update(colour=1)), ["draw.json", "colour"])
-    variant("no groups", edit("draw.json", lambda d: d.update(groups=[])), ["draw.json", "groups"])
-    variant("a group less", edit("draw.json", lambda d: d["groups"].pop()), ["draw."])
-    variant("a group twice", edit("draw.json", lambda d: d["groups"].append(d["groups"][0])), ["draw."])
-    variant("vocabulary of -1", edit("draw.json", lambda d: set_first(d, "V", -1)), ["V"])
-    variant("tests are text", edit("draw.json", lambda d: set_first(d, "tests", "x")), ["tests"])
+    variant("empty file", with_text(""), ["draw.json:1"])
+    variant("half a file", with_text('{"schema": "assay-'), ["draw.json:1"])
+    variant("binary file", with_text("\0\1\2"), ["draw.json:1"])
+    variant("a folder for a file", with_folder, ["draw.json"])
+    variant("other arithmetic", with_key("arithmetic", 9), ["arithmetic"])
+    variant("other schema", with_key("schema", "x"), ["draw.json", "schema"])
+    variant("other kind", with_key("kind", "exp"), ["draw.json"])
+    variant("unknown key", with_key("colour", 1), ["draw.json", "colour"])
+    variant("no groups", with_key("groups", []), ["draw.json", "groups"])
+    variant("a group less", edit(lambda data: data["groups"].pop()), ["draw."])
+    variant("a group twice", edit(lambda d: d["groups"].append(d["groups"][0])), ["draw."])
+    variant("a vocabulary of -1", with_first("V", -1), ["V"])
+    variant("text for tests", with_first("tests", "x"), ["tests"])
 
 
 def broken_waivers():
@@ -196,8 +206,8 @@ def broken_waivers():
 def outputs():
     missing = os.path.join(folder, "missing", "file")
     for option in ["--json", "--junit", "--html"]:
-        run(f"{option} in no folder", [option, missing] + ROWS, ERROR, [f"cannot write {missing}"])
-        run(f"{option} on a full disk", [option, "/dev/full"] + ROWS, ERROR, ["cannot write /dev/full"])
+        for file in [missing, "/dev/full"]:
+            run(f"{option} {file}", [option, file] + ROWS, ERROR, [f"cannot write {file}"])
     run("--log in no folder", ["--log", missing] + ROWS, USAGE, [f"cannot write {missing}"])
     run("--log on a full disk", ["--log", "/dev/full"] + ROWS, ERROR, ["/dev/full"])
     run("--iut-log in no folder", ["--iut-log", missing] + ROWS, ERROR, [missing], {"ERROR": 1})
@@ -217,7 +227,7 @@ def raw_input():
     python = sys.executable
     servers = {"worker": [ASSAY, "worker", "ref"],
                "python": [python, os.path.join(EXAMPLES, "example_verify.py")]}
-    if subprocess.run([python, "-c", "import numpy"], stderr=subprocess.DEVNULL).returncode != 0:
+    if call([python, "-c", "import numpy"])[0] != 0:
         del servers["python"]
     for server, argv in servers.items():
         code, text = call(argv, frame)
@@ -225,7 +235,8 @@ def raw_input():
         for name, data in inputs.items():
             code, text = call(argv, data)
             wrong = code is None or code <= 0 or "Sanitizer" in text or "Traceback" in text
-            expect(f"{server}: {name}", not wrong and text.strip(), f"  exit code {code}\n{text}")
+            expect(f"{server}: {name}", not wrong and text.strip(),
+                   f"  exit code {code}\n{text}")
 
 
 with tempfile.TemporaryDirectory() as folder:

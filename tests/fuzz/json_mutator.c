@@ -1,5 +1,6 @@
-/* A mutator for inputs that are JSON: takes one value of the tree and changes, removes, doubles or swaps it.
- * What cannot be parsed, and now and then anything, is changed as bytes. Only with libFuzzer. */
+/* A mutator for inputs that are JSON: takes one value of the tree and changes, removes, doubles
+ * or swaps it. What cannot be parsed, and now and then anything, is changed as bytes. Only with
+ * libFuzzer. */
 #include <jansson.h>
 #include <string.h>
 
@@ -33,11 +34,13 @@ static void collect(json_t *at)
     const char *key;
     size_t i;
     json_t *value;
-    json_object_foreach(at, key, value) {
+    json_object_foreach(at, key, value)
+    {
         if (count < PLACES) places[count++] = (place){at, key, 0, value};
         collect(value);
     }
-    json_array_foreach(at, i, value) {
+    json_array_foreach(at, i, value)
+    {
         if (count < PLACES) places[count++] = (place){at, NULL, i, value};
         collect(value);
     }
@@ -72,8 +75,9 @@ static json_t *other_text(const char *text)
 
 static json_t *other_integer(json_int_t n)
 {
-    static const json_int_t edges[] = {0, 1, -1, 2147483647, -2147483648LL, 4294967295LL, 1LL << 53,
-                                       INT64_MAX, INT64_MIN, 65536, 100000};
+    static const json_int_t edges[] = {
+        0,         1,         -1,        2147483647, -2147483648LL, 4294967295LL,
+        1LL << 53, INT64_MAX, INT64_MIN, 65536,      100000};
     if (pick(2)) return json_integer((json_int_t)((uint64_t)n + pick(5) - 2));
     return json_integer(edges[pick(sizeof edges / sizeof *edges)]);
 }
@@ -82,10 +86,14 @@ static json_t *other_integer(json_int_t n)
 static json_t *other(const json_t *value)
 {
     switch (json_typeof(value)) {
-    case JSON_STRING: return other_text(json_string_value(value));
-    case JSON_INTEGER: return other_integer(json_integer_value(value));
-    case JSON_TRUE: return json_false();
-    default: return json_true();
+    case JSON_STRING:
+        return other_text(json_string_value(value));
+    case JSON_INTEGER:
+        return other_integer(json_integer_value(value));
+    case JSON_TRUE:
+        return json_false();
+    default:
+        return json_true();
     }
 }
 
@@ -93,13 +101,20 @@ static void change(void)
 {
     const place *p = &places[pick((unsigned)count)], *q = &places[pick((unsigned)count)];
     switch (pick(6)) {
-    case 0: drop(p); break;
-    case 1: put(p, json_deep_copy(q->value)); break;
-    case 2:
-        if (json_is_array(p->parent)) json_array_append_new(p->parent, json_deep_copy(q->value));
-        else json_object_set_new(p->parent, q->key ? q->key : "more", json_deep_copy(q->value));
+    case 0:
+        drop(p);
         break;
-    default: put(p, other(p->value));
+    case 1:
+        put(p, json_deep_copy(q->value));
+        break;
+    case 2:
+        if (json_is_array(p->parent))
+            json_array_append_new(p->parent, json_deep_copy(q->value));
+        else
+            json_object_set_new(p->parent, q->key ? q->key : "more", json_deep_copy(q->value));
+        break;
+    default:
+        put(p, other(p->value));
     }
 }
 

@@ -1,6 +1,6 @@
-/* Runs a fuzz target over files and folders, without libFuzzer: `replay CORPUS...`. The bytes of a file
- * stand alone in memory of their exact size, so that a sanitizer sees a read beyond them. No file at
- * all is a failure, so that a lost corpus does not look like a passed test. */
+/* Runs a fuzz target over files and folders, without libFuzzer: `replay CORPUS...`. The bytes
+ * of a file stand alone in memory of their exact size, so that a sanitizer sees a read beyond
+ * them. No file at all is a failure, so that a lost corpus does not look like a passed test. */
 #include <dirent.h>
 #include <string.h>
 
