@@ -89,6 +89,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     r->compared = s->compared;
     r->log_e = s->log_e;
     result_figure(r, "seven", 7);
+    if (s->tv_power > 0) result_figure(r, "tv_power", s->tv_power);
     if (s->call != CALL_OK) {
         result_call(r, x, "draw", s->call);
     } else {

@@ -15,17 +15,24 @@
 static const char *program, *source;
 static char output[1 << 18];
 
-/* Runs `assay ARGUMENTS` through the shell; keeps what it prints. Returns its exit code. */
-static int assay(const char *arguments)
+/* Runs a command through the shell; keeps what it prints. Returns its exit code. */
+static int run_command(const char *command)
 {
-    char command[4096];
-    snprintf(command, sizeof command, "'%s' %s 2>&1", program, arguments);
-    FILE *f = popen(command, "r");
+    char with_errors[4200];
+    snprintf(with_errors, sizeof with_errors, "%s 2>&1", command);
+    FILE *f = popen(with_errors, "r");
     assert_non_null(f);
     output[fread(output, 1, sizeof output - 1, f)] = '\0';
     const int status = pclose(f);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
+}
+
+static int assay(const char *arguments)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "'%s' %s", program, arguments);
+    return run_command(command);
 }
 
 static void assert_says(const char *text)
@@ -73,7 +80,16 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
 
 static void help_and_version_exit_0(void **unused)
 {
+    static const char *const commands[] = {"run",   "explain",  "mutants", "vectors",
+                                           "bench", "coverage", "worker"};
     (void)unused;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        char arguments[100], usage[100];
+        snprintf(arguments, sizeof arguments, "%s --help", commands[i]);
+        snprintf(usage, sizeof usage, "usage: assay %s", commands[i]);
+        if (assay(arguments) != 0) fail_msg("%s: %s", arguments, output);
+        assert_says(usage);
+    }
     assert_int_equal(assay("--help"), 0);
     assert_says("mutants");
     assert_int_equal(assay("run --help"), 0);
@@ -121,16 +137,16 @@ static void the_reference_passes_and_a_fault_fails(void **unused)
 /* VER-05: the printed command, run as it stands, ends in the same failure of the same case. */
 static void the_printed_command_replays_the_failure(void **unused)
 {
-    char detail[600], again[1024];
+    char detail[600], again[2048];
     (void)unused;
     assay("run --level smoke --seed 5 --claims replay.edges --iut mutant:ACCEPT_LE");
-    char *replay = strstr(output, "\n    replay: assay ");
+    char *replay = strstr(output, "\n    replay: ");
     assert_non_null(replay);
     *replay = '\0'; /* what stands before is the failing fact */
     snprintf(detail, sizeof detail, "%s", strrchr(output, '\n') + 1);
-    replay += strlen("\n    replay: assay ");
+    replay += strlen("\n    replay: ");
     snprintf(again, sizeof again, "%.*s", (int)strcspn(replay, "\n"), replay);
-    assert_int_equal(assay(again), EXIT_NOT_CONFORMANT);
+    assert_int_equal(run_command(again), EXIT_NOT_CONFORMANT);
     assert_says("1 cases, 0 passed, 1 fail");
     assert_says(detail);
 }
@@ -168,6 +184,57 @@ static void an_exit_code_of_0_changes_no_verdict(void **unused)
     assert_says("CRASH");
 }
 
+/* VER-03, FRM-04: every answer is right, and the end of the process is not. */
+static void how_the_process_ends_can_only_make_it_worse(void **unused)
+{
+    static const struct {
+        const char *ending, *says;
+        int code;
+    } list[] = {
+        {"true", "CONFORMANT", EXIT_CONFORMANT},
+        {"exit 3", "CRASH the run: end of input: crash: ", EXIT_NOT_CONFORMANT},
+        {"exit 3", "exit code 3", EXIT_NOT_CONFORMANT},
+        {"kill -9 $$", "signal 9", EXIT_NOT_CONFORMANT},
+        {"echo more", "FAIL the run: end of input: garbage: ", EXIT_NOT_CONFORMANT},
+        {"sleep 60", "TIMEOUT the run: end of input: timeout: ", EXIT_NOT_CONFORMANT},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        char arguments[2048];
+        snprintf(arguments, sizeof arguments,
+                 "run --timeout 1 --claims format.draw --iut 'exec:\"%s\" worker ref; %s'",
+                 program, list[i].ending);
+        if (assay(arguments) != list[i].code) fail_msg("%s: %s", list[i].ending, output);
+        assert_says(list[i].says);
+        assert_says("12 cases, 12 passed");
+    }
+}
+
+/* Claims refused with no_device, in a frame of 4 + 60 bytes. */
+static void an_absent_device_is_unavailable(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("run --claims format.draw --iut 'exec:head -c 1 >/dev/null; printf "
+                           "\"\\100\\0\\0\\0\\0\\0\\0\\0\\074\\0\\0\\0"
+                           "{\\\"id\\\":1,\\\"status\\\":\\\"no_device\\\",\\\"tensors\\\":[],"
+                           "\\\"error\\\":\\\"no card\\\"}\"; cat >/dev/null'"),
+                     EXIT_UNDECIDED);
+    assert_says("no_device: no card");
+    assert_says("0 passed, 12 unavailable");
+}
+
+static void a_long_run_shows_that_it_lives(void **unused)
+{
+    char arguments[1100];
+    (void)unused;
+    snprintf(arguments, sizeof arguments,
+             "run --timeout 30 --jobs 1 --claims format.draw --iut 'exec:sleep 10.5; exec "
+             "\"%s\" worker ref'",
+             program);
+    assert_int_equal(assay(arguments), EXIT_CONFORMANT);
+    assert_says("assay: 0 of 12 cases done after 1");
+}
+
 static void liars_get_their_state_and_the_run_completes(void **unused)
 {
     static const struct {
@@ -195,6 +262,22 @@ static void a_statistical_result_prints_what_it_saw(void **unused)
         assay("run --level smoke --only law.verify/V8-a0.7-g2 --quiet --json /dev/stdout"),
         EXIT_CONFORMANT);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) assert_says(figures[i]);
+}
+
+/* LAY-03, STAT-04: a verdict without certificates says how small a fault it cannot see. */
+static void the_report_says_which_layers_were_not_applied(void **unused)
+{
+#define LAYERED "run --level smoke --only 'certify.*' --only 'law.draw/V8-*' --iut-options "
+    (void)unused;
+    assert_int_equal(assay(LAYERED "uniforms=supplied"), EXIT_CONFORMANT);
+    assert_says("certificates 6, law 1.");
+    assert_says("not applied: hard facts, replay, metamorphic (not selected).");
+    assert_null(strstr(output, "out of sight"));
+    assert_int_equal(assay(LAYERED "uniforms=seeded"), EXIT_CONFORMANT);
+    assert_says("certificates 0 of 6, law 1.");
+    assert_says("certificates (uniforms are not supplied)");
+    assert_says("A fault below TV 0.0");
+#undef LAYERED
 }
 
 /* -- Coverage ---------------------------------------------------------------------------- */
@@ -268,8 +351,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_cannot_be_loaded_is_an_error),
         cmocka_unit_test(missing_vectors_are_an_error),
         cmocka_unit_test(an_exit_code_of_0_changes_no_verdict),
+        cmocka_unit_test(how_the_process_ends_can_only_make_it_worse),
+        cmocka_unit_test(an_absent_device_is_unavailable),
+        cmocka_unit_test(a_long_run_shows_that_it_lives),
         cmocka_unit_test(liars_get_their_state_and_the_run_completes),
         cmocka_unit_test(a_statistical_result_prints_what_it_saw),
+        cmocka_unit_test(the_report_says_which_layers_were_not_applied),
         cmocka_unit_test(the_tests_that_coverage_names_exist),
         cmocka_unit_test(a_stale_page_is_noticed),
     };

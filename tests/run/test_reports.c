@@ -155,6 +155,44 @@ static void the_terminal_report_shows_what_matters(void **unused)
     run_report_free(&r);
 }
 
+/* STAT-04: the smallest effect that the check had power to see, and where its cases differ. */
+static void the_table_shows_the_power(void **unused)
+{
+    run_report r;
+    (void)unused;
+    RUN(&r, NULL,
+        {.name = "a", .compared = 1, .statistical = true, .log_e = -0.01, .tv_power = 0.031},
+        {.name = "b", .compared = 1, .statistical = true, .log_e = -2, .tv_power = 0.0322});
+    char *text = terminal_text(&r);
+    assert_non_null(strstr(text, "sees TV >=\n"));
+    assert_non_null(strstr(text, "       0.0         -  0.031\n"));
+    free(text);
+    run_report_free(&r);
+    RUN(&r, NULL,
+        {.name = "a", .compared = 1, .statistical = true, .log_e = 2.5, .tv_power = 0.05},
+        {.name = "b", .compared = 1, .statistical = true, .tv_power = 0.031},
+        {.name = "c", .compared = 1, .statistical = true, .state = STATE_CRASH});
+    text = terminal_text(&r);
+    assert_non_null(strstr(text, "       2.5         -  0.031-0.05\n"));
+    free(text);
+    run_report_free(&r);
+}
+
+static void the_replay_line_names_the_program_as_called(void **unused)
+{
+    run_report r;
+    char line[1024];
+    run_options o = {.program = "build/assay"};
+    (void)unused;
+    run_mixed(&r, &o);
+    replay_line(&r, &r.cases[1], line, sizeof line);
+    assert_int_equal(strncmp(line, "build/assay run --iut ", 22), 0);
+    o.program = "my builds/assay";
+    replay_line(&r, &r.cases[1], line, sizeof line);
+    assert_int_equal(strncmp(line, "'my builds/assay' run --iut ", 28), 0);
+    run_report_free(&r);
+}
+
 /* VER-05: a shell gives the glob back as it was, and it selects exactly that case. */
 static void the_replay_line_selects_exactly_its_case(void **unused)
 {
@@ -320,6 +358,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_html_report_is_well_formed),
         cmocka_unit_test(a_report_that_cannot_be_written_says_so),
         cmocka_unit_test(the_terminal_report_shows_what_matters),
+        cmocka_unit_test(the_table_shows_the_power),
+        cmocka_unit_test(the_replay_line_names_the_program_as_called),
         cmocka_unit_test(the_replay_line_selects_exactly_its_case),
         cmocka_unit_test(text_becomes_printable),
         cmocka_unit_test(the_log_has_a_line_a_case),
