@@ -58,8 +58,8 @@ static void certify_accept(certifier *t, int32_t state, int32_t token, bool q_ze
     double below, above;
     if (q == 0.0 && !q_zero) return;
     if (p < q && p > 0.0 && sides(t, p / q, &below, &above)) {
-        steps_add_one(t->s, state, token, below, 0.25, 0.75);
-        steps_add_one(t->s, state, token, above, 0.75, 0.25);
+        steps_add_one(t->s, state, token, below, 0.25, 0.625);
+        steps_add_one(t->s, state, token, above, 0.625, 0.25);
     } else /* nothing accepts p = 0, nothing rejects p >= q */
         steps_add_one(t->s, state, token, p > 0.0 ? largest : 0.0, 0.5, 0.5);
     t->boundaries++;
@@ -136,8 +136,37 @@ static bool points_at(const certifier *t, const uint64_t *cum, double u, int32_t
     return near > 0.0 && high > low && at - near < (double)high && at + near >= (double)low;
 }
 
-/* The tables make this as fast as the IUT at any V; replay.random judges by the oracle. */
-static const char *fault_of(const certifier *t, int32_t i)
+enum { WHY = 240 };
+
+/* The token that owns u in a table, and its interval. */
+static void explain_draw(const certifier *t, const uint64_t *cum, double u, const char *name,
+                         char *why)
+{
+    const uint64_t total = cum[t->m->V - 1], target = target_of(u, total);
+    int32_t owner = 0;
+    while (owner < t->m->V - 1 && cum[owner] <= target) owner++;
+    const double low = owner ? (double)cum[owner - 1] / (double)total : 0.0;
+    const double high = (double)cum[owner] / (double)total;
+    snprintf(why, WHY,
+             "the token is not the one on this side of the boundary %.10g: token %d owns "
+             "[%.10g, %.10g), where the %s uniform %.10g lies",
+             u - low < high - u ? low : high, (int)owner, low, high, name, u);
+}
+
+static void explain_accept(const certifier *t, int32_t state, int32_t draft, double u,
+                           bool stands, char *why)
+{
+    const double p = (double)probe_p(t->m, state)[draft],
+                 q = (double)probe_q(t->m, state)[draft];
+    snprintf(why, WHY,
+             "the draft should %s: its boundary p/q is %.10g / %.10g = %.10g, it is accepted "
+             "below, and the accept uniform is %.10g",
+             stands ? "stand" : "fall", p, q, p / q, u);
+}
+
+/* Writes what is wrong with answer i; true: nothing is. The tables make this as fast as the IUT
+ * at any V; replay.random judges by the oracle. */
+static bool judge_one(const certifier *t, int32_t i, char *why)
 {
     const steps *s = t->s;
     const int32_t state = steps_state(s, i)[0], draft = steps_draft(s, i)[0];
@@ -146,24 +175,29 @@ static const char *fault_of(const certifier *t, int32_t i)
     const int64_t at = (int64_t)state * t->m->V;
     const bool stands = draft >= 0 && fma(u[0], (double)probe_q(t->m, state)[draft],
                                           -(double)probe_p(t->m, state)[draft]) < 0.0;
-    if (n != 1 + stands) return stands ? "the draft should stand" : "one token should come out";
-    if (stands && out[0] != draft) return "the accepted draft should come out first";
-    if (!stands && out[1] != -1) return "what is not emitted should read -1 (BON-04)";
+    if (draft >= 0 && stands != (n == 2 && out[0] == draft)) {
+        explain_accept(t, state, draft, u[0], stands, why);
+        return false;
+    }
+    if (n != 1 + stands || (!stands && out[1] != -1)) {
+        snprintf(why, WHY, "one token should come out, and -1 after it (BON-04)");
+        return false;
+    }
     const bool corrects = draft >= 0 && !stands && t->m->cum_r[at + t->m->V - 1] > 0;
-    return points_at(t, (corrects ? t->m->cum_r : t->m->cum_p) + at, u[corrects ? 1 : 2],
-                     out[n - 1])
-               ? NULL
-               : "the token is not the one on this side of the boundary";
+    const uint64_t *cum = (corrects ? t->m->cum_r : t->m->cum_p) + at;
+    if (points_at(t, cum, u[corrects ? 1 : 2], out[n - 1])) return true;
+    explain_draw(t, cum, u[corrects ? 1 : 2], corrects ? "residual" : "bonus", why);
+    return false;
 }
 
 static void judge_all(const certifier *t, const check_context *x, check_result *r)
 {
     if (!steps_verify(t->s, x, t->m->V, 0, 0, r)) return;
     for (int32_t i = 0; i < t->s->n; i++) {
-        const char *fault = fault_of(t, i);
+        char why[WHY];
         r->compared++;
-        if (!fault) continue;
-        replay_fail(t->s, i, t->m, x, fault, r);
+        if (judge_one(t, i, why)) continue;
+        replay_fail(t->s, i, t->m, x, why, r);
         return;
     }
 }

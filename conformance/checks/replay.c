@@ -167,7 +167,7 @@ unsigned replay_flags(const iut_claims *claims)
 }
 
 /* The rows of one case, by position. */
-enum { ROWS_MAX = STEPS_GAMMA + 1 };
+enum { ROWS_MAX = STEPS_GAMMA + 1, HINT_GAMMA = 8, HINT_V = 1000 };
 typedef struct {
     const float *p[ROWS_MAX], *q[ROWS_MAX];
     oracle_uniforms u;
@@ -226,6 +226,46 @@ void replay_list(char *text, size_t size, const char *head, const int32_t *value
         used += (size_t)snprintf(text + used, size - used, " %d", (int)value[i]);
 }
 
+/* Would the specified answer be the one that was given? */
+static bool explains(const steps *s, int32_t i, const probe *m, const iut_claims *claims)
+{
+    int32_t answer[ROWS_MAX];
+    const int32_t n = expected_of(s, i, m, claims, answer);
+    return n > 0 && n == s->out_len[i] &&
+           memcmp(answer, steps_out(s, i), (size_t)n * sizeof *answer) == 0;
+}
+
+/* Where the last token alone is wrong: appends the one substitution, of a uniform or of a
+ * position's rows, that explains it. Only where chance seldom does, so not on short rows, and
+ * not for a wrong acceptance, which half of all uniforms explain. */
+static void add_hint(const steps *s, int32_t i, const probe *m, const iut_claims *claims,
+                     const int32_t *expected, int32_t count, char *text, size_t size)
+{
+    double *u = steps_u(s, i);
+    int32_t *state = steps_state(s, i), hits = 0;
+    const int32_t U = s->gamma + 2, n = s->len[i] + 1;
+    const size_t used = strlen(text), agree = (size_t)(count - 1) * sizeof *expected;
+    char hint[80] = "";
+    if (count != s->out_len[i] || m->V < HINT_V || s->gamma > HINT_GAMMA ||
+        memcmp(expected, steps_out(s, i), agree) != 0)
+        return;
+    for (int32_t a = 0; a < U * U; a++) {
+        const int32_t to = a / U, from = a % U;
+        const double own_u = u[to];
+        const int32_t own_state = state[to < n ? to : 0];
+        u[to] = u[from];
+        if (u[to] != own_u && explains(s, i, m, claims) && ++hits)
+            snprintf(hint, sizeof hint, "u[%d] for u[%d]", (int)from, (int)to);
+        u[to] = own_u;
+        if (to >= n || from >= n || state[from] == own_state) continue;
+        state[to] = state[from];
+        if (explains(s, i, m, claims) && ++hits)
+            snprintf(hint, sizeof hint, "the rows of position %d at %d", (int)from, (int)to);
+        state[to] = own_state;
+    }
+    if (hits == 1) snprintf(text + used, size - used, " (would be right with %s)", hint);
+}
+
 void replay_fail(const steps *s, int32_t i, const probe *m, const check_context *x,
                  const char *why, check_result *r)
 {
@@ -241,6 +281,7 @@ void replay_fail(const steps *s, int32_t i, const probe *m, const check_context 
                 got < 0              ? 0
                 : got > s->gamma + 1 ? s->gamma + 1
                                      : got);
+    if (n > 0) add_hint(s, i, m, claims, expected, n, text, sizeof text);
     size_t used = strlen(text);
     used += (size_t)snprintf(text + used, sizeof text - used, ", u");
     for (int32_t j = 0; j < s->gamma + 2 && used + 26 < sizeof text; j++)

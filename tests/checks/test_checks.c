@@ -17,6 +17,7 @@
 typedef struct {
     int32_t count[STATE_COUNT];
     char failure[700], error[700]; /* the first of each */
+    char last[700];                /* failure */
 } tally;
 
 /* Runs the cases of a check of V <= 4096, as the runner would. */
@@ -42,6 +43,7 @@ static tally run(const check *tested, const char *vectors)
         char *text = r.state == STATE_FAIL    ? t.failure
                      : r.state == STATE_ERROR ? t.error
                                               : NULL;
+        if (r.state == STATE_FAIL) snprintf(t.last, sizeof t.last, "%s", r.detail);
         if (text && !text[0]) snprintf(text, 700, "%s: %s", plan.cases[i]->id, r.detail);
     }
     plan_free(&plan);
@@ -185,6 +187,32 @@ static void test_wrong_fails(void **unused)
     }
 }
 
+/* A failure says what the boundary was, and on long rows what would have been right. */
+static void test_failures_explain(void **unused)
+{
+    static const struct {
+        const check *tested;
+        tiny_fault fault;
+        const char *says;
+    } rows[] = {
+        {&check_certify_boundaries, REUSES_ACCEPT, "side of the boundary"},
+        {&check_certify_boundaries, REUSES_ACCEPT, "the residual uniform"},
+        {&check_certify_boundaries, REUSES_ACCEPT, "(would be right with u[0] for u[1])"},
+        {&check_certify_boundaries, DRAW_LE, "owns ["},
+        {&check_certify_boundaries, ACCEPT_SWAPPED, "its boundary p/q is"},
+        {&check_replay_random, REUSES_ACCEPT, "(would be right with u["},
+        {&check_replay_random, ROW_0, "(would be right with the rows of position 0 at"},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        set_up(PLAIN, rows[i].fault);
+        const tally t = run(rows[i].tested, NULL);
+        if (!strstr(t.last, rows[i].says)) fail_msg("%s: no \"%s\"", t.last, rows[i].says);
+    }
+    set_up(PLAIN, TOTAL_IS_1);
+    assert_null(strstr(run(&check_replay_random, NULL).last, "would be right"));
+}
+
 /* CLM-01: what is not claimed is not tested, and says so. */
 static void test_not_claimed(void **unused)
 {
@@ -291,9 +319,10 @@ static void test_false_declarations(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_passes),       cmocka_unit_test(test_wrong_fails),
-        cmocka_unit_test(test_not_claimed),        cmocka_unit_test(test_vectors_missing),
-        cmocka_unit_test(test_false_declarations), cmocka_unit_test(test_every_flip_is_noticed),
+        cmocka_unit_test(test_right_passes),          cmocka_unit_test(test_wrong_fails),
+        cmocka_unit_test(test_not_claimed),           cmocka_unit_test(test_vectors_missing),
+        cmocka_unit_test(test_failures_explain),      cmocka_unit_test(test_false_declarations),
+        cmocka_unit_test(test_every_flip_is_noticed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,8 @@ struct iut {
     int32_t V, C, calls;
     const int32_t *cls, *next; /* the panel of the tests outlives the instance */
     double *p, *q;             /* [S][V] */
+    bool used[64];             /* [S] states that something was drawn from */
+    double *first[65];         /* by V: target rows of the first panel */
     uint64_t rng;
 };
 
@@ -36,6 +38,7 @@ static void destroy(iut *m)
 {
     free(m->p);
     free(m->q);
+    for (int32_t V = 0; V < 65; V++) free(m->first[V]);
     free(m);
 }
 
@@ -74,20 +77,41 @@ static void serve(iut *m, const float *logit, const iut_sampling *s, double *row
     for (int32_t t = 0; t < m->V; t++) row[t] /= sum;
 }
 
+/* Faults that keep target rows of an earlier panel; all panels here have 12 states. */
+static void keep_rows(iut *m, const double *old, int32_t old_V, size_t n)
+{
+    const size_t V = (size_t)m->V;
+    for (size_t s = 0; m->is.fault == SUMS_STAY && old_V == m->V && s < 12; s++)
+        if (m->used[s]) memcpy(m->p + s * V, old + s * V, V * sizeof *old);
+    if (old_V != m->V) memset(m->used, 0, sizeof m->used);
+    if (m->is.fault != PANELS_STAY || m->V > 64) return;
+    if (m->first[m->V])
+        memcpy(m->p, m->first[m->V], n * sizeof *m->p);
+    else if ((m->first[m->V] = malloc(n * sizeof *m->p)) != NULL)
+        memcpy(m->first[m->V], m->p, n * sizeof *m->p);
+}
+
 static iut_status panel(iut *m, const iut_panel *a)
 {
     size_t n = (size_t)a->S * (size_t)a->V;
-    free(m->p);
+    double *old = m->p;
+    const int32_t old_V = m->V;
     free(m->q);
     m->p = malloc(n * sizeof *m->p);
     m->q = malloc(n * sizeof *m->q);
-    if (!m->p || !m->q) return IUT_NO_MEMORY;
+    if (m->is.fault == LOADS_SHARE) m->rng = 777;
+    if (!m->p || !m->q) {
+        free(old);
+        return IUT_NO_MEMORY;
+    }
     m->V = a->V, m->C = a->C, m->cls = a->cls, m->next = a->next;
     for (size_t i = 0; i < n; i++) m->p[i] = (double)a->p[i], m->q[i] = (double)a->q[i];
     for (int32_t s = 0; s < a->S && m->is.input == IUT_FROM_LOGITS; s++) {
         serve(m, a->p_logit + s * a->V, &a->target, m->p + s * a->V);
         serve(m, a->q_logit + s * a->V, &a->draft, m->q + s * a->V);
     }
+    keep_rows(m, old, old_V, n);
+    free(old);
     return IUT_OK;
 }
 
@@ -125,6 +149,7 @@ static int32_t step(iut *m, const int32_t *state, const int32_t *draft, int32_t 
     bool match = m->is.rule == IUT_RULE_MATCH || f == MATCHES;
     int32_t i = 0;
     for (; i < n && draft[i] >= 0; i++) {
+        m->used[state[i]] = true;
         const double *p = m->p + state[i] * m->V, *q = m->q + state[i] * m->V;
         int32_t x = draft[i];
         bool accept = u[i] * q[x] < p[x] || (f == ACCEPTS_ALWAYS && p[x] > 0);
@@ -191,6 +216,7 @@ static iut_status draw(iut *m, iut_draw_batch *b)
     for (int32_t i = 0; i < b->n; i++) {
         uint64_t own, *rng = generator(m, b->seed, i, b->position, &own);
         const double *p = m->p + b->state[i] * m->V;
+        m->used[b->state[i]] = true;
         b->token[i] = draw_from(m, p, p, 0, b->u ? b->u[i] : unit(rng));
         if (m->is.fault == DRAWS_FLAT && unit(&m->rng) < 0.5)
             b->token[i] = (int32_t)(unit(&m->rng) * m->V);

@@ -27,6 +27,9 @@ typedef enum {
     MATCHES,          /* lossless, but by the match rule whatever it declares: accepts less */
     COARSE,           /* its uniforms have 8 bits */
     FOLLOWS_DRAFTS,   /* stream: under one seed the tokens depend on the draft model */
+    LOADS_SHARE,      /* every load of a panel starts the generator anew */
+    SUMS_STAY,        /* the target row of a state, once used, is kept while the shape stays */
+    PANELS_STAY,      /* target rows are those of the first panel of their V */
     FAULTS
 } sampler_fault;
 

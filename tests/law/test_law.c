@@ -16,11 +16,17 @@
 #include "conformance/checks/plan.h"
 #include "tests/law/sampler_iut.h"
 
-static const check *const all_checks[] = {&check_law_verify,   &check_law_stream,
-                                          &check_law_draw,     &check_law_calls,
-                                          &check_law_coupling, &check_law_served,
-                                          &check_meta_equal,   &check_meta_draft,
-                                          &check_meta_batch,   NULL};
+static const check *const all_checks[] = {&check_law_verify,
+                                          &check_law_stream,
+                                          &check_law_draw,
+                                          &check_law_calls,
+                                          &check_law_coupling,
+                                          &check_law_served,
+                                          &check_meta_equal,
+                                          &check_meta_draft,
+                                          &check_meta_batch,
+                                          &check_meta_panel,
+                                          NULL};
 
 typedef struct {
     int32_t count[STATE_COUNT];
@@ -139,6 +145,12 @@ static void faults_are_killed(void **state)
     kills(REJECTS_SOME, own, p, "meta.equal/*", 4);
     kills(PLACE_MATTERS, given, p, "meta.batch/verify*", 1);
     kills(FORGETS, given, p, "meta.batch/verify*", 1);
+    kills(LOADS_SHARE, own, p, "law.calls/*-reload-*", 3);
+    kills(SUMS_STAY, given, p, "meta.panel/verify-V*", 2);
+    kills(SUMS_STAY, given, p, "meta.panel/draw-V*", 2);
+    kills(SUMS_STAY, IUT_UNIFORMS_SEEDED, p, "meta.panel/stream-V*", 2);
+    kills(SUMS_STAY, own, p, "meta.panel/law-*", 6);
+    kills(PANELS_STAY, given, p, "meta.panel/law-*", 6);
 }
 
 /* The fault that verify cannot see is not blamed on it. */
