@@ -15,13 +15,18 @@ static int complain(const char *what, int code)
     return code;
 }
 
+/* The folder to write to, made if it is not there. */
+static bool make_folder(const char *folder, char *why, size_t why_size)
+{
+    if (mkdir(folder, 0777) == 0 || errno == EEXIST) return true;
+    snprintf(why, why_size, "cannot make the folder %s: %s", folder, strerror(errno));
+    return false;
+}
+
 static int generate(const char *folder)
 {
     char why[400];
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        snprintf(why, sizeof why, "cannot make the folder %s: %s", folder, strerror(errno));
-        return complain(why, SUITE_ERROR);
-    }
+    if (!make_folder(folder, why, sizeof why)) return complain(why, SUITE_ERROR);
     vector_set *set = make_all(why, sizeof why);
     const bool ok = set && write_folder(set, folder, why, sizeof why);
     vectors_free(set);
@@ -93,8 +98,7 @@ static int check_all(vector_set *set)
 static int flip(vector_set *set, const char *folder)
 {
     char why[400];
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return complain(strerror(errno), SUITE_ERROR);
+    if (!make_folder(folder, why, sizeof why)) return complain(why, SUITE_ERROR);
     for (int32_t i = 0; i < vectors_groups(set); i++)
         for (int32_t t = 0; t < vectors_group(set, i)->tests; t++)
             if (!vectors_flip(set, i, t))
