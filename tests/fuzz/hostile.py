@@ -213,6 +213,23 @@ def outputs():
     run("--iut-log in no folder", ["--iut-log", missing] + ROWS, ERROR, [missing], {"ERROR": 1})
 
 
+def commands():
+    """The other subcommands: a message that names the file, and no verdict."""
+    cut = os.path.join(folder, "cut")
+    shutil.copytree(VECTORS, cut, ignore=lambda _, names: [n for n in names if "." not in n])
+    with open(os.path.join(cut, "draw.json"), "w", encoding="utf-8") as f:
+        f.write("[")
+    missing = os.path.join(folder, "missing", "folder")
+    for argv, says in [
+            (["vectors", "check", "--vectors", cut], "draw.json:1"),
+            (["vectors", "list", "--vectors", missing], missing),
+            (["vectors", "generate", "--out", missing], missing),
+            (["vectors", "flip", "--out", missing], missing),
+            (["coverage", "--write", missing], missing)]:
+        code, text = call([ASSAY] + argv)
+        expect(" ".join(argv), code == ERROR and says in text, f"  exit code {code}\n{text}")
+
+
 def raw_input():
     """What serves frames, fed with what is none: an exit code that is not 0, and a word."""
     header = b'{"id":1,"op":"claims","args":{},"tensors":[]}'
@@ -240,7 +257,8 @@ def raw_input():
 
 
 with tempfile.TemporaryDirectory() as folder:
-    for part in [plugins, programs, broken_vectors, broken_waivers, outputs, raw_input]:
+    for part in [plugins, programs, broken_vectors, broken_waivers, outputs, commands,
+                 raw_input]:
         part()
 print(f"{len(failures)} failures")
 sys.exit(1 if failures else 0)
