@@ -17,8 +17,8 @@ typedef struct {
     int32_t *history; /* [prompts + budget] */
     int32_t n;        /* tokens in it */
     as_tree tree;
-    int32_t
-        *index; /* [max(g + 1, PREFILL_ROWS)] 0, 1, 2, ...: rows wanted, and paths of chains */
+    /* [max(g + 1, PREFILL_ROWS)] 0, 1, 2, ...: the rows wanted, and the paths of chains. */
+    int32_t *index;
     int32_t *draft;                            /* [g] the chain's tokens, after the root */
     int32_t *run;                              /* [g + 1] */
     float *logits, *p;                         /* [g + 1][V] */

@@ -25,8 +25,8 @@ typedef struct {
     int32_t accepted;    /* drafts that the rule accepted */
     const int32_t *run;  /* [emitted] */
     int32_t emitted;     /* tokens added to the output, after the stop rules */
-    const double
-        *overlap; /* [rows - 1] sum of min(p, q) at each draft; NULL under the greedy rule */
+    /* [rows - 1] sum of min(p, q) at each draft; NULL under the greedy rule. */
+    const double *overlap;
 } as_step;
 
 typedef struct {

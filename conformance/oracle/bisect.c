@@ -6,8 +6,8 @@
 
 uint64_t oracle_count_accepts(oracle_accept_at accept, void *arg, uint32_t bits)
 {
-    uint64_t low = 0, high = UINT64_C(1)
-                             << bits; /* the least j that rejects is in [low, high] */
+    /* The least j that rejects is in [low, high]. */
+    uint64_t low = 0, high = UINT64_C(1) << bits;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
         if (accept(arg, ldexp((double)middle, -(int)bits)))
@@ -25,7 +25,8 @@ static void add_range(mpz_t count, uint64_t first, uint64_t last)
 }
 
 /* Counts the ids of [first, last], whose ends draw `a` and `b`: one id at both ends is, by
- * monotonicity, the id of all between; else the halves tell. The depth is at most 64. */
+ * monotonicity, the id of all between; else the halves tell. The range holds a power of two of
+ * uniforms, so that halving ends at two of them; the depth is at most 64. */
 static bool count_range(oracle_draw_at draw, void *arg, mpz_t *count, uint64_t first, int32_t a,
                         uint64_t last, int32_t b)
 {

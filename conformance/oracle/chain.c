@@ -195,8 +195,7 @@ int32_t oracle_match_seeded(const float *const *p, const int32_t *draft, int32_t
     }
 }
 
-/* ---- Judges. --------------------------------------------------------------------------------
- */
+/* ---- Judges. --------------------------------------------------------------------- */
 
 static judge wrong(char *why, size_t why_size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -25,8 +25,7 @@ static inline oracle_unit oracle_unit_word(uint64_t U)
 /* Declared variations; 0 is the specification's own choice. */
 enum {
     ORACLE_Q_ZERO_REJECTS = 1, /* VAR-04: a draft with q = 0 is rejected even if p > 0 */
-    ORACLE_BAD_DRAFT_ENDS =
-        2,                 /* VAR-05: an invalid id ends the drafts instead of being refused */
+    ORACLE_BAD_DRAFT_ENDS = 2, /* VAR-05: an invalid id ends the drafts, and is no error */
     ORACLE_EMPTY_OTHER = 4 /* VAR-06, judges only: an empty residual may emit any id of p > 0 */
 };
 
@@ -38,8 +37,7 @@ typedef struct {
 
 /* ---- What must come out. Each returns the tokens written to out, 1 to n + 1, or 0 when a
  * draft is invalid and not declared to end the list (ACC-08: an error is due). A token is -1
- * when its row has no weight.
- * ------------------------------------------------------------------------- */
+ * when its row has no weight. */
 
 /* DIST-07: t * 2^44 to nearest, ties to even. */
 uint64_t oracle_weight(float t);
@@ -81,8 +79,7 @@ int32_t oracle_greedy(const float *const *logits /* [n+1][V] */, const int32_t *
 /* ---- Judges. EXACT: the specified answer. GREY: the answer that some uniforms within tau of
  * the given ones, inside [0, 1), would have given (LAY-02). WRONG: neither; `why` then tells
  * the first fact that does not fit. A judge walks the answer it is given: which drafts it
- * accepted and what it drew is read off its length. With tau = 0 there is no GREY.
- * ---------------------- */
+ * accepted and what it drew is read off its length. With tau = 0 there is no GREY. */
 typedef enum { JUDGE_EXACT, JUDGE_GREY, JUDGE_WRONG } judge;
 
 judge oracle_draw_judge(const float *w, int32_t V, oracle_unit u, int32_t got, double tau,

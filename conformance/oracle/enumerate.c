@@ -142,8 +142,7 @@ bool oracle_enumerate(lane_program program, void *arg, int32_t capacity, uint32_
     return !more && !s.failed;
 }
 
-/* ---- Laws
- * ------------------------------------------------------------------------------------- */
+/* ---- Laws ------------------------------------------------------------------------ */
 
 enum { MAX_CELLS = 1 << 22 };
 
@@ -216,8 +215,9 @@ static void add_words(oracle_law *law, const oracle_panel *panel, int32_t state,
         mpq_set_ui(share, oracle_weight(row[t]), W);
         mpq_canonicalize(share);
         mpq_mul(share, share, reach);
-        add_words(law, panel, panel->next[state * panel->C + panel->cls[t]], depth + 1,
-                  prefix * (size_t)law->V + (size_t)t, share);
+        const size_t edge = (size_t)state * (size_t)panel->C + (size_t)panel->cls[t];
+        add_words(law, panel, panel->next[edge], depth + 1, prefix * (size_t)law->V + (size_t)t,
+                  share);
     }
     mpq_clear(share);
 }

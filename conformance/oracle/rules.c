@@ -4,7 +4,7 @@
 #include "conformance/oracle/chain.h"
 
 /* C > floor(u*W) iff u*W < C, for integers C. The last id of positive weight has C = W, which
- * every u satisfies, so asking for it would be free. */
+ * every u satisfies, so a row with weight always yields an id. */
 static int32_t draw_weights(lane *l, uint32_t uniform, const float *p, const float *q,
                             int32_t V, bool *empty)
 {
@@ -57,7 +57,7 @@ static const float *row(const float *rows, const cursor *c)
 
 static int32_t after(const oracle_panel *m, int32_t state, int32_t token)
 {
-    return m->next[state * m->C + m->cls[token]];
+    return m->next[(size_t)state * (size_t)m->C + (size_t)m->cls[token]];
 }
 
 static void emit(cursor *c, int32_t token)

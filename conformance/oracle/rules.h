@@ -15,12 +15,12 @@ int32_t oracle_lane_draw(lane *l, uint32_t uniform, const float *w /* [V] */, in
 typedef struct {
     const oracle_panel *panel;
     int32_t start, gamma, k;
-    bool fresh; /* every step has uniforms of its own; else they are RNG-06's, by position alone
-                 */
+    bool fresh; /* every step has its own uniforms; else they are RNG-06's, by position alone */
 } oracle_stream;
 
 /* Drafts from q, then the token rule or the match rule, step after step (arg: oracle_stream).
- * With gamma = 0 both are plain decoding. Tokens written: k. */
+ * With gamma = 0 both are plain decoding; a gamma above 16 is taken for 16, which changes no
+ * law (LAW-02). Tokens written: k. */
 void oracle_token_stream(lane *l, void *arg, int32_t *tokens, int32_t *count);
 void oracle_match_stream(lane *l, void *arg, int32_t *tokens, int32_t *count);
 

@@ -13,8 +13,7 @@
 
 enum { SINGLE = 24, WIDE = 128, WEIGHT_BITS = 44 };
 
-/* ---- binary32 arithmetic
- * ---------------------------------------------------------------------- */
+/* ---- binary32 arithmetic --------------------------------------------------------- */
 
 typedef struct {
     mpfr_exp_t least, greatest;
@@ -80,8 +79,7 @@ void oracle_residual(const float *p, const float *q, int32_t V, float *r)
     }
 }
 
-/* ---- Integers
- * --------------------------------------------------------------------------------- */
+/* ---- Integers -------------------------------------------------------------------- */
 
 /* x * 2^bits to the nearest integer, ties to even. */
 static void scaled_integer(mpz_t integer, float x, int bits)
@@ -103,8 +101,7 @@ static void add_weight(mpz_t total, float x)
     mpz_clear(w);
 }
 
-/* ---- Refusals
- * --------------------------------------------------------------------------------- */
+/* ---- Refusals -------------------------------------------------------------------- */
 
 static oracle_status refuse(oracle_status status, char *why, size_t why_size,
                             const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -139,8 +136,7 @@ static oracle_status check(const float *logits, int32_t V, const oracle_sampling
     return ORACLE_OK;
 }
 
-/* ---- Ranking
- * ---------------------------------------------------------------------------------- */
+/* ---- Ranking --------------------------------------------------------------------- */
 
 typedef struct {
     float logit;
@@ -174,8 +170,7 @@ static void one_hot(const float *logits, int32_t V, float *p)
     p[oracle_argmax(logits, V)] = 1;
 }
 
-/* ---- The canonical row
- * ------------------------------------------------------------------------ */
+/* ---- The canonical row ----------------------------------------------------------- */
 
 /* DIST-10: how many of `kept` ranked tokens top-p keeps; e by rank. */
 static int32_t cut_top_p(const float *e, int32_t kept, float top_p)
@@ -245,8 +240,7 @@ oracle_status oracle_serve(const float *logits, int32_t V, const oracle_sampling
     return ORACLE_OK;
 }
 
-/* ---- The row without roundings
- * ---------------------------------------------------------------- */
+/* ---- The row without roundings --------------------------------------------------- */
 
 /* x[i] = exp((l_i - l_0)/T) by rank, each within a few units of the 128th bit. */
 static void real_weights(mpfr_t *x, const ranked *order, int32_t kept, float temperature)

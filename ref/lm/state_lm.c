@@ -109,7 +109,6 @@ static as_status check_share(const as_lm *lm, const as_forward *f, as_error *e)
         return as_fail(e, AS_BAD_INPUT, "forward: sequence %d is named twice",
                        (int)f->sequence);
     s->named = true;
-    s->rows = 0;
     if (f->rows < 0 || f->wants < 0)
         return as_fail(e, AS_BAD_INPUT, "forward: a count of rows is negative");
     for (int32_t r = 0; r < f->rows; r++) {
@@ -158,7 +157,10 @@ static void fill_logits(const state_lm *m, const sequence *s, const as_forward *
 static as_status forward(as_lm *lm, const as_forward *f, int32_t n, as_error *e)
 {
     const state_lm *m = (const state_lm *)lm;
-    for (int32_t i = 0; i < m->sequences; i++) m->seq[i].named = false;
+    for (int32_t i = 0; i < n; i++) { /* whatever comes of this, earlier rows are gone */
+        sequence *s = find(lm, f[i].sequence, NULL);
+        if (s) s->named = false, s->rows = 0;
+    }
     for (int32_t i = 0; i < n; i++) {
         const as_status s = check_share(lm, &f[i], e);
         if (s != AS_OK) return s;

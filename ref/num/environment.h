@@ -1,6 +1,7 @@
 /* environment.h - the floating-point environment that the bits assume: round to nearest even,
  * subnormals kept. Every public entry that computes enters it and leaves it as it was found, in
- * every worker thread; a host program may have changed either. */
+ * every worker thread; a host program may have changed either. (The switch for subnormals is
+ * known for x86-64 alone; elsewhere the host must leave subnormals on.) */
 #ifndef ASSAY_REF_NUM_ENVIRONMENT_H
 #define ASSAY_REF_NUM_ENVIRONMENT_H
 

@@ -46,8 +46,7 @@ int32_t as_verify_chain_seeded(const float *const *p /* [n+1][V] */,
                                const int32_t *draft /* [n] */, int32_t n, int32_t V,
                                uint64_t seed, uint64_t position, int32_t *out /* [n+1] */);
 
-/* ---- Match: draw as plain decoding would, keep the drafts that happen to agree.
- * -------------- */
+/* ---- Match: draw as plain decoding would, keep the drafts that happen to agree. */
 
 /* y_i is drawn from p_i with U_i and emitted; position i + 1 follows iff y_i = draft_i. Under
  * the uniforms of plain decoding this gives plain decoding's very tokens. -1 as for the
@@ -60,8 +59,7 @@ int32_t as_verify_match_seeded(const float *const *p /* [n+1][V] */,
                                const int32_t *draft /* [n] */, int32_t n, int32_t V,
                                uint64_t seed, uint64_t position, int32_t *out /* [n+1] */);
 
-/* ---- Greedy: the match rule on argmaxima.
- * ---------------------------------------------------- */
+/* ---- Greedy: the match rule on argmaxima. ---------------------------------------- */
 
 /* y_i = as_argmax(logits_i); position i + 1 follows iff y_i = draft_i. Also returns 0 when a
  * row that it examines has no argmax (as_check_logits says why); out is then undefined. */

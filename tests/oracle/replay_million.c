@@ -53,8 +53,7 @@ static double real(void)
     return (double)(next() >> 11) * 0x1p-53;
 }
 
-/* ---- Rows
- * ------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------ */
 
 /* 2^-12 units thrown on few ids: many zeros, many equal entries. */
 static void dyadic_row(float *w, int32_t V)
@@ -88,8 +87,7 @@ static void near_row(float *q, const float *p, int32_t V)
     }
 }
 
-/* ---- Uniforms
- * --------------------------------------------------------------------------------- */
+/* ---- Uniforms -------------------------------------------------------------------- */
 
 /* An acceptance uniform: at, next to or far from p/q, on the grid of 2^-29 that RNG-04 has. */
 static double accept_uniform(float p, float q)
@@ -122,8 +120,7 @@ static uint64_t draw_uniform(const float *p, const float *q, int32_t V)
     return (uint64_t)edge + below(3) - 1;
 }
 
-/* ---- Cases
- * ------------------------------------------------------------------------------------ */
+/* ---- Cases ----------------------------------------------------------------------- */
 
 static int32_t draw_vocab(void)
 {
@@ -168,8 +165,7 @@ static void make_case(test_case *c)
     c->residual = draw_uniform(c->p[i], c->n ? c->q[i] : NULL, c->V);
 }
 
-/* ---- Comparison
- * ------------------------------------------------------------------------------- */
+/* ---- Comparison ------------------------------------------------------------------ */
 
 static void differ(const test_case *c, const char *what, const int32_t *a, int32_t a_len,
                    const int32_t *b, int32_t b_len)

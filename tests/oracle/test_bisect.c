@@ -13,8 +13,7 @@
 #include "ref/num/rows.h"
 #include "ref/verify/verify.h"
 
-/* ---- The lane itself
- * -------------------------------------------------------------------------- */
+/* ---- The lane itself ------------------------------------------------------------- */
 
 static bool below_third(void *arg, double u)
 {
@@ -76,8 +75,7 @@ static void counts_of_draws(void **state)
     mpz_clear(sum);
 }
 
-/* ---- The compiled reference
- * ------------------------------------------------------------------- */
+/* ---- The compiled reference ------------------------------------------------------ */
 
 enum { MAX_VOCAB = 64, GRID = 29 };
 

@@ -12,8 +12,7 @@
 
 enum { MANY = 2000000, MAX_VOCAB = 8, STATES = 4, CLASSES = 2 };
 
-/* ---- The enumerator itself
- * -------------------------------------------------------------------- */
+/* ---- The enumerator itself ------------------------------------------------------- */
 
 /* 0 below 1/4, 1 below 1/2, 2 from there: two questions about one uniform. */
 static void one_uniform(lane *l, void *arg, int32_t *tokens, int32_t *count)
@@ -105,8 +104,7 @@ static void too_many_leaves(void **state)
     for (int i = 0; i < 4; i++) mpq_clear(o.mass[i]);
 }
 
-/* ---- Panels
- * ----------------------------------------------------------------------------------- */
+/* ---- Panels ---------------------------------------------------------------------- */
 
 typedef struct {
     int32_t cls[MAX_VOCAB], next[STATES * CLASSES];
@@ -236,8 +234,7 @@ static void coarse_uniforms(void **state)
     assert_true(coarse > 0.005 && fine < 1e-6);
 }
 
-/* ---- Faults
- * ----------------------------------------------------------------------------------- */
+/* ---- Faults ---------------------------------------------------------------------- */
 
 typedef struct {
     const oracle_panel *panel;

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "conformance/oracle/chain.h"
 #include "conformance/oracle/served.h"
 #include "ref/dist/served.h"
 
@@ -74,6 +75,29 @@ static void same_bits(void **state)
     }
 }
 
+/* DIST-13 rounds the total once. Here it is 2^54 + 2^30 + 1: just above the middle between two
+ * binary32, where a total rounded to binary64 on the way would stand, and fall to the other
+ * side. 1024 largest logits give 2^54, chosen smaller ones the rest. */
+static void one_rounding_of_the_total(void **state)
+{
+    (void)state;
+    enum { TOP = 1024 };
+    static float l[2 * TOP], a[2 * TOP], b[2 * TOP];
+    int32_t V = TOP; /* logits of the first TOP are 0 */
+    for (uint64_t left = (UINT64_C(1) << 30) + 1; left > 0; V++) {
+        assert_true(V < 2 * TOP);
+        l[V] = (float)log(ldexp((double)left, -44));
+        while (oracle_weight(oracle_exp(l[V])) > left) l[V] = nextafterf(l[V], -INFINITY);
+        left -= oracle_weight(oracle_exp(l[V]));
+    }
+    const as_sampling s = {1, 0, 1, 0};
+    const oracle_sampling o = {1, 0, 1, 0};
+    assert_int_equal(as_serve(l, V, &s, a, NULL), AS_OK);
+    assert_int_equal(oracle_serve(l, V, &o, b, NULL, 0), ORACLE_OK);
+    assert_memory_equal(a, b, (size_t)V * sizeof *a);
+    assert_true(a[0] == 1 / (1024 + 0x1p-13f)); /* 2^54 + 2^31, in units of 2^44 */
+}
+
 /* Without cuts: within the roundings of the difference, the quotient, exp and the division. */
 static void near_the_unrounded(void **state)
 {
@@ -95,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_bits),
+        cmocka_unit_test(one_rounding_of_the_total),
         cmocka_unit_test(near_the_unrounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

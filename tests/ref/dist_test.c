@@ -14,8 +14,7 @@
 enum { MAX_V = 400 };
 static const as_sampling plain = {1.0f, 0, 1.0f, 0.0f};
 
-/* ---- A second implementation of chapter 3: exp by MPFR, ranking by sorting.
- * ------------------ */
+/* ---- A second implementation of chapter 3: exp by MPFR, ranking by sorting. ------ */
 
 static const float *sort_by;
 

@@ -184,6 +184,12 @@ START_TEST(bad_calls)
     const as_forward twice[] = {{s, 2, 1, good, &want, x}, {s, 2, 1, good, &want, x}};
     ck_assert_int_eq(as_lm_forward(lm, twice, 2, NULL), AS_BAD_INPUT);
     ck_assert_int_eq(as_lm_forward(lm, &(as_forward){s, 3, 1, good, &want, x}, 1, NULL), AS_OK);
+    /* A refused forward forgets the rows of all its sequences, also of those behind the bad
+     * one. */
+    const as_forward behind[] = {{s + 1, 1, 0, good, NULL, NULL}, {s, 1, 0, good, NULL, NULL}};
+    ck_assert_int_eq(as_lm_forward(lm, behind, 2, NULL), AS_BAD_INPUT);
+    ck_assert_int_eq(as_lm_commit(lm, s, &want, 1, NULL), AS_BAD_INPUT);
+    ck_assert_int_eq(as_lm_forward(lm, &(as_forward){s, 3, 1, good, &want, x}, 1, NULL), AS_OK);
     as_error e;
     ck_assert_int_eq(as_lm_commit(lm, s, (int32_t[]){1}, 1, &e),
                      AS_BAD_INPUT); /* not from a root */

@@ -85,8 +85,7 @@ START_TEST(empty_lists_and_bad_ids)
 }
 END_TEST
 
-/* ---- The chain in integers: p, q in units of 2^-12, u of 2^-24, U of 2^-64.
- * ------------------ */
+/* ---- The chain in integers: p, q in units of 2^-12, u of 2^-24, U of 2^-64. ------ */
 
 enum { V = 5, N = 3, UNITS = 1 << 12 };
 
