@@ -36,7 +36,7 @@ static const struct {
 /* c->variant is the row; c->n counts cases of a batch, or streams of a turn. */
 static void plan(check_plan *p, check_level level)
 {
-    static const int64_t n[] = {4096, 20480, 204800};
+    static const int64_t n[] = {2048, 20480, 204800};
     for (int32_t i = 0; i < (int32_t)(sizeof rows / sizeof *rows); i++)
         for (int32_t V = 8; V <= 64; V *= 8) {
             check_case *c = plan_case(p, &check_meta_panel, "%s-V%d", rows[i].name, V);
