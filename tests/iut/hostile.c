@@ -103,7 +103,7 @@ static bool misbehave(int64_t id, int32_t n)
     if (is("wrong_id")) say_tokens(id + 1, n);
     if (is("wrong_shape")) say_tokens(id, n - 1);
     if (is("too_much")) { /* in one write, so that all of it is there at once */
-        char bytes[512] = {0};
+        static char bytes[4 * MOST + 512];
         const uint64_t length = 4 + strlen(text) + 4 * (uint64_t)n;
         const uint32_t header = (uint32_t)strlen(text);
         memcpy(bytes, &length, 8);
