@@ -117,7 +117,10 @@ static void check_replay(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static FILE *nowhere;
     if (size < 1 || size > 4096) return 0;
+    if (!nowhere) stderr = nowhere = fopen("/dev/null", "w"); /* the lists of names */
+    MUST(nowhere);
     char *text = calloc(size, 1); /* the text and its end */
     MUST(text);
     memcpy(text, data + 1, size - 1);

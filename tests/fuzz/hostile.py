@@ -240,6 +240,7 @@ def raw_input():
     frame = frame_of(header, 0)
     inputs = {"garbage": b"hello, world, are you there", "half a prefix": frame[:7],
               "half a header": frame[:-5], "no JSON": frame[:-1] + b"]", "huge": b"\xff" * 64,
+              "no object": frame_of(b"[]", 0),
               "half a tensor": frame_of(header.replace(b"[]", b'[["x","i32",[4]]]'), 16)[:-3]}
     python = sys.executable
     servers = {"worker": [ASSAY, "worker", "ref"],
