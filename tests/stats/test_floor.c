@@ -258,6 +258,7 @@ static void rule(void **state)
     st_floor f = {1e-6, 1e-3};
     assert_true(st_floor_eps(f, 1.37e6) == 0);
     assert_true(st_floor_eps(f, 1.39e6) == 1.2e-3);
+    assert_true(st_floor_eps((st_floor){INFINITY, 0.9}, 1) == 1); /* no ball is wider */
     const double p[] = {0.5, 0.5}, bad[] = {0.5, 0.6};
     double law[2];
     assert_false(st_verify_law(p, bad, 2, ST_F32, 24, false, law));
