@@ -801,18 +801,31 @@ static bool distinct(const vector_set *set, char *why, size_t why_size)
     return ok;
 }
 
-/* The groups are the listed ones, each once. */
+/* What differs between a group and its line in the list; false: nothing. */
+static bool differs(const vector_group *g, const vector_listed *l, char *what, size_t size)
+{
+    if (!g)
+        snprintf(what, size, "is missing");
+    else if (g->kind != l->kind || g->V != l->V || g->gamma != l->gamma)
+        snprintf(what, size, "is of another kind, V or gamma than listed");
+    else if (g->tests != l->tests)
+        snprintf(what, size, "should have %d vectors, found %d", (int)l->tests, (int)g->tests);
+    else
+        return false;
+    return true;
+}
+
+/* The groups are the listed ones, each once, with all of their tests and no more (STA-03). */
 static bool complete(const vector_set *set, const char *folder, char *why, size_t why_size)
 {
+    char what[80];
     for (int32_t i = 0; i < vector_list_count; i++) {
         const vector_listed *l = &vector_list[i];
-        const vector_group *g = vectors_find(set, l->id);
-        if (g && g->kind == l->kind && g->V == l->V && g->gamma == l->gamma) continue;
+        if (!differs(vectors_find(set, l->id), l, what, sizeof what)) continue;
         snprintf(why, why_size,
-                 "%s/%s.json: the group %s is %s; restore the file, or make it anew: "
-                 "assay vectors generate",
-                 folder, vector_kind_name[l->kind], l->id,
-                 g ? "of another kind, V or gamma than listed" : "missing");
+                 "%s/%s.json: the group %s %s; restore the file, or make it anew: assay "
+                 "vectors generate",
+                 folder, vector_kind_name[l->kind], l->id, what);
         return false;
     }
     if (set->groups == vector_list_count) return true;

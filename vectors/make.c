@@ -51,6 +51,7 @@ void make_group(maker *m, const char *id, const char *rationale, bool exact,
             g->id = vector_list[i].id;
             g->V = vector_list[i].V;
             g->gamma = vector_list[i].gamma;
+            m->listed = vector_list[i].tests;
         }
     if (!g->id) fail(m, "a group is not in groups.def");
     g->rationale = rationale;
@@ -71,6 +72,7 @@ void make_close(maker *m)
 {
     vector_group *g = m->g;
     char list[800] = "";
+    if (m->failed) return;
     for (int32_t i = 0; i < g->tests; i++)
         for (const char *at = g->test[i].clauses; *at; at += strspn(at, " ")) {
             const size_t length = strcspn(at, " ");
@@ -81,7 +83,11 @@ void make_close(maker *m)
             at += length;
         }
     g->clauses = set_text(m->set, list, strlen(list));
-    if (g->tests == 0) fail(m, "a group has no tests");
+    if (g->tests == m->listed) return;
+    char what[160];
+    snprintf(what, sizeof what, "%s: %d tests are made, groups.def lists %d; correct the list",
+             g->id, (int)g->tests, (int)m->listed);
+    fail(m, what);
 }
 
 int32_t make_row(maker *m, vector_row p, vector_row q)

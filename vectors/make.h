@@ -10,6 +10,7 @@ enum { MAKE_ROWS = 64, MAKE_TESTS = 512 };
 typedef struct {
     vector_set *set;
     vector_group *g; /* the group under way */
+    int32_t listed;  /* how many tests it must get */
     float *p, *q;    /* [MAKE_ROWS][V] its rows, writable */
     vector_row *p_form, *q_form;
     uint64_t
@@ -22,7 +23,7 @@ typedef struct {
 /* Starts a listed group. bits: of UNITS. */
 void make_group(maker *m, const char *id, const char *rationale, bool exact,
                 vector_uniforms uniforms, int32_t bits);
-void make_close(maker *m); /* the group's clauses: those of its tests */
+void make_close(maker *m); /* its clauses: those of its tests, which are as many as listed */
 
 /* The next row, all 0, in the forms named; its index. */
 int32_t make_row(maker *m, vector_row p, vector_row q);

@@ -9,7 +9,7 @@ const char *const vector_kind_name[VECTOR_KINDS] = {
     "philox", "uniform", "exp", "served", "draw", "residual", "chain", "match", "greedy"};
 
 const vector_listed vector_list[] = {
-#define GROUP(kind, id, V, gamma) {kind, id, V, gamma},
+#define GROUP(kind, id, V, gamma, tests) {kind, id, V, gamma, tests},
 #include "vectors/groups.def"
 #undef GROUP
 };

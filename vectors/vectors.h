@@ -107,18 +107,18 @@ typedef struct {
 
 typedef struct vector_set vector_set;
 
-/* The groups that a whole folder has: the same list makes the files and plans the checks, so
- * that a missing group is an error and never an omission. */
+/* The groups that a whole folder has, and how many tests each: the same list makes the files and
+ * plans the checks, so that a missing vector is an error and never an omission. */
 typedef struct {
     vector_kind kind;
     const char *id;
-    int32_t V, gamma;
+    int32_t V, gamma, tests;
 } vector_listed;
 extern const vector_listed vector_list[];
 extern const int32_t vector_list_count;
 
-/* Reads a folder: every kind's file must be there, well formed, and hold the listed groups, no
- * others. NULL: `why` says what is wrong, in which file and where in it, and what to do. */
+/* Reads a folder: every kind's file must be there, well formed, and hold the listed groups
+ * with their numbers of tests, no others. NULL: `why` says what is wrong, in which file and where in it, and what to do. */
 vector_set *vectors_load(const char *folder, char *why, size_t why_size);
 void vectors_free(vector_set *set); /* NULL is allowed */
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The commands on the golden vectors: generation gives the committed bytes, twice; the oracle
-recomputes them; and with every expectation made wrong no case of replay.vectors passes.
+recomputes them; a folder that lacks one vector, or has one more, is an ERROR; and with every
+expectation made wrong no case of replay.vectors passes.
 
 usage: check_commands.py ASSAY VECTORS
 """
@@ -19,7 +20,7 @@ def assay(*arguments, code=0):
     done = subprocess.run([ASSAY, *arguments], capture_output=True, text=True, timeout=300)
     if done.returncode != code:
         sys.exit(f"assay {' '.join(arguments)}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def files(folder):
@@ -30,6 +31,26 @@ def states(folder, report, code):
     assay("run", "--vectors", folder, "--only", "replay.vectors*", "--json", report, code=code)
     with open(report) as f:
         return {case["case"]: case["state"] for case in json.load(f)["cases"]}
+
+
+def incomplete(folder, top):
+    """One vector of chain.json less, then one more: no run may pass without noticing."""
+    name = os.path.join(folder, "chain.json")
+    with open(name) as f:
+        chain = json.load(f)
+    group = next(g for g in chain["groups"] if g["id"] == "chain.zeros.v4")
+    tests, count = group["tests"], len(group["tests"])
+    surplus = dict(tests[-1], id="chain.zeros.v4.9999")
+    for group["tests"] in (tests[:-1], tests + [surplus]):
+        with open(name, "w") as f:
+            json.dump(chain, f)
+        said = assay("vectors", "list", "--vectors", folder, code=3)
+        due = f"chain.json: the group chain.zeros.v4 should have {count} vectors, found {len(group['tests'])};"
+        if due not in said:
+            sys.exit(f"not the message of an incomplete folder: {said}")
+        judged = set(states(folder, os.path.join(top, "incomplete.json"), 3).values())
+        if judged & {"PASS", "FAIL"}:
+            sys.exit(f"judged with an incomplete folder: {judged}")
 
 
 def main():
@@ -52,6 +73,7 @@ def main():
         alive = [case for case in passed if flipped[case] != "FAIL"]
         if not passed or alive:
             sys.exit(f"not noticed with wrong expectations: {alive}")
+        incomplete(second, top)
         print(f"{len(passed)} cases pass, and fail when their vectors are wrong")
 
 

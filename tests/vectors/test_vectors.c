@@ -442,6 +442,11 @@ static void missing_and_surplus_are_errors(void **state)
         copy_folder(folder, (vector_kind)k);
         assert_refused(folder, vector_kind_name[k]);
     }
+    g->tests--;
+    copy_folder(folder, VECTOR_KINDS);
+    assert_refused(folder, "philox.json: the group philox.random123 should have 3 vectors, "
+                           "found 2; restore the file");
+    *g = before;
     g->id = "philox.unheard-of";
     for (int32_t t = 0; t < g->tests; t++) g->test[t].id = "philox.unheard-of.1";
     copy_folder(folder, VECTOR_KINDS);
