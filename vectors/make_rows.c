@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/oracle/chain.h"
 #include "conformance/oracle/served.h"
 #include "vectors/make.h"
 
@@ -200,6 +201,38 @@ static void served_random(maker *m, const char *id, int32_t rows)
                                              : (float)make_below(m, 1 << 22) * 0x1p-18f - 8.0f;
         for (int32_t k = 0; k < 4; k++) serve(m, row, &some[k], false);
     }
+    make_close(m);
+}
+
+/* The smallest logit magnitude whose weight (DIST-07) is `most` at most: exp grows with the
+ * logit, and the bits of a positive float are in its order. */
+static float logit_of(uint64_t most)
+{
+    uint32_t low = 0, high = bits_of_float(200.0f); /* weights above `most`, and not above */
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (oracle_weight(oracle_exp(-float_of_bits(middle))) > most)
+            low = middle;
+        else
+            high = middle;
+    }
+    return -float_of_bits(high);
+}
+
+/* Rows whose total is `largest` * 2^44 + rest: one above the middle between two binary32. In
+ * binary64 the one is lost and the middle rounds to even, that is down; DIST-13 rounds once, up,
+ * and each of the largest probabilities is then another. */
+static void served_total(maker *m, const char *id, int32_t largest, uint64_t rest)
+{
+    static const setting plain = {1.0f, 0, 1.0f, 0.0f, "total-rounding", "DIST-07 DIST-13"};
+    make_group(m, id, "total-rounding", false, UNIFORMS_NONE, 0);
+    const int32_t row = make_row(m, bits_row, none);
+    for (int32_t t = largest; t < m->g->V; t++) {
+        make_p(m, row)[t] = rest ? logit_of(rest) : -INFINITY;
+        rest -= oracle_weight(oracle_exp(make_p(m, row)[t]));
+    }
+    if (rest) abort();
+    serve(m, row, &plain, false);
     make_close(m);
 }
 
@@ -401,6 +434,8 @@ void make_rows(maker *m)
     served_refused(m);
     served_random(m, "served.random.v64", 9);
     served_random(m, "served.random.v1024", 3);
+    served_total(m, "served.total.v520", 512, (UINT64_C(1) << 29) + 1);
+    served_total(m, "served.total.v1032", 1024, (UINT64_C(1) << 30) + 1);
     draws_small(m);
     draws_large(m);
     draws_words(m);

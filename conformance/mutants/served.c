@@ -95,8 +95,9 @@ static void filter(ranking *r)
 /* DIST-13. */
 static void divide(const ranking *r, float *row, int32_t V)
 {
-    float W = (float)((double)total(r->a, r->keep) * 0x1p-44);
-    if (fault(r->f, NOT_RENORMALISED)) W = (float)((double)total(r->a, r->n) * 0x1p-44);
+    const uint64_t sum = total(r->a, fault(r->f, NOT_RENORMALISED) ? r->n : r->keep);
+    float W = (float)sum * 0x1p-44f; /* rounded once: the factor is a power of two */
+    if (fault(r->f, TOTAL_ROUNDED_TWICE)) W = (float)((double)sum * 0x1p-44);
     for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] = r->a[i].e;
     if (fault(r->f, FLOAT_SUM)) {
         W = 0;
