@@ -159,6 +159,11 @@ static void run_draw(const check_case *c, const check_context *x, const probe *m
 /* -- stream
  * ------------------------------------------------------------------------------------ */
 
+static int32_t after(const probe *m, int32_t state, int32_t token)
+{
+    return m->next[(size_t)state * (size_t)m->view.C + (size_t)m->cls[token]];
+}
+
 /* The specified stream, as far as steps begin with room for gamma drafts and one token more:
  * how an implementation shortens its last steps is its own affair (STOP-03). */
 static int32_t stream_of(const check_context *x, const probe *m, int32_t state, int32_t gamma,
@@ -174,12 +179,11 @@ static int32_t stream_of(const check_context *x, const probe *m, int32_t state, 
             if (j == gamma) break;
             const uint64_t U = oracle_draw_uniform(seed, (uint64_t)(emitted + j), LANE_DRAFT);
             draft[j] = oracle_draw(q[j], m->V, oracle_unit_word(U));
-            at = m->next[at * m->view.C + m->cls[draft[j]]];
+            at = after(m, at, draft[j]);
         }
         const int32_t run =
             step_of(x, p, q, draft, gamma, m->V, seed, (uint64_t)emitted, out + emitted);
-        for (int32_t j = 0; j < run; j++)
-            state = m->next[state * m->view.C + m->cls[out[emitted + j]]];
+        for (int32_t j = 0; j < run; j++) state = after(m, state, out[emitted + j]);
         emitted += run;
     }
     return emitted;

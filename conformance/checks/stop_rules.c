@@ -59,7 +59,7 @@ static int32_t expected(const probe *m, int32_t state, int32_t k, int32_t eos, i
         if (i == k) return k;
         out[i] = token_of(state);
         if (out[i] == eos) return i + 1;
-        state = m->next[state * m->view.C + m->cls[out[i]]];
+        state = m->next[(size_t)state * (size_t)m->view.C + (size_t)m->cls[out[i]]];
     }
 }
 

@@ -414,7 +414,7 @@ int32_t rule_greedy(const step *s, int32_t *out, int32_t *accepted)
 static int32_t after(const model *m, int32_t state, int32_t token)
 {
     if (token < 0 || token >= m->V) token = 0;
-    return m->next[state * m->C + m->cls[token]];
+    return m->next[(size_t)state * (size_t)m->C + (size_t)m->cls[token]];
 }
 
 /* LAW-03: drafts are drawn from q, each with its own uniform. */

@@ -1,5 +1,6 @@
-/* subject.c - the ABI over the rules: claims, panels, batches (subject.h). Every array that
- * comes in is checked where a bad one could be read out of bounds; the rules trust the rest. */
+/* subject.c - the ABI over the rules: claims, panels, batches (subject.h). States, drafts and
+ * lengths of a batch are checked here, and that a panel has its arrays. The sizes S and C and
+ * the entries of cls and next are trusted: the worker has checked them. */
 #include "conformance/mutants/subject.h"
 
 #include <math.h>
@@ -10,6 +11,7 @@
 
 #include "conformance/mutants/served.h"
 #include "conformance/mutants/source.h"
+#include "ref/num/fixed.h"
 
 struct subject {
     const char *name;
@@ -131,7 +133,7 @@ static iut_status claims(iut *x, iut_claims *c)
 static void *copy_of(const void *data, size_t count, size_t size)
 {
     void *copy = malloc(count * size);
-    if (copy && data) memcpy(copy, data, count * size);
+    if (copy) memcpy(copy, data, count * size);
     return copy;
 }
 
@@ -150,18 +152,17 @@ static iut_status serve_all(subject *a, const float *logits, const iut_sampling 
     return IUT_OK;
 }
 
-/* Rows that came as probabilities: each entry in [0, 1], some mass. */
+/* DIST-01, for rows that came as probabilities: each entry in [0, 1], some weight above 0. */
 static void mark_bad(const model *m, const float *rows, bool *bad)
 {
     for (int32_t i = 0; i < m->S; i++) {
         const float *row = rows + (size_t)i * (size_t)m->V;
-        float most = 0;
-        bad[i] = false;
-        for (int32_t t = 0; t < m->V; t++) {
-            bad[i] |= !(row[t] >= 0 && row[t] <= 1);
-            most = row[t] > most ? row[t] : most;
+        bool within = true, some = false;
+        for (int32_t t = 0; t < m->V && within; t++) {
+            within = row[t] >= 0 && row[t] <= 1;
+            some |= within && as_weight(row[t]) > 0;
         }
-        bad[i] |= !(most > 0);
+        bad[i] = !within || !some;
     }
 }
 
@@ -213,7 +214,7 @@ static iut_status fill_rows(subject *a, const iut_panel *panel)
     m->drafted = m->q;
     const fault_point f = m->fault;
     if (fault(f, MINP_BONUS_ONLY)) {
-        m->bonus = copy_of(NULL, cells, sizeof *m->bonus);
+        m->bonus = copy_of(m->p, cells, sizeof *m->bonus);
         if (!m->bonus || serve_all(a, m->p_logit, &panel->target, false, m->bonus, a->bad_p))
             return IUT_NO_MEMORY;
     }
@@ -225,6 +226,17 @@ static iut_status fill_rows(subject *a, const iut_panel *panel)
     return IUT_OK;
 }
 
+/* The name of an array that the panel lacks, or NULL. */
+static const char *missing_array(const iut_panel *panel)
+{
+    if (!panel->cls) return "cls";
+    if (!panel->next) return "next";
+    if (!panel->p) return "p";
+    if (!panel->q) return "q";
+    if (!panel->p_logit) return "p_logit";
+    return panel->q_logit ? NULL : "q_logit";
+}
+
 static iut_status load(subject *a, const iut_panel *panel)
 {
     model *m = &a->m;
@@ -234,6 +246,8 @@ static iut_status load(subject *a, const iut_panel *panel)
     if (wrong) return fail(a, IUT_BAD_INPUT, "panel: %s is out of range", wrong);
     if (panel->V < 1 || panel->V >= 1 << 20)
         return fail(a, IUT_BAD_INPUT, "panel: V = %d, give 1 to 2^20 - 1", (int)panel->V);
+    const char *missing = missing_array(panel);
+    if (missing) return fail(a, IUT_BAD_INPUT, "panel: the array %s is missing", missing);
     if (fault(m->fault, LOADS_SHARE)) a->calls = 0;
     if (fault(m->fault, STALE_PANEL) && a->loaded && panel->S == m->S && panel->V == m->V)
         return IUT_OK;
@@ -443,7 +457,7 @@ static iut_status verify_with(subject *a, iut_verify_batch *b, bool greedy)
         if (rejected && fault(m->fault, PANEL_CLOBBERED))
             m->p[(size_t)state[accepted] * (size_t)m->V + (size_t)draft[accepted]] = 0;
         if (rejected && fault(m->fault, INPUT_WRITTEN))
-            ((int32_t *)b->draft)[i * b->gamma + accepted] = -1;
+            ((int32_t *)b->draft)[(size_t)i * (size_t)b->gamma + (size_t)accepted] = -1;
         give_case(m, b, i, draft, run, count);
     }
     return IUT_OK;

@@ -125,6 +125,44 @@ static void names_are_found_in_any_spelling(void **state)
     assert_null(mutant_api("no such thing"));
 }
 
+static iut_status status_of_panel(const iut_panel *panel, const char *said)
+{
+    char why[300] = "";
+    const iut_api *api = mutant_api("NONE");
+    iut *x = api->create("", why, sizeof why);
+    assert_non_null(x);
+    const iut_status status = api->panel(x, panel);
+    if (status != IUT_OK) assert_non_null(strstr(api->last_error(x), said));
+    api->destroy(x);
+    return status;
+}
+
+/* A subject reads no array that is not there; the refusal names it. */
+static void a_panel_without_one_of_its_arrays_is_refused(void **state)
+{
+    static const int32_t cls[2] = {0, 0}, next[1] = {0};
+    static const float row[2] = {0.5f, 0.5f};
+    const iut_sampling plain = {1.0f, 0, 1.0f, 0.0f};
+    iut_panel whole = {.size = sizeof whole, .V = 2, .S = 1, .C = 1, .cls = cls, .next = next,
+                       .p = row, .q = row, .p_logit = row, .q_logit = row, .target = plain,
+                       .draft = plain};
+    iut_panel panel = whole;
+    (void)state;
+    assert_int_equal(status_of_panel(&panel, ""), IUT_OK);
+    panel.cls = NULL;
+    assert_int_equal(status_of_panel(&panel, " cls "), IUT_BAD_INPUT);
+    panel = whole, panel.next = NULL;
+    assert_int_equal(status_of_panel(&panel, " next "), IUT_BAD_INPUT);
+    panel = whole, panel.p = NULL;
+    assert_int_equal(status_of_panel(&panel, " p "), IUT_BAD_INPUT);
+    panel = whole, panel.q = NULL;
+    assert_int_equal(status_of_panel(&panel, " q "), IUT_BAD_INPUT);
+    panel = whole, panel.p_logit = NULL;
+    assert_int_equal(status_of_panel(&panel, " p_logit "), IUT_BAD_INPUT);
+    panel = whole, panel.q_logit = NULL;
+    assert_int_equal(status_of_panel(&panel, " q_logit "), IUT_BAD_INPUT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +171,7 @@ int main(void)
         cmocka_unit_test(every_must_of_the_algorithms_has_a_fault),
         cmocka_unit_test(every_entry_but_some_liars_can_be_made),
         cmocka_unit_test(names_are_found_in_any_spelling),
+        cmocka_unit_test(a_panel_without_one_of_its_arrays_is_refused),
     };
     return cmocka_run_group_tests_name("mutants: table", tests, read_spec, free_spec);
 }
