@@ -69,7 +69,8 @@ void verdict_settle(const run_report *report, run_case *c)
 /* -- The run ----------------------------------------------------------------------------- */
 
 /* An average of stopped e-processes with fixed weights is an e-value (STAT-02). A case that was
- * claimed and gave none, because it crashed, counts with e = 1. */
+ * claimed and gave none, because it crashed, counts with e = 1. A waived case keeps its weight
+ * and counts with e = 0: what is known to fail says nothing about the rest (VER-04). */
 static void average_e(run_report *report)
 {
     double *log_e = malloc((report->statistical + 1) * sizeof *log_e);
@@ -80,7 +81,8 @@ static void average_e(run_report *report)
     size_t n = 0;
     for (size_t i = 0; i < report->planned; i++) {
         const run_case *c = &report->cases[i];
-        if (c->plan->statistical && c->claimed) log_e[n++] = c->result.log_e;
+        if (!c->plan->statistical || !c->claimed) continue;
+        log_e[n++] = c->waived_by ? -INFINITY : c->result.log_e;
     }
     report->log_e = n ? st_log_mean(log_e, NULL, n) : 0;
     free(log_e);

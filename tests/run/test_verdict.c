@@ -181,6 +181,27 @@ static void the_average_of_the_e_values_gates(void **unused)
     run_report_free(&r);
 }
 
+/* VER-04: a waived failure of the e-process does not come back through the average; its weight
+ * goes to nobody else. */
+static void a_waived_e_value_leaves_the_average(void **unused)
+{
+    static char pattern[] = "fake/a", issue[] = "ISSUE-1", reason[] = "known";
+    waiver known = {pattern, issue, reason, "9999-12-31"};
+    const waiver_set waivers = {.list = &known, .count = 1, .today = "2026-01-01"};
+    const double line = -log(1e-6);
+    run_report r;
+    run_options o = {.waivers = &waivers};
+    (void)unused;
+    assert_int_equal(
+        RUN(&r, &o, {.name = "a", .compared = 1, .statistical = true, .log_e = INFINITY},
+            {.name = "b", .compared = 1, .statistical = true, .log_e = line}),
+        EXIT_CONFORMANT);
+    assert_int_equal(fake_case(&r, "a")->result.state, STATE_WAIVED);
+    assert_int_equal(r.findings, 0);
+    assert_true(fabs(r.log_e - (line - log(2))) < 1e-9);
+    run_report_free(&r);
+}
+
 static void a_case_over_its_line_fails_whatever_the_check_says(void **unused)
 {
     run_report r;
@@ -340,6 +361,7 @@ int main(void)
         cmocka_unit_test(nan_is_no_pass),
         cmocka_unit_test(a_state_out_of_range_is_an_error),
         cmocka_unit_test(the_average_of_the_e_values_gates),
+        cmocka_unit_test(a_waived_e_value_leaves_the_average),
         cmocka_unit_test(a_case_over_its_line_fails_whatever_the_check_says),
         cmocka_unit_test(calls_map_to_states),
         cmocka_unit_test(refusals_map_to_states),
