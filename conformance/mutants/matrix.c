@@ -16,9 +16,12 @@ static int32_t index_of(const check *const *checks, const char *name)
     return -1;
 }
 
-static bool kills(check_state s)
+/* A fault is killed by a judgement alone: a mutant that crashed or hung was not seen through.
+ */
+static bool kills(const mutant *m, check_state s)
 {
-    return s == STATE_FAIL || s == STATE_CRASH || s == STATE_TIMEOUT;
+    return s == STATE_FAIL ||
+           (m->kind != MUTANT_FAULT && (s == STATE_CRASH || s == STATE_TIMEOUT));
 }
 
 static void count(const run_report *report, const check *const *checks, matrix_row *row)
@@ -29,7 +32,7 @@ static void count(const run_report *report, const check *const *checks, matrix_r
         if (at < 0 || at >= MATRIX_CHECKS || !k->claimed) continue;
         matrix_cell *c = &row->cell[at];
         c->cases++;
-        if (!kills(k->result.state)) continue;
+        if (!kills(row->mutant, k->result.state)) continue;
         const int64_t n = k->result.compared;
         if (c->killed++ == 0 || n < c->n) c->n = n;
     }

@@ -11,7 +11,7 @@ enum { MATRIX_CHECKS = 48 };
 
 /* What one check did to one mutant. */
 typedef struct {
-    int32_t cases, killed; /* claimed cases; those that ended in FAIL, CRASH or TIMEOUT */
+    int32_t cases, killed; /* claimed cases; those that ended in FAIL, of a liar also CRASH, TIMEOUT */
     int64_t n;             /* least number of comparisons of a case that killed it */
 } matrix_cell;
 

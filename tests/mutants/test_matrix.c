@@ -14,6 +14,7 @@
 /* ---- A suite made of scripted checks ------------------------------------------------- */
 
 static int fails;            /* how many of the three cases fail */
+static check_state ending = STATE_FAIL;
 static const check *planned; /* the check whose cases they are */
 
 static void plan_three(check_plan *plan, check_level level)
@@ -35,7 +36,7 @@ static void decide(const check_case *c, const check_context *x, check_result *r)
 {
     (void)x;
     r->compared = 7;
-    result_set(r, c->variant < fails ? STATE_FAIL : STATE_PASS, "as scripted");
+    result_set(r, c->variant < fails ? ending : STATE_PASS, "as scripted");
 }
 
 static const check scripted = {.name = "replay.random",
@@ -68,6 +69,20 @@ static void a_fault_needs_two_kills_by_its_check(void **state)
     assert_int_equal(row.cell[0].killed, 2);
     assert_int_equal(row.cell[0].cases, 3);
     assert_int_equal(row.cell[0].n, 7);
+}
+
+static void a_crash_kills_no_fault(void **state)
+{
+    static const check_state endings[] = {STATE_CRASH, STATE_TIMEOUT};
+    matrix_row row;
+    (void)state;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        ending = endings[i];
+        assert_false(judged("LENIENCE_102", scripted_list, 3, &row));
+        assert_non_null(strstr(row.why, "survives"));
+        assert_int_equal(row.cell[0].killed, 0);
+    }
+    ending = STATE_FAIL;
 }
 
 static void a_fault_whose_check_is_gone_is_not_excused(void **state)
@@ -157,6 +172,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fault_needs_two_kills_by_its_check),
+        cmocka_unit_test(a_crash_kills_no_fault),
         cmocka_unit_test(a_fault_whose_check_is_gone_is_not_excused),
         cmocka_unit_test(a_lookalike_may_not_be_killed_at_all),
         cmocka_unit_test(an_unmasked_liar_is_a_wrong_judgement),
