@@ -128,14 +128,50 @@ static bool claimed_row_of_draft(const client *tested, char *why, size_t size)
     return false;
 }
 
-enum { BAD_NAN, BAD_NAN_LAST, BAD_INF, BAD_INF_LAST, BAD_EMPTY, OF_DRAFT = 8 };
+/* Rows that are bad as probabilities only: nothing that uses logits meets them. */
+static bool claimed_probabilities(const client *tested, char *why, size_t size)
+{
+    if (client_claims(tested)->input != IUT_FROM_PROBS)
+        snprintf(why, size, "it does not start from probabilities");
+    else if (!client_has(tested, OP_DRAW) && !client_has(tested, OP_VERIFY) &&
+             !client_has(tested, OP_STREAM))
+        snprintf(why, size, "no operation that uses rows of probabilities is claimed");
+    else
+        return claimed_row(tested, why, size);
+    return false;
+}
 
-/* A row of probabilities and the same of logits. */
+static bool claimed_probabilities_of_draft(const client *tested, char *why, size_t size)
+{
+    if (client_has(tested, OP_STREAM) && client_claims(tested)->rule == IUT_RULE_TOKEN)
+        return claimed_probabilities(tested, why, size);
+    snprintf(why, size, "stream by the token rule is not claimed");
+    return false;
+}
+
+enum {
+    BAD_NAN,
+    BAD_NAN_LAST,
+    BAD_INF,
+    BAD_INF_LAST,
+    BAD_EMPTY,
+    /* From here on bad as probabilities only: every finite logit is good. */
+    BAD_NEGATIVE,
+    BAD_ABOVE_1,
+    BAD_TINY,
+    OF_DRAFT = 16
+};
+
+/* A row of probabilities and, where logits can be bad in that way, the same of logits. TINY
+ * entries are half a unit of the weights each, which rounds to even, to 0 (DIST-07). */
 static void spoil(float *p, float *logit, int32_t kind)
 {
     const int32_t at = kind == BAD_NAN_LAST || kind == BAD_INF_LAST ? V - 1 : V / 2;
     if (kind == BAD_NAN || kind == BAD_NAN_LAST) p[at] = logit[at] = NAN;
     if (kind == BAD_INF || kind == BAD_INF_LAST) p[at] = logit[at] = INFINITY;
+    if (kind == BAD_NEGATIVE) p[at] = -0x1p-24f;
+    if (kind == BAD_ABOVE_1) p[at] = 0x1.000002p0f;
+    for (int32_t t = 0; t < V && kind == BAD_TINY; t++) p[t] = 0x1p-45f;
     for (int32_t t = 0; t < V && kind == BAD_EMPTY; t++) {
         p[t] = 0.0f;
         logit[t] = -INFINITY;
@@ -143,16 +179,16 @@ static void spoil(float *p, float *logit, int32_t kind)
 }
 
 /* Which calls use the bad row? Of the target all; of the draft, `served` and what drafts from
- * it. */
-static bool uses(const check_context *x, iut_op op, bool of_draft)
+ * it. `served` and `verify_greedy` use logits always. */
+static bool uses(const check_context *x, iut_op op, int32_t kind, bool of_draft)
 {
     if (!client_has(x->iut, op)) return false;
+    if (kind >= BAD_NEGATIVE && (op == OP_SERVED || op == OP_VERIFY_GREEDY)) return false;
     return !of_draft || op == OP_SERVED ||
            (op == OP_STREAM && client_claims(x->iut)->rule == IUT_RULE_TOKEN);
 }
 
-/* Either the panel is refused, or everything that uses its bad row is. An IUT that starts from
- * probabilities is given bad ones; `served` and `verify_greedy` use logits always. */
+/* Either the panel is refused, or everything that uses its bad row is. */
 static void run_row(const check_context *x, probe *m, int32_t argument, check_result *r)
 {
     const bool of_draft = argument >= OF_DRAFT;
@@ -162,7 +198,7 @@ static void run_row(const check_context *x, probe *m, int32_t argument, check_re
     const call_result load = client_panel(x->iut, &m->view);
     if (load != CALL_OK) is_refused(x, "panel with a bad row", load, r);
     for (int32_t i = 0; load == CALL_OK && i < ROW_OPS && r->state == STATE_PASS; i++)
-        if (uses(x, row_ops[i].op, of_draft))
+        if (uses(x, row_ops[i].op, argument % OF_DRAFT, of_draft))
             is_refused(x, row_ops[i].name, call_op(x, row_ops[i].op, BAD_STATE, of_draft), r);
 }
 
@@ -289,16 +325,13 @@ static void run_q_zero(const check_context *x, probe *m, int32_t unused, check_r
                     &call);
         char what[60];
         snprintf(what, sizeof what, "draft %d with q = 0", (int)t);
-        if (policy == IUT_ERROR)
-            is_refused(x, what, call, r);
-        else if (result_call(r, x, what, call)) {
-            r->compared++;
-            const bool stands = out_len == 2 && out[0] == t;
-            if (stands != (policy == IUT_ACCEPT))
-                result_set(r, STATE_FAIL, "%s and p = %g: %s, though the declaration is %s",
-                           what, (double)probe_p(m, 0)[t], stands ? "accepted" : "rejected",
-                           policy == IUT_ACCEPT ? "accept" : "reject");
-        }
+        if (!result_call(r, x, what, call)) return;
+        r->compared++;
+        const bool stands = out_len == 2 && out[0] == t;
+        if (stands != (policy == IUT_ACCEPT))
+            result_set(r, STATE_FAIL, "%s and p = %g: %s, though the declaration is %s", what,
+                       (double)probe_p(m, 0)[t], stands ? "accepted" : "rejected",
+                       policy == IUT_ACCEPT ? "accept" : "reject");
     }
 }
 
@@ -365,9 +398,15 @@ static const edge edges[] = {
     {"row-inf", run_row, claimed_row, BAD_INF},
     {"row-inf-last", run_row, claimed_row, BAD_INF_LAST},
     {"row-all-masked", run_row, claimed_row, BAD_EMPTY},
+    {"row-negative", run_row, claimed_probabilities, BAD_NEGATIVE},
+    {"row-above-1", run_row, claimed_probabilities, BAD_ABOVE_1},
+    {"row-weightless", run_row, claimed_probabilities, BAD_TINY},
     {"draft-row-nan", run_row, claimed_row_of_draft, OF_DRAFT + BAD_NAN},
     {"draft-row-inf", run_row, claimed_row_of_draft, OF_DRAFT + BAD_INF},
     {"draft-row-all-masked", run_row, claimed_row_of_draft, OF_DRAFT + BAD_EMPTY},
+    {"draft-row-negative", run_row, claimed_probabilities_of_draft, OF_DRAFT + BAD_NEGATIVE},
+    {"draft-row-above-1", run_row, claimed_probabilities_of_draft, OF_DRAFT + BAD_ABOVE_1},
+    {"draft-row-weightless", run_row, claimed_probabilities_of_draft, OF_DRAFT + BAD_TINY},
     {"parameters-target", run_parameters, claimed_parameters, 0},
     {"parameters-draft", run_parameters, claimed_parameters, 1},
     {"draft-minus-1", run_draft, claimed_draft, -1},

@@ -93,8 +93,8 @@ static const struct {
     {&check_greedy_stream, OWN, 12},
     {&check_match_seeded, MATCH_SEEDED, 6},
     {&check_stop_rules, OWN, 15},
-    {&check_edges_declared, PLAIN, 17},
-    {&check_edges_declared, REJECTING, 17},
+    {&check_edges_declared, PLAIN, 23},
+    {&check_edges_declared, REJECTING, 23},
     {&check_canonical_seeded, SEEDED, 17},
     {&check_canonical_seeded, MATCH_SEEDED, 13},
 };
@@ -164,6 +164,7 @@ static const struct {
     {&check_stop_rules, OWN, REJECTED_CONTEXT, 2},
     {&check_edges_declared, OWN, BAD_DRAFT_TAKEN, 2},
     {&check_edges_declared, OWN, NAN_SERVED, 2},
+    {&check_edges_declared, OWN, FINITE_TAKEN, 8},
     {&check_edges_declared, OWN, PARAMETERS_TAKEN, 2},
     {&check_edges_declared, OWN, Q_ZERO_REJECTS, 1},
     {&check_edges_declared, PLAIN, EMPTY_IS_0, 1},
@@ -236,7 +237,7 @@ static void test_not_claimed(void **unused)
     assert_int_equal(t.count[STATE_NOT_CLAIMED], 2); /* V = 1024 */
     tiny.claims.bad_row = 0;
     t = run(&check_edges_declared, NULL);
-    assert_int_equal(t.count[STATE_NOT_CLAIMED], 8);
+    assert_int_equal(t.count[STATE_NOT_CLAIMED], 14);
 }
 
 /* STA-03: no vectors, no verdict. */

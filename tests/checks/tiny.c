@@ -138,13 +138,13 @@ __extension__ typedef unsigned __int128 wide;
 
 static uint64_t weight(float t)
 {
-    return (uint64_t)nearbyint((double)t * 0x1p44);
+    return t > 0 ? (uint64_t)nearbyint((double)t * 0x1p44) : 0;
 }
 
 static int32_t draw_row(const iut *x, const float *w, uint64_t U)
 {
     uint64_t total = 0, sum = 0;
-    int32_t last = -1;
+    int32_t last = 0;
     if (has(x, DRAW_24_BITS)) U = U >> 40 << 40;
     for (int32_t t = 0; t < x->V; t++) total += weight(w[t]);
     if (has(x, TOTAL_IS_1)) total = UINT64_C(1) << 44;
@@ -248,9 +248,14 @@ static int32_t step(iut *x, const int32_t *state, const int32_t *draft, int32_t 
 
 static bool good_row(iut *x, const float *p)
 {
-    float sum = 0;
-    for (int32_t t = 0; t < x->V; t++) sum += p[t] >= 0 && p[t] <= 1 ? p[t] : NAN;
-    if (sum > 0) return true;
+    bool valid = true, finite = true;
+    uint64_t total = 0;
+    for (int32_t t = 0; t < x->V; t++) {
+        valid = valid && p[t] >= 0 && p[t] <= 1;
+        finite = finite && isfinite(p[t]);
+        total += valid ? weight(p[t]) : 0;
+    }
+    if ((valid && total > 0) || (finite && has(x, FINITE_TAKEN))) return true;
     bad(x, "a row of probabilities is invalid");
     return false;
 }

@@ -32,6 +32,7 @@ typedef enum {
     MIN_P_OFF,
     MASK_LEAKS,
     NAN_SERVED,
+    FINITE_TAKEN, /* any finite entries pass for a row of probabilities */
     PARAMETERS_TAKEN,
     TIE_LAST,
     ARGMAX_FROM_0, /* a maximum that starts at 0 */
