@@ -143,8 +143,17 @@ static void a_panel_without_one_of_its_arrays_is_refused(void **state)
     static const int32_t cls[2] = {0, 0}, next[1] = {0};
     static const float row[2] = {0.5f, 0.5f};
     const iut_sampling plain = {1.0f, 0, 1.0f, 0.0f};
-    iut_panel whole = {.size = sizeof whole, .V = 2, .S = 1, .C = 1, .cls = cls, .next = next,
-                       .p = row, .q = row, .p_logit = row, .q_logit = row, .target = plain,
+    iut_panel whole = {.size = sizeof whole,
+                       .V = 2,
+                       .S = 1,
+                       .C = 1,
+                       .cls = cls,
+                       .next = next,
+                       .p = row,
+                       .q = row,
+                       .p_logit = row,
+                       .q_logit = row,
+                       .target = plain,
                        .draft = plain};
     iut_panel panel = whole;
     (void)state;
