@@ -419,9 +419,10 @@ const check check_replay_vectors = {
     .name = "replay.vectors",
     .clauses =
         "ACC-01 ACC-02 ACC-03 ACC-04 ACC-05 ACC-06 ACC-07 ACC-08 RES-01 RES-02 RES-03 RES-04 "
-        "BON-01 BON-02 BON-03 BON-04 MAT-01 GRD-01 GRD-02 DRAW-01 DRAW-02 DRAW-03 DRAW-04 "
-        "DIST-01 DIST-02 DIST-03 DIST-04 DIST-05 DIST-06 DIST-08 DIST-09 DIST-10 DIST-11 "
-        "DIST-12 DIST-13 LAY-02 STA-03",
+        "BON-01 BON-02 BON-03 BON-04 MAT-01 MAT-02 GRD-01 GRD-02 RNG-01 RNG-02 RNG-03 RNG-05 "
+        "RNG-06 DRAW-01 DRAW-02 DRAW-03 DRAW-04 DRAW-05 DRAW-06 DIST-01 DIST-02 DIST-03 DIST-04 "
+        "DIST-05 DIST-06 DIST-07 DIST-08 DIST-09 DIST-10 DIST-11 DIST-12 DIST-13 LAY-02 "
+        "STA-03",
     .summary = "the golden vectors that the claims allow",
     .plan = plan,
     .claimed = claimed,
