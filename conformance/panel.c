@@ -12,8 +12,7 @@ __extension__ typedef unsigned __int128 wide;
 
 enum { MAX_STATES = 4096 };
 
-/* -- Rows
- * --------------------------------------------------------------------------------------- */
+/* -- Rows -------------------------------------------------------------------------- */
 
 bool panel_row_init(panel_row *r, int32_t V)
 {
@@ -145,8 +144,7 @@ int32_t panel_pair(uint64_t seed, uint32_t row, int32_t bits, double acceptance,
     return (int32_t)lambda;
 }
 
-/* -- Panels
- * ------------------------------------------------------------------------------------- */
+/* -- Panels ------------------------------------------------------------------------ */
 
 void panel_free(panel *a)
 {
@@ -277,8 +275,7 @@ static void store(const uint32_t *n, int32_t V, int32_t bits, float *p, float *l
     }
 }
 
-/* -- Serving in binary64 (DIST-05 to DIST-13)
- * ---------------------------------------------------- */
+/* -- Serving in binary64 (DIST-05 to DIST-13) -------------------------------------- */
 
 typedef struct {
     float logit;
@@ -356,8 +353,7 @@ static serve_result serve(const float *logit, int32_t V, const iut_sampling *s, 
     return kept > 0 ? SERVED : kept == 0 ? NEAR_CUT : NO_MEMORY;
 }
 
-/* -- Making a panel
- * ------------------------------------------------------------------------------ */
+/* -- Making a panel ---------------------------------------------------------------- */
 
 /* Fills state s from the procedural row `row`. */
 static serve_result fill_state(panel *a, int32_t s, uint32_t row, panel_row *r, uint32_t *m)
@@ -412,8 +408,7 @@ panel *panel_make(const panel_form *form, char *why, size_t why_size)
     return NULL;
 }
 
-/* -- Exact laws
- * --------------------------------------------------------------------------------- */
+/* -- Exact laws -------------------------------------------------------------------- */
 
 /* next[s'] += weight * sum of row over the tokens that lead from s to s'. */
 static void advance(const panel *a, int32_t s, double weight, const double *row, double *next)
@@ -485,8 +480,7 @@ void panel_accepts(const panel *a, int32_t start, int32_t gamma, double *law)
     law[gamma] = before;
 }
 
-/* -- Prefix tree
- * -------------------------------------------------------------------------------- */
+/* -- Prefix tree ------------------------------------------------------------------- */
 
 typedef struct {
     double mass;

@@ -15,8 +15,7 @@
 
 #include "conformance/iut.h"
 
-/* -- Rows (PAN-01 to PAN-03)
- * -------------------------------------------------------------------- */
+/* -- Rows (PAN-01 to PAN-03) ------------------------------------------------------- */
 
 /* A row of integers n with sum 2^bits, and what `mix` needs to know about how it was made. */
 typedef struct {
@@ -43,8 +42,7 @@ void panel_mix(const panel_row *r, uint32_t lambda, uint32_t *m /* [V] */);
 int32_t panel_pair(uint64_t seed, uint32_t row, int32_t bits, double acceptance, panel_row *r,
                    uint32_t *m /* [V] */);
 
-/* -- Panels
- * ------------------------------------------------------------------------------------- */
+/* -- Panels ------------------------------------------------------------------------ */
 
 typedef enum {
     PANEL_PLAIN,
@@ -96,8 +94,7 @@ static inline const double *panel_q(const panel *a, int32_t state)
     return a->q64 + (size_t)state * (size_t)a->view.V;
 }
 
-/* -- Exact laws, in binary64
- * -------------------------------------------------------------------- */
+/* -- Exact laws, in binary64 ------------------------------------------------------- */
 
 /* Probability of each state before token i of a plain decoding from `start`, i = 0..k-1. */
 void panel_states(const panel *a, int32_t start, int32_t k, double *state /* [k][S] */);
@@ -114,8 +111,7 @@ double panel_overlap2(const panel *a, int32_t state);
 /* Accepted drafts of a token-rule step of gamma drafts from `start`: P(exactly j). */
 void panel_accepts(const panel *a, int32_t start, int32_t gamma, double *law /* [gamma+1] */);
 
-/* -- Prefix tree
- * -------------------------------------------------------------------------------- */
+/* -- Prefix tree ------------------------------------------------------------------- */
 
 /* Contexts of the first k tokens, fixed before sampling: the prefixes of length < k with
  * n * P >= 32, by descending P, `max_nodes` at most and closed under taking prefixes; then one

@@ -82,8 +82,7 @@ static bool same(const char *what, int32_t i, uint64_t seed, uint64_t position,
     return false;
 }
 
-/* -- verify
- * ------------------------------------------------------------------------------------ */
+/* -- verify ------------------------------------------------------------------------ */
 
 static void fill(steps *s, const probe *m, int64_t n, uint64_t *rng)
 {
@@ -128,8 +127,7 @@ static void run_verify(const check_case *c, const check_context *x, const probe 
     steps_close(&s);
 }
 
-/* -- draw
- * -------------------------------------------------------------------------------------- */
+/* -- draw -------------------------------------------------------------------------- */
 
 static void run_draw(const check_case *c, const check_context *x, const probe *m, uint64_t seed,
                      uint64_t position, uint64_t *rng, check_result *r)
@@ -156,8 +154,7 @@ static void run_draw(const check_case *c, const check_context *x, const probe *m
     free(token);
 }
 
-/* -- stream
- * ------------------------------------------------------------------------------------ */
+/* -- stream ------------------------------------------------------------------------ */
 
 static int32_t after(const probe *m, int32_t state, int32_t token)
 {
@@ -221,8 +218,7 @@ static void run_stream(const check_case *c, const check_context *x, const probe 
     free(accepted);
 }
 
-/* -- The last bits of a uniform
- * ---------------------------------------------------------------- */
+/* -- The last bits of a uniform ---------------------------------------------------- */
 
 /* Seeds are searched for which the first 24 bits of a uniform would decide otherwise than all
  * of it. Each is a call of its own, for a batch has neighbouring seeds. */
@@ -365,8 +361,7 @@ static void run_bits(const check_case *c, const check_context *x, const probe *m
     free(all);
 }
 
-/* -- The check
- * --------------------------------------------------------------------------------- */
+/* -- The check --------------------------------------------------------------------- */
 
 static void run(const check_case *c, const check_context *x, check_result *r)
 {

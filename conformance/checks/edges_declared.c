@@ -18,8 +18,7 @@ typedef struct {
     int32_t argument;
 } edge;
 
-/* -- Calls
- * -------------------------------------------------------------------------------------- */
+/* -- Calls ------------------------------------------------------------------------- */
 
 static iut_status call_verify(const check_context *x, iut_op op, int32_t state,
                               const int32_t *draft /* [GAMMA] */, int32_t len, int32_t *out,
@@ -103,8 +102,7 @@ static bool still_serves(const check_context *x, const probe *good, check_result
     return true;
 }
 
-/* -- Rows (DIST-01)
- * ------------------------------------------------------------------------------ */
+/* -- Rows (DIST-01) ---------------------------------------------------------------- */
 
 static bool claimed_row(const client *tested, char *why, size_t size)
 {
@@ -202,8 +200,7 @@ static void run_row(const check_context *x, probe *m, int32_t argument, check_re
             is_refused(x, row_ops[i].name, call_op(x, row_ops[i].op, BAD_STATE, of_draft), r);
 }
 
-/* -- Parameters (DIST-03)
- * ------------------------------------------------------------------------- */
+/* -- Parameters (DIST-03) ---------------------------------------------------------- */
 
 static bool claimed_parameters(const client *tested, char *why, size_t size)
 {
@@ -237,8 +234,7 @@ static void run_parameters(const check_context *x, probe *m, int32_t of_draft, c
     }
 }
 
-/* -- Drafts (ACC-07, ACC-08)
- * --------------------------------------------------------------------- */
+/* -- Drafts (ACC-07, ACC-08) ------------------------------------------------------- */
 
 static bool claimed_draft(const client *tested, char *why, size_t size)
 {
@@ -291,8 +287,7 @@ static void run_draft(const check_context *x, probe *m, int32_t id, check_result
         }
 }
 
-/* -- q = 0 (VAR-04) and the empty residual (VAR-06)
- * ---------------------------------------------- */
+/* -- q = 0 (VAR-04) and the empty residual (VAR-06) -------------------------------- */
 
 static bool claimed_q_zero(const client *tested, char *why, size_t size)
 {
@@ -389,8 +384,7 @@ static void run_empty(const check_context *x, probe *m, int32_t unused, check_re
     }
 }
 
-/* -- The check
- * ------------------------------------------------------------------------------------- */
+/* -- The check --------------------------------------------------------------------- */
 
 static const edge edges[] = {
     {"row-nan", run_row, claimed_row, BAD_NAN},

@@ -55,8 +55,7 @@ static bool emits(const probe *m, int32_t state, int32_t token, bool masks, char
     return true;
 }
 
-/* -- verify
- * ------------------------------------------------------------------------------------ */
+/* -- verify ------------------------------------------------------------------------ */
 
 static void plan_verify(check_plan *p, check_level level)
 {
@@ -215,8 +214,7 @@ const check check_format_verify = {
     .run = run_verify,
 };
 
-/* -- draw
- * -------------------------------------------------------------------------------------- */
+/* -- draw -------------------------------------------------------------------------- */
 
 static void plan_draw(check_plan *p, check_level level)
 {
@@ -279,8 +277,7 @@ const check check_format_draw = {
     .run = run_draw,
 };
 
-/* -- stream
- * ------------------------------------------------------------------------------------ */
+/* -- stream ------------------------------------------------------------------------ */
 
 static void plan_stream(check_plan *p, check_level level)
 {

@@ -13,8 +13,7 @@
 enum { DISTINCT, TIES, ZEROS, MASKED, NEAR, KINDS };
 static const char *const kind_name[] = {"distinct", "ties", "zeros", "masked", "near"};
 
-/* -- Rows
- * -------------------------------------------------------------------------------------- */
+/* -- Rows -------------------------------------------------------------------------- */
 
 /* DISTINCT: spread; TIES: two to four largest, often the first or last id among them; ZEROS:
  * the largest are -0 and +0; MASKED: a few tokens are not -inf, and those lie low; NEAR: the
@@ -49,8 +48,7 @@ static void finish_greedy(probe *m)
     probe_tables(m);
 }
 
-/* -- verify_greedy
- * ----------------------------------------------------------------------------- */
+/* -- verify_greedy ----------------------------------------------------------------- */
 
 static void plan_verify(check_plan *p, check_level level)
 {
@@ -163,8 +161,7 @@ const check check_greedy_verify = {
     .run = run_verify,
 };
 
-/* -- stream at temperature 0
- * ------------------------------------------------------------------- */
+/* -- stream at temperature 0 ------------------------------------------------------- */
 
 enum { GOOD, ADVERSARIAL, DENSE, TIED, DRAFTS };
 enum { STATES = 16, TOKENS = 24, GAMMAS = 5 };

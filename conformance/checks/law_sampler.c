@@ -9,8 +9,7 @@
 #include "conformance/stats/logmath.h"
 #include "ref/num/philox.h"
 
-/* -- Randomness
- * ---------------------------------------------------------------------------------- */
+/* -- Randomness -------------------------------------------------------------------- */
 
 void law_seed(law_random *g, uint64_t seed)
 {
@@ -86,8 +85,7 @@ bool law_alias_init(law_alias *a, const double *rows, int32_t count, int32_t V)
     return ok;
 }
 
-/* -- Claims
- * -------------------------------------------------------------------------------------- */
+/* -- Claims ------------------------------------------------------------------------ */
 
 static const char *missing_claim(const iut_claims *m, law_op op)
 {
@@ -118,8 +116,7 @@ bool law_claimed(const check_case *c, const client *subject, law_op op, char *wh
     return false;
 }
 
-/* -- Opening
- * ------------------------------------------------------------------------------------- */
+/* -- Opening ----------------------------------------------------------------------- */
 
 /* Arrays of one call, shaped as in iut.h, and where each stream stands. */
 struct law_room {
@@ -205,8 +202,7 @@ void law_sampler_close(law_sampler *s)
     free(s->accepts);
 }
 
-/* -- Sampling
- * ------------------------------------------------------------------------------------ */
+/* -- Sampling ---------------------------------------------------------------------- */
 
 /* Appends a token to stream i, or says why it cannot be one. */
 static bool append(law_sampler *s, int32_t i, int32_t token, int32_t *tokens, check_result *r)
@@ -402,8 +398,7 @@ bool law_sample(law_sampler *s, int32_t n, int32_t *tokens, check_result *r)
     return ok;
 }
 
-/* -- Coupling bound
- * ------------------------------------------------------------------------------ */
+/* -- Coupling bound ---------------------------------------------------------------- */
 
 enum { ENUMERABLE = 1024 };
 

@@ -83,8 +83,7 @@ static panel *make_panel(const check_case *c, const check_context *x, int32_t wh
     return a;
 }
 
-/* -- The same answers
- * ----------------------------------------------------------------------------------- */
+/* -- The same answers -------------------------------------------------------------- */
 
 typedef struct {
     const check_context *x;
@@ -195,8 +194,7 @@ static void same_answers(const check_case *c, const check_context *x, check_resu
     }
 }
 
-/* -- The law of each turn
- * ------------------------------------------------------------------------------- */
+/* -- The law of each turn ---------------------------------------------------------- */
 
 /* One turn, judged as a law case whose e-value has a third of the weight. */
 static bool law_turn(const check_case *c, const check_context *x, const panel *a, int32_t turn,

@@ -9,8 +9,7 @@
 
 #include "conformance/checks/batch.h"
 
-/* -- meta.equal
- * ----------------------------------------------------------------------------------- */
+/* -- meta.equal -------------------------------------------------------------------- */
 
 static void equal_plan(check_plan *p, check_level level)
 {
@@ -85,8 +84,7 @@ const check check_meta_equal = {
     .run = equal_run,
 };
 
-/* -- meta.draft
- * ----------------------------------------------------------------------------------- */
+/* -- meta.draft -------------------------------------------------------------------- */
 
 /* The draft model is the target, or knows one token only: the two ends of its quality. */
 static const struct {
@@ -182,8 +180,7 @@ const check check_meta_draft = {
     .run = draft_run,
 };
 
-/* -- meta.batch
- * ----------------------------------------------------------------------------------- */
+/* -- meta.batch -------------------------------------------------------------------- */
 
 static const struct {
     iut_op op;

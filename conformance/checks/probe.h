@@ -47,8 +47,7 @@ static inline float *probe_q(const probe *m, int32_t state)
     return m->q + (int64_t)state * m->V;
 }
 
-/* -- Random numbers of the suite's own (splitmix64): never compared with an IUT's.
- * -------------- */
+/* -- Random numbers of the suite's own (splitmix64): never compared with an IUT's. */
 uint64_t probe_next(uint64_t *rng);
 /* 0..n-1 */
 int32_t probe_below(uint64_t *rng, int32_t n);
@@ -57,8 +56,7 @@ double probe_u24(uint64_t *rng);
 /* An id with the law of a row, from its table; the row's total is positive. */
 int32_t probe_draw(const uint64_t *cum /* [V] */, int32_t V, uint64_t *rng);
 
-/* -- Rows: multiples of 2^-bits that sum to 1.
- * --------------------------------------------------- */
+/* -- Rows: multiples of 2^-bits that sum to 1. ------------------------------------- */
 typedef enum { PROBE_DENSE, PROBE_PEAKED, PROBE_MASKED } probe_shape;
 
 /* A random row; with bits above 24, of multiples as far as binary32 has them. DENSE: comparable

@@ -28,8 +28,7 @@ typedef struct {
     void (*drive)(const director *d, int32_t state);
 } edge_group;
 
-/* -- Rows ------------------------------------------------------------------------------------
- */
+/* -- Rows -------------------------------------------------------------------------- */
 
 static void rows_dense(const probe *m, int32_t state, uint64_t *rng)
 {
@@ -108,8 +107,7 @@ static void rows_support(const probe *m, int32_t state, uint64_t *rng)
     shift_mass(m, state, first[state % 5], state % 5 < 3 ? 1 : 2, rng);
 }
 
-/* -- Cases -----------------------------------------------------------------------------------
- */
+/* -- Cases ------------------------------------------------------------------------- */
 
 static double uniform(const director *d)
 {
@@ -203,8 +201,7 @@ static void drive_positions(const director *d, int32_t state)
         }
 }
 
-/* -- The check
- * --------------------------------------------------------------------------------- */
+/* -- The check --------------------------------------------------------------------- */
 
 static const edge_group groups[] = {
     {"dense-V8", 8, 16, 1, LONG_BITS, rows_dense, drive_row},

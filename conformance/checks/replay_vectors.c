@@ -26,7 +26,7 @@ typedef struct {
 } replay;
 
 /* -- The set: read once, by whichever thread comes first, kept to the end of the process. A folder
- * that cannot be read is not read again either. ---------------------------------------------- */
+ * that cannot be read is not read again either. */
 
 static const vector_set *load(const char *folder, char *why, size_t size)
 {
@@ -45,8 +45,7 @@ static const vector_set *load(const char *folder, char *why, size_t size)
     return loaded;
 }
 
-/* -- Plan and claims
- * ------------------------------------------------------------------------------ */
+/* -- Plan and claims --------------------------------------------------------------- */
 
 static bool has_operation(vector_kind kind)
 {
@@ -100,8 +99,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     return false;
 }
 
-/* -- Answers
- * -------------------------------------------------------------------------------------- */
+/* -- Answers ----------------------------------------------------------------------- */
 
 /* The answer that the declarations make right; NULL: they leave it open. `policy` says which
  * alternative a test has, if any. */
@@ -155,8 +153,7 @@ static double tolerance(const replay *k)
     return k->g->exact ? 0.0 : replay_tau(k->claims, k->g->V);
 }
 
-/* -- Panels: the rows of a group are states
- * ---------------------------------------------------------- */
+/* -- Panels: the rows of a group are states ---------------------------------------- */
 
 static probe *panel_of(const vector_group *g)
 {
@@ -176,8 +173,7 @@ static probe *panel_of(const vector_group *g)
     return probe_finish(m, false) ? m : (probe_close(m), NULL);
 }
 
-/* -- served, residual, draw
- * ---------------------------------------------------------------------------- */
+/* -- served, residual, draw -------------------------------------------------------- */
 
 /* Logits are handed over a test at a time, for a bad row may be refused with its panel: state i
  * is the test's i-th row. */
@@ -257,8 +253,7 @@ static void run_draw(replay *k, const probe *m, const vector_test *t)
         wrong(k, t, "expected %d, got %d", (int)t->expected.tokens[0], (int)token);
 }
 
-/* -- chain, match, greedy
- * -------------------------------------------------------------------------------- */
+/* -- chain, match, greedy ---------------------------------------------------------- */
 
 static bool equals(const vector_answer *a, const steps *s, const probe *m, const vector_test *t)
 {
@@ -338,9 +333,7 @@ static void run_steps(replay *k, const probe *m, const vector_test *t, steps *s,
           (int)s->out_len[0]);
 }
 
-/* -- The check
- * -------------------------------------------------------------------------------------------
- */
+/* -- The check --------------------------------------------------------------------- */
 
 /* Do the group's uniforms come from where the IUT takes them? */
 static const char *other_uniforms(const replay *k)

@@ -56,8 +56,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     return false;
 }
 
-/* -- Rows
- * -------------------------------------------------------------------------------------- */
+/* -- Rows -------------------------------------------------------------------------- */
 
 /* A few tokens that share most of the mass in steps of 0.3, the others far below: cuts of top-p
  * fall between tokens of visible mass at any V. */
@@ -87,8 +86,7 @@ static void fill(float *logit, int32_t V, int32_t kind, uint64_t *rng)
     }
 }
 
-/* -- Judgement
- * --------------------------------------------------------------------------------- */
+/* -- Judgement --------------------------------------------------------------------- */
 
 /* Unit roundoff granted to an arithmetic, and what a value of it may be off relatively. DIST-05
  * rounds x to binary32, so finer arithmetic differs from the specified value by as much. */

@@ -40,8 +40,7 @@ static const float *row(const iut *x, const float *rows, int32_t state)
     return rows + (size_t)state * (size_t)x->V;
 }
 
-/* ---- Life.
- * ---------------------------------------------------------------------------------------- */
+/* ---- Life. ----------------------------------------------------------------------- */
 
 static void forget_panel(iut *x)
 {
@@ -148,8 +147,7 @@ static iut_status claims(iut *x, iut_claims *c)
     return IUT_OK;
 }
 
-/* ---- Panel.
- * --------------------------------------------------------------------------------------- */
+/* ---- Panel. ---------------------------------------------------------------------- */
 
 static void *copy(const void *from, size_t size)
 {
@@ -222,8 +220,7 @@ static bool row_is_good(iut *x, bool of_draft, int32_t state)
     return false;
 }
 
-/* ---- Rows and draws.
- * ------------------------------------------------------------------------------ */
+/* ---- Rows and draws. ------------------------------------------------------------- */
 
 static iut_status served(iut *x, int32_t n, const int32_t *state, int32_t of_draft, float *prob)
 {
@@ -273,8 +270,7 @@ static iut_status draw(iut *x, iut_draw_batch *b)
     return IUT_OK;
 }
 
-/* ---- Verification.
- * -------------------------------------------------------------------------------- */
+/* ---- Verification. --------------------------------------------------------------- */
 
 static bool reserve_step(iut *x, int32_t gamma)
 {
@@ -371,8 +367,7 @@ static iut_status verify_greedy(iut *x, iut_verify_batch *b)
     return IUT_OK;
 }
 
-/* ---- Streams.
- * ------------------------------------------------------------------------------------- */
+/* ---- Streams. -------------------------------------------------------------------- */
 
 static int32_t state_after(const iut *x, int32_t state, int32_t token)
 {

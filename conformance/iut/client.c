@@ -38,8 +38,7 @@ static const char *const status_names[] = {"ok",        "unsupported", "bad_inpu
                                            "no_device", "no_memory",   "failed"};
 enum { STATUSES = sizeof status_names / sizeof *status_names };
 
-/* ---- What a call that went wrong says.
- * ------------------------------------------------------------ */
+/* ---- What a call that went wrong says. ------------------------------------------- */
 
 static const char *const result_names[] = {"ok",      "refused", "crash",
                                            "timeout", "garbage", "suite fault"};
@@ -79,8 +78,7 @@ static call_result io_failed(client *c, iut_op op, io_result r)
     return end_process(c, op, CALL_TIMEOUT, what);
 }
 
-/* ---- One exchange of frames.
- * ---------------------------------------------------------------------- */
+/* ---- One exchange of frames. ----------------------------------------------------- */
 
 /* The reply that is due: its id and its arrays, those of the op that flow out. */
 static bool reply_matches(const client *c, iut_op op, const int64_t *args, const frame *f,
@@ -216,8 +214,7 @@ static call_result exchange(client *c, iut_op op, const int64_t *args, void *con
     return result;
 }
 
-/* ---- Start and restart.
- * --------------------------------------------------------------------------- */
+/* ---- Start and restart. ---------------------------------------------------------- */
 
 /* The shell runs the user's command. A simple one replaces the shell, so that its signals and
  * last words are seen as they are and not as the shell retells them. */
@@ -315,8 +312,7 @@ static call_result call(client *c, iut_op op, const int64_t *args, void *const *
     return r;
 }
 
-/* ---- Open and close.
- * ------------------------------------------------------------------------------ */
+/* ---- Open and close. ------------------------------------------------------------- */
 
 static bool spec_is_known(const char *spec)
 {
@@ -425,8 +421,7 @@ void client_close(client *c)
     free(c);
 }
 
-/* ---- The operations.
- * ------------------------------------------------------------------------------ */
+/* ---- The operations. ------------------------------------------------------------- */
 
 const iut_claims *client_claims(const client *c)
 {

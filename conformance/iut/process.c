@@ -47,8 +47,7 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* ---- Start.
- * --------------------------------------------------------------------------------------- */
+/* ---- Start. ---------------------------------------------------------------------- */
 
 /* Three pipes: child end at [i][0], ours at [i][1]. All close on exec; ours do not block. */
 static bool open_pipes(int end[3][2])
@@ -112,8 +111,7 @@ process *process_start(char *const argv[], const char *stderr_log, char *why, si
     return NULL;
 }
 
-/* ---- Input and output.
- * ---------------------------------------------------------------------------- */
+/* ---- Input and output. ----------------------------------------------------------- */
 
 /* Keeps the last TAIL bytes and copies all to the log. */
 static void keep_error(process *p, const char *bytes, size_t size)
@@ -231,8 +229,7 @@ bool process_has_output(process *p)
     return poll(&out, 1, 0) > 0 && (out.revents & POLLIN);
 }
 
-/* ---- End.
- * ----------------------------------------------------------------------------------------- */
+/* ---- End. ------------------------------------------------------------------------ */
 
 /* Has it ended? It stays a zombie, so that its group keeps its number until reap. */
 static bool has_ended(process *p)

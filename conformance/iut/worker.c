@@ -35,8 +35,7 @@ typedef struct {
 static region *guarded;
 static struct sigaction before_guard;
 
-/* ---- Memory.
- * -------------------------------------------------------------------------------------- */
+/* ---- Memory. --------------------------------------------------------------------- */
 
 static bool reserve(region *r, size_t size)
 {
@@ -75,8 +74,7 @@ static void watch_input(region *input)
     sigaction(SIGSEGV, &action, &before_guard);
 }
 
-/* ---- Replies.
- * ------------------------------------------------------------------------------------- */
+/* ---- Replies. -------------------------------------------------------------------- */
 
 static const char *const status_names[] = {"ok",        "unsupported", "bad_input",
                                            "no_device", "no_memory",   "failed"};
@@ -107,8 +105,7 @@ static bool reply_claims(const worker *w, int64_t id)
     return ok;
 }
 
-/* ---- What a request must be before the IUT sees it.
- * ------------------------------------------------ */
+/* ---- What a request must be before the IUT sees it. ------------------------------ */
 
 /* One request: its integers and its arrays in the order of layout.h. */
 typedef struct {
@@ -205,8 +202,7 @@ static bool check_values(const worker *w, const request *r, char *why, size_t wh
     }
 }
 
-/* ---- The call.
- * ------------------------------------------------------------------------------------ */
+/* ---- The call. ------------------------------------------------------------------- */
 
 static iut_status call_panel(worker *w, const request *r)
 {
@@ -355,8 +351,7 @@ static bool answer(worker *w, const frame *f)
     return frame_write(w->out, &reply);
 }
 
-/* ---- The loop.
- * ------------------------------------------------------------------------------------ */
+/* ---- The loop. ------------------------------------------------------------------- */
 
 /* The tensors of a frame, each aligned for any type. */
 static bool read_tensors(worker *w, frame *f)

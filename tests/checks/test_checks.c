@@ -51,8 +51,7 @@ static tally run(const check *tested, const char *vectors)
     return t;
 }
 
-/* -- What each setup declares
- * ------------------------------------------------------------------------ */
+/* -- What each setup declares ------------------------------------------------------ */
 
 enum { PLAIN, SEEDED, OWN, MATCH, MATCH_SEEDED, F64, F32, REJECTING, SETUPS };
 

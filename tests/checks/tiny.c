@@ -131,8 +131,7 @@ static float *row(const iut *x, float *rows, int32_t state)
     return rows + (int64_t)state * x->V;
 }
 
-/* -- Draws
- * --------------------------------------------------------------------------------------- */
+/* -- Draws ------------------------------------------------------------------------- */
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -171,8 +170,7 @@ static int32_t correction(const iut *x, const float *p, const float *q, uint64_t
     return draw_row(x, mass == 0 || has(x, RESIDUAL_IS_P) ? p : r, U);
 }
 
-/* -- Uniforms
- * ------------------------------------------------------------------------------------ */
+/* -- Uniforms ---------------------------------------------------------------------- */
 
 /* Where a step takes its uniforms from: `u` as iut_verify_batch has it, or the seed. */
 typedef struct {
@@ -212,8 +210,7 @@ static uint64_t draw_uniform(const iut *x, const noise *n, int32_t i)
     return supplied(n->u[x->claims.rule == IUT_RULE_MATCH ? i : n->gamma + 1]);
 }
 
-/* -- Rules
- * --------------------------------------------------------------------------------------- */
+/* -- Rules ------------------------------------------------------------------------- */
 
 static bool accepts(const iut *x, double p, double q, double u)
 {
@@ -303,8 +300,7 @@ static iut_status draw(iut *x, iut_draw_batch *b)
     return IUT_OK;
 }
 
-/* -- Logits
- * --------------------------------------------------------------------------------------- */
+/* -- Logits ------------------------------------------------------------------------ */
 
 static int32_t argmax(const iut *x, const float *logit)
 {
@@ -395,8 +391,7 @@ static iut_status residual(iut *x, int32_t n, const int32_t *state, float *r)
     return IUT_OK;
 }
 
-/* -- Streams
- * -------------------------------------------------------------------------------------- */
+/* -- Streams ----------------------------------------------------------------------- */
 
 static int32_t after(const iut *x, int32_t state, int32_t token)
 {

@@ -15,8 +15,7 @@
 
 enum { V = 5, S = 3, C = 2, N = 2, GAMMA = 2, K = 3, ALL_OPS = (1 << OP_COUNT) - 1 };
 
-/* ---- A process that answers from memory.
- * ----------------------------------------------------------- */
+/* ---- A process that answers from memory. ----------------------------------------- */
 
 struct process {
     uint8_t *answer; /* [size] malloc'd: to the last request */
@@ -121,8 +120,7 @@ void process_free(process *p)
     free(p);
 }
 
-/* ---- The calls.
- * ------------------------------------------------------------------------------------ */
+/* ---- The calls. ------------------------------------------------------------------ */
 
 static call_result load_panel(client *c)
 {

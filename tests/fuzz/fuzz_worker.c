@@ -19,8 +19,7 @@
 
 enum { MEMORY = 1 << 18, CALLS = 256 };
 
-/* ---- Memory: arrays beyond MEMORY bytes are refused, as on a machine that has no more.
- * ------------ */
+/* ---- Memory: arrays beyond MEMORY bytes are refused, as on a machine that has no more. */
 
 static bool memory_ran_out;
 
@@ -35,8 +34,7 @@ void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_
     return MAP_FAILED;
 }
 
-/* ---- The table that looks at what arrives.
- * --------------------------------------------------------- */
+/* ---- The table that looks at what arrives. --------------------------------------- */
 
 struct iut {
     int32_t V, S;
@@ -186,8 +184,7 @@ static iut_status stream(iut *x, iut_stream_batch *b)
 static const iut_api stub = {IUT_ABI, sizeof stub, create, destroy, last_error, claims, panel,
                              served,  residual,    draw,   verify,  verify,     stream};
 
-/* ---- Standard input and output in memory.
- * ---------------------------------------------------------- */
+/* ---- Standard input and output in memory. ---------------------------------------- */
 
 static int in, out, standard[2], next_fd;
 

@@ -14,8 +14,7 @@
 #include "conformance/iut/process.h"
 #include "tests/iut/support.h"
 
-/* ---- Plugins.
- * ------------------------------------------------------------------------------------- */
+/* ---- Plugins. -------------------------------------------------------------------- */
 
 static client *open_plugin(const char *name, call_result *result, char *why, size_t why_size)
 {
@@ -116,8 +115,7 @@ static void skips(void **unused)
     client_close(c);
 }
 
-/* ---- Requests.
- * ------------------------------------------------------------------------------------ */
+/* ---- Requests. ------------------------------------------------------------------- */
 
 /* A client's own values that the IUT must never see. */
 static void bad_values(void **unused)
@@ -254,8 +252,7 @@ static void end_of_input(void **unused)
     assert_int_equal(system(WORKER " worker plugin:none </dev/null 2>/dev/null"), 1 << 8);
 }
 
-/* ---- The two transports agree.
- * -------------------------------------------------------------------- */
+/* ---- The two transports agree. --------------------------------------------------- */
 
 enum { N = 2000, GAMMA = 3 };
 

@@ -27,8 +27,7 @@ static uint64_t fnv(const uint32_t *n, int32_t V)
     return h;
 }
 
-/* -- Rows (PAN-01 to PAN-03)
- * -------------------------------------------------------------------- */
+/* -- Rows (PAN-01 to PAN-03) ------------------------------------------------------- */
 
 static void zipf_rows(void **state)
 {
@@ -118,8 +117,7 @@ static void lambda_is_smallest(void **state)
     }
 }
 
-/* -- Panels
- * ------------------------------------------------------------------------------------- */
+/* -- Panels ------------------------------------------------------------------------ */
 
 /* Sums in integers; acceptance as asked; no two states alike; logits of the very rows. */
 static void sums_and_overlaps(void **state)
@@ -195,8 +193,7 @@ static void bad_forms(void **state)
     }
 }
 
-/* -- Served rows
- * -------------------------------------------------------------------------------- */
+/* -- Served rows ------------------------------------------------------------------- */
 
 /* Temperature is a power of the ratio of two entries; a filter keeps ratios. */
 static void served_ratios(void **state)
@@ -283,8 +280,7 @@ static void states_follow_the_prefix(void **state)
     panel_free(a);
 }
 
-/* -- Laws against enumeration
- * -------------------------------------------------------------------- */
+/* -- Laws against enumeration ------------------------------------------------------ */
 
 enum { V3 = 3, K = 4, PREFIXES = 81 };
 
@@ -349,8 +345,7 @@ static void couplings(void **state)
     panel_free(a);
 }
 
-/* -- Prefix tree
- * -------------------------------------------------------------------------------- */
+/* -- Prefix tree ------------------------------------------------------------------- */
 
 /* Every prefix of n * P >= 32 and no other is a node; its context is the walk of its tokens. */
 static void trie_nodes(void **state)

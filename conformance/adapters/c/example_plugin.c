@@ -26,8 +26,7 @@ struct iut {
 
 /* ---- Life. ### Open your device in create. If it is absent, let create succeed all the same
  * and return IUT_NO_DEVICE from the operations: the report then says UNAVAILABLE. NULL with a
- * text in `error` is for what nobody can test.
- * -------------------------------------------------------- */
+ * text in `error` is for what nobody can test. */
 
 static void forget(iut *x)
 {
@@ -82,8 +81,7 @@ static iut_status claims(iut *x, iut_claims *c)
     return IUT_OK;
 }
 
-/* ---- Panel: copy what you need. ### Upload it to your device.
- * -------------------------------------- */
+/* ---- Panel: copy what you need. ### Upload it to your device. -------------------- */
 
 static void *copy(const void *from, size_t bytes)
 {
@@ -105,8 +103,7 @@ static iut_status panel(iut *x, const iut_panel *given)
     return x->cls && x->next && x->p && x->q && x->p_logit && x->work ? IUT_OK : IUT_NO_MEMORY;
 }
 
-/* ---- The pieces. ### Your kernels.
- * ----------------------------------------------------------------- */
+/* ---- The pieces. ### Your kernels. ----------------------------------------------- */
 
 /* The first id whose running sum exceeds u times the total; a token of weight 0 is never drawn.
  */
@@ -181,8 +178,7 @@ static int32_t step(iut *x, const int32_t *state, const int32_t *draft, int32_t 
     return n + 1;
 }
 
-/* ---- The operations: walk over the cases of a batch.
- * ----------------------------------------------- */
+/* ---- The operations: walk over the cases of a batch. ----------------------------- */
 
 enum { MAX_GAMMA = 64 };
 
@@ -241,8 +237,7 @@ static iut_status residual(iut *x, int32_t n, const int32_t *state, float *r)
     return IUT_OK;
 }
 
-/* ---- Streams: this implementation drafts for itself, with a generator of its own.
- * ------------------ */
+/* ---- Streams: this implementation drafts for itself, with a generator of its own. */
 
 /* SplitMix64 (Steele, Lea, Flood 2014). ### Your generator. */
 static float uniform(uint64_t *s)
