@@ -148,12 +148,14 @@ static int run_main(int argc, char **argv)
     if (c.list) return list_cases(&c);
     c.run.program = program;
     share_folder("vectors", vectors, sizeof vectors);
+    c.run.vectors_given = c.run.vectors != NULL;
     if (!c.run.vectors) c.run.vectors = vectors;
     c.run.stderr_log = c.iut_log;
     waiver_set *waivers = NULL;
     if (c.waivers && !(waivers = waivers_load(c.waivers, why, sizeof why)))
         return usage_error(why);
     c.run.waivers = waivers;
+    c.run.waiver_file = c.waivers;
     const int code = run_with_log(&c);
     waivers_free(waivers);
     return code;

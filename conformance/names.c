@@ -97,23 +97,51 @@ static void put_number(writer *w, const char *format, double value)
     put(w, text);
 }
 
-void replay_line(const run_report *report, const run_case *c, char *line, size_t size)
+static void put_globs(writer *w, const char *option, const char *const *globs, int32_t count)
 {
-    const run_options *o = report->options;
+    for (int32_t i = 0; i < count; i++) put_option(w, option, globs[i]);
+}
+
+/* What every command that repeats something of this run starts with ... */
+static writer put_start(const run_options *o, char *line, size_t size)
+{
     program_name(o, line, size);
     writer w = {line + strlen(line), line + size - 1};
     put(&w, " run");
     put_option(&w, " --iut ", o->iut ? o->iut : "ref");
     put_option(&w, " --iut-options ", o->iut_options);
+    return w;
+}
+
+/* ... and, after the selection, ends with. */
+static void put_settings(writer *w, const run_options *o)
+{
+    char seed[32];
+    put(w, " --level ");
+    put(w, level_name(o->level));
+    snprintf(seed, sizeof seed, " --seed %llu", (unsigned long long)o->seed);
+    put(w, seed);
+    if (o->alpha > 0) put_number(w, " --alpha %.17g", o->alpha);
+    if (o->timeout > 0) put_number(w, " --timeout %.17g", o->timeout);
+    if (o->vectors_given) put_option(w, " --vectors ", o->vectors);
+}
+
+void replay_line(const run_report *report, const run_case *c, char *line, size_t size)
+{
+    writer w = put_start(report->options, line, size);
     put(&w, " --only ");
     put_quoted(&w, c->plan->id, true);
-    put(&w, " --level ");
-    put(&w, level_name(o->level));
-    char seed[32];
-    snprintf(seed, sizeof seed, " --seed %llu", (unsigned long long)o->seed);
-    put(&w, seed);
-    if (o->alpha > 0) put_number(&w, " --alpha %.17g", o->alpha);
-    if (o->timeout > 0) put_number(&w, " --timeout %.17g", o->timeout);
+    put_settings(&w, report->options);
+}
+
+void run_line(const run_report *report, char *line, size_t size)
+{
+    const run_options *o = report->options;
+    writer w = put_start(o, line, size);
+    put_globs(&w, " --only ", o->only, o->only_count);
+    put_globs(&w, " --claims ", o->claims, o->claims_count);
+    put_settings(&w, o);
+    put_option(&w, " --waivers ", o->waiver_file);
 }
 
 /* -- Printable text ---------------------------------------------------------------------- */

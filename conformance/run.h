@@ -25,6 +25,7 @@ typedef struct {
     const char *program;     /* as it was called, for replay lines; NULL: "assay" */
     const char *stderr_log;  /* collects what the IUT writes on standard error; may be NULL */
     const char *vectors;     /* folder of the golden vectors */
+    bool vectors_given;      /* it was asked for: commands that replay name it */
     check_level level;
     uint64_t seed;
     double alpha;            /* <= 0: 1e-6 */
@@ -35,6 +36,7 @@ typedef struct {
     const char *const *claims; /* [claims_count] globs on check names; none: all */
     int32_t claims_count;
     const waiver_set *waivers; /* may be NULL */
+    const char *waiver_file;   /* where they were read; may be NULL */
     FILE *log;                 /* event log (VER-06), flushed case by case; may be NULL */
     const iut_api *api; /* not NULL: this table, in this process, instead of `iut`; for tests */
     const check *const *checks; /* NULL: check_list */
@@ -91,6 +93,10 @@ bool state_stands(check_state state);      /* needs no replay line: PASS, NOT_CL
 
 /* VER-05: the command that replays exactly this case. Truncated if it does not fit. */
 void replay_line(const run_report *report, const run_case *c, char *line, size_t size);
+
+/* The command that repeats the whole run: what replays a finding, which no case alone can show.
+ */
+void run_line(const run_report *report, char *line, size_t size);
 
 /* The program as it was called, quoted for a shell where that is needed. */
 void program_name(const run_options *o, char *name, size_t size);

@@ -15,7 +15,7 @@ static json_t *number(double x)
 /* What the user typed may be any bytes; JSON holds UTF-8 alone. */
 static json_t *text(const char *s)
 {
-    char copy[2048];
+    char copy[4096];
     snprintf(copy, sizeof copy, "%s", s ? s : "");
     make_printable(copy);
     return json_string(copy);
@@ -96,13 +96,16 @@ static json_t *layers_of(const run_report *r)
 json_t *json_verdict(const run_report *r)
 {
     json_t *tally = json_object(), *findings = json_array();
+    char line[4096];
+    run_line(r, line, sizeof line);
     for (int s = 0; s < STATE_COUNT; s++) {
         json_object_set_new(tally, state_name((check_state)s), integer(r->tally[s]));
     }
     for (size_t i = 0; i < r->findings; i++) {
         json_array_append_new(findings,
-                              json_pack("{s:s,s:s}", "state", state_name(r->finding[i].state),
-                                        "text", r->finding[i].text));
+                              json_pack("{s:s,s:s,s:o}", "state",
+                                        state_name(r->finding[i].state), "text",
+                                        r->finding[i].text, "replay", text(line)));
     }
     return json_pack("{s:s,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "verdict",
                      verdict_name(r->exit_code), "exit_code", r->exit_code, "planned",

@@ -99,7 +99,11 @@ static void troubles(xmlTextWriterPtr w, const run_report *r)
         element(w, "p", NULL, k->result.detail);
         element(w, "pre", NULL, line);
     }
+    char whole[4096];
+    run_line(r, whole, sizeof whole);
+    make_printable(whole);
     for (size_t i = 0; i < r->findings; i++) element(w, "p", "bad", r->finding[i].text);
+    if (r->findings) element(w, "pre", NULL, whole);
 }
 
 static void every_case(xmlTextWriterPtr w, const run_report *r)

@@ -81,7 +81,10 @@ static void test_suite(xmlTextWriterPtr w, const run_report *r, const check_summ
 
 static void finding_suite(xmlTextWriterPtr w, const run_report *r)
 {
+    char line[4096];
     if (!r->findings) return;
+    run_line(r, line, sizeof line);
+    make_printable(line);
     xmlTextWriterStartElement(w, BAD_CAST "testsuite");
     attribute(w, "name", "run");
     attribute_number(w, "tests", (double)r->findings, 0);
@@ -92,6 +95,7 @@ static void finding_suite(xmlTextWriterPtr w, const run_report *r)
         xmlTextWriterStartElement(w, BAD_CAST outcome(r->finding[i].state));
         attribute(w, "message", r->finding[i].text);
         attribute(w, "type", state_name(r->finding[i].state));
+        xmlTextWriterWriteString(w, BAD_CAST line);
         xmlTextWriterEndElement(w);
         xmlTextWriterEndElement(w);
     }

@@ -101,11 +101,13 @@ static void troubles(FILE *out, const run_report *r, bool colour)
 
 static void findings(FILE *out, const run_report *r, bool colour)
 {
+    char line[4096];
+    run_line(r, line, sizeof line);
     for (size_t i = 0; i < r->findings; i++) {
         fprintf(out, "%s%s%s the run: %s\n", paint(r->finding[i].state, colour),
                 state_name(r->finding[i].state), plain(colour), r->finding[i].text);
     }
-    if (r->findings) fputc('\n', out);
+    if (r->findings) fprintf(out, "    replay: %s\n\n", line);
 }
 
 /* Alternatives that were accepted and claims that were missing: one line a check and text. */

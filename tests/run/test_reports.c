@@ -131,6 +131,16 @@ static void a_report_that_cannot_be_written_says_so(void **unused)
     run_report_free(&r);
 }
 
+static bool file_holds(const char *path, const char *text)
+{
+    static char all[1 << 16];
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    all[fread(all, 1, sizeof all - 1, f)] = '\0';
+    fclose(f);
+    return strstr(all, text) != NULL;
+}
+
 static char *terminal_text(const run_report *r)
 {
     char *text = NULL;
@@ -218,6 +228,55 @@ static void the_replay_line_selects_exactly_its_case(void **unused)
     assert_int_equal(run_mixed(&r, &again), EXIT_NOT_CONFORMANT);
     assert_int_equal(r.planned, 1);
     assert_string_equal(r.cases[0].plan->id, "fake/bad'[x]");
+    run_report_free(&r);
+}
+
+/* A failure may rest on the vectors that it was judged by. */
+static void the_replay_line_names_vectors_that_were_given(void **unused)
+{
+    run_report r;
+    char line[1024];
+    run_options o = {.vectors = "my vectors"};
+    (void)unused;
+    run_mixed(&r, &o);
+    replay_line(&r, &r.cases[1], line, sizeof line);
+    assert_null(strstr(line, "--vectors"));
+    o.vectors_given = true;
+    replay_line(&r, &r.cases[1], line, sizeof line);
+    assert_non_null(strstr(line, " --vectors 'my vectors'"));
+    run_report_free(&r);
+}
+
+static void a_finding_of_the_run_prints_the_whole_command(void **unused)
+{
+    static const char command[] = "assay run --iut 'fake' --only 'fake/*' --only 'x' --claims "
+                                  "'fake' --level smoke --seed 3 --waivers 'my file'";
+    const char *const only[] = {"fake/*", "x"}, *const claims[] = {"fake"};
+    char path[32];
+    run_report r;
+    run_options o = {.only = only,
+                     .only_count = 2,
+                     .claims = claims,
+                     .claims_count = 1,
+                     .seed = 3,
+                     .waiver_file = "my file"};
+    (void)unused;
+    run_mixed(&r, &o);
+    assert_int_equal(r.findings, 1); /* the average holds a proof */
+    char *terminal = terminal_text(&r);
+    assert_non_null(strstr(terminal, command));
+    free(terminal);
+    temporary(path);
+    assert_true(report_json(path, &r));
+    json_t *root = json_load_file(path, 0, NULL);
+    json_t *finding = json_array_get(json_object_get(root, "findings"), 0);
+    assert_string_equal(json_string_value(json_object_get(finding, "replay")), command);
+    json_decref(root);
+    assert_true(report_junit(path, &r));
+    assert_true(file_holds(path, command));
+    assert_true(report_html(path, &r));
+    assert_true(file_holds(path, command));
+    unlink(path);
     run_report_free(&r);
 }
 
@@ -361,6 +420,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_table_shows_the_power),
         cmocka_unit_test(the_replay_line_names_the_program_as_called),
         cmocka_unit_test(the_replay_line_selects_exactly_its_case),
+        cmocka_unit_test(the_replay_line_names_vectors_that_were_given),
+        cmocka_unit_test(a_finding_of_the_run_prints_the_whole_command),
         cmocka_unit_test(text_becomes_printable),
         cmocka_unit_test(the_log_has_a_line_a_case),
         cmocka_unit_test(each_case_is_logged_before_the_next_starts),
