@@ -12,6 +12,7 @@
 
 #include "conformance/checks/exact.h"
 #include "conformance/checks/replay.h"
+#include "conformance/oracle/chain.h"
 
 /* Uniforms of the certificate: at the declared resolution within these limits; an acceptance
  * uniform of more than 29 bits has no exact product in binary64. */
@@ -23,6 +24,7 @@ typedef struct {
     steps *s;
     const probe *m;
     double size, tau; /* 2^bits */
+    unsigned flags;   /* replay_flags: the fate of a draft with q = 0 is declared (VAR-04) */
     int64_t boundaries;
 } certifier;
 
@@ -60,7 +62,7 @@ static void certify_accept(certifier *t, int32_t state, int32_t token, bool q_ze
     if (p < q && p > 0.0 && sides(t, p / q, &below, &above)) {
         steps_add_one(t->s, state, token, below, 0.25, 0.625);
         steps_add_one(t->s, state, token, above, 0.625, 0.25);
-    } else /* nothing accepts p = 0, nothing rejects p >= q */
+    } else /* nothing accepts p = 0, nothing but VAR-04 rejects p >= q */
         steps_add_one(t->s, state, token, p > 0.0 ? largest : 0.0, 0.5, 0.5);
     t->boundaries++;
 }
@@ -158,10 +160,15 @@ static void explain_accept(const certifier *t, int32_t state, int32_t draft, dou
 {
     const double p = (double)probe_p(t->m, state)[draft],
                  q = (double)probe_q(t->m, state)[draft];
-    snprintf(why, WHY,
-             "the draft should %s: its boundary p/q is %.10g / %.10g = %.10g, it is accepted "
-             "below, and the accept uniform is %.10g",
-             stands ? "stand" : "fall", p, q, p / q, u);
+    if (q == 0.0 && !stands)
+        snprintf(why, WHY, "the draft should fall: its q is 0, its p is %.10g (ACC-03, VAR-04)",
+                 p);
+    else
+        snprintf(
+            why, WHY,
+            "the draft should %s: its boundary p/q is %.10g / %.10g = %.10g, it is accepted "
+            "below, and the accept uniform is %.10g",
+            stands ? "stand" : "fall", p, q, p / q, u);
 }
 
 /* Writes what is wrong with answer i; true: nothing is. The tables make this as fast as the IUT
@@ -173,8 +180,9 @@ static bool judge_one(const certifier *t, int32_t i, char *why)
     const int32_t *out = steps_out(s, i), n = s->out_len[i];
     const double *u = steps_u(s, i);
     const int64_t at = (int64_t)state * t->m->V;
-    const bool stands = draft >= 0 && fma(u[0], (double)probe_q(t->m, state)[draft],
-                                          -(double)probe_p(t->m, state)[draft]) < 0.0;
+    const bool stands =
+        draft >= 0 && oracle_accepts(probe_p(t->m, state)[draft], probe_q(t->m, state)[draft],
+                                     u[0], t->flags);
     if (draft >= 0 && stands != (n == 2 && out[0] == draft)) {
         explain_accept(t, state, draft, u[0], stands, why);
         return false;
@@ -225,7 +233,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
         probe_random(probe_q(m, state), c->V, 24, shape, &rng);
     }
     steps s;
-    certifier t = {&s, m, ldexp(1.0, bits), replay_tau(claims, c->V), 0};
+    certifier t = {&s, m, ldexp(1.0, bits), replay_tau(claims, c->V), replay_flags(claims), 0};
     if (steps_open(&s, 1, S * 8 * c->V, r) && probe_serve(m, x, r)) {
         const bool q_zero = claims->q_zero == IUT_ACCEPT || claims->q_zero == IUT_REJECT;
         for (int32_t state = 0; state < S; state++) certify_row(&t, state, q_zero);

@@ -309,6 +309,11 @@ static void test_false_declarations(void **unused)
     set_up(PLAIN, FAULT_NONE);
     tiny.claims.q_zero = IUT_REJECT;
     assert_true(run(&check_edges_declared, NULL).count[STATE_FAIL] == 1);
+    assert_true(run(&check_certify_boundaries, NULL).count[STATE_FAIL] >= 1);
+    set_up(PLAIN, Q_ZERO_REJECTS); /* what is declared is no failure of any row */
+    tiny.claims.q_zero = IUT_REJECT;
+    assert_int_equal(run(&check_certify_boundaries, NULL).count[STATE_FAIL], 0);
+    assert_int_equal(run(&check_replay_edges, NULL).count[STATE_FAIL], 0);
     set_up(PLAIN, FAULT_NONE);
     tiny.claims.tie = IUT_TIE_LAST;
     assert_true(run(&check_greedy_verify, NULL).count[STATE_FAIL] >= 2);
