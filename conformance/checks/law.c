@@ -196,7 +196,8 @@ static void marginal_tables(const tally *t, const double *state, double *law, ta
     }
 }
 
-/* The accept length has a law of its own only under the token rule. */
+/* The accept length has a law of its own only under the token rule and where the suite says how
+ * many drafts a step has: a stream's own drafter may stop short of gamma. */
 static void accept_table(const law_sampler *s, tables *b)
 {
     int64_t n = 0;
@@ -400,7 +401,7 @@ static void judge(tally *t, law_sampler *s, const check_case *c, bool strict, in
                   check_result *r)
 {
     const check_context *x = s->x;
-    bool token_rule = s->op != LAW_DRAW && client_claims(x->iut)->rule == IUT_RULE_TOKEN;
+    bool token_rule = s->op == LAW_VERIFY && client_claims(x->iut)->rule == IUT_RULE_TOKEN;
     double log_e = 0;
     while (t->n < c->n) {
         if (!advance(t, s, tokens, law_checkpoint(t->n, c->n, x->level), r)) {

@@ -97,7 +97,8 @@ bool law_claimed(const check_case *c, const client *subject, law_op op, char *wh
 /* -- The two gates
  * ------------------------------------------------------------------------------- */
 
-/* Tables of a law case of k tokens: k marginals, k-1 pairs, and the accept length. */
+/* Tables of a law case of k tokens at most: k marginals, k-1 pairs, and the accept length of
+ * verify under the token rule. */
 static inline int32_t law_tables(int32_t k)
 {
     return 2 * k;

@@ -252,14 +252,15 @@ static void accept_length(void **state)
     become(MATCHES, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
     tally t = run_cases("law.verify/V8-a0.7-g2", 64, 1);
     assert_true(t.count[STATE_FAIL] == 1 && strstr(t.detail, "accept length"));
-    t = run_cases("law.stream/V8-a0.7-g2", 64, 1);
-    assert_true(t.count[STATE_FAIL] == 1 && strstr(t.detail, "accept length"));
     become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_MATCH, IUT_FROM_PROBS);
     t = run_cases("law.verify/V8-a0.7-g2", 64, 1);
     assert_true(t.count[STATE_PASS] == 1 && t.tables == 7);
     become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
     t = run_cases("law.verify/V8-a0.7-g2", 64, 1);
     assert_true(t.count[STATE_PASS] == 1 && t.tables == law_tables(4));
+    /* A stream may draft fewer than gamma: how many it accepts has no law of its own. */
+    t = run_cases("law.stream/V8-a0.7-g2", 64, 1);
+    assert_true(t.count[STATE_PASS] == 1 && t.tables == 7);
 }
 
 /* Uniforms of 8 bits: a fault where 53 are declared; where 8 are, within the tolerance null,
