@@ -14,7 +14,7 @@ const clause *clause_find(const char *id)
 bool clause_named(const char *list, const char *id)
 {
     const size_t length = strlen(id);
-    for (const char *at = list; at && (at = strstr(at, id)); at += length) {
+    for (const char *at = list; length > 0 && at && (at = strstr(at, id)); at += length) {
         const bool starts = at == list || at[-1] == ' ';
         if (starts && (at[length] == ' ' || at[length] == '\0')) return true;
     }

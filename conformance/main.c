@@ -75,20 +75,58 @@ static int list_cases(const command_line *c)
     return sound ? EXIT_SUCCESS : EXIT_ERROR;
 }
 
+typedef struct {
+    const char *file;
+    bool (*write)(const char *, const run_report *);
+} wanted_report;
+enum { REPORTS = 3 };
+
+static void wanted_reports(const command_line *c, wanted_report list[REPORTS])
+{
+    list[0] = (wanted_report){c->json, report_json};
+    list[1] = (wanted_report){c->junit, report_junit};
+    list[2] = (wanted_report){c->html, report_html};
+}
+
+static bool cannot_write(const char *file)
+{
+    fprintf(stderr, "assay: cannot write %s: %s\n", file, strerror(errno));
+    return false;
+}
+
+/* A report that cannot be written is better known before the run than after it. Appending
+ * nothing leaves an older report as it is. */
+static bool reports_can_be_written(const command_line *c)
+{
+    wanted_report list[REPORTS];
+    wanted_reports(c, list);
+    for (int i = 0; i < REPORTS; i++) {
+        if (!list[i].file) continue;
+        FILE *f = fopen(list[i].file, "a");
+        if (!f) return cannot_write(list[i].file);
+        fclose(f);
+    }
+    return true;
+}
+
 /* Every report that was asked for. False when one could not be written. */
 static bool write_reports(const command_line *c, const run_report *report)
 {
-    const struct {
-        const char *file;
-        bool (*write)(const char *, const run_report *);
-    } list[] = {{c->json, report_json}, {c->junit, report_junit}, {c->html, report_html}};
+    wanted_report list[REPORTS];
     bool written = true;
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    wanted_reports(c, list);
+    for (int i = 0; i < REPORTS; i++) {
         if (!list[i].file || list[i].write(list[i].file, report)) continue;
-        fprintf(stderr, "assay: cannot write %s: %s\n", list[i].file, strerror(errno));
-        written = false;
+        written = cannot_write(list[i].file);
     }
     return written;
+}
+
+static bool close_log(const command_line *c)
+{
+    if (!c->run.log || !(ferror(c->run.log) | fclose(c->run.log))) return true;
+    fprintf(stderr, "assay: the event log %s is not whole: no space left?\n", c->log);
+    return false;
 }
 
 static void print_report(const command_line *c, const run_report *report)
@@ -102,7 +140,8 @@ static void print_report(const command_line *c, const run_report *report)
     puts(verdict);
 }
 
-/* Runs, prints, writes. The event log is open from before the first case. */
+/* Runs, writes, prints: the verdict comes last, so that it tells the exit code also when a
+ * file turned out not to be whole. */
 static int run_and_report(command_line *c)
 {
     progress_state state = {.last = 0};
@@ -110,30 +149,25 @@ static int run_and_report(command_line *c)
     clock_gettime(CLOCK_MONOTONIC, &state.start);
     if (!c->quiet) c->run.progress = isatty(STDERR_FILENO) ? progress : progress_lines;
     c->run.progress_arg = &state;
-    int code = run_suite(&c->run, &report);
+    run_suite(&c->run, &report);
+    if (!(close_log(c) & write_reports(c, &report))) report.exit_code = EXIT_ERROR;
     print_report(c, &report);
-    if (!write_reports(c, &report)) code = EXIT_ERROR;
+    const int code = report.exit_code;
     run_report_free(&report);
     return code;
 }
 
+/* The event log is open from before the first case. */
 static int run_with_log(command_line *c)
 {
     char beside[1024];
+    if (!reports_can_be_written(c)) return EXIT_USAGE;
     if (!c->log) return run_and_report(c);
     c->run.log = fopen(c->log, "w");
-    if (!c->run.log) {
-        fprintf(stderr, "assay: cannot write %s: %s\n", c->log, strerror(errno));
-        return EXIT_USAGE;
-    }
+    if (!c->run.log) return cannot_write(c->log), EXIT_USAGE;
     snprintf(beside, sizeof beside, "%s.stderr", c->log);
     if (!c->run.stderr_log) c->run.stderr_log = beside;
-    int code = run_and_report(c);
-    if (ferror(c->run.log) | fclose(c->run.log)) {
-        fprintf(stderr, "assay: the event log %s is not whole: no space left?\n", c->log);
-        code = EXIT_ERROR;
-    }
-    return code;
+    return run_and_report(c);
 }
 
 static int run_main(int argc, char **argv)

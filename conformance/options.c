@@ -54,7 +54,6 @@ static bool add_glob(const char **globs, int32_t *count, const char *glob)
         c->field = value;                                                                      \
         return *value != '\0';                                                                 \
     }
-TEXT_OPTION(set_iut, run.iut)
 TEXT_OPTION(set_vectors, run.vectors)
 TEXT_OPTION(set_log, log)
 TEXT_OPTION(set_json, json)
@@ -62,6 +61,19 @@ TEXT_OPTION(set_junit, junit)
 TEXT_OPTION(set_html, html)
 TEXT_OPTION(set_waivers, waivers)
 TEXT_OPTION(set_iut_log, iut_log)
+
+/* A kind and what it needs; whether that exists is found out when it is opened. */
+static bool set_iut(command_line *c, const char *value)
+{
+    static const char *const kinds[] = {"plugin:", "exec:", "mutant:"};
+    c->run.iut = value;
+    if (strcmp(value, "ref") == 0) return true;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t length = strlen(kinds[i]);
+        if (strncmp(value, kinds[i], length) == 0) return value[length] != '\0';
+    }
+    return false;
+}
 
 static bool set_iut_options(command_line *c, const char *value)
 {
@@ -208,8 +220,12 @@ bool options_parse(command_line *c, int argc, char **argv, char *why, size_t why
     for (int i = 1; i < argc; i++) {
         if (!parse_one(c, argc, argv, &i, why, why_size)) return false;
     }
-    if (c->run.level == (check_level)UNSET) {
-        c->run.level = strncmp(c->run.iut, "exec:", 5) == 0 ? LEVEL_SMOKE : LEVEL_FULL;
+    const bool exec = strncmp(c->run.iut, "exec:", 5) == 0;
+    if (c->run.level == (check_level)UNSET) c->run.level = exec ? LEVEL_SMOKE : LEVEL_FULL;
+    if (exec && c->run.iut_options && *c->run.iut_options) {
+        snprintf(why, why_size,
+                 "--iut-options with exec: put the options into the command itself, exec:CMD");
+        return false;
     }
     return true;
 }

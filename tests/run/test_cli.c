@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "conformance/clauses.h"
 #include "conformance/run.h"
 
 static const char *program, *source;
@@ -61,8 +62,17 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
         {"run --timeout 0", "above 0"},
         {"run --jobs 0", "1 to 256"},
         {"run --iut ''", "what to test"},
+        {"run --iut nonsense", "what to test"},
+        {"run --iut plugin:", "what to test"},
+        {"run --iut mutant:", "what to test"},
+        {"run --iut exec:", "what to test"},
+        {"run --iut exec:true --iut-options x", "into the command itself"},
+        {"run --iut-options x --iut exec:true", "into the command itself"},
         {"run --waivers /no/such/file", "/no/such/file"},
         {"run --log /no/such/folder/log", "/no/such/folder/log"},
+        {"run --json /no/such/folder/json", "/no/such/folder/json"},
+        {"run --junit /no/such/folder/junit", "/no/such/folder/junit"},
+        {"run --html /no/such/folder/html", "/no/such/folder/html"},
         {"explain", "usage: assay explain"},
         {"explain NO-99", "NO-99"},
         {"bench", "usage: assay bench"},
@@ -104,6 +114,17 @@ static void values_may_follow_an_equals_sign(void **unused)
     assert_int_equal(assay("run --level=smoke --only='format.draw/*' --list"), 0);
     assert_says("format.draw/");
     assert_null(strstr(output, "format.verify/"));
+}
+
+const clause clause_list[] = {{0}}; /* nothing here looks a clause up */
+
+static void a_clause_is_named_by_its_whole_id(void **unused)
+{
+    (void)unused;
+    assert_true(clause_named("ACC-01 RES-02", "RES-02"));
+    assert_false(clause_named("ACC-011 XRES-02", "ACC-01"));
+    assert_false(clause_named("ACC-011 XRES-02", "RES-02"));
+    assert_false(clause_named("ACC-01", "")); /* and it returns */
 }
 
 static void explain_knows_clauses_checks_cases_and_faults(void **unused)
@@ -163,7 +184,21 @@ static void what_cannot_be_loaded_is_an_error(void **unused)
     (void)unused;
     assert_int_equal(assay("run --level smoke --iut plugin:/no/such.so"), EXIT_ERROR);
     assert_says("/no/such.so");
-    assert_int_equal(assay("run --level smoke --iut nonsense"), EXIT_ERROR);
+}
+
+/* The printed code is the code; /dev/full opens and takes nothing. */
+static void a_report_that_fails_is_in_the_verdict(void **unused)
+{
+    static const char *const files[] = {"--json", "--junit", "--html", "--log"};
+    (void)unused;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char arguments[200];
+        snprintf(arguments, sizeof arguments,
+                 "run --level smoke --only 'format.draw/*' --iut-log /dev/null %s /dev/full",
+                 files[i]);
+        if (assay(arguments) != EXIT_ERROR) fail_msg("%s: %s", arguments, output);
+        assert_says("exit code 3");
+    }
 }
 
 static void missing_vectors_are_an_error(void **unused)
@@ -344,11 +379,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(usage_errors_exit_2_and_say_what_to_do),
         cmocka_unit_test(help_and_version_exit_0),
         cmocka_unit_test(values_may_follow_an_equals_sign),
+        cmocka_unit_test(a_clause_is_named_by_its_whole_id),
         cmocka_unit_test(explain_knows_clauses_checks_cases_and_faults),
         cmocka_unit_test(the_reference_passes_and_a_fault_fails),
         cmocka_unit_test(the_printed_command_replays_the_failure),
         cmocka_unit_test(an_empty_selection_is_an_error),
         cmocka_unit_test(what_cannot_be_loaded_is_an_error),
+        cmocka_unit_test(a_report_that_fails_is_in_the_verdict),
         cmocka_unit_test(missing_vectors_are_an_error),
         cmocka_unit_test(an_exit_code_of_0_changes_no_verdict),
         cmocka_unit_test(how_the_process_ends_can_only_make_it_worse),
