@@ -229,7 +229,7 @@ static void run_residual(replay *k, const probe *m, const vector_test *t, float 
     memcpy(want, t->expected.bits, (size_t)V * sizeof *want);
     for (int32_t i = 0; i < V; i++) {
         const double off = fabs((double)got[i] - (double)want[i]);
-        if (off <= residual_bound(k->claims, p[i], q[i])) continue;
+        if (off <= residual_bound(k->claims, V, p[i], q[i])) continue;
         wrong(k, t, "token %d: expected %.9g, got %.9g", (int)i, (double)want[i],
               (double)got[i]);
         return;

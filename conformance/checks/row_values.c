@@ -2,7 +2,8 @@
  * against the oracle.
  *
  * A residual is one binary32 subtraction an entry (RES-01), the same bits in every arithmetic
- * that holds binary32; half formats are granted their roundoff. A draw is judged on both sides
+ * that holds binary32; half formats are granted their roundoff, and rows that an implementation
+ * serves itself what served.values grants them. A draw is judged on both sides
  * of every boundary (as LAY-02 says), also from rows that do not sum to 1 (DRAW-03). */
 #include <math.h>
 #include <stdio.h>
@@ -51,14 +52,21 @@ static void residual_rows(const probe *m, int32_t s, uint64_t *rng)
     if (s % 8 == 7) probe_one_hot(probe_q(m, s), m->V, 0);
 }
 
-double residual_bound(const iut_claims *claims, float p, float q)
+/* A row of probabilities was served from its logarithms: x is at most as far from 0 as they. */
+static double self_served(const iut_claims *claims, int32_t V, float p)
+{
+    return p > 0.0f ? served_bound(claims, V, (double)p, log((double)p)) : 0.0;
+}
+
+double residual_bound(const iut_claims *claims, int32_t V, float p, float q)
 {
     const double mass = (double)p + (double)q;
-    if (claims->arithmetic == IUT_ARITH_F16) return mass * 0x1p-9;
+    if (claims->arithmetic == IUT_ARITH_CANONICAL) return 0.0;
+    if (claims->input == IUT_FROM_LOGITS)
+        return mass * 0x1p-17 + self_served(claims, V, p) + self_served(claims, V, q);
+    if (claims->arithmetic == IUT_ARITH_F16) return mass * 0x1p-9 + 0x1p-24;
     if (claims->arithmetic == IUT_ARITH_BF16) return mass * 0x1p-6;
-    if (claims->arithmetic == IUT_ARITH_CANONICAL || claims->input == IUT_FROM_PROBS)
-        return 0.0;
-    return mass * 0x1p-17; /* rows that it served itself */
+    return 0.0;
 }
 
 static void compare_residual(const probe *m, int32_t s, const check_context *x,
@@ -68,7 +76,7 @@ static void compare_residual(const probe *m, int32_t s, const check_context *x,
     oracle_residual(p, q, m->V, want);
     r->compared++;
     for (int32_t t = 0; t < m->V; t++) {
-        const double bound = residual_bound(client_claims(x->iut), p[t], q[t]);
+        const double bound = residual_bound(client_claims(x->iut), m->V, p[t], q[t]);
         if (fabs((double)got[t] - (double)want[t]) <= bound && got[t] >= 0.0f) continue;
         result_set(r, STATE_FAIL,
                    "row %d, token %d, p %.9g, q %.9g: expected max(0, p - q) = %.9g, got %.9g",

@@ -3,8 +3,10 @@
  *
  * Canonical claims are compared bit by bit, ties across every cut included. For other
  * arithmetic a value may be off by (4 + |x|) ulps of the format, x being the scaled logit (an
- * error of the exponent is an error of the value times |x|), the support must be the same, and
- * rows with a token next to a cut are left out: there rounding decides. */
+ * error of the exponent is an error of the value times |x|), and by what a sequential sum of V
+ * terms loses in binary32 (half formats are taken to sum in it) or binary64; binary16 is also
+ * granted its smallest value, 2^-24. The support must be the same but for values below that,
+ * and rows with a token next to a cut are left out: there rounding decides. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +106,12 @@ static double roundoff(uint8_t arithmetic)
     }
 }
 
+/* What is granted absolutely: below it a format has no values, or few bits. */
+static double smallest(uint8_t arithmetic)
+{
+    return arithmetic == IUT_ARITH_F16 ? 0x1p-24 : 1e-30;
+}
+
 static int descending(const void *a, const void *b)
 {
     const float x = *(const float *)a, y = *(const float *)b;
@@ -139,18 +147,25 @@ static bool clear_cuts(const float *logit, int32_t V, const iut_sampling *s, flo
     return true;
 }
 
-static bool near_enough(double got, double want, double x, double unit)
+double served_bound(const iut_claims *claims, int32_t V, double want, double x)
+{
+    const double unit = roundoff(claims->arithmetic);
+    const double sum = claims->arithmetic == IUT_ARITH_F64 ? 0x1p-53 : 0x1p-24;
+    return (unit * (4.0 + fabs(x)) + V * sum) * want + smallest(claims->arithmetic);
+}
+
+static bool near_enough(const iut_claims *claims, int32_t V, double got, double want, double x)
 {
     if (want == 0.0) return got == 0.0;
-    return got >= 0.0 && (got > 0.0 || want < 1e-30) &&
-           fabs(got - want) <= unit * (4.0 + fabs(x)) * want + 1e-30;
+    return got >= 0.0 && (got > 0.0 || want < smallest(claims->arithmetic)) &&
+           fabs(got - want) <= served_bound(claims, V, want, x);
 }
 
 int32_t served_differs(const iut_claims *claims, const float *logit, int32_t V,
                        const iut_sampling *s, const float *want, const float *got,
                        double *worst)
 {
-    const double unit = roundoff(claims->arithmetic), T = (double)s->temperature;
+    const double T = (double)s->temperature;
     float top = logit[0];
     for (int32_t t = 1; t < V; t++) top = fmaxf(top, logit[t]);
     for (int32_t t = 0; t < V; t++) {
@@ -160,9 +175,9 @@ int32_t served_differs(const iut_claims *claims, const float *logit, int32_t V,
         }
         const double w = (double)want[t];
         const double x = T > 0.0 && w > 0.0 ? ((double)logit[t] - (double)top) / T : 0.0;
-        if (!near_enough((double)got[t], w, x, unit)) return t;
-        if (w > 1e-30)
-            *worst = fmax(*worst, fabs((double)got[t] - w) / (w * unit * (4.0 + fabs(x))));
+        if (!near_enough(claims, V, (double)got[t], w, x)) return t;
+        if (w > 0.0)
+            *worst = fmax(*worst, fabs((double)got[t] - w) / served_bound(claims, V, w, x));
     }
     return -1;
 }

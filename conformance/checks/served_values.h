@@ -17,8 +17,11 @@ int32_t served_differs(const iut_claims *claims, const float *logit /* [V] */, i
                        const iut_sampling *s, const float *want /* [V] */,
                        const float *got /* [V] */, double *worst);
 
+/* What a served value `want` of scaled logit x (0 at the largest) may be off (VAR-08). */
+double served_bound(const iut_claims *claims, int32_t V, double want, double x);
+
 /* What entry of a residual may be off: 0 where binary32 subtraction is exact in effect
  * (RES-01). */
-double residual_bound(const iut_claims *claims, float p, float q);
+double residual_bound(const iut_claims *claims, int32_t V, float p, float q);
 
 #endif
