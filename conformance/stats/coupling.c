@@ -7,13 +7,6 @@
 
 enum { RATES = 14 };
 
-double st_overlap(const double *p, const double *q, int K)
-{
-    double s = 0;
-    for (int x = 0; x < K; x++) s += fmin(p[x], q[x]);
-    return s;
-}
-
 /* A bet on the rate b + (1-b) 2^-j pays 1 + 2^-j (1-b)/b on the event and 1 - 2^-j otherwise:
  * mean 1 at rate b, less below it. */
 static double log_bet(double b, int64_t events, int64_t trials, int j)
@@ -34,15 +27,4 @@ double st_coupling_log_e(const double *bound, const int64_t *events, const int64
         for (int j = 0; j < RATES; j++) log_e[j] += log_bet(bound[c], events[c], trials[c], j);
     }
     return st_log_mean(log_e, NULL, RATES);
-}
-
-double st_pit(double cum_before, double p_x, double u)
-{
-    return cum_before + u * p_x;
-}
-
-int st_pit_cell(double pit, int cells)
-{
-    int cell = (int)(pit * cells);
-    return cell < 0 ? 0 : cell < cells ? cell : cells - 1;
 }

@@ -218,11 +218,6 @@ bool st_ep_add(st_ep *ep, int context, int32_t token, int64_t count)
     return true;
 }
 
-double st_ep_n(const st_ep *ep)
-{
-    return ep->n_total;
-}
-
 /* -- The look -- */
 
 static void add_cell(double sum[J], double mass, double N)

@@ -38,7 +38,4 @@ double st_ep_log_e(st_ep *ep);
 
 /* ln E of each view at the last checkpoint; NAN for a view that does not exist. */
 void st_ep_views(const st_ep *ep, double log_e[ST_VIEWS]);
-
-/* Draws counted so far. */
-double st_ep_n(const st_ep *ep);
 #endif

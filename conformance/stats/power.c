@@ -3,36 +3,15 @@
 
 #include <math.h>
 
-#include "conformance/stats/chi2.h"
 #include "conformance/stats/logmath.h"
 
 #define TWO_PI 6.28318530717958647693
 
-double st_chi2_distance(const double *L, const double *p, int K)
-{
-    double s = 0;
-    for (int x = 0; x < K; x++) {
-        double d = L[x] - p[x];
-        if (d != 0) s += d * d / p[x];
-    }
-    return s;
-}
-
 /* -- Views -- */
-
-double st_view_cost(double alpha, double weight)
-{
-    return -log(alpha) - log(weight) + log(20);
-}
 
 static double view_product(int cells, double cost)
 {
     return 2 * sqrt((cells - 1) * cost) + 2 * cost;
-}
-
-double st_view_n(double chi2, int cells, double cost)
-{
-    return view_product(cells, cost) / chi2;
 }
 
 double st_view_chi2(double n, int cells, double cost)
@@ -43,45 +22,6 @@ double st_view_chi2(double n, int cells, double cost)
 double st_view_tv90(double n, int cells, double cost)
 {
     return 0.5 * sqrt(st_view_chi2(n / 1.35, cells, cost));
-}
-
-double st_stein_n(double kl, double alpha)
-{
-    return -log(alpha) / kl;
-}
-
-/* -- Pearson -- */
-
-/* Poisson weights beyond 12 deviations (and 60) of the mean sum to less than 1e-16. */
-double st_ncx2_sf(double x, double df, double lambda)
-{
-    double m = lambda / 2, width = 12 * sqrt(m) + 60, sum = 0;
-    double from = fmax(0, floor(m - width));
-    for (double j = from; j <= m + width; j++) {
-        double log_w = (m > 0 ? j * log(m) : 0) - m - lgamma(j + 1);
-        if (m == 0 && j > 0) break;
-        sum += exp(log_w + st_chi2_log_sf(x, df + 2 * j));
-    }
-    return fmin(sum, 1);
-}
-
-double st_pearson_power(double n, double chi2, double df, double log_alpha)
-{
-    return st_ncx2_sf(st_chi2_log_isf(log_alpha, df), df, n * chi2);
-}
-
-double st_pearson_n(double chi2, double df, double log_alpha, double power)
-{
-    double x = st_chi2_log_isf(log_alpha, df), lo = 0, hi = 1;
-    while (st_ncx2_sf(x, df, hi) < power) lo = hi, hi *= 2;
-    while (hi - lo > 1e-6 * hi) {
-        double mid = 0.5 * (lo + hi);
-        if (st_ncx2_sf(x, df, mid) < power)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return 0.5 * (lo + hi) / chi2;
 }
 
 /* -- Total variation -- */

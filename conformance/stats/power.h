@@ -4,25 +4,13 @@
 #define ASSAY_STATS_POWER_H
 #include <stdint.h>
 
-/* sum (L - p)^2 / p: the chi-square distance. +INFINITY where p = 0 < L. */
-double st_chi2_distance(const double *L /* [K] */, const double *p /* [K] */, int K);
-
-/* -- E-process views: median n to detection is about (2 sqrt((K-1) c) + 2 c) / chi2, with
- * c = ln(1/alpha) + ln(1/weight) + ln 20. A fit, good to about 20 % (30 % at K = 32,000). -- */
-double st_view_cost(double alpha, double weight);      /* c */
-double st_view_n(double chi2, int cells, double cost); /* median draws to detect chi2 */
-double st_view_chi2(double n, int cells, double cost); /* chi2 seen by n draws (median) */
+/* -- E-process views: n draws see (median) a chi-square distance sum (L - p)^2 / p of about
+ * (2 sqrt((K-1) c) + 2 c) / n, with c = ln(1/alpha) + ln(1/weight) + ln 20 the cost. A fit, good
+ * to about 20 % (30 % at K = 32,000). -- */
+double st_view_chi2(double n, int cells, double cost);
 /* The total variation every fault of which is seen with 90 % probability: n is divided by 1.35,
  * and TV <= sqrt(chi2)/2. */
 double st_view_tv90(double n, int cells, double cost);
-/* A known fault, by likelihood ratio: ln(1/alpha) / KL (Stein). */
-double st_stein_n(double kl, double alpha);
-
-/* -- Pearson: X^2 under L is taken as noncentral chi-square, lambda = n chi2. The tail of that
- * law is computed as its exact Poisson mixture. -- */
-double st_ncx2_sf(double x, double df, double lambda);
-double st_pearson_power(double n, double chi2, double df, double log_alpha);
-double st_pearson_n(double chi2, double df, double log_alpha, double power);
 
 /* -- Observed total variation over K cells, with an interval for TV(L, p) of coverage >=
  * 1 - delta whatever L is: |TV(N/n, p) - TV(L, p)| <= TV(N/n, L), whose mean is at most
