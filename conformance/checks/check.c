@@ -51,6 +51,14 @@ check_case *plan_case(check_plan *plan, const check *owner, const char *format, 
     return c;
 }
 
+check_case case_within(const check_case *c, const client *tested)
+{
+    const int32_t limit = client_claims(tested)->max_gamma;
+    check_case within = *c;
+    if (limit > 0 && within.gamma > limit) within.gamma = limit;
+    return within;
+}
+
 bool glob_any(const char *const *globs, int32_t glob_count, const char *text)
 {
     if (glob_count <= 0) return true;

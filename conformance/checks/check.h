@@ -77,6 +77,10 @@ extern const check *const check_list[]; /* ends with NULL */
 check_case *plan_case(check_plan *plan, const check *check, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The case with its gamma no longer than the IUT's limit (VAR-10): for checks that say as much of
+ * shorter drafts. Its id, and so its seeds, stay. */
+check_case case_within(const check_case *c, const client *tested);
+
 /* A seed of its own for every (run, case id, purpose). */
 uint64_t check_seed(const check_context *x, const check_case *c, uint64_t purpose);
 

@@ -20,6 +20,13 @@ typedef struct {
 
 /* -- Calls ------------------------------------------------------------------------- */
 
+/* Drafts of a call: as many as the declared limit allows (VAR-10). */
+static int32_t gamma_of(const check_context *x)
+{
+    const int32_t limit = client_claims(x->iut)->max_gamma;
+    return limit > 0 && limit < GAMMA ? limit : GAMMA;
+}
+
 static iut_status call_verify(const check_context *x, iut_op op, int32_t state,
                               const int32_t *draft /* [GAMMA] */, int32_t len, int32_t *out,
                               int32_t *out_len, call_result *call)
@@ -31,8 +38,8 @@ static iut_status call_verify(const check_context *x, iut_op op, int32_t state,
     for (int32_t i = 0; i <= GAMMA; i++) out[i] = -1;
     *out_len = 0;
     const bool supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED;
-    iut_verify_batch b = {sizeof b, 1, GAMMA, &len,   states, draft, supplied ? u : NULL,
-                          1,        0, out,   out_len};
+    iut_verify_batch b = {sizeof b, 1, gamma_of(x), &len,   states, draft, supplied ? u : NULL,
+                          1,        0, out,         out_len};
     *call = op == OP_VERIFY ? client_verify(x->iut, &b) : client_verify_greedy(x->iut, &b);
     return *call == CALL_REFUSED ? client_status(x->iut) : IUT_OK;
 }
@@ -269,16 +276,17 @@ static void run_draft(const check_context *x, probe *m, int32_t id, check_result
 {
     const bool error = client_claims(x->iut)->bad_draft == IUT_ERROR && id != -1;
     const iut_op ops[] = {OP_VERIFY, OP_VERIFY_GREEDY};
+    const int32_t gamma = gamma_of(x);
     if (!probe_load(m, x, r)) return;
     for (int32_t i = 0; i < 2; i++)
-        for (int32_t place = 0; place < GAMMA && client_has(x->iut, ops[i]); place++) {
+        for (int32_t place = 0; place < gamma && client_has(x->iut, ops[i]); place++) {
             int32_t draft[GAMMA] = {0, 0, 0}, out[GAMMA + 1], out_len; /* 0: the likeliest */
             call_result call;
             char what[60];
             draft[place] = id;
-            if (id == -1 && place + 1 < GAMMA) draft[place + 1] = INT32_MAX; /* not examined */
+            if (id == -1 && place + 1 < gamma) draft[place + 1] = INT32_MAX; /* not examined */
             snprintf(what, sizeof what, "id %d at place %d", (int)id, (int)place);
-            call_verify(x, ops[i], 0, draft, GAMMA, out, &out_len, &call);
+            call_verify(x, ops[i], 0, draft, gamma, out, &out_len, &call);
             if (r->state != STATE_PASS) return;
             if (error)
                 is_refused(x, what, call, r);

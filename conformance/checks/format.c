@@ -179,8 +179,9 @@ static void judge_format(const steps *s, const probe *m, const check_context *x,
     }
 }
 
-static void run_verify(const check_case *c, const check_context *x, check_result *r)
+static void run_verify(const check_case *planned, const check_context *x, check_result *r)
 {
+    const check_case within = case_within(planned, x->iut), *c = &within;
     uint64_t rng = check_seed(x, c, 0);
     const uint64_t seed = check_seed(x, c, 1);
     probe *m = panel_of(c, &rng);
@@ -342,8 +343,9 @@ static void judge_streams(const probe *m, const iut_stream_batch *b, const check
     }
 }
 
-static void run_stream(const check_case *c, const check_context *x, check_result *r)
+static void run_stream(const check_case *planned, const check_context *x, check_result *r)
 {
+    const check_case within = case_within(planned, x->iut), *c = &within;
     static const int32_t gammas[] = {0, 1, 2, 4};
     uint64_t rng = check_seed(x, c, 0);
     const int32_t n = (int32_t)c->n;

@@ -44,7 +44,8 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *subject, char *why, size_t why_size)
 {
-    return law_claimed(c, subject, rows[c->variant].op, why, why_size);
+    const check_case within = case_within(c, subject);
+    return law_claimed(&within, subject, rows[c->variant].op, why, why_size);
 }
 
 /* Joint counts of two first tokens. */
@@ -135,8 +136,9 @@ static void sample(law_sampler *s, const check_case *c, joint *j, int32_t *token
     judge(s, j, c, r);
 }
 
-static void run(const check_case *c, const check_context *x, check_result *r)
+static void run(const check_case *planned, const check_context *x, check_result *r)
 {
+    const check_case within = case_within(planned, x->iut), *c = &within;
     char why[200];
     law_sampler s = {0};
     /* A stream of one token needs no draft; one of gamma + 2 starts with a whole step. */

@@ -29,7 +29,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     else if (!client_claims(tested)->seed_identical)
         snprintf(why, size, "seed_identical is not promised");
     else
-        return replay_fits(c, tested, why, size);
+        return replay_fits_whole(c, tested, why, size);
     return false;
 }
 

@@ -56,8 +56,9 @@ static bool claimed(const check_case *c, const client *subject, char *why, size_
     const iut_op op = rows[c->variant].op;
     const bool uses_uniforms = op == OP_VERIFY || op == OP_DRAW || op == OP_STREAM;
     const char *missing = NULL;
+    const check_case within = case_within(c, subject);
     if (rows[c->variant].by_law)
-        return law_claimed(c, subject, rows[c->variant].law, why, why_size);
+        return law_claimed(&within, subject, rows[c->variant].law, why, why_size);
     if (!client_has(subject, op))
         missing = "the operation is not claimed";
     else if (uses_uniforms && m->uniforms != IUT_UNIFORMS_SUPPLIED &&
@@ -65,8 +66,6 @@ static bool claimed(const check_case *c, const client *subject, char *why, size_
         missing = "it draws its own uniforms: meta.panel/law tests its panels";
     else if (m->max_vocab > 0 && c->V > m->max_vocab)
         missing = "V is beyond max_vocab";
-    else if (m->max_gamma > 0 && c->gamma > m->max_gamma)
-        missing = "gamma is beyond max_gamma";
     if (missing) snprintf(why, why_size, "%s", missing);
     return !missing;
 }
@@ -233,8 +232,9 @@ static void law_of_turns(const check_case *c, const check_context *x, check_resu
     panel_free(a[1]);
 }
 
-static void run(const check_case *c, const check_context *x, check_result *r)
+static void run(const check_case *planned, const check_context *x, check_result *r)
 {
+    const check_case within = case_within(planned, x->iut), *c = &within;
     if (rows[c->variant].by_law)
         law_of_turns(c, x, r);
     else

@@ -26,8 +26,9 @@ static void equal_plan(check_plan *p, check_level level)
 static bool equal_claimed(const check_case *c, const client *subject, char *why,
                           size_t why_size)
 {
+    const check_case within = case_within(c, subject);
     uint8_t rule = client_claims(subject)->rule;
-    if (!law_claimed(c, subject, LAW_VERIFY, why, why_size)) return false;
+    if (!law_claimed(&within, subject, LAW_VERIFY, why, why_size)) return false;
     if (rule == IUT_RULE_TOKEN || rule == IUT_RULE_BLOCK) return true;
     snprintf(why, why_size, "its rule may reject a draft where q = p");
     return false;
@@ -49,8 +50,9 @@ static bool all_accepted(const batch *b, int32_t i, check_result *r)
     return false;
 }
 
-static void equal_run(const check_case *c, const check_context *x, check_result *r)
+static void equal_run(const check_case *planned, const check_context *x, check_result *r)
 {
+    const check_case within = case_within(planned, x->iut), *c = &within;
     enum { N = 1024 };
     panel *a = batch_panel(
         x, &(panel_form){.V = c->V, .seed = check_seed(x, c, 0), .variant = PANEL_EQUAL}, r);
@@ -119,8 +121,10 @@ static void draft_plan(check_plan *p, check_level level)
 static bool draft_claimed(const check_case *c, const client *subject, char *why,
                           size_t why_size)
 {
-    if (c->variant < LANES) return law_claimed(c, subject, lanes[c->variant].op, why, why_size);
-    if (!law_claimed(c, subject, LAW_STREAM, why, why_size)) return false;
+    const check_case within = case_within(c, subject);
+    if (c->variant < LANES)
+        return law_claimed(&within, subject, lanes[c->variant].op, why, why_size);
+    if (!law_claimed(&within, subject, LAW_STREAM, why, why_size)) return false;
     if (client_claims(subject)->seed_identical) return true;
     snprintf(why, why_size, "seed_identical is not claimed");
     return false;
@@ -160,8 +164,9 @@ static void same_tokens(const check_case *c, const check_context *x, check_resul
     free(first);
 }
 
-static void draft_run(const check_case *c, const check_context *x, check_result *r)
+static void draft_run(const check_case *planned, const check_context *x, check_result *r)
 {
+    const check_case within = case_within(planned, x->iut), *c = &within;
     if (c->variant == LANES) {
         same_tokens(c, x, r);
         return;
@@ -216,8 +221,6 @@ static bool batch_claimed(const check_case *c, const client *subject, char *why,
         missing = "it draws its own uniforms: law.calls tests its batches";
     else if (m->max_vocab > 0 && c->V > m->max_vocab)
         missing = "V is beyond max_vocab";
-    else if (m->max_gamma > 0 && c->gamma > m->max_gamma)
-        missing = "gamma is beyond max_gamma";
     if (missing) snprintf(why, why_size, "%s", missing);
     return !missing;
 }
@@ -263,8 +266,9 @@ static bool ask_all_ways(batch *b, int32_t *out, int32_t *out_len, check_result 
     return same_answers(b, out, out_len, "alone", r);
 }
 
-static void batch_run(const check_case *c, const check_context *x, check_result *r)
+static void batch_run(const check_case *planned, const check_context *x, check_result *r)
 {
+    const check_case within = case_within(planned, x->iut), *c = &within;
     const iut_op op = ops[c->variant].op;
     const int32_t N = (int32_t)c->n, k = op == OP_STREAM ? 3 * c->gamma : c->gamma + 1;
     panel *a = batch_panel(x, &(panel_form){.V = c->V, .seed = check_seed(x, c, 0)}, r);

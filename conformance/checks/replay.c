@@ -127,9 +127,15 @@ bool replay_fits(const check_case *c, const client *tested, char *why, size_t wh
     const iut_claims *k = client_claims(tested);
     if (k->max_vocab > 0 && c->V > k->max_vocab)
         return (void)snprintf(why, why_size, "max_vocab is %d", (int)k->max_vocab), false;
+    return true;
+}
+
+bool replay_fits_whole(const check_case *c, const client *tested, char *why, size_t why_size)
+{
+    const iut_claims *k = client_claims(tested);
     if (k->max_gamma > 0 && c->gamma > k->max_gamma)
         return (void)snprintf(why, why_size, "max_gamma is %d", (int)k->max_gamma), false;
-    return true;
+    return replay_fits(c, tested, why, why_size);
 }
 
 bool replay_claimed(const check_case *c, const client *tested, char *why, size_t why_size)

@@ -66,10 +66,13 @@ typedef struct {
 } replay_tally;
 
 /* Are the answers of supplied uniforms determined? Token or match rule, CDF by id, arithmetic
- * with a tau, supplied uniforms; V and gamma within the declared limits. */
+ * with a tau, supplied uniforms; V within the declared limit. */
 bool replay_claimed(const check_case *c, const client *tested, char *why, size_t why_size);
-/* V and gamma of the case within the declared limits (VAR-10)? */
+/* V of the case within the declared limit (VAR-10)? Where gamma matters a run shortens it, by
+ * case_within(). */
 bool replay_fits(const check_case *c, const client *tested, char *why, size_t why_size);
+/* The same of V and gamma, for cases that cannot be shortened. */
+bool replay_fits_whole(const check_case *c, const client *tested, char *why, size_t why_size);
 
 /* tau of LAY-02; 0 for canonical bits. */
 double replay_tau(const iut_claims *claims, int32_t V);

@@ -240,6 +240,7 @@ static void plan(check_plan *p, check_level level)
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
     const edge_group *g = &groups[c->variant];
+    const check_case within = case_within(c, x->iut);
     const iut_claims *claims = client_claims(x->iut);
     const bool exact = g->bits == SHORT_BITS && claims->input == IUT_FROM_PROBS;
     uint64_t rng = check_seed(x, c, 0);
@@ -247,7 +248,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     steps s;
     replay_tally tally = {0, 0};
     for (int32_t state = 0; m && state < g->S; state++) g->rows(m, state, &rng);
-    if (steps_open(&s, g->gamma, ROOM, r) && probe_serve(m, x, r)) {
+    if (steps_open(&s, within.gamma, ROOM, r) && probe_serve(m, x, r)) {
         const director d = {&s, m, &rng, g->bits,
                             claims->rule == IUT_RULE_MATCH || claims->q_zero == IUT_ACCEPT ||
                                 claims->q_zero == IUT_REJECT};

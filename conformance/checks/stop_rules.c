@@ -32,7 +32,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     else if (client_claims(tested)->rule == IUT_RULE_NOT_LOSSLESS)
         snprintf(why, size, "rule is not lossless");
     else
-        return replay_fits(c, tested, why, size);
+        return replay_fits_whole(c, tested, why, size);
     return false;
 }
 

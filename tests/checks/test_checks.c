@@ -321,13 +321,32 @@ static void test_false_declarations(void **unused)
     assert_int_equal(run(&check_greedy_verify, NULL).count[STATE_FAIL], 0);
 }
 
+/* A limit of one draft shortens the cases that stay what they are; nothing beyond it is asked.
+ */
+static void test_short_gamma(void **unused)
+{
+    static const check *const list[] = {&check_format_verify, &check_format_draw,
+                                        &check_format_stream, &check_greedy_verify,
+                                        &check_replay_random, &check_edges_declared};
+    (void)unused;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        set_up(PLAIN, FAULT_NONE);
+        const int32_t all = run(list[i], NULL).count[STATE_PASS];
+        set_up(PLAIN, FAULT_NONE);
+        tiny.claims.max_gamma = 1;
+        const tally t = run(list[i], NULL);
+        if (t.count[STATE_PASS] != all || t.count[STATE_FAIL] > 0)
+            fail_msg("%s: %d of %d pass", list[i]->name, (int)t.count[STATE_PASS], (int)all);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_right_passes),          cmocka_unit_test(test_wrong_fails),
         cmocka_unit_test(test_not_claimed),           cmocka_unit_test(test_vectors_missing),
         cmocka_unit_test(test_failures_explain),      cmocka_unit_test(test_false_declarations),
-        cmocka_unit_test(test_every_flip_is_noticed),
+        cmocka_unit_test(test_every_flip_is_noticed), cmocka_unit_test(test_short_gamma),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
