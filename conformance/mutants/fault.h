@@ -22,16 +22,28 @@ typedef enum {
 #define fault(f, point) ((f) == FAULT_##point)
 
 typedef enum {
-#define SETTING(name, uniforms, bits, input, map, rule, arithmetic) SETTING_##name,
+#define SETTING(name, uniforms, bits, input, map, rule, arithmetic, manner) SETTING_##name,
 #include "conformance/mutants/settings.def"
 #undef SETTING
     SETTING_COUNT
 } setting_name;
 
 /* The declarations that change what the implementation does; values as in iut.h. */
+/* A right way that is not the usual one; claims() declares it. */
+typedef enum {
+    MANNER_USUAL,
+    MANNER_Q_ZERO_REJECT,
+    MANNER_TIES_LAST,
+    MANNER_BAD_DRAFT_REJECT,
+    MANNER_EMPTY_OTHER,
+    MANNER_MAX_GAMMA_1,
+    MANNER_ADAPTIVE
+} manner;
+
 typedef struct {
     const char *name;
     uint8_t uniforms, bits, input, map, rule, arithmetic;
+    manner manner;
 } setting;
 
 /* One way of being wrong (or, with FAULT_NONE, of being right) under one set of declarations.

@@ -78,7 +78,9 @@ static bool judge_liar(const run_report *report, matrix_row *row)
 
 static bool judge_lookalike(const run_report *report, matrix_row *row)
 {
-    if (report->exit_code == EXIT_CONFORMANT) return true;
+    const size_t passed = report->tally[STATE_PASS] + report->tally[STATE_ACCEPTABLE];
+    if (report->exit_code == EXIT_CONFORMANT)
+        return passed >= LOOKALIKE_CASES || wrong(row, "conformant on too few cases", "");
     for (size_t i = 0; i < report->planned; i++)
         if (!state_stands(report->cases[i].result.state))
             return wrong(row, report->cases[i].plan->id, report->cases[i].result.detail);

@@ -100,7 +100,7 @@ static bool accepts(const step *s, int32_t i)
     if (fault(f, ACCEPT_TYPICAL))
         return o.p > fmin(0.09, 0.3 * exp(-entropy(p_row(s, i), s->m->V)));
     if (fault(f, ACCEPT_NAN) && o.p == 0 && o.q == 0) return true;
-    if (fault(f, Q_ZERO_REJECTED) && o.q == 0) return false;
+    if ((fault(f, Q_ZERO_REJECTED) || s->m->set.manner == MANNER_Q_ZERO_REJECT) && o.q == 0) return false;
     if (fault(f, ZERO_IS_ONE) && l->lt(l, o.u, 1, 0x1p-29)) return o.q < o.p;
     if (fault(f, LATER_DRAFT_DECIDES) && i + 1 < s->n && s->draft[i + 1] == s->draft[i])
         return false;
@@ -169,6 +169,8 @@ static int32_t draw_empty(const step *s, uint32_t id, const float *p)
 {
     const fault_point f = s->m->fault;
     if (fault(f, EMPTY_LAST)) return s->m->V - 1;
+    for (int32_t t = s->m->V; s->m->set.manner == MANNER_EMPTY_OTHER && t-- > 0;)
+        if (p[t] > 0) return t;
     if (fault(f, EMPTY_FIRST)) return 0;
     if (fault(f, EMPTY_UNIFORM)) {
         for (int32_t t = 0; t < s->m->V; t++) s->m->scratch[t] = 0x1p-20f;
@@ -384,7 +386,8 @@ int32_t rule_argmax(const model *m, const float *logits, bool speculative)
         else if (fault(m->fault, GREEDY_OF_SOFTMAX)) {
             const float a = expf(logits[best] - largest), b = expf(logits[t] - largest);
             best = b > a ? t : best;
-        } else if (beats(m->fault, logits[best], logits[t], speculative))
+        } else if (beats(m->fault, logits[best], logits[t], speculative) ||
+                   (m->set.manner == MANNER_TIES_LAST && logits[best] == logits[t]))
             best = t;
     }
     return best;
@@ -463,7 +466,8 @@ int32_t rule_stream(model *m, lane *l, int32_t start, int32_t gamma, int32_t k, 
     int32_t run[RULES_MAX_GAMMA + 3], now = start, done = 0, again = -1;
     for (int32_t round = 0; done < k; round++) {
         const int32_t at = fault(m->fault, STEPS_SHARE) ? 0 : done;
-        step s = {m, l, state, draft, gamma, at, round};
+        const bool fewer = m->set.manner == MANNER_ADAPTIVE && gamma > 1 && round % 2;
+        step s = {m, l, state, draft, fewer ? gamma - 1 : gamma, at, round};
         int32_t stand = 0, first = 0;
         state[0] = now;
         if (again >= 0 && fault(m->fault, TOKEN_REPEATED)) run[first++] = again;

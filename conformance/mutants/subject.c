@@ -24,9 +24,10 @@ struct subject {
 
 /* clang-format off */
 static const setting settings[SETTING_COUNT] = {
-#define SETTING(name, uniforms, bits, input, map, rule, arithmetic) \
+#define SETTING(name, uniforms, bits, input, map, rule, arithmetic, manner) \
     [SETTING_##name] = {#name, IUT_UNIFORMS_##uniforms, bits, IUT_FROM_##input, IUT_MAP_##map, \
-                        IUT_RULE_##rule, IUT_ARITH_##arithmetic},
+                        IUT_RULE_##rule, IUT_ARITH_##arithmetic, \
+                        MANNER_##manner},
 #include "conformance/mutants/settings.def"
 #undef SETTING
 };
@@ -114,14 +115,16 @@ static iut_status claims(iut *x, iut_claims *c)
         .rule = s->rule,
         .arithmetic = s->arithmetic,
         .uniform_bits = s->bits,
-        .tie = IUT_TIE_FIRST,
-        .q_zero = token ? IUT_ACCEPT : 0,
+        .tie = s->manner == MANNER_TIES_LAST ? IUT_TIE_LAST : IUT_TIE_FIRST,
+        .q_zero = !token ? 0 : s->manner == MANNER_Q_ZERO_REJECT ? IUT_REJECT : IUT_ACCEPT,
         .bad_row = IUT_ERROR,
-        .bad_draft = IUT_ERROR,
-        .empty = token ? IUT_EMPTY_FROM_P : 0,
+        .bad_draft = s->manner == MANNER_BAD_DRAFT_REJECT ? IUT_REJECT : IUT_ERROR,
+        .empty = !token                              ? 0
+                 : s->manner == MANNER_EMPTY_OTHER ? IUT_EMPTY_OTHER
+                                                   : IUT_EMPTY_FROM_P,
         .seed_identical = s->rule == IUT_RULE_MATCH && s->uniforms != IUT_UNIFORMS_OWN,
         .greedy_identical = 1,
-        .max_gamma = RULES_MAX_GAMMA,
+        .max_gamma = s->manner == MANNER_MAX_GAMMA_1 ? 1 : RULES_MAX_GAMMA,
         .max_vocab = s->map == IUT_MAP_GUMBEL ? 1024 : 0,
     };
     *c = all;
@@ -387,7 +390,12 @@ static iut_status check_drafts(subject *a, int32_t i, int32_t *draft, int32_t le
         if (draft[j] == -1 && fault(f, MINUS_ONE_SKIPPED)) continue;
         if (draft[j] == -1) break;
         if (draft[j] >= a->m.V && fault(f, BAD_DRAFT_CLAMPED)) draft[j] = a->m.V - 1;
-        if (draft[j] < -1 || draft[j] >= a->m.V)
+        const bool bad = draft[j] < -1 || draft[j] >= a->m.V;
+        if (bad && a->m.set.manner == MANNER_BAD_DRAFT_REJECT) {
+            draft[j] = -1;
+            break;
+        }
+        if (bad)
             return fail(a, IUT_BAD_INPUT, "case %d: draft %d is %d, give 0 to %d, or -1 to end",
                         (int)i, (int)j, (int)draft[j], (int)a->m.V - 1);
     }

@@ -13,14 +13,15 @@
 
 /* ---- A suite made of scripted checks ------------------------------------------------- */
 
-static int fails;            /* how many of the three cases fail */
+static int cases = 3;
+static int fails; /* how many of the cases fail */
 static check_state ending = STATE_FAIL;
 static const check *planned; /* the check whose cases they are */
 
-static void plan_three(check_plan *plan, check_level level)
+static void plan_cases(check_plan *plan, check_level level)
 {
     (void)level;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < cases; i++) {
         check_case *c = plan_case(plan, planned, "%d", i);
         c->variant = i;
     }
@@ -42,7 +43,7 @@ static void decide(const check_case *c, const check_context *x, check_result *r)
 static const check scripted = {.name = "replay.random",
                                .clauses = "ACC-01",
                                .summary = "scripted",
-                               .plan = plan_three,
+                               .plan = plan_cases,
                                .claimed = claim,
                                .run = decide};
 static const check *const scripted_list[] = {&scripted, NULL};
@@ -97,9 +98,14 @@ static void a_lookalike_may_not_be_killed_at_all(void **state)
 {
     matrix_row row;
     (void)state;
+    cases = LOOKALIKE_CASES;
     assert_true(judged("BLOCK_RULE", scripted_list, 0, &row));
     assert_false(judged("BLOCK_RULE", scripted_list, 1, &row));
     assert_non_null(strstr(row.why, "as scripted"));
+    cases = LOOKALIKE_CASES - 1;
+    assert_false(judged("BLOCK_RULE", scripted_list, 0, &row));
+    assert_non_null(strstr(row.why, "too few"));
+    cases = 3;
 }
 
 static void an_unmasked_liar_is_a_wrong_judgement(void **state)
@@ -107,7 +113,7 @@ static void an_unmasked_liar_is_a_wrong_judgement(void **state)
     static const check renamed = {.name = "residual.values",
                                   .clauses = "RES-01",
                                   .summary = "scripted",
-                                  .plan = plan_three,
+                                  .plan = plan_cases,
                                   .claimed = claim,
                                   .run = decide};
     static const check *const list[] = {&renamed, NULL};
