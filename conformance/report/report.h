@@ -15,6 +15,7 @@ typedef struct {
     check_state state; /* the heaviest of its cases; NOT_CLAIMED only if all are */
     int64_t judged;
     double seconds, log_e, log_p; /* the largest ln E, the smallest ln p */
+    double eps; /* the largest tolerance of its cases; 0: all nulls are strict */
     double tv_best, tv_worst;     /* smallest and largest tv_power of its cases; 0: none */
     bool statistical;
 } check_summary;
@@ -23,7 +24,7 @@ typedef struct {
  * where it has no such figure. */
 typedef struct {
     char log_e[16]; /* the largest ln E */
-    char p[16];     /* the smallest p of a chi-square table */
+    char p[16];     /* the smallest p of a chi-square table; "eps 0.03" where a tolerance gates */
     char tv[32];    /* "0.038" or "0.017-0.053": total variation seen in nine runs of ten */
 } check_evidence;
 

@@ -30,7 +30,12 @@ static void add_case(check_summary *row, const run_case *k)
     if (k->claimed) row->claimed++;
     if (k->plan->statistical && k->claimed) {
         row->log_e = row->statistical ? fmax(row->log_e, x->log_e) : x->log_e;
-        row->log_p = fmin(row->log_p, x->log_p);
+        /* Under the tolerance null chi-square does not gate: its p is no evidence (STAT-03). */
+        const double eps = figure(k, "eps");
+        if (eps > 0)
+            row->eps = fmax(row->eps, eps);
+        else
+            row->log_p = fmin(row->log_p, x->log_p);
         row->statistical = true;
         add_power(row, figure(k, "tv_power"));
     }
@@ -78,7 +83,10 @@ void report_evidence(const check_summary *row, check_evidence *t)
     strcpy(t->tv, "-");
     const double e = fabs(row->log_e) < 0.05 ? 0 : row->log_e; /* no "-0.0" */
     snprintf(t->log_e, sizeof t->log_e, "%.1f", e);
-    if (row->log_p < 0) snprintf(t->p, sizeof t->p, "%.1e", exp(row->log_p));
+    if (row->eps > 0)
+        snprintf(t->p, sizeof t->p, "eps %.2g", row->eps);
+    else if (row->log_p < 0)
+        snprintf(t->p, sizeof t->p, "%.1e", exp(row->log_p));
     if (row->tv_worst > 1.1 * row->tv_best) {
         snprintf(t->tv, sizeof t->tv, "%.2g-%.2g", row->tv_best, row->tv_worst);
     } else if (row->tv_best > 0) {

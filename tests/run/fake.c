@@ -88,6 +88,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     if (s->slow) nanosleep(&nap, NULL);
     r->compared = s->compared;
     r->log_e = s->log_e;
+    r->log_p = s->log_p;
+    if (s->eps > 0) result_figure(r, "eps", s->eps);
     result_figure(r, "seven", 7);
     if (s->tv_power > 0) result_figure(r, "tv_power", s->tv_power);
     if (s->call != CALL_OK) {

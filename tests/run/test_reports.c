@@ -188,6 +188,20 @@ static void the_table_shows_the_power(void **unused)
     run_report_free(&r);
 }
 
+/* STAT-03: a p-value that does not gate is not shown as if it did. */
+static void a_tolerance_stands_in_place_of_p(void **unused)
+{
+    run_report r;
+    (void)unused;
+    RUN(&r, NULL, {.name = "a", .compared = 1, .statistical = true, .log_p = -4},
+        {.name = "b", .compared = 1, .statistical = true, .log_p = -90, .eps = 0.038});
+    char *text = terminal_text(&r);
+    assert_non_null(strstr(text, " eps 0.038  -\n"));
+    assert_null(strstr(text, "e-40"));
+    free(text);
+    run_report_free(&r);
+}
+
 static void the_replay_line_names_the_program_as_called(void **unused)
 {
     run_report r;
@@ -418,6 +432,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_report_that_cannot_be_written_says_so),
         cmocka_unit_test(the_terminal_report_shows_what_matters),
         cmocka_unit_test(the_table_shows_the_power),
+        cmocka_unit_test(a_tolerance_stands_in_place_of_p),
         cmocka_unit_test(the_replay_line_names_the_program_as_called),
         cmocka_unit_test(the_replay_line_selects_exactly_its_case),
         cmocka_unit_test(the_replay_line_names_vectors_that_were_given),
