@@ -35,6 +35,8 @@ typedef struct {
     st_ep *joint;      /* strict null: contexts of the trie */
     st_ep *pooled;     /* contexts are states; a wide trie has few nodes and goes without */
     st_tol *tolerant;  /* tolerance null, else NULL */
+    double eps;        /* its largest tolerance; 0: strict */
+    bool lost;         /* counts that a process did not take */
 } tally;
 
 static void tally_close(tally *t)
@@ -110,9 +112,9 @@ static double tally_look(tally *t)
         int32_t *n = t->fresh + (size_t)c * (size_t)V, state = t->trie.row[c];
         for (int32_t x = 0; x < V; x++) {
             if (n[x] == 0) continue;
-            if (t->tolerant) st_tol_add(t->tolerant, state, x, n[x]);
-            if (t->joint) st_ep_add(t->joint, c, x, n[x]);
-            if (t->pooled) st_ep_add(t->pooled, state, x, n[x]);
+            if (t->tolerant && !st_tol_add(t->tolerant, state, x, n[x])) t->lost = true;
+            if (t->joint && !st_ep_add(t->joint, c, x, n[x])) t->lost = true;
+            if (t->pooled && !st_ep_add(t->pooled, state, x, n[x])) t->lost = true;
         }
         memset(n, 0, (size_t)V * sizeof *n);
     }
@@ -337,13 +339,14 @@ static void report(const tally *t, const check_context *x, const tables *b, doub
     result_figure(r, "tv", tv.tv);
     result_figure(r, "tv_lo", tv.lo);
     result_figure(r, "tv_hi", tv.hi);
-    result_figure(r, "tv_power", st_view_tv90((double)t->n, 16, cost));
+    result_figure(r, "eps", t->eps); /* what is inside the tolerance is out of sight */
+    result_figure(r, "tv_power", fmin(1.0, t->eps + st_view_tv90((double)t->n, 16, cost)));
     result_figure(r, "contexts", t->trie.contexts);
     if (b->count == 0) return;
     result_figure(r, "tables", b->count);
     result_figure(r, "x2", b->worst.x2);
     result_figure(r, "df", b->worst.df);
-    result_figure(r, "log_p", b->worst.log_p);
+    if (t->eps == 0) result_figure(r, "log_p", b->worst.log_p);
 }
 
 /* Where the evidence is: the table that deviates most says it in a reader's words. */
@@ -358,6 +361,9 @@ static void judge_e(const tally *t, const law_sampler *s, double log_e, bool tok
         "in %s: X2 = %.4g on %d cells",
         log_e, s->x->log_e_fail, (long long)t->n, t->k, b.name, b.worst.x2, b.worst.cells);
 }
+
+/* A tolerance beyond this hides gross faults. */
+static const double WIDEST = 0.02;
 
 static void judge_tables(const tables *b, const check_context *x, const tally *t, double log_e,
                          bool strict, check_result *r)
@@ -374,6 +380,13 @@ static void judge_tables(const tables *b, const check_context *x, const tally *t
             "not the target's law: %s: X2 = %.6g on %d cells, ln p = %.4g < ln(1e-8/%d), "
             "n = %lld",
             b->name, b->worst.x2, b->worst.cells, b->worst.log_p, T, (long long)t->n);
+        return;
+    }
+    if (t->eps > WIDEST) {
+        result_set(r, STATE_INCONCLUSIVE,
+                   "the declared arithmetic and uniforms allow a total variation of %.3g: that "
+                   "nothing worse is seen says little (STAT-03)",
+                   t->eps);
         return;
     }
     result_set(
@@ -409,6 +422,10 @@ static void judge(tally *t, law_sampler *s, const check_case *c, bool strict, in
             return;
         }
         log_e = tally_look(t);
+        if (t->lost) {
+            result_set(r, STATE_ERROR, "counts were lost: the suite is short of memory");
+            return;
+        }
         if (log_e >= x->log_e_fail) break;
     }
     tables b = {.count = 0};
@@ -427,11 +444,16 @@ void law_judge(law_sampler *s, const check_case *c, check_result *r)
     bool strict = true;
     double *eps = malloc((size_t)s->a->view.S * sizeof *eps);
     int32_t *tokens = malloc((size_t)LAW_CHUNK * (size_t)s->k * sizeof *tokens);
-    if (eps && tokens && floors(s, (double)c->n, eps, &strict) && open_counts(&t) &&
-        open_processes(&t, eps, strict))
+    if (!eps || !tokens || !open_counts(&t))
+        result_set(r, STATE_ERROR, "out of memory for the counts");
+    else if (!floors(s, (double)c->n, eps, &strict))
+        result_set(r, STATE_ERROR, "a floor of the declared arithmetic could not be computed");
+    else if (!open_processes(&t, eps, strict))
+        result_set(r, STATE_ERROR, "the e-processes refuse the rows, or are short of memory");
+    else {
+        for (int32_t i = 0; i < s->a->view.S; i++) t.eps = fmax(t.eps, eps[i]);
         judge(&t, s, c, strict, tokens, r);
-    else
-        result_set(r, STATE_ERROR, "out of memory");
+    }
     tally_close(&t);
     free(eps);
     free(tokens);

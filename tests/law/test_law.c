@@ -264,7 +264,7 @@ static void accept_length(void **state)
 }
 
 /* Uniforms of 8 bits: a fault where 53 are declared; where 8 are, within the tolerance null,
- * which a gross fault is not. */
+ * which a gross fault is not. A wide tolerance is no pass. */
 static void tolerance(void **state)
 {
     (void)state;
@@ -272,10 +272,13 @@ static void tolerance(void **state)
     assert_true(run_cases("law.verify/V64-a*", 64, 1).count[STATE_FAIL] >= 2);
     sampler_settings.uniform_bits = 8;
     tally t = run_cases("law.verify/V64-a*", 64, 1);
-    assert_true(t.count[STATE_PASS] == 3 && strstr(t.detail, "tolerance null"));
+    assert_int_equal(t.count[STATE_INCONCLUSIVE], 3); /* a tolerance wider than 0.02 */
+    t = run_cases("law.verify/V2-a*", 64, 1);
+    if (t.count[STATE_PASS] != 3 || !strstr(t.detail, "tolerance null"))
+        fail_msg("%d pass: %s", t.count[STATE_PASS], t.detail);
     sampler_settings.fault = ACCEPTS_ALWAYS;
     t = run_cases("law.verify/V64-a*", 64, 1);
-    assert_true(t.count[STATE_FAIL] >= 2 && strstr(t.detail, "ln E"));
+    assert_true(t.count[STATE_FAIL] >= 2);
 }
 
 /* -- Machinery
