@@ -65,7 +65,7 @@ double residual_bound(const iut_claims *claims, int32_t V, float p, float q)
     if (claims->input == IUT_FROM_LOGITS)
         return mass * 0x1p-17 + self_served(claims, V, p) + self_served(claims, V, q);
     if (claims->arithmetic == IUT_ARITH_F16) return mass * 0x1p-9 + 0x1p-24;
-    if (claims->arithmetic == IUT_ARITH_BF16) return mass * 0x1p-6;
+    if (claims->arithmetic == IUT_ARITH_BF16) return mass * 0x1p-6 + 0x1p-133;
     return 0.0;
 }
 
