@@ -9,9 +9,9 @@
 #include "conformance/report/xml.h"
 
 static const char style[] =
-    "body{font:15px/1.45 system-ui,sans-serif;max-width:64em;margin:2em auto;padding:0 1em}"
+    "body{font:15px/1.45 system-ui,sans-serif;max-width:84em;margin:2em auto;padding:0 1em}"
     "table{border-collapse:collapse}td,th{padding:.15em .8em;text-align:left}"
-    "tr:nth-child(even){background:#f4f4f4}td.n{text-align:right}code,pre{font-size:13px}"
+    "tr:nth-child(even){background:#f4f4f4}td.n{text-align:right;white-space:nowrap}code,pre{font-size:13px}"
     "pre{background:#f4f4f4;padding:.6em;overflow-x:auto}.good{color:#176d2c}.bad{color:#"
     "b3201b}"
     ".grey{color:#777}svg text{font:12px system-ui,sans-serif}";
@@ -59,7 +59,7 @@ static void head_row(xmlTextWriterPtr w, const char *const *names, size_t count)
 static void verdict_table(xmlTextWriterPtr w, const run_report *r)
 {
     static const char *const names[] = {"check",    "state", "cases",      "judged", "seconds",
-                                        "max ln E", "min p", "sees TV >=", "clauses"};
+                                        "max ln E", "min p", "sees TV >=", "what it checks"};
     check_summary row[REPORT_CHECKS];
     const size_t n = report_summaries(r, row, REPORT_CHECKS);
     open_with(w, "table", NULL);
@@ -80,7 +80,7 @@ static void verdict_table(xmlTextWriterPtr w, const run_report *r)
         element(w, "td", "n", e.log_e);
         element(w, "td", "n", e.p);
         element(w, "td", "n", e.tv);
-        element(w, "td", "grey", row[i].check->clauses);
+        element(w, "td", "grey", row[i].check->summary);
         close_element(w);
     }
     close_element(w);
