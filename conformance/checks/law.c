@@ -250,7 +250,7 @@ static st_arith declared_arith(const iut_claims *m)
 }
 
 /* The tolerance of each state for n streams; false: no memory. *strict: all are 0. */
-static bool floors(const law_sampler *s, double n, double *eps, bool *strict)
+static bool floors(const law_sampler *s, double draws, double *eps, bool *strict)
 {
     const iut_claims *m = client_claims(s->x->iut);
     st_arith arith = declared_arith(m);
@@ -260,7 +260,7 @@ static bool floors(const law_sampler *s, double n, double *eps, bool *strict)
         st_floor f =
             st_floor_row(panel_p(s->a, i), panel_q(s->a, i), s->a->view.V, arith, s->bits, own);
         if (isnan(f.tv)) return false;
-        eps[i] = st_floor_eps(f, n * s->k);
+        eps[i] = st_floor_eps(f, draws);
         if (eps[i] > 0) *strict = false;
     }
     return true;
@@ -438,6 +438,22 @@ static void judge(tally *t, law_sampler *s, const check_case *c, bool strict, in
     report(t, x, &b, log_e, r);
 }
 
+bool law_strict(const law_sampler *s, int64_t draws, check_result *r)
+{
+    bool strict = false;
+    double *eps = malloc((size_t)s->a->view.S * sizeof *eps);
+    if (!eps || !floors(s, (double)draws, eps, &strict))
+        result_set(r, STATE_ERROR, "a floor of the declared arithmetic could not be computed");
+    else if (!strict)
+        result_set(
+            r, STATE_NOT_CLAIMED,
+            "uniforms of %d bits and the declared arithmetic are too coarse for %lld draws "
+            "(STAT-03)",
+            s->bits, (long long)draws);
+    free(eps);
+    return strict;
+}
+
 void law_judge(law_sampler *s, const check_case *c, check_result *r)
 {
     tally t = {.a = s->a, .k = s->k, .room = c->n};
@@ -446,7 +462,7 @@ void law_judge(law_sampler *s, const check_case *c, check_result *r)
     int32_t *tokens = malloc((size_t)LAW_CHUNK * (size_t)s->k * sizeof *tokens);
     if (!eps || !tokens || !open_counts(&t))
         result_set(r, STATE_ERROR, "out of memory for the counts");
-    else if (!floors(s, (double)c->n, eps, &strict))
+    else if (!floors(s, (double)c->n * s->k, eps, &strict))
         result_set(r, STATE_ERROR, "a floor of the declared arithmetic could not be computed");
     else if (!open_processes(&t, eps, strict))
         result_set(r, STATE_ERROR, "the e-processes refuse the rows, or are short of memory");

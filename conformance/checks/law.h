@@ -108,6 +108,10 @@ static inline int32_t law_tables(int32_t k)
  * log_p. */
 void law_judge(law_sampler *s, const check_case *c, check_result *r);
 
+/* Does the strict null hold for that many draws of the declared arithmetic and uniforms
+ * (STAT-03)? If not, `r` says so: checks without a tolerance null leave the case at that. */
+bool law_strict(const law_sampler *s, int64_t draws, check_result *r);
+
 /* The whole of a law case: panel from the form, sampler, judgement. k = gamma + 2. */
 void law_case(const check_case *c, const check_context *x, const panel_form *form, law_op op,
               check_result *r);

@@ -60,9 +60,10 @@ static double joint_log_e(const joint *j, const double *p, const double *q, int3
     int32_t row[MAX_V] = {0};
     st_ep *e = st_ep_new(V, row, 1, V, &p, &q);
     if (!e) return NAN;
+    bool counted = true;
     for (int32_t a = 0; a < V; a++)
-        for (int32_t b = 0; b < V; b++) st_ep_add(e, a, b, j->count[a][b]);
-    double log_e = st_ep_log_e(e);
+        for (int32_t b = 0; b < V; b++) counted &= st_ep_add(e, a, b, j->count[a][b]);
+    double log_e = counted ? st_ep_log_e(e) : NAN;
     st_ep_free(e);
     return log_e;
 }
@@ -152,7 +153,7 @@ static void run(const check_case *planned, const check_context *x, check_result 
     if (j) j[0].what = "neighbours of a batch", j[1].what = "consecutive calls";
     if (!a || !tokens || !j)
         result_set(r, STATE_ERROR, "%s (STA-03)", a ? "out of memory" : why);
-    else if (law_sampler_open(&s, c, x, a, op, k, r))
+    else if (law_sampler_open(&s, c, x, a, op, k, r) && law_strict(&s, c->n, r))
         sample(&s, c, j, tokens, r);
     law_sampler_close(&s);
     panel_free(a);
@@ -162,7 +163,7 @@ static void run(const check_case *planned, const check_context *x, check_result 
 
 const check check_law_calls = {
     .name = "law.calls",
-    .clauses = "STAT-06 RNG-07 INV-01 STAT-01 STAT-02",
+    .clauses = "STAT-06 RNG-07 INV-01 STAT-01 STAT-02 STAT-03",
     .summary = "neighbouring cases of a batch, and consecutive calls, are independent",
     .plan = plan,
     .claimed = claimed,

@@ -89,7 +89,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
         sizeof why);
     if (!a || !tokens)
         result_set(r, STATE_ERROR, "%s (STA-03)", a ? "out of memory" : why);
-    else if (law_sampler_open(&s, c, x, a, (law_op)c->variant, k, r))
+    else if (law_sampler_open(&s, c, x, a, (law_op)c->variant, k, r) &&
+             law_strict(&s, c->n * k, r))
         sample(&s, c, tokens, r);
     law_sampler_close(&s);
     panel_free(a);
@@ -98,7 +99,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_law_coupling = {
     .name = "law.coupling",
-    .clauses = "LAW-04 STAT-02 STAT-05 ACC-01",
+    .clauses = "LAW-04 STAT-02 STAT-03 STAT-05 ACC-01",
     .summary = "drafts are accepted no more often than the coupling bound allows",
     .plan = plan,
     .claimed = claimed,

@@ -1,4 +1,5 @@
 /* law_sampler.c - see law.h: streams out of verify, stream and draw. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -400,15 +401,16 @@ bool law_sample(law_sampler *s, int32_t n, int32_t *tokens, check_result *r)
 
 /* -- Coupling bound ---------------------------------------------------------------- */
 
-enum { ENUMERABLE = 1024 };
+enum { ENUMERABLE = 1024, STATES = 64 /* the panels planned here have 12 at most */ };
 
 /* The steps of one token and those of two are two e-processes on the same draws: averaged. */
 double law_coupling(const law_sampler *s)
 {
-    double bound[64] = {0}, log_e[2] = {0, 0};
+    double bound[STATES] = {0}, log_e[2] = {0, 0};
     int32_t S = s->a->view.S;
-    for (int32_t i = 0; i < S && i < 64; i++) bound[i] = panel_overlap(s->a, i);
-    log_e[0] = st_coupling_log_e(bound, s->first, s->trials, S < 64 ? S : 64);
+    assert(S <= STATES);
+    for (int32_t i = 0; i < S; i++) bound[i] = panel_overlap(s->a, i);
+    log_e[0] = st_coupling_log_e(bound, s->first, s->trials, S);
     if (s->trials2 == 0 || s->a->view.V > ENUMERABLE) return log_e[0];
     double bound2 = panel_overlap2(s->a, 0);
     log_e[1] = st_coupling_log_e(&bound2, &s->first2, &s->trials2, 1);

@@ -206,8 +206,8 @@ def broken_waivers():
 def outputs():
     missing = os.path.join(folder, "missing", "file")
     for option in ["--json", "--junit", "--html"]:
-        for file in [missing, "/dev/full"]:
-            run(f"{option} {file}", [option, file] + ROWS, ERROR, [f"cannot write {file}"])
+        run(f"{option} in no folder", [option, missing] + ROWS, USAGE, [f"cannot write {missing}"])
+        run(f"{option} on a full disk", [option, "/dev/full"] + ROWS, ERROR, ["cannot write /dev/full"])
     run("--log in no folder", ["--log", missing] + ROWS, USAGE, [f"cannot write {missing}"])
     run("--log on a full disk", ["--log", "/dev/full"] + ROWS, ERROR, ["/dev/full"])
     run("--iut-log in no folder", ["--iut-log", missing] + ROWS, ERROR, [missing], {"ERROR": 1})
