@@ -301,6 +301,16 @@ void law_plan(check_plan *plan, const check *owner, check_level level, const law
     }
 }
 
+void law_grid(check_plan *plan, const check *owner, check_level level, int32_t V)
+{
+    static const int32_t gamma[] = {1, 2, 4};
+    static const double acceptance[] = {0.3, 0.7, 0.95};
+    for (int a = 0; a < 3; a++)
+        for (int g = 0; g < 3; g++)
+            law_plan(plan, owner, level, &(law_cell){V, acceptance[a], gamma[g], PANEL_PLAIN},
+                     1);
+}
+
 panel_form law_form(const check_case *c, const check_context *x)
 {
     return (panel_form){.V = c->V,

@@ -128,6 +128,8 @@ typedef struct {
  * panel variant. */
 void law_plan(check_plan *plan, const check *owner, check_level level, const law_cell *cells,
               size_t count);
+/* Plans every acceptance (0.3, 0.7, 0.95) with every gamma (1, 2, 4) at one vocabulary. */
+void law_grid(check_plan *plan, const check *owner, check_level level, int32_t V);
 /* The form of a cell's panel; every case and every run seed has its own rows. */
 panel_form law_form(const check_case *c, const check_context *x);
 

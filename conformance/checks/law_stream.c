@@ -19,25 +19,19 @@ static const law_cell wide[] = {
     {2, 0.7, 2, 0},    {3, 0.3, 2, 0},     {3, 0.95, 4, 0},    {2, 0.7, 4, 0},
     {3, 0.7, 4, 0},    {3, 0.3, 4, 0},     {1024, 0.7, 0, 0},  {1024, 0.3, 1, 0},
     {1024, 0.7, 2, 0}, {1024, 0.95, 4, 0}, {32000, 0.3, 1, 0}, {32000, 0.7, 2, 0},
+    {8, 0.7, 0, 0},    {64, 0.7, 0, 0},
 };
 
 static void plan(check_plan *p, check_level level)
 {
-    static const int32_t V[] = {8, 64}, gamma[] = {1, 2, 4};
-    static const double acceptance[] = {0.3, 0.7, 0.95};
     law_plan(p, &check_law_stream, level, variants, sizeof variants / sizeof *variants);
     if (level == LEVEL_SMOKE) {
         law_plan(p, &check_law_stream, level, smoke, sizeof smoke / sizeof *smoke);
         return;
     }
     law_plan(p, &check_law_stream, level, wide, sizeof wide / sizeof *wide);
-    for (int v = 0; v < 2; v++) {
-        law_plan(p, &check_law_stream, level, &(law_cell){V[v], 0.7, 0, PANEL_PLAIN}, 1);
-        for (int a = 0; a < 3; a++)
-            for (int g = 0; g < 3; g++)
-                law_plan(p, &check_law_stream, level,
-                         &(law_cell){V[v], acceptance[a], gamma[g], PANEL_PLAIN}, 1);
-    }
+    law_grid(p, &check_law_stream, level, 8);
+    law_grid(p, &check_law_stream, level, 64);
 }
 
 static bool claimed(const check_case *c, const client *subject, char *why, size_t why_size)

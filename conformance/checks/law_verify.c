@@ -26,19 +26,14 @@ static const law_cell wide[] = {
 
 static void plan(check_plan *p, check_level level)
 {
-    static const int32_t V[] = {2, 3, 8, 64, 1024}, gamma[] = {1, 2, 4};
-    static const double acceptance[] = {0.3, 0.7, 0.95};
+    static const int32_t V[] = {2, 3, 8, 64, 1024};
     law_plan(p, &check_law_verify, level, variants, sizeof variants / sizeof *variants);
     if (level == LEVEL_SMOKE) {
         law_plan(p, &check_law_verify, level, smoke, sizeof smoke / sizeof *smoke);
         return;
     }
     law_plan(p, &check_law_verify, level, wide, sizeof wide / sizeof *wide);
-    for (int v = 0; v < 5; v++)
-        for (int a = 0; a < 3; a++)
-            for (int g = 0; g < 3; g++)
-                law_plan(p, &check_law_verify, level,
-                         &(law_cell){V[v], acceptance[a], gamma[g], PANEL_PLAIN}, 1);
+    for (int v = 0; v < 5; v++) law_grid(p, &check_law_verify, level, V[v]);
 }
 
 static bool claimed(const check_case *c, const client *subject, char *why, size_t why_size)
