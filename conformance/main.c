@@ -150,7 +150,8 @@ static int run_and_report(command_line *c)
     if (!c->quiet) c->run.progress = isatty(STDERR_FILENO) ? progress : progress_lines;
     c->run.progress_arg = &state;
     run_suite(&c->run, &report);
-    if (!(close_log(c) & write_reports(c, &report))) report.exit_code = EXIT_ERROR;
+    const bool logged = close_log(c), written = write_reports(c, &report);
+    if (!logged || !written) report.exit_code = EXIT_ERROR;
     print_report(c, &report);
     const int code = report.exit_code;
     run_report_free(&report);
