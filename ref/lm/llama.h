@@ -1,0 +1,73 @@
+/* llama.h - the transformer of spec chapter 2 in the arithmetic of chapter 1: RMSNorm, rotary
+ * positions with or without Llama-3 scaling, grouped-query attention, SwiGLU, tied or separate
+ * output matrix, optional biases of queries, keys and values (Qwen2), optional RMSNorm of each
+ * query and key head (Qwen3).
+ *
+ * It is an as_lm (lm.h). The cache holds, for each sequence, pages of 64 positions; the rows of
+ * the last forward wait outside of them until they are committed. */
+#ifndef ASSAY_REF_LM_LLAMA_H
+#define ASSAY_REF_LM_LLAMA_H
+
+#include <stdint.h>
+#include "ref/lm/lm.h"
+#include "ref/num/dense.h"
+#include "ref/num/rope.h"
+
+typedef struct {
+    int32_t V, layers, hidden, heads, kv_heads, head_dim, ffn;
+    int32_t max_positions; /* up to 2^20 */
+    float eps;             /* of every RMSNorm */
+    as_rope rope;
+    int tied, qkv_bias, qk_norm; /* 0 or 1 */
+} as_llama_config;
+
+/* The weights as they lie in memory, [out][in] each, little-endian, of any alignment; as_llama
+ * packs what it multiplies with and copies the rest, so they may be released after it. Vectors
+ * and matrices have their own storage each. */
+typedef struct {
+    const void *data;
+    as_storage storage;
+} as_tensor;
+
+typedef struct {
+    as_tensor norm_attention, norm_mlp; /* [hidden] */
+    as_tensor q, k, v, o; /* [heads d][hidden], [kv d][hidden] twice, [hidden][heads d] */
+    as_tensor q_bias, k_bias, v_bias; /* with qkv_bias */
+    as_tensor q_norm, k_norm;         /* [head_dim], with qk_norm */
+    as_tensor gate, up, down;         /* [ffn][hidden] twice, [hidden][ffn] */
+} as_llama_layer;
+
+typedef struct {
+    as_tensor embedding, final_norm,
+        output;                  /* [V][hidden], [hidden], [V][hidden] unless tied */
+    const as_llama_layer *layer; /* [layers] */
+} as_llama_weights;
+
+typedef struct {
+    int32_t
+        positions; /* capacity of a sequence in tokens, up to max_positions; 0: max_positions */
+    int32_t rows;  /* capacity of a forward in rows of all its sequences */
+    int threads;   /* 0: as many as OpenMP has */
+    uint32_t layout_seed; /* permutes where pages lie and which are reused first: no bit may
+                             change */
+} as_llama_options;
+
+/* A new model. AS_BAD_INPUT for a configuration that contradicts itself, naming the field;
+ * AS_NO_MEMORY. */
+as_status as_llama(const as_llama_config *config, const as_llama_weights *weights,
+                   const as_llama_options *options, as_lm **lm, as_error *e);
+
+/* The cached key (after rotation) and value of a committed position, [kv_heads][head_dim] each.
+ * lm must come from as_llama. AS_BAD_INPUT for a sequence, layer or position that does not
+ * exist. */
+as_status as_llama_cache_read(as_lm *lm, int32_t sequence, int32_t layer, int32_t position,
+                              float *key, float *value, as_error *e);
+
+/* Fills everything that is not committed, in pages and waiting rows, of all sequences, with
+ * NaN, and forgets the waiting rows. */
+void as_llama_cache_poison(as_lm *lm);
+
+/* The rows of the model's linear maps and the bytes of its packed weights: for reports. */
+int64_t as_llama_weight_bytes(const as_lm *lm);
+
+#endif
