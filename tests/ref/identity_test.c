@@ -53,8 +53,7 @@ static void watch(void *data, const as_step *s)
     const int32_t drafts = s->tree->rows - 1;
     w->met->accepted[drafts][s->accepted]++;
     bool ended = false;
-    for (int32_t i = 0; i < w->c->eoses; i++)
-        ended |= s->run[s->emitted - 1] == w->c->eos[i];
+    for (int32_t i = 0; i < w->c->eoses; i++) ended |= s->run[s->emitted - 1] == w->c->eos[i];
     w->met->eos_inside += ended && s->emitted <= s->accepted;
     w->met->eos_last += ended && s->emitted > s->accepted;
     w->met->budget_cut += drafts < w->c->gamma;
