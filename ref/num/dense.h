@@ -8,13 +8,14 @@
  * weights that are never written out. BF16 and F16 panels keep their two bytes and are widened
  * on the way (ARI-03).
  *
- * The functions that compute are compiled once per machine level (rows.h says which); all
- * levels give the same bits. They assume the environment of environment.h. */
+ * The functions that compute are compiled once per machine level (level.h); all levels
+ * give the same bits. They assume the environment of environment.h. */
 #ifndef ASSAY_REF_NUM_DENSE_H
 #define ASSAY_REF_NUM_DENSE_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include "ref/num/level.h"
 #include "ref/status.h"
 
 enum { AS_PANEL = 32, AS_CHUNK = 128, AS_GROUP = 8, AS_POSITIONS = 64 };
@@ -73,7 +74,7 @@ typedef struct {
     void (*add)(float *x, const float *y, int32_t n);
 } as_dense_ops;
 
-/* The loops of the level in force (rows.h). Thread-safe. */
+/* The loops of the level in force (level.h). Thread-safe. */
 const as_dense_ops *as_dense(void);
 
 /* y = w x (+ bias, which may be NULL) for R rows, on `threads` threads of the caller's choice;

@@ -1,8 +1,5 @@
-/* rows.h - the loops over a row of the vocabulary, compiled once per machine level.
- *
- * Levels: "baseline" (any machine; fma by libm), "v3" (AVX2 and FMA), "v4" (AVX-512). All give
- * the same bits; they differ in speed alone. The level is chosen by the processor at first use;
- * the environment variable ASSAY_LEVEL or as_set_level forces one.
+/* rows.h - the loops over a row of the vocabulary, compiled once per machine level
+ * (level.h).
  *
  * The loops assume the environment of environment.h; the functions of ref/dist set it. n is the
  * length of every row, 0 <= n <= AS_MAX_VOCAB; rows must not overlap unless they are equal. */
@@ -10,7 +7,7 @@
 #define ASSAY_REF_NUM_ROWS_H
 
 #include <stdint.h>
-#include "ref/status.h"
+#include "ref/num/level.h"
 
 typedef struct {
     const char *name; /* of the level */
@@ -43,10 +40,5 @@ typedef struct {
 /* The loops of the level in force. Thread-safe. An ASSAY_LEVEL that this machine cannot run is
  * reported on stderr once and ignored. */
 const as_row_ops *as_rows(void);
-
-/* Forces a level for the whole process from now on: "baseline", "v3", "v4", or "auto".
- * AS_BAD_INPUT for a name that is none of these, AS_LIMIT for one that this machine cannot
- * run. */
-as_status as_set_level(const char *name, as_error *e);
 
 #endif

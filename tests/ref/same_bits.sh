@@ -8,18 +8,26 @@ no_fma=glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4
 rm -rf "$scratch"
 mkdir -p "$scratch"
 
-build() { # COMPILER OPTIMISATION PROGRAM
-    flags="-std=c11 $2 -ffp-contract=off -fno-fast-math -fopenmp -I$root"
-    rows="$flags -fno-math-errno -fno-trapping-math -c $root/ref/num/rows_level.c"
-    objects="$3-baseline.o"
-    $1 $rows -DAS_LEVEL=baseline -o "$3-baseline.o"
+build() { # of $compiler, $optimisation, $program
+    flags="-std=c11 $optimisation -ffp-contract=off -fno-fast-math -fopenmp -I$root"
+    loops="$flags -fno-math-errno -fno-trapping-math"
+    objects=
+    level() { # NAME FLAGS...: the hot loops at that level
+        name=$1
+        shift
+        for part in rows dense; do
+            $compiler $loops "$@" "-DAS_LEVEL=$name" -c "$root/ref/num/${part}_level.c" \
+                -o "$program-$part-$name.o"
+            objects="$objects $program-$part-$name.o"
+        done
+    }
+    level baseline
     if [ "$(uname -m)" = x86_64 ]; then
-        $1 $rows -DAS_LEVEL=v3 -mavx2 -mfma -o "$3-v3.o"
-        $1 $rows -DAS_LEVEL=v4 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl -o "$3-v4.o"
-        objects="$objects $3-v3.o $3-v4.o"
+        level v3 -mavx2 -mfma
+        level v4 -mavx2 -mfma -mavx512f -mavx512bw -mavx512dq -mavx512vl
     fi
-    $1 $flags $(find "$root/ref" -name '*.c' ! -name rows_level.c) "$root/tests/ref/digest.c" \
-        $objects -lm -o "$3"
+    $compiler $flags $(find "$root/ref" -name '*.c' ! -name '*_level.c' ! -path '*/load/*') \
+        "$root/tests/ref/digest.c" $objects -lm -o "$program"
 }
 
 runs=0
@@ -38,7 +46,7 @@ for compiler in gcc clang; do
     command -v $compiler >/dev/null || { echo "$compiler is not here: not compared"; continue; }
     for optimisation in -O1 -O3; do
         program=$scratch/$compiler$optimisation
-        build $compiler $optimisation "$program"
+        build
         for level in baseline v3 v4; do
             # A level that the processor lacks is refused: then the run is of "auto" and says so.
             for threads in 1 2; do

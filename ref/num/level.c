@@ -1,6 +1,6 @@
-/* rows.c - the dispatcher of rows.h. The tests of the processor name exactly the instruction
+/* level.c - the dispatcher of level.h. The tests of the processor name exactly the instruction
  * sets that ref/CMakeLists.txt allows the compiler for each level. */
-#include "ref/num/rows.h"
+#include "ref/num/level.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -8,10 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ref/num/dense.h"
+#include "ref/num/rows.h"
+
 extern const as_row_ops as_rows_baseline;
+extern const as_dense_ops as_dense_baseline;
 
 #if defined(__x86_64__)
 extern const as_row_ops as_rows_v3, as_rows_v4;
+extern const as_dense_ops as_dense_v3, as_dense_v4;
 
 static int runs_v3(void)
 {
@@ -32,26 +37,29 @@ static int runs_always(void)
 }
 
 /* From the fastest to the one that always runs. */
-static const struct {
-    const as_row_ops *ops;
+typedef struct {
+    const as_row_ops *rows;
+    const as_dense_ops *dense;
     int (*runs)(void);
-} level[] = {
+} choice;
+
+static const choice level[] = {
 #if defined(__x86_64__)
-    {&as_rows_v4, runs_v4},
-    {&as_rows_v3, runs_v3},
+    {&as_rows_v4, &as_dense_v4, runs_v4},
+    {&as_rows_v3, &as_dense_v3, runs_v3},
 #endif
-    {&as_rows_baseline, runs_always},
+    {&as_rows_baseline, &as_dense_baseline, runs_always},
 };
 enum { LEVELS = sizeof level / sizeof level[0] };
 
 /* Every writer stores the address of a constant, so a race can at most choose twice. */
-static const as_row_ops *_Atomic chosen;
+static const choice *_Atomic chosen;
 
-static const as_row_ops *best(void)
+static const choice *best(void)
 {
     int i = 0;
     while (!level[i].runs()) i++;
-    return level[i].ops;
+    return &level[i];
 }
 
 as_status as_set_level(const char *name, as_error *e)
@@ -61,21 +69,22 @@ as_status as_set_level(const char *name, as_error *e)
         return AS_OK;
     }
     for (int i = 0; i < LEVELS; i++) {
-        if (strcmp(name, level[i].ops->name) != 0) continue;
+        if (strcmp(name, level[i].rows->name) != 0) continue;
         if (!level[i].runs())
             return as_fail(e, AS_LIMIT, "level %s: this processor lacks it; use %s", name,
-                           best()->name);
-        atomic_store(&chosen, level[i].ops);
+                           best()->rows->name);
+        atomic_store(&chosen, &level[i]);
         return AS_OK;
     }
     return as_fail(e, AS_BAD_INPUT, "level \"%.40s\" is unknown here; use auto, baseline%s",
                    name, LEVELS > 1 ? ", v3 or v4" : "");
 }
 
-const as_row_ops *as_rows(void)
+/* The choice in force; the first call makes it. */
+static const choice *in_force(void)
 {
-    const as_row_ops *ops = atomic_load_explicit(&chosen, memory_order_relaxed);
-    if (ops) return ops;
+    const choice *c = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (c) return c;
     const char *wish = getenv("ASSAY_LEVEL");
     as_error e;
     if (!wish || as_set_level(wish, &e) != AS_OK) {
@@ -83,4 +92,14 @@ const as_row_ops *as_rows(void)
         as_set_level("auto", NULL);
     }
     return atomic_load(&chosen);
+}
+
+const as_row_ops *as_rows(void)
+{
+    return in_force()->rows;
+}
+
+const as_dense_ops *as_dense(void)
+{
+    return in_force()->dense;
 }
