@@ -138,23 +138,24 @@ static const float *chunk_of(const as_matrix *w, int32_t panel, int32_t k, int32
  * one row, in which order, is the same for every tiling. */
 static void panel_rows(const as_matrix *w, int32_t panel, const float *x, int32_t R, float *y)
 {
-    _Alignas(64) float g[BLOCK][AS_PANEL], t[BLOCK][AS_PANEL], wide[AS_CHUNK * AS_PANEL];
+    _Alignas(64) float g[BLOCK * AS_PANEL], t[BLOCK * AS_PANEL], wide[AS_CHUNK * AS_PANEL];
     const size_t K = (size_t)w->K, N = (size_t)w->N;
-    memset(t, 0, (size_t)R * sizeof t[0]);
+    const int32_t sums = R * AS_PANEL;
+    memset(t, 0, (size_t)sums * sizeof *t);
     for (int32_t k = 0, chunk = 0; k < w->K; k += AS_CHUNK, chunk++) {
-        if (chunk % AS_GROUP == 0) memset(g, 0, (size_t)R * sizeof g[0]);
+        if (chunk % AS_GROUP == 0) memset(g, 0, (size_t)sums * sizeof *g);
         const int32_t length = least(w->K - k, AS_CHUNK);
         const float *weights = chunk_of(w, panel, k, length, wide);
         for (int32_t r = 0; r < R; r += TILE)
             for (int part = 0; part < AS_PANEL; part += WIDTH)
                 chunk_rows(least(R - r, TILE), weights + part, length,
-                           x + (size_t)r * K + (size_t)k, K, g[r] + part);
+                           x + (size_t)r * K + (size_t)k, K, g + r * AS_PANEL + part);
         if (chunk % AS_GROUP == AS_GROUP - 1 || w->K - k <= AS_CHUNK)
-            for (int32_t i = 0; i < R * AS_PANEL; i++) t[0][i] += g[0][i];
+            for (int32_t i = 0; i < sums; i++) t[i] += g[i];
     }
     const int32_t from = panel * AS_PANEL, n = least(w->N - from, AS_PANEL);
     for (int32_t r = 0; r < R; r++)
-        memcpy(y + (size_t)r * N + from, t[r], (size_t)n * sizeof **t);
+        memcpy(y + (size_t)r * N + from, t + r * AS_PANEL, (size_t)n * sizeof *t);
 }
 
 static void product(const as_matrix *w, int32_t first, int32_t panels, const float *x,
