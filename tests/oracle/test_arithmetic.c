@@ -318,6 +318,9 @@ static void norms(void **unused)
     /* 6.25 + 3.75: eps belongs under the root; r = fl32(1 / fl32(sqrt 10)) */
     oracle_norm(&oracle_mpfr, x, ones, 4, 3.75f, y);
     assert_true(y[0] == 3.0f * (1.0f / 3.1622777f));
+    /* x r first: 3 fl32(0.4) rounds, and so does 7 times that; fl32(0.4) 7 rounds elsewhere */
+    oracle_norm(&oracle_mpfr, x, (float[]){7, 1, 1, 1}, 4, 0.0f, y);
+    assert_true(y[0] == (3 * 0.4f) * 7 && y[0] != 3 * (0.4f * 7));
 }
 
 /* ---- Rotary positions ------------------------------------------------------------ */
@@ -409,6 +412,19 @@ static void attention_by_hand(void **unused)
     const float e = oracle_mpfr.exp(-2.7725887f / 2);
     for (int32_t i = 0; i < D; i++)
         assert_true(out[i] == fmaf(e, value[1][i], value[0][i]) / (1 + e));
+    /* 300 above all others, wherever it stands: nothing overflows, the rest weighs nothing */
+    for (int32_t top = 0; top < 130; top += 43) {
+        fill_cache();
+        for (int32_t t = 0; t < 130; t++) cache[0][t][0] = t == top ? 300 : -300;
+        oracle_attention(&oracle_mpfr, q, D, key, value, 130, out);
+        assert_memory_equal(out, value[top], sizeof out);
+    }
+    /* the division is one: 7 / 3 is not 7 fl32(1/3) */
+    for (int32_t t = 0; t < 3; t++)
+        for (int32_t i = 0; i < D; i++) cache[0][t][i] = 0, cache[1][t][i] = (float)(3 - t / 2);
+    cache[1][2][0] = 1;
+    oracle_attention(&oracle_mpfr, q, D, key, value, 3, out);
+    assert_true(out[0] == 7.0f / 3.0f && out[0] != 7.0f * (1.0f / 3.0f));
     /* 129 equal scores: every weight is 1; values of integers sum exactly, chunk by chunk */
     for (int32_t t = 0; t < 129; t++) {
         for (int32_t i = 0; i < D; i++) cache[0][t][i] = 0.5f, cache[1][t][i] = (float)(t + i);
@@ -459,7 +475,8 @@ static void heads_and_scales(void **unused)
     (void)unused;
     for (int32_t h = 0; h < 8; h++) assert_int_equal(oracle_kv_head(h, 8, 2), of_8_2[h]);
     for (int32_t h = 0; h < 6; h++) assert_int_equal(oracle_kv_head(h, 6, 3), of_6_3[h]);
-    assert_true(oracle_scale(64) == 0.125f && oracle_scale(2) == 0x1.6a09e6p-1f);
+    for (int32_t d = 2; d <= 1024; d += 2) /* no root here lies within 2^-50 of a middle */
+        assert_true(oracle_scale(d) == (float)(1.0 / sqrt((double)d)));
 }
 
 /* ---- The rest -------------------------------------------------------------------- */
