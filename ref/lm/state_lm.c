@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ref/lm/tree.h"
 #include "ref/num/environment.h"
 #include "ref/num/fixed.h"
 
@@ -109,21 +110,8 @@ static as_status check_share(const as_lm *lm, const as_forward *f, as_error *e)
         return as_fail(e, AS_BAD_INPUT, "forward: sequence %d is named twice",
                        (int)f->sequence);
     s->named = true;
-    if (f->rows < 0 || f->wants < 0)
-        return as_fail(e, AS_BAD_INPUT, "forward: a count of rows is negative");
-    for (int32_t r = 0; r < f->rows; r++) {
-        if (f->row[r].token < 0 || f->row[r].token >= lm->V)
-            return as_fail(e, AS_BAD_INPUT, "forward: row %d has token %d; it must be 0 to %d",
-                           (int)r, (int)f->row[r].token, (int)lm->V - 1);
-        if (f->row[r].parent < -1 || f->row[r].parent >= r)
-            return as_fail(e, AS_BAD_INPUT,
-                           "forward: row %d has parent %d; it must be -1 or an earlier row",
-                           (int)r, (int)f->row[r].parent);
-    }
-    for (int32_t w = 0; w < f->wants; w++)
-        if (f->want[w] < 0 || f->want[w] >= f->rows)
-            return as_fail(e, AS_BAD_INPUT, "forward: row %d is wanted, but there are %d",
-                           (int)f->want[w], (int)f->rows);
+    const as_status status = as_tree_check(f, lm->V, e);
+    if (status != AS_OK) return status;
     return reserve_rows(s, f->rows, e);
 }
 
@@ -178,17 +166,9 @@ static as_status commit(as_lm *lm, int32_t number, const int32_t *path, int32_t 
 {
     sequence *s = find(lm, number, e);
     if (!s) return AS_BAD_INPUT;
-    if (n < 0) return as_fail(e, AS_BAD_INPUT, "commit: a path of %d rows", (int)n);
-    for (int32_t i = 0; i < n; i++) {
-        if (path[i] < 0 || path[i] >= s->rows)
-            return as_fail(e, AS_BAD_INPUT, "commit: row %d, but the last forward had %d rows",
-                           (int)path[i], (int)s->rows);
-        if (s->parent[path[i]] != (i ? path[i - 1] : -1))
-            return as_fail(e, AS_BAD_INPUT,
-                           "commit: row %d does not follow the row before it in the path",
-                           (int)path[i]);
-    }
-    const as_status status = reserve_positions(s, n, e);
+    as_status status = as_tree_path(s->parent, s->rows, path, n, e);
+    if (status != AS_OK) return status;
+    status = reserve_positions(s, n, e);
     if (status != AS_OK) return status;
     for (int32_t i = 0; i < n; i++) s->state[s->length + i] = s->row_state[path[i]];
     s->length += n;
