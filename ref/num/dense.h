@@ -72,6 +72,9 @@ typedef struct {
     /* gate_i = silu(gate_i) * up_i (ARI-20); x_i = x_i + y_i (ARI-21, and biases, ARI-08). */
     void (*silu)(float *gate, const float *up, int32_t n);
     void (*add)(float *x, const float *y, int32_t n);
+
+    /* Cosines and sines of n angles (ARI-04): trig.h. */
+    void (*circle)(const float *angle, int32_t n, float *c, float *s);
 } as_dense_ops;
 
 /* The loops of the level in force (level.h). Thread-safe. */

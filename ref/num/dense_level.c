@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ref/num/exp_core.h"
+#include "ref/num/trig_core.h"
 #include "ref/num/widen.h"
 
 #define INLINE static inline __attribute__((always_inline))
@@ -271,8 +272,21 @@ static void add(float *x, const float *y, int32_t n)
     for (int32_t i = 0; i < n; i++) x[i] += y[i];
 }
 
+static void circle(const float *angle, int32_t n, float *c, float *s)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const int inside = angle[i] >= 0.0f && angle[i] <= 0x1p20f;
+        const float x = inside ? angle[i] : 0.0f;
+        float cosine, sine;
+        as_trig_core(x, &cosine, &sine);
+        c[i] = inside ? cosine : NAN;
+        s[i] = inside ? sine : NAN;
+    }
+}
+
 #define JOIN(a, b) a##b
 #define NAMED(level) JOIN(as_dense_, level)
 
 extern const as_dense_ops NAMED(AS_LEVEL);
-const as_dense_ops NAMED(AS_LEVEL) = {product, norm, rotate, attend, combine, silu, add};
+const as_dense_ops NAMED(AS_LEVEL) = {product, norm, rotate, attend,
+                                      combine, silu, add,    circle};

@@ -3,7 +3,7 @@
 #ifndef ASSAY_REF_NUM_TRIG_H
 #define ASSAY_REF_NUM_TRIG_H
 
-/* For 0 <= x <= 2^20; NaN beyond. Needs the environment of environment.h. */
+/* For 0 <= x <= 2^20; NaN for anything else. */
 float as_sin(float x);
 float as_cos(float x);
 

@@ -1,7 +1,8 @@
-/* digest.c - one number over what the reference computes: exp, served rows, verification, whole
- * decodings. same_bits.sh compares it across compilers, optimisation, machine levels and
- * threads. */
+/* digest.c - one number over what the reference computes: exp, dense arithmetic, rotary tables,
+ * served rows, verification, whole decodings. same_bits.sh compares it across compilers,
+ * optimisation, machine levels and threads. */
 #include <inttypes.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,9 @@
 #include "ref/decode.h"
 #include "ref/dist/residual.h"
 #include "ref/lm/hash_lm.h"
+#include "ref/num/dense.h"
 #include "ref/num/exp.h"
+#include "ref/num/rope.h"
 #include "ref/num/rows.h"
 #include "ref/num/uniform.h"
 #include "ref/verify/verify.h"
@@ -39,6 +42,43 @@ static void add_exp(void)
         const float y = as_exp((float)((double)r.w[0] * 0x1p-32 * 193.0 - 104.0));
         add(&y, sizeof y);
     }
+}
+
+static void random_floats(float *x, uint64_t n, uint32_t purpose)
+{
+    for (uint64_t i = 0; i < n; i++)
+        x[i] = (float)(int32_t)as_random(3, i, AS_INIT, purpose).w[0] * 0x1p-33f;
+}
+
+/* A block of a small transformer, on as many threads as there are. */
+static void add_dense(void)
+{
+    enum { N = 96, K = 1300, R = 11, D = N / 3 };
+    static float w[N * K], x[R * K], y[R * N], gain[N], c[D / 2], s[D / 2], f[D / 2], o[R * D],
+        m[R], l[R];
+    const as_rope rope = {5e5, 1, 8.0f, 1.0f, 4.0f, 8192.0f};
+    const as_dense_ops *ops = as_dense();
+    as_error e;
+    as_matrix matrix;
+    random_floats(w, N * K, 0);
+    random_floats(x, R * K, 1);
+    random_floats(gain, N, 2);
+    must(as_rope_frequencies(&rope, D, f, &e), &e);
+    add(f, sizeof f);
+    must(as_matrix_pack(&matrix, w, N, K, AS_F32, &e), &e);
+    as_product(&matrix, gain, x, R, y, omp_get_max_threads());
+    as_matrix_free(&matrix);
+    add(y, sizeof y);
+    ops->norm(y, R, N, gain, 1e-6f, y);
+    for (int32_t r = 0; r < R; r++) {
+        as_rope_table(f, D / 2, 1000 * r, 1, c, s);
+        ops->rotate(y + r * N, D, c, s);
+        ops->attend(y + r * N, D, 0.1767767f, w, w + D * 64, 5 * r + 1, &m[r], &l[r],
+                    o + r * D);
+    }
+    ops->combine(m, l, o, R, D, y + N);
+    ops->silu(y, x, R * N);
+    add(y, sizeof y);
 }
 
 static void add_rows(int32_t V)
@@ -102,6 +142,7 @@ static void add_decodings(void)
 int main(void)
 {
     add_exp();
+    add_dense();
     add_rows(7);
     add_rows(1000);
     add_decodings();
