@@ -8,8 +8,10 @@
 #include "conformance/bench.h"
 #include "conformance/checks/plan.h"
 #include "conformance/coverage.h"
+#include "conformance/decode.h"
 #include "conformance/explain.h"
 #include "conformance/iut/worker.h"
+#include "conformance/logits.h"
 #include "conformance/mutants/mutants.h"
 #include "conformance/options.h"
 #include "conformance/report/report.h"
@@ -226,6 +228,8 @@ static const struct {
 } commands[] = {
     {"run", run_main, "test an implementation: `assay run --help`"},
     {"explain", explain_main, "what a clause, a check, a case or a fault is about"},
+    {"decode", decode_main, "run the reference's decoding methods on a prompt"},
+    {"logits", logits_main, "write the canonical logits of a token sequence"},
     {"mutants", mutants_main, "the kill matrix: every known fault against every check"},
     {"vectors", vectors_main, "list, show, check or generate the golden vectors"},
     {"bench", bench_main, "how fast the reference verifies here"},

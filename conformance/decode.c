@@ -1,0 +1,430 @@
+/* See decode.h. The text goes to standard output as it is decoded; the figures, and with
+ * --trace every step, go to standard error, so that the two can be told apart in a pipe. */
+#include "conformance/decode.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conformance/model.h"
+#include "conformance/options.h"
+#include "ref/decode.h"
+
+enum { ROWS = 512, MAX_GAMMA = 255 };
+
+/* -- The command line ---------------------------------------------------------------------- */
+
+typedef struct {
+    const char *method, *model, *draft, *prompt, *prompt_file, *tokens, *rule, *json;
+    uint64_t gamma, max_new, seed, threads, top_k;
+    double temperature, top_p, min_p;
+    bool trace;
+    unsigned given; /* bit i: options[i] was on the command line */
+} arguments;
+
+typedef enum { VALUE_TEXT, VALUE_COUNT, VALUE_NUMBER, VALUE_NONE } value_kind;
+
+typedef struct {
+    const char *name, *value, *help;
+    value_kind kind;
+    size_t at;
+    double low, high; /* of a count or number */
+} option;
+
+enum {
+    O_METHOD,
+    O_MODEL,
+    O_DRAFT,
+    O_PROMPT,
+    O_PROMPT_FILE,
+    O_TOKENS,
+    O_MAX_NEW,
+    O_GAMMA,
+    O_RULE,
+    O_TEMPERATURE,
+    O_TOP_K,
+    O_TOP_P,
+    O_MIN_P,
+    O_SEED,
+    O_THREADS,
+    O_TRACE,
+    O_JSON,
+    OPTIONS
+};
+
+#define AT(field) offsetof(arguments, field)
+static const option options[OPTIONS] = {
+    [O_METHOD] = {"--method", "NAME", "ar or speculative (default: ar)", VALUE_TEXT, AT(method),
+                  0, 0},
+    [O_MODEL] = {"--model", "FOLDER",
+                 "target, a Hugging Face folder (default: the trained target)", VALUE_TEXT,
+                 AT(model), 0, 0},
+    [O_DRAFT] = {"--draft", "FOLDER", "draft model (default: the trained draft)", VALUE_TEXT,
+                 AT(draft), 0, 0},
+    [O_PROMPT] = {"--prompt", "TEXT", "for models over bytes", VALUE_TEXT, AT(prompt), 0, 0},
+    [O_PROMPT_FILE] = {"--prompt-file", "FILE", "the same, from a file", VALUE_TEXT,
+                       AT(prompt_file), 0, 0},
+    [O_TOKENS] = {"--tokens", "IDS", "the prompt as ids separated by commas, for any model",
+                  VALUE_TEXT, AT(tokens), 0, 0},
+    [O_MAX_NEW] = {"--max-new", "N", "tokens at most (default 256)", VALUE_COUNT, AT(max_new),
+                   0, 1 << 20},
+    [O_GAMMA] = {"--gamma", "N", "drafts a step (default 4)", VALUE_COUNT, AT(gamma), 0,
+                 MAX_GAMMA},
+    [O_RULE] = {"--rule", "NAME", "chain or match, above temperature 0 (default: chain)",
+                VALUE_TEXT, AT(rule), 0, 0},
+    [O_TEMPERATURE] = {"--temperature", "T", "0 is greedy (default 0)", VALUE_NUMBER,
+                       AT(temperature), 0, 1e6},
+    [O_TOP_K] = {"--top-k", "N", "0 keeps all (default 0)", VALUE_COUNT, AT(top_k), 0, 1 << 20},
+    [O_TOP_P] = {"--top-p", "P", "1 keeps all (default 1)", VALUE_NUMBER, AT(top_p), 0, 1},
+    [O_MIN_P] = {"--min-p", "P", "0 keeps all (default 0)", VALUE_NUMBER, AT(min_p), 0, 1},
+    [O_SEED] = {"--seed", "N", "of the uniforms (default 1)", VALUE_COUNT, AT(seed), 0, 0x1p64},
+    [O_THREADS] = {"--threads", "N", "1 to 256 (default: processors)", VALUE_COUNT, AT(threads),
+                   1, 256},
+    [O_TRACE] = {"--trace", NULL, "prints every step on standard error", VALUE_NONE, AT(trace),
+                 0, 0},
+    [O_JSON] = {"--json", "FILE", "result and steps, for programs", VALUE_TEXT, AT(json), 0, 0},
+};
+#undef AT
+
+static void help(FILE *out)
+{
+    fputs("usage: assay decode --prompt TEXT [options]\n\n"
+          "Runs a decoding method of the reference on a prompt.\n\n",
+          out);
+    for (int k = 0; k < OPTIONS; k++)
+        fprintf(out, "  %-14s %-7s %s\n", options[k].name,
+                options[k].value ? options[k].value : "", options[k].help);
+}
+
+static bool store(arguments *a, const option *o, const char *text)
+{
+    void *to = (char *)a + o->at;
+    uint64_t count;
+    double number;
+    switch (o->kind) {
+    case VALUE_NONE:
+        return *(bool *)to = true;
+    case VALUE_TEXT:
+        return *(const char **)to = text, true;
+    case VALUE_COUNT:
+        if (!option_uint64(text, &count) || (double)count < o->low || (double)count > o->high)
+            return false;
+        return *(uint64_t *)to = count, true;
+    default:
+        if (!option_double(text, &number) || !(number >= o->low && number <= o->high))
+            return false;
+        return *(double *)to = number, true;
+    }
+}
+
+static bool __attribute__((format(printf, 1, 2))) refuse(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("assay decode: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return false;
+}
+
+static bool parse_one(arguments *a, int argc, char **argv, int *i)
+{
+    for (int k = 0; k < OPTIONS; k++) {
+        const option *o = &options[k];
+        const int here = *i;
+        const bool flag = o->kind == VALUE_NONE && strcmp(argv[here], o->name) == 0;
+        const char *v =
+            o->kind == VALUE_NONE ? flag ? "" : NULL : option_value(argc, argv, i, o->name);
+        if (!v) continue;
+        if (*i == argc) return refuse("%s: %s is missing", o->name, o->value);
+        if (!store(a, o, v)) return refuse("%s: it takes %s", argv[here], o->help);
+        a->given |= 1u << k;
+        return true;
+    }
+    return refuse("unknown option %s; `assay decode --help` lists them", argv[*i]);
+}
+
+/* An option that would change nothing is refused: a run does what it says or does not run. */
+static bool none_given(const arguments *a, unsigned which, const char *when)
+{
+    for (int k = 0; k < OPTIONS; k++)
+        if (a->given & which & 1u << k)
+            return refuse("%s has no meaning %s; leave it out", options[k].name, when);
+    return true;
+}
+
+static bool coherent(const arguments *a)
+{
+    const bool ar = strcmp(a->method, "ar") == 0;
+    const unsigned prompts = a->given & (1u << O_PROMPT | 1u << O_PROMPT_FILE | 1u << O_TOKENS);
+    if (!ar && strcmp(a->method, "speculative") != 0)
+        return refuse("--method %s is unknown; there are ar and speculative", a->method);
+    if (strcmp(a->rule, "chain") != 0 && strcmp(a->rule, "match") != 0)
+        return refuse("--rule %s is unknown; there are chain and match", a->rule);
+    if (!prompts || prompts & (prompts - 1))
+        return refuse("give one of --prompt, --prompt-file and --tokens");
+    if (ar && !none_given(a, 1u << O_DRAFT | 1u << O_GAMMA | 1u << O_RULE, "with --method ar"))
+        return false;
+    if (a->temperature == 0 &&
+        !none_given(a,
+                    1u << O_RULE | 1u << O_TOP_K | 1u << O_TOP_P | 1u << O_MIN_P | 1u << O_SEED,
+                    "at temperature 0"))
+        return false;
+    return true;
+}
+
+/* -- Steps -----------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    const arguments *a;
+    const model *target;
+    json_t *steps; /* NULL: not wanted */
+    bool show_progress, out_of_memory;
+    int32_t tokens, first_tokens; /* so far; after the first step */
+    int64_t reached;              /* drafts that the rule looked at ... */
+    double overlap;               /* ... and the sum of their sum of min(p, q) */
+    double start, first, last;    /* seconds: of the call, and of the ends of steps */
+} watcher;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void show_token(const watcher *w, int32_t token)
+{
+    if (!model_speaks_bytes(w->target) || token > '~')
+        fprintf(stderr, " %d", (int)token);
+    else if (token >= ' ')
+        fprintf(stderr, " '%c'", (char)token);
+    else
+        fprintf(stderr, " \\x%02x", (unsigned)token);
+}
+
+/* Drafts up to the first that was refused, and what was emitted after the accepted ones. */
+static void show_step(const watcher *w, const as_step *s)
+{
+    if (isatty(STDOUT_FILENO)) fputc('\n', stderr); /* the text stands on the same terminal */
+    fprintf(stderr, "step %d at %llu: drafts", (int)s->step, (unsigned long long)s->position);
+    for (int32_t i = 1; i < s->tree->rows; i++) {
+        show_token(w, s->tree->row[i].token);
+        fputs(i <= s->accepted ? "+" : i == s->accepted + 1 ? "-" : "", stderr);
+        if (s->overlap) fprintf(stderr, "(%.2f)", s->overlap[i - 1]);
+    }
+    fputs(", emitted", stderr);
+    for (int32_t i = 0; i < s->emitted; i++) show_token(w, s->run[i]);
+    fputc('\n', stderr);
+}
+
+static json_t *integers(const int32_t *x, int32_t n)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < n; i++) json_array_append_new(list, json_integer(x[i]));
+    return list;
+}
+
+static json_t *step_json(const as_step *s)
+{
+    json_t *drafts = json_array(), *overlap = json_array();
+    for (int32_t i = 1; i < s->tree->rows; i++) {
+        json_array_append_new(drafts, json_integer(s->tree->row[i].token));
+        if (s->overlap) json_array_append_new(overlap, json_real(s->overlap[i - 1]));
+    }
+    return json_pack("{s:I, s:o, s:o, s:i, s:o}", "position", (json_int_t)s->position, "drafts",
+                     drafts, "overlap", overlap, "accepted", (int)s->accepted, "emitted",
+                     integers(s->run, s->emitted));
+}
+
+static void on_step(void *data, const as_step *s)
+{
+    watcher *w = data;
+    const int32_t drafts = s->tree->rows - 1;
+    const int32_t reached = drafts > s->accepted ? s->accepted + 1 : drafts;
+    w->last = now();
+    w->tokens += s->emitted;
+    if (s->step == 0) w->first = w->last, w->first_tokens = w->tokens;
+    w->reached += reached;
+    for (int32_t i = 0; s->overlap && i < reached; i++) w->overlap += s->overlap[i];
+    if (w->steps && json_array_append_new(w->steps, step_json(s))) w->out_of_memory = true;
+    if (w->a->trace) show_step(w, s);
+    for (int32_t i = 0; i < s->emitted; i++) print_token(stdout, w->target, s->run[i]);
+    fflush(stdout);
+    if (w->show_progress)
+        fprintf(stderr, "\r\033[K%d of at most %llu tokens, %.1f s", (int)w->tokens,
+                (unsigned long long)w->a->max_new, w->last - w->start);
+}
+
+/* -- Results ---------------------------------------------------------------------------------
+ */
+
+/* Tokens a second over all steps but the first, whose time has the prompt in it; 0: too few. */
+static double speed(const watcher *w)
+{
+    return w->last > w->first ? (w->tokens - w->first_tokens) / (w->last - w->first) : 0;
+}
+
+static void summary(const watcher *w, const as_result *r)
+{
+    fprintf(stderr, "%s%d tokens%s, %d forwards, %.2f tokens a forward",
+            w->show_progress ? "\r\033[K" : "", (int)r->tokens,
+            r->ended ? " (ended by EOS)" : "", (int)r->steps,
+            r->steps ? (double)r->tokens / r->steps : 0.0);
+    if (speed(w) > 0) fprintf(stderr, ", %.1f tokens/s", speed(w));
+    fprintf(stderr, "; prompt and first step %.3f s\n", w->first - w->start);
+    if (!r->drafted) return;
+    fprintf(stderr, "drafts: %d, accepted %d; of those that the rule looked at %.3f",
+            (int)r->drafted, (int)r->accepted,
+            w->reached ? (double)r->accepted / (double)w->reached : 0.0);
+    if (w->overlap > 0)
+        fprintf(stderr, " (mean of sum min(p, q) there: %.3f)",
+                w->overlap / (double)w->reached);
+    fputc('\n', stderr);
+}
+
+static bool write_json(const watcher *w, const token_list *prompt, const int32_t *out,
+                       const as_result *r)
+{
+    const arguments *a = w->a;
+    json_t *root = json_pack(
+        "{s:s, s:s, s:i, s:f, s:I, s:o, s:o, s:b, s:i, s:i, s:i, s:I, s:f, s:f, s:O}", "method",
+        a->method, "architecture", w->target->info.architecture, "gamma", (int)a->gamma,
+        "temperature", a->temperature, "seed", (json_int_t)a->seed, "prompt",
+        integers(prompt->token, prompt->n), "tokens", integers(out, r->tokens), "ended",
+        (int)r->ended, "forwards", (int)r->steps, "drafted", (int)r->drafted, "accepted",
+        (int)r->accepted, "reached", (json_int_t)w->reached, "overlap", w->overlap, "seconds",
+        w->last - w->start, "steps", w->steps);
+    const bool written =
+        root && !w->out_of_memory && json_dump_file(root, a->json, JSON_INDENT(1)) == 0;
+    json_decref(root);
+    if (!written) fprintf(stderr, "assay decode: cannot write %s\n", a->json);
+    return written;
+}
+
+/* -- The run
+ * ----------------------------------------------------------------------------------- */
+
+static bool read_prompt(const arguments *a, const model *m, token_list *list)
+{
+    char why[200];
+    if (a->tokens) {
+        if (!tokens_of_ids(a->tokens, "--tokens", m->info.config.V, list, why, sizeof why))
+            return refuse("%s", why);
+        return list->n > 0 || refuse("--tokens: give at least one id");
+    }
+    if (!model_speaks_bytes(m))
+        return refuse("%s is no model over bytes: give the prompt as ids, --tokens", m->folder);
+    size_t length = a->prompt ? strlen(a->prompt) : 0;
+    char *whole = a->prompt_file ? read_whole(a->prompt_file, &length) : NULL;
+    if (a->prompt_file && !whole)
+        return refuse("cannot read %s: %s", a->prompt_file, strerror(errno));
+    const bool made = tokens_of_text(m, whole ? whole : a->prompt, length, list);
+    free(whole);
+    return made || refuse("out of memory");
+}
+
+static int decode(const arguments *a, const model *target, as_drafter *drafter,
+                  const token_list *prompt)
+{
+    watcher w = {.a = a, .target = target, .start = now()};
+    as_result result;
+    as_error e;
+    const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,
+                                  (float)a->min_p};
+    int32_t *out = malloc(((size_t)a->max_new + 1) * sizeof *out);
+    w.steps = a->json ? json_array() : NULL;
+    w.show_progress = !a->trace && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
+    w.first = w.last = w.start;
+    if (!out || (a->json && !w.steps)) {
+        free(out);
+        return refuse("out of memory"), EXIT_ERROR;
+    }
+    const as_request request = {.target = target->lm,
+                                .drafter = drafter,
+                                .rule = a->temperature == 0             ? AS_RULE_GREEDY
+                                        : strcmp(a->rule, "match") == 0 ? AS_RULE_MATCH
+                                                                        : AS_RULE_CHAIN,
+                                .gamma = (int32_t)a->gamma,
+                                .sampling = sampling,
+                                .seed = a->seed,
+                                .prompt = prompt->token,
+                                .prompts = prompt->n,
+                                .eos = target->info.eos,
+                                .eoses = target->info.eos_count,
+                                .budget = (int32_t)a->max_new,
+                                .trace = on_step,
+                                .trace_data = &w};
+    const as_status s = as_decode(&request, out, &result, &e);
+    puts("");
+    fflush(stdout);
+    if (s != AS_OK) fprintf(stderr, "assay decode: %s\n", e.text);
+    summary(&w, &result);
+    const bool written = s != AS_OK || !a->json || write_json(&w, prompt, out, &result);
+    json_decref(w.steps);
+    free(out);
+    return s == AS_OK && written ? EXIT_SUCCESS : EXIT_USAGE;
+}
+
+/* With a draft model, or without one when it is plain decoding. */
+static int with_drafter(const arguments *a, const model *target,
+                        const as_llama_options *capacity, const token_list *prompt)
+{
+    model draft = {0};
+    as_drafter *drafter = NULL;
+    as_error e;
+    const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,
+                                  (float)a->min_p};
+    const bool ar = strcmp(a->method, "ar") == 0;
+    if (!ar && !model_load(&draft, a->draft, "draft", capacity)) return EXIT_USAGE;
+    as_status s = ar ? AS_OK : as_models_match(&target->info, &draft.info, &e);
+    if (s == AS_OK)
+        s = ar ? as_draft_none(&drafter, &e) : as_draft_lm(draft.lm, &sampling, &drafter, &e);
+    if (s != AS_OK) fprintf(stderr, "assay decode: %s\n", e.text);
+    const int code = s == AS_OK ? decode(a, target, drafter, prompt) : EXIT_USAGE;
+    as_drafter_free(drafter);
+    model_free(&draft);
+    return code;
+}
+
+/* A position of a draft that is refused is used, too. */
+static bool fits(const arguments *a, const model *m, const token_list *prompt)
+{
+    const uint64_t need = (uint64_t)prompt->n + a->max_new;
+    if (need <= (uint64_t)m->info.config.max_positions) return true;
+    fprintf(
+        stderr,
+        "assay decode: a prompt of %d tokens and --max-new %llu need %llu positions; the model "
+        "has %d\n",
+        (int)prompt->n, (unsigned long long)a->max_new, (unsigned long long)need,
+        (int)m->info.config.max_positions);
+    return false;
+}
+
+int decode_main(int argc, char **argv)
+{
+    arguments a = {
+        .method = "ar", .rule = "chain", .gamma = 4, .max_new = 256, .seed = 1, .top_p = 1};
+    if (option_help(argc, argv)) return help(stdout), EXIT_SUCCESS;
+    for (int i = 1; i < argc; i++)
+        if (!parse_one(&a, argc, argv, &i)) return EXIT_USAGE;
+    if (!coherent(&a)) return EXIT_USAGE;
+    if (strcmp(a.method, "ar") == 0) a.gamma = 0;
+
+    const as_llama_options capacity = {.rows = ROWS, .threads = (int)a.threads};
+    model target;
+    token_list prompt = {0};
+    if (!model_load(&target, a.model, "target", &capacity)) return EXIT_USAGE;
+    const int code = read_prompt(&a, &target, &prompt) && fits(&a, &target, &prompt)
+                         ? with_drafter(&a, &target, &capacity, &prompt)
+                         : EXIT_USAGE;
+    free(prompt.token);
+    model_free(&target);
+    return code;
+}
