@@ -50,6 +50,10 @@ enum { IUT_ARITH_CANONICAL = 1, IUT_ARITH_F64, IUT_ARITH_F32, IUT_ARITH_F16, IUT
 enum { IUT_ACCEPT = 1, IUT_REJECT, IUT_ERROR };          /* edge policies */
 enum { IUT_EMPTY_FROM_P = 1, IUT_EMPTY_OTHER };          /* what an empty residual emits */
 enum { IUT_TIE_FIRST = 1, IUT_TIE_LAST, IUT_TIE_ANY };   /* argmax among equal logits */
+enum {
+    IUT_LM_CANONICAL = 1,  /* forward and cache give the bits of chapter 1 */
+    IUT_LM_SELF_CONSISTENT /* bits of its own, the same however they are asked for (TREE, KV) */
+};
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -68,6 +72,7 @@ typedef struct {
     uint8_t seed_identical;   /* promise: same seed, same stream as its own plain decoding */
     uint8_t greedy_identical; /* promise: greedy stream equals its own plain greedy decoding */
     int32_t max_vocab, max_gamma; /* 0 = no limit known; larger cases are NOT_CLAIMED */
+    uint8_t lm_arithmetic; /* IUT_LM_*: what the operations on a model promise */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
@@ -136,6 +141,64 @@ typedef struct {
     int32_t *accepted;    /* [n][k] accepted drafts of step 0, 1, ...; arrives -1; leave -1 if not told */
 } iut_stream_batch;
 
+/* -- Model: a real one, its key-value cache, and a tree of rows (chapters 1 and 2). ---------------
+ * `model` loads it; it replaces whatever was known of the model before. Sequences 0 to sequences-1
+ * then exist, each empty. The operations after it work on these sequences. A model is nothing that
+ * panels know of, and a panel nothing that models know of. */
+typedef struct {
+    uint32_t size;
+    const char *folder;   /* as Hugging Face writes it: config.json, model.safetensors or an index */
+    int32_t sequences;    /* how many there are, 1 to 4096 */
+    int32_t positions;    /* capacity of a sequence, in tokens */
+    int32_t rows;         /* capacity of a forward, in rows of all its sequences */
+    uint32_t layout_seed; /* chooses where the cache keeps its entries; no bit may change (TREE-08) */
+    int32_t *shape;       /* [4] V, layers, KV heads, head_dim: what was found in the folder */
+} iut_model;
+
+/* Rows on top of the committed prefixes of n different sequences. The lists of the sequences stand
+ * one after the other; rows are counted from 0 within their sequence. Tokens, parents and wanted
+ * rows are passed on unchecked: refusing bad ones is the implementation's (TREE-01, KV-06). */
+typedef struct {
+    uint32_t size;
+    int32_t n;
+    int32_t rows, wants;        /* of all sequences */
+    const int32_t *sequence;    /* [n] */
+    const int32_t *row_count;   /* [n] at least 1 */
+    const int32_t *want_count;  /* [n] 0 or more */
+    const int32_t *token;       /* [rows] */
+    const int32_t *parent;      /* [rows] -1: the prefix; else an earlier row */
+    const int32_t *want;        /* [wants] */
+    float *logits;              /* [wants][V], arrives filled with NaN */
+} iut_forward_batch;
+
+/* Paths of rows of each sequence's last forward become the end of its prefix (KV-01). */
+typedef struct {
+    uint32_t size;
+    int32_t n;
+    int32_t steps;             /* of all paths */
+    const int32_t *sequence;   /* [n] */
+    const int32_t *path_count; /* [n] 0 or more */
+    const int32_t *path;       /* [steps] unchecked */
+    int32_t *length;           /* [n] committed tokens after it */
+} iut_commit_batch;
+
+/* Prefixes are cut (KV-03). */
+typedef struct {
+    uint32_t size;
+    int32_t n;
+    const int32_t *sequence; /* [n] */
+    const int32_t *keep;     /* [n] tokens that stay, unchecked */
+    int32_t *length;         /* [n] committed tokens after it */
+} iut_truncate_batch;
+
+/* Cached keys, after rotation, and values, of committed positions (KV-02). */
+typedef struct {
+    uint32_t size;
+    int32_t n;
+    const int32_t *sequence, *layer, *position; /* [n] each */
+    float *key, *value;                         /* [n][KV heads][head_dim] each */
+} iut_cache_batch;
+
 /* -- The table of operations. NULL: not claimed. -------------------------------------------------- */
 typedef struct {
     uint32_t abi, size; /* IUT_ABI, sizeof(iut_api) */
@@ -155,6 +218,14 @@ typedef struct {
     /* verification at temperature 0 from p_logit; `u` and `seed` are not used (GRD clauses). */
     iut_status (*verify_greedy)(iut *, iut_verify_batch *);
     iut_status (*stream)(iut *, iut_stream_batch *);
+    iut_status (*model)(iut *, iut_model *);
+    iut_status (*forward)(iut *, iut_forward_batch *);
+    iut_status (*commit)(iut *, iut_commit_batch *);
+    iut_status (*truncate)(iut *, iut_truncate_batch *);
+    iut_status (*cache_read)(iut *, iut_cache_batch *);
+    /* Fills everything in the cache that is not committed, of all sequences, with NaN (KV-05), and
+     * forgets the rows of the last forwards. */
+    iut_status (*cache_poison)(iut *);
 } iut_api;
 
 #if defined(_WIN32)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "conformance/iut/builtin_lm.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"
@@ -28,6 +29,8 @@ struct iut {
     const float **p_row, **q_row; /* [gamma+1] */
     uint64_t *U;                  /* [gamma+1] */
     int32_t *drafts, *run;        /* [gamma+1] */
+    ref_lm lm;
+    int threads; /* of the model */
 };
 
 static iut_status status_of(as_status s)
@@ -84,13 +87,18 @@ static bool set_option(iut *x, const char *word)
         if (known[i].input) x->input = known[i].input;
         return true;
     }
-    return false;
+    if (strncmp(word, "threads=", 8) != 0 || strlen(word) != 9 || word[8] < '1' ||
+        word[8] > '9')
+        return false;
+    x->threads = word[8] - '0';
+    return true;
 }
 
 static void destroy(iut *x)
 {
     forget_panel(x);
     forget_step(x);
+    ref_lm_free(&x->lm);
     free(x);
 }
 
@@ -105,13 +113,14 @@ static iut *create(const char *options, char *error, size_t error_size)
     *x = (iut){.uniforms = IUT_UNIFORMS_SUPPLIED,
                .rule = IUT_RULE_TOKEN,
                .input = IUT_FROM_PROBS,
-               .gamma = -1};
+               .gamma = -1,
+               .threads = 1}; /* the suite runs an instance on every processor */
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
         if (set_option(x, word)) continue;
         snprintf(error, error_size,
                  "ref: no option %.60s; there are uniforms=supplied|seeded, rule=token|match, "
-                 "input=probs|logits",
+                 "input=probs|logits, threads=1..9",
                  word);
         destroy(x);
         return NULL;
@@ -143,7 +152,8 @@ static iut_status claims(iut *x, iut_claims *c)
                       .empty = IUT_EMPTY_FROM_P,
                       .seed_identical = x->rule == IUT_RULE_MATCH, /* MAT-02 */
                       .greedy_identical = 1,
-                      .max_vocab = AS_MAX_VOCAB};
+                      .max_vocab = AS_MAX_VOCAB,
+                      .lm_arithmetic = IUT_LM_CANONICAL};
     return IUT_OK;
 }
 
@@ -423,6 +433,43 @@ static iut_status stream(iut *x, iut_stream_batch *b)
     return IUT_OK;
 }
 
+/* ---- Models: builtin_lm.h. -------------------------------------------------------- */
+
+static iut_status answer_of(as_status s)
+{
+    return s == AS_OK ? IUT_OK : status_of(s);
+}
+
+static iut_status model(iut *x, iut_model *m)
+{
+    return answer_of(ref_lm_load(&x->lm, m, x->threads, &x->error));
+}
+
+static iut_status forward(iut *x, iut_forward_batch *b)
+{
+    return answer_of(ref_lm_forward(&x->lm, b, &x->error));
+}
+
+static iut_status commit(iut *x, iut_commit_batch *b)
+{
+    return answer_of(ref_lm_commit(&x->lm, b, &x->error));
+}
+
+static iut_status truncate_to(iut *x, iut_truncate_batch *b)
+{
+    return answer_of(ref_lm_truncate(&x->lm, b, &x->error));
+}
+
+static iut_status cache_read(iut *x, iut_cache_batch *b)
+{
+    return answer_of(ref_lm_cache_read(&x->lm, b, &x->error));
+}
+
+static iut_status cache_poison(iut *x)
+{
+    return answer_of(ref_lm_cache_poison(&x->lm, &x->error));
+}
+
 const iut_api *ref_api(void)
 {
     static const iut_api api = {.abi = IUT_ABI,
@@ -437,6 +484,12 @@ const iut_api *ref_api(void)
                                 .draw = draw,
                                 .verify = verify,
                                 .verify_greedy = verify_greedy,
-                                .stream = stream};
+                                .stream = stream,
+                                .model = model,
+                                .forward = forward,
+                                .commit = commit,
+                                .truncate = truncate_to,
+                                .cache_read = cache_read,
+                                .cache_poison = cache_poison};
     return &api;
 }

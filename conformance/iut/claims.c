@@ -23,7 +23,7 @@ static const claim_field bytes[] = {
     FIELD(tie, IUT_TIE_ANY),           FIELD(q_zero, IUT_REJECT),
     FIELD(bad_row, IUT_ERROR),         FIELD(bad_draft, IUT_ERROR),
     FIELD(empty, IUT_EMPTY_OTHER),     FIELD(seed_identical, 1),
-    FIELD(greedy_identical, 1)};
+    FIELD(greedy_identical, 1),        FIELD(lm_arithmetic, IUT_LM_SELF_CONSISTENT)};
 static const claim_field limits[] = {FIELD(max_vocab, INT32_MAX), FIELD(max_gamma, INT32_MAX)};
 enum { STRINGS = 3, BYTES = sizeof bytes / sizeof *bytes, LIMITS = 2 };
 
@@ -49,7 +49,11 @@ unsigned claims_ops(const iut_api *api)
            (unsigned)!!api->served << OP_SERVED | (unsigned)!!api->residual << OP_RESIDUAL |
            (unsigned)!!api->draw << OP_DRAW | (unsigned)!!api->verify << OP_VERIFY |
            (unsigned)!!api->verify_greedy << OP_VERIFY_GREEDY |
-           (unsigned)!!api->stream << OP_STREAM;
+           (unsigned)!!api->stream << OP_STREAM | (unsigned)!!api->model << OP_MODEL |
+           (unsigned)!!api->forward << OP_FORWARD | (unsigned)!!api->commit << OP_COMMIT |
+           (unsigned)!!api->truncate << OP_TRUNCATE |
+           (unsigned)!!api->cache_read << OP_CACHE_READ |
+           (unsigned)!!api->cache_poison << OP_CACHE_POISON;
 }
 
 json_t *claims_encode(const iut_claims *claims, unsigned ops)
@@ -62,7 +66,7 @@ json_t *claims_encode(const iut_claims *claims, unsigned ops)
     for (int i = 0; i < BYTES + LIMITS; i++)
         bad |=
             json_object_set_new(args, number_field(i)->name, json_integer(number(claims, i)));
-    char list[128] = "";
+    char list[256] = "";
     for (iut_op op = OP_PANEL; op < OP_COUNT; op++)
         if (ops >> op & 1) {
             if (*list) strcat(list, " ");

@@ -30,6 +30,10 @@ struct client {
     iut_panel panel; /* the last one given; V = 0: none yet. Its arrays lie in panel_data */
     void *panel_data;
 
+    iut_model model; /* the last one given; folder NULL: none yet. */
+    char *folder;    /* of it */
+    int32_t shape[4];
+
     iut_status status;
     char text[720];
 };
@@ -167,11 +171,13 @@ static bool build_request(client *c, iut_op op, const int64_t *args, void *const
                           struct iovec *part)
 {
     const layout_op *l = &layout[op];
-    static const char *const names[ARG_COUNT] = {"n",        "gamma", "k", "eos",
-                                                 "of_draft", "V",     "S", "C"};
     *f = (frame){.id = ++c->id, .op = l->name, .args = json_object()};
     for (int a = 0; a < ARG_COUNT; a++)
-        if (l->args >> a & 1) json_object_set_new(f->args, names[a], json_integer(args[a]));
+        if (l->args >> a & 1)
+            json_object_set_new(f->args, layout_arg_name[a], json_integer(args[a]));
+    if (op == OP_MODEL &&
+        json_object_set_new(f->args, "folder", json_string(c->model.folder)) != 0)
+        return false; /* not UTF-8 */
     for (int32_t i = 0; i < l->arrays; i++) {
         frame_tensor *t = &f->tensor[f->tensors];
         if (!layout_tensor(&l->array[i], args, t)) return false;
@@ -286,18 +292,40 @@ static call_result send_panel(client *c)
     return r;
 }
 
-/* A process that has its panel, if one was given. */
+/* Sizes that everything after the model is allocated by. */
+static bool shape_is_possible(const int32_t *shape /* [4] */)
+{
+    for (int i = 0; i < 4; i++)
+        if (shape[i] < 1 || shape[i] > 1 << 20) return false;
+    return (int64_t)shape[2] * shape[3] <= 1 << 20;
+}
+
+static call_result send_model(client *c)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_SEQUENCES] = c->model.sequences,
+                                     [ARG_POSITIONS] = c->model.positions,
+                                     [ARG_ROWS] = c->model.rows,
+                                     [ARG_LAYOUT_SEED] = c->model.layout_seed};
+    void *const at[] = {[MODEL_SHAPE] = c->shape};
+    frame reply;
+    call_result r = exchange(c, OP_MODEL, args, at, &reply);
+    frame_release(&reply);
+    if (r == CALL_OK && !shape_is_possible(c->shape))
+        r = end_process(c, OP_MODEL, CALL_GARBAGE, "its shape is no model's");
+    return r;
+}
+
+/* A process that has its panel and its model, if they were given. */
 static call_result ready(client *c)
 {
     if (c->process) return CALL_OK;
     call_result r = start(c);
     if (r == CALL_OK) r = ask_claims(c);
-    if (r == CALL_OK && c->panel.V > 0) {
-        r = send_panel(c);
-        if (r == CALL_REFUSED) { /* the next call must not run on no panel */
-            process_free(c->process);
-            c->process = NULL;
-        }
+    if (r == CALL_OK && c->panel.V > 0) r = send_panel(c);
+    if (r == CALL_OK && c->model.folder) r = send_model(c);
+    if (r == CALL_REFUSED && c->process) { /* the next call must not run without them */
+        process_free(c->process);
+        c->process = NULL;
     }
     return r;
 }
@@ -414,6 +442,7 @@ void client_close(client *c)
     process_free(c->process);
     json_decref(c->claims_args);
     free(c->panel_data);
+    free(c->folder);
     free(c->spec);
     free(c->options);
     free(c->assay);
@@ -589,4 +618,92 @@ call_result client_stream(client *c, iut_stream_batch *b)
     clear(b->out, b->n, b->k);
     clear(b->accepted, b->n, b->k);
     return from_table(c, OP_STREAM, c->api.stream(c->instance, b));
+}
+
+/* ---- Models. --------------------------------------------------------------------- */
+
+call_result client_model(client *c, iut_model *m)
+{
+    if (!client_has(c, OP_MODEL)) return not_claimed(c, OP_MODEL);
+    call_result r;
+    if (c->instance) {
+        memset(m->shape, -1, sizeof c->shape);
+        r = from_table(c, OP_MODEL, c->api.model(c->instance, m));
+        memcpy(c->shape, m->shape, sizeof c->shape);
+        if (r == CALL_OK && !shape_is_possible(c->shape))
+            r = report(c, OP_MODEL, CALL_GARBAGE, "its shape is no model's");
+        return r;
+    }
+    char *folder = strdup(m->folder);
+    if (!folder) return report(c, OP_MODEL, CALL_HARNESS, "out of memory");
+    free(c->folder);
+    c->folder = folder;
+    c->model = *m;
+    c->model.folder = folder;
+    r = c->process ? send_model(c) : ready(c);
+    memcpy(m->shape, c->shape, sizeof c->shape);
+    if (r == CALL_REFUSED) c->model.folder = NULL; /* there is none to come back to */
+    return r;
+}
+
+call_result client_forward(client *c, iut_forward_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {
+        [ARG_N] = b->n, [ARG_ROWS] = b->rows, [ARG_WANTS] = b->wants, [ARG_V] = c->shape[0]};
+    void *const at[] = {[FORWARD_SEQUENCE] = (void *)(uintptr_t)b->sequence,
+                        [FORWARD_ROW_COUNT] = (void *)(uintptr_t)b->row_count,
+                        [FORWARD_WANT_COUNT] = (void *)(uintptr_t)b->want_count,
+                        [FORWARD_TOKEN] = (void *)(uintptr_t)b->token,
+                        [FORWARD_PARENT] = (void *)(uintptr_t)b->parent,
+                        [FORWARD_WANT] = (void *)(uintptr_t)b->want,
+                        [FORWARD_LOGITS] = b->logits};
+    if (!client_has(c, OP_FORWARD)) return not_claimed(c, OP_FORWARD);
+    if (!c->instance) return call(c, OP_FORWARD, args, at);
+    memset(b->logits, -1, (size_t)b->wants * (size_t)c->shape[0] * sizeof *b->logits);
+    return from_table(c, OP_FORWARD, c->api.forward(c->instance, b));
+}
+
+call_result client_commit(client *c, iut_commit_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n, [ARG_STEPS] = b->steps};
+    void *const at[] = {[COMMIT_SEQUENCE] = (void *)(uintptr_t)b->sequence,
+                        [COMMIT_PATH_COUNT] = (void *)(uintptr_t)b->path_count,
+                        [COMMIT_PATH] = (void *)(uintptr_t)b->path,
+                        [COMMIT_LENGTH] = b->length};
+    if (!client_has(c, OP_COMMIT)) return not_claimed(c, OP_COMMIT);
+    return c->instance ? from_table(c, OP_COMMIT, c->api.commit(c->instance, b))
+                       : call(c, OP_COMMIT, args, at);
+}
+
+call_result client_truncate(client *c, iut_truncate_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n};
+    void *const at[] = {[TRUNCATE_SEQUENCE] = (void *)(uintptr_t)b->sequence,
+                        [TRUNCATE_KEEP] = (void *)(uintptr_t)b->keep,
+                        [TRUNCATE_LENGTH] = b->length};
+    if (!client_has(c, OP_TRUNCATE)) return not_claimed(c, OP_TRUNCATE);
+    return c->instance ? from_table(c, OP_TRUNCATE, c->api.truncate(c->instance, b))
+                       : call(c, OP_TRUNCATE, args, at);
+}
+
+call_result client_cache_read(client *c, iut_cache_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {
+        [ARG_N] = b->n, [ARG_KV_HEADS] = c->shape[2], [ARG_HEAD_DIM] = c->shape[3]};
+    void *const at[] = {[CACHE_SEQUENCE] = (void *)(uintptr_t)b->sequence,
+                        [CACHE_LAYER] = (void *)(uintptr_t)b->layer,
+                        [CACHE_POSITION] = (void *)(uintptr_t)b->position,
+                        [CACHE_KEY] = b->key,
+                        [CACHE_VALUE] = b->value};
+    if (!client_has(c, OP_CACHE_READ)) return not_claimed(c, OP_CACHE_READ);
+    return c->instance ? from_table(c, OP_CACHE_READ, c->api.cache_read(c->instance, b))
+                       : call(c, OP_CACHE_READ, args, at);
+}
+
+call_result client_cache_poison(client *c)
+{
+    const int64_t args[ARG_COUNT] = {0};
+    if (!client_has(c, OP_CACHE_POISON)) return not_claimed(c, OP_CACHE_POISON);
+    return c->instance ? from_table(c, OP_CACHE_POISON, c->api.cache_poison(c->instance))
+                       : call(c, OP_CACHE_POISON, args, NULL);
 }

@@ -21,7 +21,8 @@ typedef enum {
 } call_result;
 
 typedef enum {
-    OP_CLAIMS, OP_PANEL, OP_SERVED, OP_RESIDUAL, OP_DRAW, OP_VERIFY, OP_VERIFY_GREEDY, OP_STREAM, OP_COUNT
+    OP_CLAIMS, OP_PANEL, OP_SERVED, OP_RESIDUAL, OP_DRAW, OP_VERIFY, OP_VERIFY_GREEDY, OP_STREAM,
+    OP_MODEL, OP_FORWARD, OP_COMMIT, OP_TRUNCATE, OP_CACHE_READ, OP_CACHE_POISON, OP_COUNT
 } iut_op;
 
 typedef struct client client;
@@ -60,6 +61,15 @@ call_result client_draw(client *c, iut_draw_batch *batch);
 call_result client_verify(client *c, iut_verify_batch *batch);
 call_result client_verify_greedy(client *c, iut_verify_batch *batch);
 call_result client_stream(client *c, iut_stream_batch *batch);
+
+/* The model is kept by the client, as the panel is: a restart reloads it, with empty sequences. A
+ * shape with a number below 1, or beyond 2^20, is garbage. */
+call_result client_model(client *c, iut_model *model);
+call_result client_forward(client *c, iut_forward_batch *batch);
+call_result client_commit(client *c, iut_commit_batch *batch);
+call_result client_truncate(client *c, iut_truncate_batch *batch);
+call_result client_cache_read(client *c, iut_cache_batch *batch);
+call_result client_cache_poison(client *c);
 
 iut_status client_status(const client *c);  /* of the last call that was CALL_REFUSED */
 const char *client_text(const client *c);   /* of the last call that was not CALL_OK: one line, never NULL */

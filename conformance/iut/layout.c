@@ -13,12 +13,16 @@
 #define V {ARG_V, 0}
 #define S {ARG_S, 0}
 #define C {ARG_C, 0}
+#define ROWS {ARG_ROWS, 0}
+#define WANTS {ARG_WANTS, 0}
 #define GAMMA(plus) {ARG_GAMMA, plus}
 #define FIXED(count) {-1, count}
 #define IN1(name, type, a) {name, type, FLOW_IN, 1, {a}}
 #define IN2(name, type, a, b) {name, type, FLOW_IN, 2, {a, b}}
 #define OUT1(name, a) {name, TENSOR_I32, FLOW_OUT, 1, {a}}
 #define OUT2(name, type, a, b) {name, type, FLOW_OUT, 2, {a, b}}
+#define CACHED(name) \
+    {name, TENSOR_F32, FLOW_OUT, 3, {N, {ARG_KV_HEADS, 0}, {ARG_HEAD_DIM, 0}}}
 #define BIT(arg) (1u << (arg))
 
 #define VERIFY(name) \
@@ -51,8 +55,28 @@ const layout_op layout[OP_COUNT] = {
         IN1("seed", TENSOR_U64, FIXED(1)), IN1("start", TENSOR_I32, N),
         OUT2("out", TENSOR_I32, N, K), OUT1("out_len", N),
         OUT2("accepted", TENSOR_I32, N, K)}},
+    [OP_MODEL] = {"model", BIT(ARG_SEQUENCES) | BIT(ARG_POSITIONS) | BIT(ARG_ROWS) |
+                               BIT(ARG_LAYOUT_SEED), 1, {OUT1("shape", FIXED(4))}},
+    [OP_FORWARD] = {"forward", BIT(ARG_N) | BIT(ARG_ROWS) | BIT(ARG_WANTS) | BIT(ARG_V), 7, {
+        IN1("sequence", TENSOR_I32, N), IN1("row_count", TENSOR_I32, N),
+        IN1("want_count", TENSOR_I32, N), IN1("token", TENSOR_I32, ROWS),
+        IN1("parent", TENSOR_I32, ROWS), IN1("want", TENSOR_I32, WANTS),
+        OUT2("logits", TENSOR_F32, WANTS, V)}},
+    [OP_COMMIT] = {"commit", BIT(ARG_N) | BIT(ARG_STEPS), 4, {
+        IN1("sequence", TENSOR_I32, N), IN1("path_count", TENSOR_I32, N),
+        {"path", TENSOR_I32, FLOW_IN, 1, {{ARG_STEPS, 0}}}, OUT1("length", N)}},
+    [OP_TRUNCATE] = {"truncate", BIT(ARG_N), 3, {
+        IN1("sequence", TENSOR_I32, N), IN1("keep", TENSOR_I32, N), OUT1("length", N)}},
+    [OP_CACHE_READ] = {"cache_read", BIT(ARG_N) | BIT(ARG_KV_HEADS) | BIT(ARG_HEAD_DIM), 5, {
+        IN1("sequence", TENSOR_I32, N), IN1("layer", TENSOR_I32, N),
+        IN1("position", TENSOR_I32, N), CACHED("key"), CACHED("value")}},
+    [OP_CACHE_POISON] = {.name = "cache_poison"},
 };
 /* clang-format on */
+
+const char *const layout_arg_name[ARG_COUNT] = {
+    "n",         "gamma", "k",           "eos",   "of_draft", "V",        "S",       "C",
+    "sequences", "positions", "rows", "layout_seed", "wants", "steps", "kv_heads", "head_dim"};
 
 iut_op layout_find(const char *name)
 {

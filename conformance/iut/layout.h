@@ -7,10 +7,13 @@
 #include "conformance/iut/client.h"
 #include "conformance/iut/frames.h"
 
-/* The integers of a request, in `args`. Each op has some of them. */
+/* The integers of a request, in `args`. Each op has some of them; `model` also has the text
+ * `folder`. */
 /* clang-format off */
 typedef enum {
-    ARG_N, ARG_GAMMA, ARG_K, ARG_EOS, ARG_OF_DRAFT, ARG_V, ARG_S, ARG_C, ARG_COUNT
+    ARG_N, ARG_GAMMA, ARG_K, ARG_EOS, ARG_OF_DRAFT, ARG_V, ARG_S, ARG_C,
+    ARG_SEQUENCES, ARG_POSITIONS, ARG_ROWS, ARG_LAYOUT_SEED, ARG_WANTS, ARG_STEPS, ARG_KV_HEADS,
+    ARG_HEAD_DIM, ARG_COUNT
 } layout_arg;
 /* clang-format on */
 
@@ -27,7 +30,7 @@ typedef struct {
     tensor_type type;
     layout_flow flow;
     int32_t rank;
-    layout_extent extent[2];
+    layout_extent extent[3];
 } layout_array;
 
 typedef struct {
@@ -47,9 +50,16 @@ enum { DRAW_U, DRAW_SEED, DRAW_POSITION, DRAW_STATE, DRAW_TOKEN };
 enum { VERIFY_U, VERIFY_SEED, VERIFY_POSITION, VERIFY_LEN, VERIFY_STATE, VERIFY_DRAFT,
        VERIFY_OUT, VERIFY_OUT_LEN }; /* and verify_greedy */
 enum { STREAM_SEED, STREAM_START, STREAM_OUT, STREAM_OUT_LEN, STREAM_ACCEPTED };
+enum { MODEL_SHAPE };
+enum { FORWARD_SEQUENCE, FORWARD_ROW_COUNT, FORWARD_WANT_COUNT, FORWARD_TOKEN, FORWARD_PARENT,
+       FORWARD_WANT, FORWARD_LOGITS };
+enum { COMMIT_SEQUENCE, COMMIT_PATH_COUNT, COMMIT_PATH, COMMIT_LENGTH };
+enum { TRUNCATE_SEQUENCE, TRUNCATE_KEEP, TRUNCATE_LENGTH };
+enum { CACHE_SEQUENCE, CACHE_LAYER, CACHE_POSITION, CACHE_KEY, CACHE_VALUE };
 /* clang-format on */
 
 extern const layout_op layout[OP_COUNT];
+extern const char *const layout_arg_name[ARG_COUNT];
 
 /* The op of that name; OP_COUNT if there is none. */
 iut_op layout_find(const char *name);

@@ -26,8 +26,9 @@ typedef struct {
     iut_api api;
     iut *instance; /* NULL: the IUT could not be made, `why` says why */
     char why[400];
-    int32_t V, S; /* of the panel; V = 0: none yet */
-    int out;      /* the real standard output */
+    int32_t V, S;                           /* of the panel; V = 0: none yet */
+    int32_t shape[4], sequences, positions; /* of the model; shape[0] = 0: none yet */
+    int out;                                /* the real standard output */
     region input, output;
 } worker;
 
@@ -112,26 +113,44 @@ typedef struct {
     iut_op op;
     int64_t args[ARG_COUNT];
     void *at[FRAME_MAX_TENSORS];
+    const char *folder; /* of `model` */
 } request;
 
 #define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
 
 static bool take_args(const worker *w, const frame *f, request *r, char *why, size_t why_size)
 {
-    const int64_t most = INT32_MAX;
+    const int64_t most = INT32_MAX, large = 1 << 20;
     const struct {
-        const char *name;
         int64_t low, high;
-    } range[ARG_COUNT] = {{"n", 0, most},        {"gamma", 0, 1 << 20}, {"k", 1, 1 << 20},
-                          {"eos", -1, w->V - 1}, {"of_draft", 0, 1},    {"V", 1, most},
-                          {"S", 1, most},        {"C", 1, most}};
+    } range[ARG_COUNT] = {[ARG_N] = {0, most},
+                          [ARG_GAMMA] = {0, large},
+                          [ARG_K] = {1, large},
+                          [ARG_EOS] = {-1, w->V - 1},
+                          [ARG_OF_DRAFT] = {0, 1},
+                          [ARG_V] = {1, most},
+                          [ARG_S] = {1, most},
+                          [ARG_C] = {1, most},
+                          [ARG_SEQUENCES] = {1, 4096},
+                          [ARG_POSITIONS] = {1, large},
+                          [ARG_ROWS] = {0, large},
+                          [ARG_LAYOUT_SEED] = {0, UINT32_MAX},
+                          [ARG_WANTS] = {0, large},
+                          [ARG_STEPS] = {0, large},
+                          [ARG_KV_HEADS] = {w->shape[2], w->shape[2]},
+                          [ARG_HEAD_DIM] = {w->shape[3], w->shape[3]}};
     for (int a = 0; a < ARG_COUNT; a++)
         if ((layout[r->op].args >> a & 1) &&
-            !frame_integer(f, range[a].name, range[a].low, range[a].high, &r->args[a]))
+            !frame_integer(f, layout_arg_name[a], range[a].low, range[a].high, &r->args[a]))
             return FAIL("%s: args.%s must be an integer from %lld to %lld", f->op,
-                        range[a].name, (long long)range[a].low, (long long)range[a].high);
+                        layout_arg_name[a], (long long)range[a].low, (long long)range[a].high);
     if ((r->op == OP_SERVED || r->op == OP_RESIDUAL) && r->args[ARG_V] != w->V)
         return FAIL("%s: args.V is not that of the panel, %d", f->op, (int)w->V);
+    if (r->op == OP_FORWARD && r->args[ARG_V] != w->shape[0])
+        return FAIL("%s: args.V is not that of the model, %d", f->op, (int)w->shape[0]);
+    if (r->op == OP_MODEL &&
+        !(r->folder = json_string_value(json_object_get(f->args, "folder"))))
+        return FAIL("%s: args.folder must be a text", f->op);
     return true;
 }
 
@@ -175,9 +194,55 @@ static bool are_uniforms(const double *u, int64_t n, char *why, size_t why_size)
     return true;
 }
 
+/* Counts are from `low` on, and add up to the length of the array that they cut. */
+static bool adds_up(const int32_t *count, int64_t n, int32_t low, int64_t total,
+                    const char *name, char *why, size_t why_size)
+{
+    int64_t sum = 0;
+    if (!in_range(count, n, low, 1 << 20, name, why, why_size)) return false;
+    for (int64_t i = 0; i < n; i++) sum += count[i];
+    return sum == total || FAIL("%s adds up to %lld; the array has %lld", name, (long long)sum,
+                                (long long)total);
+}
+
+static bool are_distinct(const int32_t *sequence, int64_t n, char *why, size_t why_size)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < i; j++)
+            if (sequence[i] == sequence[j])
+                return FAIL("sequence %d is named twice", (int)sequence[i]);
+    return true;
+}
+
+/* The structure alone: a bad token, parent, wanted row, path or length is the IUT's to refuse.
+ */
+static bool check_model_values(const worker *w, const request *r, char *why, size_t why_size)
+{
+    const int64_t n = r->args[ARG_N];
+    if (r->op == OP_MODEL) return true;
+    if (w->shape[0] == 0) return FAIL("%s: no model was loaded", layout[r->op].name);
+    if (r->op == OP_CACHE_POISON) return true;
+    if (n > w->sequences && r->op != OP_CACHE_READ)
+        return FAIL("args.n is %lld; there are %d sequences", (long long)n, (int)w->sequences);
+    if (!in_range(r->at[0], n, 0, w->sequences - 1, "sequence", why, why_size)) return false;
+    if (r->op == OP_CACHE_READ)
+        return in_range(r->at[CACHE_LAYER], n, 0, w->shape[1] - 1, "layer", why, why_size) &&
+               in_range(r->at[CACHE_POSITION], n, 0, w->positions - 1, "position", why,
+                        why_size);
+    if (!are_distinct(r->at[0], n, why, why_size)) return false;
+    if (r->op == OP_FORWARD)
+        return adds_up(r->at[FORWARD_ROW_COUNT], n, 1, r->args[ARG_ROWS], "row_count", why,
+                       why_size) &&
+               adds_up(r->at[FORWARD_WANT_COUNT], n, 0, r->args[ARG_WANTS], "want_count", why,
+                       why_size);
+    return r->op == OP_TRUNCATE || adds_up(r->at[COMMIT_PATH_COUNT], n, 0, r->args[ARG_STEPS],
+                                           "path_count", why, why_size);
+}
+
 static bool check_values(const worker *w, const request *r, char *why, size_t why_size)
 {
     const int64_t n = r->args[ARG_N], gamma = r->args[ARG_GAMMA];
+    if (r->op >= OP_MODEL) return check_model_values(w, r, why, why_size);
     if (r->op != OP_PANEL && w->V == 0)
         return FAIL("%s: no panel was loaded", layout[r->op].name);
     switch (r->op) {
@@ -271,6 +336,75 @@ static iut_status call_stream(worker *w, const request *r)
     return w->api.stream(w->instance, &b);
 }
 
+/* The sequences of the model before are gone, whatever comes of it. */
+static iut_status call_model(worker *w, const request *r)
+{
+    iut_model m = {.size = sizeof m,
+                   .folder = r->folder,
+                   .sequences = (int32_t)r->args[ARG_SEQUENCES],
+                   .positions = (int32_t)r->args[ARG_POSITIONS],
+                   .rows = (int32_t)r->args[ARG_ROWS],
+                   .layout_seed = (uint32_t)r->args[ARG_LAYOUT_SEED],
+                   .shape = r->at[MODEL_SHAPE]};
+    w->shape[0] = 0;
+    const iut_status s = w->api.model(w->instance, &m);
+    if (s != IUT_OK) return s;
+    memcpy(w->shape, m.shape, sizeof w->shape);
+    w->sequences = m.sequences;
+    w->positions = m.positions;
+    return s;
+}
+
+static iut_status call_forward(worker *w, const request *r)
+{
+    iut_forward_batch b = {.size = sizeof b,
+                           .n = (int32_t)r->args[ARG_N],
+                           .rows = (int32_t)r->args[ARG_ROWS],
+                           .wants = (int32_t)r->args[ARG_WANTS],
+                           .sequence = r->at[FORWARD_SEQUENCE],
+                           .row_count = r->at[FORWARD_ROW_COUNT],
+                           .want_count = r->at[FORWARD_WANT_COUNT],
+                           .token = r->at[FORWARD_TOKEN],
+                           .parent = r->at[FORWARD_PARENT],
+                           .want = r->at[FORWARD_WANT],
+                           .logits = r->at[FORWARD_LOGITS]};
+    return w->api.forward(w->instance, &b);
+}
+
+static iut_status call_commit(worker *w, const request *r)
+{
+    iut_commit_batch b = {.size = sizeof b,
+                          .n = (int32_t)r->args[ARG_N],
+                          .steps = (int32_t)r->args[ARG_STEPS],
+                          .sequence = r->at[COMMIT_SEQUENCE],
+                          .path_count = r->at[COMMIT_PATH_COUNT],
+                          .path = r->at[COMMIT_PATH],
+                          .length = r->at[COMMIT_LENGTH]};
+    return w->api.commit(w->instance, &b);
+}
+
+static iut_status call_truncate(worker *w, const request *r)
+{
+    iut_truncate_batch b = {.size = sizeof b,
+                            .n = (int32_t)r->args[ARG_N],
+                            .sequence = r->at[TRUNCATE_SEQUENCE],
+                            .keep = r->at[TRUNCATE_KEEP],
+                            .length = r->at[TRUNCATE_LENGTH]};
+    return w->api.truncate(w->instance, &b);
+}
+
+static iut_status call_cache_read(worker *w, const request *r)
+{
+    iut_cache_batch b = {.size = sizeof b,
+                         .n = (int32_t)r->args[ARG_N],
+                         .sequence = r->at[CACHE_SEQUENCE],
+                         .layer = r->at[CACHE_LAYER],
+                         .position = r->at[CACHE_POSITION],
+                         .key = r->at[CACHE_KEY],
+                         .value = r->at[CACHE_VALUE]};
+    return w->api.cache_read(w->instance, &b);
+}
+
 static iut_status call_iut(worker *w, const request *r)
 {
     const int32_t n = (int32_t)r->args[ARG_N];
@@ -286,6 +420,18 @@ static iut_status call_iut(worker *w, const request *r)
         return call_draw(w, r);
     case OP_STREAM:
         return call_stream(w, r);
+    case OP_MODEL:
+        return call_model(w, r);
+    case OP_FORWARD:
+        return call_forward(w, r);
+    case OP_COMMIT:
+        return call_commit(w, r);
+    case OP_TRUNCATE:
+        return call_truncate(w, r);
+    case OP_CACHE_READ:
+        return call_cache_read(w, r);
+    case OP_CACHE_POISON:
+        return w->api.cache_poison(w->instance);
     default:
         return call_verify(w, r);
     }

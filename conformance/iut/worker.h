@@ -12,7 +12,7 @@
  *
  * What the IUT prints on its standard output goes to standard error. Requests are checked
  * before the IUT sees them: shapes, states, lengths and uniforms are in range; draft ids and
- * rows may be anything. The arrays it gets lie in memory that it cannot write; an attempt ends
+ * rows may be anything, and so may tokens, parents, wanted rows, paths and lengths. The arrays it gets lie in memory that it cannot write; an attempt ends
  * the process with a line on standard error that says so. */
 int worker_main(const char *spec, const char *options);
 

@@ -443,8 +443,18 @@ static iut_status stream(iut *x, iut_stream_batch *b)
 
 const iut_api *tiny_api(void)
 {
-    static const iut_api api = {IUT_ABI, sizeof api,    create, destroy,  last_error,
-                                claims,  panel,         served, residual, draw,
-                                verify,  verify_greedy, stream};
+    static const iut_api api = {.abi = IUT_ABI,
+                                .size = sizeof api,
+                                .create = create,
+                                .destroy = destroy,
+                                .last_error = last_error,
+                                .claims = claims,
+                                .panel = panel,
+                                .served = served,
+                                .residual = residual,
+                                .draw = draw,
+                                .verify = verify,
+                                .verify_greedy = verify_greedy,
+                                .stream = stream};
     return &api;
 }

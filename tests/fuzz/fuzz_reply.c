@@ -13,7 +13,17 @@
 #include "conformance/iut/process.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { V = 5, S = 3, C = 2, N = 2, GAMMA = 2, K = 3, ALL_OPS = (1 << OP_COUNT) - 1 };
+enum {
+    V = 5,
+    S = 3,
+    C = 2,
+    N = 2,
+    GAMMA = 2,
+    K = 3,
+    LAYERS = 2,
+    HEAD = 2,
+    ALL_OPS = (1 << OP_COUNT) - 1
+};
 
 /* ---- A process that answers from memory. ----------------------------------------- */
 
@@ -45,9 +55,26 @@ static void answer_frame(process *p, const frame *f)
     MUST(p->answer);
 }
 
-/* A proper answer to claims or panel. */
+static void answer_model(process *p, int64_t id)
+{
+    static const int32_t shape[4] = {V, LAYERS, 1, HEAD};
+    answer_frame(p, &(frame){.id = id,
+                             .status = "ok",
+                             .tensors = 1,
+                             .tensor = {{"shape", TENSOR_I32, 1, {4}, sizeof shape, shape}}});
+    p->answer = realloc(p->answer, p->size + sizeof shape);
+    MUST(p->answer);
+    memcpy(p->answer + p->size, shape, sizeof shape);
+    p->size += sizeof shape;
+}
+
+/* A proper answer to claims, panel or model. */
 static void answer_well(process *p, const frame *request)
 {
+    if (strcmp(request->op, "model") == 0) {
+        answer_model(p, request->id);
+        return;
+    }
     const iut_claims claims = {
         .size = sizeof claims, .name = "n", .version = "v", .device = "d"};
     const bool claim = strcmp(request->op, "claims") == 0;
@@ -201,6 +228,36 @@ static call_result call_stream(client *c, const int32_t *state)
     return r;
 }
 
+static call_result load_model(client *c)
+{
+    int32_t *shape = array(4, 4);
+    iut_model m = {sizeof m, "folder", 2, 8, 4, 0, shape};
+    const call_result r = client_model(c, &m);
+    if (r == CALL_OK)
+        for (int i = 0; i < 4; i++) MUST(shape[i] >= 1 && shape[i] <= 1 << 20);
+    free(shape);
+    return r;
+}
+
+/* The operations on a model of V, LAYERS, 1, HEAD. */
+static call_result call_model_op(client *c)
+{
+    static const int32_t two[2] = {0, 1}, ones[2] = {1, 1}, roots[2] = {-1, -1};
+    float *wide = array(2 * V, 4), *key = array(2 * HEAD, 4), *value = array(2 * HEAD, 4);
+    int32_t *length = array(2, 4);
+    iut_forward_batch f = {sizeof f, 2, 2, 2, two, ones, ones, two, roots, two, wide};
+    iut_commit_batch m = {sizeof m, 2, 2, two, ones, two, length};
+    iut_truncate_batch t = {sizeof t, 2, two, two, length};
+    iut_cache_batch k = {sizeof k, 2, two, two, two, key, value};
+    const call_result r = input_op == OP_FORWARD      ? client_forward(c, &f)
+                          : input_op == OP_COMMIT     ? client_commit(c, &m)
+                          : input_op == OP_TRUNCATE   ? client_truncate(c, &t)
+                          : input_op == OP_CACHE_READ ? client_cache_read(c, &k)
+                                                      : client_cache_poison(c);
+    free(wide), free(key), free(value), free(length);
+    return r;
+}
+
 static call_result call_op(client *c)
 {
     static const int32_t state[N * (GAMMA + 1)] = {0, 1, 2, 2, 1, 0};
@@ -215,8 +272,13 @@ static call_result call_op(client *c)
         return call_draw(c, state, u);
     case OP_STREAM:
         return call_stream(c, state);
-    default:
+    case OP_VERIFY:
+    case OP_VERIFY_GREEDY:
         return call_verify(c, state, u);
+    case OP_MODEL:
+        return load_model(c);
+    default:
+        return call_model_op(c);
     }
 }
 
@@ -239,7 +301,13 @@ static void check_taken(void)
         [OP_DRAW] = "token i32 2;",
         [OP_VERIFY] = "out i32 2 3;out_len i32 2;",
         [OP_VERIFY_GREEDY] = "out i32 2 3;out_len i32 2;",
-        [OP_STREAM] = "out i32 2 3;out_len i32 2;accepted i32 2 3;"};
+        [OP_STREAM] = "out i32 2 3;out_len i32 2;accepted i32 2 3;",
+        [OP_MODEL] = "shape i32 4;",
+        [OP_FORWARD] = "logits f32 2 5;",
+        [OP_COMMIT] = "length i32 2;",
+        [OP_TRUNCATE] = "length i32 2;",
+        [OP_CACHE_READ] = "key f32 2 1 2;value f32 2 1 2;",
+        [OP_CACHE_POISON] = ""};
     char text[400] = "", why[200];
     size_t at = 0;
     frame f;
@@ -262,7 +330,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     call_result r;
     char why[800] = "";
     if (size < 1) return 0;
-    input_op = (iut_op)(data[0] % OP_COUNT);
+    input_op = (iut_op)(data[0] % 16 % OP_COUNT);
     hangs = data[0] & 0x80;
     input = data + 1, input_size = size - 1;
     sent = 0;
@@ -272,6 +340,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (c && input_op == OP_CLAIMS) check_taken();
     if (c && input_op != OP_CLAIMS) {
         MUST(input_op == OP_PANEL || load_panel(c) == CALL_OK);
+        MUST(input_op < OP_FORWARD || load_model(c) == CALL_OK);
         for (int i = 0; i < 2; i++) {
             r = call_op(c);
             check_text(client_text(c), r);

@@ -37,7 +37,7 @@ void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_
 /* ---- The table that looks at what arrives. --------------------------------------- */
 
 struct iut {
-    int32_t V, S;
+    int32_t V, S, sequences, positions;
 };
 
 static size_t consumed[CALLS]; /* bytes of input arrays of each call that went well */
@@ -121,7 +121,7 @@ static iut_status panel(iut *x, const iut_panel *p)
         took(&sampling[i]->temperature, 1, 4), took(&sampling[i]->top_k, 1, 4);
         took(&sampling[i]->top_p, 1, 4), took(&sampling[i]->min_p, 1, 4);
     }
-    *x = (iut){p->V, p->S};
+    x->V = p->V, x->S = p->S;
     return done(p->S);
 }
 
@@ -181,8 +181,94 @@ static iut_status stream(iut *x, iut_stream_batch *b)
     return done(b->n);
 }
 
-static const iut_api stub = {IUT_ABI, sizeof stub, create, destroy, last_error, claims, panel,
-                             served,  residual,    draw,   verify,  verify,     stream};
+/* ---- Models. --------------------------------------------------------------------- */
+
+static iut_status model(iut *x, iut_model *m)
+{
+    MUST(m->sequences >= 1 && m->positions >= 1 && m->rows >= 0 && m->folder);
+    checksum += (unsigned)strlen(m->folder);
+    fresh(m->shape, 4);
+    const int32_t shape[4] = {3, 2, 1, 2};
+    memcpy(m->shape, shape, sizeof shape);
+    x->sequences = m->sequences, x->positions = m->positions;
+    return done(m->sequences);
+}
+
+/* Counts of the parts of an array of `total`. */
+static void took_counts(const int32_t *count, int32_t n, int32_t low, int32_t total)
+{
+    int64_t sum = 0;
+    took_integers(count, (size_t)n, low, total);
+    for (int32_t i = 0; i < n; i++) sum += count[i];
+    MUST(sum == total);
+}
+
+static iut_status forward(iut *x, iut_forward_batch *b)
+{
+    MUST(b->n >= 0 && b->n <= x->sequences);
+    took_integers(b->sequence, (size_t)b->n, 0, x->sequences - 1);
+    took_counts(b->row_count, b->n, 1, b->rows);
+    took_counts(b->want_count, b->n, 0, b->wants);
+    took(b->token, (size_t)b->rows, 4), took(b->parent, (size_t)b->rows, 4);
+    took(b->want, (size_t)b->wants, 4);
+    for (size_t i = 0; i < 3 * (size_t)b->wants; i++) b->logits[i] = 0.5F;
+    return done(b->n);
+}
+
+static iut_status commit(iut *x, iut_commit_batch *b)
+{
+    MUST(b->n >= 0 && b->n <= x->sequences);
+    took_integers(b->sequence, (size_t)b->n, 0, x->sequences - 1);
+    took_counts(b->path_count, b->n, 0, b->steps);
+    took(b->path, (size_t)b->steps, 4);
+    fresh(b->length, (size_t)b->n);
+    return done(b->n);
+}
+
+static iut_status truncate_to(iut *x, iut_truncate_batch *b)
+{
+    MUST(b->n >= 0 && b->n <= x->sequences);
+    took_integers(b->sequence, (size_t)b->n, 0, x->sequences - 1);
+    took(b->keep, (size_t)b->n, 4);
+    fresh(b->length, (size_t)b->n);
+    return done(b->n);
+}
+
+static iut_status cache_read(iut *x, iut_cache_batch *b)
+{
+    const size_t n = (size_t)b->n;
+    took_integers(b->sequence, n, 0, x->sequences - 1);
+    took_integers(b->layer, n, 0, 1);
+    took_integers(b->position, n, 0, x->positions - 1);
+    for (size_t i = 0; i < 2 * n; i++) b->key[i] = b->value[i] = 0.5F;
+    return done(b->n);
+}
+
+static iut_status cache_poison(iut *x)
+{
+    MUST(x->sequences >= 1);
+    return done(0);
+}
+
+static const iut_api stub = {.abi = IUT_ABI,
+                             .size = sizeof stub,
+                             .create = create,
+                             .destroy = destroy,
+                             .last_error = last_error,
+                             .claims = claims,
+                             .panel = panel,
+                             .served = served,
+                             .residual = residual,
+                             .draw = draw,
+                             .verify = verify,
+                             .verify_greedy = verify,
+                             .stream = stream,
+                             .model = model,
+                             .forward = forward,
+                             .commit = commit,
+                             .truncate = truncate_to,
+                             .cache_read = cache_read,
+                             .cache_poison = cache_poison};
 
 /* ---- Standard input and output in memory. ---------------------------------------- */
 
