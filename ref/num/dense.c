@@ -1,7 +1,6 @@
 /* dense.c - packing, and products over threads: see dense.h. */
 #include "ref/num/dense.h"
 
-#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,13 @@ static float widened(uint32_t bits, as_storage s)
     return s == AS_F16 ? as_widen_f16((uint16_t)bits) : as_widen_bf16((uint16_t)bits);
 }
 
+static int finite(uint32_t bits, as_storage s)
+{
+    static const uint32_t exponent[] = {
+        [AS_F32] = 0x7f800000u, [AS_F16] = 0x7c00u, [AS_BF16] = 0x7f80u};
+    return (bits & exponent[s]) != exponent[s];
+}
+
 /* Row n into its lane of its panel; the first column that is not finite, or K. */
 static int32_t pack_row(as_matrix *m, int32_t n, const unsigned char *row)
 {
@@ -36,7 +42,7 @@ static int32_t pack_row(as_matrix *m, int32_t n, const unsigned char *row)
     uint16_t *halves = (uint16_t *)m->panel + (size == 4 ? 0 : start);
     for (int32_t k = 0; k < m->K; k++, row += size) {
         const uint32_t bits = element(row, m->storage);
-        if (!isfinite(widened(bits, m->storage))) return k;
+        if (!finite(bits, m->storage)) return k;
         if (size == 4)
             words[(size_t)k * AS_PANEL] = bits;
         else
@@ -82,6 +88,7 @@ void as_matrix_free(as_matrix *m)
 
 void as_matrix_row(const as_matrix *m, int32_t n, float *row)
 {
+    const as_environment before = as_enter();
     const size_t start = (size_t)(n / AS_PANEL) * (size_t)m->K * AS_PANEL + n % AS_PANEL;
     for (int32_t k = 0; k < m->K; k++) {
         const size_t i = start + (size_t)k * AS_PANEL;
@@ -89,6 +96,7 @@ void as_matrix_row(const as_matrix *m, int32_t n, float *row)
                                                    : ((const uint16_t *)m->panel)[i];
         row[k] = widened(bits, m->storage);
     }
+    as_leave(before);
 }
 
 /* The outputs of panels first .. first + panels - 1, bias included. */

@@ -15,18 +15,22 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* TILE is how many rows the registers hold sums for. */
 #if defined(__AVX512F__)
 #include <immintrin.h>
 typedef __m512 lanes;
+enum { TILE = 8 };
 #define splat(x) _mm512_set1_ps(x)
 #define fused(a, b, c) _mm512_fmadd_ps(a, b, c)
 #elif defined(__FMA__)
 #include <immintrin.h>
 typedef __m256 lanes;
+enum { TILE = 6 };
 #define splat(x) _mm256_set1_ps(x)
 #define fused(a, b, c) _mm256_fmadd_ps(a, b, c)
 #else
 typedef float lanes __attribute__((vector_size(16)));
+enum { TILE = 4 };
 INLINE lanes splat(float x)
 {
     return (lanes){x, x, x, x};
@@ -40,10 +44,10 @@ INLINE lanes fused(lanes a, lanes b, lanes c)
 
 enum {
     LANES = sizeof(lanes) / sizeof(float),
-    VECTORS = 2,                /* of outputs in a tile */
-    WIDTH = VECTORS * LANES,    /* outputs in a tile */
-    TILE = LANES == 16 ? 8 : 4, /* rows in a tile: as many as the registers hold */
-    BLOCK = 128                 /* rows that share a pass over a panel */
+    VECTORS = 2,             /* of outputs in a tile */
+    WIDTH = VECTORS * LANES, /* outputs in a tile */
+    AHEAD = 64,              /* inputs fetched before they are widened */
+    BLOCK = 128              /* rows that share a pass over a panel */
 };
 
 INLINE lanes load(const float *p)
@@ -60,20 +64,31 @@ INLINE void store(float *p, lanes v)
 
 /* ---- Products. -------------------------------------------------------------------------- */
 
+/* What a tile fetches for the tiles to come: two addresses an input, `step` bytes apart.
+ * Fetching changes nothing but speed, so the last tiles may do it beyond the matrix. */
+typedef struct {
+    const char *at;
+    size_t step;
+} fetch;
+
 /* g[r][WIDTH] += the sum of one chunk, for `rows` rows: ARI-05 and the inner level of ARI-06.
- * w is [length][AS_PANEL], x [rows][K], g [rows][AS_PANEL]. rows is a constant at each call, so
- * that the chains c live in registers. */
-INLINE void chunk_tile(int rows, const float *w, int32_t length, const float *x, size_t K,
-                       float *g)
+ * w is [length][AS_PANEL], x [rows][AS_CHUNK], g [rows][AS_PANEL]. rows is a constant at each
+ * call, so that the chains c live in registers. */
+INLINE void chunk_tile(int rows, const float *w, int32_t length, const float *x, float *g,
+                       fetch next)
 {
-    lanes c[TILE][VECTORS];
+    lanes c[8][VECTORS];
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < VECTORS; v++) c[r][v] = splat(0.0f);
-    for (int32_t k = 0; k < length; k++, w += AS_PANEL)
+    for (int32_t k = 0; k < length; k++, w += AS_PANEL) {
+        __builtin_prefetch(next.at);
+        __builtin_prefetch(next.at + next.step);
+        next.at += 2 * next.step;
         for (int r = 0; r < rows; r++) {
-            const lanes a = splat(x[(size_t)r * K + (size_t)k]);
+            const lanes a = splat(x[r * AS_CHUNK + k]);
             for (int v = 0; v < VECTORS; v++) c[r][v] = fused(a, load(w + v * LANES), c[r][v]);
         }
+    }
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < VECTORS; v++) {
             float *sum = g + r * AS_PANEL + v * LANES;
@@ -81,37 +96,35 @@ INLINE void chunk_tile(int rows, const float *w, int32_t length, const float *x,
         }
 }
 
-/* The same for any number of rows up to TILE. */
-static void chunk_rows(int rows, const float *w, int32_t length, const float *x, size_t K,
-                       float *g)
+/* A function for each number of rows, so that each has its own allocation of registers. */
+#define TILE_OF(rows)                                                                          \
+    static void tile_##rows(const float *w, int32_t length, const float *x, float *g,          \
+                            fetch next)                                                        \
+    {                                                                                          \
+        chunk_tile(rows, w, length, x, g, next);                                               \
+    }
+TILE_OF(1)
+TILE_OF(2)
+TILE_OF(3)
+TILE_OF(4)
+TILE_OF(5)
+TILE_OF(6)
+TILE_OF(7)
+TILE_OF(8)
+
+typedef void (*tile_function)(const float *, int32_t, const float *, float *, fetch);
+static const tile_function tile_of[] = {NULL,   tile_1, tile_2, tile_3, tile_4,
+                                        tile_5, tile_6, tile_7, tile_8};
+
+/* Inputs of a tile side by side: rows that lie a power of two apart would share few places of
+ * the cache. */
+static void gather(float *to /* [rows][AS_CHUNK] */, const float *x, size_t K, int rows,
+                   int32_t length)
 {
-    switch (rows) {
-    case 1:
-        chunk_tile(1, w, length, x, K, g);
-        break;
-    case 2:
-        chunk_tile(2, w, length, x, K, g);
-        break;
-    case 3:
-        chunk_tile(3, w, length, x, K, g);
-        break;
-    case 4:
-        chunk_tile(4, w, length, x, K, g);
-        break;
-#if defined(__AVX512F__)
-    case 5:
-        chunk_tile(5, w, length, x, K, g);
-        break;
-    case 6:
-        chunk_tile(6, w, length, x, K, g);
-        break;
-    case 7:
-        chunk_tile(7, w, length, x, K, g);
-        break;
-    case 8:
-        chunk_tile(8, w, length, x, K, g);
-        break;
-#endif
+    for (int r = 0; r < rows; r++, to += AS_CHUNK, x += K) {
+        int32_t k = 0;
+        for (; k + LANES <= length; k += LANES) store(to + k, load(x + k));
+        for (; k < length; k++) to[k] = x[k];
     }
 }
 
@@ -125,33 +138,49 @@ static const float *chunk_of(const as_matrix *w, int32_t panel, int32_t k, int32
                              float *wide)
 {
     const size_t at = ((size_t)panel * (size_t)w->K + (size_t)k) * AS_PANEL;
-    const int32_t n = length * AS_PANEL;
     if (w->storage == AS_F32) return (const float *)w->panel + at;
     const uint16_t *half = (const uint16_t *)w->panel + at;
-    if (w->storage == AS_F16)
-        for (int32_t i = 0; i < n; i++) wide[i] = as_widen_f16(half[i]);
-    else
-        for (int32_t i = 0; i < n; i++) wide[i] = as_widen_bf16(half[i]);
+    for (int32_t i = 0; i < length; i++, half += AS_PANEL) {
+        __builtin_prefetch(half + AHEAD * AS_PANEL);
+        for (int32_t j = 0; j < AS_PANEL; j++)
+            wide[i * AS_PANEL + j] =
+                w->storage == AS_F16 ? as_widen_f16(half[j]) : as_widen_bf16(half[j]);
+    }
     return wide;
 }
 
-/* One panel for at most BLOCK rows. Rows and outputs are tiled; what happens to one output of
- * one row, in which order, is the same for every tiling. */
+/* Adds the sums of one chunk to g [R][AS_PANEL], in tiles of about equal numbers of rows. Which
+ * tile an output is in changes nothing in the order of its own sum. */
+static void chunk_sums(const float *w, int32_t length, const float *x, size_t K, int32_t R,
+                       float *g, const char *next_chunk, size_t size)
+{
+    _Alignas(64) float inputs[TILE * AS_CHUNK];
+    const int32_t tiles = (R + TILE - 1) / TILE, parts = AS_PANEL / WIDTH;
+    fetch next = {next_chunk, AS_PANEL / 2 * size / (size_t)(tiles * parts)};
+    for (int32_t i = 0; i < tiles; i++) {
+        const int32_t r = R * i / tiles, rows = R * (i + 1) / tiles - r;
+        gather(inputs, x + (size_t)r * K, K, rows, length);
+        for (int part = 0; part < AS_PANEL; part += WIDTH) {
+            tile_of[rows](w + part, length, inputs, g + r * AS_PANEL + part, next);
+            next.at += (size_t)length * 2 * next.step;
+        }
+    }
+}
+
+/* One panel for at most BLOCK rows. */
 static void panel_rows(const as_matrix *w, int32_t panel, const float *x, int32_t R, float *y)
 {
     _Alignas(64) float g[BLOCK * AS_PANEL], t[BLOCK * AS_PANEL], wide[AS_CHUNK * AS_PANEL];
-    const size_t K = (size_t)w->K, N = (size_t)w->N;
+    const size_t K = (size_t)w->K, N = (size_t)w->N, size = as_storage_size(w->storage);
     const int32_t sums = R * AS_PANEL;
     memset(t, 0, (size_t)sums * sizeof *t);
     for (int32_t k = 0, chunk = 0; k < w->K; k += AS_CHUNK, chunk++) {
         if (chunk % AS_GROUP == 0) memset(g, 0, (size_t)sums * sizeof *g);
         const int32_t length = least(w->K - k, AS_CHUNK);
-        const float *weights = chunk_of(w, panel, k, length, wide);
-        for (int32_t r = 0; r < R; r += TILE)
-            for (int part = 0; part < AS_PANEL; part += WIDTH)
-                chunk_rows(least(R - r, TILE), weights + part, length,
-                           x + (size_t)r * K + (size_t)k, K, g + r * AS_PANEL + part);
-        if (chunk % AS_GROUP == AS_GROUP - 1 || w->K - k <= AS_CHUNK)
+        const size_t next = (size_t)panel * K + (size_t)(k + length);
+        chunk_sums(chunk_of(w, panel, k, length, wide), length, x + k, K, R, g,
+                   (const char *)w->panel + next * AS_PANEL * size, size);
+        if (chunk % AS_GROUP == AS_GROUP - 1 || k + length == w->K)
             for (int32_t i = 0; i < sums; i++) t[i] += g[i];
     }
     const int32_t from = panel * AS_PANEL, n = least(w->N - from, AS_PANEL);
