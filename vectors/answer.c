@@ -9,6 +9,7 @@
 #include "conformance/oracle/philox.h"
 #include "conformance/oracle/served.h"
 #include "vectors/answer.h"
+#include "vectors/operation.h"
 
 enum { ROWS = VECTORS_MAX_GAMMA + 1 };
 
@@ -200,7 +201,7 @@ static bool answer_draw(vector_set *set, const vector_group *g, vector_test *t, 
     return set_tokens(set, &t->expected, &token, 1);
 }
 
-static bool answer_words(vector_set *set, const vector_group *g, vector_test *t)
+static bool answer_numbers(vector_set *set, const vector_group *g, vector_test *t)
 {
     uint32_t *word = set_take(set, 4, sizeof *word);
     if (!word) return false;
@@ -215,6 +216,31 @@ static bool answer_words(vector_set *set, const vector_group *g, vector_test *t)
     return true;
 }
 
+/* Every flag is a fault that this vector catches: with it the oracle's answer is another. */
+static bool answer_operation(vector_set *set, const vector_group *g, vector_test *t, char *why,
+                             size_t why_size)
+{
+    int32_t n[OPERATION_INPUTS];
+    vector_answer *a = &t->expected;
+    if (operation_shape(operation_find(g->op), t->size, n, &a->words) != t->inputs)
+        return (void)snprintf(why, why_size, "%s: its sizes and inputs differ", t->id), false;
+    uint32_t *right = set_take(set, (size_t)a->words, sizeof *right);
+    uint32_t *wrong = malloc((size_t)a->words * sizeof *wrong);
+    bool ok = right && wrong && operation_answer(g, t, NULL, right);
+    a->bits = right;
+    for (const char *at = t->flags; ok && *at; at += strspn(at, " ")) {
+        char fault[40];
+        const size_t length = strcspn(at, " ");
+        snprintf(fault, sizeof fault, "%.*s", (int)length, at);
+        at += length;
+        if (!(ok = operation_answer(g, t, fault, wrong))) break;
+        ok = memcmp(right, wrong, (size_t)a->words * sizeof *right) != 0;
+        if (!ok) snprintf(why, why_size, "%s: does not catch %s", t->id, fault);
+    }
+    free(wrong);
+    return ok;
+}
+
 bool answer_test(vector_set *set, const vector_group *g, vector_test *t, char *why,
                  size_t why_size)
 {
@@ -227,12 +253,14 @@ bool answer_test(vector_set *set, const vector_group *g, vector_test *t, char *w
         return answer_row(set, g, t, why, why_size);
     case VECTOR_DRAW:
         return answer_draw(set, g, t, why, why_size);
+    case VECTOR_ARITHMETIC:
+        return answer_operation(set, g, t, why, why_size);
     case VECTOR_CHAIN:
     case VECTOR_MATCH:
     case VECTOR_GREEDY:
         return answer_step(set, g, t, why, why_size);
     default:
-        return answer_words(set, g, t);
+        return answer_numbers(set, g, t);
     }
 }
 
@@ -245,9 +273,10 @@ static bool same_text(const char *a, const char *b)
 
 bool answer_same(const vector_group *g, const vector_answer *a, const vector_answer *b)
 {
-    const size_t words = g->kind == VECTOR_EXP ? 1 : g->V ? (size_t)g->V : 4;
+    const size_t words = (size_t)answer_words(g, a);
     if (!same_text(a->error, b->error) || a->count != b->count || a->then_any != b->then_any ||
-        a->accept != b->accept || a->draw != b->draw || !a->bits != !b->bits)
+        a->accept != b->accept || a->words != b->words || a->draw != b->draw ||
+        !a->bits != !b->bits)
         return false;
     if (a->bits && memcmp(a->bits, b->bits, words * sizeof *a->bits)) return false;
     return a->count == 0 || !memcmp(a->tokens, b->tokens, (size_t)a->count * sizeof *a->tokens);

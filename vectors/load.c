@@ -8,7 +8,7 @@
 #include <string.h>
 #include <jansson.h>
 
-#include "vectors/model.h"
+#include "vectors/operation.h"
 
 typedef struct {
     vector_set *set;
@@ -41,6 +41,14 @@ static bool no_memory(reader *r)
 {
     snprintf(r->why, r->why_size, "%s: the memory is too short for it", r->name);
     return false;
+}
+
+/* Goes into an object; the returned mark leads back. */
+static size_t enter_object(reader *r, const char *name)
+{
+    const size_t mark = strlen(r->path);
+    snprintf(r->path + mark, sizeof r->path - mark, ".%s", name);
+    return mark;
 }
 
 /* Goes one list entry deeper; the returned mark leads back. */
@@ -363,6 +371,14 @@ static bool read_uniform_answer(reader *r, const json_t *o, vector_answer *a)
     return true;
 }
 
+static bool read_operation_answer(reader *r, const vector_group *g, const vector_test *t,
+                                  const json_t *o, vector_answer *a)
+{
+    int32_t n[OPERATION_INPUTS];
+    operation_shape(operation_find(g->op), t->size, n, &a->words);
+    return has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", a->words, a);
+}
+
 static bool read_error(reader *r, const vector_group *g, const json_t *o, vector_answer *a)
 {
     const char *allowed = g->kind == VECTOR_SERVED   ? "row parameter"
@@ -413,6 +429,8 @@ static bool read_answer(reader *r, const vector_group *g, const vector_test *t, 
         return read_uniform_answer(r, o, a);
     case VECTOR_EXP:
         return has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", 1, a);
+    case VECTOR_ARITHMETIC:
+        return read_operation_answer(r, g, t, o, a);
     case VECTOR_SERVED:
     case VECTOR_RESIDUAL:
         return has_keys(r, o, "row", "") && read_bits_answer(r, o, "row", g->V, a);
@@ -521,6 +539,86 @@ static bool read_uniform_inputs(reader *r, const json_t *o, vector_test *t)
     return true;
 }
 
+/* The i-th word of a blank-separated list. */
+static const char *word_of(const char *list, int32_t i, char *word, size_t size)
+{
+    for (; i > 0; i--) {
+        list += strcspn(list, " ");
+        list += strspn(list, " ");
+    }
+    snprintf(word, size, "%.*s", (int)strcspn(list, " "), list);
+    return word;
+}
+
+static bool read_sizes(reader *r, const operation *op, const json_t *o, vector_test *t)
+{
+    const json_t *sizes = json_object_get(o, "sizes");
+    int32_t *size = set_take(r->set, OPERATION_SIZES, sizeof *size);
+    char name[32];
+    if (!size) return no_memory(r);
+    t->size = size;
+    const size_t mark = enter_object(r, "sizes");
+    bool ok = has_keys(r, sizes, op->sizes, "");
+    for (int32_t i = 0; ok && *word_of(op->sizes, i, name, sizeof name); i++)
+        ok = get_i32(r, sizes, name, 0, 1 << 20, &size[i]);
+    if (ok) leave(r, mark);
+    return ok;
+}
+
+static bool read_procedural_input(reader *r, const json_t *o, vector_input *in, uint32_t *word)
+{
+    int64_t row = 0;
+    if (!has_keys(r, o, "seed row e spread", "") || !get_hex64(r, o, "seed", &in->seed) ||
+        !get_integer(r, o, "row", 0, UINT32_MAX, &row) ||
+        !get_i32(r, o, "e", -100, 100, &in->e) || !get_i32(r, o, "spread", 1, 64, &in->spread))
+        return false;
+    if (in->e - in->spread < -127) return bad(r, "spread", "reaches below 2^-126");
+    in->procedural = true;
+    in->row = (uint32_t)row;
+    operation_uniform(in, word);
+    return true;
+}
+
+static bool read_input(reader *r, const json_t *inputs, const char *name, int32_t n,
+                       vector_input *in)
+{
+    const json_t *o = json_object_get(inputs, name);
+    if ((size_t)n > VECTORS_MAX_CELLS - r->set->cells)
+        return bad(r, name, "brings the set beyond %d numbers", VECTORS_MAX_CELLS);
+    r->set->cells += (size_t)n;
+    uint32_t *word = set_take(r->set, (size_t)n, sizeof *word);
+    if (!word) return no_memory(r);
+    in->n = n;
+    in->word = word;
+    if (json_is_string(o)) return get_words(r, inputs, name, n, word);
+    const size_t mark = enter_object(r, name);
+    const bool ok = read_procedural_input(r, o, in, word);
+    if (ok) leave(r, mark);
+    return ok;
+}
+
+static bool read_operation(reader *r, const vector_group *g, const json_t *o, vector_test *t)
+{
+    const operation *op = operation_find(g->op);
+    const json_t *inputs = json_object_get(o, "inputs");
+    int32_t n[OPERATION_INPUTS], words;
+    char name[32];
+    if (!read_sizes(r, op, o, t)) return false;
+    t->inputs = operation_shape(op, t->size, n, &words);
+    if (t->inputs < 0) return bad(r, "sizes", "are out of range for %s", op->name);
+    vector_input *in = set_take(r->set, OPERATION_INPUTS, sizeof *in);
+    if (!in) return no_memory(r);
+    t->input = in;
+    if (json_object_size(inputs) != (size_t)t->inputs)
+        return bad(r, "inputs", "must be an object of %d inputs", (int)t->inputs);
+    const size_t mark = enter_object(r, "inputs");
+    for (int32_t i = 0; i < t->inputs; i++)
+        if (!read_input(r, inputs, word_of(op->inputs, i, name, sizeof name), n[i], &in[i]))
+            return false;
+    leave(r, mark);
+    return true;
+}
+
 static bool read_inputs(reader *r, const vector_group *g, const json_t *o, vector_test *t)
 {
     switch (g->kind) {
@@ -530,6 +628,8 @@ static bool read_inputs(reader *r, const vector_group *g, const json_t *o, vecto
         return read_uniform_inputs(r, o, t);
     case VECTOR_EXP:
         return get_float(r, o, "x", &t->x);
+    case VECTOR_ARITHMETIC:
+        return read_operation(r, g, o, t);
     case VECTOR_SERVED:
         return read_one_row(r, g, o, t) && read_sampling(r, o, t);
     case VECTOR_DRAW:
@@ -551,6 +651,8 @@ static const char *input_keys(const vector_group *g)
         return "seed position purpose index";
     case VECTOR_EXP:
         return "x";
+    case VECTOR_ARITHMETIC:
+        return "sizes inputs";
     case VECTOR_SERVED:
         return "row temperature top_k top_p min_p";
     case VECTOR_DRAW:
@@ -613,6 +715,8 @@ static bool read_source(reader *r, const json_t *group, vector_group *g)
 static const char *shared_keys(vector_kind kind)
 {
     switch (kind) {
+    case VECTOR_ARITHMETIC:
+        return "op";
     case VECTOR_SERVED:
     case VECTOR_RESIDUAL:
         return "V rows";
@@ -630,6 +734,9 @@ static const char *shared_keys(vector_kind kind)
 
 static bool read_shared(reader *r, const json_t *o, vector_group *g)
 {
+    if (g->kind == VECTOR_ARITHMETIC)
+        return get_text(r, o, "op", &g->op) &&
+               (operation_find(g->op) || bad(r, "op", "is not known"));
     if (!kind_has_rows(g->kind)) return true;
     return get_i32(r, o, "V", 1, VECTORS_MAX_V, &g->V) &&
            (!kind_has_drafts(g->kind) ||

@@ -30,6 +30,9 @@ vector_group *set_group(vector_set *set);
 /* Does a blank-separated list name the word? */
 bool list_names(const char *list, const char *word, size_t length);
 
+/* Words in the bits of an answer, where it has bits. */
+int32_t answer_words(const vector_group *g, const vector_answer *a);
+
 uint32_t bits_of_float(float x);
 float float_of_bits(uint32_t bits);
 

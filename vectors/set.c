@@ -6,7 +6,8 @@
 #include "vectors/model.h"
 
 const char *const vector_kind_name[VECTOR_KINDS] = {
-    "philox", "uniform", "exp", "served", "draw", "residual", "chain", "match", "greedy"};
+    "philox", "uniform",  "exp",   "arithmetic", "served",
+    "draw",   "residual", "chain", "match",      "greedy"};
 
 const vector_listed vector_list[] = {
 #define GROUP(kind, id, V, gamma, tests) {kind, id, V, gamma, tests},
@@ -126,6 +127,21 @@ const vector_answer *vector_alternative(const vector_test *t, const char *policy
     return NULL;
 }
 
+int32_t answer_words(const vector_group *g, const vector_answer *a)
+{
+    switch (g->kind) {
+    case VECTOR_PHILOX:
+    case VECTOR_UNIFORM:
+        return 4;
+    case VECTOR_EXP:
+        return 1;
+    case VECTOR_ARITHMETIC:
+        return a->words;
+    default:
+        return g->V;
+    }
+}
+
 uint32_t bits_of_float(float x)
 {
     uint32_t bits;
@@ -162,9 +178,7 @@ bool row_expand(const vector_row *form, int32_t V, float *value)
  * neighbour: one more), bits lose or gain their last one. */
 static bool flip_answer(vector_set *set, const vector_group *g, vector_answer *a)
 {
-    const int32_t words = g->kind == VECTOR_EXP                                   ? 1
-                          : g->kind == VECTOR_PHILOX || g->kind == VECTOR_UNIFORM ? 4
-                                                                                  : g->V;
+    const int32_t words = answer_words(g, a);
     int32_t *tokens = set_take(set, (size_t)a->count + 1, sizeof *tokens);
     uint32_t *bits = set_take(set, (size_t)words, sizeof *bits);
     if (!tokens || !bits) return false;

@@ -14,15 +14,16 @@
 #include <stdint.h>
 
 typedef enum {
-    VECTOR_PHILOX,   /* counter, key -> words (RNG-01) */
-    VECTOR_UNIFORM,  /* seed, position, purpose, index -> words, u, U (RNG-02 to RNG-05) */
-    VECTOR_EXP,      /* x -> exp(x) (DIST-06) */
-    VECTOR_SERVED,   /* logits, sampling -> row (DIST) */
-    VECTOR_DRAW,     /* row, uniform -> token (DRAW) */
-    VECTOR_RESIDUAL, /* p, q -> max(0, p - q) (RES-01) */
-    VECTOR_CHAIN,    /* rows, drafts, uniforms -> tokens: the token rule (ACC, RES, BON) */
-    VECTOR_MATCH,    /* rows, drafts, uniforms -> tokens: the match rule (MAT) */
-    VECTOR_GREEDY,   /* logits, drafts -> tokens (GRD) */
+    VECTOR_PHILOX,     /* counter, key -> words (RNG-01) */
+    VECTOR_UNIFORM,    /* seed, position, purpose, index -> words, u, U (RNG-02 to RNG-05) */
+    VECTOR_EXP,        /* x -> exp(x) (DIST-06) */
+    VECTOR_ARITHMETIC, /* an operation of chapter 1: inputs -> answer (ARI) */
+    VECTOR_SERVED,     /* logits, sampling -> row (DIST) */
+    VECTOR_DRAW,       /* row, uniform -> token (DRAW) */
+    VECTOR_RESIDUAL,   /* p, q -> max(0, p - q) (RES-01) */
+    VECTOR_CHAIN,      /* rows, drafts, uniforms -> tokens: the token rule (ACC, RES, BON) */
+    VECTOR_MATCH,      /* rows, drafts, uniforms -> tokens: the match rule (MAT) */
+    VECTOR_GREEDY,     /* logits, drafts -> tokens (GRD) */
     VECTOR_KINDS
 } vector_kind;
 
@@ -52,6 +53,16 @@ typedef struct {
     int32_t sharp;
 } vector_row;
 
+/* An input of an operation, as words: binary32 unless the operation says otherwise. */
+typedef struct {
+    bool procedural; /* PAN-04, else bits */
+    uint64_t seed;
+    uint32_t row;
+    int32_t e, spread;
+    int32_t n;
+    const uint32_t *word; /* [n], expanded in any case */
+} vector_input;
+
 /* An answer: the fields that its kind uses are set, the others 0. */
 typedef struct {
     /* Of an alternative: "q_zero=reject", "bad_draft=ends", "empty=other"; else NULL. */
@@ -60,7 +71,8 @@ typedef struct {
     int32_t count;     /* tokens emitted: draw, chain, match, greedy */
     const int32_t *tokens; /* [count] */
     bool then_any;         /* one more token follows: any id with p > 0 (VAR-06) */
-    const uint32_t *bits;  /* [V] served, residual; [4] philox, uniform; [1] exp */
+    const uint32_t *bits;  /* [V] served, residual; [4] philox, uniform; [1] exp; [words] */
+    int32_t words;         /* arithmetic */
     uint32_t accept;       /* uniform: u in units of 2^-29 (RNG-04) */
     uint64_t draw;         /* uniform: U (RNG-05) */
 } vector_answer;
@@ -75,11 +87,14 @@ typedef struct {
     const int32_t *draft; /* [len] */
     /* UNITS: chain [len+2] accept.., residual, bonus; match [len+1]; draw [1] */
     const double *u;
-    uint64_t U;                      /* WORDS */
-    uint64_t seed, position;         /* SEED, and uniform */
-    uint32_t purpose, index;         /* uniform */
-    uint32_t counter[4], key[2];     /* philox */
-    float x;                         /* exp */
+    uint64_t U;                  /* WORDS */
+    uint64_t seed, position;     /* SEED, and uniform */
+    uint32_t purpose, index;     /* uniform */
+    uint32_t counter[4], key[2]; /* philox */
+    float x;                     /* exp */
+    const int32_t *size;         /* arithmetic: by the operation's names of sizes */
+    int32_t inputs;
+    const vector_input *input;       /* [inputs] */
     float temperature, top_p, min_p; /* served */
     int32_t top_k;
     vector_answer expected;
@@ -95,6 +110,7 @@ typedef struct {
     int32_t V, gamma;      /* 0 where the kind has none */
     bool exact; /* dyadic: every correct float implementation gives these very tokens, in any
                    order of summation, so that no tolerance is granted */
+    const char *op; /* arithmetic: operation.h lists them; else NULL */
     vector_uniforms uniforms;
     int32_t uniform_bits; /* UNITS */
     int32_t rows;
@@ -107,8 +123,8 @@ typedef struct {
 
 typedef struct vector_set vector_set;
 
-/* The groups that a whole folder has, and how many tests each: the same list makes the files and
- * plans the checks, so that a missing vector is an error and never an omission. */
+/* The groups that a whole folder has, and how many tests each: the same list makes the files
+ * and plans the checks, so that a missing vector is an error and never an omission. */
 typedef struct {
     vector_kind kind;
     const char *id;
@@ -118,7 +134,8 @@ extern const vector_listed vector_list[];
 extern const int32_t vector_list_count;
 
 /* Reads a folder: every kind's file must be there, well formed, and hold the listed groups
- * with their numbers of tests, no others. NULL: `why` says what is wrong, in which file and where in it, and what to do. */
+ * with their numbers of tests, no others. NULL: `why` says what is wrong, in which file and
+ * where in it, and what to do. */
 vector_set *vectors_load(const char *folder, char *why, size_t why_size);
 void vectors_free(vector_set *set); /* NULL is allowed */
 

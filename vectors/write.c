@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "vectors/answer.h"
+#include "vectors/operation.h"
 
 static void write_list(FILE *f, const char *key, const char *names)
 {
@@ -119,6 +120,45 @@ static void write_uniforms(FILE *f, const vector_group *g, const vector_test *t)
     fputs(", ", f);
 }
 
+/* "name": of the i-th word of a list. */
+static void write_name(FILE *f, const char *list, int32_t i)
+{
+    const char *comma = i ? ", " : "";
+    for (; i > 0; i--) {
+        list += strcspn(list, " ");
+        list += strspn(list, " ");
+    }
+    fprintf(f, "%s\"%.*s\": ", comma, (int)strcspn(list, " "), list);
+}
+
+static void write_operation(FILE *f, const vector_group *g, const vector_test *t)
+{
+    const operation *op = operation_find(g->op);
+    const char *at = op->sizes;
+    fputs("\"sizes\": {", f);
+    for (int32_t i = 0; *at; i++, at += strcspn(at, " "), at += strspn(at, " ")) {
+        write_name(f, op->sizes, i);
+        fprintf(f, "%d", (int)t->size[i]);
+    }
+    fputs("}, \"inputs\": {", f);
+    for (int32_t i = 0; i < t->inputs; i++) {
+        const vector_input *in = &t->input[i];
+        write_name(f, op->inputs, i);
+        if (in->procedural) {
+            fputs("{", f);
+            write_hex64(f, "seed", in->seed);
+            fprintf(f, ", \"row\": %u, \"e\": %d, \"spread\": %d}", (unsigned)in->row,
+                    (int)in->e, (int)in->spread);
+            continue;
+        }
+        fputs("\"", f);
+        for (int32_t w = 0; w < in->n; w++)
+            fprintf(f, "%s%08x", w ? " " : "", (unsigned)in->word[w]);
+        fputs("\"", f);
+    }
+    fputs("}, ", f);
+}
+
 static void write_inputs(FILE *f, const vector_group *g, const vector_test *t)
 {
     if (kind_has_drafts(g->kind)) {
@@ -143,6 +183,7 @@ static void write_inputs(FILE *f, const vector_group *g, const vector_test *t)
                 (unsigned)t->index);
     }
     if (g->kind == VECTOR_EXP) write_float(f, "x", t->x), fputs(", ", f);
+    if (g->kind == VECTOR_ARITHMETIC) write_operation(f, g, t);
     if (g->kind == VECTOR_SERVED) {
         write_float(f, "temperature", t->temperature);
         fprintf(f, ", \"top_k\": %d, ", (int)t->top_k);
@@ -161,8 +202,8 @@ static void write_answer(FILE *f, const vector_group *g, const vector_answer *a)
         fprintf(f, "\"error\": \"%s\"", a->error);
     else if (g->kind == VECTOR_PHILOX)
         write_words(f, "words", a->bits, 4);
-    else if (g->kind == VECTOR_EXP)
-        write_words(f, "y", a->bits, 1);
+    else if (g->kind == VECTOR_EXP || g->kind == VECTOR_ARITHMETIC)
+        write_words(f, "y", a->bits, answer_words(g, a));
     else if (g->kind == VECTOR_SERVED || g->kind == VECTOR_RESIDUAL)
         write_words(f, "row", a->bits, g->V);
     else if (g->kind == VECTOR_UNIFORM) {
@@ -199,6 +240,7 @@ static void write_group(FILE *f, const vector_group *g)
     fprintf(f, "    {\n      \"id\": \"%s\",\n      ", g->id);
     write_list(f, "clauses", g->clauses);
     fprintf(f, ",\n      \"rationale\": \"%s\",\n", g->rationale);
+    if (g->op) fprintf(f, "      \"op\": \"%s\",\n", g->op);
     if (g->V) fprintf(f, "      \"V\": %d,\n", (int)g->V);
     if (kind_has_drafts(g->kind)) fprintf(f, "      \"gamma\": %d,\n", (int)g->gamma);
     if (kind_has_uniforms(g->kind)) {

@@ -1,0 +1,150 @@
+/* say_arithmetic.c - see say_arithmetic.h. Operations that the reference has only inside
+ * others are asked of those: a*b + c of a rotation, a/b of the combination of chunks. */
+#include "tests/vectors/say_arithmetic.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/oracle/arithmetic.h"
+#include "ref/num/dense.h"
+#include "ref/num/environment.h"
+#include "ref/num/rope.h"
+#include "ref/num/trig.h"
+
+enum { INPUTS = OPERATION_INPUTS, MOST_HEAD = 512, MOST_CHUNKS = 16 };
+
+static bool is(const vector_group *g, const char *op)
+{
+    return !strcmp(g->op, op);
+}
+
+/* x c - (z s) with s = 1 and z = -c is the fused a*b + c. */
+static void fuse(const float *const *in, int32_t n, float *y)
+{
+    for (int32_t i = 0; i < n; i++) {
+        float head[2] = {in[0][i], -in[2][i]};
+        as_dense()->rotate(head, 2, &in[1][i], (const float[]){1.0f});
+        y[i] = head[0];
+    }
+}
+
+/* One chunk of weight exp(0) = 1: O / L. */
+static void divide(const float *const *in, int32_t n, float *y)
+{
+    for (int32_t i = 0; i < n; i++)
+        as_dense()->combine((const float[]){0.0f}, &in[1][i], &in[0][i], 1, 1, &y[i]);
+}
+
+static bool widen(const vector_input *in, as_storage storage, float *y)
+{
+    as_matrix m;
+    unsigned char *bytes = malloc(2 * (size_t)in->n);
+    for (int32_t i = 0; bytes && i < in->n; i++) {
+        bytes[2 * i] = (unsigned char)in->word[i];
+        bytes[2 * i + 1] = (unsigned char)(in->word[i] >> 8);
+    }
+    const bool ok = bytes && as_matrix_pack(&m, bytes, 1, in->n, storage, NULL) == AS_OK;
+    if (ok) as_matrix_row(&m, 0, y);
+    if (ok) as_matrix_free(&m);
+    free(bytes);
+    return ok;
+}
+
+static bool multiply(const float *W, const float *bias, const float *x, int32_t N, int32_t K,
+                     float *y)
+{
+    as_matrix m;
+    if (as_matrix_pack(&m, W, N, K, AS_F32, NULL) != AS_OK) return false;
+    as_product(&m, bias, x, 1, y, 1);
+    as_matrix_free(&m);
+    return true;
+}
+
+static bool frequencies(const vector_input *in, const int32_t *size, float *y)
+{
+    const uint64_t bits = (uint64_t)in[0].word[0] << 32 | in[0].word[1];
+    as_rope rope = {.llama3 = size[1]};
+    memcpy(&rope.theta, &bits, sizeof bits);
+    if (size[1]) {
+        rope.factor = float_of_bits(in[1].word[0]);
+        rope.low = float_of_bits(in[1].word[1]);
+        rope.high = float_of_bits(in[1].word[2]);
+        rope.original = float_of_bits(in[1].word[3]);
+    }
+    return as_rope_frequencies(&rope, size[0], y, NULL) == AS_OK;
+}
+
+/* One head: its positions laid out in chunks, and the rows that it does not see in the places
+ * behind the last seen one, where a forward would have its other rows; NaN beyond. */
+static void attend(const int32_t *s, const float *const *in, int32_t h, float *y)
+{
+    static float key[MOST_HEAD * AS_POSITIONS], value[AS_POSITIONS * MOST_HEAD];
+    static float m[MOST_CHUNKS], l[MOST_CHUNKS], o[MOST_CHUNKS * MOST_HEAD];
+    const int32_t G = s[1], d = s[2], n = s[3], g = h * G / s[0];
+    int32_t chunks = 0;
+    for (int32_t c = 0; c < n; c += AS_POSITIONS) {
+        const int32_t seen = n - c < AS_POSITIONS ? n - c : AS_POSITIONS;
+        for (int32_t p = 0; p < AS_POSITIONS; p++)
+            for (int32_t i = 0; i < d; i++) {
+                const bool other = c + p >= n;
+                const int32_t t = other ? c + p - n : c + p;
+                const int64_t at = ((int64_t)t * G + g) * d + i;
+                const bool there = !other || t < s[4];
+                key[i * AS_POSITIONS + p] = there ? in[other ? 3 : 1][at] : NAN;
+                value[p * d + i] = there ? in[other ? 4 : 2][at] : NAN;
+            }
+        as_dense()->attend(in[0] + (int64_t)h * d, d, oracle_scale(d), key, value, seen,
+                           &m[chunks], &l[chunks], o + (size_t)chunks * (size_t)d);
+        chunks++;
+    }
+    as_dense()->combine(m, l, o, chunks, d, y + (int64_t)h * d);
+}
+
+static bool answer(const vector_group *g, const vector_test *t, const float *const *in,
+                   float *y)
+{
+    const as_dense_ops *ops = as_dense();
+    const int32_t *s = t->size, n = s[0];
+    if (is(g, "scale")) return false;
+    if (is(g, "widen-f16")) return widen(t->input, AS_F16, y);
+    if (is(g, "widen-bf16")) return widen(t->input, AS_BF16, y);
+    if (is(g, "dot")) return multiply(in[1], NULL, in[0], 1, n, y);
+    if (is(g, "product")) return multiply(in[1], s[2] ? in[2] : NULL, in[0], n, s[1], y);
+    if (is(g, "frequencies")) return frequencies(t->input, s, y);
+    if (is(g, "fma")) fuse(in, n, y);
+    if (is(g, "divide")) divide(in, n, y);
+    for (int32_t i = 0; i < n; i++) {
+        if (is(g, "root")) y[i] = sqrtf(in[0][i]);
+        if (is(g, "cos")) y[i] = as_cos(in[0][i]);
+        if (is(g, "sin")) y[i] = as_sin(in[0][i]);
+    }
+    if (is(g, "norm")) ops->norm(in[0], 1, n, in[1], in[2][0], y);
+    if (is(g, "turn")) as_rope_table(in[0], n, s[1], 1, y, y + n);
+    if (is(g, "rotate") || is(g, "silu") || is(g, "add"))
+        memcpy(y, in[0], (size_t)n * sizeof *y);
+    if (is(g, "rotate")) ops->rotate(y, n, in[1], in[2]);
+    if (is(g, "silu")) ops->silu(y, in[1], n);
+    if (is(g, "add")) ops->add(y, in[1], n);
+    for (int32_t h = 0; is(g, "attention") && h < n; h++) attend(s, in, h, y);
+    return true;
+}
+
+bool say_arithmetic(const vector_group *g, const vector_test *t, uint32_t *word)
+{
+    const float *in[INPUTS] = {NULL};
+    int32_t n[INPUTS], words;
+    size_t room = 0;
+    operation_shape(operation_find(g->op), t->size, n, &words);
+    for (int32_t i = 0; i < t->inputs; i++) room += (size_t)n[i];
+    float *copy = malloc((room + (size_t)words) * sizeof *copy), *at = copy + words;
+    if (!copy) return false;
+    for (int32_t i = 0; i < t->inputs; at += n[i++])
+        in[i] = memcpy(at, t->input[i].word, (size_t)n[i] * sizeof *at);
+    const as_environment before = as_enter();
+    const bool ok = answer(g, t, in, copy);
+    as_leave(before);
+    if (ok) memcpy(word, copy, (size_t)words * sizeof *word);
+    free(copy);
+    return ok;
+}
