@@ -83,6 +83,25 @@ static uint64_t check(uint32_t first, uint32_t stride, int32_t count, int use_mp
     return wrong;
 }
 
+/* The inputs with a sine or cosine within 2^-51 of itself from the middle of two binary32, as
+ * found among all of them, with their neighbours; and the ends of the range. */
+static uint64_t check_hard(uint64_t *through_mpfr)
+{
+    static const float hard[] = {0x1.33333p+13f, 0x1.20ffccp-7f,  0x1.e35bc6p+7f,
+                                 0x1p-12f,       0x1.a8872ap-11f, 0x1.8f219cp+5f,
+                                 0x1.e7061ep-2f, 0x1.515766p+12f, 0x1.9eab2ep-4f,
+                                 0x1.f9cbe2p+7f, /* the nearest to a multiple of pi/2 */
+                                 0x1p-126f,      0x1p-148f,       0x1p-80f};
+    uint64_t wrong =
+        check(END - 512, 1, 513, 1, through_mpfr) + check(0, 1, 1, 1, through_mpfr);
+    for (size_t i = 0; i < sizeof hard / sizeof *hard; i++) {
+        uint32_t bits;
+        memcpy(&bits, &hard[i], sizeof bits);
+        wrong += check(bits < 512 ? 0 : bits - 512, 1, 1024, 1, through_mpfr);
+    }
+    return wrong;
+}
+
 static uint64_t run(uint32_t stride, int use_mpfr, uint64_t *inputs, uint64_t *through_mpfr)
 {
     const uint64_t all = END / stride + 1;
@@ -112,8 +131,9 @@ int main(int argc, char **argv)
 
     struct timespec begin, end;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    uint64_t inputs, through_mpfr;
-    const uint64_t wrong = run((uint32_t)stride, use_mpfr, &inputs, &through_mpfr);
+    uint64_t inputs, through_mpfr, hard_mpfr = 0;
+    uint64_t wrong = run((uint32_t)stride, use_mpfr, &inputs, &through_mpfr);
+    wrong += check_hard(&hard_mpfr);
     clock_gettime(CLOCK_MONOTONIC, &end);
     printf("sin, cos: %" PRIu64 " inputs, %" PRIu64 " through MPFR, %d levels, %d threads: "
            "%" PRIu64 " wrong (%.1f s)\n",
