@@ -1,6 +1,7 @@
 /* dense.c - packing, and products over threads: see dense.h. */
 #include "ref/num/dense.h"
 
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,4 +125,12 @@ void as_product(const as_matrix *w, const float *bias, const float *x, int32_t R
         if (end > first) product_part(w, first, end - first, bias, x, R, y);
         as_leave(before);
     }
+}
+
+float as_score_scale(int32_t d)
+{
+    const as_environment before = as_enter();
+    const float scale = (float)(1.0 / sqrt((double)d));
+    as_leave(before);
+    return scale;
 }

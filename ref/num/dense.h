@@ -77,6 +77,11 @@ typedef struct {
     void (*circle)(const float *angle, int32_t n, float *c, float *s);
 } as_dense_ops;
 
+/* fl32(1/sqrt(d)), the scale of scores (ARI-14), for the even d of heads, 2 to 1024. The
+ * binary64 quotient is rounded a second time; that this is right for each of these d is proved
+ * by trying them. */
+float as_score_scale(int32_t d);
+
 /* The loops of the level in force (level.h). Thread-safe. */
 const as_dense_ops *as_dense(void);
 

@@ -5,6 +5,7 @@
  * Where two readings of a clause are near, the test also computes the wrong one and requires
  * that it differs on the data: a comparison that could not notice proves nothing. */
 #include <math.h>
+#include <mpfr.h>
 #include <string.h>
 
 #include "ref/num/dense.h"
@@ -393,7 +394,7 @@ static void attend_of(int d, float scale, int n, float *m, float *l, float *o)
 static void check_attend(int d, int n)
 {
     float m[2], l[2], o[2][MAX_D];
-    const float scale = 1.0f / sqrtf((float)d);
+    const float scale = as_score_scale(d);
     for (int p = n; p < 64; p++) {
         for (int k = 0; k < d; k++) key[k * 64 + p] = NAN;
         for (int i = 0; i < d; i++) value[p * d + i] = NAN;
@@ -406,6 +407,20 @@ static void check_attend(int d, int n)
         same(o[1], o[0], (size_t)d, "weighted values", v);
     }
 }
+
+/* Against 1/sqrt(d) rounded once by MPFR; 1.0f / sqrtf(d) is another number for 122 of them. */
+START_TEST(scale_of_scores)
+{
+    mpfr_t scale;
+    mpfr_init2(scale, 24);
+    for (int d = 2; d <= 1024; d += 2) {
+        mpfr_set_si(scale, d, MPFR_RNDN); /* d is exact in 24 bits */
+        mpfr_rec_sqrt(scale, scale, MPFR_RNDN);
+        ck_assert_msg(as_score_scale(d) == mpfr_get_flt(scale, MPFR_RNDN), "head_dim %d", d);
+    }
+    mpfr_clear(scale);
+}
+END_TEST
 
 START_TEST(chunks_of_attention)
 {
@@ -535,6 +550,7 @@ int main(void)
     tcase_add_test(tests, what_cannot_be_packed);
     tcase_add_test(tests, norms);
     tcase_add_test(tests, rotations);
+    tcase_add_test(tests, scale_of_scores);
     tcase_add_test(tests, chunks_of_attention);
     tcase_add_test(tests, attention_is_not_padded);
     tcase_add_test(tests, chunks_are_combined);

@@ -222,7 +222,7 @@ static void attend(const float *q, const float *key, const float *value, size_t 
             float s = 0;
             for (int32_t k = 0; k < d; k++)
                 s = fmaf(q[k], key[(size_t)(first + t) * stride + (size_t)k], s);
-            score[t] = s * (1 / sqrtf((float)d));
+            score[t] = s * (float)(1 / sqrt((double)d));
             m[c] = score[t] > m[c] ? score[t] : m[c];
         }
         for (int32_t i = 0; i < d; i++) o[c][i] = 0;
