@@ -1,6 +1,6 @@
 /* llama_model.h - the inside of the transformer of llama.h: its weights, its cache, and what
  * the files llama.c (a model's life), llama_cache.c (sequences, pages, commit, truncate) and
- * llama_forward.c (the network) ask of each other. */
+ * llama_forward.c and llama_attention.c (the network) ask of each other. */
 #ifndef ASSAY_REF_LM_LLAMA_MODEL_H
 #define ASSAY_REF_LM_LLAMA_MODEL_H
 
