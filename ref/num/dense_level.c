@@ -244,32 +244,51 @@ static void rotate(float *head, int32_t d, const float *c, const float *s)
     }
 }
 
-/* Scores of the positions of a chunk (ARI-14), rounded up to whole vectors: a lane owns a
- * position, and what stands in lanes that are not seen is not used. */
-static void scores(const float *query, int32_t d, float scale, const float *key, int32_t n,
-                   float *score)
+/* Scores of the 64 positions of a chunk (ARI-14): a lane owns a position, and all are computed
+ * side by side. What stands at positions that are not seen is not used. */
+static void scores(const float *query, int32_t d, float scale, const float *key,
+                   float *score /* [AS_POSITIONS] */)
 {
-    for (int32_t p = 0; p < n; p += LANES) {
-        lanes t = splat(0.0f);
-        for (int32_t k = 0; k < d; k++)
-            t = fused(splat(query[k]), load(key + (size_t)k * AS_POSITIONS + p), t);
-        store(score + p, t * splat(scale));
+    enum { ALL = AS_POSITIONS / LANES };
+    lanes t[ALL];
+    for (int v = 0; v < ALL; v++) t[v] = splat(0.0f);
+    for (int32_t k = 0; k < d; k++, key += AS_POSITIONS) {
+        const lanes q = splat(query[k]);
+        for (int v = 0; v < ALL; v++) t[v] = fused(q, load(key + v * LANES), t[v]);
     }
+    for (int v = 0; v < ALL; v++) store(score + v * LANES, t[v] * splat(scale));
+}
+
+/* o_i for `vectors` vectors of dimensions (ARI-17): a lane owns a dimension. */
+INLINE void values(int vectors, const float *e, const float *value, int32_t d, int32_t n,
+                   float *o)
+{
+    lanes t[4];
+    for (int v = 0; v < vectors; v++) t[v] = splat(0.0f);
+    for (int32_t p = 0; p < n; p++, value += d) {
+        const lanes weight = splat(e[p]);
+        for (int v = 0; v < vectors; v++) t[v] = fused(weight, load(value + v * LANES), t[v]);
+    }
+    for (int v = 0; v < vectors; v++) store(o + v * LANES, t[v]);
 }
 
 static void attend(const float *query, int32_t d, float scale, const float *key,
                    const float *value, int32_t n, float *m, float *l, float *o)
 {
     float e[AS_POSITIONS], greatest = -INFINITY, sum = 0.0f;
-    scores(query, d, scale, key, n, e);
+    scores(query, d, scale, key, e);
     for (int32_t p = 0; p < n; p++) greatest = e[p] > greatest ? e[p] : greatest;
     for (int32_t p = 0; p < n; p++) e[p] = as_exp_core(e[p] - greatest);
     for (int32_t p = 0; p < n; p++) sum += e[p];
     *m = greatest;
     *l = sum;
-    for (int32_t i = 0; i < d; i++) o[i] = 0.0f;
-    for (int32_t p = 0; p < n; p++, value += d)
-        for (int32_t i = 0; i < d; i++) o[i] = fmaf(e[p], value[i], o[i]);
+    int32_t i = 0;
+    for (; i + 4 * LANES <= d; i += 4 * LANES) values(4, e, value + i, d, n, o + i);
+    for (; i + LANES <= d; i += LANES) values(1, e, value + i, d, n, o + i);
+    for (; i < d; i++) {
+        o[i] = 0.0f;
+        for (int32_t p = 0; p < n; p++) o[i] = fmaf(e[p], value[p * d + i], o[i]);
+    }
 }
 
 static void combine(const float *m, const float *l, const float *o, int32_t chunks, int32_t d,
