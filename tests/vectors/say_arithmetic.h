@@ -4,8 +4,7 @@
 
 #include "vectors/operation.h"
 
-/* False: the reference has no entry of its own for the operation; its answer shows in others.
- */
+/* False: memory is short, or the reference refuses the inputs. */
 bool say_arithmetic(const vector_group *g, const vector_test *t, uint32_t *word);
 
 #endif
