@@ -4,6 +4,7 @@
 
 #include "conformance/checks/exact.h"
 #include "conformance/checks/law.h"
+#include "conformance/checks/lm.h"
 
 const check *const check_list[] = {
     &check_format_verify,      &check_format_draw,   &check_format_stream,
@@ -14,4 +15,6 @@ const check *const check_list[] = {
     &check_canonical_seeded,   &check_meta_equal,    &check_meta_draft,
     &check_meta_batch,         &check_meta_panel,    &check_law_verify,
     &check_law_stream,         &check_law_draw,      &check_law_calls,
-    &check_law_coupling,       &check_law_served,    NULL};
+    &check_law_coupling,       &check_law_served,    &check_lm_canonical,
+    &check_lm_rows,            &check_lm_tree,       &check_lm_rollback,
+    &check_lm_greedy,          NULL};

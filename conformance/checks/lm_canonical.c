@@ -14,14 +14,27 @@
 static const char *const models[] = {"long", "biased", "normed", "draft", "target"};
 enum { MODELS = 5, TARGET = 4, ROWS = 33 };
 
+/* Positions of a case: three chunks of attention at least for the cheapest model, two for most.
+ */
+static int32_t length_of(int32_t model, check_level level)
+{
+    static const int32_t smoke[MODELS] = {25, 66, 150, 12, 4},
+                         full[MODELS] = {200, 140, 300, 100, 30};
+    return level == LEVEL_SMOKE  ? smoke[model]
+           : level == LEVEL_FULL ? full[model]
+                                 : 2 * full[model];
+}
+
 static void plan(check_plan *p, check_level level)
 {
-    static const int32_t lengths[3] = {80, 150, 500};
     for (int32_t m = 0; m < MODELS; m++)
-        for (int32_t i = 0; i < (level == LEVEL_SMOKE ? m == TARGET ? 1 : 2 : 4); i++) {
+        for (int32_t i = 0; i < (level == LEVEL_DEEP                   ? 6
+                                 : m == TARGET && level == LEVEL_SMOKE ? 1
+                                                                       : 2);
+             i++) {
             check_case *c = plan_case(p, &check_lm_canonical, "%s-%d", models[m], (int)i);
             c->V = m;
-            c->gamma = m == TARGET && level == LEVEL_SMOKE ? 20 : lengths[level];
+            c->gamma = length_of(m, level);
             c->n = m == TARGET ? 8000 : 200;
         }
 }

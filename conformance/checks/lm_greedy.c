@@ -36,7 +36,7 @@ static void plan(check_plan *p, check_level level)
     for (int32_t m = 0; m < MODELS; m++)
         for (int32_t i = 0; i < (m == 3 && level == LEVEL_FULL ? 2 : count); i++)
             for (int32_t d = 0; d < DRAFTS; d++) {
-                if (m == 3 && level == LEVEL_SMOKE && d != ALTERNATING && d != RIGHT) continue;
+                if (m == 3 && level == LEVEL_SMOKE && d != ALTERNATING) continue;
                 check_case *c = plan_case(p, &check_lm_greedy, "%s-%s-%d", models[m],
                                           draft_name[d], (int)i);
                 c->V = m;

@@ -27,9 +27,9 @@ typedef struct {
 
 enum { LAYERS = 2, FORMS = 3 };
 
-/* "long": sums over 1100 inputs have a second group and short last chunks (ARI-06, ARI-07).
- * "biased": a stream of 144, so that every product has two chunks. "normed": heads of 4 x 16 on
- * a stream of 24. */
+/* "long": sums over 1300 inputs have a second group of three chunks, the last one short
+ * (ARI-06, ARI-07). "biased": a stream of 144, so that every product has two chunks. "normed":
+ * heads of 4 x 16 on a stream of 24. */
 static const form forms[FORMS] = {
     {.name = "long",
      .architecture = "LlamaForCausalLM",
@@ -40,7 +40,7 @@ static const form forms[FORMS] = {
      .heads = 4,
      .kv_heads = 2,
      .head_dim = 8,
-     .ffn = 1100,
+     .ffn = 1300,
      .llama3 = true,
      .faint = true,
      .eps = "1e-05",

@@ -96,6 +96,17 @@ bool claims_check(const iut_claims *claims, char *why, size_t why_size)
     return true;
 }
 
+bool claims_check_ops(unsigned ops, char *why, size_t why_size)
+{
+    static const iut_op together[] = {OP_MODEL, OP_FORWARD, OP_COMMIT, OP_TRUNCATE};
+    const unsigned cache = 1u << OP_CACHE_READ | 1u << OP_CACHE_POISON;
+    unsigned all = 0;
+    for (int i = 0; i < 4; i++) all |= 1u << together[i];
+    if (!(ops & (all | cache)) || (ops & all) == all) return true;
+    return FAIL("claims: of the operations on a model some are missing; model, forward, commit "
+                "and truncate go together");
+}
+
 static bool decode_number(const json_t *args, int i, iut_claims *claims, char *why,
                           size_t why_size)
 {
@@ -153,5 +164,6 @@ bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *
             json_string_value(json_object_get(args, strings[i].name));
     for (int i = 0; i < BYTES + LIMITS; i++)
         if (!decode_number(args, i, claims, why, why_size)) return false;
-    return decode_ops(args, ops, why, why_size) && claims_check(claims, why, why_size);
+    return decode_ops(args, ops, why, why_size) && claims_check_ops(*ops, why, why_size) &&
+           claims_check(claims, why, why_size);
 }

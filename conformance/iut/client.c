@@ -403,7 +403,8 @@ client *client_open_table(const iut_api *api, const char *options, char *why, si
     if (c->instance) {
         if (c->api.claims(c->instance, &c->claims) != IUT_OK)
             snprintf(why, why_size, "claims: %s", c->api.last_error(c->instance));
-        else if (claims_check(&c->claims, why, why_size))
+        else if (claims_check_ops(c->ops, why, why_size) &&
+                 claims_check(&c->claims, why, why_size))
             return c;
     }
     client_close(c);

@@ -37,7 +37,9 @@ typedef enum {
     MANNER_BAD_DRAFT_REJECT,
     MANNER_EMPTY_OTHER,
     MANNER_MAX_GAMMA_1,
-    MANNER_ADAPTIVE
+    MANNER_ADAPTIVE,
+    MANNER_LM,     /* serves models and no panels (lm_subject.h) */
+    MANNER_LM_SELF /* the same in an arithmetic of its own */
 } manner;
 
 typedef struct {

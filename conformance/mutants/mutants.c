@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conformance/mutants/liars.h"
+#include "conformance/mutants/lm_subject.h"
 #include "conformance/mutants/subject.h"
 
 /* A name is a name for everything: the entry, the constructor, the option of the command line.
@@ -21,7 +22,9 @@
     {                                                                                          \
         const variant v = {FAULT_##point, SETTING_##set};                                      \
         (void)options;                                                                         \
-        return subject_create(#entry_name, v, error, error_size);                              \
+        return lm_setting(v.setting)                                                           \
+                   ? lm_subject_create(#entry_name, v, error, error_size)                      \
+                   : subject_create(#entry_name, v, error, error_size);                        \
     }
 #include "conformance/mutants/faults.def"
 #include "conformance/mutants/lookalikes.def"
@@ -106,7 +109,7 @@ const iut_api *mutant_api(const char *name)
         return NULL;
     }
     const size_t i = (size_t)(m - mutant_table), liars = sizeof deceivers / sizeof *deceivers;
-    tables[i] = subject_operations;
+    tables[i] = lm_setting(m->variant.setting) ? lm_subject_operations : subject_operations;
     tables[i].create = constructors[i];
     if (m->kind == MUTANT_LIAR) deceivers[i - (mutant_count - liars)](&tables[i]);
     return &tables[i];

@@ -256,7 +256,8 @@ static void claims_travel(void **state)
                           .seed_identical = 1,
                           .greedy_identical = 1,
                           .max_vocab = INT32_MAX,
-                          .max_gamma = 7};
+                          .max_gamma = 7,
+                          .lm_arithmetic = 2};
     json_t *args = claims_encode(&out, 1u << OP_CLAIMS | 1u << OP_DRAW | 1u << OP_STREAM);
     assert_true(claims_decode(args, &in, &ops, why, sizeof why));
     assert_int_equal(ops, 1u << OP_CLAIMS | 1u << OP_DRAW | 1u << OP_STREAM);
@@ -265,6 +266,7 @@ static void claims_travel(void **state)
     assert_int_equal(in.greedy_identical, 1);
     assert_int_equal(in.max_vocab, INT32_MAX);
     assert_int_equal(in.max_gamma, 7);
+    assert_int_equal(in.lm_arithmetic, 2);
     json_t *again = claims_encode(&in, ops);
     assert_true(json_equal(args, again));
     json_decref(again);
@@ -279,16 +281,47 @@ static void claims_travel(void **state)
     out.tie = 4;
     assert_false(claims_check(&out, why, sizeof why));
     out.tie = 0;
+    out.lm_arithmetic = 3;
+    assert_false(claims_check(&out, why, sizeof why));
+    out.lm_arithmetic = 1;
+    assert_true(claims_check(&out, why, sizeof why));
     out.device = NULL;
     assert_false(claims_check(&out, why, sizeof why));
 }
 
+/* CLM-05: the operations on a model come together, or not at all. */
+static void model_operations_come_together(void **state)
+{
+    (void)state;
+    char why[200] = "";
+    const unsigned four =
+        1u << OP_MODEL | 1u << OP_FORWARD | 1u << OP_COMMIT | 1u << OP_TRUNCATE;
+    assert_true(claims_check_ops(1u << OP_DRAW, why, sizeof why));
+    assert_true(claims_check_ops(four, why, sizeof why));
+    assert_true(claims_check_ops(four | 1u << OP_CACHE_READ, why, sizeof why));
+    for (iut_op op = OP_MODEL; op <= OP_TRUNCATE; op++)
+        assert_false(claims_check_ops(four & ~(1u << op), why, sizeof why));
+    assert_false(claims_check_ops(1u << OP_CACHE_POISON, why, sizeof why));
+    assert_non_null(strstr(why, "go together"));
+    const iut_claims claims = {
+        .size = sizeof claims, .name = "n", .version = "v", .device = "d"};
+    iut_claims in;
+    unsigned ops;
+    json_t *args = claims_encode(&claims, 1u << OP_CLAIMS | 1u << OP_FORWARD);
+    assert_false(claims_decode(args, &in, &ops, why, sizeof why));
+    json_decref(args);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_bytes),     cmocka_unit_test(round_trip),
-        cmocka_unit_test(hostile_headers), cmocka_unit_test(too_many_tensors),
-        cmocka_unit_test(prefixes),        cmocka_unit_test(encode_limits),
-        cmocka_unit_test(layouts),         cmocka_unit_test(claims_travel)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known_bytes),
+                                       cmocka_unit_test(round_trip),
+                                       cmocka_unit_test(hostile_headers),
+                                       cmocka_unit_test(too_many_tensors),
+                                       cmocka_unit_test(prefixes),
+                                       cmocka_unit_test(encode_limits),
+                                       cmocka_unit_test(layouts),
+                                       cmocka_unit_test(claims_travel),
+                                       cmocka_unit_test(model_operations_come_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

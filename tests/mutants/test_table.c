@@ -13,17 +13,21 @@
 #include "conformance/iut/claims.h"
 #include "conformance/mutants/mutants.h"
 
-static char *chapters[4];
+enum { CHAPTERS = 6 };
+static char *chapters[CHAPTERS];
 
 static int read_spec(void **state)
 {
-    static const char *const names[4] = {"03-served-distribution", "04-uniforms-and-draws",
-                                         "05-chain-speculative-decoding", "06-conformance"};
+    static const char *const names[CHAPTERS] = {
+        "03-served-distribution", "04-uniforms-and-draws", "05-chain-speculative-decoding",
+        "01-arithmetic",          "02-language-model",     "06-conformance"};
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < CHAPTERS; i++) {
         char path[1000];
         snprintf(path, sizeof path, "%s/%s.md", SPEC, names[i]);
         FILE *f = fopen(path, "r");
+        snprintf(path, sizeof path, "%s/draft/%s.md", SPEC, names[i]);
+        if (!f) f = fopen(path, "r");
         if (!f || !(chapters[i] = calloc(1, 100000))) return -1;
         if (fread(chapters[i], 1, 99999, f) == 0) return -1;
         fclose(f);
@@ -34,7 +38,7 @@ static int read_spec(void **state)
 static int free_spec(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4; i++) free(chapters[i]);
+    for (int i = 0; i < CHAPTERS; i++) free(chapters[i]);
     return 0;
 }
 
@@ -42,7 +46,7 @@ static bool is_must(const char *clause)
 {
     char text[40];
     snprintf(text, sizeof text, "**%s** (MUST)", clause);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < CHAPTERS; i++)
         if (strstr(chapters[i], text)) return true;
     return false;
 }
@@ -79,17 +83,18 @@ static void names_are_distinct_and_every_fault_is_there(void **state)
     assert_true(faults >= 40);
 }
 
-/* Clauses of chapters 3 to 5 are violated by some fault each: nothing an implementation must do
- * is left to faith. */
+/* Clauses of chapters 1 to 5 are violated by some fault each: nothing an implementation must do
+ * is left to faith. KV-08 binds loops over two models, which the operations on one cannot break. */
 static void every_must_of_the_algorithms_has_a_fault(void **state)
 {
     (void)state;
-    for (int c = 0; c < 3; c++)
+    for (int c = 0; c < CHAPTERS - 1; c++)
         for (const char *at = chapters[c]; (at = strstr(at, "** (MUST)")); at++) {
             const char *start = at;
             size_t i = 0, n;
             while (start[-1] != '*') start--;
             n = (size_t)(at - start);
+            if (strncmp(start, "KV-08", n) == 0) continue;
             while (i < mutant_count && (strncmp(mutant_table[i].clause, start, n) != 0 ||
                                         mutant_table[i].clause[n] || mutant_table[i].kind))
                 i++;

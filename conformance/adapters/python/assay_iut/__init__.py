@@ -23,6 +23,15 @@ any of the methods below; what it lacks is not claimed and not tested.
                                                  one stream that drafts for itself; `accepted` counts
                                                  the accepted drafts of each step and may be None
     load_panel(panel)                            called when a new panel comes
+    load_model(folder, sequences, positions, rows, layout_seed) -> V, layers, kv_heads, head_dim
+                                                 a model from a Hugging Face folder; every sequence empty
+    forward(shares) -> list of logits [len(want), V]
+                                                 shares: (sequence, token, parent, want), one a sequence
+    commit(sequence, path) -> length             rows of its last forward become the end of its prefix
+    truncate(sequence, keep) -> length           cuts its prefix
+    cache_read(sequence, layer, position) -> key, value
+                                                 [kv_heads, head_dim] each (optional)
+    cache_poison()                               NaN into all that is not committed (optional)
 
 `u` is float64 if the claim is uniforms="supplied", (seed, position) if "seeded", and None if "own". The
 rows p and q of `verify` are copies, which it may overwrite; all other arrays are read-only. A panel has V,
@@ -58,9 +67,11 @@ CHOICES = {
     "bad_row": {"error": 3},
     "bad_draft": {"reject": 2, "error": 3},
     "empty": {"from p": 1, "other": 2},
+    "lm_arithmetic": {"canonical": 1, "self consistent": 2},
 }
 NUMBERS = ("uniform_bits", "seed_identical", "greedy_identical", "max_vocab", "max_gamma")
 TYPES = {"i32": np.dtype("<i4"), "u64": np.dtype("<u8"), "f32": np.dtype("<f4"), "f64": np.dtype("<f8")}
+MODEL_OPS = ("model", "forward", "commit", "truncate", "cache_read", "cache_poison")
 MAX_HEADER = 1 << 16
 
 
@@ -158,10 +169,14 @@ class Server:
         self.iut = implementation
         self.claims = claims_of(words)
         self.panel = None
+        self.shape = None  # of the model
         ops = ["panel"]
         ops += [op for op in ("served", "residual", "draw", "verify", "verify_greedy", "stream")
                 if hasattr(implementation, op)
                or (op == "verify" and hasattr(implementation, "verify_batch"))]
+        if hasattr(implementation, "load_model"):
+            ops += ["model", "forward", "commit", "truncate"]
+            ops += [op for op in ("cache_read", "cache_poison") if hasattr(implementation, op)]
         self.claims["ops"] = " ".join(ops)
 
     def op_panel(self, args, t):
@@ -245,6 +260,41 @@ class Server:
                 put(accepted, i, steps, "stream (accepted)")
         return [("out", out), ("out_len", out_len), ("accepted", accepted)]
 
+    def op_model(self, args, t):
+        self.shape = None
+        shape = self.iut.load_model(args["folder"], args["sequences"], args["positions"], args["rows"],
+                                    args["layout_seed"])
+        self.shape = tuple(int(x) for x in shape)
+        return [("shape", np.array(self.shape, "<i4"))]
+
+    def op_forward(self, args, t):
+        rows, wants = np.cumsum(t["row_count"])[:-1], np.cumsum(t["want_count"])[:-1]
+        shares = list(zip(t["sequence"].tolist(), np.split(t["token"], rows), np.split(t["parent"], rows),
+                          np.split(t["want"], wants)))
+        logits = [np.asarray(a, "<f4").reshape(len(share[3]), self.shape[0])
+                  for a, share in zip(self.iut.forward(shares), shares, strict=True)]
+        return [("logits", np.concatenate([np.empty((0, self.shape[0]), "<f4"), *logits]))]
+
+    def op_commit(self, args, t):
+        paths = np.split(t["path"], np.cumsum(t["path_count"])[:-1])
+        length = [self.iut.commit(s, path) for s, path in zip(t["sequence"].tolist(), paths)]
+        return [("length", np.array(length, "<i4").reshape(args["n"]))]
+
+    def op_truncate(self, args, t):
+        length = [self.iut.truncate(s, keep) for s, keep in zip(t["sequence"].tolist(), t["keep"].tolist())]
+        return [("length", np.array(length, "<i4").reshape(args["n"]))]
+
+    def op_cache_read(self, args, t):
+        entries = [self.iut.cache_read(*which) for which in zip(t["sequence"].tolist(), t["layer"].tolist(),
+                                                                t["position"].tolist())]
+        shape = (args["n"], args["kv_heads"], args["head_dim"])
+        return [(name, np.array([e[i] for e in entries], "<f4").reshape(shape))
+                for i, name in enumerate(("key", "value"))]
+
+    def op_cache_poison(self, args, t):
+        self.iut.cache_poison()
+        return []
+
     def answer(self, header, tensors):
         """The reply to a request: (header, tensors)."""
         reply = {"id": header["id"], "status": "ok"}
@@ -254,9 +304,12 @@ class Server:
         try:
             if op not in self.claims["ops"].split():
                 raise Unsupported(f"there is no operation {op}")
-            if op != "panel" and self.panel is None:
+            if op in MODEL_OPS:
+                if self.shape is None and op != "model":
+                    raise BadInput("no model was loaded")
+            elif op != "panel" and self.panel is None:
                 raise BadInput("no panel was loaded")
-            return reply, getattr(self, "op_" + op)(header["args"], tensors)
+            return reply, getattr(self, "op_" + op)(header.get("args", {}), tensors)
         except BadInput as error:
             return dict(reply, status="bad_input", error=str(error)), []
         except Unsupported as error:
