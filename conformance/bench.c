@@ -9,6 +9,7 @@
  * what the peer reads in that time. */
 #include "conformance/bench.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,9 +275,12 @@ static int bench_verify(double seconds)
 int bench_main(int argc, char **argv)
 {
     double seconds = 0.1;
-    if (argc < 2 || strcmp(argv[1], "verify") != 0) {
+    const bool cpu = argc >= 2 && strcmp(argv[1], "cpu") == 0;
+    if (!cpu && (argc < 2 || strcmp(argv[1], "verify") != 0)) {
         return option_usage(argc, argv,
-                            "usage: assay bench verify [--seconds S]\n"
+                            "usage: assay bench verify|cpu [--seconds S]\n"
+                            "  verify  chain verification, draws and exp\n"
+                            "  cpu     matrix products and whole steps of a model\n"
                             "  S is the least time of one repeat (default 0.1)\n");
     }
     for (int i = 2; i < argc; i++) {
@@ -286,5 +290,5 @@ int bench_main(int argc, char **argv)
                 given);
         return EXIT_USAGE;
     }
-    return bench_verify(seconds);
+    return cpu ? bench_cpu(seconds) : bench_verify(seconds);
 }
