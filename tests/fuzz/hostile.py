@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hostile surroundings for the real program: plugins, programs, vectors, waivers and outputs
+"""Hostile surroundings for the real program: plugins, programs, vectors, waivers, models and outputs
 that are wrong in one way each. Every case must give the exit code of VER-01 and a message that
 names what is wrong, report every planned case (VER-02), and leave the rest to pass.
 
@@ -203,6 +203,88 @@ def broken_waivers():
     run("waivers: a folder", ["--waivers", folder] + ROWS, USAGE, [folder])
 
 
+def models():
+    """`assay decode` with a model folder that is wrong in one way: USAGE, and what is wrong."""
+    config = {
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 8,
+        "num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2,
+        "num_key_value_heads": 1, "intermediate_size": 4, "max_position_embeddings": 64,
+        "rms_norm_eps": 1e-5, "hidden_act": "silu", "tie_word_embeddings": True,
+        "bos_token_id": 0, "eos_token_id": 1}
+    shapes = {"embed_tokens.weight": [8, 8], "norm.weight": [8]}
+    layer = {"input_layernorm": [8], "post_attention_layernorm": [8], "self_attn.q_proj": [8, 8],
+             "self_attn.k_proj": [4, 8], "self_attn.v_proj": [4, 8], "self_attn.o_proj": [8, 8],
+             "mlp.gate_proj": [4, 8], "mlp.up_proj": [4, 8], "mlp.down_proj": [8, 4]}
+    shapes.update({f"layers.0.{name}.weight": shape for name, shape in layer.items()})
+    header, data = {}, b""
+    for i, (name, shape) in enumerate(shapes.items()):
+        n = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        place = [len(data), len(data) + 4 * n]
+        header["model." + name] = {"dtype": "F32", "shape": shape, "data_offsets": place}
+        data += struct.pack(f"<{n}f", *[((7 * j + i) % 11 - 5) / 8 for j in range(n)])
+
+    def weights(header_, data_):
+        text = json.dumps(header_).encode()
+        return struct.pack("<Q", len(text)) + text + data_
+
+    whole = weights(header, data)
+    index = json.dumps({"weight_map": {name: "a.safetensors" for name in header}}).encode()
+
+    def model(name, files, code, says):
+        path = os.path.join(folder, "model")
+        shutil.rmtree(path, ignore_errors=True)
+        os.mkdir(path)
+        for file, content in dict({"config.json": json.dumps(config).encode()}, **files).items():
+            if callable(content):
+                content(os.path.join(path, file))
+            else:
+                with open(os.path.join(path, file), "wb") as f:
+                    f.write(content)
+        got, text = call([ASSAY, "decode", "--model", path, "--tokens", "2", "--max-new", "2"])
+        detail = f"  exit code {got}, due {code}; due text: {says}\n{text}"
+        expect(f"model: {name}", got == code and says in text and "Sanitizer" not in text, detail)
+
+    def with_config(**fields):
+        return {"config.json": json.dumps(dict(config, **fields)).encode(),
+                "model.safetensors": whole}
+
+    def with_first(**fields):
+        name = "model.embed_tokens.weight"
+        return {"model.safetensors": weights(dict(header, **{name: dict(header[name], **fields)}), data)}
+
+    nan = data[:36] + struct.pack("<I", 0x7FC00000) + data[40:]
+    model("intact", {"model.safetensors": whole}, OK, "")
+    model("sharded", {"a.safetensors": whole, "model.safetensors.index.json": index}, OK, "")
+    for name, files, says in [
+            ("no weights", {}, "has neither model.safetensors nor"),
+            ("no JSON", {"config.json": b"{", "model.safetensors": whole}, "config.json:1"),
+            ("a folder for a file", {"config.json": os.mkdir}, "is a folder"),
+            ("a pipe for a file", {"config.json": os.mkfifo}, "is a pipe"),
+            ("a link to nothing", {"model.safetensors": lambda p: os.symlink("x", p)}, "No such file"),
+            ("a link to itself", {"model.safetensors": lambda p: os.symlink(p, p)}, "symbolic links"),
+            ("another architecture", with_config(architectures=["X"]), "architecture X is not"),
+            ("a sliding window", with_config(sliding_window=4), "sliding_window is not supported"),
+            ("a huge model", with_config(num_hidden_layers=1 << 40), "num_hidden_layers is"),
+            ("more layers", with_config(num_hidden_layers=2), "layers.1.input_layernorm.weight is mis"),
+            ("empty weights", {"model.safetensors": b""}, "is empty"),
+            ("half a length", {"model.safetensors": whole[:5]}, "are no safetensors file"),
+            ("half a header", {"model.safetensors": whole[:99]}, "cut off"),
+            ("half the data", {"model.safetensors": whole[:-9]}, "bytes of data"),
+            ("a header of 4 GB", {"model.safetensors": struct.pack("<Q", 1 << 32) + whole[8:]},
+             "a header of 4294967296 bytes"),
+            ("a header of 2^64", {"model.safetensors": b"\xff" * 8 + whole[8:]}, "at most 100000000"),
+            ("a shape that overflows", with_first(shape=[1 << 40, 1 << 40]), "too many elements"),
+            ("a place below 0", with_first(data_offsets=[-256, 0]), "two integers, 0 or more"),
+            ("overlap", with_first(shape=[9, 8], data_offsets=[0, 288]), "overlap"),
+            ("another dtype", with_first(dtype="F64", shape=[4, 8]), "has dtype F64"),
+            ("another shape", with_first(shape=[4, 16]), "has shape [4, 16]; by config.json"),
+            ("a NaN", {"model.safetensors": weights(header, nan)}, "embedding: weight at row 1, column 1"),
+            ("no shard", {"model.safetensors.index.json": index}, "a.safetensors: No such file"),
+            ("a shard elsewhere", {"model.safetensors.index.json": index.replace(b"a.s", b"../a.s")},
+             "must be plain, without a path")]:
+        model(name, files, USAGE, says)
+
+
 def outputs():
     missing = os.path.join(folder, "missing", "file")
     for option in ["--json", "--junit", "--html"]:
@@ -258,7 +340,7 @@ def raw_input():
 
 
 with tempfile.TemporaryDirectory() as folder:
-    for part in [plugins, programs, broken_vectors, broken_waivers, outputs, commands,
+    for part in [plugins, programs, broken_vectors, broken_waivers, models, outputs, commands,
                  raw_input]:
         part()
 print(f"{len(failures)} failures")
