@@ -9,6 +9,8 @@
 #include "ref/num/environment.h"
 #include "ref/num/widen.h"
 
+_Static_assert(sizeof(size_t) >= 8, "a matrix may have 2^62 bytes");
+
 static int32_t panels_of(int32_t N)
 {
     return (int32_t)(((int64_t)N + AS_PANEL - 1) / AS_PANEL);
@@ -56,12 +58,10 @@ as_status as_matrix_pack(as_matrix *m, const void *rows, int32_t N, int32_t K,
                          as_storage storage, as_error *e)
 {
     *m = (as_matrix){.N = N, .K = K, .storage = storage};
-    if (N < 1 || K < 1)
-        return as_fail(e, AS_BAD_INPUT, "a matrix of %d x %d: both must be at least 1", N, K);
+    if (N < 1 || K < 1 || N > AS_MAX_SIDE || K > AS_MAX_SIDE)
+        return as_fail(e, AS_BAD_INPUT, "a matrix of %d x %d: both must be 1 to 2^30", N, K);
     const size_t row_bytes = (size_t)K * as_storage_size(storage);
     const size_t panels = (size_t)panels_of(N);
-    if (row_bytes > SIZE_MAX / AS_PANEL / panels)
-        return as_fail(e, AS_NO_MEMORY, "a matrix of %d x %d exceeds the address space", N, K);
     const size_t bytes = panels * AS_PANEL * row_bytes; /* a multiple of 64 */
     m->panel = aligned_alloc(64, bytes);
     if (!m->panel)

@@ -19,6 +19,7 @@
 #include "ref/status.h"
 
 enum { AS_PANEL = 32, AS_CHUNK = 128, AS_GROUP = 8, AS_POSITIONS = 64 };
+enum { AS_MAX_SIDE = 1 << 30 }; /* of a matrix */
 
 typedef enum { AS_F32, AS_F16, AS_BF16 } as_storage;
 
@@ -29,7 +30,7 @@ static inline size_t as_storage_size(as_storage s)
 }
 
 typedef struct {
-    int32_t N, K; /* outputs, inputs; each at least 1 */
+    int32_t N, K; /* outputs, inputs; each 1 to AS_MAX_SIDE */
     as_storage storage;
     void *panel; /* [ceil(N/32)][K][32] of that storage, 64-byte aligned */
 } as_matrix;
