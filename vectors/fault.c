@@ -1,5 +1,6 @@
 /* fault.c - see fault.h. */
 #include "vectors/fault.h"
+#include "vectors/network.h"
 
 #include <float.h>
 #include <math.h>
@@ -538,6 +539,7 @@ bool fault_answer(const char *fault, const operation *op, const int32_t *s,
 {
     const faulty f = faulty_of(fault);
     if (!strcmp(op->name, "attention")) return attention(&f, s, in, y);
+    if (!strcmp(op->name, "network")) return network_fault(fault, &f.o, s, in, y);
     if (!strcmp(op->name, "dot"))
         y[0] = dot(&f, in[0], in[1], s[0]);
     else if (!strcmp(op->name, "product"))

@@ -1,4 +1,5 @@
-/* make_arithmetic.c - vectors of chapter 1, an operation each group. Clauses ARI-01 to ARI-21.
+/* make_arithmetic.c - vectors of chapter 1, an operation each group, and of whole networks.
+ * Clauses ARI-01 to ARI-21, NET-01 to NET-03, KV-02.
  * A test's flags are the faults (fault.c) that give other bits for its inputs. */
 #include <math.h>
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include "conformance/oracle/arithmetic.h"
 #include "vectors/make.h"
-#include "vectors/operation.h"
+#include "vectors/network.h"
 
 /* -- Building ------------------------------------------------------------------------------ */
 
@@ -307,7 +308,8 @@ static void products(maker *m)
 
 static void norms(maker *m)
 {
-    static const int32_t n[] = {1, 6, 32, 64, 96, 128, 192, 576, 1000, 1152, 1500, 2560, 3000, 4096};
+    static const int32_t n[] = {1,   6,    32,   64,   96,   128,  192,
+                                576, 1000, 1152, 1500, 2560, 3000, 4096};
     static const float eps[] = {1e-5f, 1e-6f, 1e-5f, 0.1f};
     builder b = group(m, "arithmetic.norm", "norm", "rsqrt", "ARI-02 ARI-04 ARI-05 ARI-09");
     for (int32_t i = 0; i < 42; i++) {
@@ -519,6 +521,48 @@ static void gates(maker *m)
     make_close(m);
 }
 
+/* -- The network (NET) --------------------------------------------------------------------- */
+
+/* Sizes as network.h lists them. */
+static void network(builder *b, const char *comment, const int32_t *s, double theta,
+                    const float *scaling)
+{
+    static const float eps = 1e-5f;
+    int32_t n[OPERATION_INPUTS], words;
+    start(b, comment, s);
+    operation_shape(operation_find("network"), s, n, &words);
+    theta_of(b, theta);
+    floats(b, &eps, 1);
+    uint32_t *token = input(b, n[NET_TOKENS], (vector_input){0});
+    for (int32_t t = 0; t < n[NET_TOKENS]; t++) token[t] = (uint32_t)make_below(b->m, s[NET_V]);
+    uniform(b, n[NET_WEIGHTS], -1, 1);
+    if (scaling) floats(b, scaling, 4);
+    finish(b);
+}
+
+static void networks(maker *m)
+{
+    static const float scaling[] = {8, 1, 4, 64};
+    builder b =
+        group(m, "arithmetic.network", "network", "kv-head", "NET-01 NET-02 NET-03 KV-02");
+    network(&b, "one token", SIZES(8, 1, 6, 2, 1, 4, 10, 1, 0, 0, 0, 1), 10000, NULL);
+    network(&b, "tied", SIZES(16, 2, 12, 4, 2, 4, 18, 1, 0, 0, 0, 9), 10000, NULL);
+    network(&b, "separate output matrix, heads larger than the stream",
+            SIZES(12, 2, 8, 4, 2, 6, 14, 0, 0, 0, 0, 12), 10000, NULL);
+    network(&b, "biases of queries, keys and values",
+            SIZES(12, 2, 10, 4, 2, 4, 12, 0, 1, 0, 0, 10), 1000000, NULL);
+    network(&b, "norms of query and key heads", SIZES(12, 2, 10, 4, 2, 8, 12, 1, 0, 1, 0, 10),
+            1000000, NULL);
+    network(&b, "Llama-3 scaling", SIZES(12, 2, 12, 6, 2, 8, 12, 1, 0, 0, 1, 20), 500, scaling);
+    network(&b, "two chunks of positions, everything at once",
+            SIZES(16, 3, 12, 4, 2, 8, 20, 0, 1, 1, 1, 75), 500, scaling);
+    network(&b, "three chunks of positions, a KV head to each query head",
+            SIZES(10, 2, 12, 2, 2, 6, 16, 1, 0, 0, 0, 130), 10000, NULL);
+    network(&b, "sums longer than a chunk", SIZES(8, 1, 140, 2, 1, 8, 150, 1, 0, 0, 0, 6),
+            10000, NULL);
+    make_close(m);
+}
+
 void make_arithmetic(maker *m)
 {
     operations(m);
@@ -535,4 +579,5 @@ void make_arithmetic(maker *m)
     scales(m);
     attentions(m);
     gates(m);
+    networks(m);
 }

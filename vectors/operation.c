@@ -9,6 +9,7 @@
 #include "conformance/oracle/arithmetic.h"
 #include "conformance/oracle/philox.h"
 #include "vectors/fault.h"
+#include "vectors/network.h"
 
 #define ORDERS "unfused flat no-groups chunk-size from-end balanced split strided reversed wide"
 
@@ -36,6 +37,11 @@ static const operation operations[] = {
      "masked-maximum masked-term"},
     {"silu", "n", "g u", "flush sigmoid-product up-first stable swapped exp-approximate"},
     {"add", "n", "x y", "flush"},
+    {"network", "V layers hidden heads kv_heads d ffn tied bias head_norm llama3 n",
+     "theta eps tokens weights scaling",
+     "unfused exp-approximate kv-head off-by-one unscaled swapped norm-after-rotation no-bias "
+     "rotated-values heads-interleaved blind-to-itself norms-swapped parallel always-tied "
+     "no-final-norm"},
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
@@ -80,6 +86,7 @@ int32_t operation_shape(const operation *op, const int32_t *s, int32_t n[OPERATI
 {
     *answer = s[0];
     if (is(op, "attention")) return attention_shape(s, n, answer);
+    if (is(op, "network")) return network_shape(s, n, answer);
     if (!within(s[0], 1, 65536)) return -1;
     if (is(op, "fma")) return several(3, s[0], n);
     if (is(op, "divide") || is(op, "silu") || is(op, "add")) return several(2, s[0], n);
@@ -164,6 +171,7 @@ static bool right(const operation *op, const int32_t *s, const float *const *in,
     const oracle_ops *o = &oracle_mpfr;
     const int32_t n = s[0];
     if (is(op, "attention")) return attend(s, in, y);
+    if (is(op, "network")) return network_right(s, in, y);
     if (is(op, "fma"))
         for (int32_t i = 0; i < n; i++) y[i] = o->fma(in[0][i], in[1][i], in[2][i]);
     else if (is(op, "divide"))

@@ -5,7 +5,7 @@
 
 #include "vectors/model.h"
 
-enum { OPERATION_SIZES = 5, OPERATION_INPUTS = 5 };
+enum { OPERATION_SIZES = 12, OPERATION_INPUTS = 5 };
 
 typedef struct {
     const char *name;

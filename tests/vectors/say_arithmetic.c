@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ref/lm/llama.h"
 #include "ref/num/dense.h"
 #include "ref/num/environment.h"
 #include "ref/num/rope.h"
 #include "ref/num/trig.h"
+#include "vectors/network.h"
 
 enum { INPUTS = OPERATION_INPUTS, MOST_HEAD = 512, MOST_CHUNKS = 16 };
 
@@ -100,6 +102,84 @@ static void attend(const int32_t *s, const float *const *in, int32_t h, float *y
     as_dense()->combine(m, l, o, chunks, d, y + (int64_t)h * d);
 }
 
+/* -- The network ------------------------------------------------------------------- */
+
+static as_tensor tensor(const float *value)
+{
+    return (as_tensor){value, AS_F32};
+}
+
+static as_llama_layer layer_of(const oracle_layer *w)
+{
+    return (as_llama_layer){tensor(w->norm_attention),
+                            tensor(w->norm_mlp),
+                            tensor(w->q),
+                            tensor(w->k),
+                            tensor(w->v),
+                            tensor(w->o),
+                            tensor(w->q_bias),
+                            tensor(w->k_bias),
+                            tensor(w->v_bias),
+                            tensor(w->q_norm),
+                            tensor(w->k_norm),
+                            tensor(w->gate),
+                            tensor(w->up),
+                            tensor(w->down)};
+}
+
+static as_lm *model_of(const int32_t *s, const float *const *in)
+{
+    oracle_layer layer[NETWORK_LAYERS];
+    as_llama_layer ref_layer[NETWORK_LAYERS];
+    const oracle_model m = network_model(s, in, layer);
+    const oracle_config *c = &m.config;
+    const oracle_llama3 *l = &c->scaling;
+    for (int32_t i = 0; i < c->layers; i++) ref_layer[i] = layer_of(&layer[i]);
+    const as_llama_config config = {
+        c->V,
+        c->layers,
+        c->hidden,
+        c->heads,
+        c->kv_heads,
+        c->head_dim,
+        c->ffn,
+        NETWORK_POSITIONS,
+        c->eps,
+        {c->theta, c->llama3, l->factor, l->low, l->high, l->original},
+        s[NET_TIED],
+        s[NET_BIAS],
+        s[NET_HEAD_NORM]};
+    const as_llama_weights weights = {tensor(m.embedding), tensor(m.final_norm),
+                                      tensor(m.output), ref_layer};
+    const as_llama_options options = {0, NETWORK_POSITIONS, 1, 1};
+    as_lm *lm = NULL;
+    return as_llama(&config, &weights, &options, &lm, NULL) == AS_OK ? lm : NULL;
+}
+
+/* The path as one forward, committed; keys and values of its last position from the cache. */
+static bool network(const int32_t *s, const float *const *in, float *y)
+{
+    as_lm *lm = model_of(s, in);
+    as_row row[NETWORK_POSITIONS];
+    int32_t path[NETWORK_POSITIONS], sequence;
+    const int32_t n = s[NET_N], last = n - 1, heads = s[NET_KV_HEADS] * s[NET_D];
+    if (!lm) return false;
+    for (int32_t t = 0; t < n; t++) {
+        memcpy(&row[t].token, &in[NET_TOKENS][t], sizeof row[t].token);
+        row[t].parent = t - 1;
+        path[t] = t;
+    }
+    bool ok = as_lm_open(lm, &sequence, NULL) == AS_OK;
+    const as_forward f = {sequence, n, 1, row, &last, y};
+    ok = ok && as_lm_forward(lm, &f, 1, NULL) == AS_OK &&
+         as_lm_commit(lm, sequence, path, n, NULL) == AS_OK;
+    float *key = y + s[NET_V], *value = key + s[NET_LAYERS] * heads;
+    for (int32_t l = 0; ok && l < s[NET_LAYERS]; l++, key += heads, value += heads)
+        ok = as_llama_cache_read(lm, sequence, l, last, key, value, NULL) == AS_OK;
+    as_lm_free(lm);
+    return ok;
+}
+
 static bool answer(const vector_group *g, const vector_test *t, const float *const *in,
                    float *y)
 {
@@ -109,6 +189,7 @@ static bool answer(const vector_group *g, const vector_test *t, const float *con
     if (is(g, "widen-bf16")) return widen(t->input, AS_BF16, y);
     if (is(g, "dot")) return multiply(in[1], NULL, in[0], 1, n, y);
     if (is(g, "product")) return multiply(in[1], s[2] ? in[2] : NULL, in[0], n, s[1], y);
+    if (is(g, "network")) return network(s, in, y);
     if (is(g, "frequencies")) return frequencies(t->input, s, y);
     if (is(g, "scale")) y[0] = as_score_scale(n);
     if (is(g, "fma")) fuse(in, n, y);

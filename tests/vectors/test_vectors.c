@@ -194,6 +194,22 @@ static void every_level_answers_alike(void **state)
     assert_int_equal(as_set_level("auto", NULL), AS_OK);
 }
 
+/* The faulty operations differ from the right ones by their fault alone. */
+static void an_unknown_fault_changes_nothing(void **state)
+{
+    static uint32_t bits[MOST_V];
+    (void)state;
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        for (int32_t t = 0; g->kind == VECTOR_ARITHMETIC && t < g->tests; t++) {
+            const vector_answer *a = &g->test[t].expected;
+            assert_true(operation_answer(g, &g->test[t], "unknown", bits));
+            if (memcmp(bits, a->bits, (size_t)a->words * sizeof *bits))
+                fail_msg("%s", g->test[t].id);
+        }
+    }
+}
+
 /* Every fault of every operation is caught: some vector of the operation has other bits then.
  */
 static void every_fault_is_caught(void **state)
@@ -558,6 +574,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_reference_answers_every_vector),
         cmocka_unit_test(every_level_answers_alike),
+        cmocka_unit_test(an_unknown_fault_changes_nothing),
         cmocka_unit_test(every_fault_is_caught),
         cmocka_unit_test(every_flip_is_noticed),
         cmocka_unit_test(philox_has_the_known_answers),
