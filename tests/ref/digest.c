@@ -1,6 +1,6 @@
 /* digest.c - one number over what the reference computes: exp, dense arithmetic, rotary tables,
- * served rows, verification, whole decodings. same_bits.sh compares it across compilers,
- * optimisation, machine levels and threads. */
+ * a transformer, served rows, verification, whole decodings. same_bits.sh compares it across
+ * compilers, optimisation, machine levels and threads. */
 #include <inttypes.h>
 #include <omp.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "ref/decode.h"
 #include "ref/dist/residual.h"
 #include "ref/lm/hash_lm.h"
+#include "ref/lm/llama.h"
 #include "ref/num/dense.h"
 #include "ref/num/exp.h"
 #include "ref/num/rope.h"
@@ -81,6 +82,37 @@ static void add_dense(void)
     add(y, sizeof y);
 }
 
+/* A transformer whose tensors all begin somewhere in one random block: the logits of a prompt
+ * and of a tree behind it, more rows than a tile has. */
+static void add_transformer(void)
+{
+    enum { V = 200, H = 160, FFN = 1100, PROMPT = 70, ROWS = 140 };
+    static float w[FFN * H + 4096], logits[ROWS * V];
+    as_llama_config c = {V, 2, H, 6, 2, 32, FFN, 256, 1e-5f, {10000, 1, 8, 1, 4, 64}, 1, 1, 1};
+    as_llama_layer layer[2];
+    as_row row[ROWS];
+    int32_t each[ROWS], sequence, at = 0;
+    as_error e;
+    as_lm *lm;
+    random_floats(w, sizeof w / sizeof *w, 4);
+    as_tensor *tensor = (as_tensor *)layer; /* nothing but tensors */
+    for (size_t i = 0; i < sizeof layer / (sizeof *tensor); i++)
+        tensor[i] = (as_tensor){w + 97 * i % 4096, AS_F32};
+    const as_llama_weights weights = {{w, AS_F32}, {w + 5, AS_F32}, {NULL, AS_F32}, layer};
+    must(as_llama(&c, &weights, &(as_llama_options){.rows = ROWS}, &lm, &e), &e);
+    must(as_lm_open(lm, &sequence, &e), &e);
+    for (int32_t i = 0; i < ROWS; i++) {
+        each[i] = i;
+        row[i] = (as_row){i * 7 % V, i - 1};
+    }
+    must(as_lm_forward(lm, &(as_forward){sequence, PROMPT, 0, row, each, NULL}, 1, &e), &e);
+    must(as_lm_commit(lm, sequence, each, PROMPT, &e), &e);
+    for (int32_t i = 0; i < ROWS; i++) row[i].parent = i % 5 == 4 ? at++ : i - 1;
+    must(as_lm_forward(lm, &(as_forward){sequence, ROWS, ROWS, row, each, logits}, 1, &e), &e);
+    add(logits, sizeof logits);
+    as_lm_free(lm);
+}
+
 static void add_rows(int32_t V)
 {
     static const as_sampling sampling[] = {{1.0f, 0, 1.0f, 0.0f},
@@ -143,6 +175,7 @@ int main(void)
 {
     add_exp();
     add_dense();
+    add_transformer();
     add_rows(7);
     add_rows(1000);
     add_decodings();
