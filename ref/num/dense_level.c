@@ -44,10 +44,11 @@ INLINE lanes fused(lanes a, lanes b, lanes c)
 
 enum {
     LANES = sizeof(lanes) / sizeof(float),
-    VECTORS = 2,             /* of outputs in a tile */
-    WIDTH = VECTORS * LANES, /* outputs in a tile */
-    AHEAD = 64,              /* inputs fetched before they are widened */
-    BLOCK = 128              /* rows that share a pass over a panel */
+    ALL = AS_PANEL / LANES, /* vectors of outputs in a panel: a tile of one or two rows */
+    WIDE = 2,               /* takes them together, to have chains enough */
+    SOME = 2,               /* vectors of outputs in a tile of more rows */
+    AHEAD = 64,             /* inputs fetched before they are widened */
+    BLOCK = 128             /* rows that share a pass over a panel */
 };
 
 INLINE lanes load(const float *p)
@@ -71,46 +72,46 @@ typedef struct {
     size_t step;
 } fetch;
 
-/* g[r][WIDTH] += the sum of one chunk, for `rows` rows: ARI-05 and the inner level of ARI-06.
- * w is [length][AS_PANEL], x [rows][AS_CHUNK], g [rows][AS_PANEL]. rows is a constant at each
- * call, so that the chains c live in registers. */
-INLINE void chunk_tile(int rows, const float *w, int32_t length, const float *x, float *g,
-                       fetch next)
+/* g[r][n] += the sum of one chunk, for `rows` rows and n below vectors * LANES: ARI-05 and the
+ * inner level of ARI-06. w is [length][AS_PANEL], x [rows][AS_CHUNK], g [rows][AS_PANEL]. rows
+ * and vectors are constants at each call, so that the chains c live in registers. */
+INLINE void chunk_tile(int rows, int vectors, const float *w, int32_t length, const float *x,
+                       float *g, fetch next)
 {
-    lanes c[8][VECTORS];
+    lanes c[8][ALL];
     for (int r = 0; r < rows; r++)
-        for (int v = 0; v < VECTORS; v++) c[r][v] = splat(0.0f);
+        for (int v = 0; v < vectors; v++) c[r][v] = splat(0.0f);
     for (int32_t k = 0; k < length; k++, w += AS_PANEL) {
         __builtin_prefetch(next.at);
         __builtin_prefetch(next.at + next.step);
         next.at += 2 * next.step;
         for (int r = 0; r < rows; r++) {
             const lanes a = splat(x[r * AS_CHUNK + k]);
-            for (int v = 0; v < VECTORS; v++) c[r][v] = fused(a, load(w + v * LANES), c[r][v]);
+            for (int v = 0; v < vectors; v++) c[r][v] = fused(a, load(w + v * LANES), c[r][v]);
         }
     }
     for (int r = 0; r < rows; r++)
-        for (int v = 0; v < VECTORS; v++) {
+        for (int v = 0; v < vectors; v++) {
             float *sum = g + r * AS_PANEL + v * LANES;
             store(sum, load(sum) + c[r][v]);
         }
 }
 
 /* A function for each number of rows, so that each has its own allocation of registers. */
-#define TILE_OF(rows)                                                                          \
+#define TILE_OF(rows, vectors)                                                                 \
     static void tile_##rows(const float *w, int32_t length, const float *x, float *g,          \
                             fetch next)                                                        \
     {                                                                                          \
-        chunk_tile(rows, w, length, x, g, next);                                               \
+        chunk_tile(rows, vectors, w, length, x, g, next);                                      \
     }
-TILE_OF(1)
-TILE_OF(2)
-TILE_OF(3)
-TILE_OF(4)
-TILE_OF(5)
-TILE_OF(6)
-TILE_OF(7)
-TILE_OF(8)
+TILE_OF(1, ALL)
+TILE_OF(2, ALL)
+TILE_OF(3, SOME)
+TILE_OF(4, SOME)
+TILE_OF(5, SOME)
+TILE_OF(6, SOME)
+TILE_OF(7, SOME)
+TILE_OF(8, SOME)
 
 typedef void (*tile_function)(const float *, int32_t, const float *, float *, fetch);
 static const tile_function tile_of[] = {NULL,   tile_1, tile_2, tile_3, tile_4,
@@ -155,12 +156,13 @@ static void chunk_sums(const float *w, int32_t length, const float *x, size_t K,
                        float *g, const char *next_chunk, size_t size)
 {
     _Alignas(64) float inputs[TILE * AS_CHUNK];
-    const int32_t tiles = (R + TILE - 1) / TILE, parts = AS_PANEL / WIDTH;
+    const int32_t tiles = (R + TILE - 1) / TILE, parts = R <= WIDE ? 1 : ALL / SOME;
     fetch next = {next_chunk, AS_PANEL / 2 * size / (size_t)(tiles * parts)};
     for (int32_t i = 0; i < tiles; i++) {
         const int32_t r = R * i / tiles, rows = R * (i + 1) / tiles - r;
+        const int32_t width = rows <= WIDE ? AS_PANEL : SOME * LANES;
         gather(inputs, x + (size_t)r * K, K, rows, length);
-        for (int part = 0; part < AS_PANEL; part += WIDTH) {
+        for (int32_t part = 0; part < AS_PANEL; part += width) {
             tile_of[rows](w + part, length, inputs, g + r * AS_PANEL + part, next);
             next.at += (size_t)length * 2 * next.step;
         }
@@ -249,14 +251,14 @@ static void rotate(float *head, int32_t d, const float *c, const float *s)
 static void scores(const float *query, int32_t d, float scale, const float *key,
                    float *score /* [AS_POSITIONS] */)
 {
-    enum { ALL = AS_POSITIONS / LANES };
-    lanes t[ALL];
-    for (int v = 0; v < ALL; v++) t[v] = splat(0.0f);
+    enum { CHUNK = AS_POSITIONS / LANES };
+    lanes t[CHUNK];
+    for (int v = 0; v < CHUNK; v++) t[v] = splat(0.0f);
     for (int32_t k = 0; k < d; k++, key += AS_POSITIONS) {
         const lanes q = splat(query[k]);
-        for (int v = 0; v < ALL; v++) t[v] = fused(q, load(key + v * LANES), t[v]);
+        for (int v = 0; v < CHUNK; v++) t[v] = fused(q, load(key + v * LANES), t[v]);
     }
-    for (int v = 0; v < ALL; v++) store(score + v * LANES, t[v] * splat(scale));
+    for (int v = 0; v < CHUNK; v++) store(score + v * LANES, t[v] * splat(scale));
 }
 
 /* o_i for `vectors` vectors of dimensions (ARI-17): a lane owns a dimension. */
