@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ref/num/level.h"
+#include "tests/ref/no_memory.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
 
@@ -505,6 +506,74 @@ START_TEST(bad_models)
 }
 END_TEST
 
+/* Whatever allocation fails: an error that says so, nothing kept, nothing lost. */
+START_TEST(no_memory_for_a_model)
+{
+    tiny_llama *t = tiny_new(5, 1, 1);
+    as_lm *lm;
+    for (int failed = 1, n = 0; failed; n++) {
+        as_error e = {""};
+        const long before = memory_live();
+        memory_fails_after(n, _i);
+        const as_status s = as_llama(&t->config, &t->weights, &plain, &lm, &e);
+        failed = memory_fails_no_more();
+        as_lm_free(lm);
+        ck_assert_int_eq(memory_live(), before);
+        ck_assert_int_eq(s, failed ? AS_NO_MEMORY : AS_OK);
+        ck_assert(!failed || strstr(e.text, "no memory"));
+    }
+    tiny_free(t);
+}
+END_TEST
+
+/* A step that lacks memory changes nothing and can be done again: two sequences, several tiles
+ * and chunks, several pages. */
+START_TEST(no_memory_for_a_step)
+{
+    enum { N = 210 };
+    tiny_llama *t = tiny_new(2, 1, 1);
+    const int32_t V = t->config.V;
+    static float due[N * 40], got[N * 40];
+    int32_t token[N], each[N], s[2];
+    as_row row[N];
+    uint64_t seed = 1;
+    random_tokens(&seed, V, token, N);
+    tiny_path(t, token, N, due, NULL, NULL);
+    for (int32_t i = 0; i < N; i++) {
+        each[i] = i;
+        row[i] = (as_row){token[i], i - 1};
+    }
+    int lacking = 0;
+    for (int failures = 1, n = 0; failures; n++) {
+        as_lm *lm = tiny_lm(t, &plain);
+        failures = 0;
+        for (int step = 0, again = 0; step < 6; step += !again) {
+            int32_t *const which = &s[step / 3];
+            as_status status = AS_OK;
+            as_error e = {""};
+            if (!again) memory_fails_after(n, _i);
+            if (step % 3 == 0) status = as_lm_open(lm, which, &e);
+            const as_forward f = {*which, N, N, row, each, got};
+            if (step % 3 == 1) status = as_lm_forward(lm, &f, 1, &e);
+            if (step % 3 == 2) status = as_lm_commit(lm, *which, each, N, &e);
+            const int failed = memory_fails_no_more() && !again, lacks = status != AS_OK;
+            /* Fewer pages than tried for are enough. */
+            ck_assert(!lacks || (failed && status == AS_NO_MEMORY));
+            ck_assert(!lacks || strstr(e.text, "no memory"));
+            const int32_t due_length = step % 3 == 2 && !lacks ? N : 0;
+            if (step % 3) ck_assert_int_eq(as_lm_length(lm, *which), due_length);
+            if (step % 3 == 1 && !lacks) ck_assert(same(got, due, N * V));
+            failures += failed;
+            lacking += lacks;
+            again = lacks;
+        }
+        as_lm_free(lm);
+    }
+    ck_assert_int_gt(lacking, 20);
+    tiny_free(t);
+}
+END_TEST
+
 /* Finite weights, sums beyond binary32: the logits say so, and nothing else happens. */
 START_TEST(overflow_is_quiet)
 {
@@ -561,6 +630,8 @@ int main(void)
     tcase_add_test(t, capacity);
     tcase_add_test(t, bad_calls);
     tcase_add_test(t, bad_models);
+    tcase_add_loop_test(t, no_memory_for_a_model, 0, 2);
+    tcase_add_loop_test(t, no_memory_for_a_step, 0, 2);
     tcase_add_test(t, overflow_is_quiet);
     tcase_add_test(t, the_environment_is_kept);
     return suite_main("ref/llama", t);

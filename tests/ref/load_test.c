@@ -12,6 +12,7 @@
 #include "ref/lm/load/model.h"
 #include "ref/lm/load/safetensors.h"
 #include "ref/lm/load/shards.h"
+#include "tests/ref/no_memory.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
 
@@ -662,6 +663,30 @@ START_TEST(refused_files)
 }
 END_TEST
 
+/* Whatever allocation fails: an error that says so, and nothing kept. */
+START_TEST(no_memory)
+{
+    make_folder();
+    tiny_llama *t = tiny_new(1, 1, 1);
+    as_model_info info;
+    as_lm *lm;
+    write_folder(t, 3);
+    for (int failed = 1, n = 0; failed; n++) {
+        as_error e = {""};
+        const long before = memory_live();
+        memory_fails_after(n, _i);
+        const as_status s = as_load_model(folder, &plain, &lm, &info, &e);
+        failed = memory_fails_no_more();
+        as_lm_free(lm);
+        ck_assert_int_eq(memory_live(), before);
+        ck_assert_int_eq(s, failed ? AS_NO_MEMORY : AS_OK);
+        ck_assert(!failed || strstr(e.text, "no memory"));
+    }
+    tiny_free(t);
+    remove_folder();
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("load");
@@ -675,5 +700,6 @@ int main(void)
     tcase_add_test(t, tied_output);
     tcase_add_test(t, refused_index);
     tcase_add_test(t, refused_files);
+    tcase_add_loop_test(t, no_memory, 0, 2);
     return suite_main("ref/load", t);
 }
