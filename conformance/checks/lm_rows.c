@@ -141,7 +141,8 @@ static bool ask_layout(job *j)
 
 /* ---- Several sequences in one forward. ------------------------------------------- */
 
-enum { MANY = 4, SHARE = 5 };
+/* More than 128 rows in all; a sequence's plain rows start WALK apart. */
+enum { MANY = 4, SHARE = 33, WALK = 64 };
 
 /* Sequence s has the tokens s*40 ..; it holds lengths[s] of them and gets SHARE rows more, in a
  * forward with `n` sequences in that order. */
@@ -160,7 +161,7 @@ static bool ask_together(job *j, const int32_t *sequence, int32_t n, const int32
     if (!result_call(j->m.r, j->m.x, "forward", client_forward(j->m.x->iut, &b))) return false;
     for (int32_t i = 0; i < n; i++) {
         const int32_t s = sequence[i];
-        const int64_t at = (int64_t)(s * 50 + lengths[s]) * j->m.V;
+        const int64_t at = (int64_t)(s * WALK + lengths[s]) * j->m.V;
         if (!lm_same_logits(&j->m, j->got + (int64_t)i * SHARE * j->m.V, j->plain + at, SHARE,
                             "sequence %d, number %d of %d in the forward", (int)s, (int)i,
                             (int)n))
@@ -177,7 +178,7 @@ static bool ask_others(job *j)
     /* Sequences MANY.. walk alone; 0..MANY-1 are asked together. */
     for (int32_t s = 0; s < MANY; s++)
         if (!lm_plain(&j->m, MANY + s, 0, j->token + s * 40, lengths[s] + SHARE,
-                      j->plain + (int64_t)s * 50 * j->m.V) ||
+                      j->plain + (int64_t)s * WALK * j->m.V) ||
             !lm_fill(&j->m, s, 0, j->token + s * 40, lengths[s], MOST, NULL))
             return false;
     for (int32_t o = 0; o < 4; o++)
@@ -235,7 +236,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     static bool (*const ask[KINDS])(job *) = {ask_chain,  ask_place,  ask_prefill, ask_cached,
                                               ask_layout, ask_others, ask_siblings};
     job j = {.rng = check_seed(x, c, 0), .prefix = c->gamma};
-    if (lm_open(&j.m, x, r, models[c->V], 12, 260, 130)) {
+    if (lm_open(&j.m, x, r, models[c->V], 12, 260, 140)) {
         lm_tokens(&j.m, &j.rng, j.token, TOKENS);
         j.plain = lm_floats(&j.m, TOKENS);
         j.got = lm_floats(&j.m, TOKENS);

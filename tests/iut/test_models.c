@@ -87,8 +87,8 @@ static void bad_requests(void **unused)
     char why[900];
     call_result r;
     int32_t shape[4], sequence[2] = {0, 1}, rows[2] = {1, 1}, wants[2] = {1, 0},
-                      token[2] = {1, 2}, parent[2] = {-1, -1}, want[1] = {0}, length[2],
-                      layer[1] = {0}, position[1] = {0};
+                      token[2] = {1, 2}, parent[2] = {-1, -1}, want[2] = {0, 0},
+                      length[2] = {0, 0}, layer[1] = {0}, position[1] = {0};
     float logits[WORDS], key[16], value[16];
     (void)unused;
     client *c = open_spec("ref", NULL, 10, &r, why, sizeof why);
