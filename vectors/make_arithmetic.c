@@ -113,7 +113,8 @@ static void fma_subnormal(builder *b, int32_t exponent)
     float x[3][BATCH];
     start(b, "results among the subnormals", SIZES(BATCH));
     for (int32_t i = 0; i < BATCH; i++) {
-        x[0][i] = ldexpf((float)(make_below(b->m, 1 << 24)), -24 - make_below(b->m, 60));
+        const int32_t down = make_below(b->m, 60);
+        x[0][i] = ldexpf((float)make_below(b->m, 1 << 24), -24 - down);
         x[1][i] = ldexpf((float)(make_below(b->m, 1 << 24) - (1 << 23)), exponent);
         x[2][i] = ldexpf((float)(make_below(b->m, 1 << 20) - (1 << 19)), -149);
     }
