@@ -1,8 +1,8 @@
-/* lm.canonical - the bits of chapter 1 through the network of chapter 2: logits, keys and
- * values of token paths, against the oracle's network, which walks the same paths over the same
- * folder with its own reader and its own arithmetic (oracle/transformer.h; tests/oracle holds
- * that arithmetic against MPFR at 24 bits). The small models bring what the trained pair lacks.
- */
+/* lm.canonical - the bits of chapter 1 through the network of chapter 2: logits, keys and values
+ * of token paths, against the oracle's network, which walks the same paths over the same folder
+ * with its own reader (oracle/transformer.h). From the full level on some paths are walked in
+ * MPFR at 24 bits, which is the definition; the rest in the oracle's fast arithmetic, which
+ * tests/oracle holds against it. The small models bring what the trained pair lacks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 
 static const char *const models[] = {"long", "biased", "normed", "draft", "target"};
 enum { MODELS = 5, TARGET = 4, ROWS = 33 };
+enum { FAST, MPFR }; /* which of the oracle's arithmetics */
 
 /* Positions of a case: three chunks of attention at least for the cheapest model, two for most.
  */
@@ -34,9 +35,18 @@ static void plan(check_plan *p, check_level level)
              i++) {
             check_case *c = plan_case(p, &check_lm_canonical, "%s-%d", models[m], (int)i);
             c->V = m;
+            c->variant = FAST;
             c->gamma = length_of(m, level);
             c->n = m == TARGET ? 8000 : 200;
         }
+    static const int32_t few[MODELS] = {12, 8, 70, 12, 2};
+    for (int32_t m = 0; level > LEVEL_SMOKE && m < MODELS; m++) {
+        check_case *c = plan_case(p, &check_lm_canonical, "%s-mpfr", models[m]);
+        c->V = m;
+        c->variant = MPFR;
+        c->gamma = few[m];
+        c->n = m == TARGET ? 8000 : 2000;
+    }
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
@@ -50,6 +60,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 
 typedef struct {
     lm m;
+    const oracle_ops *ops;
     int32_t n;
     int32_t *token; /* [n] */
     float *got;     /* [n][V] */
@@ -136,7 +147,7 @@ static bool judge(job *j)
     char why[400] = "the memory is too short";
     oracle_folder *folder = oracle_folder_open(j->m.folder, why, sizeof why);
     const oracle_model *model = folder ? oracle_folder_model(folder) : NULL;
-    oracle_path *path = model ? oracle_path_new(&oracle_fast, model, j->n) : NULL;
+    oracle_path *path = model ? oracle_path_new(j->ops, model, j->n) : NULL;
     bool ok = false;
     if (!path)
         result_set(j->m.r, STATE_ERROR, "oracle: %s", why);
@@ -150,7 +161,7 @@ static bool judge(job *j)
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
-    job j = {.n = c->gamma};
+    job j = {.n = c->gamma, .ops = c->variant == MPFR ? &oracle_mpfr : &oracle_fast};
     if (lm_open(&j.m, x, r, models[c->V], 1, c->gamma, ROWS)) {
         j.token = malloc((size_t)j.n * sizeof *j.token);
         j.got = lm_floats(&j.m, j.n);
