@@ -67,7 +67,8 @@ as_status as_llama_cache_read(as_lm *lm, int32_t sequence, int32_t layer, int32_
  * NaN, and forgets the waiting rows. */
 void as_llama_cache_poison(as_lm *lm);
 
-/* The rows of the model's linear maps and the bytes of its packed weights: for reports. */
+/* The bytes of packed weights that a forward of one row reads: of every product, not of the
+ * embedding unless it is the output matrix, too. */
 int64_t as_llama_weight_bytes(const as_lm *lm);
 
 #endif

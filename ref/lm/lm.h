@@ -61,7 +61,8 @@ static inline void as_lm_close(as_lm *lm, int32_t sequence)
 
 /* Evaluates n shares, each of a different open sequence. AS_BAD_INPUT, with no logits written
  * and the earlier rows of all these sequences forgotten, for a sequence that is not open or
- * named twice, a token or parent out of range, or a wanted row that does not exist. */
+ * named twice, a token or parent out of range, or a wanted row that does not exist; AS_LIMIT
+ * beyond the capacity of the model, in positions or in rows; AS_NO_MEMORY. */
 static inline as_status as_lm_forward(as_lm *lm, const as_forward *f /* [n] */, int32_t n,
                                       as_error *e)
 {

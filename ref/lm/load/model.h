@@ -22,7 +22,10 @@ typedef struct {
     int64_t parameters, bytes; /* of the tensors read */
 } as_model_info;
 
-/* Loads the folder. Files are memory-mapped while they are read. Errors name the file, the
+/* Loads the folder. Special ids are those of config.json, or in their place those that
+ * generation_config.json names, which is what transformers generates by. More positions than
+ * 2^20 (ARI-12) are cut to that. Files are memory-mapped while they are read, and must not
+ * shrink meanwhile. Errors name the file, the
  * tensor or field, what was found and what is possible. */
 as_status as_load_model(const char *folder, const as_llama_options *options, as_lm **lm,
                         as_model_info *info, as_error *e);
