@@ -18,8 +18,8 @@ typedef struct {
 as_status as_rope_frequencies(const as_rope *rope, int32_t d, float *f /* [d/2] */,
                               as_error *e);
 
-/* Cosines and sines (ARI-12) of positions first .. first + n - 1, below 2^20; at most 512 pairs.
- */
+/* Cosines and sines (ARI-12) of positions first .. first + n - 1, below 2^20, for at most 512
+ * pairs. */
 void as_rope_table(const float *f /* [pairs] */, int32_t pairs, int32_t first, int32_t n,
                    float *c, float *s /* [n][pairs] each */);
 
