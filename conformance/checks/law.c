@@ -13,8 +13,7 @@
 #include "conformance/stats/power.h"
 #include "conformance/stats/tolerance.h"
 
-/* -- What is counted
- * ----------------------------------------------------------------------------- */
+/* -- What is counted --------------------------------------------------------------- */
 
 /* Pairs are counted in a square where that is small, else listed. */
 enum { SQUARE = 1024, TRIE_NODES = 1024, TRIE_CELLS = 1 << 21 };
@@ -124,8 +123,7 @@ static double tally_look(tally *t)
     return st_log_mean((const double[]){joint, st_ep_log_e(t->pooled)}, NULL, 2);
 }
 
-/* -- Tables
- * -------------------------------------------------------------------------------------- */
+/* -- Tables ------------------------------------------------------------------------ */
 
 /* The worst of the tables so far. */
 typedef struct {
@@ -229,8 +227,7 @@ static void all_tables(const tally *t, const law_sampler *s, bool token_rule, ta
     free(law);
 }
 
-/* -- Floors (STAT-03)
- * ---------------------------------------------------------------------------- */
+/* -- Floors (STAT-03) -------------------------------------------------------------- */
 
 static st_arith declared_arith(const iut_claims *m)
 {
@@ -266,8 +263,7 @@ static bool floors(const law_sampler *s, double draws, double *eps, bool *strict
     return true;
 }
 
-/* -- Judgement
- * ----------------------------------------------------------------------------------- */
+/* -- Judgement --------------------------------------------------------------------- */
 
 int64_t law_samples(check_level level, int32_t V)
 {
