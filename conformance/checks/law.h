@@ -16,7 +16,7 @@ extern const check check_law_verify, check_law_stream, check_law_draw, check_law
 extern const check check_law_coupling, check_law_served;
 extern const check check_meta_equal, check_meta_draft, check_meta_batch, check_meta_panel;
 
-/* -- The suite's own randomness: Philox, a pure function of the seed and a running number. --- */
+/* -- The suite's own randomness: Philox, a function of the seed and a running number -- */
 typedef struct {
     uint32_t key[2], word[4];
     uint64_t block;

@@ -299,7 +299,8 @@ static void wide_tolerances_never_pass(void **state)
     assert_non_null(strstr(t.detail, "allow a total variation of"));
 }
 
-/* Without a tolerance null of their own, law.calls and law.coupling judge fine uniforms alone. */
+/* Without a tolerance null of their own, law.calls and law.coupling judge fine uniforms alone.
+ */
 static void coarse_uniforms_are_not_judged_strictly(void **state)
 {
     (void)state;
@@ -392,8 +393,8 @@ static void too_many_states(void **state)
     for (int i = 0; i < 2; i++) {
         law_sampler s = {0};
         check_result r = {.state = STATE_PASS};
-        panel *a = panel_make(
-            &(panel_form){.V = 8, .layers = layers[i], .classes = classes[i]}, why, sizeof why);
+        panel *a = panel_make(&(panel_form){.V = 8, .layers = layers[i], .classes = classes[i]},
+                              why, sizeof why);
         assert_non_null(a);
         assert_int_equal(a->view.S, 64 + i);
         assert_int_equal(law_sampler_open(&s, &c, &x, a, LAW_VERIFY, 3, &r), i == 0);
