@@ -199,6 +199,30 @@ static void a_tolerance_stands_in_place_of_p(void **unused)
     assert_non_null(strstr(text, " eps 0.038  -\n"));
     assert_null(strstr(text, "e-40"));
     free(text);
+    char path[32];
+    temporary(path);
+    assert_true(report_html(path, &r));
+    assert_true(file_holds(path, ">fake/b, eps 0.038</text>"));
+    assert_true(file_holds(path, ">fake/a</text>"));
+    unlink(path);
+    run_report_free(&r);
+}
+
+/* The line on what may be out of sight takes no comfort from a case that stayed undecided. */
+static void an_undecided_case_sees_nothing(void **unused)
+{
+    run_report r;
+    (void)unused;
+    RUN(&r, NULL,
+        {.name = "a",
+         .compared = 1,
+         .statistical = true,
+         .tv_power = 0.031,
+         .state = STATE_INCONCLUSIVE},
+        {.name = "b", .compared = 1, .statistical = true, .tv_power = 0.05});
+    char *text = terminal_text(&r);
+    assert_non_null(strstr(text, "A fault below TV 0.05 may be out of sight."));
+    free(text);
     run_report_free(&r);
 }
 
@@ -433,6 +457,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_terminal_report_shows_what_matters),
         cmocka_unit_test(the_table_shows_the_power),
         cmocka_unit_test(a_tolerance_stands_in_place_of_p),
+        cmocka_unit_test(an_undecided_case_sees_nothing),
         cmocka_unit_test(the_replay_line_names_the_program_as_called),
         cmocka_unit_test(the_replay_line_selects_exactly_its_case),
         cmocka_unit_test(the_replay_line_names_vectors_that_were_given),
