@@ -3,7 +3,7 @@
     apt-get install bible-kjv bible-kjv-text python3-torch libopenblas0-pthread
     /usr/bin/python3 train.py target FOLDER     (checkpoint.pt and log.txt go to FOLDER)
     /usr/bin/python3 train.py draft FOLDER
-    /usr/bin/python3 train.py export target FOLDER target           (what transformers loads)
+    /usr/bin/python3 export.py target FOLDER target      (what transformers loads)
 
 The architecture is transformers' LlamaForCausalLM with tied embeddings. Weights, residual stream, norms,
 rotary rotation and loss are binary32; the operands of matrix products are rounded to bfloat16 (four times
@@ -12,7 +12,6 @@ as fast on a CPU that has AVX512_BF16). The stored weights are the binary32 mast
 A run that is stopped goes on from its last checkpoint with the same steps: the batch of a step is a function of
 the seed and the step number alone, and the schedule counts tokens, not seconds.
 """
-import json
 import math
 import os
 import sys
@@ -32,9 +31,9 @@ THREADS, PIECES = 2, 4
 # phases: (tokens, context). muon, adam: peak learning rates.
 MODELS = {
     "target": dict(hidden=192, layers=6, heads=6, kv=2, ffn=512, head=32, batch=8192,
-                   phases=[(13_000_000, 256), (9_000_000, 512), (3_000_000, 1024)], muon=0.02, adam=3e-3),
+                   phases=[(13_000_000, 256), (8_000_000, 512), (3_000_000, 1024), (1_000_000, 2048)], muon=0.02, adam=3e-3),
     "draft": dict(hidden=96, layers=2, heads=3, kv=1, ffn=256, head=32, batch=8192,
-                  phases=[(14_000_000, 256), (4_000_000, 512), (2_000_000, 1024)], muon=0.02, adam=3e-3),
+                  phases=[(14_000_000, 256), (4_000_000, 512), (1_000_000, 1024), (1_000_000, 2048)], muon=0.02, adam=3e-3),
 }
 
 
@@ -164,7 +163,7 @@ def logits(w, m, tokens, table):
 
 class Batches:
     """Rows of context + 1 tokens. The chapters of an epoch are laid end to end in a drawn order and cut into
-    rows, which are shuffled; one row in eight instead is BOS and what follows the start of some verse, as a
+    rows, which are shuffled; one row in eight (the first, if there are fewer) instead is BOS and what follows the start of some verse, as a
     prompt is."""
 
     def __init__(self, context, rows, seed):
@@ -242,8 +241,8 @@ class Optimiser:
 
 
 def schedule(done, total):
-    """Warm-up over 1 %, flat to 40 %, then linear to zero."""
-    return min(1.0, (done + 1) / (0.01 * total), (total - done) / (0.6 * total))
+    """Warm-up over 200,000 tokens, flat to 40 % of the run, then linear to zero."""
+    return min(1.0, (done + 1) / 200_000, (total - done) / (0.6 * total))
 
 
 # --- the run --------------------------------------------------------------------------------------------
@@ -305,54 +304,5 @@ def train(kind, folder):
         first += steps
 
 
-# --- what transformers loads ----------------------------------------------------------------------------
-
-def write_safetensors(path, tensors):
-    """8 bytes: length of the header; the header, JSON, padded to 8 bytes; the tensors, binary32."""
-    header, offset = {"__metadata__": {"format": "pt"}}, 0
-    for name, t in tensors.items():
-        end = offset + 4 * t.numel()
-        header[name] = {"dtype": "F32", "shape": list(t.shape), "data_offsets": [offset, end]}
-        offset = end
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(len(text).to_bytes(8, "little") + text)
-        for t in tensors.values():
-            f.write(t.detach().numpy().astype("<f4").tobytes())
-
-
-def export(kind, folder, to):
-    """The weights of FOLDER/checkpoint.pt as a checkpoint folder; the target's in two shards."""
-    m = MODELS[kind]
-    w = torch.load(os.path.join(folder, "checkpoint.pt"))["weights"]
-    os.makedirs(to, exist_ok=True)
-    shards = 2 if kind == "target" else 1
-    files = ["model.safetensors"] if shards == 1 else ["model-%05d-of-%05d.safetensors" % (i + 1, shards)
-                                                       for i in range(shards)]
-    where = {}
-    for name in w:  # layers in order, embedding first, final norm last
-        layer = int(name.split(".")[2]) if "layers" in name else 0 if "embed" in name else m["layers"] - 1
-        where[name] = files[layer * shards // m["layers"]]
-    for file in files:
-        write_safetensors(os.path.join(to, file), {name: w[name] for name in w if where[name] == file})
-
-    def write(name, value):
-        with open(os.path.join(to, name), "w") as f:
-            f.write(json.dumps(value, indent=2) + "\n")
-
-    if shards > 1:
-        size = sum(4 * t.numel() for t in w.values())
-        write("model.safetensors.index.json", {"metadata": {"total_size": size}, "weight_map": where})
-    write("generation_config.json", {"bos_token_id": BOS, "eos_token_id": EOS})
-    write("config.json", {
-        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "torch_dtype": "float32",
-        "vocab_size": VOCABULARY, "bos_token_id": BOS, "eos_token_id": EOS,
-        "hidden_size": m["hidden"], "num_hidden_layers": m["layers"], "intermediate_size": m["ffn"],
-        "num_attention_heads": m["heads"], "num_key_value_heads": m["kv"], "head_dim": m["head"],
-        "hidden_act": "silu", "rms_norm_eps": EPS, "rope_theta": THETA, "rope_scaling": None,
-        "max_position_embeddings": 2048, "tie_word_embeddings": True, "attention_bias": False, "mlp_bias": False})
-
-
 if __name__ == "__main__":
-    export(*sys.argv[2:]) if sys.argv[1] == "export" else train(*sys.argv[1:])
+    train(*sys.argv[1:])
