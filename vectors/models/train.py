@@ -30,10 +30,10 @@ THREADS, PIECES = 2, 4
 
 # phases: (tokens, context). muon, adam: peak learning rates.
 MODELS = {
-    "target": dict(hidden=192, layers=6, heads=6, kv=2, ffn=512, head=32, batch=8192,
-                   phases=[(13_000_000, 256), (8_000_000, 512), (3_000_000, 1024), (1_000_000, 2048)], muon=0.02, adam=3e-3),
-    "draft": dict(hidden=96, layers=2, heads=3, kv=1, ffn=256, head=32, batch=8192,
-                  phases=[(14_000_000, 256), (4_000_000, 512), (1_000_000, 1024), (1_000_000, 2048)], muon=0.02, adam=3e-3),
+    "target": dict(hidden=192, layers=6, heads=6, kv=2, ffn=512, head=32, batch=8192, muon=0.02, adam=3e-3,
+                   phases=[(8_000_000, 256), (3_500_000, 512), (1_500_000, 1024), (1_000_000, 2048)]),
+    "draft": dict(hidden=64, layers=2, heads=2, kv=1, ffn=192, head=32, batch=8192, muon=0.02, adam=3e-3,
+                  phases=[(5_000_000, 256), (1_500_000, 512), (750_000, 1024), (750_000, 2048)]),
 }
 
 
