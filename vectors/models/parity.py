@@ -23,6 +23,7 @@ from decimal import Decimal, getcontext
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from transformers import AutoModelForCausalLM
 from transformers.utils import logging
 
@@ -78,6 +79,45 @@ def binary64(folder, frequency=None):
         if type(module).__name__.endswith("RMSNorm"):
             module.forward = norm(module)
     return model
+
+
+def sources(folder, lists):
+    """[(part, max and mean |transformers - binary64| with this part computed in binary64 and rounded once)]: which
+    part of transformers' arithmetic its difference comes from."""
+    def products(model):
+        for module in model.modules():
+            if isinstance(module, torch.nn.Linear):
+                module.forward = lambda x, w=module.weight: F.linear(x.double(), w.double()).float()
+
+    def attention(model):
+        def exact(q, k, v, **options):
+            return plain(q.double(), k.double(), v.double(), **options).float()
+        F.scaled_dot_product_attention = exact
+
+    def norms(model):
+        for module in model.modules():
+            if type(module).__name__.endswith("RMSNorm"):
+                module.forward = lambda x, m=module: (m.weight.double() * x.double() * torch.rsqrt(
+                    (x.double() ** 2).mean(-1, keepdim=True) + m.variance_epsilon)).float()
+
+    def silu(model):
+        for layer in model.model.layers:
+            layer.mlp.act_fn.forward = lambda x: F.silu(x.double()).float()
+
+    def everything(model):
+        for part in (products, attention, norms, silu):
+            part(model)
+
+    plain, exact, found = F.scaled_dot_product_attention, binary64(folder), []
+    wanted = [logits(exact, tokens) for tokens in lists]
+    for part in (None, products, attention, norms, silu, everything):
+        model = load(folder, torch.float32)
+        if part:
+            part(model)
+        off = np.concatenate([np.abs(logits(model, tokens) - w).ravel() for tokens, w in zip(lists, wanted)])
+        F.scaled_dot_product_attention = plain
+        found.append((part.__name__ if part else "nothing", off.max(), off.mean()))
+    return found
 
 
 @torch.no_grad()
@@ -170,6 +210,10 @@ def main():
                 name, r["tokens"], r["largest"], r["theirs"], r["ours"], r["tables"], r["between"], r["mean"],
                 r["argmax"], "" if r["pass"] else "  FAIL"))
         failed += [] if results[name]["pass"] else [name]
+    if options.only in (None, "target"):
+        print("transformers, target: max and mean difference from binary64 with one part in binary64")
+        for part, worst, mean in sources(folders[0][1], written()):
+            print("    %-12s %9.2e %9.2e" % (part, worst, mean))
     if options.json:
         with open(options.json, "w") as f:
             json.dump(results, f, indent=2)
