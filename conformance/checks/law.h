@@ -16,8 +16,7 @@ extern const check check_law_verify, check_law_stream, check_law_draw, check_law
 extern const check check_law_coupling, check_law_served;
 extern const check check_meta_equal, check_meta_draft, check_meta_batch, check_meta_panel;
 
-/* -- The suite's own randomness: Philox, a pure function of the seed and a running number.
- * ------ */
+/* -- The suite's own randomness: Philox, a function of the seed and a running number -- */
 typedef struct {
     uint32_t key[2], word[4];
     uint64_t block;
@@ -52,8 +51,7 @@ static inline int32_t law_alias_draw(const law_alias *a, int32_t row, law_random
     return (uint32_t)((uint64_t)x >> 32) < a->keep[at] ? (int32_t)(x >> 64) : a->other[at];
 }
 
-/* -- Samplers
- * ------------------------------------------------------------------------------------ */
+/* -- Samplers ---------------------------------------------------------------------- */
 
 typedef enum { LAW_VERIFY, LAW_STREAM, LAW_DRAW } law_op;
 
@@ -74,9 +72,13 @@ typedef struct {
     int64_t *accepts;        /* [gamma+1] drafts accepted by the first step of a stream */
 } law_sampler;
 
-enum { LAW_CHUNK = 4096 }; /* streams a call at most */
+enum {
+    LAW_CHUNK = 4096, /* streams a call at most */
+    LAW_STATES = 64   /* states of a panel at most; the planned ones have 12 */
+};
 
-/* False: out of memory, or the panel was refused: `r` says so. Loads the panel. */
+/* False: out of memory, or the panel was refused or has too many states: `r` says so. Loads the
+ * panel. `s` may be closed in any case if it was zero. */
 bool law_sampler_open(law_sampler *s, const check_case *c, const check_context *x,
                       const panel *a, law_op op, int32_t k, check_result *r);
 void law_sampler_close(law_sampler *s);
@@ -94,8 +96,7 @@ double law_coupling(const law_sampler *s);
 bool law_claimed(const check_case *c, const client *subject, law_op op, char *why,
                  size_t why_size);
 
-/* -- The two gates
- * ------------------------------------------------------------------------------- */
+/* -- The two gates ----------------------------------------------------------------- */
 
 /* Tables of a law case of k tokens at most: k marginals, k-1 pairs, and the accept length of
  * verify under the token rule. */

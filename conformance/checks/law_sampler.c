@@ -1,5 +1,4 @@
 /* law_sampler.c - see law.h: streams out of verify, stream and draw. */
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,6 +175,11 @@ bool law_sampler_open(law_sampler *s, const check_case *c, const check_context *
                       const panel *a, law_op op, int32_t k, check_result *r)
 {
     size_t S = (size_t)a->view.S;
+    if (a->view.S > LAW_STATES) {
+        result_set(r, STATE_ERROR, "the panel has %d states, a law case takes %d at most",
+                   a->view.S, LAW_STATES);
+        return false;
+    }
     *s = (law_sampler){.x = x,
                        .a = a,
                        .op = op,
@@ -401,14 +405,13 @@ bool law_sample(law_sampler *s, int32_t n, int32_t *tokens, check_result *r)
 
 /* -- Coupling bound ---------------------------------------------------------------- */
 
-enum { ENUMERABLE = 1024, STATES = 64 /* the panels planned here have 12 at most */ };
+enum { ENUMERABLE = 1024 };
 
 /* The steps of one token and those of two are two e-processes on the same draws: averaged. */
 double law_coupling(const law_sampler *s)
 {
-    double bound[STATES] = {0}, log_e[2] = {0, 0};
+    double bound[LAW_STATES] = {0}, log_e[2] = {0, 0};
     int32_t S = s->a->view.S;
-    assert(S <= STATES);
     for (int32_t i = 0; i < S; i++) bound[i] = panel_overlap(s->a, i);
     log_e[0] = st_coupling_log_e(bound, s->first, s->trials, S);
     if (s->trials2 == 0 || s->a->view.V > ENUMERABLE) return log_e[0];

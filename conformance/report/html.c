@@ -129,7 +129,7 @@ enum { LABEL = 300, PLOT = 560, ROW = 18, MARGIN = 24 };
 
 /* A row of a plot: a mark, an interval around it, and a line that it should stay left of. */
 typedef struct {
-    const char *label;
+    char label[160];
     double value, low, high, line;
     bool bad;
 } mark;
@@ -209,6 +209,18 @@ static double figure(const run_case *k, const char *name)
     return NAN;
 }
 
+/* The label tells the tolerance where the tolerance null gates (STAT-03). */
+static mark mark_of(const run_case *k, double value, double low, double high, double line)
+{
+    mark m = {"", value, low, high, line, k->result.state >= STATE_FAIL};
+    const double eps = figure(k, "eps");
+    if (eps > 0)
+        snprintf(m.label, sizeof m.label, "%s, eps %.2g", k->plan->id, eps);
+    else
+        snprintf(m.label, sizeof m.label, "%s", k->plan->id);
+    return m;
+}
+
 enum { MARKS = 400 };
 
 static void evidence_plot(xmlTextWriterPtr w, const run_report *r)
@@ -219,9 +231,10 @@ static void evidence_plot(xmlTextWriterPtr w, const run_report *r)
         const run_case *k = &r->cases[i];
         if (!k->plan->statistical || !k->claimed || !isfinite(k->result.log_e)) continue;
         const double e = k->result.log_e;
-        marks[n++] = (mark){k->plan->id, e, e, e, r->log_e_fail, k->result.state >= STATE_FAIL};
+        marks[n++] = mark_of(k, e, e, e, r->log_e_fail);
     }
-    plot(w, "Evidence: ln E of each statistical case, and the line it must stay left of", marks,
+    plot(w, "Evidence: ln E of each statistical case (eps: its tolerance), and the line it must "
+         "stay left of", marks,
          n);
 }
 
@@ -233,12 +246,8 @@ static void variation_plot(xmlTextWriterPtr w, const run_report *r)
         const run_case *k = &r->cases[i];
         const double tv = figure(k, "tv"), power = figure(k, "tv_power");
         if (!isfinite(tv) || !isfinite(power)) continue;
-        marks[n++] = (mark){k->plan->id,
-                            tv,
-                            fmin(tv, figure(k, "tv_lo")),
-                            fmax(tv, figure(k, "tv_hi")),
-                            power,
-                            k->result.state >= STATE_FAIL};
+        marks[n++] = mark_of(k, tv, fmin(tv, figure(k, "tv_lo")), fmax(tv, figure(k, "tv_hi")),
+                             power);
     }
     plot(w,
          "Total variation observed (with its interval), and the smallest that would be seen in "

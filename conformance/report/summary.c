@@ -143,11 +143,15 @@ void report_layers(const run_report *r, layer_summary layers[LAYERS])
     }
 }
 
-/* Below this total variation no law test of the run promises anything; 0: there was none. */
+/* Below this total variation no law test of the run promises anything; 0: there was none. A case
+ * left undecided promises nothing at all. */
 static double best_power(const run_report *r)
 {
     check_summary all = {0};
-    for (size_t i = 0; i < r->planned; i++) add_power(&all, figure(&r->cases[i], "tv_power"));
+    for (size_t i = 0; i < r->planned; i++) {
+        const run_case *k = &r->cases[i];
+        if (k->result.state != STATE_INCONCLUSIVE) add_power(&all, figure(k, "tv_power"));
+    }
     return all.tv_best;
 }
 

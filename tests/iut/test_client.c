@@ -26,14 +26,26 @@ static client *open_mode(const char *mode, const char *file, double timeout)
     return c;
 }
 
+static char names[64][32]; /* removed after the tests, whatever became of them */
+static size_t name_count;
+
 /* A path that does not exist yet. */
-static void fresh_name(char *name)
+static void fresh_name(char name[32])
 {
+    assert_true(name_count < sizeof names / sizeof *names);
     strcpy(name, "/tmp/assay-test-XXXXXX");
     const int fd = mkstemp(name);
     assert_true(fd >= 0);
     close(fd);
     unlink(name);
+    strcpy(names[name_count++], name);
+}
+
+static int remove_names(void **unused)
+{
+    (void)unused;
+    while (name_count > 0) unlink(names[--name_count]);
+    return 0;
 }
 
 /* Every misbehaviour in the middle of a run: the state, the reason, and that the next call
@@ -96,7 +108,6 @@ static void states(void **unused)
             fail_msg("%s, then: %s", set[i].mode, client_text(c));
         for (int j = 0; j < 4; j++) assert_int_equal(token[j], 1); /* 1: it has the panel */
         client_close(c);
-        unlink(file);
     }
 }
 
@@ -188,7 +199,6 @@ static void other_claims(void **unused)
     client_close(c);
     c = open_mode("other_claims", file, 5);
     assert_string_equal(client_claims(c)->version, "2");
-    unlink(file);
     client_close(c);
     /* The same process dies: claims said "1", its successor says "2". */
     fresh_name(file);
@@ -203,7 +213,6 @@ static void other_claims(void **unused)
     assert_int_equal(draw_four(c, token), CALL_GARBAGE);
     assert_says(client_text(c), "other claims after a restart");
     client_close(c);
-    unlink(file);
 }
 
 /* Bytes that come after the reply was read are noticed before the next request. */
@@ -254,7 +263,6 @@ static void log_file(void **unused)
     assert_non_null(f);
     const size_t n = fread(text, 1, sizeof text - 1, f);
     fclose(f);
-    unlink(file);
     assert_int_equal(n, 2 * strlen("first line\nno licence\n\n"));
     assert_string_equal(text, "first line\nno licence\n\nfirst line\nno licence\n\n");
 }
@@ -292,7 +300,6 @@ static void whole_group_dies(void **unused)
     assert_int_equal(left, 0);
     client_close(c);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-    unlink(file);
 }
 
 /* The signal dispositions of the suite are its own. */
@@ -338,5 +345,5 @@ int main(void)
         cmocka_unit_test(late_bytes),       cmocka_unit_test(log_file),
         cmocka_unit_test(whole_group_dies), cmocka_unit_test(no_sigpipe),
         cmocka_unit_test(timeout_is_kept)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, remove_names);
 }

@@ -14,6 +14,8 @@
 
 #include "conformance/checks/law.h"
 #include "conformance/checks/plan.h"
+#include "conformance/stats/eprocess.h"
+#include "conformance/stats/tolerance.h"
 #include "tests/law/sampler_iut.h"
 
 static const check *const all_checks[] = {&check_law_verify,
@@ -85,8 +87,7 @@ static void become(sampler_fault fault, uint8_t uniforms, uint8_t rule, uint8_t 
         53};
 }
 
-/* -- The correct sampler passes
- * ------------------------------------------------------------------- */
+/* -- The correct sampler passes ---------------------------------------------------- */
 
 static void passes(uint8_t uniforms, uint8_t rule, uint8_t input, const char *glob,
                    int32_t most, int32_t least)
@@ -112,8 +113,7 @@ static void right_ones_pass(void **state)
     passes(IUT_UNIFORMS_OWN, token, logits, "law.served/*topk-*", 64, 4);
 }
 
-/* -- Each check fails its fault
- * ------------------------------------------------------------------- */
+/* -- Each check fails its fault ---------------------------------------------------- */
 
 static void kills(sampler_fault fault, uint8_t uniforms, uint8_t input, const char *glob,
                   int32_t least)
@@ -274,15 +274,97 @@ static void tolerance(void **state)
     tally t = run_cases("law.verify/V64-a*", 64, 1);
     assert_int_equal(t.count[STATE_INCONCLUSIVE], 3); /* a tolerance wider than 0.02 */
     t = run_cases("law.verify/V2-a*", 64, 1);
-    if (t.count[STATE_PASS] != 3 || !strstr(t.detail, "tolerance null"))
+    if (t.count[STATE_PASS] != 3 || !strstr(t.detail, "tolerance null, eps = 0.0"))
         fail_msg("%d pass: %s", t.count[STATE_PASS], t.detail);
+    assert_null(strstr(t.detail, "ln p")); /* of the strict null, which does not gate */
     sampler_settings.fault = ACCEPTS_ALWAYS;
     t = run_cases("law.verify/V64-a*", 64, 1);
     assert_true(t.count[STATE_FAIL] >= 2);
 }
 
-/* -- Machinery
- * ------------------------------------------------------------------------------------ */
+/* Three bits must not buy a pass: every tolerance is wide, or the check has none and says so. A
+ * target of one certain token is exact on any grid. */
+static void wide_tolerances_never_pass(void **state)
+{
+    (void)state;
+    become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+    sampler_settings.uniform_bits = 3;
+    tally t = run_cases("law.*", 64, 1);
+    const int32_t certain = run_cases("law.verify/V8-onehot-p-g2", 64, 1).count[STATE_PASS];
+    assert_int_equal(certain, 1);
+    if (t.count[STATE_PASS] != certain || t.count[STATE_INCONCLUSIVE] < 20)
+        fail_msg("%d pass, %d are undecided: %s", t.count[STATE_PASS],
+                 t.count[STATE_INCONCLUSIVE], t.detail);
+    t = run_cases("law.verify/V8-a0.7-g2", 64, 1);
+    assert_int_equal(t.count[STATE_INCONCLUSIVE], 1);
+    assert_non_null(strstr(t.detail, "allow a total variation of"));
+}
+
+/* Without a tolerance null of their own, law.calls and law.coupling judge fine uniforms alone.
+ */
+static void coarse_uniforms_are_not_judged_strictly(void **state)
+{
+    (void)state;
+    static const char *const glob[] = {"law.calls/*", "law.coupling/*"};
+    static const int32_t cases[] = {9, 4}; /* of V <= 64 */
+    for (int i = 0; i < 2; i++) {
+        become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+        assert_int_equal(run_cases(glob[i], 64, 1).count[STATE_PASS], cases[i]);
+        sampler_settings.uniform_bits = 8;
+        tally t = run_cases(glob[i], 64, 1);
+        assert_int_equal(t.count[STATE_NOT_CLAIMED], cases[i]);
+        if (!strstr(t.detail, "uniforms of 8 bits") || !strstr(t.detail, "too coarse for"))
+            fail_msg("no reason: %s", t.detail);
+    }
+}
+
+/* -- A suite short of memory ------------------------------------------------------- */
+
+/* Counts that the e-processes still take; they refuse the next, as they do without memory. */
+static int64_t counts_left = INT64_MAX;
+
+bool __real_st_ep_add(st_ep *e, int context, int token, int64_t count);
+bool __wrap_st_ep_add(st_ep *e, int context, int token, int64_t count);
+bool __wrap_st_ep_add(st_ep *e, int context, int token, int64_t count)
+{
+    return counts_left-- > 0 && __real_st_ep_add(e, context, token, count);
+}
+
+bool __real_st_tol_add(st_tol *e, int state, int token, int64_t count);
+bool __wrap_st_tol_add(st_tol *e, int state, int token, int64_t count);
+bool __wrap_st_tol_add(st_tol *e, int state, int token, int64_t count)
+{
+    return counts_left-- > 0 && __real_st_tol_add(e, state, token, count);
+}
+
+/* A single count that is lost, early or late, leaves no verdict: not a pass, not a failure. */
+static void lost_counts_are_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t taken;
+        uint8_t bits;
+        const char *glob, *says;
+    } rows[] = {
+        {0, 53, "law.verify/V8-a0.7-g2", "counts were lost"},
+        {1000, 53, "law.stream/V8-a0.7-g2", "counts were lost"},
+        {1000, 53, "law.verify/V64-a0.7-g1", "counts were lost"},
+        {40, 8, "law.verify/V2-a0.7-g2", "counts were lost"}, /* the tolerance null */
+        {100, 53, "law.calls/draw-V8-g0", "could not be computed"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+        sampler_settings.uniform_bits = rows[i].bits;
+        assert_int_equal(run_cases(rows[i].glob, 64, 1).count[STATE_PASS], 1);
+        counts_left = rows[i].taken;
+        tally t = run_cases(rows[i].glob, 64, 1);
+        counts_left = INT64_MAX;
+        if (t.count[STATE_ERROR] != 1 || !strstr(t.detail, rows[i].says))
+            fail_msg("row %zu, %d errors: %s", i, t.count[STATE_ERROR], t.detail);
+    }
+}
+
+/* -- Machinery --------------------------------------------------------------------- */
 
 static void checkpoints(void **state)
 {
@@ -296,6 +378,36 @@ static void checkpoints(void **state)
         assert_true(next > n && (double)next <= 1.11 * (double)n + 2);
         n = next;
     }
+}
+
+/* The arrays of a law case hold 64 states; a panel of more is refused, not written beyond. */
+static void too_many_states(void **state)
+{
+    (void)state;
+    static const int32_t layers[] = {16, 13}, classes[] = {4, 5};
+    const check_case c = {.id = "states", .gamma = 1};
+    char why[200];
+    become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
+    client *subject = client_open_table(sampler_api(), "", why, sizeof why);
+    assert_non_null(subject);
+    const check_context x = {.iut = subject};
+    for (int i = 0; i < 2; i++) {
+        law_sampler s = {0};
+        check_result r = {.state = STATE_PASS};
+        panel *a = panel_make(&(panel_form){.V = 8, .layers = layers[i], .classes = classes[i]},
+                              why, sizeof why);
+        assert_non_null(a);
+        assert_int_equal(a->view.S, 64 + i);
+        assert_int_equal(law_sampler_open(&s, &c, &x, a, LAW_VERIFY, 3, &r), i == 0);
+        assert_int_equal(r.state, i == 0 ? STATE_PASS : STATE_ERROR);
+        if (i == 0)
+            assert_true(law_coupling(&s) == 0); /* nothing sampled: E = 1 */
+        else
+            assert_non_null(strstr(r.detail, "has 65 states"));
+        law_sampler_close(&s);
+        panel_free(a);
+    }
+    client_close(subject);
 }
 
 /* The law of an alias table is exact: the masses of the columns that yield a token. */
@@ -360,7 +472,11 @@ int main(void)
         cmocka_unit_test(accept_length),
         cmocka_unit_test(calls_gate_on_e),
         cmocka_unit_test(tolerance),
+        cmocka_unit_test(wide_tolerances_never_pass),
+        cmocka_unit_test(coarse_uniforms_are_not_judged_strictly),
+        cmocka_unit_test(lost_counts_are_errors),
         cmocka_unit_test(checkpoints),
+        cmocka_unit_test(too_many_states),
         cmocka_unit_test(aliases),
         cmocka_unit_test(uniforms),
     };

@@ -120,6 +120,95 @@ static void every_entry_but_some_liars_can_be_made(void **state)
     }
 }
 
+/* -- What the look-alikes declare -------------------------------------------------- */
+
+/* Written down from the specification (CLM-01, ACC-03, ACC-08, RES-03, GRD) and what each
+ * stands for: a claim that changes by accident takes checks away from a look-alike in silence.
+ */
+typedef struct {
+    const char *name;
+    uint8_t uniforms, bits, input, map, rule, arithmetic, tie, q_zero, bad_draft, empty;
+    uint8_t seed_identical;
+    int32_t max_gamma, max_vocab;
+} declaration;
+
+enum { G = 64 }; /* drafts that its arrays hold */
+enum { GIVEN = IUT_UNIFORMS_SUPPLIED, SEEDED = IUT_UNIFORMS_SEEDED, OWN = IUT_UNIFORMS_OWN };
+enum { PROBS = IUT_FROM_PROBS, LOGITS = IUT_FROM_LOGITS };
+enum { CDF = IUT_MAP_CDF_BY_ID, RACE = IUT_MAP_GUMBEL };
+enum { TOKEN = IUT_RULE_TOKEN, MATCH = IUT_RULE_MATCH };
+enum { BITS = IUT_ARITH_CANONICAL, F64 = IUT_ARITH_F64, F32 = IUT_ARITH_F32 };
+enum { FIRST = IUT_TIE_FIRST, LAST = IUT_TIE_LAST };
+enum { TAKES = IUT_ACCEPT, ENDS = IUT_REJECT, ERR = IUT_ERROR };
+enum { FROM_P = IUT_EMPTY_FROM_P, OTHER = IUT_EMPTY_OTHER };
+
+/* Rules that do not use q have neither a q_zero nor an empty residual to declare. */
+/* clang-format off */
+static const declaration declarations[] = {
+    {"NONE",              GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0},
+    {"NONE_SEEDED",       SEEDED, 29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0},
+    {"NONE_OWN",          OWN,    53, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0},
+    {"NONE_LOGITS",       GIVEN,  29, LOGITS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0},
+    {"NONE_LOGITS_OWN",   OWN,    53, LOGITS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0},
+    {"MATCH_RULE",        GIVEN,  29, PROBS,  CDF, MATCH, BITS, FIRST, 0, ERR, 0, 1, G, 0},
+    {"MATCH_RULE_SEEDED", SEEDED, 29, PROBS,  CDF, MATCH, BITS, FIRST, 0, ERR, 0, 1, G, 0},
+    {"MATCH_RULE_OWN",    OWN,    53, PROBS,  CDF, MATCH, BITS, FIRST, 0, ERR, 0, 0, G, 0},
+    {"BLOCK_RULE",        OWN,    53, PROBS,  CDF, IUT_RULE_BLOCK, F64, FIRST, 0, ERR, 0, 0, G, 0},
+    {"ONEHOT_RULE",       OWN,    53, PROBS,  CDF, IUT_RULE_ONEHOT, BITS, FIRST, 0, ERR, 0, 0, G, 0},
+    {"OWN_24_BIT",        OWN,    24, PROBS,  CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0},
+    {"GUMBEL_RACE",       OWN,    32, PROBS,  RACE, TOKEN, F64, FIRST, TAKES, ERR, FROM_P, 0, G, 1024},
+    {"Q_ZERO_REJECT",     GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, ENDS, ERR, FROM_P, 0, G, 0},
+    {"TIES_LAST",         GIVEN,  29, PROBS,  CDF, TOKEN, BITS, LAST, TAKES, ERR, FROM_P, 0, G, 0},
+    {"BAD_DRAFT_REJECT",  GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ENDS, FROM_P, 0, G, 0},
+    {"EMPTY_OTHER",       GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, OTHER, 0, G, 0},
+    {"MAX_GAMMA_1",       GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, 1, 0},
+    {"ADAPTIVE",          OWN,    53, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0},
+};
+/* clang-format on */
+enum { DECLARATIONS = sizeof declarations / sizeof *declarations };
+
+static declaration declared_by(const char *name)
+{
+    char why[300] = "";
+    iut_claims c = {.size = sizeof c};
+    const iut_api *api = mutant_api(name);
+    iut *x = api->create("", why, sizeof why);
+    assert_non_null(x);
+    assert_int_equal(api->claims(x, &c), IUT_OK);
+    api->destroy(x);
+    assert_int_equal(c.bad_row, IUT_ERROR);
+    assert_int_equal(c.greedy_identical, 1);
+    return (declaration){name,    c.uniforms,       c.uniform_bits, c.input,    c.map,
+                         c.rule,  c.arithmetic,     c.tie,          c.q_zero,   c.bad_draft,
+                         c.empty, c.seed_identical, c.max_gamma,    c.max_vocab};
+}
+
+static void same(const char *name, const char *claim, int is, int due)
+{
+    if (is != due) fail_msg("%s declares %s = %d, the table says %d", name, claim, is, due);
+}
+
+static void look_alikes_declare_what_is_written_down(void **state)
+{
+    size_t seen = 0;
+    (void)state;
+    for (size_t i = 0; i < mutant_count; i++) {
+        const char *name = mutant_table[i].name;
+        if (mutant_table[i].kind != MUTANT_LOOKALIKE) continue;
+        size_t at = 0;
+        while (at < DECLARATIONS && strcmp(declarations[at].name, name) != 0) at++;
+        if (at == DECLARATIONS) fail_msg("write down what %s declares", name);
+        const declaration *due = &declarations[at], is = declared_by(name);
+#define SAME(claim) same(name, #claim, is.claim, due->claim)
+        SAME(uniforms), SAME(bits), SAME(input), SAME(map), SAME(rule), SAME(arithmetic);
+        SAME(tie), SAME(q_zero), SAME(bad_draft), SAME(empty), SAME(seed_identical);
+        SAME(max_gamma), SAME(max_vocab);
+#undef SAME
+        seen++;
+    }
+    assert_int_equal(seen, DECLARATIONS);
+}
+
 static void names_are_found_in_any_spelling(void **state)
 {
     (void)state;
@@ -184,6 +273,7 @@ int main(void)
         cmocka_unit_test(names_are_distinct_and_every_fault_is_there),
         cmocka_unit_test(every_must_of_the_algorithms_has_a_fault),
         cmocka_unit_test(every_entry_but_some_liars_can_be_made),
+        cmocka_unit_test(look_alikes_declare_what_is_written_down),
         cmocka_unit_test(names_are_found_in_any_spelling),
         cmocka_unit_test(a_panel_without_one_of_its_arrays_is_refused),
     };

@@ -352,22 +352,31 @@ static void the_tests_that_coverage_names_exist(void **unused)
     }
 }
 
+static char page[] = "/tmp/assay-test-XXXXXX";
+
+/* Also after a failed assertion. */
+static int remove_page(void **unused)
+{
+    (void)unused;
+    unlink(page);
+    return 0;
+}
+
 static void a_stale_page_is_noticed(void **unused)
 {
-    char path[] = "/tmp/assay-test-XXXXXX", arguments[200];
-    const int fd = mkstemp(path);
+    char arguments[200];
+    const int fd = mkstemp(page);
     (void)unused;
     assert_true(fd >= 0);
     close(fd);
-    snprintf(arguments, sizeof arguments, "coverage --check %s", path);
+    snprintf(arguments, sizeof arguments, "coverage --check %s", page);
     assert_int_equal(assay(arguments), EXIT_NOT_CONFORMANT);
     assert_says("stale");
-    snprintf(arguments, sizeof arguments, "coverage --write %s", path);
+    snprintf(arguments, sizeof arguments, "coverage --write %s", page);
     assay(arguments);
-    snprintf(arguments, sizeof arguments, "coverage --check %s", path);
+    snprintf(arguments, sizeof arguments, "coverage --check %s", page);
     assay(arguments);
     assert_null(strstr(output, "stale"));
-    unlink(path);
 }
 
 int main(int argc, char **argv)
@@ -395,7 +404,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_statistical_result_prints_what_it_saw),
         cmocka_unit_test(the_report_says_which_layers_were_not_applied),
         cmocka_unit_test(the_tests_that_coverage_names_exist),
-        cmocka_unit_test(a_stale_page_is_noticed),
+        cmocka_unit_test_teardown(a_stale_page_is_noticed, remove_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

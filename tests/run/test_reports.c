@@ -33,12 +33,24 @@ static int run_mixed(run_report *r, run_options *o)
                {.name = "proof", .compared = 1, .statistical = true, .log_e = 1e308 * 10});
 }
 
+static char files[32][32]; /* removed after the tests, whatever became of them */
+static size_t file_count;
+
 static void temporary(char path[32])
 {
+    assert_true(file_count < sizeof files / sizeof *files);
     strcpy(path, "/tmp/assay-test-XXXXXX");
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     close(fd);
+    strcpy(files[file_count++], path);
+}
+
+static int remove_files(void **unused)
+{
+    (void)unused;
+    while (file_count > 0) unlink(files[--file_count]);
+    return 0;
 }
 
 static void the_json_report_holds_every_case(void **unused)
@@ -65,7 +77,6 @@ static void the_json_report_holds_every_case(void **unused)
                         "Infinity");
     json_decref(root);
     run_report_free(&r);
-    unlink(path);
 }
 
 static int count_elements(xmlNodePtr node, const char *name)
@@ -101,7 +112,6 @@ static void the_junit_report_is_well_formed(void **unused)
     assert_int_equal(count_elements(root, "skipped"), 1);
     xmlFreeDoc(doc);
     run_report_free(&r);
-    unlink(path);
 }
 
 static void the_html_report_is_well_formed(void **unused)
@@ -117,7 +127,6 @@ static void the_html_report_is_well_formed(void **unused)
     assert_int_equal(count_elements(xmlDocGetRootElement(doc), "script"), 0);
     xmlFreeDoc(doc);
     run_report_free(&r);
-    unlink(path);
 }
 
 static void a_report_that_cannot_be_written_says_so(void **unused)
@@ -198,6 +207,29 @@ static void a_tolerance_stands_in_place_of_p(void **unused)
     char *text = terminal_text(&r);
     assert_non_null(strstr(text, " eps 0.038  -\n"));
     assert_null(strstr(text, "e-40"));
+    free(text);
+    char path[32];
+    temporary(path);
+    assert_true(report_html(path, &r));
+    assert_true(file_holds(path, ">fake/b, eps 0.038</text>"));
+    assert_true(file_holds(path, ">fake/a</text>"));
+    run_report_free(&r);
+}
+
+/* The line on what may be out of sight takes no comfort from a case that stayed undecided. */
+static void an_undecided_case_sees_nothing(void **unused)
+{
+    run_report r;
+    (void)unused;
+    RUN(&r, NULL,
+        {.name = "a",
+         .compared = 1,
+         .statistical = true,
+         .tv_power = 0.031,
+         .state = STATE_INCONCLUSIVE},
+        {.name = "b", .compared = 1, .statistical = true, .tv_power = 0.05});
+    char *text = terminal_text(&r);
+    assert_non_null(strstr(text, "A fault below TV 0.05 may be out of sight."));
     free(text);
     run_report_free(&r);
 }
@@ -290,7 +322,6 @@ static void a_finding_of_the_run_prints_the_whole_command(void **unused)
     assert_true(file_holds(path, command));
     assert_true(report_html(path, &r));
     assert_true(file_holds(path, command));
-    unlink(path);
     run_report_free(&r);
 }
 
@@ -334,7 +365,6 @@ static void the_log_has_a_line_a_case(void **unused)
     assert_int_equal(events[2], 5);
     assert_int_equal(events[3], 1);
     run_report_free(&r);
-    unlink(path);
 }
 
 static int logged_cases(const char *path)
@@ -365,7 +395,6 @@ static void each_case_is_logged_before_the_next_starts(void **unused)
     fclose(o.log);
     assert_int_equal(logged_cases(path), 5);
     run_report_free(&r);
-    unlink(path);
 }
 
 /* What the killed process does: 60 cases of 20 ms, logged to argv[2]. */
@@ -418,7 +447,6 @@ static void a_log_survives_kill_9_and_is_no_verdict(void **unused)
     assert_true(WIFSIGNALED(status));
     assert_true(lines_of(path, &closed) >= 12);
     assert_false(closed);
-    unlink(path);
 }
 
 int main(int argc, char **argv)
@@ -433,6 +461,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_terminal_report_shows_what_matters),
         cmocka_unit_test(the_table_shows_the_power),
         cmocka_unit_test(a_tolerance_stands_in_place_of_p),
+        cmocka_unit_test(an_undecided_case_sees_nothing),
         cmocka_unit_test(the_replay_line_names_the_program_as_called),
         cmocka_unit_test(the_replay_line_selects_exactly_its_case),
         cmocka_unit_test(the_replay_line_names_vectors_that_were_given),
@@ -442,5 +471,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_case_is_logged_before_the_next_starts),
         cmocka_unit_test(a_log_survives_kill_9_and_is_no_verdict),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, remove_files);
 }
