@@ -17,6 +17,7 @@
 #include "ref/dist/served.h"
 #include "ref/num/exp.h"
 #include "ref/num/level.h"
+#include "ref/num/philox.h"
 #include "ref/num/uniform.h"
 #include "ref/verify/verify.h"
 #include "tests/vectors/say_arithmetic.h"
@@ -264,6 +265,23 @@ static void philox_has_the_known_answers(void **state)
     assert_int_equal(g->tests, 3);
     for (int32_t t = 0; t < 3; t++)
         assert_memory_equal(g->test[t].expected.bits, known[t], sizeof known[t]);
+}
+
+/* PAN-04, from its text and the reference's Philox. */
+static void procedural_inputs_are_as_defined(void **state)
+{
+    enum { N = 300 };
+    const vector_input form = {true, UINT64_C(0x0123456789abcdef), 5, 3, 7, N, NULL};
+    const uint32_t key[2] = {0x89abcdef, 0x01234567};
+    uint32_t word[N];
+    (void)state;
+    operation_uniform(&form, word);
+    for (uint32_t i = 0; i < N; i++) {
+        const as_words r = as_philox((const uint32_t[4]){i, 5, 17, 0}, key);
+        const double numerator = (double)(r.w[0] / 256) - 8388608;
+        const float due = (float)ldexp(numerator, 3 - 23 - (int)(r.w[1] % 7));
+        assert_memory_equal(&word[i], &due, sizeof due);
+    }
 }
 
 static void chains_are_many_and_of_every_size(void **state)
@@ -578,6 +596,7 @@ int main(void)
         cmocka_unit_test(every_fault_is_caught),
         cmocka_unit_test(every_flip_is_noticed),
         cmocka_unit_test(philox_has_the_known_answers),
+        cmocka_unit_test(procedural_inputs_are_as_defined),
         cmocka_unit_test(chains_are_many_and_of_every_size),
         cmocka_unit_test(every_note_is_of_some_vector),
         cmocka_unit_test(exact_groups_are_exact),
