@@ -65,6 +65,7 @@ bool tokens_of_ids(const char *text, const char *source, int32_t V, token_list *
             snprintf(why, why_size, "%s: token %d is \"%.20s\"; it must be an id from 0 to %d",
                      source, (int)list->n, s, (int)V - 1);
             free(list->token);
+            *list = (token_list){NULL, 0};
             return false;
         }
         list->token[list->n++] = (int32_t)id;

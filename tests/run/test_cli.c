@@ -77,6 +77,7 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
         {"explain NO-99", "NO-99"},
         {"bench", "usage: assay bench"},
         {"bench verify --seconds 0", "above 0"},
+        {"bench cpu --seconds 0", "above 0"},
         {"worker", "usage: assay worker"},
         {"coverage", "usage: assay coverage"},
     };

@@ -1,0 +1,192 @@
+/* pair_test.c - the trained pair: greedy decoding with drafts and without gives the same tokens
+ * and the same logit bits on every prompt, and sampled decoding under the match rule the same
+ * tokens; drafts are accepted about as often as the distributions overlap.
+ * Clauses GRD-03, MAT-02, TREE-05, TREE-06, KV-02, KV-08. argv[1] is vectors/models. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "ref/decode.h"
+#include "ref/lm/load/model.h"
+#include "tests/ref/record.h"
+#include "tests/ref/suite.h"
+
+enum { PROMPTS = 200, BUDGET = 48, MOST = 400, ROWS = 512, GAMMAS = 8 };
+
+static const char *folder;
+static as_lm *target, *draft;
+static as_model_info target_info, draft_info;
+
+static as_lm *load(const char *name, as_model_info *info)
+{
+    const as_llama_options options = {.rows = ROWS, .threads = 1};
+    char path[1000];
+    as_error e;
+    as_lm *lm;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    ck_assert_msg(as_load_model(path, &options, &lm, info, &e) == AS_OK, "%s", e.text);
+    return lm;
+}
+
+static void load_pair(void)
+{
+    as_error e;
+    target = load("target", &target_info);
+    draft = load("draft", &draft_info);
+    ck_assert_msg(as_models_match(&target_info, &draft_info, &e) == AS_OK, "%s", e.text);
+}
+
+static void free_pair(void)
+{
+    as_lm_free(target);
+    as_lm_free(draft);
+}
+
+static json_t *prompts(void)
+{
+    char path[1000];
+    json_error_t e;
+    snprintf(path, sizeof path, "%s/prompts.json", folder);
+    json_t *list = json_load_file(path, 0, &e);
+    ck_assert_msg(list != NULL, "%s: %s", path, e.text);
+    ck_assert_uint_eq(json_array_size(list), PROMPTS);
+    return list;
+}
+
+/* BOS and the bytes of a prompt. */
+static int32_t tokens_of(const json_t *list, size_t i, int32_t *token /* [MOST] */)
+{
+    const char *text = json_string_value(json_array_get(list, i));
+    int32_t n = 0;
+    ck_assert(text && strlen(text) < MOST);
+    token[n++] = target_info.bos;
+    for (; *text; text++) token[n++] = (unsigned char)*text;
+    return n;
+}
+
+typedef struct {
+    int64_t reached, accepted;
+    double overlap;
+    int32_t lengths[GAMMAS + 1]; /* steps that accepted so many drafts */
+} tally;
+
+static void count(void *data, const as_step *s)
+{
+    tally *t = data;
+    const int32_t drafts = s->tree->rows - 1;
+    const int32_t reached = s->accepted < drafts ? s->accepted + 1 : drafts;
+    t->lengths[s->accepted]++;
+    t->reached += reached;
+    t->accepted += s->accepted;
+    for (int32_t i = 0; s->overlap && i < reached; i++) t->overlap += s->overlap[i];
+}
+
+static as_result run(as_lm *lm, as_drafter *d, as_rule rule, int32_t gamma,
+                     const int32_t *prompt, int32_t n, uint64_t seed, int32_t *out, tally *t)
+{
+    as_result result;
+    as_error e = {""};
+    const as_request r = {.target = lm,
+                          .drafter = d,
+                          .rule = rule,
+                          .gamma = gamma,
+                          .sampling = {1.0f, 0, 1.0f, 0.0f},
+                          .seed = seed,
+                          .prompt = prompt,
+                          .prompts = n,
+                          .eos = target_info.eos,
+                          .eoses = target_info.eos_count,
+                          .budget = BUDGET,
+                          .trace = t ? count : NULL,
+                          .trace_data = t};
+    ck_assert_msg(as_decode(&r, out, &result, &e) == AS_OK, "%s", e.text);
+    return result;
+}
+
+/* gamma goes from 1 to 8 over the prompts. */
+START_TEST(greedy_with_drafts_is_plain_greedy)
+{
+    const as_sampling greedy = {0.0f, 0, 1.0f, 0.0f};
+    json_t *list = prompts();
+    as_drafter *none, *chain;
+    tally t = {0};
+    ck_assert_int_eq(as_draft_none(&none, NULL), AS_OK);
+    ck_assert_int_eq(as_draft_lm(draft, &greedy, &chain, NULL), AS_OK);
+    recorder plain = record(target), drafted = record(target);
+    for (size_t i = 0; i < PROMPTS; i++) {
+        int32_t prompt[MOST], a[BUDGET], b[BUDGET];
+        const int32_t n = tokens_of(list, i, prompt), gamma = 1 + (int32_t)(i % GAMMAS);
+        const as_result x = run(&plain.base, none, AS_RULE_GREEDY, 0, prompt, n, 0, a, NULL);
+        const as_result y =
+            run(&drafted.base, chain, AS_RULE_GREEDY, gamma, prompt, n, 0, b, &t);
+        const size_t tokens = (size_t)x.tokens, V = (size_t)target->V;
+        ck_assert_int_eq(x.tokens, y.tokens);
+        ck_assert_msg(memcmp(a, b, tokens * sizeof *a) == 0, "prompt %zu: tokens", i);
+        ck_assert(plain.rows == x.tokens && drafted.rows >= x.tokens);
+        ck_assert_msg(memcmp(plain.log, drafted.log, tokens * V * sizeof(float)) == 0,
+                      "prompt %zu: bits of logits", i);
+    }
+    for (int32_t k = 0; k <= GAMMAS; k++) ck_assert_msg(t.lengths[k] > 0, "%d accepted", k);
+    record_free(&plain.base);
+    record_free(&drafted.base);
+    as_drafter_free(none);
+    as_drafter_free(chain);
+    json_decref(list);
+}
+END_TEST
+
+/* Accepted of the drafts looked at, against their mean of sum min(p, q): the expectation, so
+ * the difference is noise of about 0.5/sqrt(reached), four of which are allowed. */
+START_TEST(drafts_are_accepted_as_often_as_they_overlap)
+{
+    const as_sampling warm = {1.0f, 0, 1.0f, 0.0f};
+    json_t *list = prompts();
+    as_drafter *chain;
+    tally t = {0};
+    ck_assert_int_eq(as_draft_lm(draft, &warm, &chain, NULL), AS_OK);
+    for (size_t i = 0; i < PROMPTS; i += 4) {
+        int32_t prompt[MOST], out[BUDGET];
+        const int32_t n = tokens_of(list, i, prompt);
+        run(target, chain, AS_RULE_CHAIN, 4, prompt, n, i, out, &t);
+    }
+    const double n = (double)t.reached, rate = (double)t.accepted / n, mean = t.overlap / n;
+    ck_assert_msg(rate > mean - 2 / sqrt(n) && rate < mean + 2 / sqrt(n),
+                  "%.3f accepted, overlap %.3f, %.0f drafts", rate, mean, n);
+    ck_assert_msg(mean >= 0.6 && mean <= 0.85, "overlap %.3f", mean);
+    as_drafter_free(chain);
+    json_decref(list);
+}
+END_TEST
+
+START_TEST(match_with_drafts_is_plain_sampling)
+{
+    const as_sampling warm = {1.0f, 0, 1.0f, 0.0f};
+    json_t *list = prompts();
+    as_drafter *none, *chain;
+    ck_assert_int_eq(as_draft_none(&none, NULL), AS_OK);
+    ck_assert_int_eq(as_draft_lm(draft, &warm, &chain, NULL), AS_OK);
+    for (size_t i = 0; i < PROMPTS; i += 10) {
+        int32_t prompt[MOST], a[BUDGET], b[BUDGET];
+        const int32_t n = tokens_of(list, i, prompt);
+        const as_result x = run(target, none, AS_RULE_MATCH, 0, prompt, n, i, a, NULL);
+        const as_result y = run(target, chain, AS_RULE_MATCH, 3, prompt, n, i, b, NULL);
+        ck_assert_int_eq(x.tokens, y.tokens);
+        ck_assert_msg(memcmp(a, b, (size_t)x.tokens * sizeof *a) == 0, "prompt %zu", i);
+    }
+    as_drafter_free(none);
+    as_drafter_free(chain);
+    json_decref(list);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) return 2;
+    folder = argv[1];
+    TCase *tests = tcase_create("pair");
+    tcase_add_checked_fixture(tests, load_pair, free_pair);
+    tcase_add_test(tests, greedy_with_drafts_is_plain_greedy);
+    tcase_add_test(tests, drafts_are_accepted_as_often_as_they_overlap);
+    tcase_add_test(tests, match_with_drafts_is_plain_sampling);
+    return suite_main("pair", tests);
+}

@@ -1,0 +1,196 @@
+/* `assay decode` and `assay logits` from outside, on the trained pair. argv[1] is the program
+ * `assay`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <jansson.h>
+
+static const char *program;
+static char output[1 << 16];
+
+/* Runs `assay ARGUMENTS`; keeps what it prints where `streams` lets it. Returns its exit code.
+ */
+static int assay(const char *arguments, const char *streams)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "'%s' %s %s", program, arguments, streams);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    output[fread(output, 1, sizeof output - 1, f)] = '\0';
+    const int status = pclose(f);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static const char both[] = "2>&1", text_alone[] = "2>/dev/null",
+                  rest_alone[] = "2>&1 >/dev/null";
+
+static void assert_says(const char *text)
+{
+    if (!strstr(output, text)) fail_msg("'%s' is missing in:\n%s", text, output);
+}
+
+static char temporary[40];
+
+static int make_temporary(void **state)
+{
+    (void)state;
+    strcpy(temporary, "/tmp/assay-test-XXXXXX");
+    const int fd = mkstemp(temporary);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_temporary(void **state)
+{
+    (void)state;
+    return unlink(temporary);
+}
+
+/* -- What is refused ----------------------------------------------------------------------- */
+
+static void what_has_no_meaning_is_refused(void **unused)
+{
+    static const struct {
+        const char *arguments, *says;
+    } list[] = {
+        {"decode", "one of --prompt, --prompt-file and --tokens"},
+        {"decode --prompt a --tokens 1", "one of --prompt"},
+        {"decode --prompt a --method medusa", "ar and speculative"},
+        {"decode --prompt a --rule lenient", "chain and match"},
+        {"decode --prompt a --gamma 3", "--gamma has no meaning with --method ar"},
+        {"decode --prompt a --draft x", "--draft has no meaning with --method ar"},
+        {"decode --prompt a --top-k 5", "--top-k has no meaning at temperature 0"},
+        {"decode --prompt a --seed 5", "--seed has no meaning at temperature 0"},
+        {"decode --prompt a --temperature nan", "0 is greedy"},
+        {"decode --prompt a --temperature", "T is missing"},
+        {"decode --prompt a --gamma -1 --method speculative", "drafts a step"},
+        {"decode --prompt a --nonsense", "unknown option --nonsense"},
+        {"decode --tokens 1,x", "token 1 is \"x\""},
+        {"decode --tokens 1,258", "an id from 0 to 257"},
+        {"decode --tokens ,", "at least one id"},
+        {"decode --prompt-file /no/such/file", "/no/such/file"},
+        {"decode --prompt a --model /no/such/folder", "/no/such/folder"},
+        {"decode --prompt a --max-new 1000000", "the model has"},
+        {"decode --prompt a --max-new 4 --json /no/such/folder/x", "/no/such/folder/x"},
+        {"logits", "usage: assay logits"},
+        {"logits --tokens /no/such/file --output x", "/no/such/file"},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        if (assay(list[i].arguments, both) != 2) fail_msg("%s: %s", list[i].arguments, output);
+        assert_says(list[i].says);
+    }
+}
+
+/* -- What is printed ----------------------------------------------------------------------- */
+
+static void speculative_text_is_plain_text(void **unused)
+{
+    static char plain[sizeof output];
+    (void)unused;
+    assert_int_equal(assay("decode --prompt 'In the beginning' --max-new 60", text_alone), 0);
+    assert_int_equal(strlen(output), 61); /* and the end of the line */
+    strcpy(plain, output);
+    for (int gamma = 0; gamma <= 5; gamma += 5) {
+        char arguments[200];
+        snprintf(arguments, sizeof arguments,
+                 "decode --prompt 'In the beginning' --max-new 60 --method speculative "
+                 "--gamma %d --threads 2",
+                 gamma);
+        assert_int_equal(assay(arguments, text_alone), 0);
+        assert_string_equal(output, plain);
+    }
+}
+
+static void a_seed_gives_its_text_again(void **unused)
+{
+    static char first[sizeof output];
+    static const char arguments[] = "decode --prompt And --max-new 40 --method speculative "
+                                    "--temperature 1 --seed ";
+    char line[300];
+    (void)unused;
+    for (int i = 0; i < 3; i++) {
+        snprintf(line, sizeof line, "%s%d", arguments, i == 2 ? 8 : 7);
+        assert_int_equal(assay(line, text_alone), 0);
+        if (i == 0) strcpy(first, output);
+        assert_int_equal(strcmp(first, output) == 0, i < 2);
+    }
+}
+
+static void figures_and_steps_go_to_standard_error(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("decode --prompt And --max-new 20 --method speculative "
+                           "--temperature 1 --trace",
+                           rest_alone),
+                     0);
+    assert_says("step 0 at 0: drafts");
+    assert_says("20 tokens");
+    assert_says("mean of sum min(p, q)");
+}
+
+static void the_json_counts_what_the_text_shows(void **unused)
+{
+    char arguments[200];
+    json_error_t e;
+    (void)unused;
+    snprintf(arguments, sizeof arguments,
+             "decode --tokens 256,65,110,100 --max-new 30 --method speculative --json %s",
+             temporary);
+    assert_int_equal(assay(arguments, text_alone), 0);
+    json_t *root = json_load_file(temporary, 0, &e);
+    assert_non_null(root);
+    const json_t *tokens = json_object_get(root, "tokens"),
+                 *steps = json_object_get(root, "steps");
+    assert_int_equal(json_array_size(tokens), 30);
+    assert_int_equal(json_array_size(steps),
+                     json_integer_value(json_object_get(root, "forwards")));
+    for (size_t i = 0; i < 30; i++)
+        assert_int_equal(json_integer_value(json_array_get(tokens, i)),
+                         (unsigned char)output[i]);
+    json_int_t accepted = 0;
+    for (size_t i = 0; i < json_array_size(steps); i++)
+        accepted += json_integer_value(json_object_get(json_array_get(steps, i), "accepted"));
+    assert_int_equal(accepted, json_integer_value(json_object_get(root, "accepted")));
+    json_decref(root);
+}
+
+/* The greatest logit after the prompt is the greedy token. */
+static void logits_rank_the_greedy_token(void **unused)
+{
+    enum { V = 258, N = 4 };
+    static float logits[N + 1][V];
+    char command[300];
+    (void)unused;
+    snprintf(command, sizeof command, "logits --tokens /dev/stdin --output %s", temporary);
+    assert_int_equal(assay(command, "2>&1 <<'END'\n256 65 110 100\nEND\n"), 0);
+    FILE *f = fopen(temporary, "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(logits, sizeof logits[0], N + 1, f), N);
+    fclose(f);
+    int best = 0;
+    for (int t = 1; t < V; t++) best = logits[N - 1][t] > logits[N - 1][best] ? t : best;
+    assert_int_equal(assay("decode --tokens 256,65,110,100 --max-new 1", text_alone), 0);
+    assert_int_equal((unsigned char)output[0], best);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) return 2;
+    program = argv[1];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_no_meaning_is_refused),
+        cmocka_unit_test(speculative_text_is_plain_text),
+        cmocka_unit_test(a_seed_gives_its_text_again),
+        cmocka_unit_test(figures_and_steps_go_to_standard_error),
+        cmocka_unit_test(the_json_counts_what_the_text_shows),
+        cmocka_unit_test(logits_rank_the_greedy_token),
+    };
+    return cmocka_run_group_tests(tests, make_temporary, remove_temporary);
+}
