@@ -207,7 +207,7 @@ static iut_status take_rows(lm_subject *a, const share *h)
 
 /* ---- What a row sees (TREE-03, ARI-19) ----------------------------------------------- */
 
-static const float *cached(const lm_subject *a, const float *cache, int32_t layer, int32_t at)
+static float *cached(const lm_subject *a, float *cache, int32_t layer, int32_t at)
 {
     return cache + ((int64_t)layer * a->positions + at % a->positions) * a->kv;
 }
@@ -461,10 +461,8 @@ static void keep_row(lm_subject *a, sequence *q, int32_t row, int32_t at)
     /* A prefix cache that takes the first entry of an earlier request for this one's. */
     if (fault(a->net.fault, KV_REUSE_DIRTY) && q->requests > 0 && at == 0) return;
     for (int32_t layer = 0; layer < a->net.m->config.layers; layer++) {
-        copy_entries(a, (float *)(uintptr_t)cached(a, q->key, layer, at),
-                     waiting(a, q->row_key, layer, row));
-        copy_entries(a, (float *)(uintptr_t)cached(a, q->value, layer, at),
-                     waiting(a, q->row_value, layer, row));
+        copy_entries(a, cached(a, q->key, layer, at), waiting(a, q->row_key, layer, row));
+        copy_entries(a, cached(a, q->value, layer, at), waiting(a, q->row_value, layer, row));
     }
 }
 
@@ -498,9 +496,7 @@ static iut_status commit_one(lm_subject *a, int32_t s, const int32_t *path, int3
             keep_row(a, q, fault(f, KV_WRONG_ROWS) ? i : path[i], q->length + i);
     if (fault(f, KV_NEIGHBOUR) && s > 0 && n > 0 && a->seq[s - 1].length > 0)
         for (int32_t layer = 0; layer < a->net.m->config.layers; layer++)
-            copy_entries(a,
-                         (float *)(uintptr_t)cached(a, a->seq[s - 1].key, layer,
-                                                    a->seq[s - 1].length - 1),
+            copy_entries(a, cached(a, a->seq[s - 1].key, layer, a->seq[s - 1].length - 1),
                          waiting(a, q->row_key, layer, path[0]));
     q->length += n;
     if (q->length > q->high) q->high = q->length;
