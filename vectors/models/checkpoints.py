@@ -53,7 +53,8 @@ VARIANTS = {
     "refused-mlp-bias": ("Llama", {"mlp_bias": True}, F32, "biases in the MLP"),
     "refused-attention-bias": ("Llama", {"attention_bias": True}, F32, "a bias on the attention's output"),
 }
-GPT2 = dict(vocab_size=331, n_embd=64, n_layer=2, n_head=4, n_positions=512, bos_token_id=329, eos_token_id=330)
+GPT2 = dict(vocab_size=331, n_embd=64, n_layer=2, n_head=4, n_positions=512, bos_token_id=329,
+            eos_token_id=330)
 
 
 def randomise(model, seed):

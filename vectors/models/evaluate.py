@@ -1,13 +1,13 @@
 """Measures the pair, through transformers (FP32, CPU), as any user of the checkpoints would load it.
 
     python evaluate.py bits target [heldout|repetitive]    bits per byte of a set
-    python evaluate.py overlap                             mean sum of min(p, q) on text the target samples
+    python evaluate.py overlap [TARGET DRAFT]              mean sum of min(p, q) on text the target samples
     python evaluate.py prompts                             writes prompts.json
 
-Bits per byte: a chapter is BOS, bytes, EOS; -log2 of the probabilities of every byte and of EOS, summed, over
-the number of bytes (BOS and EOS not counted as bytes). A chapter longer than the context is read in windows of
-1024 tokens that overlap by half, and each token is scored once, with at least 512 tokens before it where
-the chapter has them.
+Bits per byte: a chapter is BOS, bytes, EOS; -log2 of the probabilities of every byte and of EOS, summed,
+over the number of bytes (BOS and EOS not counted as bytes). A long chapter is read in windows of 1024
+tokens that overlap by half, and each token is scored once, with at least 512 tokens before it where the
+chapter has them.
 """
 import json
 import math
@@ -40,7 +40,7 @@ def windows(tokens):
 
 @torch.no_grad()
 def bits(model, documents):
-    total, size, batch = 0.0, 0, []
+    total = 0.0
     everything = [w for _, text in documents for w in windows([BOS, *text, EOS])]
     everything.sort(key=lambda w: len(w[0]))
     for i in range(0, len(everything), 8):
@@ -56,7 +56,7 @@ def bits(model, documents):
 
 
 def prompts():
-    """200 beginnings of verses of held-out chapters (the first verse of each, then others), 20 to 200 bytes."""
+    """The first 20 to 200 bytes of the held-out chapters, then of verses in their middle: 200 prompts."""
     heldout = [text for _, text in split()["heldout"]]
     found = []
     for i in range(200):
@@ -70,8 +70,8 @@ def prompts():
 
 @torch.no_grad()
 def overlap(target, draft, sequences=32, length=128, seed=1):
-    """The target samples `length` tokens (T = 1) after each of the first prompts; at each of these positions
-    the sum over the vocabulary of min(p, q). What follows an EOS does not count."""
+    """The target samples `length` tokens (T = 1) after each of the first prompts; at each of these
+    positions the sum over the vocabulary of min(p, q). What follows an EOS does not count."""
     g, sums = torch.Generator().manual_seed(seed), []
     for prompt in prompts()[:sequences]:
         tokens, cache, feed = [BOS, *prompt.encode()], None, None
@@ -96,9 +96,11 @@ def main(command, *arguments):
         model = load(arguments[0])
         for name in arguments[1:] or ("heldout", "repetitive"):
             value, size = bits(model, sets[name])
-            print("%s %s: %.4f bits per byte (%d chapters, %d bytes)" % (arguments[0], name, value, len(sets[name]), size))
+            print("%s %s: %.4f bits per byte (%d chapters, %d bytes)" % (
+                arguments[0], name, value, len(sets[name]), size))
     elif command == "overlap":
-        value, count = overlap(load(arguments[0] if arguments else "target"), load(arguments[1] if arguments else "draft"))
+        target, draft = arguments or ("target", "draft")
+        value, count = overlap(load(target), load(draft))
         print("mean sum of min(p, q): %.4f over %d tokens" % (value, count))
     elif command == "prompts":
         with open(os.path.join(HERE, "prompts.json"), "w") as f:

@@ -59,7 +59,8 @@ def export(kind, folder, to):
         "hidden_size": m["hidden"], "num_hidden_layers": m["layers"], "intermediate_size": m["ffn"],
         "num_attention_heads": m["heads"], "num_key_value_heads": m["kv"], "head_dim": m["head"],
         "hidden_act": "silu", "rms_norm_eps": EPS, "rope_theta": THETA, "rope_scaling": None,
-        "max_position_embeddings": 2048, "tie_word_embeddings": True, "attention_bias": False, "mlp_bias": False})
+        "max_position_embeddings": max(context for _, context in m["phases"]),
+        "tie_word_embeddings": True, "attention_bias": False, "mlp_bias": False})
 
 
 if __name__ == "__main__":

@@ -60,8 +60,8 @@ def frequencies(config):
 
 
 def binary64(folder, frequency=None):
-    """The transformers model in binary64. Its norms and its rotary embedding compute in binary32 whatever the
-    type of the weights, so these two are replaced. frequency None: the ones transformers computed."""
+    """The transformers model in binary64. Its norms and its rotary embedding compute in binary32 whatever
+    the type of the weights, so these two are replaced. frequency None: the ones transformers computed."""
     own = load(folder, torch.float32).model.rotary_emb.inv_freq
     frequency = own if frequency is None else frequency
     model = load(folder, torch.float64)
@@ -72,7 +72,8 @@ def binary64(folder, frequency=None):
         return angle.cos(), angle.sin()
 
     def norm(module):
-        return lambda x: module.weight * (x * torch.rsqrt((x * x).mean(-1, keepdim=True) + module.variance_epsilon))
+        eps = module.variance_epsilon
+        return lambda x: module.weight * (x * torch.rsqrt((x * x).mean(-1, keepdim=True) + eps))
 
     model.model.rotary_emb.forward = rotary
     for module in model.modules():
@@ -82,8 +83,8 @@ def binary64(folder, frequency=None):
 
 
 def sources(folder, lists):
-    """[(part, max and mean |transformers - binary64| with this part computed in binary64 and rounded once)]: which
-    part of transformers' arithmetic its difference comes from."""
+    """[(part, max and mean |transformers - binary64| with this part computed in binary64 and rounded
+    once)]: which part of transformers' arithmetic its difference comes from."""
     def products(model):
         for module in model.modules():
             if isinstance(module, torch.nn.Linear):
@@ -114,9 +115,9 @@ def sources(folder, lists):
         model = load(folder, torch.float32)
         if part:
             part(model)
-        off = np.concatenate([np.abs(logits(model, tokens) - w).ravel() for tokens, w in zip(lists, wanted)])
+        off = [np.abs(logits(model, tokens) - w).ravel() for tokens, w in zip(lists, wanted)]
         F.scaled_dot_product_attention = plain
-        found.append((part.__name__ if part else "nothing", off.max(), off.mean()))
+        found.append((part.__name__ if part else "nothing", np.concatenate(off).max(), np.concatenate(off).mean()))
     return found
 
 
@@ -130,7 +131,8 @@ def assay_logits(assay, folder, tokens, vocabulary):
         source, result = os.path.join(at, "tokens"), os.path.join(at, "logits")
         with open(source, "w") as f:
             f.write(" ".join(map(str, tokens)) + "\n")
-        subprocess.run([assay, "logits", "--model", folder, "--tokens", source, "--output", result], check=True)
+        subprocess.run([assay, "logits", "--model", folder, "--tokens", source, "--output", result],
+                       check=True)
         return np.fromfile(result, "<f4").reshape(len(tokens), vocabulary).astype(np.float64)
 
 
@@ -191,7 +193,8 @@ def main():
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     folders = [(name, os.path.join(HERE, name)) for name in ("target", "draft")]
-    folders += [(name, os.path.join(options.checkpoints, name)) for name in sorted(os.listdir(options.checkpoints))]
+    folders += [(name, os.path.join(options.checkpoints, name))
+                for name in sorted(os.listdir(options.checkpoints))]
     results, failed = {}, []
     print("%-24s %6s %8s %9s %9s %9s %9s %9s %s" % (
         "checkpoint", "tokens", "largest", "theirs", "ours", "tables", "between", "mean", "same argmax"))
@@ -205,7 +208,8 @@ def main():
         else:
             with open(os.path.join(folder, "config.json")) as f:
                 vocabulary = json.load(f)["vocab_size"]
-            r = results[name] = compare(options.assay, folder, written() if name in ("target", "draft") else drawn(vocabulary))
+            lists = written() if name in ("target", "draft") else drawn(vocabulary)
+            r = results[name] = compare(options.assay, folder, lists)
             print("%-24s %6d %8.2f %9.2e %9.2e %9.2e %9.2e %9.2e %d%s" % (
                 name, r["tokens"], r["largest"], r["theirs"], r["ours"], r["tables"], r["between"], r["mean"],
                 r["argmax"], "" if r["pass"] else "  FAIL"))
@@ -217,7 +221,7 @@ def main():
     if options.json:
         with open(options.json, "w") as f:
             json.dump(results, f, indent=2)
-    print("%d checkpoints, %d failed%s" % (len(results), len(failed), ": " + ", ".join(failed) if failed else ""))
+    print("%d checkpoints, %d failed: %s" % (len(results), len(failed), ", ".join(failed) or "none"))
     return 1 if failed or not results else 0
 
 

@@ -9,8 +9,8 @@ The architecture is transformers' LlamaForCausalLM with tied embeddings. Weights
 rotary rotation and loss are binary32; the operands of matrix products are rounded to bfloat16 (four times
 as fast on a CPU that has AVX512_BF16). The stored weights are the binary32 masters.
 
-A run that is stopped goes on from its last checkpoint with the same steps: the batch of a step is a function of
-the seed and the step number alone, and the schedule counts tokens, not seconds.
+A run that is stopped goes on from its last checkpoint with the same steps: the batch of a step is a
+function of the seed and the step number alone, and the schedule counts tokens, not seconds.
 """
 import math
 import os
@@ -162,9 +162,9 @@ def logits(w, m, tokens, table):
 # --- the data -------------------------------------------------------------------------------------------
 
 class Batches:
-    """Rows of context + 1 tokens. The chapters of an epoch are laid end to end in a drawn order and cut into
-    rows, which are shuffled; one row in eight (the first, if there are fewer) instead is BOS and what follows the start of some verse, as a
-    prompt is."""
+    """Rows of context + 1 tokens. The chapters of an epoch are laid end to end in a drawn order and cut
+    into rows, which are shuffled. One row in eight (the first, if there are fewer) is instead BOS and what
+    follows the start of some verse, as a prompt is."""
 
     def __init__(self, context, rows, seed):
         self.context, self.rows, self.seed = context, rows, seed
@@ -208,7 +208,8 @@ def orthogonal(g):
 
 
 class Optimiser:
-    """Muon (momentum 0.95, Nesterov) for the matrices of the layers, AdamW (0.9, 0.95) for embedding and norms."""
+    """Muon (momentum 0.95, Nesterov) for the matrices of the layers, AdamW (0.9, 0.95) for the embedding
+    and the norms."""
 
     def __init__(self, w, m):
         self.m, self.groups = m, {}
@@ -249,8 +250,8 @@ def schedule(done, total):
 
 def gradients(workers, w, m, batch, table):
     """Sets the .grad of every weight, returns the mean loss in nats. The batch is cut into PIECES that the
-    workers take as they become free (PyTorch's own threads wait for each other at every operation, which is
-    slow on a busy machine); the sum is taken in the order of the pieces, so that it does not depend on them."""
+    workers take as they become free (PyTorch's own threads wait for each other at every operation, which
+    is slow on a busy machine); the sum is taken in the order of the pieces, so it does not depend on them."""
     names = list(w)
 
     def piece(rows):
