@@ -9,12 +9,20 @@
 #include "ref/num/exp.h"
 #include "ref/num/rope.h"
 
+/* A subnormal is 0, before and after an operation. */
+static float flushed(float x)
+{
+    return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+}
+
 /* ---- Weights --------------------------------------------------------------------- */
 
 static bool pack(net_map *w, const float *rows, int32_t N, int32_t K, char *why, size_t size)
 {
     as_error e;
-    w->rows = rows, w->N = N, w->K = K;
+    w->rows = rows, w->N = N, w->K = K, w->faint = false;
+    for (int64_t i = 0; i < (int64_t)N * K; i++)
+        w->faint |= rows[i] != 0 && flushed(rows[i]) == 0;
     if (as_matrix_pack(&w->packed, rows, N, K, AS_F32, &e) == AS_OK) return true;
     snprintf(why, size, "%.200s", e.text);
     w->packed.panel = NULL;
@@ -110,12 +118,6 @@ void net_close(net *a)
 
 /* ---- Dot products (ARI-05 to ARI-08) --------------------------------------------- */
 
-/* A subnormal is 0, before and after an operation. */
-static float flushed(float x)
-{
-    return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
-}
-
 static float step(const net *a, float x, float w, float c)
 {
     if (fault(a->fault, ARI_FLUSH)) return flushed(fmaf(flushed(x), flushed(w), flushed(c)));
@@ -182,11 +184,14 @@ static bool leaks(const net *a, const net_setting *s, int32_t r)
     }
 }
 
-static bool literal(const net *a)
+/* Must the fault be carried out? Elsewhere it leaves the bits alone, and the fast way has them.
+ */
+static bool literal(const net *a, const net_map *w)
 {
-    return fault(a->fault, ARI_FLUSH) || fault(a->fault, ARI_UNFUSED) ||
-           fault(a->fault, ARI_FLAT) || fault(a->fault, ARI_ONE_CHAIN) ||
-           fault(a->fault, ARI_BALANCED);
+    return (fault(a->fault, ARI_FLUSH) && w->faint) || fault(a->fault, ARI_UNFUSED) ||
+           (fault(a->fault, ARI_FLAT) && w->K > 9 * 128) ||
+           (fault(a->fault, ARI_ONE_CHAIN) && w->K > 128) ||
+           (fault(a->fault, ARI_BALANCED) && w->K > 128 && w->K % 128);
 }
 
 static void one_product(const net *a, const net_map *w, bool strided, const float *x, float *y)
@@ -200,12 +205,12 @@ static void one_product(const net *a, const net_map *w, bool strided, const floa
 void net_product(const net *a, const net_setting *s, const net_map *w, const float *bias,
                  const float *x, int32_t rows, float *y)
 {
-    if (!literal(a) && a->manner != MANNER_LM_SELF)
+    if (!literal(a, w) && a->manner != MANNER_LM_SELF)
         as_dense()->product(&w->packed, 0, (w->N + AS_PANEL - 1) / AS_PANEL, x, rows, y);
     for (int32_t r = 0; r < rows; r++) {
         float *out = y + (int64_t)r * w->N;
         const bool strided = leaks(a, s, r);
-        if (strided || literal(a)) one_product(a, w, strided, x + (int64_t)r * w->K, out);
+        if (strided || literal(a, w)) one_product(a, w, strided, x + (int64_t)r * w->K, out);
         for (int32_t i = 0; bias && i < w->N; i++) {
             if (fault(a->fault, ARI_BIAS_FIRST)) { /* a chain that starts from the bias */
                 float c = bias[i];

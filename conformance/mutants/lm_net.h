@@ -13,6 +13,7 @@ typedef struct {
     as_matrix packed;
     const float *rows; /* [N][K] */
     int32_t N, K;
+    bool faint; /* some weight is subnormal */
 } net_map;
 
 typedef struct {
