@@ -20,7 +20,7 @@ enum { FAST, MPFR }; /* which of the oracle's arithmetics */
 static int32_t length_of(int32_t model, check_level level)
 {
     static const int32_t smoke[MODELS] = {25, 66, 150, 12, 4},
-                         full[MODELS] = {200, 140, 300, 100, 30};
+                         full[MODELS] = {130, 100, 200, 100, 30};
     return level == LEVEL_SMOKE  ? smoke[model]
            : level == LEVEL_FULL ? full[model]
                                  : 2 * full[model];

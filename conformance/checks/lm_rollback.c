@@ -36,8 +36,8 @@ static void plan_one(check_plan *p, int32_t m, int32_t kind, int32_t habit, int3
 /* Chain decoding by habit and gamma; the rest once a model. Trained models are for a few. */
 static void plan(check_plan *p, check_level level)
 {
-    static const int32_t gammas[] = {1, 3, 5, 8, 2, 4, 6, 7};
-    const int32_t per_habit = level == LEVEL_SMOKE ? 1 : level == LEVEL_FULL ? 4 : 8;
+    static const int32_t gammas[] = {1, 4, 8, 2, 3, 5, 6, 7};
+    const int32_t per_habit = level == LEVEL_SMOKE ? 1 : level == LEVEL_FULL ? 3 : 8;
     for (int32_t m = 0; m < DRAFT; m++)
         for (int32_t kind = 0; kind < KINDS; kind++) {
             const bool steps =
