@@ -185,7 +185,7 @@ const check check_lm_canonical = {
     .name = "lm.canonical",
     .clauses = "ARI-01 ARI-02 ARI-03 ARI-04 ARI-05 ARI-06 ARI-07 ARI-08 ARI-09 ARI-10 ARI-11 "
                "ARI-12 ARI-13 ARI-14 ARI-15 ARI-16 ARI-17 ARI-18 ARI-19 ARI-20 ARI-21 NET-01 "
-               "NET-02 NET-03 KV-02 TREE-04",
+               "NET-02 NET-03 KV-02 TREE-04 LAY-06",
     .summary = "logits, keys and values have the bits of chapters 1 and 2",
     .plan = plan,
     .claimed = claimed,

@@ -277,7 +277,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_lm_greedy = {
     .name = "lm.greedy",
-    .clauses = "TREE-03 TREE-05 TREE-06 KV-02 KV-03 KV-07 GRD-03",
+    .clauses = "TREE-03 TREE-05 TREE-06 KV-02 KV-03 KV-07 GRD-03 LAY-06",
     .summary = "greedy decoding of a model gives the same tokens and bits with drafts",
     .plan = plan,
     .claimed = claimed,

@@ -310,7 +310,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_lm_rollback = {
     .name = "lm.rollback",
-    .clauses = "KV-01 KV-02 KV-03 KV-04 KV-05 KV-07 KV-08 TREE-06 TREE-07",
+    .clauses = "KV-01 KV-02 KV-03 KV-04 KV-05 KV-07 KV-08 TREE-06 TREE-07 LAY-06",
     .summary = "cache, length and logits after rollbacks are those of a run without drafts",
     .plan = plan,
     .claimed = claimed,

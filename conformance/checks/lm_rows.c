@@ -252,7 +252,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_lm_rows = {
     .name = "lm.rows",
-    .clauses = "TREE-05 TREE-06 TREE-07 TREE-08",
+    .clauses = "TREE-05 TREE-06 TREE-07 TREE-08 LAY-06",
     .summary = "the bits of a path do not depend on rows, places, chunks, layout or company",
     .plan = plan,
     .claimed = claimed,

@@ -353,7 +353,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_lm_tree = {
     .name = "lm.tree",
-    .clauses = "TREE-01 TREE-02 TREE-03 TREE-04 KV-01 KV-03 KV-04 KV-06",
+    .clauses = "TREE-01 TREE-02 TREE-03 TREE-04 KV-01 KV-03 KV-04 KV-06 LAY-06",
     .summary = "positions, visibility, wanted rows, and what must be refused",
     .plan = plan,
     .claimed = claimed,

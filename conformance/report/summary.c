@@ -1,5 +1,5 @@
 /* What all formats say alike: a row a check, the layers, and the verdict in one line. Clauses
- * LAY-01 to LAY-05, STAT-04. */
+ * LAY-01 to LAY-06, STAT-04. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -130,7 +130,7 @@ static const char *main_reason(const run_report *r, const char *clause)
 void report_layers(const run_report *r, layer_summary layers[LAYERS])
 {
     static const char *const names[LAYERS] = {"hard facts", "replay", "certificates", "law",
-                                              "metamorphic"};
+                                              "metamorphic", "model bits"};
     for (int i = 0; i < LAYERS; i++) {
         const char clause[] = {'L', 'A', 'Y', '-', '0', (char)('1' + i), '\0'};
         layers[i] = (layer_summary){.name = names[i], .why = main_reason(r, clause)};
