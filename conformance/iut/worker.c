@@ -16,10 +16,13 @@
 
 enum { ALIGN = 64, GUARD = 64, GUARD_BYTE = 0xA5 };
 
-/* Page-aligned memory that grows and is kept from call to call. */
+/* Page-aligned memory that grows and is kept from call to call. Only what a call uses changes
+ * its protection: a small call after a large one must not pay for the pages of the large one.
+ */
 typedef struct {
     uint8_t *base;
-    size_t size;
+    size_t size, used;
+    bool locked; /* what is used is write-protected */
 } region;
 
 typedef struct {
@@ -40,8 +43,10 @@ static struct sigaction before_guard;
 
 static bool reserve(region *r, size_t size)
 {
-    if (size <= r->size)
-        return mprotect(r->base, r->size, PROT_READ | PROT_WRITE) == 0 || !r->size;
+    if (r->locked && mprotect(r->base, r->used, PROT_READ | PROT_WRITE) != 0) return false;
+    r->locked = false;
+    r->used = size;
+    if (size <= r->size) return true;
     if (r->size) munmap(r->base, r->size);
     r->size = 0;
     size = (size + (1 << 16)) & ~(size_t)0xFFFF;
@@ -49,6 +54,11 @@ static bool reserve(region *r, size_t size)
     if (r->base == MAP_FAILED) return false;
     r->size = size;
     return true;
+}
+
+static void lock(region *r)
+{
+    r->locked = r->used && mprotect(r->base, r->used, PROT_READ) == 0;
 }
 
 static size_t padded(size_t size)
@@ -486,7 +496,7 @@ static bool answer(worker *w, const frame *f)
     frame reply = {.id = f->id, .status = "ok"};
     if (!make_outputs(w, &r, &reply))
         return reply_error(w, f->id, IUT_NO_MEMORY, "worker: out of memory");
-    if (w->input.size) mprotect(w->input.base, w->input.size, PROT_READ);
+    lock(&w->input);
     const iut_status s = call_iut(w, &r);
     if (s != IUT_OK) return reply_error(w, f->id, s, w->api.last_error(w->instance));
     const char *smashed = overrun(&reply);
