@@ -82,8 +82,9 @@ static const option options[OPTIONS] = {
     [O_TOP_P] = {"--top-p", "P", "1 keeps all (default 1)", VALUE_NUMBER, AT(top_p), 0, 1},
     [O_MIN_P] = {"--min-p", "P", "0 keeps all (default 0)", VALUE_NUMBER, AT(min_p), 0, 1},
     [O_SEED] = {"--seed", "N", "of the uniforms (default 1)", VALUE_COUNT, AT(seed), 0, 0x1p64},
-    [O_THREADS] = {"--threads", "N", "1 to 256 (default: processors)", VALUE_COUNT, AT(threads),
-                   1, 256},
+    [O_THREADS] = {"--threads", "N",
+                   "1 to 256 (default: processors; 1 is best on a busy machine)", VALUE_COUNT,
+                   AT(threads), 1, 256},
     [O_TRACE] = {"--trace", NULL, "prints every step on standard error", VALUE_NONE, AT(trace),
                  0, 0},
     [O_JSON] = {"--json", "FILE", "result and steps, for programs", VALUE_TEXT, AT(json), 0, 0},
@@ -136,13 +137,14 @@ static bool parse_one(arguments *a, int argc, char **argv, int *i)
 {
     for (int k = 0; k < OPTIONS; k++) {
         const option *o = &options[k];
-        const int here = *i;
-        const bool flag = o->kind == VALUE_NONE && strcmp(argv[here], o->name) == 0;
+        const bool flag = o->kind == VALUE_NONE && strcmp(argv[*i], o->name) == 0;
         const char *v =
             o->kind == VALUE_NONE ? flag ? "" : NULL : option_value(argc, argv, i, o->name);
         if (!v) continue;
         if (*i == argc) return refuse("%s: %s is missing", o->name, o->value);
-        if (!store(a, o, v)) return refuse("%s: it takes %s", argv[here], o->help);
+        if (!store(a, o, v))
+            return refuse("%s %s: %s must be a %s from %g to %g", o->name, v, o->value,
+                          o->kind == VALUE_COUNT ? "whole number" : "number", o->low, o->high);
         a->given |= 1u << k;
         return true;
     }
@@ -294,12 +296,13 @@ static bool write_json(const watcher *w, const token_list *prompt, const int32_t
 {
     const arguments *a = w->a;
     json_t *root = json_pack(
-        "{s:s, s:s, s:i, s:f, s:I, s:o, s:o, s:b, s:i, s:i, s:i, s:I, s:f, s:f, s:O}", "method",
+        "{s:s, s:s, s:i, s:f, s:I, s:o, s:o, s:b, s:i, s:i, s:i, s:I, s:o, s:f, s:O}", "method",
         a->method, "architecture", w->target->info.architecture, "gamma", (int)a->gamma,
         "temperature", a->temperature, "seed", (json_int_t)a->seed, "prompt",
         integers(prompt->token, prompt->n), "tokens", integers(out, r->tokens), "ended",
         (int)r->ended, "forwards", (int)r->steps, "drafted", (int)r->drafted, "accepted",
-        (int)r->accepted, "reached", (json_int_t)w->reached, "overlap", w->overlap, "seconds",
+        (int)r->accepted, "reached", (json_int_t)w->reached, "overlap",
+        a->temperature == 0 ? json_null() : json_real(w->overlap), "seconds",
         w->last - w->start, "steps", w->steps);
     const bool written =
         root && !w->out_of_memory && json_dump_file(root, a->json, JSON_INDENT(1)) == 0;

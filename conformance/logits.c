@@ -18,7 +18,8 @@ typedef struct {
 static const char usage[] =
     "usage: assay logits --tokens FILE --output FILE [--model FOLDER]\n"
     "  Writes the logits after each token of a sequence: little-endian binary32, [tokens][V].\n"
-    "  FILE of --tokens holds decimal ids separated by white space; the model is a Hugging\n"
+    "  FILE of --tokens holds decimal ids separated by white space or commas; the model is a "
+    "Hugging\n"
     "  Face folder (default: the trained target that came with assay)\n";
 
 /* Evaluates and commits the sequence in chunks; the bits do not depend on how (TREE-06). */

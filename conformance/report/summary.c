@@ -27,7 +27,7 @@ static void add_case(check_summary *row, const run_case *k)
     row->planned++;
     row->judged += x->compared;
     row->seconds += k->seconds;
-    if (k->claimed) row->claimed++;
+    row->claimed += k->claimed && x->state != STATE_NOT_CLAIMED;
     if (k->plan->statistical && k->claimed) {
         row->log_e = row->statistical ? fmax(row->log_e, x->log_e) : x->log_e;
         /* Under the tolerance null chi-square does not gate: its p is no evidence (STAT-03). */
@@ -129,8 +129,8 @@ static const char *main_reason(const run_report *r, const char *clause)
 
 void report_layers(const run_report *r, layer_summary layers[LAYERS])
 {
-    static const char *const names[LAYERS] = {"hard facts", "replay", "certificates", "law",
-                                              "metamorphic", "model bits"};
+    static const char *const names[LAYERS] = {"hard facts", "replay",      "certificates",
+                                              "law",        "metamorphic", "model bits"};
     for (int i = 0; i < LAYERS; i++) {
         const char clause[] = {'L', 'A', 'Y', '-', '0', (char)('1' + i), '\0'};
         layers[i] = (layer_summary){.name = names[i], .why = main_reason(r, clause)};
@@ -143,8 +143,8 @@ void report_layers(const run_report *r, layer_summary layers[LAYERS])
     }
 }
 
-/* Below this total variation no law test of the run promises anything; 0: there was none. A case
- * left undecided promises nothing at all. */
+/* Below this total variation no law test of the run promises anything; 0: there was none. A
+ * case left undecided promises nothing at all. */
 static double best_power(const run_report *r)
 {
     check_summary all = {0};
