@@ -54,7 +54,7 @@ typedef struct {
 /* Bits do not depend on it (TREE-08): as many threads as this many fma are worth. */
 static inline int llama_threads_for(const llama_pass *p, double work)
 {
-    return work < 1 << 17 ? 1 : p->threads;
+    return work < 1 << 19 ? 1 : p->threads;
 }
 
 static inline int32_t llama_least(int32_t a, int32_t b)
