@@ -374,13 +374,13 @@ static float query[MAX_D], key[MAX_D * 64], value[64 * MAX_D];
 static void attend_of(int d, float scale, int n, float *m, float *l, float *o)
 {
     float score[64];
+    *m = -INFINITY;
     for (int p = 0; p < n; p++) {
         float t = 0.0f;
         for (int k = 0; k < d; k++) t = fmaf(query[k], key[k * 64 + p], t);
         score[p] = t * scale;
+        *m = fmaxf(*m, score[p]);
     }
-    *m = score[0];
-    for (int p = 1; p < n; p++) *m = fmaxf(*m, score[p]);
     *l = 0.0f;
     for (int i = 0; i < d; i++) o[i] = 0.0f;
     for (int p = 0; p < n; p++) {
