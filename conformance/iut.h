@@ -54,6 +54,7 @@ enum {
     IUT_LM_CANONICAL = 1,  /* forward and cache give the bits of chapter 1 */
     IUT_LM_SELF_CONSISTENT /* bits of its own, the same however they are asked for (TREE, KV) */
 };
+enum { IUT_LLAMA = 1, IUT_QWEN2 = 2, IUT_QWEN3 = 4 }; /* architectures, added up */
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -73,6 +74,7 @@ typedef struct {
     uint8_t greedy_identical; /* promise: greedy stream equals its own plain greedy decoding */
     int32_t max_vocab, max_gamma; /* 0 = no limit known; larger cases are NOT_CLAIMED */
     uint8_t lm_arithmetic; /* IUT_LM_*: what the operations on a model promise */
+    uint8_t lm_architectures; /* sum of IUT_LLAMA ...: models that it serves; 0: all of them */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
@@ -199,6 +201,28 @@ typedef struct {
     float *key, *value;                         /* [n][KV heads][head_dim] each */
 } iut_cache_batch;
 
+/* -- generate: a whole engine. --------------------------------------------------------------------
+ * It loads both models itself (keep them: most calls name the same), decodes every request from an
+ * empty cache, and draws its own drafts as it likes: that must not be seen in the law of the output
+ * (LAY-07, LAY-08). It knows nothing of `model` and its sequences. */
+typedef struct {
+    uint32_t size;
+    const char *target; /* folder, as of iut_model */
+    const char *draft;  /* folder of the draft model; "": there is none, and gamma is 0 */
+    int32_t n;          /* requests */
+    int32_t gamma;      /* drafts a step at most; 0 is plain decoding */
+    int32_t k;          /* token budget: a stream ends after exactly k tokens (STOP-02) ... */
+    int32_t eos;        /* ... or after this token; -1: none. The models' own ends do not count. */
+    int32_t prompts;    /* tokens of all prompts */
+    const int32_t *prompt_count; /* [n] at least 1 */
+    const int32_t *prompt;       /* [prompts] one after the other */
+    iut_sampling sampling;       /* of the target; temperature 0: greedy */
+    uint64_t seed;               /* request i has seed `seed + i`; its own otherwise, if it cannot */
+    int32_t *out;                /* [n][k] arrives filled with -1 */
+    int32_t *out_len;            /* [n] */
+    int32_t *accepted;           /* [n][k] accepted drafts of step 0, 1, ...; leave -1 if not told */
+} iut_generate_batch;
+
 /* -- The table of operations. NULL: not claimed. -------------------------------------------------- */
 typedef struct {
     uint32_t abi, size; /* IUT_ABI, sizeof(iut_api) */
@@ -226,6 +250,7 @@ typedef struct {
     /* Fills everything in the cache that is not committed, of all sequences, with NaN (KV-05), and
      * forgets the rows of the last forwards. */
     iut_status (*cache_poison)(iut *);
+    iut_status (*generate)(iut *, iut_generate_batch *);
 } iut_api;
 
 #if defined(_WIN32)

@@ -8,7 +8,6 @@
 
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
-#include "conformance/stats/floor.h"
 #include "conformance/stats/logmath.h"
 #include "conformance/stats/power.h"
 #include "conformance/stats/tolerance.h"
@@ -229,7 +228,7 @@ static void all_tables(const tally *t, const law_sampler *s, bool token_rule, ta
 
 /* -- Floors (STAT-03) -------------------------------------------------------------- */
 
-static st_arith declared_arith(const iut_claims *m)
+st_arith law_arith(const iut_claims *m)
 {
     switch (m->arithmetic) {
     /* Supplied uniforms are coarser than the 64 bits of canonical draws. */
@@ -250,7 +249,7 @@ static st_arith declared_arith(const iut_claims *m)
 static bool floors(const law_sampler *s, double draws, double *eps, bool *strict)
 {
     const iut_claims *m = client_claims(s->x->iut);
-    st_arith arith = declared_arith(m);
+    st_arith arith = law_arith(m);
     bool own = s->op == LAW_STREAM;
     *strict = true;
     for (int32_t i = 0; i < s->a->view.S; i++) {

@@ -11,6 +11,7 @@
 
 #include "conformance/checks/check.h"
 #include "conformance/panel.h"
+#include "conformance/stats/floor.h"
 
 extern const check check_law_verify, check_law_stream, check_law_draw, check_law_calls;
 extern const check check_law_coupling, check_law_served;
@@ -31,6 +32,9 @@ double law_unit(law_random *g, int32_t bits);
 /* Resolution of the uniforms of this IUT: as declared, 24 bits where it does not say. Supplied
  * ones must not round up to 1, so formats narrower than binary64 get 24 at most (DRAW-01). */
 int32_t law_bits(const iut_claims *claims);
+
+/* The declared arithmetic, as floors name it; binary32 where it is not said. */
+st_arith law_arith(const iut_claims *claims);
 
 /* Draws from fixed rows in constant time (Walker's aliases). */
 typedef struct {

@@ -2,6 +2,7 @@
  * conventions, metamorphic relations, laws (LAY). */
 #include <stddef.h>
 
+#include "conformance/checks/engine.h"
 #include "conformance/checks/exact.h"
 #include "conformance/checks/law.h"
 #include "conformance/checks/lm.h"
@@ -17,4 +18,5 @@ const check *const check_list[] = {
     &check_law_stream,         &check_law_draw,      &check_law_calls,
     &check_law_coupling,       &check_law_served,    &check_lm_canonical,
     &check_lm_rows,            &check_lm_tree,       &check_lm_rollback,
-    &check_lm_greedy,          NULL};
+    &check_lm_greedy,          &check_engine_greedy, &check_engine_law,
+    NULL};

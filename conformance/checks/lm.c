@@ -10,7 +10,27 @@
 #include "conformance/checks/lm_small.h"
 #include "conformance/checks/probe.h"
 
-bool lm_claimed(const client *tested, unsigned needs, char *why, size_t size)
+const char *const lm_prompts[LM_PROMPTS] = {
+    "In the beginning God created the heaven and the earth. And the ear",
+    "And it came to pass in those days, that there went out a decree fr",
+    "The LORD is my shepherd; I shall not want. He maketh me to lie down",
+    "And these are the names of the children of Israel, which came into ",
+    "Blessed are the poor in spirit: for theirs is the kingdom of heaven",
+    "Then answered Job and said, How long will ye vex my soul, and break"};
+
+/* ---- Claims. --------------------------------------------------------------------- */
+
+bool lm_serves(const client *tested, const char *model, char *why, size_t size)
+{
+    static const char *const name[] = {"Llama", "Qwen2", "Qwen3"};
+    const uint8_t served = client_claims(tested)->lm_architectures,
+                  needed = lm_small_is(model) ? lm_small_architecture(model) : IUT_LLAMA;
+    if (served == 0 || (served & needed)) return true;
+    snprintf(why, size, "lm_architectures has no %s", name[needed / 2]);
+    return false;
+}
+
+bool lm_claimed(const client *tested, const char *model, unsigned needs, char *why, size_t size)
 {
     static const struct {
         iut_op op;
@@ -24,6 +44,7 @@ bool lm_claimed(const client *tested, unsigned needs, char *why, size_t size)
             snprintf(why, size, "%s is not claimed", all[i].name);
             return false;
         }
+    if (!lm_serves(tested, model, why, size)) return false;
     if ((needs & LM_BITS) && client_claims(tested)->lm_arithmetic == 0)
         snprintf(why, size, "lm_arithmetic is not said");
     else if ((needs & LM_CACHE) && !client_has(tested, OP_CACHE_READ))

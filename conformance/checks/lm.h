@@ -24,8 +24,16 @@ typedef struct {
 
 enum { LM_CACHE = 1, LM_POISON = 2, LM_BITS = 4 };
 
-/* Are the operations claimed, and whatever else of LM_* is needed? If not, `why` says. */
-bool lm_claimed(const client *tested, unsigned needs, char *why, size_t why_size);
+/* Are the operations claimed, and models of this one's architecture (CLM-07), and whatever else
+ * of LM_* is needed? If not, `why` says. */
+bool lm_claimed(const client *tested, const char *model, unsigned needs, char *why,
+                size_t why_size);
+/* CLM-07 alone. */
+bool lm_serves(const client *tested, const char *model, char *why, size_t why_size);
+
+/* What the trained pair has learnt looks like these. */
+enum { LM_PROMPTS = 6 };
+extern const char *const lm_prompts[LM_PROMPTS];
 
 /* The folder of a model: "target" and "draft" are the trained pair, others small (lm_small.h).
  */

@@ -51,8 +51,7 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    (void)c;
-    if (!lm_claimed(tested, LM_BITS, why, size)) return false;
+    if (!lm_claimed(tested, models[c->V], LM_BITS, why, size)) return false;
     if (client_claims(tested)->lm_arithmetic == IUT_LM_CANONICAL) return true;
     snprintf(why, size, "lm_arithmetic is not canonical");
     return false;

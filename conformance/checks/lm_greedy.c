@@ -19,20 +19,11 @@ static const char *const models[] = {"long", "biased", "draft", "target"};
 enum { RIGHT, NEVER, ALTERNATING, FIRST_WRONG, EOS_INSIDE, BUDGET_INSIDE, DRAFTS };
 static const char *const draft_name[] = {"right",       "never",      "alternating",
                                          "first-wrong", "eos-inside", "budget-inside"};
-enum { TARGET = 3, MODELS, PROMPT = 60, BUDGET = 48, GAMMAS = 8, PROMPTS = 6 };
-
-/* What the trained pair has learnt looks like this. */
-static const char *const prompts[PROMPTS] = {
-    "In the beginning God created the heaven and the earth. And the ear",
-    "And it came to pass in those days, that there went out a decree fr",
-    "The LORD is my shepherd; I shall not want. He maketh me to lie down",
-    "And these are the names of the children of Israel, which came into ",
-    "Blessed are the poor in spirit: for theirs is the kingdom of heaven",
-    "Then answered Job and said, How long will ye vex my soul, and break"};
+enum { TARGET = 3, MODELS, PROMPT = 60, BUDGET = 48, GAMMAS = 8 };
 
 static void plan(check_plan *p, check_level level)
 {
-    const int32_t count = level == LEVEL_SMOKE ? 1 : level == LEVEL_FULL ? 3 : PROMPTS;
+    const int32_t count = level == LEVEL_SMOKE ? 1 : level == LEVEL_FULL ? 3 : LM_PROMPTS;
     for (int32_t m = 0; m < MODELS; m++)
         for (int32_t i = 0; i < (m == TARGET && level == LEVEL_FULL ? 2 : count); i++)
             for (int32_t d = 0; d < DRAFTS; d++) {
@@ -48,8 +39,7 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    (void)c;
-    return lm_claimed(tested, 0, why, size);
+    return lm_claimed(tested, models[c->V], 0, why, size);
 }
 
 typedef struct {
@@ -232,7 +222,7 @@ static bool decode_drafted(job *j, int32_t gamma, int32_t budget, int32_t eos)
 
 static void make_prompt(job *j, const check_case *c)
 {
-    const char *text = prompts[c->gamma];
+    const char *text = lm_prompts[c->gamma];
     const bool bytes = j->m.V == 258; /* the trained pair: bytes, and 256 to begin with */
     j->length = bytes ? PROMPT : 20 + probe_below(&j->rng, 30);
     for (int32_t i = 0; i < j->length; i++)

@@ -41,8 +41,7 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    (void)c;
-    return lm_claimed(tested, LM_BITS, why, size);
+    return lm_claimed(tested, models[c->V], LM_BITS, why, size);
 }
 
 typedef struct {

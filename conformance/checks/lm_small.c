@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "conformance/checks/probe.h"
+#include "conformance/iut.h"
 
 typedef enum { F32, BF16, F16 } dtype;
 static const char *const dtype_name[] = {"F32", "BF16", "F16"};
@@ -22,14 +23,16 @@ typedef struct {
     dtype stored;
     int V, hidden, heads, kv_heads, head_dim, ffn;
     bool tied, bias, head_norm, llama3, faint; /* faint: rows of subnormal weights */
+    bool flat; /* logits of size 1, not 2: laws in which every token counts */
     const char *eps, *theta;
 } form;
 
-enum { LAYERS = 2, FORMS = 3 };
+enum { LAYERS = 2, FORMS = 5 };
 
 /* "long": sums over 1300 inputs have a second group of three chunks, the last one short
  * (ARI-06, ARI-07). "biased": a stream of 144, so that every product has two chunks. "normed":
- * heads of 4 x 16 on a stream of 24. */
+ * heads of 4 x 16 on a stream of 24. "few" and "fewer" are target and draft over six tokens,
+ * whose joint laws can be written down. */
 static const form forms[FORMS] = {
     {.name = "long",
      .architecture = "LlamaForCausalLM",
@@ -72,6 +75,32 @@ static const form forms[FORMS] = {
      .head_norm = true,
      .eps = "1e-06",
      .theta = "5000.0"},
+    {.name = "few",
+     .architecture = "LlamaForCausalLM",
+     .type = "llama",
+     .stored = F32,
+     .V = 6,
+     .hidden = 16,
+     .heads = 4,
+     .kv_heads = 2,
+     .head_dim = 8,
+     .ffn = 24,
+     .flat = true,
+     .eps = "1e-05",
+     .theta = "10000.0"},
+    {.name = "fewer",
+     .architecture = "LlamaForCausalLM",
+     .type = "llama",
+     .stored = F32,
+     .V = 6,
+     .hidden = 8,
+     .heads = 2,
+     .kv_heads = 2,
+     .head_dim = 8,
+     .ffn = 16,
+     .flat = true,
+     .eps = "1e-05",
+     .theta = "10000.0"},
 };
 
 static struct {
@@ -182,7 +211,7 @@ static bool put_all(writer *w)
     bool ok = put(w, -1, "model.embed_tokens.weight", f->V, f->hidden, 1, 0) &&
               put(w, -1, "model.norm.weight", f->hidden, 0, 0.3, 1);
     for (int i = 0; i < LAYERS; i++) ok = ok && put_layer(w, i);
-    if (!f->tied) ok = ok && put_matrix(w, -1, "lm_head.weight", f->V, f->hidden, 2);
+    if (!f->tied) ok = ok && put_matrix(w, -1, "lm_head.weight", f->V, f->hidden, f->flat ? 1 : 2);
     if (!ok || w->used + 9 > sizeof w->header) return false;
     w->header[w->used++] = '}';
     while (w->used % 8) w->header[w->used++] = ' ';
@@ -281,6 +310,12 @@ static const form *find(const char *name)
 bool lm_small_is(const char *name)
 {
     return find(name) != NULL;
+}
+
+uint8_t lm_small_architecture(const char *name)
+{
+    const form *f = find(name);
+    return f->bias ? IUT_QWEN2 : f->head_norm ? IUT_QWEN3 : IUT_LLAMA;
 }
 
 static bool write_form(const form *f)

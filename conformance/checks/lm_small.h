@@ -7,12 +7,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* The folder of the small model of that name ("long", "biased", "normed"), written at the first
+/* The folder of the small model of that name ("long", "biased", "normed", "few", "fewer"), written at the first
  * call and removed when the program ends. Thread-safe. NULL: `why` says why. */
 const char *lm_small_folder(const char *name, char *why, size_t why_size);
 
 /* Is there a small model of that name? */
 bool lm_small_is(const char *name);
+/* IUT_LLAMA ... of a small model. */
+uint8_t lm_small_architecture(const char *name);
 
 #endif

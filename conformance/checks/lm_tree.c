@@ -31,7 +31,7 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return lm_claimed(tested, c->variant <= WANTS ? LM_BITS : 0, why, size);
+    return lm_claimed(tested, models[c->V], c->variant <= WANTS ? LM_BITS : 0, why, size);
 }
 
 typedef struct {

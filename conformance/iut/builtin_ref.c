@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "conformance/iut/builtin_engine.h"
 #include "conformance/iut/builtin_lm.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
@@ -30,7 +31,8 @@ struct iut {
     uint64_t *U;                  /* [gamma+1] */
     int32_t *drafts, *run;        /* [gamma+1] */
     ref_lm lm;
-    int threads; /* of the model */
+    ref_engine engine;
+    int threads; /* of the models */
 };
 
 static iut_status status_of(as_status s)
@@ -99,6 +101,7 @@ static void destroy(iut *x)
     forget_panel(x);
     forget_step(x);
     ref_lm_free(&x->lm);
+    ref_engine_free(&x->engine);
     free(x);
 }
 
@@ -153,7 +156,8 @@ static iut_status claims(iut *x, iut_claims *c)
                       .seed_identical = x->rule == IUT_RULE_MATCH, /* MAT-02 */
                       .greedy_identical = 1,
                       .max_vocab = AS_MAX_VOCAB,
-                      .lm_arithmetic = IUT_LM_CANONICAL};
+                      .lm_arithmetic = IUT_LM_CANONICAL,
+                      .lm_architectures = IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3};
     return IUT_OK;
 }
 
@@ -433,7 +437,7 @@ static iut_status stream(iut *x, iut_stream_batch *b)
     return IUT_OK;
 }
 
-/* ---- Models: builtin_lm.h. -------------------------------------------------------- */
+/* ---- Models and engine: builtin_lm.h, builtin_engine.h. --------------------------- */
 
 static iut_status answer_of(as_status s)
 {
@@ -470,6 +474,12 @@ static iut_status cache_poison(iut *x)
     return answer_of(ref_lm_cache_poison(&x->lm, &x->error));
 }
 
+static iut_status generate(iut *x, iut_generate_batch *b)
+{
+    const as_rule rule = x->rule == IUT_RULE_MATCH ? AS_RULE_MATCH : AS_RULE_CHAIN;
+    return answer_of(ref_engine_generate(&x->engine, b, rule, x->threads, &x->error));
+}
+
 const iut_api *ref_api(void)
 {
     static const iut_api api = {.abi = IUT_ABI,
@@ -490,6 +500,7 @@ const iut_api *ref_api(void)
                                 .commit = commit,
                                 .truncate = truncate_to,
                                 .cache_read = cache_read,
-                                .cache_poison = cache_poison};
+                                .cache_poison = cache_poison,
+                                .generate = generate};
     return &api;
 }

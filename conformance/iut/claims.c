@@ -23,7 +23,8 @@ static const claim_field bytes[] = {
     FIELD(tie, IUT_TIE_ANY),           FIELD(q_zero, IUT_REJECT),
     FIELD(bad_row, IUT_ERROR),         FIELD(bad_draft, IUT_ERROR),
     FIELD(empty, IUT_EMPTY_OTHER),     FIELD(seed_identical, 1),
-    FIELD(greedy_identical, 1),        FIELD(lm_arithmetic, IUT_LM_SELF_CONSISTENT)};
+    FIELD(greedy_identical, 1),        FIELD(lm_arithmetic, IUT_LM_SELF_CONSISTENT),
+    FIELD(lm_architectures, IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3)};
 static const claim_field limits[] = {FIELD(max_vocab, INT32_MAX), FIELD(max_gamma, INT32_MAX)};
 enum { STRINGS = 3, BYTES = sizeof bytes / sizeof *bytes, LIMITS = 2 };
 
@@ -53,7 +54,8 @@ unsigned claims_ops(const iut_api *api)
            (unsigned)!!api->forward << OP_FORWARD | (unsigned)!!api->commit << OP_COMMIT |
            (unsigned)!!api->truncate << OP_TRUNCATE |
            (unsigned)!!api->cache_read << OP_CACHE_READ |
-           (unsigned)!!api->cache_poison << OP_CACHE_POISON;
+           (unsigned)!!api->cache_poison << OP_CACHE_POISON |
+           (unsigned)!!api->generate << OP_GENERATE;
 }
 
 json_t *claims_encode(const iut_claims *claims, unsigned ops)

@@ -34,6 +34,8 @@ struct client {
     char *folder;    /* of it */
     int32_t shape[4];
 
+    const char *texts[TEXT_COUNT]; /* of the request under way, where its op has them */
+
     iut_status status;
     char text[720];
 };
@@ -175,9 +177,10 @@ static bool build_request(client *c, iut_op op, const int64_t *args, void *const
     for (int a = 0; a < ARG_COUNT; a++)
         if (l->args >> a & 1)
             json_object_set_new(f->args, layout_arg_name[a], json_integer(args[a]));
-    if (op == OP_MODEL &&
-        json_object_set_new(f->args, "folder", json_string(c->model.folder)) != 0)
-        return false; /* not UTF-8 */
+    for (int t = 0; t < TEXT_COUNT; t++)
+        if ((l->texts >> t & 1) &&
+            json_object_set_new(f->args, layout_text_name[t], json_string(c->texts[t])) != 0)
+            return false; /* not UTF-8 */
     for (int32_t i = 0; i < l->arrays; i++) {
         frame_tensor *t = &f->tensor[f->tensors];
         if (!layout_tensor(&l->array[i], args, t)) return false;
@@ -308,6 +311,7 @@ static call_result send_model(client *c)
                                      [ARG_LAYOUT_SEED] = c->model.layout_seed};
     void *const at[] = {[MODEL_SHAPE] = c->shape};
     frame reply;
+    c->texts[TEXT_FOLDER] = c->model.folder;
     call_result r = exchange(c, OP_MODEL, args, at, &reply);
     frame_release(&reply);
     if (r == CALL_OK && !shape_is_possible(c->shape))
@@ -707,4 +711,32 @@ call_result client_cache_poison(client *c)
     if (!client_has(c, OP_CACHE_POISON)) return not_claimed(c, OP_CACHE_POISON);
     return c->instance ? from_table(c, OP_CACHE_POISON, c->api.cache_poison(c->instance))
                        : call(c, OP_CACHE_POISON, args, NULL);
+}
+
+/* ---- Engines. -------------------------------------------------------------------- */
+
+call_result client_generate(client *c, iut_generate_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n,
+                                     [ARG_GAMMA] = b->gamma,
+                                     [ARG_K] = b->k,
+                                     [ARG_EOS] = b->eos,
+                                     [ARG_PROMPTS] = b->prompts};
+    void *const at[] = {[GENERATE_SEED] = &b->seed,
+                        [GENERATE_TEMPERATURE] = &b->sampling.temperature,
+                        [GENERATE_TOP_K] = &b->sampling.top_k,
+                        [GENERATE_TOP_P] = &b->sampling.top_p,
+                        [GENERATE_MIN_P] = &b->sampling.min_p,
+                        [GENERATE_PROMPT_COUNT] = (void *)(uintptr_t)b->prompt_count,
+                        [GENERATE_PROMPT] = (void *)(uintptr_t)b->prompt,
+                        [GENERATE_OUT] = b->out,
+                        [GENERATE_OUT_LEN] = b->out_len,
+                        [GENERATE_ACCEPTED] = b->accepted};
+    if (!client_has(c, OP_GENERATE)) return not_claimed(c, OP_GENERATE);
+    c->texts[TEXT_TARGET] = b->target;
+    c->texts[TEXT_DRAFT] = b->draft;
+    if (!c->instance) return call(c, OP_GENERATE, args, at);
+    clear(b->out, b->n, b->k);
+    clear(b->accepted, b->n, b->k);
+    return from_table(c, OP_GENERATE, c->api.generate(c->instance, b));
 }

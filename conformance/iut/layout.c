@@ -15,6 +15,7 @@
 #define C {ARG_C, 0}
 #define ROWS {ARG_ROWS, 0}
 #define WANTS {ARG_WANTS, 0}
+#define PROMPTS {ARG_PROMPTS, 0}
 #define GAMMA(plus) {ARG_GAMMA, plus}
 #define FIXED(count) {-1, count}
 #define IN1(name, type, a) {name, type, FLOW_IN, 1, {a}}
@@ -26,7 +27,7 @@
 #define BIT(arg) (1u << (arg))
 
 #define VERIFY(name) \
-    {name, BIT(ARG_N) | BIT(ARG_GAMMA), 8, { \
+    {name, BIT(ARG_N) | BIT(ARG_GAMMA), 0, 8, { \
         {"u", TENSOR_F64, FLOW_IN_OPTIONAL, 2, {N, GAMMA(2)}}, \
         IN1("seed", TENSOR_U64, FIXED(1)), IN1("position", TENSOR_U64, FIXED(1)), \
         IN1("len", TENSOR_I32, N), IN2("state", TENSOR_I32, N, GAMMA(1)), \
@@ -35,48 +36,60 @@
 
 const layout_op layout[OP_COUNT] = {
     [OP_CLAIMS] = {.name = "claims"},
-    [OP_PANEL] = {"panel", BIT(ARG_V) | BIT(ARG_S) | BIT(ARG_C), 10, {
+    [OP_PANEL] = {"panel", BIT(ARG_V) | BIT(ARG_S) | BIT(ARG_C), 0, 10, {
         IN1("cls", TENSOR_I32, V), IN2("next", TENSOR_I32, S, C),
         IN2("p", TENSOR_F32, S, V), IN2("q", TENSOR_F32, S, V),
         IN2("p_logit", TENSOR_F32, S, V), IN2("q_logit", TENSOR_F32, S, V),
         IN1("temperature", TENSOR_F32, FIXED(2)), IN1("top_k", TENSOR_I32, FIXED(2)),
         IN1("top_p", TENSOR_F32, FIXED(2)), IN1("min_p", TENSOR_F32, FIXED(2))}},
-    [OP_SERVED] = {"served", BIT(ARG_N) | BIT(ARG_OF_DRAFT) | BIT(ARG_V), 2, {
+    [OP_SERVED] = {"served", BIT(ARG_N) | BIT(ARG_OF_DRAFT) | BIT(ARG_V), 0, 2, {
         IN1("state", TENSOR_I32, N), OUT2("prob", TENSOR_F32, N, V)}},
-    [OP_RESIDUAL] = {"residual", BIT(ARG_N) | BIT(ARG_V), 2, {
+    [OP_RESIDUAL] = {"residual", BIT(ARG_N) | BIT(ARG_V), 0, 2, {
         IN1("state", TENSOR_I32, N), OUT2("r", TENSOR_F32, N, V)}},
-    [OP_DRAW] = {"draw", BIT(ARG_N), 5, {
+    [OP_DRAW] = {"draw", BIT(ARG_N), 0, 5, {
         {"u", TENSOR_F64, FLOW_IN_OPTIONAL, 1, {N}},
         IN1("seed", TENSOR_U64, FIXED(1)), IN1("position", TENSOR_U64, FIXED(1)),
         IN1("state", TENSOR_I32, N), OUT1("token", N)}},
     [OP_VERIFY] = VERIFY("verify"),
     [OP_VERIFY_GREEDY] = VERIFY("verify_greedy"),
-    [OP_STREAM] = {"stream", BIT(ARG_N) | BIT(ARG_GAMMA) | BIT(ARG_K) | BIT(ARG_EOS), 5, {
+    [OP_STREAM] = {"stream", BIT(ARG_N) | BIT(ARG_GAMMA) | BIT(ARG_K) | BIT(ARG_EOS), 0, 5, {
         IN1("seed", TENSOR_U64, FIXED(1)), IN1("start", TENSOR_I32, N),
         OUT2("out", TENSOR_I32, N, K), OUT1("out_len", N),
         OUT2("accepted", TENSOR_I32, N, K)}},
     [OP_MODEL] = {"model", BIT(ARG_SEQUENCES) | BIT(ARG_POSITIONS) | BIT(ARG_ROWS) |
-                               BIT(ARG_LAYOUT_SEED), 1, {OUT1("shape", FIXED(4))}},
-    [OP_FORWARD] = {"forward", BIT(ARG_N) | BIT(ARG_ROWS) | BIT(ARG_WANTS) | BIT(ARG_V), 7, {
+                               BIT(ARG_LAYOUT_SEED),
+                  BIT(TEXT_FOLDER), 1, {OUT1("shape", FIXED(4))}},
+    [OP_FORWARD] = {"forward", BIT(ARG_N) | BIT(ARG_ROWS) | BIT(ARG_WANTS) | BIT(ARG_V), 0, 7, {
         IN1("sequence", TENSOR_I32, N), IN1("row_count", TENSOR_I32, N),
         IN1("want_count", TENSOR_I32, N), IN1("token", TENSOR_I32, ROWS),
         IN1("parent", TENSOR_I32, ROWS), IN1("want", TENSOR_I32, WANTS),
         OUT2("logits", TENSOR_F32, WANTS, V)}},
-    [OP_COMMIT] = {"commit", BIT(ARG_N) | BIT(ARG_STEPS), 4, {
+    [OP_COMMIT] = {"commit", BIT(ARG_N) | BIT(ARG_STEPS), 0, 4, {
         IN1("sequence", TENSOR_I32, N), IN1("path_count", TENSOR_I32, N),
         {"path", TENSOR_I32, FLOW_IN, 1, {{ARG_STEPS, 0}}}, OUT1("length", N)}},
-    [OP_TRUNCATE] = {"truncate", BIT(ARG_N), 3, {
+    [OP_TRUNCATE] = {"truncate", BIT(ARG_N), 0, 3, {
         IN1("sequence", TENSOR_I32, N), IN1("keep", TENSOR_I32, N), OUT1("length", N)}},
-    [OP_CACHE_READ] = {"cache_read", BIT(ARG_N) | BIT(ARG_KV_HEADS) | BIT(ARG_HEAD_DIM), 5, {
+    [OP_CACHE_READ] = {"cache_read", BIT(ARG_N) | BIT(ARG_KV_HEADS) | BIT(ARG_HEAD_DIM), 0, 5, {
         IN1("sequence", TENSOR_I32, N), IN1("layer", TENSOR_I32, N),
         IN1("position", TENSOR_I32, N), CACHED("key"), CACHED("value")}},
     [OP_CACHE_POISON] = {.name = "cache_poison"},
+    [OP_GENERATE] = {"generate", BIT(ARG_N) | BIT(ARG_GAMMA) | BIT(ARG_K) | BIT(ARG_EOS) |
+                                     BIT(ARG_PROMPTS),
+                     BIT(TEXT_TARGET) | BIT(TEXT_DRAFT), 10, {
+        IN1("seed", TENSOR_U64, FIXED(1)), IN1("temperature", TENSOR_F32, FIXED(1)),
+        IN1("top_k", TENSOR_I32, FIXED(1)), IN1("top_p", TENSOR_F32, FIXED(1)),
+        IN1("min_p", TENSOR_F32, FIXED(1)), IN1("prompt_count", TENSOR_I32, N),
+        IN1("prompt", TENSOR_I32, PROMPTS), OUT2("out", TENSOR_I32, N, K),
+        OUT1("out_len", N), OUT2("accepted", TENSOR_I32, N, K)}},
 };
 /* clang-format on */
 
 const char *const layout_arg_name[ARG_COUNT] = {
     "n",         "gamma", "k",           "eos",   "of_draft", "V",        "S",       "C",
-    "sequences", "positions", "rows", "layout_seed", "wants", "steps", "kv_heads", "head_dim"};
+    "sequences", "positions", "rows", "layout_seed", "wants", "steps", "kv_heads", "head_dim",
+    "prompts"};
+
+const char *const layout_text_name[TEXT_COUNT] = {"folder", "target", "draft"};
 
 iut_op layout_find(const char *name)
 {

@@ -7,14 +7,16 @@
 #include "conformance/iut/client.h"
 #include "conformance/iut/frames.h"
 
-/* The integers of a request, in `args`. Each op has some of them; `model` also has the text
- * `folder`. */
+/* The integers of a request, in `args`. Each op has some of them. */
 /* clang-format off */
 typedef enum {
     ARG_N, ARG_GAMMA, ARG_K, ARG_EOS, ARG_OF_DRAFT, ARG_V, ARG_S, ARG_C,
     ARG_SEQUENCES, ARG_POSITIONS, ARG_ROWS, ARG_LAYOUT_SEED, ARG_WANTS, ARG_STEPS, ARG_KV_HEADS,
-    ARG_HEAD_DIM, ARG_COUNT
+    ARG_HEAD_DIM, ARG_PROMPTS, ARG_COUNT
 } layout_arg;
+
+/* The texts of a request, in `args` too: folders of models. */
+typedef enum { TEXT_FOLDER, TEXT_TARGET, TEXT_DRAFT, TEXT_COUNT } layout_text;
 /* clang-format on */
 
 typedef enum { FLOW_IN, FLOW_IN_OPTIONAL, FLOW_OUT } layout_flow;
@@ -35,7 +37,8 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    unsigned args; /* bit a: the op has args[a] */
+    unsigned args;  /* bit a: the op has args[a] */
+    unsigned texts; /* bit t: the op has text t */
     int32_t arrays;
     layout_array array[10];
 } layout_op;
@@ -56,10 +59,14 @@ enum { FORWARD_SEQUENCE, FORWARD_ROW_COUNT, FORWARD_WANT_COUNT, FORWARD_TOKEN, F
 enum { COMMIT_SEQUENCE, COMMIT_PATH_COUNT, COMMIT_PATH, COMMIT_LENGTH };
 enum { TRUNCATE_SEQUENCE, TRUNCATE_KEEP, TRUNCATE_LENGTH };
 enum { CACHE_SEQUENCE, CACHE_LAYER, CACHE_POSITION, CACHE_KEY, CACHE_VALUE };
+enum { GENERATE_SEED, GENERATE_TEMPERATURE, GENERATE_TOP_K, GENERATE_TOP_P, GENERATE_MIN_P,
+       GENERATE_PROMPT_COUNT, GENERATE_PROMPT, GENERATE_OUT, GENERATE_OUT_LEN,
+       GENERATE_ACCEPTED };
 /* clang-format on */
 
 extern const layout_op layout[OP_COUNT];
 extern const char *const layout_arg_name[ARG_COUNT];
+extern const char *const layout_text_name[TEXT_COUNT];
 
 /* The op of that name; OP_COUNT if there is none. */
 iut_op layout_find(const char *name);

@@ -123,7 +123,7 @@ typedef struct {
     iut_op op;
     int64_t args[ARG_COUNT];
     void *at[FRAME_MAX_TENSORS];
-    const char *folder; /* of `model` */
+    const char *texts[TEXT_COUNT];
 } request;
 
 #define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
@@ -136,7 +136,7 @@ static bool take_args(const worker *w, const frame *f, request *r, char *why, si
     } range[ARG_COUNT] = {[ARG_N] = {0, most},
                           [ARG_GAMMA] = {0, large},
                           [ARG_K] = {1, large},
-                          [ARG_EOS] = {-1, w->V - 1},
+                          [ARG_EOS] = {-1, r->op == OP_GENERATE ? most : w->V - 1},
                           [ARG_OF_DRAFT] = {0, 1},
                           [ARG_V] = {1, most},
                           [ARG_S] = {1, most},
@@ -148,7 +148,8 @@ static bool take_args(const worker *w, const frame *f, request *r, char *why, si
                           [ARG_WANTS] = {0, large},
                           [ARG_STEPS] = {0, large},
                           [ARG_KV_HEADS] = {w->shape[2], w->shape[2]},
-                          [ARG_HEAD_DIM] = {w->shape[3], w->shape[3]}};
+                          [ARG_HEAD_DIM] = {w->shape[3], w->shape[3]},
+                          [ARG_PROMPTS] = {0, large}};
     for (int a = 0; a < ARG_COUNT; a++)
         if ((layout[r->op].args >> a & 1) &&
             !frame_integer(f, layout_arg_name[a], range[a].low, range[a].high, &r->args[a]))
@@ -158,9 +159,10 @@ static bool take_args(const worker *w, const frame *f, request *r, char *why, si
         return FAIL("%s: args.V is not that of the panel, %d", f->op, (int)w->V);
     if (r->op == OP_FORWARD && r->args[ARG_V] != w->shape[0])
         return FAIL("%s: args.V is not that of the model, %d", f->op, (int)w->shape[0]);
-    if (r->op == OP_MODEL &&
-        !(r->folder = json_string_value(json_object_get(f->args, "folder"))))
-        return FAIL("%s: args.folder must be a text", f->op);
+    for (int t = 0; t < TEXT_COUNT; t++)
+        if ((layout[r->op].texts >> t & 1) &&
+            !(r->texts[t] = json_string_value(json_object_get(f->args, layout_text_name[t]))))
+            return FAIL("%s: args.%s must be a text", f->op, layout_text_name[t]);
     return true;
 }
 
@@ -230,6 +232,9 @@ static bool check_model_values(const worker *w, const request *r, char *why, siz
 {
     const int64_t n = r->args[ARG_N];
     if (r->op == OP_MODEL) return true;
+    if (r->op == OP_GENERATE)
+        return adds_up(r->at[GENERATE_PROMPT_COUNT], n, 1, r->args[ARG_PROMPTS], "prompt_count",
+                       why, why_size);
     if (w->shape[0] == 0) return FAIL("%s: no model was loaded", layout[r->op].name);
     if (r->op == OP_CACHE_POISON) return true;
     if (n > w->sequences && r->op != OP_CACHE_READ)
@@ -350,7 +355,7 @@ static iut_status call_stream(worker *w, const request *r)
 static iut_status call_model(worker *w, const request *r)
 {
     iut_model m = {.size = sizeof m,
-                   .folder = r->folder,
+                   .folder = r->texts[TEXT_FOLDER],
                    .sequences = (int32_t)r->args[ARG_SEQUENCES],
                    .positions = (int32_t)r->args[ARG_POSITIONS],
                    .rows = (int32_t)r->args[ARG_ROWS],
@@ -415,6 +420,30 @@ static iut_status call_cache_read(worker *w, const request *r)
     return w->api.cache_read(w->instance, &b);
 }
 
+static iut_status call_generate(worker *w, const request *r)
+{
+    iut_generate_batch b = {
+        .size = sizeof b,
+        .target = r->texts[TEXT_TARGET],
+        .draft = r->texts[TEXT_DRAFT],
+        .n = (int32_t)r->args[ARG_N],
+        .gamma = (int32_t)r->args[ARG_GAMMA],
+        .k = (int32_t)r->args[ARG_K],
+        .eos = (int32_t)r->args[ARG_EOS],
+        .prompts = (int32_t)r->args[ARG_PROMPTS],
+        .prompt_count = r->at[GENERATE_PROMPT_COUNT],
+        .prompt = r->at[GENERATE_PROMPT],
+        .sampling = {*(const float *)r->at[GENERATE_TEMPERATURE],
+                     *(const int32_t *)r->at[GENERATE_TOP_K],
+                     *(const float *)r->at[GENERATE_TOP_P],
+                     *(const float *)r->at[GENERATE_MIN_P]},
+        .seed = *(const uint64_t *)r->at[GENERATE_SEED],
+        .out = r->at[GENERATE_OUT],
+        .out_len = r->at[GENERATE_OUT_LEN],
+        .accepted = r->at[GENERATE_ACCEPTED]};
+    return w->api.generate(w->instance, &b);
+}
+
 static iut_status call_iut(worker *w, const request *r)
 {
     const int32_t n = (int32_t)r->args[ARG_N];
@@ -442,6 +471,8 @@ static iut_status call_iut(worker *w, const request *r)
         return call_cache_read(w, r);
     case OP_CACHE_POISON:
         return w->api.cache_poison(w->instance);
+    case OP_GENERATE:
+        return call_generate(w, r);
     default:
         return call_verify(w, r);
     }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "conformance/mutants/engine_subject.h"
 #include "conformance/mutants/lm_subject.h"
 #include "conformance/mutants/subject.h"
 #include "conformance/oracle/enumerate.h"
@@ -73,7 +74,7 @@ double exact_tv(const mutant *m, int index)
     char why[200];
     double tv = -1;
     if (setting_of(m->variant.setting)->map == IUT_MAP_GUMBEL) return tv;
-    if (lm_setting(m->variant.setting)) return tv;
+    if (lm_setting(m->variant.setting) || engine_setting(m->variant.setting)) return tv;
     panel *a = panel_make(&e->form, why, sizeof why);
     subject *plain = a ? subject_of_panel(plain_variant, &a->view) : NULL;
     subject *faulty = a ? subject_of_panel(m->variant, &a->view) : NULL;

@@ -39,7 +39,9 @@ typedef enum {
     MANNER_MAX_GAMMA_1,
     MANNER_ADAPTIVE,
     MANNER_LM,     /* serves models and no panels (lm_subject.h) */
-    MANNER_LM_SELF /* the same in an arithmetic of its own */
+    MANNER_LM_SELF, /* the same in an arithmetic of its own */
+    MANNER_ENGINE,  /* generates, and nothing else (engine_subject.h) */
+    MANNER_ENGINE_STALE /* and never cleans its draft model's cache */
 } manner;
 
 typedef struct {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/mutants/engine_subject.h"
+
 /* ---- One mutant ---------------------------------------------------------------------- */
 
 static int32_t index_of(const check *const *checks, const char *name)
@@ -78,9 +80,11 @@ static bool judge_liar(const run_report *report, matrix_row *row)
 
 static bool judge_lookalike(const run_report *report, matrix_row *row)
 {
-    const size_t passed = report->tally[STATE_PASS] + report->tally[STATE_ACCEPTABLE];
+    const size_t passed = report->tally[STATE_PASS] + report->tally[STATE_ACCEPTABLE],
+                 enough = engine_setting(row->mutant->variant.setting) ? ENGINE_CASES
+                                                                       : LOOKALIKE_CASES;
     if (report->exit_code == EXIT_CONFORMANT)
-        return passed >= LOOKALIKE_CASES || wrong(row, "conformant on too few cases", "");
+        return passed >= enough || wrong(row, "conformant on too few cases", "");
     for (size_t i = 0; i < report->planned; i++)
         if (!state_stands(report->cases[i].result.state))
             return wrong(row, report->cases[i].plan->id, report->cases[i].result.detail);

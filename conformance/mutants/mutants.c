@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conformance/mutants/engine_subject.h"
 #include "conformance/mutants/liars.h"
 #include "conformance/mutants/lm_subject.h"
 #include "conformance/mutants/subject.h"
@@ -17,14 +18,19 @@
 #define LOOKALIKE(name, set, provenance, text) ENTRY(name, NONE, set)
 #define LIAR(name, clause, check, expected, text) ENTRY(name, NONE, SUPPLIED)
 
+static iut *create(const char *name, variant v, char *error, size_t error_size)
+{
+    return lm_setting(v.setting)       ? lm_subject_create(name, v, error, error_size)
+           : engine_setting(v.setting) ? engine_subject_create(name, v, error, error_size)
+                                       : subject_create(name, v, error, error_size);
+}
+
 #define ENTRY(entry_name, point, set)                                                          \
     static iut *create_##entry_name(const char *options, char *error, size_t error_size)       \
     {                                                                                          \
         const variant v = {FAULT_##point, SETTING_##set};                                      \
         (void)options;                                                                         \
-        return lm_setting(v.setting)                                                           \
-                   ? lm_subject_create(#entry_name, v, error, error_size)                      \
-                   : subject_create(#entry_name, v, error, error_size);                        \
+        return create(#entry_name, v, error, error_size);                                      \
     }
 #include "conformance/mutants/faults.def"
 #include "conformance/mutants/lookalikes.def"
@@ -109,7 +115,9 @@ const iut_api *mutant_api(const char *name)
         return NULL;
     }
     const size_t i = (size_t)(m - mutant_table), liars = sizeof deceivers / sizeof *deceivers;
-    tables[i] = lm_setting(m->variant.setting) ? lm_subject_operations : subject_operations;
+    tables[i] = lm_setting(m->variant.setting)       ? lm_subject_operations
+                : engine_setting(m->variant.setting) ? engine_subject_operations
+                                                     : subject_operations;
     tables[i].create = constructors[i];
     if (m->kind == MUTANT_LIAR) deceivers[i - (mutant_count - liars)](&tables[i]);
     return &tables[i];

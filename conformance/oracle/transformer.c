@@ -69,6 +69,12 @@ void oracle_path_free(oracle_path *p)
     free(p);
 }
 
+void oracle_path_cut(oracle_path *p, int32_t keep)
+{
+    if (keep < 0 || keep > p->n) abort(); /* a caller's mistake */
+    p->n = keep;
+}
+
 static size_t slot(const oracle_path *p, int32_t layer, int32_t kv_head, int32_t t)
 {
     const oracle_config *c = &p->m->config;

@@ -50,6 +50,9 @@ void oracle_path_free(oracle_path *p);
  * successor. */
 void oracle_path_step(oracle_path *p, int32_t token, float *logits /* [V] */);
 
+/* Back to the first `keep` positions, 0 to as many as there are: another path may follow. */
+void oracle_path_cut(oracle_path *p, int32_t keep);
+
 /* The rotated key and the value of a position, [d] each. */
 const float *oracle_path_key(const oracle_path *p, int32_t layer, int32_t kv_head, int32_t t);
 const float *oracle_path_value(const oracle_path *p, int32_t layer, int32_t kv_head, int32_t t);

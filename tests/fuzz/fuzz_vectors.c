@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
+#include "vectors/operation.h"
 #include "vectors/vectors.h"
 
 static volatile unsigned checksum;
@@ -21,7 +22,23 @@ static void check_answer(const vector_group *g, const vector_answer *a, const ve
     MUST(a->count >= 0 && a->count <= t->len + 1);
     for (int32_t i = 0; i < a->count; i++) MUST(a->tokens[i] >= 0 && a->tokens[i] < g->V);
     if (a->error) MUST(*a->error && a->count == 0 && !a->bits);
-    if (a->bits) touch(a->bits, 4 * (size_t)(row ? g->V : words));
+    if (a->bits && g->kind != VECTOR_ARITHMETIC)
+        touch(a->bits, 4 * (size_t)(row ? g->V : words));
+}
+
+/* Inputs and answer have the words that the sizes ask for; optional inputs may be absent. */
+static void check_operation(const vector_group *g, const vector_test *t)
+{
+    int32_t n[OPERATION_INPUTS], answer = -1;
+    const operation *op = operation_find(g->op);
+    MUST(op && t->inputs >= 0 && t->inputs <= OPERATION_INPUTS);
+    MUST(operation_shape(op, t->size, n, &answer) >= t->inputs);
+    for (int32_t i = 0; i < t->inputs; i++) {
+        MUST(t->input[i].n == n[i]);
+        touch(t->input[i].word, 4 * (size_t)n[i]);
+    }
+    MUST(t->expected.words == answer && t->expected.bits);
+    touch(t->expected.bits, 4 * (size_t)answer);
 }
 
 static void check_test(const vector_group *g, const vector_test *t)
@@ -37,6 +54,7 @@ static void check_test(const vector_group *g, const vector_test *t)
         for (int32_t i = 0; i < t->len + 1; i++) MUST(t->u[i] >= 0 && t->u[i] < 1);
     if (g->uniforms == UNIFORMS_UNITS && g->kind == VECTOR_DRAW)
         MUST(t->u[0] >= 0 && t->u[0] < 1);
+    if (g->kind == VECTOR_ARITHMETIC) check_operation(g, t);
     check_answer(g, &t->expected, t);
     for (int32_t i = 0; i < t->alternatives; i++) {
         MUST(t->alternative[i].policy);

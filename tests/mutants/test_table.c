@@ -131,7 +131,7 @@ typedef struct {
     uint8_t uniforms, bits, input, map, rule, arithmetic, tie, q_zero, bad_draft, empty;
     uint8_t seed_identical;
     int32_t max_gamma, max_vocab;
-    uint8_t lm_arithmetic; /* a model alone: nothing else is said */
+    uint8_t lm_arithmetic; /* a model or an engine: nothing is said of panels */
 } declaration;
 
 enum { G = 64 }; /* drafts that its arrays hold */
@@ -167,6 +167,8 @@ static const declaration declarations[] = {
     {"ADAPTIVE",          OWN,    53, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0},
     {"LM_PLAIN",          0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_CANONICAL},
     {"LM_STRIDED",        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_SELF_CONSISTENT},
+    {"ENGINE_PLAIN",      SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL},
+    {"ENGINE_STALE_DRAFT", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL},
 };
 /* clang-format on */
 enum { DECLARATIONS = sizeof declarations / sizeof *declarations };

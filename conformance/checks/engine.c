@@ -1,0 +1,151 @@
+/* engine.c - see engine.h. */
+#include "conformance/checks/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/probe.h"
+
+enum { BYTES = 256 }; /* the trained pair's vocabulary begins with them; BOS comes next */
+
+const char *const engine_pair_name[PAIRS] = {"few", "self", "trained"};
+const int32_t engine_pair_V[PAIRS] = {6, 258, 258};
+static const char *const target_of[PAIRS] = {"few", "draft", "target"};
+static const char *const draft_of[PAIRS] = {"fewer", "draft", "draft"};
+
+bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char *why,
+                    size_t size)
+{
+    const iut_claims *m = client_claims(tested);
+    if (!client_has(tested, OP_GENERATE))
+        snprintf(why, size, "generate is not claimed");
+    else if (m->max_vocab > 0 && engine_pair_V[pair] > m->max_vocab)
+        snprintf(why, size, "max_vocab is %d", m->max_vocab);
+    else if (m->max_gamma > 0 && gamma > m->max_gamma)
+        snprintf(why, size, "max_gamma is %d", m->max_gamma);
+    else
+        return lm_serves(tested, target_of[pair], why, size);
+    return false;
+}
+
+bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair)
+{
+    *e = (engine){.x = x, .r = r, .pair = pair, .target = {.x = x, .r = r}};
+    e->draft = e->target;
+    return lm_folder(&e->target, target_of[pair]) && lm_folder(&e->draft, draft_of[pair]);
+}
+
+void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p)
+{
+    static const int32_t lengths[] = {63, 40, 1, 20, 64, ENGINE_PROMPT};
+    const char *text = lm_prompts[i % LM_PROMPTS];
+    const bool bytes = e->pair != PAIR_FEW;
+    p->n = lengths[i % 6];
+    if (bytes && p->n > (int32_t)strlen(text)) p->n = (int32_t)strlen(text);
+    for (int32_t t = 0; t < p->n; t++)
+        p->token[t] = !bytes   ? probe_below(rng, engine_pair_V[e->pair])
+                      : t == 0 ? BYTES
+                               : (unsigned char)text[t - 1];
+}
+
+/* ---- Calls. ---------------------------------------------------------------------- */
+
+/* A step emits the drafts it accepted and one token more; only the last may be cut short. */
+static bool accepts_add_up(const int32_t *accepted, int32_t gamma, int32_t k, int32_t length)
+{
+    int32_t emitted = 0, step = 0;
+    while (step < k && accepted[step] >= 0 && accepted[step] <= gamma && emitted < length)
+        emitted += 1 + accepted[step++];
+    for (int32_t rest = step; rest < k; rest++)
+        if (accepted[rest] != -1) return false;
+    return step == 0 || emitted >= length;
+}
+
+static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_t length,
+                  const int32_t *accepted, int32_t i)
+{
+    const int32_t V = engine_pair_V[e->pair];
+    e->r->compared++;
+    if (length < 1 || length > q->k) {
+        result_set(e->r, STATE_FAIL, "request %d: %d tokens, budget %d", (int)i, (int)length,
+                   (int)q->k);
+        return false;
+    }
+    for (int32_t t = 0; t < q->k; t++) {
+        if (t < length ? out[t] >= 0 && out[t] < V : out[t] == -1) continue;
+        result_set(e->r, STATE_FAIL, "request %d: place %d of %d tokens has %d", (int)i, (int)t,
+                   (int)length, (int)out[t]);
+        return false;
+    }
+    int32_t end = 0; /* where the stream has to stop: STOP-01, STOP-02 */
+    while (end < length && (q->eos < 0 || out[end] != q->eos)) end++;
+    const int32_t due = end < length ? end + 1 : q->k;
+    if (length != due)
+        result_set(e->r, STATE_FAIL,
+                   "request %d: %d tokens, where the end-of-sequence token or the budget end "
+                   "it after %d",
+                   (int)i, (int)length, (int)due);
+    else if (!accepts_add_up(accepted, q->gamma, q->k, length))
+        result_set(e->r, STATE_FAIL,
+                   "request %d: the accepted counts do not add up to its %d tokens", (int)i,
+                   (int)length);
+    return e->r->state == STATE_PASS;
+}
+
+static bool call(engine *e, const engine_request *q, iut_generate_batch *b)
+{
+    const size_t places = (size_t)b->n * (size_t)q->k;
+    b->size = sizeof *b;
+    b->target = e->target.folder;
+    b->draft = q->gamma > 0 ? e->draft.folder : "";
+    b->gamma = q->gamma, b->k = q->k, b->eos = q->eos;
+    b->sampling = q->sampling, b->seed = q->seed;
+    b->accepted = malloc(places * sizeof *b->accepted);
+    if (!b->accepted) {
+        result_set(e->r, STATE_ERROR, "the suite is short of memory");
+        return false;
+    }
+    memset(b->out, 0xff, places * sizeof *b->out);
+    memset(b->accepted, 0xff, places * sizeof *b->accepted);
+    bool ok = result_call(e->r, e->x, "generate", client_generate(e->x->iut, b));
+    for (int32_t i = 0; ok && i < b->n; i++)
+        ok = facts(e, q, b->out + (int64_t)i * q->k, b->out_len[i],
+                   b->accepted + (int64_t)i * q->k, i);
+    free(b->accepted);
+    return ok;
+}
+
+/* Prompt i of n is prompt[i * stride]. */
+static bool generate(engine *e, const engine_request *q, const engine_prompt *prompt,
+                     int32_t stride, int32_t n, int32_t *out, int32_t *length)
+{
+    iut_generate_batch b = {.n = n, .out = out, .out_len = length};
+    int32_t *count = malloc((size_t)n * sizeof *count), *token;
+    for (int32_t i = 0; count && i < n; i++) b.prompts += count[i] = prompt[i * stride].n;
+    token = malloc((size_t)b.prompts * sizeof *token + 1);
+    int32_t *to = token;
+    for (int32_t i = 0; count && token && i < n; i++) {
+        memcpy(to, prompt[i * stride].token, (size_t)count[i] * sizeof *to);
+        to += count[i];
+    }
+    b.prompt_count = count, b.prompt = token;
+    const bool enough = count && token;
+    if (!enough) result_set(e->r, STATE_ERROR, "the suite is short of memory");
+    const bool ok = enough && call(e, q, &b);
+    free(count);
+    free(token);
+    return ok;
+}
+
+bool engine_generate(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t n,
+                     int32_t *out, int32_t *length)
+{
+    return generate(e, q, prompt, 1, n, out, length);
+}
+
+bool engine_repeat(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t n,
+                   int32_t *out, int32_t *length)
+{
+    return generate(e, q, prompt, 0, n, out, length);
+}

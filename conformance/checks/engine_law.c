@@ -1,0 +1,423 @@
+/* engine.law - an engine above temperature 0: the first k = gamma + 2 tokens after a prompt have
+ * the joint law of the target, served under the request's sampling (LAY-08).
+ *
+ * Vocabularies are small, or top-k makes them so: every prefix of up to k tokens is a context of
+ * its own, and its row is the oracle's: the network's logits over that very path, served without
+ * roundings. So nothing is approximated, and nothing pooled. The e-process bets at each context;
+ * chi-square looks at all k tokens together, and at the first two. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/engine.h"
+#include "conformance/checks/law.h"
+#include "conformance/oracle/folder.h"
+#include "conformance/oracle/served.h"
+#include "conformance/stats/chi2.h"
+#include "conformance/stats/eprocess.h"
+#include "conformance/stats/power.h"
+
+static const struct {
+    const char *name;
+    engine_pair pair;
+    int32_t gamma, prompt;
+    iut_sampling sampling;
+    int64_t n[3]; /* by level; 0: not at it */
+} cells[] = {
+    {"few-g1", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {2000, 10000, 1000000}},
+    {"few-g2-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {2000, 10000, 1000000}},
+    {"few-g4-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 10000, 1000000}},
+    {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}},
+    {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 1, {0.8f, 3, 1, 0}, {0, 0, 100000}},
+};
+enum { CELLS = sizeof cells / sizeof *cells, CHUNK = 128, MOST_TOKENS = 6 };
+
+static void plan(check_plan *p, check_level level)
+{
+    for (int32_t i = 0; i < CELLS; i++) {
+        if (cells[i].n[level] == 0) continue;
+        check_case *c = plan_case(p, &check_engine_law, "%s", cells[i].name);
+        c->V = engine_pair_V[cells[i].pair];
+        c->gamma = cells[i].gamma;
+        c->variant = i;
+        c->n = cells[i].n[level];
+        c->tables = 2;
+        c->statistical = true;
+    }
+}
+
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    const iut_claims *m = client_claims(tested);
+    if (!engine_claimed(tested, cells[c->variant].pair, c->gamma, why, size)) return false;
+    if (m->rule == 0)
+        snprintf(why, size, "the acceptance rule is not declared");
+    else if (m->rule == IUT_RULE_NOT_LOSSLESS)
+        snprintf(why, size, "its rule is declared not lossless");
+    else if (m->arithmetic == IUT_ARITH_F16 || m->arithmetic == IUT_ARITH_BF16)
+        snprintf(why, size, "a network in a half format has a law that nobody else knows");
+    else
+        return true;
+    return false;
+}
+
+/* ---- The tree of prefixes. ------------------------------------------------------- */
+
+/* Context 0 is the prompt. Leaves are paths of k tokens. */
+typedef struct {
+    int32_t V, k, contexts, leaves, room; /* room: contexts that the arrays have */
+    bool too_close; /* a cut of top-k was, so that the tree is of no use */
+    int32_t *next; /* [contexts][V] context or, behind the last token, leaf; -1: p = 0 */
+    double *p, *q; /* [contexts][V] */
+    double *leaf;  /* [leaves] probability */
+    int32_t pairs; /* paths of the first two tokens ... */
+    double *pair;  /* [V * V] ... and their probabilities, by token V + token */
+} tree;
+
+static void tree_close(tree *t)
+{
+    free(t->next);
+    free(t->p);
+    free(t->q);
+    free(t->leaf);
+    free(t->pair);
+    *t = (tree){0};
+}
+
+/* Contexts of depth below k and leaves, when each row has `most` tokens at most. */
+static bool tree_open(tree *t, int32_t V, int32_t k, int32_t most)
+{
+    int32_t contexts = 0, leaves = 1;
+    for (int32_t d = 0; d < k; d++) contexts += leaves, leaves *= most;
+    const size_t cell = (size_t)contexts * (size_t)V;
+    *t = (tree){.V = V, .k = k, .room = contexts};
+    t->next = malloc(cell * sizeof *t->next);
+    t->p = malloc(cell * sizeof *t->p);
+    t->q = malloc(cell * sizeof *t->q);
+    t->leaf = malloc((size_t)leaves * sizeof *t->leaf);
+    t->pair = calloc((size_t)V * (size_t)V, sizeof *t->pair);
+    return t->next && t->p && t->q && t->leaf && t->pair;
+}
+
+/* The two networks on their way down the tree. */
+typedef struct {
+    check_result *r;
+    tree *t;
+    oracle_path *target, *draft;
+    oracle_sampling sampling;
+    float *row; /* [V] */
+    int32_t at; /* positions that both hold */
+} walker;
+
+/* Is there room between the last token that top-k keeps and the next? A legal rounding must not
+ * be able to exchange them. */
+static bool clear_cut(const float *row, int32_t V, int32_t top_k)
+{
+    for (int32_t kept = 0; top_k > 0 && kept < V; kept++) {
+        int32_t above = 0, near = 0;
+        for (int32_t t = 0; t < V; t++) {
+            above += row[t] > row[kept];
+            near += t != kept && row[t] <= row[kept] && row[kept] - row[t] < 1e-3f;
+        }
+        if (above == top_k - 1) return near == 0;
+    }
+    return true;
+}
+
+static bool serve(walker *w, oracle_path *path, int32_t token, bool cut_counts, double *row)
+{
+    char why[200];
+    oracle_path_step(path, token, w->row);
+    w->t->too_close = cut_counts && !clear_cut(w->row, w->t->V, w->sampling.top_k);
+    if (w->t->too_close) return false;
+    if (oracle_served64(w->row, w->t->V, &w->sampling, row, why, sizeof why) != ORACLE_OK)
+        result_set(w->r, STATE_ERROR, "oracle: %s", why);
+    else
+        return true;
+    return false;
+}
+
+/* Walks the subtree behind `token`, which ends a prefix of `depth` tokens of probability `mass`;
+ * its context, or -1. */
+static int32_t walk(walker *w, int32_t token, int32_t depth, double mass)
+{
+    tree *t = w->t;
+    const int32_t c = t->contexts, V = t->V;
+    if (c == t->room) {
+        result_set(w->r, STATE_ERROR, "a row has more tokens than top-k allows");
+        return -1;
+    }
+    t->contexts++;
+    double *p = t->p + (int64_t)c * V;
+    if (!serve(w, w->target, token, true, p) ||
+        !serve(w, w->draft, token, false, t->q + (int64_t)c * V))
+        return -1;
+    w->at++;
+    for (int32_t x = 0; x < V; x++) {
+        int32_t *next = &t->next[(int64_t)c * V + x];
+        *next = -1;
+        if (p[x] == 0) continue;
+        if (depth + 1 == t->k) {
+            t->leaf[*next = t->leaves++] = mass * p[x];
+            continue;
+        }
+        *next = walk(w, x, depth + 1, mass * p[x]);
+        if (*next < 0) return -1;
+    }
+    w->at--;
+    oracle_path_cut(w->target, w->at);
+    oracle_path_cut(w->draft, w->at);
+    return c;
+}
+
+static void fill_pairs(tree *t)
+{
+    for (int32_t a = 0; a < t->V; a++)
+        for (int32_t b = 0; t->p[a] > 0 && b < t->V; b++) {
+            t->pair[a * t->V + b] = t->p[a] * t->p[(int64_t)t->next[a] * t->V + b];
+            t->pairs += t->pair[a * t->V + b] > 0;
+        }
+}
+
+/* Both networks read the prompt but for its last token, from where the tree is walked. */
+static bool grow(tree *t, engine *e, const engine_prompt *prompt, const iut_sampling *s)
+{
+    char why[300] = "the memory is too short";
+    bool ok = false;
+    oracle_folder *target = oracle_folder_open(e->target.folder, why, sizeof why),
+                  *draft = oracle_folder_open(e->draft.folder, why, sizeof why);
+    const oracle_model *m = target ? oracle_folder_model(target) : NULL,
+                       *d = draft ? oracle_folder_model(draft) : NULL;
+    const int32_t capacity = prompt->n + t->k;
+    walker w = {.r = e->r,
+                .t = t,
+                .target = m ? oracle_path_new(&oracle_fast, m, capacity) : NULL,
+                .draft = d ? oracle_path_new(&oracle_fast, d, capacity) : NULL,
+                .sampling = {s->temperature, s->top_k, s->top_p, s->min_p},
+                .row = malloc((size_t)t->V * sizeof *w.row),
+                .at = prompt->n - 1};
+    if (w.target && w.draft && w.row) {
+        for (int32_t i = 0; i < w.at; i++) {
+            oracle_path_step(w.target, prompt->token[i], NULL);
+            oracle_path_step(w.draft, prompt->token[i], NULL);
+        }
+        ok = walk(&w, prompt->token[prompt->n - 1], 0, 1) == 0;
+    } else
+        result_set(e->r, STATE_ERROR, "oracle: %s", why);
+    free(w.row);
+    oracle_path_free(w.target);
+    oracle_path_free(w.draft);
+    oracle_folder_close(target);
+    oracle_folder_close(draft);
+    if (ok) fill_pairs(t);
+    return ok;
+}
+
+/* ---- Counting. ------------------------------------------------------------------- */
+
+typedef struct {
+    engine e;
+    const check_case *c;
+    engine_prompt prompt;
+    engine_request q;
+    tree t;
+    st_ep *ep;
+    int64_t *leaf, *pair, first[1 << 9]; /* counts; first: of the first token */
+    int64_t n;
+    double log_e;
+} job;
+
+static bool count(job *j, const int32_t *x)
+{
+    tree *t = &j->t;
+    int32_t context = 0;
+    for (int32_t i = 0; i < t->k; i++) {
+        const int32_t next = t->next[(int64_t)context * t->V + x[i]];
+        if (next < 0) {
+            result_set(j->e.r, STATE_FAIL,
+                       "token %d of a stream is %d, which has probability 0 there", (int)i,
+                       (int)x[i]);
+            return false;
+        }
+        if (!st_ep_add(j->ep, context, x[i], 1)) {
+            result_set(j->e.r, STATE_ERROR, "counts were lost: the suite is short of memory");
+            return false;
+        }
+        context = next;
+    }
+    j->leaf[context]++;
+    j->pair[x[0] * t->V + x[1]]++;
+    j->first[x[0]]++;
+    j->n++;
+    return true;
+}
+
+static bool advance(job *j, int64_t until)
+{
+    int32_t out[CHUNK * MOST_TOKENS], length[CHUNK];
+    while (j->n < until) {
+        const int32_t n = until - j->n < CHUNK ? (int32_t)(until - j->n) : CHUNK;
+        if (!engine_repeat(&j->e, &j->q, &j->prompt, n, out, length)) return false;
+        for (int32_t i = 0; i < n; i++)
+            if (!count(j, out + i * j->t.k)) return false;
+        j->q.seed += (uint64_t)n;
+    }
+    return true;
+}
+
+/* ---- Judgement. ------------------------------------------------------------------ */
+
+/* STAT-03: below the floor of the declared arithmetic there is no strict null to test. */
+static bool strict(job *j)
+{
+    const iut_claims *m = client_claims(j->e.x->iut);
+    const double draws = (double)j->c->n * j->t.k;
+    for (int32_t c = 0; c < j->t.contexts; c++) {
+        const st_floor f = st_floor_row(j->t.p + (int64_t)c * j->t.V,
+                                        j->t.q + (int64_t)c * j->t.V, j->t.V, law_arith(m),
+                                        law_bits(m), true);
+        if (isnan(f.tv))
+            result_set(j->e.r, STATE_ERROR, "a floor could not be computed");
+        else if (st_floor_eps(f, draws) > 0)
+            result_set(j->e.r, STATE_NOT_CLAIMED,
+                       "uniforms of %d bits and the declared arithmetic are too coarse for "
+                       "%lld draws (STAT-03)",
+                       law_bits(m), (long long)draws);
+        else
+            continue;
+        return false;
+    }
+    return true;
+}
+
+static bool open_process(job *j)
+{
+    const double **rows = malloc(2 * (size_t)j->t.contexts * sizeof *rows);
+    for (int32_t c = 0; rows && c < j->t.contexts; c++) {
+        rows[c] = j->t.p + (int64_t)c * j->t.V;
+        rows[j->t.contexts + c] = j->t.q + (int64_t)c * j->t.V;
+    }
+    if (rows)
+        j->ep = st_ep_new(j->t.contexts, NULL, j->t.contexts, j->t.V, rows,
+                          rows + j->t.contexts);
+    free(rows);
+    j->leaf = calloc((size_t)j->t.leaves, sizeof *j->leaf);
+    j->pair = calloc((size_t)j->t.V * (size_t)j->t.V, sizeof *j->pair);
+    if (j->ep && j->leaf && j->pair) return true;
+    result_set(j->e.r, STATE_ERROR, "the suite is short of memory");
+    return false;
+}
+
+static void figures(job *j, const st_table *worst)
+{
+    const check_context *x = j->e.x;
+    check_result *r = j->e.r;
+    const st_tv tv = st_tv_observed(j->first, j->t.p, j->t.V, 0.01);
+    r->compared = j->n;
+    r->log_e = j->log_e;
+    result_figure(r, "n", (double)j->n);
+    result_figure(r, "log_e", j->log_e);
+    result_figure(r, "tv", tv.tv);
+    result_figure(r, "tv_lo", tv.lo);
+    result_figure(r, "tv_hi", tv.hi);
+    /* One process of six views, each of which averages 20 kappas. */
+    result_figure(r, "tv_power",
+                  fmin(1, st_view_tv90((double)j->n, 16, x->log_e_fail + log(6 * 20))));
+    result_figure(r, "contexts", j->t.contexts);
+    result_figure(r, "tables", 2);
+    result_figure(r, "x2", worst->x2);
+    result_figure(r, "df", worst->df);
+    result_figure(r, "log_p", worst->log_p);
+}
+
+static void judge(job *j)
+{
+    check_result *r = j->e.r;
+    const check_context *x = j->e.x;
+    const st_table whole =
+                       st_chi2_table(j->leaf, j->t.leaf, j->t.leaves, ST_MIN_EXPECTED),
+                   pair = st_chi2_table(j->pair, j->t.pair, j->t.V * j->t.V, ST_MIN_EXPECTED);
+    const bool of_pair = pair.log_p < whole.log_p;
+    const st_table worst = of_pair ? pair : whole;
+    const char *name = of_pair ? "first two tokens" : "all tokens";
+    const int32_t T = x->tables_total > 0 ? x->tables_total : 1;
+    figures(j, &worst);
+    if (isnan(whole.log_p) || isnan(pair.log_p))
+        result_set(r, STATE_ERROR, "a chi-square table could not be computed");
+    else if (j->log_e >= x->log_e_fail)
+        result_set(r, STATE_FAIL,
+                   "not the target's law: ln E = %.4g >= %.4g after %lld streams of %d tokens; "
+                   "most in %s: X2 = %.4g on %d cells",
+                   j->log_e, x->log_e_fail, (long long)j->n, (int)j->t.k, name, worst.x2,
+                   worst.cells);
+    else if (st_chi2_fails(worst.log_p, T))
+        result_set(r, STATE_FAIL,
+                   "not the target's law: %s: X2 = %.6g on %d cells, ln p = %.4g < ln(1e-8/%d), "
+                   "n = %lld",
+                   name, worst.x2, worst.cells, worst.log_p, (int)T, (long long)j->n);
+    else
+        result_set(r, STATE_PASS,
+                   "%lld streams of %d tokens, ln E = %.3g (line %.3g); worst of 2 tables %s: "
+                   "X2 = %.4g on %d cells, ln p = %.3g",
+                   (long long)j->n, (int)j->t.k, j->log_e, x->log_e_fail, name, worst.x2,
+                   worst.cells, worst.log_p);
+    r->log_p = worst.log_p;
+}
+
+static void sample(job *j)
+{
+    const check_context *x = j->e.x;
+    while (j->n < j->c->n && !(j->log_e >= x->log_e_fail)) {
+        if (!advance(j, law_checkpoint(j->n, j->c->n, x->level))) return;
+        j->log_e = st_ep_log_e(j->ep);
+    }
+    judge(j);
+}
+
+/* The tree of the first prompt, from the planned one on, whose cuts are clear. */
+static bool prepare(job *j, const iut_sampling *s)
+{
+    uint64_t rng = check_seed(j->e.x, j->c, 0);
+    const int32_t first = cells[j->c->variant].prompt, most = s->top_k ? s->top_k : j->c->V;
+    for (int32_t i = first; i < first + LM_PROMPTS; i++) {
+        engine_make_prompt(&j->e, i, &rng, &j->prompt);
+        if (!tree_open(&j->t, j->c->V, j->q.k, most))
+            result_set(j->e.r, STATE_ERROR, "the suite is short of memory");
+        else if (grow(&j->t, &j->e, &j->prompt, s))
+            return true;
+        if (!j->t.too_close) return false;
+        tree_close(&j->t);
+    }
+    result_set(j->e.r, STATE_ERROR, "every prompt has a cut of top-k that is too close to call");
+    return false;
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    job *j = calloc(1, sizeof *j);
+    if (!j) {
+        result_set(r, STATE_ERROR, "the suite is short of memory");
+        return;
+    }
+    const iut_sampling *s = &cells[c->variant].sampling;
+    j->c = c;
+    j->q = (engine_request){c->gamma, c->gamma + 2, -1, *s, check_seed(x, c, 1)};
+    if (engine_open(&j->e, x, r, cells[c->variant].pair) && prepare(j, s) && strict(j) &&
+        open_process(j))
+        sample(j);
+    tree_close(&j->t);
+    st_ep_free(j->ep);
+    free(j->leaf);
+    free(j->pair);
+    free(j);
+}
+
+const check check_engine_law = {
+    .name = "engine.law",
+    .clauses = "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02",
+    .summary = "an engine's first gamma+2 sampled tokens have the target's joint law",
+    .plan = plan,
+    .claimed = claimed,
+    .run = run,
+};
