@@ -2,9 +2,10 @@
  * decoding, for every gamma, end and budget, and whatever else is in the call (LAY-07). Plain
  * decoding is done alone, request by request.
  *
- * A difference is put to the control of CLM-08: plain decoding once more, from the prompt and the
- * tokens before the difference, which the engine then reads as one prompt. If that gives the
- * other token too, the engine's arithmetic is of two minds there, unless it promised better. */
+ * A difference is put to the control of CLM-08: plain decoding once more, from the prompt and
+ * the tokens before the difference, which the engine then reads as one prompt. If that gives
+ * the other token too, the engine's arithmetic is of two minds there, unless it promised
+ * better. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,7 +188,9 @@ static void run(const check_case *planned, const check_context *x, check_result 
     job j = {.rng = check_seed(x, c, 0),
              .gammas = c->gamma,
              .stride = brief ? 5 : 1,
-             .prompts = !brief ? PROMPTS : c->V == PAIR_SELF ? 3 : 1};
+             .prompts = !brief              ? PROMPTS
+                        : c->V == PAIR_SELF ? 3
+                                            : 1};
     if (!engine_open(&j.e, x, r, (engine_pair)c->V) || !all(&j, c->variant)) return;
     if (j.near_ties)
         result_set(r, STATE_ACCEPTABLE, "near-tie: %s", j.tie);

@@ -1,10 +1,10 @@
-/* engine.law - an engine above temperature 0: the first k = gamma + 2 tokens after a prompt have
- * the joint law of the target, served under the request's sampling (LAY-08).
+/* engine.law - an engine above temperature 0: the first k = gamma + 2 tokens after a prompt
+ * have the joint law of the target, served under the request's sampling (LAY-08).
  *
- * Vocabularies are small, or top-k makes them so: every prefix of up to k tokens is a context of
- * its own, and its row is the oracle's: the network's logits over that very path, served without
- * roundings. So nothing is approximated, and nothing pooled. The e-process bets at each context;
- * chi-square looks at all k tokens together, and at the first two. */
+ * Vocabularies are small, or top-k makes them so: every prefix of up to k tokens is a context
+ * of its own, and its row is the oracle's: the network's logits over that very path, served
+ * without roundings. So nothing is approximated, and nothing pooled. The e-process bets at each
+ * context; chi-square looks at all k tokens together, and at the first two. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,11 +68,11 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 typedef struct {
     int32_t V, k, contexts, leaves, room; /* room: contexts that the arrays have */
     bool too_close; /* a cut of top-k was, so that the tree is of no use */
-    int32_t *next; /* [contexts][V] context or, behind the last token, leaf; -1: p = 0 */
-    double *p, *q; /* [contexts][V] */
-    double *leaf;  /* [leaves] probability */
-    int32_t pairs; /* paths of the first two tokens ... */
-    double *pair;  /* [V * V] ... and their probabilities, by token V + token */
+    int32_t *next;  /* [contexts][V] context or, behind the last token, leaf; -1: p = 0 */
+    double *p, *q;  /* [contexts][V] */
+    double *leaf;   /* [leaves] probability */
+    int32_t pairs;  /* paths of the first two tokens ... */
+    double *pair;   /* [V * V] ... and their probabilities, by token V + token */
 } tree;
 
 static void tree_close(tree *t)
@@ -138,8 +138,8 @@ static bool serve(walker *w, oracle_path *path, int32_t token, bool cut_counts, 
     return false;
 }
 
-/* Walks the subtree behind `token`, which ends a prefix of `depth` tokens of probability `mass`;
- * its context, or -1. */
+/* Walks the subtree behind `token`, which ends a prefix of `depth` tokens of probability
+ * `mass`; its context, or -1. */
 static int32_t walk(walker *w, int32_t token, int32_t depth, double mass)
 {
     tree *t = w->t;
@@ -159,7 +159,7 @@ static int32_t walk(walker *w, int32_t token, int32_t depth, double mass)
         *next = -1;
         if (p[x] == 0) continue;
         if (depth + 1 == t->k) {
-            t->leaf[*next = t->leaves++] = mass * p[x];
+            t->leaf[ *next = t->leaves++] = mass * p[x];
             continue;
         }
         *next = walk(w, x, depth + 1, mass * p[x]);
@@ -274,9 +274,9 @@ static bool strict(job *j)
     const iut_claims *m = client_claims(j->e.x->iut);
     const double draws = (double)j->c->n * j->t.k;
     for (int32_t c = 0; c < j->t.contexts; c++) {
-        const st_floor f = st_floor_row(j->t.p + (int64_t)c * j->t.V,
-                                        j->t.q + (int64_t)c * j->t.V, j->t.V, law_arith(m),
-                                        law_bits(m), true);
+        const st_floor f =
+            st_floor_row(j->t.p + (int64_t)c * j->t.V, j->t.q + (int64_t)c * j->t.V, j->t.V,
+                         law_arith(m), law_bits(m), true);
         if (isnan(f.tv))
             result_set(j->e.r, STATE_ERROR, "a floor could not be computed");
         else if (st_floor_eps(f, draws) > 0)
@@ -299,8 +299,8 @@ static bool open_process(job *j)
         rows[j->t.contexts + c] = j->t.q + (int64_t)c * j->t.V;
     }
     if (rows)
-        j->ep = st_ep_new(j->t.contexts, NULL, j->t.contexts, j->t.V, rows,
-                          rows + j->t.contexts);
+        j->ep =
+            st_ep_new(j->t.contexts, NULL, j->t.contexts, j->t.V, rows, rows + j->t.contexts);
     free(rows);
     j->leaf = calloc((size_t)j->t.leaves, sizeof *j->leaf);
     j->pair = calloc((size_t)j->t.V * (size_t)j->t.V, sizeof *j->pair);
@@ -335,8 +335,7 @@ static void judge(job *j)
 {
     check_result *r = j->e.r;
     const check_context *x = j->e.x;
-    const st_table whole =
-                       st_chi2_table(j->leaf, j->t.leaf, j->t.leaves, ST_MIN_EXPECTED),
+    const st_table whole = st_chi2_table(j->leaf, j->t.leaf, j->t.leaves, ST_MIN_EXPECTED),
                    pair = st_chi2_table(j->pair, j->t.pair, j->t.V * j->t.V, ST_MIN_EXPECTED);
     const bool of_pair = pair.log_p < whole.log_p;
     const st_table worst = of_pair ? pair : whole;
@@ -352,10 +351,11 @@ static void judge(job *j)
                    j->log_e, x->log_e_fail, (long long)j->n, (int)j->t.k, name, worst.x2,
                    worst.cells);
     else if (st_chi2_fails(worst.log_p, T))
-        result_set(r, STATE_FAIL,
-                   "not the target's law: %s: X2 = %.6g on %d cells, ln p = %.4g < ln(1e-8/%d), "
-                   "n = %lld",
-                   name, worst.x2, worst.cells, worst.log_p, (int)T, (long long)j->n);
+        result_set(
+            r, STATE_FAIL,
+            "not the target's law: %s: X2 = %.6g on %d cells, ln p = %.4g < ln(1e-8/%d), "
+            "n = %lld",
+            name, worst.x2, worst.cells, worst.log_p, (int)T, (long long)j->n);
     else
         result_set(r, STATE_PASS,
                    "%lld streams of %d tokens, ln E = %.3g (line %.3g); worst of 2 tables %s: "
@@ -389,7 +389,8 @@ static bool prepare(job *j, const iut_sampling *s)
         if (!j->t.too_close) return false;
         tree_close(&j->t);
     }
-    result_set(j->e.r, STATE_ERROR, "every prompt has a cut of top-k that is too close to call");
+    result_set(j->e.r, STATE_ERROR,
+               "every prompt has a cut of top-k that is too close to call");
     return false;
 }
 
@@ -415,7 +416,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_engine_law = {
     .name = "engine.law",
-    .clauses = "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02",
+    .clauses =
+        "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02",
     .summary = "an engine's first gamma+2 sampled tokens have the target's joint law",
     .plan = plan,
     .claimed = claimed,

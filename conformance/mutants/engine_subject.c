@@ -213,8 +213,8 @@ static iut_status propose(request *r, int32_t g)
             return fail(a, IUT_FAILED, "a row of the draft cannot be served");
         const uint64_t U = as_word64(as_random(r->seed, (uint64_t)(r->m + i), AS_DRAFT, 0));
         int32_t *token = &r->history[r->n + i];
-        *token =
-            fault(a->fault, ENGINE_DRAFT_ARGMAX) ? argmax(q, a->target.V) : as_draw(q, a->target.V, U);
+        *token = fault(a->fault, ENGINE_DRAFT_ARGMAX) ? argmax(q, a->target.V)
+                                                      : as_draw(q, a->target.V, U);
         if (i + 1 < g) s = feed(a, &a->draft, token, 1, a->logits);
     }
     return s;
@@ -302,8 +302,7 @@ static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
                   g = r->b->gamma < useful ? r->b->gamma : useful;
     int32_t accepted = 0, token = 0;
     iut_status s = g > 0 ? propose(r, g) : IUT_OK;
-    if (s == IUT_OK)
-        s = forward(a, &a->target, r->history + root - 1, g + 1, g + 1, a->logits);
+    if (s == IUT_OK) s = forward(a, &a->target, r->history + root - 1, g + 1, g + 1, a->logits);
     if (s == IUT_OK) s = judge(r, g, &accepted, &token);
     if (s == IUT_OK)
         s = commit(a, &a->target, fault(a->fault, ENGINE_DRAFTS_STAY) ? g + 1 : accepted + 1);
@@ -329,7 +328,8 @@ static iut_status decode(request *r, int32_t *out, int32_t *told)
         at += n;
     }
     while (s == IUT_OK && !ended && r->m < r->b->k) {
-        if (fault(a->fault, ENGINE_BUDGET_SHORT) && r->m > 0 && r->m + r->b->gamma + 1 > r->b->k)
+        if (fault(a->fault, ENGINE_BUDGET_SHORT) && r->m > 0 &&
+            r->m + r->b->gamma + 1 > r->b->k)
             break;
         s = one_step(r, out, told++, &ended);
     }
