@@ -307,7 +307,7 @@ static void the_report_says_which_layers_were_not_applied(void **unused)
     (void)unused;
     assert_int_equal(assay(LAYERED "uniforms=supplied"), EXIT_CONFORMANT);
     assert_says("certificates 6, law 1.");
-    assert_says("not applied: hard facts, replay, metamorphic, model bits (not selected).");
+    assert_says("not applied: hard facts, replay, metamorphic, model bits, engine tokens, engine law (not selected).");
     assert_null(strstr(output, "out of sight"));
     assert_int_equal(assay(LAYERED "uniforms=seeded"), EXIT_CONFORMANT);
     assert_says("certificates 0 of 6, law 1.");
