@@ -361,29 +361,77 @@ START_TEST(rollback)
 }
 END_TEST
 
-/* Rows are forgotten by commit, truncation, poison, and by a forward, be it refused. */
+/* A row of each of two sequences waits for a commit. */
+static void two_wait(as_lm *lm, int32_t a, int32_t b)
+{
+    static const as_row one = {1, -1};
+    const as_forward f[] = {{a, 1, 0, &one, NULL, NULL}, {b, 1, 0, &one, NULL, NULL}};
+    ck_assert_int_eq(as_lm_forward(lm, f, 2, NULL), AS_OK);
+}
+
+static void nothing_waits(as_lm *lm, int32_t sequence, const char *after)
+{
+    const int32_t zero = 0;
+    ck_assert_msg(as_lm_commit(lm, sequence, &zero, 1, NULL) == AS_BAD_INPUT, "%s", after);
+    ck_assert_int_eq(as_lm_length(lm, sequence), 0);
+}
+
+/* Rows are forgotten by commit, truncation and poison, not by those that are refused. */
 START_TEST(rows_are_forgotten)
 {
     tiny_llama *t = tiny_new(0, 1, 1);
     as_lm *lm = tiny_lm(t, &plain);
-    const int32_t s = open_one(lm), zero = 0, bad = 7;
-    const as_row one = {1, -1}, wrong = {1, 5};
-    for (int i = 0; i < 5; i++) {
-        ck_assert_int_eq(as_lm_forward(lm, &(as_forward){s, 1, 0, &one, NULL, NULL}, 1, NULL),
-                         AS_OK);
-        if (i == 0) ck_assert_int_eq(as_lm_commit(lm, s, NULL, 0, NULL), AS_OK);
-        if (i == 1) ck_assert_int_eq(as_lm_truncate(lm, s, 0, NULL), AS_OK);
-        if (i == 2) as_llama_cache_poison(lm);
-        if (i == 3)
-            ck_assert_int_eq(
-                as_lm_forward(lm, &(as_forward){s, 1, 0, &wrong, NULL, NULL}, 1, NULL),
-                AS_BAD_INPUT);
-        if (i == 4) { /* a bad path forgets nothing */
-            ck_assert_int_eq(as_lm_commit(lm, s, &bad, 1, NULL), AS_BAD_INPUT);
-            ck_assert_int_eq(as_lm_commit(lm, s, &zero, 1, NULL), AS_OK);
-            continue;
-        }
-        ck_assert_int_eq(as_lm_commit(lm, s, &zero, 1, NULL), AS_BAD_INPUT);
+    const int32_t a = open_one(lm), b = open_one(lm), zero = 0, bad = 7;
+    two_wait(lm, a, b);
+    ck_assert_int_eq(as_lm_commit(lm, a, NULL, 0, NULL), AS_OK);
+    nothing_waits(lm, a, "an empty commit");
+    ck_assert_int_eq(as_lm_truncate(lm, b, 0, NULL), AS_OK);
+    nothing_waits(lm, b, "a truncation");
+    two_wait(lm, a, b);
+    as_llama_cache_poison(lm);
+    nothing_waits(lm, a, "poison");
+    two_wait(lm, a, b);
+    ck_assert_int_eq(as_lm_commit(lm, a, &bad, 1, NULL), AS_BAD_INPUT);
+    ck_assert_int_eq(as_lm_truncate(lm, a, 1, NULL), AS_BAD_INPUT);
+    ck_assert_int_eq(as_lm_commit(lm, a, &zero, 1, NULL), AS_OK);
+    as_lm_free(lm);
+    tiny_free(t);
+}
+END_TEST
+
+/* Whatever a forward is refused for, in whichever of its sequences: none has rows to commit,
+ * and one that it does not name keeps its own. */
+START_TEST(a_refused_forward_forgets)
+{
+    static const as_row good[] = {{1, -1}, {1, 0}, {1, 1}, {1, 2}};
+    static const as_row token[] = {{33, -1}}, parent[] = {{1, 5}};
+    const int32_t want = 1, zero = 0;
+    tiny_llama *t = tiny_new(0, 1, 1);
+    const as_llama_options o = {.positions = 3, .rows = 4, .threads = 1};
+    as_lm *lm = tiny_lm(t, &o);
+    const int32_t a = open_one(lm), b = open_one(lm), other = open_one(lm);
+    float x[40];
+    const struct {
+        const char *what;
+        as_forward f;
+        as_status status;
+    } set[] = {{"a token", {b, 1, 0, token, NULL, NULL}, AS_BAD_INPUT},
+               {"a parent", {b, 1, 0, parent, NULL, NULL}, AS_BAD_INPUT},
+               {"a wanted row", {b, 1, 1, good, &want, x}, AS_BAD_INPUT},
+               {"a sequence named twice", {a, 1, 0, good, NULL, NULL}, AS_BAD_INPUT},
+               {"a sequence that is not open", {99, 1, 0, good, NULL, NULL}, AS_BAD_INPUT},
+               {"too many rows", {b, 4, 0, good, NULL, NULL}, AS_LIMIT},
+               {"too many positions", {b, 4, 0, good, NULL, NULL}, AS_LIMIT}};
+    for (int i = 0; i < 2 * (int)(sizeof set / sizeof *set); i++) {
+        const as_forward fine = {a, i / 2 == 6 ? 0 : 1, 0, good, NULL, NULL};
+        const as_forward f[] = {i % 2 ? set[i / 2].f : fine, i % 2 ? fine : set[i / 2].f};
+        two_wait(lm, b, other);
+        two_wait(lm, a, b);
+        ck_assert_int_eq(as_lm_forward(lm, f, 2, NULL), set[i / 2].status);
+        nothing_waits(lm, a, set[i / 2].what);
+        if (set[i / 2].f.sequence == b) nothing_waits(lm, b, set[i / 2].what);
+        ck_assert_int_eq(as_lm_commit(lm, other, &zero, 1, NULL), AS_OK);
+        ck_assert_int_eq(as_lm_truncate(lm, other, 0, NULL), AS_OK);
     }
     as_lm_free(lm);
     tiny_free(t);
@@ -627,6 +675,7 @@ int main(void)
     tcase_add_loop_test(t, any_order, 0, 10);
     tcase_add_test(t, rollback);
     tcase_add_test(t, rows_are_forgotten);
+    tcase_add_test(t, a_refused_forward_forgets);
     tcase_add_test(t, capacity);
     tcase_add_test(t, bad_calls);
     tcase_add_test(t, bad_models);
