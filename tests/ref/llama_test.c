@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ref/num/dense.h"
 #include "ref/num/level.h"
 #include "tests/ref/no_memory.h"
 #include "tests/ref/suite.h"
@@ -207,6 +208,59 @@ START_TEST(any_rows_any_place)
     as_lm_free(lm);
     tiny_free(t);
     free(due), free(got);
+}
+END_TEST
+
+/* Steps of one, a few and many rows, then two sequences in one forward; and the cache. */
+static void ask_threads(const tiny_llama *t, int threads, const int32_t *token /* [PATH] */,
+                        const float *due, const float *keys, const float *values)
+{
+    static const int32_t piece[] = {1, 8, 33, 120, PATH};
+    static mixture a, b;
+    const int32_t V = t->config.V;
+    float *got = new_floats(PATH * (size_t)V);
+    uint64_t seed = 6;
+    const as_llama_options o = {.rows = ROWS, .threads = threads};
+    as_lm *lm = tiny_lm(t, &o);
+    const int32_t s = open_one(lm), other = open_one(lm);
+    for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
+        ck_assert_int_eq(as_lm_truncate(lm, s, 0, NULL), AS_OK);
+        for (int32_t p = 0; p < PATH; p += piece[i]) {
+            const int32_t n = PATH - p < piece[i] ? PATH - p : piece[i];
+            chain(lm, s, token + p, n, got + (size_t)p * (size_t)V, n);
+        }
+        ck_assert_msg(same(got, due, PATH * V), "%d threads, pieces of %d", threads,
+                      (int)piece[i]);
+        check_cache(lm, t, s, PATH, keys, values);
+    }
+    ck_assert_int_eq(as_lm_truncate(lm, s, 70, NULL), AS_OK);
+    mix(&a, &seed, token + 70, PATH - 70, 120, V);
+    mix(&b, &seed, token, 33, 33, V);
+    const as_forward f[] = {{s, a.rows, a.length, a.row, a.chain, got + 70 * V},
+                            {other, b.rows, b.length, b.row, b.chain, got}};
+    memset(got, 0xff, PATH * (size_t)V * sizeof *got);
+    ck_assert_int_eq(as_lm_forward(lm, f, 2, NULL), AS_OK);
+    ck_assert(same(got, due, 33 * V) && same(got + 70 * V, due + 70 * V, (PATH - 70) * V));
+    as_lm_free(lm);
+    free(got);
+}
+
+/* One, two and three threads (TREE-08), on a model whose every forward is worth them. */
+START_TEST(any_threads)
+{
+    tiny_llama *t = tiny_new(TINY_WIDE, 12, 1);
+    const size_t V = (size_t)t->config.V,
+                 kv = (size_t)(t->config.kv_heads * t->config.head_dim);
+    float *due = new_floats(PATH * V), *keys = new_floats(PATH * kv),
+          *values = new_floats(PATH * kv);
+    int32_t token[PATH];
+    uint64_t seed = 6;
+    random_tokens(&seed, t->config.V, token, PATH);
+    tiny_path(t, token, PATH, due, keys, values);
+    for (int threads = 1; threads <= 3; threads++)
+        ask_threads(t, threads, token, due, keys, values);
+    tiny_free(t);
+    free(due), free(keys), free(values);
 }
 END_TEST
 
@@ -557,7 +611,7 @@ END_TEST
 /* Whatever allocation fails: an error that says so, nothing kept, nothing lost. */
 START_TEST(no_memory_for_a_model)
 {
-    tiny_llama *t = tiny_new(5, 1, 1);
+    tiny_llama *t = tiny_new(TINY_WIDE, 1, 1);
     as_lm *lm;
     for (int failed = 1, n = 0; failed; n++) {
         as_error e = {""};
@@ -642,10 +696,24 @@ START_TEST(overflow_is_quiet)
 }
 END_TEST
 
-/* A host that rounds upwards and flushes subnormals changes no bit and keeps its ways. */
+/* A thread begins with the environment of the one that makes it: as_product makes its own
+ * before it enters the environment of the project. */
+static void start_hostile_workers(void)
+{
+    const float w[64] = {0}, x = 1;
+    float y[64];
+    as_matrix m;
+    hostile_environment();
+    ck_assert_int_eq(as_matrix_pack(&m, w, 64, 1, AS_F32, NULL), AS_OK);
+    as_product(&m, NULL, &x, 1, y, 2);
+    as_matrix_free(&m);
+}
+
+/* A host that rounds upwards and flushes subnormals changes no bit, in any thread, and keeps
+ * its ways. */
 START_TEST(the_environment_is_kept)
 {
-    tiny_llama *t = tiny_new(4, 6, 1);
+    tiny_llama *t = tiny_new(TINY_WIDE, 6, 1);
     const int32_t V = t->config.V;
     static float due[PATH * 80], got[PATH * 80];
     int32_t token[PATH];
@@ -653,7 +721,7 @@ START_TEST(the_environment_is_kept)
     random_tokens(&seed, V, token, PATH);
     tiny_path(t, token, PATH, due, NULL, NULL);
     const as_llama_options o = {.rows = ROWS, .threads = 2};
-    hostile_environment();
+    start_hostile_workers();
     as_lm *lm = tiny_lm(t, &o);
     int32_t s;
     as_lm_open(lm, &s, NULL);
@@ -672,6 +740,7 @@ int main(void)
     tcase_add_loop_test(t, the_letter, 0, TINY_VARIANTS);
     tcase_add_test(t, long_prompt);
     tcase_add_loop_test(t, any_rows_any_place, 0, 15);
+    tcase_add_test(t, any_threads);
     tcase_add_loop_test(t, any_order, 0, 10);
     tcase_add_test(t, rollback);
     tcase_add_test(t, rows_are_forgotten);
