@@ -136,6 +136,29 @@ static void figures_and_steps_go_to_standard_error(void **unused)
     assert_says("mean of sum min(p, q)");
 }
 
+/* On one terminal: all steps, each a line of its own, then the whole text, then the figures. */
+static void a_trace_leaves_the_text_in_one_piece(void **unused)
+{
+    static char text[sizeof output];
+    static const char arguments[] = "decode --prompt 'In the beginning' --max-new 60 --trace "
+                                    "--method speculative";
+    (void)unused;
+    assert_int_equal(assay(arguments, text_alone), 0);
+    strcpy(text, output);
+    assert_int_equal(strlen(text), 61);
+    assert_int_equal(assay(arguments, both), 0);
+    char *at = output;
+    for (int step = 0; strncmp(at, "step ", 5) == 0; step++) {
+        assert_int_equal(atoi(at + 5), step);
+        at = strchr(at, '\n') + 1;
+    }
+    assert_true(at > output);
+    assert_memory_equal(at, text, 61);
+    assert_memory_equal(at + 61, "60 tokens, ", 11);
+    assert_int_equal(assay("decode --prompt And --max-new 1", both), 0);
+    assert_says("1 token, 1 forward, ");
+}
+
 static void the_json_counts_what_the_text_shows(void **unused)
 {
     char arguments[200];
@@ -190,6 +213,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(speculative_text_is_plain_text),
         cmocka_unit_test(a_seed_gives_its_text_again),
         cmocka_unit_test(figures_and_steps_go_to_standard_error),
+        cmocka_unit_test(a_trace_leaves_the_text_in_one_piece),
         cmocka_unit_test(the_json_counts_what_the_text_shows),
         cmocka_unit_test(logits_rank_the_greedy_token),
     };
