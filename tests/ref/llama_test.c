@@ -608,11 +608,23 @@ START_TEST(bad_models)
 }
 END_TEST
 
-/* Whatever allocation fails: an error that says so, nothing kept, nothing lost. */
+/* Whatever allocation fails: an error that says so and names the tensor that was being packed,
+ * nothing kept, nothing lost. */
 START_TEST(no_memory_for_a_model)
 {
+    static const char *const says[] = {"embedding: no memory for a matrix of 70 x 140",
+                                       "final norm: no memory for a matrix of 1 x 140",
+                                       "final norm: no memory for 140 numbers",
+                                       "output: no memory for a matrix of 70 x 140",
+                                       "layer 0, mlp norm: no memory for 140 numbers",
+                                       "layer 0, k: no memory for a matrix of 36 x 140",
+                                       "layer 0, down: no memory for a matrix of 140 x 3760",
+                                       "layer 0, q bias: no memory for 36 numbers",
+                                       "layer 0, k norm: no memory for a matrix of 1 x 18"};
+    enum { SAYS = sizeof says / sizeof *says };
     tiny_llama *t = tiny_new(TINY_WIDE, 1, 1);
     as_lm *lm;
+    int said[SAYS] = {0};
     for (int failed = 1, n = 0; failed; n++) {
         as_error e = {""};
         const long before = memory_live();
@@ -623,7 +635,11 @@ START_TEST(no_memory_for_a_model)
         ck_assert_int_eq(memory_live(), before);
         ck_assert_int_eq(s, failed ? AS_NO_MEMORY : AS_OK);
         ck_assert(!failed || strstr(e.text, "no memory"));
+        for (int i = 0; i < SAYS; i++)
+            said[i] += strncmp(e.text, says[i], strlen(says[i])) == 0;
     }
+    for (int i = 0; i < SAYS; i++)
+        ck_assert_msg(said[i] == 1, "said %d times: %s", said[i], says[i]);
     tiny_free(t);
 }
 END_TEST
