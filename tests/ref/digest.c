@@ -83,8 +83,8 @@ static void add_dense(void)
 }
 
 /* A transformer whose tensors all begin somewhere in one random block: the logits of a prompt
- * and of a tree behind it, more rows than a tile has; no larger than
- * that needs, as without hardware fma it takes seconds. */
+ * and of a tree behind it, more rows than a tile has. No larger than that needs: without
+ * hardware fma it takes seconds. */
 static void add_transformer(void)
 {
     enum { V = 200, H = 136, FFN = 200, PROMPT = 70, ROWS = 140 };
