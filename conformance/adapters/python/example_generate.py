@@ -45,7 +45,7 @@ def read_weights(folder):
 
 
 class Llama:
-    """A model and the cache of one sequence: `tokens` are those whose keys and values it holds."""
+    """A model and the cache of one sequence, which holds keys and values of its first `held` tokens."""
 
     def __init__(self, folder):
         with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
@@ -61,7 +61,7 @@ class Llama:
         self.layers = [self.layer(w, f"model.layers.{i}.") for i in range(c["num_hidden_layers"])]
         self.frequency = c["rope_theta"] ** (-np.arange(0, self.head_dim, 2) / self.head_dim)
         self.cache = np.zeros((2, len(self.layers), self.kv_heads, 64, self.head_dim), np.float32)
-        self.tokens = []
+        self.held = 0
 
     @staticmethod
     def layer(w, at):
@@ -80,11 +80,10 @@ class Llama:
         return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
 
     def logits(self, tokens, rows):
-        """The last `rows` rows of logits over `tokens`. What the cache already has of them is not computed
-        again; what it has beyond them, rejected drafts, is dropped."""
-        have = 0
-        while have < min(len(self.tokens), len(tokens) - rows) and self.tokens[have] == tokens[have]:
-            have += 1
+        """The last `rows` rows of logits over `tokens`, which differ from those of the last call at the
+        wanted rows only: a rejected draft stands where its correction comes, or behind it, and is written
+        over. The rest the cache has."""
+        have = min(self.held, len(tokens) - rows)
         n, fresh = len(tokens), len(tokens) - have
         if n > self.cache.shape[3]:
             self.cache = np.concatenate([self.cache, np.zeros_like(self.cache)], 3)
@@ -107,7 +106,7 @@ class Llama:
             x = x + mixed.reshape(self.heads, fresh, self.head_dim).transpose(1, 0, 2).reshape(fresh, q) @ o
             gate, up = np.split(self.rms(x, mlp_norm) @ gate_up, 2, -1)
             x = x + gate / (1 + np.exp(-gate)) * up @ down
-        self.tokens = list(tokens)
+        self.held = n
         return self.rms(x[-rows:], self.norm) @ self.output.T
 
 
@@ -154,7 +153,7 @@ class Engine:
                 self.models[role] = Llama(folder)
             except OSError as error:
                 raise assay_iut.BadInput(f"no model in {folder}: {error}")
-        self.models[role].tokens = []  # every request from an empty cache
+        self.models[role].held = 0  # every request from an empty cache
         return self.models[role]
 
     def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds):
