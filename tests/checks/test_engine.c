@@ -24,6 +24,7 @@ typedef enum {
     HONEST,
     TWO_MINDS,   /* reading a prompt or drafts, and reading one token, round in two ways */
     DRAFTS_SHOW, /* only drafts change a token */
+    THREE_WAYS,  /* they do, and the prompt's rows change it again */
     TOO_LONG,
     TOO_SHORT,
     GARBAGE,  /* behind the end */
@@ -52,11 +53,13 @@ static iut_status claims(iut *x, iut_claims *c)
     return s;
 }
 
-/* Is the token at this position another one to the second mind? The first token of a stream is
- * read off the prompt's rows, the others off a row alone or off rows of drafts. */
-static bool changed(int32_t position, int32_t t, int32_t gamma)
+/* By how much the token at this position is another one to the spoilt mind. The first token of
+ * a stream is read off the prompt's rows, the others off a row alone or off rows of drafts. */
+static int32_t changed(int32_t position, int32_t t, int32_t gamma)
 {
-    return t > 0 && position % 16 == 5 && (spoilt == TWO_MINDS ? gamma == 0 : gamma > 0);
+    if (position % 16 != 5) return 0;
+    if (t == 0) return spoilt == THREE_WAYS ? 2 : 0;
+    return (gamma == 0) == (spoilt == TWO_MINDS);
 }
 
 /* Request i of a batch as a batch of one, whose prompt has what was emitted, too. */
@@ -89,8 +92,9 @@ static iut_status other_tokens(iut *x, iut_generate_batch *b)
             more = false;
             for (t = from; t < from + length && !more; t++) {
                 int32_t *token = &b->out[(int64_t)i * b->k + t];
-                if (!changed(b->prompt_count[i] + t, t, b->gamma)) continue;
-                *token = (*token + 1) % WORDS;
+                const int32_t by = changed(b->prompt_count[i] + t, t, b->gamma);
+                if (by == 0) continue;
+                *token = (*token + by) % WORDS;
                 more = *token != b->eos;
                 length = t - from + 1;
             }
@@ -112,8 +116,8 @@ static void spoil_facts(iut_generate_batch *b)
     if (spoilt == NO_TOKEN || spoilt == MINUS_ONE)
         b->out[b->k / 2] = spoilt == NO_TOKEN ? WORDS : -1;
     if (spoilt == TOLD_NOTHING) memset(b->accepted, 0xff, (size_t)step * sizeof *b->accepted);
-    if (spoilt == TOLD_TOO_MUCH) b->accepted[0] = b->gamma + 1;
-    if (spoilt == TOLD_TOO_LITTLE) b->accepted[step - 1] = -1;
+    if (spoilt == TOLD_TOO_MUCH) b->accepted[0] = b->gamma + 1; /* plain: 1 of 0 drafts */
+    if (spoilt == TOLD_TOO_MUCH || spoilt == TOLD_TOO_LITTLE) b->accepted[step - 1] = -1;
     if (spoilt == TOLD_TOO_LONG && step < b->k) b->accepted[step] = 0;
 }
 
@@ -129,7 +133,7 @@ static void spoil_law(iut_generate_batch *b)
 
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
-    if (spoilt == TWO_MINDS || spoilt == DRAFTS_SHOW) return other_tokens(x, b);
+    if (spoilt >= TWO_MINDS && spoilt <= THREE_WAYS) return other_tokens(x, b);
     if (spoilt == DRAFTS_LAW && *b->draft) b->target = b->draft;
     const iut_status s = ref_api()->generate(x, b);
     if (s == IUT_OK && b->sampling.temperature == 0) spoil_facts(b);
@@ -233,6 +237,8 @@ static void drafts_that_show_fail(void **unused)
 {
     (void)unused;
     set_up(DRAFTS_SHOW, (iut_claims){0});
+    all_end(&check_engine_greedy, "*/few-*", STATE_FAIL, 4, "the engine's logic did it");
+    set_up(THREE_WAYS, (iut_claims){0}); /* the control has neither token: no tie of the two */
     all_end(&check_engine_greedy, "*/few-*", STATE_FAIL, 4, "the engine's logic did it");
 }
 
