@@ -30,8 +30,8 @@ typedef enum {
     GARBAGE,  /* behind the end */
     NO_TOKEN, /* an id of V, and then one of -1 */
     MINUS_ONE,
-    TOLD_NOTHING, /* no accepted counts, which is allowed */
-    TOLD_TOO_MUCH,
+    TOLD_NOTHING,  /* no accepted counts, which is allowed */
+    TOLD_TOO_MUCH, /* of 0 drafts 1, and still the sum is right */
     TOLD_TOO_LITTLE,
     TOLD_TOO_LONG,
     IMPOSSIBLE, /* a token that top-k leaves out */
@@ -116,8 +116,8 @@ static void spoil_facts(iut_generate_batch *b)
     if (spoilt == NO_TOKEN || spoilt == MINUS_ONE)
         b->out[b->k / 2] = spoilt == NO_TOKEN ? WORDS : -1;
     if (spoilt == TOLD_NOTHING) memset(b->accepted, 0xff, (size_t)step * sizeof *b->accepted);
-    if (spoilt == TOLD_TOO_MUCH) b->accepted[0] = b->gamma + 1; /* plain: 1 of 0 drafts */
-    if (spoilt == TOLD_TOO_MUCH || spoilt == TOLD_TOO_LITTLE) b->accepted[step - 1] = -1;
+    if (spoilt == TOLD_TOO_MUCH && b->gamma == 0) b->accepted[0] = 1, b->accepted[last] = -1;
+    if (spoilt == TOLD_TOO_LITTLE) b->accepted[step - 1] = -1;
     if (spoilt == TOLD_TOO_LONG && step < b->k) b->accepted[step] = 0;
 }
 
