@@ -4,9 +4,12 @@
     ci/audit-transformers generate   installs transformers and PyTorch, then audits it
 
 Target and draft model, both caches, the candidates, the acceptance and the stopping are transformers' own;
-requests go in one by one, for assisted generation knows no batches.
+requests go in one by one, for assisted generation knows no batches. With `--ensemble-weight W` the rule
+is relaxed on purpose (an option of transformers); that is not lossless, and serves as the control that must
+fail.
 """
 
+import argparse
 import os
 import sys
 
@@ -23,13 +26,15 @@ transformers.logging.disable_progress_bar()
 
 
 class Engine:
-    def __init__(self):
+    def __init__(self, weight):
+        self.weight = weight
         self.models = {}  # the target and the draft model of the last call
 
     def model(self, role, folder):
         if role not in self.models or self.models[role].name_or_path != folder:
-            self.models[role] = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-            self.models[role].generation_config = transformers.GenerationConfig()  # an end of its own does not count
+            model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+            model.generation_config = transformers.GenerationConfig()  # its own end does not count
+            self.models[role] = model
         return self.models[role]
 
     def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds):
@@ -46,10 +51,10 @@ class Engine:
         return [self.one(model, prompt, seed, generation_config=settings, **options)
                 for prompt, seed in zip(prompts, seeds)]
 
-    @staticmethod
-    def settings(k, eos, sampling):
+    def settings(self, k, eos, sampling):
         settings = transformers.GenerationConfig(max_new_tokens=k, eos_token_id=None if eos < 0 else eos,
-                                                 pad_token_id=0, do_sample=sampling.temperature > 0)
+                                                 pad_token_id=0, do_sample=sampling.temperature > 0,
+                                                 assistant_ensemble_weight=self.weight)
         if settings.do_sample:
             settings.temperature, settings.top_k, settings.top_p = sampling[:3]
             settings.min_p = sampling.min_p or None
@@ -64,6 +69,10 @@ class Engine:
 
 
 if __name__ == "__main__":
-    assay_iut.serve(Engine(), name="transformers.generate(assistant_model)",
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ensemble-weight", type=float)
+    weight = parser.parse_args().ensemble_weight
+    assay_iut.serve(Engine(weight), name="transformers.generate(assistant_model)",
                     version=f"transformers {transformers.__version__}, torch {torch.__version__}",
-                    uniforms="own", uniform_bits=24, rule="token", map="other", arithmetic="f32", input="logits")
+                    uniforms="own", uniform_bits=24, rule="token", map="other",
+                    arithmetic="f32", input="logits")
