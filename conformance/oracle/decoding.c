@@ -268,6 +268,15 @@ static const char *bad_request(const oracle_lm *lm, const oracle_request *q)
     return q->positions && q->n + q->budget - 1 > q->positions ? "positions" : NULL;
 }
 
+/* A chain that the model has no rows for. */
+static bool too_long(const oracle_request *q, const oracle_method *m)
+{
+    const int32_t rows = m->name == ORACLE_JACOBI   ? m->size[0]
+                         : m->name == ORACLE_LOOKUP ? m->size[1] + 1
+                                                    : 1;
+    return q->rows && rows > q->rows;
+}
+
 /* The name of what is refused, or NULL. */
 static const char *refused(const oracle_lm *lm, const oracle_request *q, const oracle_method *m)
 {
@@ -275,6 +284,7 @@ static const char *refused(const oracle_lm *lm, const oracle_request *q, const o
     if (what || !m) return what;
     what = bad_method(m);
     if (!what && q->sampling.temperature != 0) what = greedy_only(m);
+    if (!what && too_long(q, m)) what = "rows";
     if (!what && !tokens_in_range(m->given, m->given_n, lm->V)) what = "given";
     if (!what && m->name == ORACLE_JACOBI && !tokens_in_range(&m->size[1], 1, lm->V))
         what = "pad";

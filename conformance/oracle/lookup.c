@@ -27,13 +27,12 @@ void oracle_lookup(const int32_t *t, int32_t L, int32_t longest, int32_t drafts,
     }
 }
 
-/* LKP-05: no more drafts than the budget, less one, and the model's positions allow. */
+/* LKP-05. The model has positions for the whole budget, or the request was refused; so the budget
+ * is the narrower limit. */
 static void cut(const oracle_decoding *d, oracle_list *drafts)
 {
     const int32_t budget = d->q->budget - oracle_position(d) - 1;
-    const int32_t room = d->q->positions - d->history.n;
     if (drafts->n > budget) drafts->n = budget;
-    if (d->q->positions && drafts->n > room) drafts->n = room;
 }
 
 void oracle_run_lookup(oracle_decoding *d)
