@@ -8,6 +8,7 @@
 
 #include "vectors/operation.h"
 #include "vectors/reader.h"
+#include "vectors/trace.h"
 
 static bool name_like(const char *text, const char *allowed)
 {
@@ -238,6 +239,7 @@ static bool read_answer(reader *r, const vector_group *g, const vector_test *t, 
     if (alternative &&
         !list_names("q_zero=reject bad_draft=ends empty=other", a->policy, strlen(a->policy)))
         return reader_bad(r, "policy", "is not known");
+    if (g->kind == VECTOR_TRACE) return trace_read_answer(r, g, t, o, a);
     if (json_object_get(o, "error"))
         return reader_has_keys(r, o, "error", policy) && read_error(r, g, o, a);
     switch (g->kind) {
@@ -442,6 +444,8 @@ static bool read_inputs(reader *r, const vector_group *g, const json_t *o, vecto
         return reader_float(r, o, "x", &t->x);
     case VECTOR_ARITHMETIC:
         return read_operation(r, g, o, t);
+    case VECTOR_TRACE:
+        return trace_read_inputs(r, g, o, t);
     case VECTOR_SERVED:
         return read_one_row(r, g, o, t) && read_sampling(r, o, t);
     case VECTOR_DRAW:
@@ -465,6 +469,8 @@ static const char *input_keys(const vector_group *g)
         return "x";
     case VECTOR_ARITHMETIC:
         return "sizes inputs";
+    case VECTOR_TRACE:
+        return TRACE_INPUT_KEYS;
     case VECTOR_SERVED:
         return "row temperature top_k top_p min_p";
     case VECTOR_DRAW:
@@ -482,7 +488,7 @@ static const char *input_keys(const vector_group *g)
 
 static bool read_test(reader *r, const vector_group *g, const json_t *o, vector_test *t)
 {
-    char keys[160];
+    char keys[200];
     snprintf(keys, sizeof keys, "id clauses comment flags %s expected", input_keys(g));
     return reader_has_keys(r, o, keys, "alternatives") && get_id(r, o, g->id, &t->id) &&
            get_clauses(r, o, &t->clauses) && reader_text(r, o, "comment", &t->comment) &&
@@ -529,6 +535,8 @@ static const char *shared_keys(vector_kind kind)
     switch (kind) {
     case VECTOR_ARITHMETIC:
         return "op";
+    case VECTOR_TRACE:
+        return "method model";
     case VECTOR_SERVED:
     case VECTOR_RESIDUAL:
         return "V rows";
@@ -549,6 +557,7 @@ static bool read_shared(reader *r, const json_t *o, vector_group *g)
     if (g->kind == VECTOR_ARITHMETIC)
         return reader_text(r, o, "op", &g->op) &&
                (operation_find(g->op) || reader_bad(r, "op", "is not known"));
+    if (g->kind == VECTOR_TRACE) return trace_read_model(r, o, g);
     if (!kind_has_rows(g->kind)) return true;
     return reader_i32(r, o, "V", 1, VECTORS_MAX_V, &g->V) &&
            (!kind_has_drafts(g->kind) ||

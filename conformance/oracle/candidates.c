@@ -151,8 +151,7 @@ int32_t oracle_verify_match(lane *l, const oracle_rows *rows, const oracle_verif
         remaining(v->candidates, run, &left);
         if (level > 0 && (left.n == 0 || (!v->bonus && whole(&left, level)))) break;
         rows->weights(rows->arg, run, w);
-        oracle_push(run,
-                    oracle_lane_pick(l, uniform_of(v, LANE_DRAW, level, 0), w, rows->V));
+        oracle_push(run, oracle_lane_pick(l, uniform_of(v, LANE_DRAW, level, 0), w, rows->V));
     }
     /* The last token, unless a candidate had it, was drawn and not accepted. */
     const int32_t accepted = left.n ? level : level - 1;

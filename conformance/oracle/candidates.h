@@ -1,13 +1,14 @@
-/* candidates.h - the rules that verify a set of candidates, as functions of a lane (lane.h): with
- * numbers they decide a step, with intervals they yield the exact law of what it emits. Clauses
- * ONEH-01 to ONEH-06, LAH-21, and LAH-18, LAH-19 at temperature 0. */
+/* candidates.h - the rules that verify a set of candidates, as functions of a lane (lane.h):
+ * with numbers they decide a step, with intervals they yield the exact law of what it emits.
+ * Clauses ONEH-01 to ONEH-06, LAH-21, and LAH-18, LAH-19 at temperature 0. */
 #ifndef ASSAY_ORACLE_CANDIDATES_H
 #define ASSAY_ORACLE_CANDIDATES_H
 
 #include "conformance/oracle/lane.h"
 #include "conformance/oracle/list.h"
 
-/* The target behind a fixed history: the row of the token that follows the history and `run`. */
+/* The target behind a fixed history: the row of the token that follows the history and `run`.
+ */
 typedef struct {
     int32_t V;
     void (*weights)(void *arg, const oracle_list *run, uint64_t *w /* [V] */); /* DIST-07 */

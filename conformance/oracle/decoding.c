@@ -10,7 +10,8 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-/* ---- Questions ----------------------------------------------------------------------------- */
+/* ---- Questions -----------------------------------------------------------------------------
+ */
 
 bool oracle_is_greedy(const oracle_decoding *d)
 {
@@ -82,11 +83,11 @@ bool oracle_fits(const oracle_decoding *d, const oracle_lists *rows)
 
 void oracle_chain_rows(const oracle_list *chain, oracle_lists *rows)
 {
-    for (int32_t n = 0; n <= chain->n; n++)
-        oracle_append(oracle_another(rows), chain->t, n);
+    for (int32_t n = 0; n <= chain->n; n++) oracle_append(oracle_another(rows), chain->t, n);
 }
 
-/* ---- Steps --------------------------------------------------------------------------------- */
+/* ---- Steps ---------------------------------------------------------------------------------
+ */
 
 oracle_step *oracle_begin_step(oracle_decoding *d)
 {
@@ -116,8 +117,8 @@ void oracle_verify_step(oracle_decoding *d, oracle_step *s, bool match, bool bon
     const oracle_rows rows = {d->lm->V, rows_weights, rows_argmax, d};
     const oracle_verification v = {&s->candidates, oracle_position(d), bonus};
     s->accepted = oracle_is_greedy(d) ? oracle_verify_greedy(&rows, &v, &s->run)
-                  : match ? oracle_verify_match(&d->lane.base, &rows, &v, &s->run)
-                          : oracle_verify_onehot(&d->lane.base, &rows, &v, &s->run);
+                  : match             ? oracle_verify_match(&d->lane.base, &rows, &v, &s->run)
+                                      : oracle_verify_onehot(&d->lane.base, &rows, &v, &s->run);
 }
 
 void oracle_emit(oracle_decoding *d, oracle_step *s)
@@ -131,7 +132,8 @@ void oracle_emit(oracle_decoding *d, oracle_step *s)
     }
 }
 
-/* ---- Methods ------------------------------------------------------------------------------- */
+/* ---- Methods -------------------------------------------------------------------------------
+ */
 
 static const oracle_switch jacobi_switch[] = {{"init", "pad last prompt given"}};
 static const oracle_switch lookahead_switch[] = {{"init", "prompt constant given"},
@@ -163,15 +165,18 @@ static const struct {
 static const struct {
     const char *name;
     int32_t sw[LAH_SWITCHES];
-} lookahead_preset[] = {
-    {"paper", {LAH_INIT_PROMPT, 0, 1, 0, 0, 0, LAH_POOL_LRU, LAH_KEY_ROOT, 1, 0,
-               LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_ONEHOT, 0}},
-    {"lade", {LAH_INIT_PROMPT, 0, 1, 0, 0, 0, LAH_POOL_LRU, LAH_KEY_ROOT, 0, 0,
-              LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_ONEHOT, 1}},
-    {"llamacpp", {LAH_INIT_CONSTANT, 1, 0, 0, 0, 0, LAH_POOL_RING, LAH_KEY_STALE, 1, 0,
-                  LAH_SHIFT_ROWROT, LAH_WINDOW_SAMPLED, LAH_RULE_MATCH, 0}},
-    {"trtllm", {LAH_INIT_PROMPT, 1, 1, 1, 1, 1, LAH_POOL_LRU, LAH_KEY_NEXT, 1, 1,
-                LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_NONE, 0}}};
+} lookahead_preset[] = {{"paper",
+                         {LAH_INIT_PROMPT, 0, 1, 0, 0, 0, LAH_POOL_LRU, LAH_KEY_ROOT, 1, 0,
+                          LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_ONEHOT, 0}},
+                        {"lade",
+                         {LAH_INIT_PROMPT, 0, 1, 0, 0, 0, LAH_POOL_LRU, LAH_KEY_ROOT, 0, 0,
+                          LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_ONEHOT, 1}},
+                        {"llamacpp",
+                         {LAH_INIT_CONSTANT, 1, 0, 0, 0, 0, LAH_POOL_RING, LAH_KEY_STALE, 1, 0,
+                          LAH_SHIFT_ROWROT, LAH_WINDOW_SAMPLED, LAH_RULE_MATCH, 0}},
+                        {"trtllm",
+                         {LAH_INIT_PROMPT, 1, 1, 1, 1, 1, LAH_POOL_LRU, LAH_KEY_NEXT, 1, 1,
+                          LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_NONE, 0}}};
 
 static const struct {
     const char *name;
@@ -219,7 +224,8 @@ bool oracle_preset(oracle_method *m, const char *preset)
     return false;
 }
 
-/* ---- Requests ------------------------------------------------------------------------------ */
+/* ---- Requests ------------------------------------------------------------------------------
+ */
 
 /* Why the sizes or switches make no method; NULL: they do. */
 static const char *bad_method(const oracle_method *m)

@@ -1,5 +1,5 @@
-/* decoding.h - what the methods of methods.h have in common: the history, questions to the model,
- * the end of a step. */
+/* decoding.h - what the methods of methods.h have in common: the history, questions to the
+ * model, the end of a step. */
 #ifndef ASSAY_ORACLE_DECODING_H
 #define ASSAY_ORACLE_DECODING_H
 

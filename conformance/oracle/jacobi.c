@@ -7,8 +7,7 @@ static void fresh_guess(oracle_decoding *d, int32_t m, oracle_list *guess)
 {
     const oracle_method *x = d->method;
     const int32_t s = oracle_position(d), root = d->history.t[d->history.n - 1];
-    for (int32_t j = 0; j < m - 1; j++)
-        switch (x->sw[JACOBI_INIT]) {
+    for (int32_t j = 0; j < m - 1; j++) switch (x->sw[JACOBI_INIT]) {
         case JACOBI_PAD:
             oracle_push(guess, x->size[1]);
             break;
@@ -16,8 +15,7 @@ static void fresh_guess(oracle_decoding *d, int32_t m, oracle_list *guess)
             oracle_push(guess, root);
             break;
         case JACOBI_PROMPT:
-            oracle_push(guess,
-                        oracle_drawn_from(d, d->q->prompt, d->q->n, LANE_INIT, s, j));
+            oracle_push(guess, oracle_drawn_from(d, d->q->prompt, d->q->n, LANE_INIT, s, j));
             break;
         default:
             oracle_push(guess, x->given[j < x->given_n ? j : x->given_n - 1]);

@@ -10,9 +10,9 @@ typedef struct {
     oracle_decoding *d;
     int32_t W, N;
     const int32_t *sw;
-    int32_t levels;     /* rows of the window that exist; 0 before it is made */
-    oracle_list *R;     /* [N-1]; R[0] begins with column 1 */
-    int32_t stored;     /* R_0's column 0, with `key stale` */
+    int32_t levels; /* rows of the window that exist; 0 before it is made */
+    oracle_list *R; /* [N-1]; R[0] begins with column 1 */
+    int32_t stored; /* R_0's column 0, with `key stale` */
     oracle_pool pool;
     oracle_list answer; /* `new` of the step */
 } lookahead;
@@ -33,7 +33,8 @@ static int32_t columns(const lookahead *a)
     return a->R[0].n + 1;
 }
 
-/* ---- Start --------------------------------------------------------------------------------- */
+/* ---- Start ---------------------------------------------------------------------------------
+ */
 
 /* The j-th token of LAH-03 and LAH-04, of column i. */
 static int32_t initial(const lookahead *a, int32_t i, int32_t j)
@@ -68,7 +69,8 @@ static void pool_ngram(lookahead *a, int32_t i)
     oracle_pool_insert(&a->pool, a->d->history.t[i], &value);
 }
 
-/* ---- Rows ---------------------------------------------------------------------------------- */
+/* ---- Rows ----------------------------------------------------------------------------------
+ */
 
 /* The path below the root to column i of row l: the spine to column i, then the rib. */
 static void path_to(const lookahead *a, int32_t l, int32_t i, oracle_list *path)
@@ -111,8 +113,8 @@ static int32_t window_answer(const lookahead *a, int32_t l, int32_t i)
         uint64_t *w = oracle_take((size_t)d->lm->V, sizeof *w);
         oracle_path_weights(d, &path, w);
         token = oracle_lane_pick(
-            &d->lane.base,
-            lane_uniform(LANE_WINDOW, (uint32_t)oracle_position(d), (uint32_t)i), w, d->lm->V);
+            &d->lane.base, lane_uniform(LANE_WINDOW, (uint32_t)oracle_position(d), (uint32_t)i),
+            w, d->lm->V);
         free(w);
     }
     oracle_list_free(&path);
@@ -126,10 +128,11 @@ static void answer_window(lookahead *a)
         oracle_push(&a->answer, window_answer(a, a->levels - 1, i));
 }
 
-/* ---- Verification -------------------------------------------------------------------------- */
+/* ---- Verification --------------------------------------------------------------------------
+ */
 
-/* LAH-20: every path is a candidate, cut to N - 1 tokens. Rows that are right are prefixes of one
- * another, so that the longest is all that counts. */
+/* LAH-20: every path is a candidate, cut to N - 1 tokens. Rows that are right are prefixes of
+ * one another, so that the longest is all that counts. */
 static void verify_paths(lookahead *a, oracle_step *s)
 {
     oracle_step every = {0};
@@ -155,7 +158,8 @@ static void verify(lookahead *a, oracle_step *s, bool plain)
         oracle_verify_step(a->d, s, a->sw[LAH_RULE] == LAH_RULE_MATCH, a->sw[LAH_BONUS]);
 }
 
-/* ---- Collection ---------------------------------------------------------------------------- */
+/* ---- Collection ----------------------------------------------------------------------------
+ */
 
 /* LAH-13, LAH-16; the root was the last token before the step. */
 static void collect_window(lookahead *a, const oracle_step *s, int32_t root)
@@ -182,7 +186,8 @@ static void collect_output(lookahead *a, const oracle_step *s)
     }
 }
 
-/* ---- The window's way on ------------------------------------------------------------------- */
+/* ---- The window's way on -------------------------------------------------------------------
+ */
 
 /* LAH-11. */
 static void fill(lookahead *a)
@@ -198,8 +203,8 @@ static void filter_eos(lookahead *a, int32_t before, int32_t m)
     const oracle_decoding *d = a->d;
     for (int32_t i = 0; i < a->answer.n; i++)
         if (a->answer.t[i] == d->q->eos)
-            a->answer.t[i] = oracle_drawn_from(d, d->history.t, before, LANE_WINDOW, m,
-                                               a->N * a->W + i);
+            a->answer.t[i] =
+                oracle_drawn_from(d, d->history.t, before, LANE_WINDOW, m, a->N * a->W + i);
 }
 
 /* LAH-24. */
@@ -236,7 +241,8 @@ static void shift(lookahead *a, int32_t k, int32_t before, int32_t m)
     free(A);
 }
 
-/* ---- Steps --------------------------------------------------------------------------------- */
+/* ---- Steps ---------------------------------------------------------------------------------
+ */
 
 static void show_window(const lookahead *a, oracle_lists *window)
 {
@@ -258,7 +264,8 @@ static void plain_step(lookahead *a, oracle_step *s)
 static void tree_step(lookahead *a, oracle_step *s)
 {
     oracle_decoding *d = a->d;
-    const int32_t before = d->history.n, m = oracle_position(d), root = d->history.t[before - 1];
+    const int32_t before = d->history.n, m = oracle_position(d),
+                  root = d->history.t[before - 1];
     const bool filled = !filling(a), plain = !filled && !a->sw[LAH_VERIFY_FILLING]; /* LAH-12 */
     answer_window(a);
     verify(a, s, plain);

@@ -27,8 +27,8 @@ void oracle_lookup(const int32_t *t, int32_t L, int32_t longest, int32_t drafts,
     }
 }
 
-/* LKP-05. The model has positions for the whole budget, or the request was refused; so the budget
- * is the narrower limit. */
+/* LKP-05. The model has positions for the whole budget, or the request was refused; so the
+ * budget is the narrower limit. */
 static void cut(const oracle_decoding *d, oracle_list *drafts)
 {
     const int32_t budget = d->q->budget - oracle_position(d) - 1;

@@ -28,7 +28,8 @@ typedef struct {
     uint64_t seed;
 } oracle_request;
 
-/* ---- Methods ------------------------------------------------------------------------------- */
+/* ---- Methods -------------------------------------------------------------------------------
+ */
 
 typedef enum { ORACLE_JACOBI, ORACLE_LOOKAHEAD, ORACLE_LOOKUP } oracle_method_name;
 
@@ -87,14 +88,16 @@ const oracle_switch *oracle_method_switches(oracle_method_name name, int32_t *n)
 /* The number of values of a switch. */
 int32_t oracle_switch_values(const oracle_switch *s);
 
-/* Sets the switches of a preset: paper, lade, llamacpp, trtllm; original, hf (which have longest
- * and drafts too). False when the method has none of that name. */
+/* Sets the switches of a preset: paper, lade, llamacpp, trtllm; original, hf (which have
+ * longest and drafts too). False when the method has none of that name. */
 bool oracle_preset(oracle_method *m, const char *preset);
 
-/* ---- Traces -------------------------------------------------------------------------------- */
+/* ---- Traces --------------------------------------------------------------------------------
+ */
 
-/* One step. The window is R_0, R_1, ... as LAH-01 stores them: R_0 without the root, with a token
- * of its own before it if keys are stale; empty for the other methods, and until it is made. */
+/* One step. The window is R_0, R_1, ... as LAH-01 stores them: R_0 without the root, with a
+ * token of its own before it if keys are stale; empty for the other methods, and until it is
+ * made. */
 typedef struct {
     oracle_lists rows;       /* the paths below the root, in order; the root's own is empty */
     oracle_lists candidates; /* verified in this step: values of the pool, drafts, guess */

@@ -1,5 +1,5 @@
-/* pool.h - the pool of n-grams, as a list of keys with a list of values each. Clauses POOL-01 to
- * POOL-05. */
+/* pool.h - the pool of n-grams, as a list of keys with a list of values each. Clauses POOL-01
+ * to POOL-05. */
 #ifndef ASSAY_ORACLE_POOL_H
 #define ASSAY_ORACLE_POOL_H
 
@@ -13,7 +13,7 @@ typedef struct {
         int32_t key;
         int32_t insertions;  /* ring: values that went to a slot */
         oracle_lists values; /* in the order of POOL-04 */
-    } *of;                   /* [keys], keys ascending */
+    } * of;                  /* [keys], keys ascending */
 } oracle_pool;
 
 /* `value` has N - 1 tokens, as many in every call. */

@@ -8,15 +8,16 @@
 /* The next row is pseudo-random in the last `order` tokens of the path (all that there are when
  * they are fewer), or in the whole path with order 0. With t_1 ... t_n these tokens, h_0 = seed
  * and h_i = words 0 (low) and 1 (high) of Philox with key h_{i-1} (low, high) and counter (t_i,
- * 0, 0, 0); logit t is floor(b * levels / 256), b being byte t mod 16 (from the least significant
- * byte of word 0 on) of Philox with key h_n and counter (floor(t / 16), 1, 0, 0). */
+ * 0, 0, 0); logit t is floor(b * levels / 256), b being byte t mod 16 (from the least
+ * significant byte of word 0 on) of Philox with key h_n and counter (floor(t / 16), 1, 0, 0).
+ */
 typedef struct {
     uint64_t seed;
     int32_t V, order, levels; /* levels 1 to 256 */
 } oracle_hash;
 
-/* A finite automaton: it begins in state `start`; token t leads from state s to next[s][cls[t]];
- * the row after a path is that of the state it leads to. */
+/* A finite automaton: it begins in state `start`; token t leads from state s to
+ * next[s][cls[t]]; the row after a path is that of the state it leads to. */
 typedef struct {
     int32_t V, S, C, start;
     const int32_t *cls;    /* [V] */
