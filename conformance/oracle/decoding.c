@@ -117,8 +117,8 @@ void oracle_verify_step(oracle_decoding *d, oracle_step *s, bool match, bool bon
     const oracle_rows rows = {d->lm->V, rows_weights, rows_argmax, d};
     const oracle_verification v = {&s->candidates, oracle_position(d), bonus};
     s->accepted = oracle_is_greedy(d) ? oracle_verify_greedy(&rows, &v, &s->run)
-                  : match             ? oracle_verify_match(&d->lane.base, &rows, &v, &s->run)
-                                      : oracle_verify_onehot(&d->lane.base, &rows, &v, &s->run);
+                  : match             ? oracle_verify_match(d->lane, &rows, &v, &s->run)
+                                      : oracle_verify_onehot(d->lane, &rows, &v, &s->run);
 }
 
 void oracle_emit(oracle_decoding *d, oracle_step *s)
@@ -297,11 +297,10 @@ static const char *refused(const oracle_lm *lm, const oracle_request *q, const o
     return what;
 }
 
-static oracle_decoding begin(const oracle_lm *lm, const oracle_request *q,
+static oracle_decoding begin(lane *l, const oracle_lm *lm, const oracle_request *q,
                              const oracle_method *m, oracle_trace *trace)
 {
-    oracle_decoding d = {.lm = lm, .q = q, .method = m, .trace = trace};
-    d.lane = oracle_seeded(q->seed);
+    oracle_decoding d = {.lm = lm, .q = q, .method = m, .trace = trace, .lane = l};
     *trace = (oracle_trace){0};
     const char *what = refused(lm, q, m);
     if (what) snprintf(trace->error, sizeof trace->error, "%s", what);
@@ -310,19 +309,27 @@ static oracle_decoding begin(const oracle_lm *lm, const oracle_request *q,
     return d;
 }
 
-void oracle_decode(const oracle_lm *lm, const oracle_request *q, const oracle_method *m,
-                   oracle_trace *trace)
+void oracle_decode_by(lane *l, const oracle_lm *lm, const oracle_request *q,
+                      const oracle_method *m, oracle_trace *trace)
 {
-    oracle_decoding d = begin(lm, q, m, trace);
+    oracle_decoding d = begin(l, lm, q, m, trace);
     if (!d.ended && m->name == ORACLE_JACOBI) oracle_run_jacobi(&d);
     if (!d.ended && m->name == ORACLE_LOOKAHEAD) oracle_run_lookahead(&d);
     if (!d.ended && m->name == ORACLE_LOOKUP) oracle_run_lookup(&d);
     oracle_list_free(&d.history);
 }
 
+void oracle_decode(const oracle_lm *lm, const oracle_request *q, const oracle_method *m,
+                   oracle_trace *trace)
+{
+    oracle_seeded_lane l = oracle_seeded(q->seed);
+    oracle_decode_by(&l.base, lm, q, m, trace);
+}
+
 void oracle_plain(const oracle_lm *lm, const oracle_request *q, oracle_trace *trace)
 {
-    oracle_decoding d = begin(lm, q, NULL, trace);
+    oracle_seeded_lane l = oracle_seeded(q->seed);
+    oracle_decoding d = begin(&l.base, lm, q, NULL, trace);
     while (!d.ended) {
         oracle_step *s = oracle_begin_step(&d);
         oracle_another(&s->rows);

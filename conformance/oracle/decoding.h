@@ -13,7 +13,7 @@ typedef struct {
     oracle_trace *trace;
     oracle_list history; /* the prompt and all emitted tokens */
     bool ended;
-    oracle_seeded_lane lane;
+    lane *lane; /* the uniforms of draws from rows */
 } oracle_decoding;
 
 /* Is the request at temperature 0? */

@@ -113,7 +113,7 @@ static int32_t window_answer(const lookahead *a, int32_t l, int32_t i)
         uint64_t *w = oracle_take((size_t)d->lm->V, sizeof *w);
         oracle_path_weights(d, &path, w);
         token = oracle_lane_pick(
-            &d->lane.base, lane_uniform(LANE_WINDOW, (uint32_t)oracle_position(d), (uint32_t)i),
+            d->lane, lane_uniform(LANE_WINDOW, (uint32_t)oracle_position(d), (uint32_t)i),
             w, d->lm->V);
         free(w);
     }

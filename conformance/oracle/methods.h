@@ -7,6 +7,7 @@
 #ifndef ASSAY_ORACLE_METHODS_H
 #define ASSAY_ORACLE_METHODS_H
 
+#include "conformance/oracle/lane.h"
 #include "conformance/oracle/pool.h"
 #include "conformance/oracle/served.h"
 
@@ -120,6 +121,10 @@ typedef struct {
 /* Runs a request to its end; the caller frees the trace. */
 void oracle_decode(const oracle_lm *lm, const oracle_request *q, const oracle_method *m,
                    oracle_trace *trace);
+/* The same with the uniforms of a lane for all draws from rows: with symbolic ones, the law of the
+ * tokens. Those that draw from prompt or history (INIT, and WINDOW's padding) are the seed's. */
+void oracle_decode_by(lane *l, const oracle_lm *lm, const oracle_request *q,
+                      const oracle_method *m, oracle_trace *trace);
 /* Plain decoding, one token a step. */
 void oracle_plain(const oracle_lm *lm, const oracle_request *q, oracle_trace *trace);
 bool oracle_trace_alike(const oracle_trace *a, const oracle_trace *b);
