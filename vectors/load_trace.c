@@ -3,8 +3,7 @@
 
 #include "vectors/trace.h"
 
-/* ---- Models --------------------------------------------------------------------------------
- */
+/* ---- Models ----------------------------------------------------------------------- */
 
 static bool read_hash(reader *r, const json_t *o, oracle_hash *m)
 {
@@ -59,8 +58,7 @@ bool trace_read_model(reader *r, const json_t *o, vector_group *g)
     return true;
 }
 
-/* ---- Inputs --------------------------------------------------------------------------------
- */
+/* ---- Inputs ----------------------------------------------------------------------- */
 
 static bool read_request(reader *r, const json_t *o, int32_t V, oracle_request *q)
 {
@@ -123,8 +121,7 @@ bool trace_read_inputs(reader *r, const vector_group *g, const json_t *o, vector
            read_switches(r, o, m);
 }
 
-/* ---- Answers -------------------------------------------------------------------------------
- */
+/* ---- Answers ---------------------------------------------------------------------- */
 
 /* The lists of a trace live with the set; they do not grow. */
 static bool read_list(reader *r, const vector_group *g, const json_t *o, const char *key,

@@ -16,8 +16,7 @@ typedef struct {
     bool shown[METHODS][ORACLE_SWITCHES][MOST_VALUES];
 } tracer;
 
-/* ---- Models --------------------------------------------------------------------------------
- */
+/* ---- Models ----------------------------------------------------------------------- */
 
 static vector_toy *toy_of(tracer *c)
 {
@@ -69,8 +68,7 @@ static void constant_group(tracer *c, const char *id, oracle_method_name method)
     toy->table = (oracle_table){4, 1, 1, 0, cls, next, logits};
 }
 
-/* ---- Tests ---------------------------------------------------------------------------------
- */
+/* ---- Tests ------------------------------------------------------------------------ */
 
 static void note_values(tracer *c, const vector_test *t)
 {
@@ -156,8 +154,7 @@ static void limit(tracer *c, oracle_request *q, const oracle_method *x)
         q->rows = tree / 2 + make_below(m, tree);
 }
 
-/* ---- Jacobi --------------------------------------------------------------------------------
- */
+/* ---- Jacobi ----------------------------------------------------------------------- */
 
 static void jacobi_test(tracer *c, int32_t block, int32_t init)
 {
@@ -188,8 +185,7 @@ static void jacobi(tracer *c)
     make_close(c->m);
 }
 
-/* ---- Lookahead -----------------------------------------------------------------------------
- */
+/* ---- Lookahead -------------------------------------------------------------------- */
 
 static const int32_t width[] = {1, 2, 5, 15}, length[] = {2, 3, 4, 5},
                      guesses[] = {0, 1, 2, 15};
@@ -217,30 +213,29 @@ static void lookahead_preset(tracer *c, const char *preset)
     snprintf(id, sizeof id, "trace.lookahead.%s.hash", preset);
     hash_group(c, id, ORACLE_LOOKAHEAD, 1, 16);
     for (int32_t k = 0; k < (greedy_only ? 16 : 32); k++) {
-        oracle_method x = sized(k / 4 % 4, k % 4);
-        oracle_preset(&x, preset);
-        lookahead_test(c, x, k >= 16);
+        oracle_method pair = sized(k / 4 % 4, k % 4);
+        oracle_preset(&pair, preset);
+        lookahead_test(c, pair, k >= 16);
     }
-    if (greedy_only) {
-        oracle_method x = sized(1, 1);
-        oracle_preset(&x, preset);
-        lookahead_test(c, x, true);
-    }
+    oracle_method x = {.name = ORACLE_LOOKAHEAD, .size = {15, 5, 15}};
+    oracle_preset(&x, preset);
+    lookahead_test(c, x, false);
+    if (greedy_only) lookahead_test(c, x, true); /* refused */
     make_close(c->m);
     snprintf(id, sizeof id, "trace.lookahead.%s.cyclic", preset);
     cyclic_group(c, id, ORACLE_LOOKAHEAD);
     for (int32_t k = 0; k < 8; k++) {
-        oracle_method x = sized(k % 4, (k + 1) % 4);
-        oracle_preset(&x, preset);
-        lookahead_test(c, x, k >= 4 && !greedy_only);
+        oracle_method next = sized(k % 4, (k + 1) % 4);
+        oracle_preset(&next, preset);
+        lookahead_test(c, next, k >= 4 && !greedy_only);
     }
     make_close(c->m);
     snprintf(id, sizeof id, "trace.lookahead.%s.constant", preset);
     constant_group(c, id, ORACLE_LOOKAHEAD);
     for (int32_t k = 0; k < 4; k++) {
-        oracle_method x = sized(k % 3, 3 - k);
-        oracle_preset(&x, preset);
-        lookahead_test(c, x, k % 2 && !greedy_only);
+        oracle_method other = sized(k % 3, 3 - k);
+        oracle_preset(&other, preset);
+        lookahead_test(c, other, k % 2 && !greedy_only);
     }
     make_close(c->m);
 }
@@ -279,10 +274,9 @@ static void lookahead_refused(tracer *c)
     static const int32_t prompt[2] = {1, 2};
     const oracle_request q = {
         .prompt = prompt, .n = 2, .budget = 4, .eos = -1, .sampling = {0, 0, 1, 0}};
-    oracle_request warm = q, narrow = q;
+    oracle_request warm = q;
     oracle_method x = sized(1, 1);
     warm.sampling.temperature = 1.0f;
-    narrow.positions = 4;
     cyclic_group(c, "trace.lookahead.refused", ORACLE_LOOKAHEAD);
     oracle_preset(&x, "trtllm");
     add(c, "rule none above temperature 0", &warm, &x);
@@ -292,7 +286,6 @@ static void lookahead_refused(tracer *c)
     x.sw[LAH_KEY] = LAH_KEY_STALE;
     add(c, "key stale with warmup", &q, &x);
     oracle_preset(&x, "paper");
-    add(c, "fewer positions than the budget needs", &narrow, &x);
     x.size[0] = 0;
     add(c, "no column", &q, &x);
     x.size[0] = 1, x.size[1] = 1;
@@ -300,8 +293,7 @@ static void lookahead_refused(tracer *c)
     make_close(c->m);
 }
 
-/* ---- Prompt lookup -------------------------------------------------------------------------
- */
+/* ---- Prompt lookup ---------------------------------------------------------------- */
 
 static void lookup_preset(tracer *c, const char *preset)
 {
@@ -329,8 +321,7 @@ static void lookup_preset(tracer *c, const char *preset)
     }
 }
 
-/* ---- Everything ----------------------------------------------------------------------------
- */
+/* ---- Everything ------------------------------------------------------------------- */
 
 /* `rule none` is refused where it would matter. */
 static void all_shown(tracer *c)

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-/* ---- Memory of the set ---------------------------------------------------------------------
- */
+/* ---- Memory of the set ------------------------------------------------------------ */
 
 /* `ok` turns false when memory is short. */
 static oracle_list keep_list(vector_set *set, const oracle_list *from, bool *ok)
@@ -84,8 +83,7 @@ const oracle_method *trace_keep_method(vector_set *set, const oracle_method *m)
     return to->given ? to : NULL;
 }
 
-/* ---- Answers -------------------------------------------------------------------------------
- */
+/* ---- Answers ---------------------------------------------------------------------- */
 
 oracle_lm trace_model(const vector_group *g)
 {
@@ -166,8 +164,7 @@ bool trace_flip(vector_set *set, const vector_group *g, vector_answer *a)
     return true;
 }
 
-/* ---- Clauses -------------------------------------------------------------------------------
- */
+/* ---- Clauses ---------------------------------------------------------------------- */
 
 typedef struct {
     const char *clauses;

@@ -37,8 +37,7 @@ static void write_pool(FILE *f, const oracle_pool *pool)
     fputc(']', f);
 }
 
-/* ---- Inputs --------------------------------------------------------------------------------
- */
+/* ---- Inputs ----------------------------------------------------------------------- */
 
 void trace_write_model(FILE *f, const vector_group *g)
 {
@@ -100,8 +99,7 @@ void trace_write_inputs(FILE *f, const vector_test *t)
     write_method(f, t->method);
 }
 
-/* ---- Answers -------------------------------------------------------------------------------
- */
+/* ---- Answers ---------------------------------------------------------------------- */
 
 static void write_step(FILE *f, const oracle_step *s)
 {

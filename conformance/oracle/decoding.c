@@ -10,8 +10,7 @@
 
 __extension__ typedef unsigned __int128 u128;
 
-/* ---- Questions -----------------------------------------------------------------------------
- */
+/* ---- Questions -------------------------------------------------------------------- */
 
 bool oracle_is_greedy(const oracle_decoding *d)
 {
@@ -86,8 +85,7 @@ void oracle_chain_rows(const oracle_list *chain, oracle_lists *rows)
     for (int32_t n = 0; n <= chain->n; n++) oracle_append(oracle_another(rows), chain->t, n);
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------
- */
+/* ---- Steps ------------------------------------------------------------------------ */
 
 oracle_step *oracle_begin_step(oracle_decoding *d)
 {
@@ -132,8 +130,7 @@ void oracle_emit(oracle_decoding *d, oracle_step *s)
     }
 }
 
-/* ---- Methods -------------------------------------------------------------------------------
- */
+/* ---- Methods ---------------------------------------------------------------------- */
 
 static const oracle_switch jacobi_switch[] = {{"init", "pad last prompt given"}};
 static const oracle_switch lookahead_switch[] = {{"init", "prompt constant given"},
@@ -224,8 +221,7 @@ bool oracle_preset(oracle_method *m, const char *preset)
     return false;
 }
 
-/* ---- Requests ------------------------------------------------------------------------------
- */
+/* ---- Requests --------------------------------------------------------------------- */
 
 /* Why the sizes or switches make no method; NULL: they do. */
 static const char *bad_method(const oracle_method *m)

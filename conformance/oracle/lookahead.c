@@ -33,8 +33,7 @@ static int32_t columns(const lookahead *a)
     return a->R[0].n + 1;
 }
 
-/* ---- Start ---------------------------------------------------------------------------------
- */
+/* ---- Start ------------------------------------------------------------------------ */
 
 /* The j-th token of LAH-03 and LAH-04, of column i. */
 static int32_t initial(const lookahead *a, int32_t i, int32_t j)
@@ -69,8 +68,7 @@ static void pool_ngram(lookahead *a, int32_t i)
     oracle_pool_insert(&a->pool, a->d->history.t[i], &value);
 }
 
-/* ---- Rows ----------------------------------------------------------------------------------
- */
+/* ---- Rows ------------------------------------------------------------------------- */
 
 /* The path below the root to column i of row l: the spine to column i, then the rib. */
 static void path_to(const lookahead *a, int32_t l, int32_t i, oracle_list *path)
@@ -113,8 +111,8 @@ static int32_t window_answer(const lookahead *a, int32_t l, int32_t i)
         uint64_t *w = oracle_take((size_t)d->lm->V, sizeof *w);
         oracle_path_weights(d, &path, w);
         token = oracle_lane_pick(
-            d->lane, lane_uniform(LANE_WINDOW, (uint32_t)oracle_position(d), (uint32_t)i),
-            w, d->lm->V);
+            d->lane, lane_uniform(LANE_WINDOW, (uint32_t)oracle_position(d), (uint32_t)i), w,
+            d->lm->V);
         free(w);
     }
     oracle_list_free(&path);
@@ -128,8 +126,7 @@ static void answer_window(lookahead *a)
         oracle_push(&a->answer, window_answer(a, a->levels - 1, i));
 }
 
-/* ---- Verification --------------------------------------------------------------------------
- */
+/* ---- Verification ----------------------------------------------------------------- */
 
 /* LAH-20: every path is a candidate, cut to N - 1 tokens. Rows that are right are prefixes of
  * one another, so that the longest is all that counts. */
@@ -158,8 +155,7 @@ static void verify(lookahead *a, oracle_step *s, bool plain)
         oracle_verify_step(a->d, s, a->sw[LAH_RULE] == LAH_RULE_MATCH, a->sw[LAH_BONUS]);
 }
 
-/* ---- Collection ----------------------------------------------------------------------------
- */
+/* ---- Collection ------------------------------------------------------------------- */
 
 /* LAH-13, LAH-16; the root was the last token before the step. */
 static void collect_window(lookahead *a, const oracle_step *s, int32_t root)
@@ -186,8 +182,7 @@ static void collect_output(lookahead *a, const oracle_step *s)
     }
 }
 
-/* ---- The window's way on -------------------------------------------------------------------
- */
+/* ---- The window's way on ---------------------------------------------------------- */
 
 /* LAH-11. */
 static void fill(lookahead *a)
@@ -241,8 +236,7 @@ static void shift(lookahead *a, int32_t k, int32_t before, int32_t m)
     free(A);
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------
- */
+/* ---- Steps ------------------------------------------------------------------------ */
 
 static void show_window(const lookahead *a, oracle_lists *window)
 {

@@ -7,9 +7,10 @@
 #ifndef ASSAY_ORACLE_METHODS_H
 #define ASSAY_ORACLE_METHODS_H
 
-#include "conformance/oracle/lane.h"
 #include "conformance/oracle/pool.h"
 #include "conformance/oracle/served.h"
+
+struct lane; /* lane.h */
 
 /* A model: the logits of the token that follows a path, prompt included. */
 typedef struct {
@@ -29,8 +30,7 @@ typedef struct {
     uint64_t seed;
 } oracle_request;
 
-/* ---- Methods -------------------------------------------------------------------------------
- */
+/* ---- Methods ---------------------------------------------------------------------- */
 
 typedef enum { ORACLE_JACOBI, ORACLE_LOOKAHEAD, ORACLE_LOOKUP } oracle_method_name;
 
@@ -93,8 +93,7 @@ int32_t oracle_switch_values(const oracle_switch *s);
  * longest and drafts too). False when the method has none of that name. */
 bool oracle_preset(oracle_method *m, const char *preset);
 
-/* ---- Traces --------------------------------------------------------------------------------
- */
+/* ---- Traces ----------------------------------------------------------------------- */
 
 /* One step. The window is R_0, R_1, ... as LAH-01 stores them: R_0 without the root, with a
  * token of its own before it if keys are stale; empty for the other methods, and until it is
@@ -121,9 +120,10 @@ typedef struct {
 /* Runs a request to its end; the caller frees the trace. */
 void oracle_decode(const oracle_lm *lm, const oracle_request *q, const oracle_method *m,
                    oracle_trace *trace);
-/* The same with the uniforms of a lane for all draws from rows: with symbolic ones, the law of the
- * tokens. Those that draw from prompt or history (INIT, and WINDOW's padding) are the seed's. */
-void oracle_decode_by(lane *l, const oracle_lm *lm, const oracle_request *q,
+/* The same with the uniforms of a lane for all draws from rows: with symbolic ones, the law of
+ * the tokens. Those that draw from prompt or history (INIT, and WINDOW's padding) are the
+ * seed's. */
+void oracle_decode_by(struct lane *l, const oracle_lm *lm, const oracle_request *q,
                       const oracle_method *m, oracle_trace *trace);
 /* Plain decoding, one token a step. */
 void oracle_plain(const oracle_lm *lm, const oracle_request *q, oracle_trace *trace);

@@ -25,8 +25,8 @@ typedef struct {
 void oracle_token_stream(lane *l, void *arg, int32_t *tokens, int32_t *count);
 void oracle_match_stream(lane *l, void *arg, int32_t *tokens, int32_t *count);
 
-/* The argument of the next: in state s each step verifies the candidates [s], until k tokens are
- * out (STOP-02). */
+/* The argument of the next: in state s each step verifies the candidates [s], until k tokens
+ * are out (STOP-02). */
 typedef struct {
     const oracle_panel *panel;
     int32_t start, k;

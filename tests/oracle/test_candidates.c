@@ -1,6 +1,6 @@
-/* The exact law of sets of candidates: what one-hot and match verification emit, equal in Q to the
- * target's; then whole streams of lookahead and prompt lookup. And a law worked out by hand, of
- * the right rule and of two faults. */
+/* The exact law of sets of candidates: what one-hot and match verification emit, equal in Q to
+ * the target's; then whole streams of lookahead and prompt lookup. And a law worked out by
+ * hand, of the right rule and of two faults. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 enum { MANY = 4000000, STATES = 3, CLASSES = 2, MOST_V = 4 };
 
-/* ---- Panels -------------------------------------------------------------------------------- */
+/* ---- Panels ----------------------------------------------------------------------- */
 
 /* Rows in units of 2^-5, a zero among them; rows differ by state and the state by token. */
 static const int32_t units[STATES][MOST_V] = {{16, 8, 8, 0}, {2, 4, 6, 20}, {0, 31, 1, 0}};
@@ -34,8 +34,7 @@ static void make_panel(small_panel *m, int32_t V)
     for (int32_t t = 0; t < V; t++) m->cls[t] = t % CLASSES;
     for (int32_t s = 0; s < STATES; s++) {
         for (int32_t t = 0; t < V; t++) m->p[s * V + t] = (float)n[s][t] / 32;
-        for (int32_t c = 0; c < CLASSES; c++)
-            m->next[s * CLASSES + c] = (s + 1 + c) % STATES;
+        for (int32_t c = 0; c < CLASSES; c++) m->next[s * CLASSES + c] = (s + 1 + c) % STATES;
     }
     m->panel = (oracle_panel){V, STATES, CLASSES, m->cls, m->next, m->p, m->p};
 }
@@ -56,7 +55,7 @@ static oracle_law *target_of(const oracle_panel *panel, int32_t start, int32_t k
     return law;
 }
 
-/* ---- Candidates ---------------------------------------------------------------------------- */
+/* ---- Candidates ------------------------------------------------------------------- */
 
 /* "01 02 01": candidates of digits. */
 static oracle_lists candidates_of(const char *text)
@@ -72,8 +71,9 @@ static oracle_lists candidates_of(const char *text)
     return lists;
 }
 
-/* ONEH-01 to ONEH-05, LAH-19, LAH-21: duplicates, shared prefixes, all tokens of the vocabulary,
- * tokens of weight 0, candidates of several lengths, none. The first N + 1 tokens. */
+/* ONEH-01 to ONEH-05, LAH-19, LAH-21: duplicates, shared prefixes, all tokens of the
+ * vocabulary, tokens of weight 0, candidates of several lengths, none. The first N + 1 tokens.
+ */
 static void sets_are_lossless(void **state)
 {
     (void)state;
@@ -111,12 +111,12 @@ static void sets_are_lossless(void **state)
     }
 }
 
-/* ---- By hand ------------------------------------------------------------------------------- */
+/* ---- By hand ---------------------------------------------------------------------- */
 
 /* One token of p = (1/2, 1/4, 1/4), candidates 0, 0, 1. Right: 0 is accepted with 1/2; 1 with
- * (1/4) / (1/2) of the rest; and 2 is left. Where 0 stays in the row, its second copy is another
- * token of weight 1/2: 0 has 1/2 + 1/4; 1 has 1/4 of the remaining 1/4; the last 3/16 are drawn
- * from p. Where a rejection is followed by a draw from p, 0 has 1/2 + 1/4*1/2. */
+ * (1/4) / (1/2) of the rest; and 2 is left. Where 0 stays in the row, its second copy is
+ * another token of weight 1/2: 0 has 1/2 + 1/4; 1 has 1/4 of the remaining 1/4; the last 3/16
+ * are drawn from p. Where a rejection is followed by a draw from p, 0 has 1/2 + 1/4*1/2. */
 typedef struct {
     bool twice, from_p;
 } fault;
@@ -207,7 +207,7 @@ static void names_of_uniforms(void **state)
     oracle_lists_free(&sets[0]);
 }
 
-/* ---- Whole streams ------------------------------------------------------------------------- */
+/* ---- Whole streams ---------------------------------------------------------------- */
 
 typedef struct {
     const oracle_lm *lm;
@@ -254,8 +254,8 @@ static void expect_lossless(const oracle_request *q, const oracle_method *m, int
     *accepted += s.accepted;
 }
 
-/* LAH-28, LKP-07: the law of the first N + 1 tokens, windows and pools and all. The n-grams of the
- * prompt are in the pool, so that there is something to accept from the first step on. */
+/* LAH-28, LKP-07: the law of the first N + 1 tokens, windows and pools and all. The n-grams of
+ * the prompt are in the pool, so that there is something to accept from the first step on. */
 static void streams_are_lossless(void **state)
 {
     (void)state;

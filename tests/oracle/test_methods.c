@@ -1,5 +1,6 @@
-/* Jacobi, lookahead and prompt lookup of the oracle: traces worked out by hand, pool and lookups
- * published or counted by hand, and the output of plain decoding from random configurations. */
+/* Jacobi, lookahead and prompt lookup of the oracle: traces worked out by hand, pool and
+ * lookups published or counted by hand, and the output of plain decoding from random
+ * configurations. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -14,7 +15,7 @@
 #include "conformance/oracle/philox.h"
 #include "conformance/oracle/toy.h"
 
-/* ---- Lists from literals ------------------------------------------------------------------- */
+/* ---- Lists from literals ---------------------------------------------------------- */
 
 /* "3,4" into a list; "" is empty. */
 static oracle_list list_of(const char *text)
@@ -56,7 +57,7 @@ static void expect_lists(const oracle_lists *got, const char *want)
     assert_int_equal(got->n, n);
 }
 
-/* ---- The pool ------------------------------------------------------------------------------ */
+/* ---- The pool --------------------------------------------------------------------- */
 
 /* Values as letters, blanks between: "ow wo". A '_' is a blank. */
 static void expect_values(const oracle_pool *pool, char key, const char *want)
@@ -83,7 +84,8 @@ static void insert_text(oracle_pool *pool, const char *ngram)
     oracle_list_free(&value);
 }
 
-/* The n-grams of a text, N = 4, G = 5: what a public unit test of TensorRT-LLM's pool states. */
+/* The n-grams of a text, N = 4, G = 5: what a public unit test of TensorRT-LLM's pool states.
+ */
 static void pool_of_a_text(void **state)
 {
     (void)state;
@@ -130,7 +132,7 @@ static void pool_as_a_ring(void **state)
     oracle_pool_free(&pool);
 }
 
-/* ---- Prompt lookup ------------------------------------------------------------------------- */
+/* ---- Prompt lookup ---------------------------------------------------------------- */
 
 static void expect_lookup(const char *history, int32_t longest, int32_t drafts, bool hf,
                           const char *want)
@@ -173,7 +175,7 @@ static void lookups_by_hand(void **state)
     oracle_list_free(&h);
 }
 
-/* ---- Models -------------------------------------------------------------------------------- */
+/* ---- Models ----------------------------------------------------------------------- */
 
 /* After t comes t + 1, modulo V. */
 static void next_logits(const void *self, const int32_t *path, int32_t n, float *logits)
@@ -204,7 +206,7 @@ static void hash_by_definition(void **state)
     assert_memory_not_equal(a, c, sizeof a);
 }
 
-/* ---- Traces by hand ------------------------------------------------------------------------ */
+/* ---- Traces by hand --------------------------------------------------------------- */
 
 static const int32_t TEN = 10;
 static const oracle_lm counting = {10, next_logits, &TEN};
@@ -239,9 +241,9 @@ static void expect_trace(const oracle_trace *t, const hand_step *step, int32_t n
 }
 
 /* W = 2, N = 3, G = 2 on a model that counts to 9 and begins anew; the prompt is 0. The first
- * window is 0 (root), 0, 0. In the steady state column 1 runs one behind the root: its n-gram is
- * old news, and the root's own begins with itself; so the first hit comes with the second round,
- * where 0 has (1, 2), of the first steady step. */
+ * window is 0 (root), 0, 0. In the steady state column 1 runs one behind the root: its n-gram
+ * is old news, and the root's own begins with itself; so the first hit comes with the second
+ * round, where 0 has (1, 2), of the first steady step. */
 static void paper_by_hand(void **state)
 {
     (void)state;
@@ -270,8 +272,8 @@ static void paper_by_hand(void **state)
     oracle_trace_free(&t);
 }
 
-/* The same model and sizes: (100 + column) mod 10 everywhere, a plain step first, the stored token
- * 0 as the first key, then the answers of column 0; no warm-up. */
+/* The same model and sizes: (100 + column) mod 10 everywhere, a plain step first, the stored
+ * token 0 as the first key, then the answers of column 0; no warm-up. */
 static void llamacpp_by_hand(void **state)
 {
     (void)state;
@@ -345,8 +347,9 @@ static void pool_while_filling(void **state)
     oracle_trace_free(&t);
 }
 
-/* The paper's steps by hand, with a model of five positions, then of three rows: what does not fit
- * is a plain step, and nothing changes but the root. Then a stream that ends by its token. */
+/* The paper's steps by hand, with a model of five positions, then of three rows: what does not
+ * fit is a plain step, and nothing changes but the root. Then a stream that ends by its token.
+ */
 static void limits_by_hand(void **state)
 {
     (void)state;
@@ -358,9 +361,8 @@ static void limits_by_hand(void **state)
                                           {"|1|2|1,2", "-", "3", "2|3,3"},
                                           {"", "-", "4", "2|3,3"},
                                           {"", "-", "5", "2|3,3"}};
-    static const hand_step rows[] = {{"|0|0,0", "-", "1", "0|1,1"},
-                                     {"", "-", "2", "0|1,1"},
-                                     {"", "-", "3", "0|1,1"}};
+    static const hand_step rows[] = {
+        {"|0|0,0", "-", "1", "0|1,1"}, {"", "-", "2", "0|1,1"}, {"", "-", "3", "0|1,1"}};
     oracle_trace t;
     q.positions = 5;
     oracle_decode(&counting, &q, &m, &t);
@@ -398,8 +400,7 @@ static void shifts_by_hand(void **state)
         expect_lists(&t.window0, "5,5|6,7,8|8,8,8");
         expect_lists(&t.step[0].candidates, "2,3,1");
         expect_list(&t.step[0].run, "2,3,4");
-        expect_lists(&t.step[0].rows,
-                     "|5|5,5|6|5,7|5,5,8|6,8|5,7,8|5,5,8,8|2|2,3|2,3,1");
+        expect_lists(&t.step[0].rows, "|5|5,5|6|5,7|5,5,8|6,8|5,7,8|5,5,8,8|2|2,3|2,3,1");
         const oracle_lists *w = &t.step[0].window;
         if (shape == LAH_SHIFT_REL1) expect_lists(w, "7,8|8,8,8|9,9,9");
         if (shape == LAH_SHIFT_ROWROT) expect_lists(w, "9,9|8,8,8|9,9,9");
@@ -445,11 +446,61 @@ static void filter_by_hand(void **state)
         for (int32_t i = 0; i < 3; i++) {
             uint32_t word[4];
             oracle_words(0, 0, 4, (uint32_t)(12 + i), word);
-            assert_int_equal(t.step[0].window.l[2].t[i],
-                             warm ? prompt[word[0] >> 30] : 9);
+            assert_int_equal(t.step[0].window.l[2].t[i], warm ? prompt[word[0] >> 30] : 9);
         }
         oracle_trace_free(&t);
     }
+}
+
+/* A whole candidate, 2 3 4 after 1: with a bonus the 5 comes along, by every rule. */
+static void whole_candidates(void **state)
+{
+    (void)state;
+    const int32_t prompt[5] = {1, 2, 3, 4, 1};
+    for (int32_t bonus = 0; bonus < 2; bonus++)
+        for (int32_t how = 0; how < 4; how++) { /* greedy, accept_window, one-hot, match */
+            oracle_request q = request(prompt, 5, 30);
+            oracle_method m = lookahead("paper", 3, 4, 2);
+            if (how >= 2) q.sampling.temperature = 0.01f;
+            m.sw[LAH_VERIFY_FILLING] = m.sw[LAH_POOL_FROM_PROMPT] = 1;
+            m.sw[LAH_BONUS] = bonus;
+            m.sw[LAH_ACCEPT_WINDOW] = how == 1;
+            m.sw[LAH_RULE] = how == 3 ? LAH_RULE_MATCH : LAH_RULE_ONEHOT;
+            oracle_trace t;
+            oracle_decode(&counting, &q, &m, &t);
+            expect_lists(&t.step[0].candidates, "2,3,4");
+            expect_list(&t.step[0].run, bonus ? "2,3,4,5" : "2,3,4");
+            assert_int_equal(t.step[0].accepted, 3);
+            oracle_trace_free(&t);
+        }
+}
+
+/* All logits alike. */
+static void flat_logits(const void *self, const int32_t *path, int32_t n, float *logits)
+{
+    (void)path, (void)n;
+    for (int32_t t = 0; t < *(const int32_t *)self; t++) logits[t] = 0;
+}
+
+/* Of four tokens alike a uniform draws the one that its two highest bits name. The second step
+ * is at position 1; its columns have purpose 4, WINDOW, and an index each. */
+static void window_draws(void **state)
+{
+    (void)state;
+    const int32_t prompt[2] = {3, 1}, four = 4;
+    const oracle_lm flat = {4, flat_logits, &four};
+    oracle_request q = request(prompt, 2, 3);
+    const oracle_method m = lookahead("llamacpp", 3, 2, 2);
+    q.seed = 77;
+    q.sampling.temperature = 1;
+    oracle_trace t;
+    oracle_decode(&flat, &q, &m, &t);
+    for (int32_t i = 0; i < 3; i++) {
+        uint32_t word[4];
+        oracle_words(77, 1, 4, (uint32_t)i, word);
+        assert_int_equal(t.step[1].window.l[0].t[i], (int32_t)(word[0] >> 30));
+    }
+    oracle_trace_free(&t);
 }
 
 /* After 5 6 7 5 come 6 7 5: as many of them as the budget leaves, less one. */
@@ -478,12 +529,13 @@ static void jacobi_by_hand(void **state)
     const oracle_request q = request(prompt, 1, 6);
     oracle_method m = {.name = ORACLE_JACOBI, .size = {4, 5, 0}};
     static const hand_step pad[] = {
-        {"|5|5,5|5,5,5", "5,5,5", "1", "-"}, {"|6|6,6", "6,6", "2", "-"},
-        {"|7", "7", "3", "-"},               {"", "-", "4", "-"},
+        {"|5|5,5|5,5,5", "5,5,5", "1", "-"},
+        {"|6|6,6", "6,6", "2", "-"},
+        {"|7", "7", "3", "-"},
+        {"", "-", "4", "-"},
         {"|5", "5", "5,6", "-"}}; /* the last block has two, and 5 is right by chance */
-    static const hand_step given[] = {{"|1|1,2|1,2,3", "1,2,3", "1,2,3,4", "-"},
-                                      {"|1", "1", "5", "-"},
-                                      {"", "-", "6", "-"}};
+    static const hand_step given[] = {
+        {"|1|1,2|1,2,3", "1,2,3", "1,2,3,4", "-"}, {"|1", "1", "5", "-"}, {"", "-", "6", "-"}};
     oracle_trace t;
     oracle_decode(&counting, &q, &m, &t);
     expect_trace(&t, pad, 5);
@@ -498,7 +550,7 @@ static void jacobi_by_hand(void **state)
     oracle_trace_free(&t);
 }
 
-/* ---- Refusals ------------------------------------------------------------------------------ */
+/* ---- Refusals --------------------------------------------------------------------- */
 
 static void expect_refused(oracle_request q, oracle_method m, const char *what)
 {
@@ -540,7 +592,7 @@ static void refusals(void **state)
     expect_refused(few, (oracle_method){.name = ORACLE_JACOBI, .size = {4, 0, 0}}, "rows");
 }
 
-/* ---- Random configurations ----------------------------------------------------------------- */
+/* ---- Random configurations -------------------------------------------------------- */
 
 static uint64_t random_state;
 
@@ -644,7 +696,7 @@ static void match_is_plain(void **state)
     assert_true(sum.runs > 200 && sum.accepted[1] > 100 && sum.accepted[3] > 20);
 }
 
-/* ---- Draws by a lane of numbers ------------------------------------------------------------ */
+/* ---- Draws by a lane of numbers --------------------------------------------------- */
 
 static void lane_draws(void **state)
 {
@@ -664,14 +716,15 @@ static void lane_draws(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pool_of_a_text),     cmocka_unit_test(pool_as_a_ring),
-        cmocka_unit_test(lookups_by_hand),    cmocka_unit_test(hash_by_definition),
-        cmocka_unit_test(paper_by_hand),      cmocka_unit_test(llamacpp_by_hand),
-        cmocka_unit_test(trtllm_by_hand),     cmocka_unit_test(pool_while_filling),
-        cmocka_unit_test(limits_by_hand),     cmocka_unit_test(shifts_by_hand),
-        cmocka_unit_test(filter_by_hand),
-        cmocka_unit_test(lookup_limits),      cmocka_unit_test(jacobi_by_hand),     cmocka_unit_test(refusals),
-        cmocka_unit_test(greedy_is_plain),    cmocka_unit_test(match_is_plain),
+        cmocka_unit_test(pool_of_a_text),  cmocka_unit_test(pool_as_a_ring),
+        cmocka_unit_test(lookups_by_hand), cmocka_unit_test(hash_by_definition),
+        cmocka_unit_test(paper_by_hand),   cmocka_unit_test(llamacpp_by_hand),
+        cmocka_unit_test(trtllm_by_hand),  cmocka_unit_test(pool_while_filling),
+        cmocka_unit_test(limits_by_hand),  cmocka_unit_test(shifts_by_hand),
+        cmocka_unit_test(filter_by_hand),  cmocka_unit_test(whole_candidates),
+        cmocka_unit_test(window_draws),    cmocka_unit_test(lookup_limits),
+        cmocka_unit_test(jacobi_by_hand),  cmocka_unit_test(refusals),
+        cmocka_unit_test(greedy_is_plain), cmocka_unit_test(match_is_plain),
         cmocka_unit_test(lane_draws),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
