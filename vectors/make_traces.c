@@ -93,9 +93,13 @@ static void add(tracer *c, const char *comment, const oracle_request *q, const o
     const oracle_lm lm = trace_model(m->g);
     oracle_trace trace;
     oracle_decode(&lm, q, x, &trace);
-    t->flags = *trace.error ? "" : trace_flags(m->set, m->g, t);
-    if (!t->flags) abort();
-    if (!*trace.error) note_values(c, t);
+    if (!*trace.error) {
+        t->expected.trace = trace_keep(m->set, &trace);
+        if (!t->expected.trace) abort();
+        t->flags = trace_flags(m->set, m->g, t);
+        if (!t->flags) abort();
+        note_values(c, t);
+    }
     oracle_trace_free(&trace);
     make_done(m, t, NULL);
 }

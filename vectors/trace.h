@@ -16,7 +16,8 @@ oracle_lm trace_model(const vector_group *g);
 bool trace_answer(vector_set *set, const vector_group *g, vector_test *t, char *why,
                   size_t why_size);
 
-/* Does setting switch number s to `value` give another trace? Not if it is refused. */
+/* Does setting switch number s to `value` give another trace than expected? Not if it is refused.
+ */
 bool trace_differs(const vector_group *g, const vector_test *t, int32_t s, int32_t value);
 /* The flag of a switch, "switch-first-plain". */
 void trace_flag(const oracle_switch *s, char *flag, size_t size);
