@@ -55,7 +55,7 @@ void oracle_path_weights(oracle_decoding *d, const oracle_list *path, uint64_t *
     free(logits);
 }
 
-uint64_t oracle_uniform_at(const oracle_decoding *d, uint32_t purpose, int32_t position,
+static uint64_t uniform_at(const oracle_decoding *d, uint32_t purpose, int32_t position,
                            int32_t index)
 {
     uint32_t w[4];
@@ -66,7 +66,7 @@ uint64_t oracle_uniform_at(const oracle_decoding *d, uint32_t purpose, int32_t p
 int32_t oracle_drawn_from(const oracle_decoding *d, const int32_t *t, int32_t n,
                           uint32_t purpose, int32_t position, int32_t index)
 {
-    const uint64_t U = oracle_uniform_at(d, purpose, position, index);
+    const uint64_t U = uniform_at(d, purpose, position, index);
     return t[(u128)U * (uint64_t)n >> 64];
 }
 
@@ -110,10 +110,11 @@ static int32_t rows_argmax(void *arg, const oracle_list *run)
     return oracle_path_argmax(arg, run);
 }
 
-void oracle_verify_step(oracle_decoding *d, oracle_step *s, bool match, bool bonus)
+void oracle_verify_step(oracle_decoding *d, oracle_step *s, const oracle_lists *candidates,
+                        bool match, bool bonus)
 {
     const oracle_rows rows = {d->lm->V, rows_weights, rows_argmax, d};
-    const oracle_verification v = {&s->candidates, oracle_position(d), bonus};
+    const oracle_verification v = {candidates, oracle_position(d), bonus};
     s->accepted = oracle_is_greedy(d) ? oracle_verify_greedy(&rows, &v, &s->run)
                   : match             ? oracle_verify_match(d->lane, &rows, &v, &s->run)
                                       : oracle_verify_onehot(d->lane, &rows, &v, &s->run);
@@ -329,7 +330,7 @@ void oracle_plain(const oracle_lm *lm, const oracle_request *q, oracle_trace *tr
     while (!d.ended) {
         oracle_step *s = oracle_begin_step(&d);
         oracle_another(&s->rows);
-        oracle_verify_step(&d, s, true, true);
+        oracle_verify_step(&d, s, &s->candidates, true, true);
         oracle_emit(&d, s);
     }
     oracle_list_free(&d.history);

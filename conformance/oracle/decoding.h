@@ -26,10 +26,7 @@ int32_t oracle_position(const oracle_decoding *d);
 int32_t oracle_path_argmax(oracle_decoding *d, const oracle_list *path);
 void oracle_path_weights(oracle_decoding *d, const oracle_list *path, uint64_t *w /* [V] */);
 
-/* The draw uniform (RNG-05) of a purpose, position and index. */
-uint64_t oracle_uniform_at(const oracle_decoding *d, uint32_t purpose, int32_t position,
-                           int32_t index);
-/* Entry floor(U*t / 2^64) of t tokens, by that uniform. */
+/* Entry floor(U*n / 2^64) of n tokens, by the seed's draw uniform (RNG-05) of that name. */
 int32_t oracle_drawn_from(const oracle_decoding *d, const int32_t *t, int32_t n,
                           uint32_t purpose, int32_t position, int32_t index);
 
@@ -40,8 +37,9 @@ void oracle_chain_rows(const oracle_list *chain, oracle_lists *rows);
 
 /* The next step of the trace, all empty; valid until the one after it. */
 oracle_step *oracle_begin_step(oracle_decoding *d);
-/* Verifies the step's candidates: greedily, by one-hot or the match rule. */
-void oracle_verify_step(oracle_decoding *d, oracle_step *s, bool match, bool bonus);
+/* Verifies candidates (greedily, by one-hot or the match rule) into `accepted` and `run`. */
+void oracle_verify_step(oracle_decoding *d, oracle_step *s, const oracle_lists *candidates,
+                        bool match, bool bonus);
 /* From run to emitted (STOP-01, STOP-02) and into the history. */
 void oracle_emit(oracle_decoding *d, oracle_step *s);
 

@@ -132,19 +132,16 @@ static void answer_window(lookahead *a)
  * one another, so that the longest is all that counts. */
 static void verify_paths(lookahead *a, oracle_step *s)
 {
-    oracle_step every = {0};
+    oracle_lists paths = {0};
     for (int32_t i = 1; i < s->rows.n; i++) {
         oracle_list cut = s->rows.l[i];
         if (cut.n > a->N - 1) cut.n = a->N - 1;
-        oracle_add_copy(&every.candidates, &cut);
+        oracle_add_copy(&paths, &cut);
     }
     /* A path is not whole unless it has N - 1 tokens: `bonus` concerns these alone (LAH-19). */
-    oracle_verify_step(a->d, &every, false, true);
-    s->accepted = every.accepted;
-    oracle_copy(&s->run, &every.run);
+    oracle_verify_step(a->d, s, &paths, false, true);
     if (!a->sw[LAH_BONUS] && s->accepted == a->N - 1) s->run.n--;
-    oracle_lists_free(&every.candidates);
-    oracle_list_free(&every.run);
+    oracle_lists_free(&paths);
 }
 
 static void verify(lookahead *a, oracle_step *s, bool plain)
@@ -152,7 +149,8 @@ static void verify(lookahead *a, oracle_step *s, bool plain)
     if (a->sw[LAH_ACCEPT_WINDOW] && !plain)
         verify_paths(a, s);
     else
-        oracle_verify_step(a->d, s, a->sw[LAH_RULE] == LAH_RULE_MATCH, a->sw[LAH_BONUS]);
+        oracle_verify_step(a->d, s, &s->candidates, a->sw[LAH_RULE] == LAH_RULE_MATCH,
+                           a->sw[LAH_BONUS]);
 }
 
 /* ---- Collection ------------------------------------------------------------------- */

@@ -46,7 +46,7 @@ void oracle_run_lookup(oracle_decoding *d)
         cut(d, &drafts);
         oracle_chain_rows(&drafts, &s->rows);
         if (drafts.n) oracle_add_copy(&s->candidates, &drafts);
-        oracle_verify_step(d, s, m->sw[LKP_RULE] == LKP_RULE_MATCH, true);
+        oracle_verify_step(d, s, &s->candidates, m->sw[LKP_RULE] == LKP_RULE_MATCH, true);
         oracle_emit(d, s);
         oracle_list_free(&drafts);
     }

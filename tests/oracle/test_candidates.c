@@ -273,6 +273,7 @@ static void streams_are_lossless(void **state)
                 m.sw[LAH_VERIFY_FILLING] = 1;
                 m.sw[LAH_RULE] = rule;
                 m.sw[LAH_WINDOW] = N == 2 && i == 2;
+                if (N == 3) m.sw[LAH_SHIFT] = i;
                 q.budget = N + 1;
                 expect_lossless(&q, &m, &accepted);
             }
