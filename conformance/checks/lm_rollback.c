@@ -55,7 +55,8 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return lm_claimed(tested, models[c->V], LM_BITS | (c->variant == POISON ? LM_POISON : 0), why, size);
+    return lm_claimed(tested, models[c->V], LM_BITS | (c->variant == POISON ? LM_POISON : 0),
+                      why, size);
 }
 
 /* Sequence 0 is under test; sequence 1 has walked the tokens one by one. */

@@ -80,11 +80,11 @@ static const form forms[FORMS] = {
      .type = "llama",
      .stored = F32,
      .V = 6,
-     .hidden = 16,
-     .heads = 4,
-     .kv_heads = 2,
-     .head_dim = 8,
-     .ffn = 24,
+     .hidden = 32,
+     .heads = 2,
+     .kv_heads = 1,
+     .head_dim = 32,
+     .ffn = 48,
      .flat = true,
      .eps = "1e-05",
      .theta = "10000.0"},
@@ -93,11 +93,11 @@ static const form forms[FORMS] = {
      .type = "llama",
      .stored = F32,
      .V = 6,
-     .hidden = 8,
-     .heads = 2,
-     .kv_heads = 2,
-     .head_dim = 8,
-     .ffn = 16,
+     .hidden = 16,
+     .heads = 1,
+     .kv_heads = 1,
+     .head_dim = 32,
+     .ffn = 32,
      .flat = true,
      .eps = "1e-05",
      .theta = "10000.0"},
@@ -211,7 +211,8 @@ static bool put_all(writer *w)
     bool ok = put(w, -1, "model.embed_tokens.weight", f->V, f->hidden, 1, 0) &&
               put(w, -1, "model.norm.weight", f->hidden, 0, 0.3, 1);
     for (int i = 0; i < LAYERS; i++) ok = ok && put_layer(w, i);
-    if (!f->tied) ok = ok && put_matrix(w, -1, "lm_head.weight", f->V, f->hidden, f->flat ? 1 : 2);
+    if (!f->tied)
+        ok = ok && put_matrix(w, -1, "lm_head.weight", f->V, f->hidden, f->flat ? 1 : 2);
     if (!ok || w->used + 9 > sizeof w->header) return false;
     w->header[w->used++] = '}';
     while (w->used % 8) w->header[w->used++] = ' ';

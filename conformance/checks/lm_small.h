@@ -9,8 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The folder of the small model of that name ("long", "biased", "normed", "few", "fewer"), written at the first
- * call and removed when the program ends. Thread-safe. NULL: `why` says why. */
+/* The folder of the small model of that name ("long", "biased", "normed", "few", "fewer"),
+ * written at the first call and removed when the program ends. Thread-safe. NULL: `why` says
+ * why. */
 const char *lm_small_folder(const char *name, char *why, size_t why_size);
 
 /* Is there a small model of that name? */

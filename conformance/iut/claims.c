@@ -16,15 +16,21 @@ typedef struct {
 #name, offsetof(iut_claims, name), most                                                \
     }
 static const claim_field strings[] = {FIELD(name, 0), FIELD(version, 0), FIELD(device, 0)};
-static const claim_field bytes[] = {
-    FIELD(uniforms, IUT_UNIFORMS_OWN), FIELD(input, IUT_FROM_LOGITS),
-    FIELD(map, IUT_MAP_OTHER),         FIELD(rule, IUT_RULE_NOT_LOSSLESS),
-    FIELD(arithmetic, IUT_ARITH_BF16), FIELD(uniform_bits, 64),
-    FIELD(tie, IUT_TIE_ANY),           FIELD(q_zero, IUT_REJECT),
-    FIELD(bad_row, IUT_ERROR),         FIELD(bad_draft, IUT_ERROR),
-    FIELD(empty, IUT_EMPTY_OTHER),     FIELD(seed_identical, 1),
-    FIELD(greedy_identical, 1),        FIELD(lm_arithmetic, IUT_LM_SELF_CONSISTENT),
-    FIELD(lm_architectures, IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3)};
+static const claim_field bytes[] = {FIELD(uniforms, IUT_UNIFORMS_OWN),
+                                    FIELD(input, IUT_FROM_LOGITS),
+                                    FIELD(map, IUT_MAP_OTHER),
+                                    FIELD(rule, IUT_RULE_NOT_LOSSLESS),
+                                    FIELD(arithmetic, IUT_ARITH_BF16),
+                                    FIELD(uniform_bits, 64),
+                                    FIELD(tie, IUT_TIE_ANY),
+                                    FIELD(q_zero, IUT_REJECT),
+                                    FIELD(bad_row, IUT_ERROR),
+                                    FIELD(bad_draft, IUT_ERROR),
+                                    FIELD(empty, IUT_EMPTY_OTHER),
+                                    FIELD(seed_identical, 1),
+                                    FIELD(greedy_identical, 1),
+                                    FIELD(lm_arithmetic, IUT_LM_SELF_CONSISTENT),
+                                    FIELD(lm_architectures, IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3)};
 static const claim_field limits[] = {FIELD(max_vocab, INT32_MAX), FIELD(max_gamma, INT32_MAX)};
 enum { STRINGS = 3, BYTES = sizeof bytes / sizeof *bytes, LIMITS = 2 };
 

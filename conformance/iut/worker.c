@@ -422,25 +422,24 @@ static iut_status call_cache_read(worker *w, const request *r)
 
 static iut_status call_generate(worker *w, const request *r)
 {
-    iut_generate_batch b = {
-        .size = sizeof b,
-        .target = r->texts[TEXT_TARGET],
-        .draft = r->texts[TEXT_DRAFT],
-        .n = (int32_t)r->args[ARG_N],
-        .gamma = (int32_t)r->args[ARG_GAMMA],
-        .k = (int32_t)r->args[ARG_K],
-        .eos = (int32_t)r->args[ARG_EOS],
-        .prompts = (int32_t)r->args[ARG_PROMPTS],
-        .prompt_count = r->at[GENERATE_PROMPT_COUNT],
-        .prompt = r->at[GENERATE_PROMPT],
-        .sampling = {*(const float *)r->at[GENERATE_TEMPERATURE],
-                     *(const int32_t *)r->at[GENERATE_TOP_K],
-                     *(const float *)r->at[GENERATE_TOP_P],
-                     *(const float *)r->at[GENERATE_MIN_P]},
-        .seed = *(const uint64_t *)r->at[GENERATE_SEED],
-        .out = r->at[GENERATE_OUT],
-        .out_len = r->at[GENERATE_OUT_LEN],
-        .accepted = r->at[GENERATE_ACCEPTED]};
+    iut_generate_batch b = {.size = sizeof b,
+                            .target = r->texts[TEXT_TARGET],
+                            .draft = r->texts[TEXT_DRAFT],
+                            .n = (int32_t)r->args[ARG_N],
+                            .gamma = (int32_t)r->args[ARG_GAMMA],
+                            .k = (int32_t)r->args[ARG_K],
+                            .eos = (int32_t)r->args[ARG_EOS],
+                            .prompts = (int32_t)r->args[ARG_PROMPTS],
+                            .prompt_count = r->at[GENERATE_PROMPT_COUNT],
+                            .prompt = r->at[GENERATE_PROMPT],
+                            .sampling = {*(const float *)r->at[GENERATE_TEMPERATURE],
+                                         *(const int32_t *)r->at[GENERATE_TOP_K],
+                                         *(const float *)r->at[GENERATE_TOP_P],
+                                         *(const float *)r->at[GENERATE_MIN_P]},
+                            .seed = *(const uint64_t *)r->at[GENERATE_SEED],
+                            .out = r->at[GENERATE_OUT],
+                            .out_len = r->at[GENERATE_OUT_LEN],
+                            .accepted = r->at[GENERATE_ACCEPTED]};
     return w->api.generate(w->instance, &b);
 }
 

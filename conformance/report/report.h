@@ -44,7 +44,7 @@ typedef struct {
     bool applied;    /* to more than a tenth of its cases */
     const char *why; /* what most of those not judged say, or that none was selected */
 } layer_summary;
-enum { LAYERS = 6 };
+enum { LAYERS = 8 };
 
 void report_layers(const run_report *report, layer_summary layers[LAYERS]);
 /* How far the verdict reaches, in one to three lines: the cases of each layer; the layers that

@@ -129,8 +129,9 @@ static const char *main_reason(const run_report *r, const char *clause)
 
 void report_layers(const run_report *r, layer_summary layers[LAYERS])
 {
-    static const char *const names[LAYERS] = {"hard facts", "replay",      "certificates",
-                                              "law",        "metamorphic", "model bits"};
+    static const char *const names[LAYERS] = {
+        "hard facts",  "replay",     "certificates",  "law",
+        "metamorphic", "model bits", "engine tokens", "engine law"};
     for (int i = 0; i < LAYERS; i++) {
         const char clause[] = {'L', 'A', 'Y', '-', '0', (char)('1' + i), '\0'};
         layers[i] = (layer_summary){.name = names[i], .why = main_reason(r, clause)};
@@ -215,8 +216,9 @@ void report_verdict(const run_report *r, char *text, size_t size)
 {
     const size_t good = r->tally[STATE_PASS] + r->tally[STATE_ACCEPTABLE];
     size_t used = 0;
-    used += (size_t)snprintf(text, size, "%s: %zu cases, %zu passed",
-                             verdict_name(r->exit_code), r->planned, good);
+    used +=
+        (size_t)snprintf(text, size, "%s: %zu case%s, %zu passed", verdict_name(r->exit_code),
+                         r->planned, r->planned == 1 ? "" : "s", good);
     for (int s = STATE_WAIVED; s < STATE_COUNT; s++) {
         if (!r->tally[s] || used >= size) continue;
         char name[16];

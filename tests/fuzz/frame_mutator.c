@@ -77,8 +77,6 @@ static size_t listed(const uint8_t *header, size_t size, size_t payload)
 /* A request of any op with small integers, arrays in order; its header. */
 static uint8_t *compose(size_t *size)
 {
-    static const char *const names[ARG_COUNT] = {"n",        "gamma", "k", "eos",
-                                                 "of_draft", "V",     "S", "C"};
     const layout_op *op = &layout[pick(OP_COUNT)];
     frame f = {.id = pick(9), .op = op->name, .args = json_object()};
     int64_t args[ARG_COUNT];
@@ -86,8 +84,12 @@ static uint8_t *compose(size_t *size)
         args[a] = a == ARG_EOS        ? (int64_t)pick(4) - 1
                   : a == ARG_OF_DRAFT ? pick(2)
                                       : 1 + pick(4);
-        if (op->args >> a & 1) json_object_set_new(f.args, names[a], json_integer(args[a]));
+        if (op->args >> a & 1)
+            json_object_set_new(f.args, layout_arg_name[a], json_integer(args[a]));
     }
+    for (int t = 0; t < TEXT_COUNT; t++)
+        if (op->texts >> t & 1)
+            json_object_set_new(f.args, layout_text_name[t], json_string(pick(2) ? "x" : ""));
     for (int32_t i = 0; i < op->arrays; i++)
         if (op->array[i].flow == FLOW_IN || (op->array[i].flow == FLOW_IN_OPTIONAL && pick(2)))
             layout_tensor(&op->array[i], args, &f.tensor[f.tensors++]);

@@ -258,6 +258,27 @@ static call_result call_model_op(client *c)
     return r;
 }
 
+static call_result call_generate(client *c)
+{
+    static const int32_t count[N] = {1, 2}, prompt[3] = {0, 4, 1};
+    int32_t *out = array(N * K, 4), *out_len = array(N, 4), *accepted = array(N * K, 4);
+    iut_generate_batch b = {.size = sizeof b,
+                            .target = "target",
+                            .draft = "",
+                            .n = N,
+                            .k = K,
+                            .eos = -1,
+                            .prompts = 3,
+                            .prompt_count = count,
+                            .prompt = prompt,
+                            .out = out,
+                            .out_len = out_len,
+                            .accepted = accepted};
+    const call_result r = client_generate(c, &b);
+    free(out), free(out_len), free(accepted);
+    return r;
+}
+
 static call_result call_op(client *c)
 {
     static const int32_t state[N * (GAMMA + 1)] = {0, 1, 2, 2, 1, 0};
@@ -277,6 +298,8 @@ static call_result call_op(client *c)
         return call_verify(c, state, u);
     case OP_MODEL:
         return load_model(c);
+    case OP_GENERATE:
+        return call_generate(c);
     default:
         return call_model_op(c);
     }
@@ -307,7 +330,8 @@ static void check_taken(void)
         [OP_COMMIT] = "length i32 2;",
         [OP_TRUNCATE] = "length i32 2;",
         [OP_CACHE_READ] = "key f32 2 1 2;value f32 2 1 2;",
-        [OP_CACHE_POISON] = ""};
+        [OP_CACHE_POISON] = "",
+        [OP_GENERATE] = "out i32 2 3;out_len i32 2;accepted i32 2 3;"};
     char text[400] = "", why[200];
     size_t at = 0;
     frame f;

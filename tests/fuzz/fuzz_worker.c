@@ -250,6 +250,24 @@ static iut_status cache_poison(iut *x)
     return done(0);
 }
 
+/* ---- Engines. -------------------------------------------------------------------- */
+
+static iut_status generate(iut *x, iut_generate_batch *b)
+{
+    const size_t n = (size_t)b->n, k = (size_t)b->k;
+    (void)x;
+    MUST(b->target && b->draft && b->n >= 0 && b->gamma >= 0 && b->k >= 1 && b->eos >= -1);
+    checksum += (unsigned)(strlen(b->target) + strlen(b->draft));
+    took_counts(b->prompt_count, b->n, 1, b->prompts);
+    took(b->prompt, (size_t)b->prompts, 4);
+    took(&b->sampling.temperature, 1, 4), took(&b->sampling.top_k, 1, 4);
+    took(&b->sampling.top_p, 1, 4), took(&b->sampling.min_p, 1, 4);
+    took(&b->seed, 1, 8);
+    fresh(b->out, n * k), fresh(b->out_len, n), fresh(b->accepted, n * k);
+    memset(b->out, 0, 4 * n * k);
+    return done(b->n);
+}
+
 static const iut_api stub = {.abi = IUT_ABI,
                              .size = sizeof stub,
                              .create = create,
@@ -268,7 +286,8 @@ static const iut_api stub = {.abi = IUT_ABI,
                              .commit = commit,
                              .truncate = truncate_to,
                              .cache_read = cache_read,
-                             .cache_poison = cache_poison};
+                             .cache_poison = cache_poison,
+                             .generate = generate};
 
 /* ---- Standard input and output in memory. ---------------------------------------- */
 
