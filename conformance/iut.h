@@ -55,6 +55,8 @@ enum {
     IUT_LM_SELF_CONSISTENT /* bits of its own, the same however they are asked for (TREE, KV) */
 };
 enum { IUT_LLAMA = 1, IUT_QWEN2 = 2, IUT_QWEN3 = 4 }; /* architectures, added up */
+/* Methods of decoding besides a chain of a draft model's, which is 0; as claims, added up. */
+enum { IUT_JACOBI = 1, IUT_LOOKAHEAD = 2, IUT_LOOKUP = 4 };
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -76,6 +78,7 @@ typedef struct {
     int32_t max_vocab, max_gamma; /* 0 = no limit known; larger cases are NOT_CLAIMED */
     uint8_t lm_arithmetic; /* IUT_LM_*: what the operations on a model promise */
     uint8_t lm_architectures; /* sum of IUT_LLAMA ...: models that it serves; 0: all of them */
+    uint8_t methods;          /* sum of IUT_JACOBI ...: what `generate` offers besides draft models */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
@@ -218,6 +221,8 @@ typedef struct {
     const char *draft;  /* folder of the draft model; "": there is none, and gamma is 0 */
     int32_t n;          /* requests */
     int32_t gamma;      /* drafts a step at most; 0 is plain decoding */
+    int32_t method;     /* 0, or IUT_JACOBI, IUT_LOOKAHEAD, IUT_LOOKUP; draft is "" and gamma 0 then */
+    int32_t sizes[3];   /* jacobi: tokens of a block; lookahead: W, N, G; lookup: longest n-gram, drafts */
     int32_t k;          /* token budget: a stream ends after exactly k tokens (STOP-02) ... */
     int32_t eos;        /* ... or after this token; -1: none. The models' own ends do not count. */
     int32_t prompts;    /* tokens of all prompts */

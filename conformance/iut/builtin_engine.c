@@ -33,6 +33,8 @@ static as_status load(ref_engine_model *m, const char *folder, int threads, as_e
 
 static as_status load_pair(ref_engine *x, const iut_generate_batch *b, int threads, as_error *e)
 {
+    if (b->method != 0)
+        return as_fail(e, AS_LIMIT, "generate: method %d is not offered", (int)b->method);
     if (b->gamma > 0 && !*b->draft)
         return as_fail(e, AS_BAD_INPUT, "generate: %d drafts a step, but no draft model",
                        (int)b->gamma);

@@ -30,7 +30,8 @@ static const claim_field bytes[] = {FIELD(uniforms, IUT_UNIFORMS_OWN),
                                     FIELD(seed_identical, 1),
                                     FIELD(greedy_identical, 1),
                                     FIELD(lm_arithmetic, IUT_LM_SELF_CONSISTENT),
-                                    FIELD(lm_architectures, IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3)};
+                                    FIELD(lm_architectures, IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3),
+                                    FIELD(methods, IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP)};
 static const claim_field limits[] = {FIELD(max_vocab, INT32_MAX), FIELD(max_gamma, INT32_MAX)};
 enum { STRINGS = 3, BYTES = sizeof bytes / sizeof *bytes, LIMITS = 2 };
 

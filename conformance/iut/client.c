@@ -721,7 +721,11 @@ call_result client_generate(client *c, iut_generate_batch *b)
                                      [ARG_GAMMA] = b->gamma,
                                      [ARG_K] = b->k,
                                      [ARG_EOS] = b->eos,
-                                     [ARG_PROMPTS] = b->prompts};
+                                     [ARG_PROMPTS] = b->prompts,
+                                     [ARG_METHOD] = b->method,
+                                     [ARG_SIZE_0] = b->sizes[0],
+                                     [ARG_SIZE_1] = b->sizes[1],
+                                     [ARG_SIZE_2] = b->sizes[2]};
     void *const at[] = {[GENERATE_SEED] = &b->seed,
                         [GENERATE_TEMPERATURE] = &b->sampling.temperature,
                         [GENERATE_TOP_K] = &b->sampling.top_k,

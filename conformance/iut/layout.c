@@ -74,7 +74,8 @@ const layout_op layout[OP_COUNT] = {
         IN1("position", TENSOR_I32, N), CACHED("key"), CACHED("value")}},
     [OP_CACHE_POISON] = {.name = "cache_poison"},
     [OP_GENERATE] = {"generate", BIT(ARG_N) | BIT(ARG_GAMMA) | BIT(ARG_K) | BIT(ARG_EOS) |
-                                     BIT(ARG_PROMPTS),
+                                     BIT(ARG_PROMPTS) | BIT(ARG_METHOD) | BIT(ARG_SIZE_0) |
+                                     BIT(ARG_SIZE_1) | BIT(ARG_SIZE_2),
                      BIT(TEXT_TARGET) | BIT(TEXT_DRAFT), 10, {
         IN1("seed", TENSOR_U64, FIXED(1)), IN1("temperature", TENSOR_F32, FIXED(1)),
         IN1("top_k", TENSOR_I32, FIXED(1)), IN1("top_p", TENSOR_F32, FIXED(1)),
@@ -85,9 +86,9 @@ const layout_op layout[OP_COUNT] = {
 /* clang-format on */
 
 const char *const layout_arg_name[ARG_COUNT] = {
-    "n",         "gamma", "k",           "eos",   "of_draft", "V",        "S",       "C",
-    "sequences", "positions", "rows", "layout_seed", "wants", "steps", "kv_heads", "head_dim",
-    "prompts"};
+    "n",        "gamma",     "k",         "eos",    "of_draft",    "V",      "S",
+    "C",        "sequences", "positions", "rows",   "layout_seed", "wants",  "steps",
+    "kv_heads", "head_dim",  "prompts",   "method", "size_0",      "size_1", "size_2"};
 
 const char *const layout_text_name[TEXT_COUNT] = {"folder", "target", "draft"};
 

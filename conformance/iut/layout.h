@@ -12,7 +12,7 @@
 typedef enum {
     ARG_N, ARG_GAMMA, ARG_K, ARG_EOS, ARG_OF_DRAFT, ARG_V, ARG_S, ARG_C,
     ARG_SEQUENCES, ARG_POSITIONS, ARG_ROWS, ARG_LAYOUT_SEED, ARG_WANTS, ARG_STEPS, ARG_KV_HEADS,
-    ARG_HEAD_DIM, ARG_PROMPTS, ARG_COUNT
+    ARG_HEAD_DIM, ARG_PROMPTS, ARG_METHOD, ARG_SIZE_0, ARG_SIZE_1, ARG_SIZE_2, ARG_COUNT
 } layout_arg;
 
 /* The texts of a request, in `args` too: folders of models. */

@@ -149,7 +149,11 @@ static bool take_args(const worker *w, const frame *f, request *r, char *why, si
                           [ARG_STEPS] = {0, large},
                           [ARG_KV_HEADS] = {w->shape[2], w->shape[2]},
                           [ARG_HEAD_DIM] = {w->shape[3], w->shape[3]},
-                          [ARG_PROMPTS] = {0, large}};
+                          [ARG_PROMPTS] = {0, large},
+                          [ARG_METHOD] = {0, IUT_LOOKUP},
+                          [ARG_SIZE_0] = {0, large},
+                          [ARG_SIZE_1] = {0, large},
+                          [ARG_SIZE_2] = {0, large}};
     for (int a = 0; a < ARG_COUNT; a++)
         if ((layout[r->op].args >> a & 1) &&
             !frame_integer(f, layout_arg_name[a], range[a].low, range[a].high, &r->args[a]))

@@ -385,6 +385,7 @@ static iut_status generate(iut *x, iut_generate_batch *b)
 {
     engine *a = self(x);
     const int32_t *prompt = b->prompt;
+    if (b->method != 0) return fail(a, IUT_UNSUPPORTED, "drafts are a draft model's alone");
     if (b->gamma > MAX_GAMMA) return fail(a, IUT_UNSUPPORTED, "more than 16 drafts a step");
     for (int32_t i = 0; i < b->n; i++)
         if (b->prompt_count[i] + b->k + MAX_GAMMA > POSITIONS)

@@ -280,6 +280,8 @@ class Server:
         return streams(answers, n, k, "stream")
 
     def op_generate(self, args, t):
+        if args["method"] != 0:
+            raise Unsupported("methods other than a draft model's chain are not served")
         n, k, seed = args["n"], args["k"], int(t["seed"][0])
         prompts = np.split(t["prompt"], np.cumsum(t["prompt_count"]))[:n]
         seeds = [(seed + i) % 2**64 for i in range(n)]
