@@ -354,7 +354,6 @@ static int decode(const arguments *a, const model *target, as_drafter *drafter,
                                 .rule = a->temperature == 0             ? AS_RULE_GREEDY
                                         : strcmp(a->rule, "match") == 0 ? AS_RULE_MATCH
                                                                         : AS_RULE_CHAIN,
-                                .gamma = (int32_t)a->gamma,
                                 .sampling = sampling,
                                 .seed = a->seed,
                                 .prompt = prompt->token,
@@ -388,7 +387,8 @@ static int with_drafter(const arguments *a, const model *target,
     if (!ar && !model_load(&draft, a->draft, "draft", capacity)) return EXIT_USAGE;
     as_status s = ar ? AS_OK : as_models_match(&target->info, &draft.info, &e);
     if (s == AS_OK)
-        s = ar ? as_draft_none(&drafter, &e) : as_draft_lm(draft.lm, &sampling, &drafter, &e);
+        s = ar ? as_draft_none(&drafter, &e)
+               : as_draft_lm(draft.lm, &sampling, (int32_t)a->gamma, &drafter, &e);
     if (s != AS_OK) fprintf(stderr, "assay decode: %s\n", e.text);
     const int code = s == AS_OK ? decode(a, target, drafter, prompt) : EXIT_USAGE;
     as_drafter_free(drafter);

@@ -7,6 +7,7 @@
 #include "ref/dist/draw.h"
 #include "ref/lm/hash_lm.h"
 #include "ref/num/uniform.h"
+#include "tests/ref/record.h"
 #include "tests/ref/suite.h"
 
 enum { V = 12, BUDGET = 60 };
@@ -26,7 +27,7 @@ static models make(int32_t noise)
     ck_assert_int_eq(as_hash_lm(&target, &m.target, NULL), AS_OK);
     ck_assert_int_eq(as_hash_lm(&draft, &m.draft, NULL), AS_OK);
     ck_assert_int_eq(as_draft_none(&m.none, NULL), AS_OK);
-    ck_assert_int_eq(as_draft_lm(m.draft, &warm, &m.chain, NULL), AS_OK);
+    m.chain = NULL;
     return m;
 }
 
@@ -38,12 +39,14 @@ static void drop(models *m)
     as_lm_free(m->draft);
 }
 
-static as_request request(const models *m, as_rule rule, int32_t gamma, uint64_t seed)
+/* With a chain of gamma drafts from now on. */
+static as_request request(models *m, as_rule rule, int32_t gamma, uint64_t seed)
 {
+    as_drafter_free(m->chain);
+    ck_assert_int_eq(as_draft_lm(m->draft, &warm, gamma, &m->chain, NULL), AS_OK);
     return (as_request){.target = m->target,
                         .drafter = m->chain,
                         .rule = rule,
-                        .gamma = gamma,
                         .sampling = warm,
                         .seed = seed,
                         .prompt = prompt,
@@ -148,7 +151,6 @@ START_TEST(chain_without_drafts)
     as_request r = request(&m, AS_RULE_CHAIN, 0, 8);
     run(&r, out);
     ck_assert_mem_eq(out, expected, sizeof out);
-    r.gamma = 5;
     r.drafter = m.none;
     ck_assert_int_eq(run(&r, out).steps, BUDGET);
     ck_assert_mem_eq(out, expected, sizeof out);
@@ -291,7 +293,8 @@ START_TEST(gamma_beyond_the_budget)
     as_request r = request(&m, AS_RULE_CHAIN, 3, 9);
     r.budget = 4;
     run(&r, small);
-    r.gamma = INT32_MAX;
+    r = request(&m, AS_RULE_CHAIN, INT32_MAX, 9);
+    r.budget = 4;
     const as_result result = run(&r, large);
     ck_assert_mem_eq(small, large, sizeof small);
     ck_assert_int_le(result.drafted, 3 + 2 + 1);
@@ -311,39 +314,49 @@ static void refused(as_request r, const char *word)
 
 static as_status branch(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
 {
-    (void)d, (void)c, (void)e;
-    tree->row[1] = (as_row){0, 0};
-    tree->row[2] = (as_row){1, 0};
-    tree->rows = 3;
-    return AS_OK;
+    (void)d, (void)c;
+    as_tree_add(tree, 0, 0, e);
+    return as_tree_add(tree, 1, 0, e);
 }
 
-/* Two drafts whatever the limit; V - 1 twice is not what the target says here. */
+static int32_t known[BUDGET]; /* what the target says */
+
+/* All of it, as far as it goes beyond the budget; with each draft a false one beside it. */
 static as_status insist(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
 {
-    (void)d, (void)c, (void)e;
-    tree->row[1] = (as_row){V - 1, 0};
-    tree->row[2] = (as_row){V - 1, 1};
-    tree->rows = 3;
+    (void)d;
+    int32_t parent = 0;
+    for (int32_t i = (int32_t)c->position; i < BUDGET; i++) {
+        as_tree_add(tree, (known[i] + 1) % V, parent, e);
+        as_tree_add(tree, known[i], parent, e);
+        parent = tree->rows - 1;
+    }
     return AS_OK;
 }
 
-START_TEST(drafter_beyond_its_limit)
+/* STOP-02, LAH-30: what a run has beyond the budget is neither emitted nor kept. */
+START_TEST(run_beyond_the_budget)
 {
     models m = make(0);
     as_drafter_ops ops = *m.none->ops;
     ops.propose = insist;
-    as_drafter drafter = {&ops, V};
-    as_request r = request(&m, AS_RULE_GREEDY, 2, 0);
-    r.drafter = &drafter;
-    r.budget = 3;
-    int32_t out[3];
-    as_result result;
-    as_error e = {""};
-    /* The first step may have two drafts; what is left of the budget then has room for less. */
-    ck_assert_int_eq(as_decode(&r, out, &result, &e), AS_BAD_INPUT);
-    ck_assert_ptr_nonnull(strstr(e.text, "at most"));
-    ck_assert_int_ge(result.tokens, 1);
+    as_drafter drafter = {&ops, "all at once", AS_EVERY_RULE, V};
+    int32_t out[BUDGET];
+    plain(m.target, 1, 0, known);
+    for (int32_t budget = 1; budget < BUDGET - 1; budget++) {
+        recorder seen = record(m.target);
+        as_request r = request(&m, AS_RULE_GREEDY, 2, 0);
+        r.drafter = &drafter;
+        r.target = &seen.base;
+        r.budget = budget;
+        const as_result result = run(&r, out);
+        ck_assert_int_eq(result.tokens, budget);
+        ck_assert_int_eq(result.steps, 1);
+        ck_assert_int_eq(result.accepted, BUDGET);
+        ck_assert_int_eq(seen.rows, budget);
+        ck_assert_mem_eq(out, known, (size_t)budget * sizeof *out);
+        record_free(&seen.base);
+    }
     drop(&m);
 }
 END_TEST
@@ -353,9 +366,10 @@ START_TEST(bad_requests)
     models m = make(3), other = make(3);
     const as_request good = request(&m, AS_RULE_CHAIN, 3, 9);
     as_request r = good;
-    r.gamma = -1;
-    refused(r, "gamma");
-    r = good;
+    as_drafter *bad;
+    as_error e = {""};
+    ck_assert_int_eq(as_draft_lm(m.draft, &warm, -1, &bad, &e), AS_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(e.text, "gamma"));
     r.budget = -1;
     refused(r, "budget");
     r = good;
@@ -379,10 +393,13 @@ START_TEST(bad_requests)
     /* A tree that is no chain, from a drafter of another's making. */
     as_drafter_ops ops = *m.none->ops;
     ops.propose = branch;
-    as_drafter tree = {&ops, V};
+    as_drafter tree = {&ops, "a branch", AS_EVERY_RULE, V};
     r = good;
     r.drafter = &tree;
     refused(r, "chain");
+    /* A rule that the drafter does not go with, both by name. */
+    tree.rules = 1u << AS_RULE_GREEDY;
+    refused(r, "a branch does not go with the rule chain");
     drop(&m);
     drop(&other);
 }
@@ -398,7 +415,7 @@ int main(void)
     tcase_add_test(t, chain_step_by_step);
     tcase_add_test(t, stop_rules);
     tcase_add_test(t, gamma_beyond_the_budget);
-    tcase_add_test(t, drafter_beyond_its_limit);
+    tcase_add_test(t, run_beyond_the_budget);
     tcase_add_test(t, bad_requests);
     return suite_main("ref/decode", t);
 }

@@ -150,14 +150,13 @@ static void add_decodings(void)
     as_drafter *drafter;
     must(as_hash_lm(&(as_hash_law){3000, 12, 0, 5, 0}, &target, &e), &e);
     must(as_hash_lm(&(as_hash_law){3000, 12, 3, 5, 6}, &draft, &e), &e);
-    must(as_draft_lm(draft, &sampling, &drafter, &e), &e);
+    must(as_draft_lm(draft, &sampling, 4, &drafter, &e), &e);
     for (int rule = AS_RULE_GREEDY; rule <= AS_RULE_MATCH; rule++) {
         int32_t out[24];
         as_result result;
         const as_request r = {.target = target,
                               .drafter = drafter,
                               .rule = (as_rule)rule,
-                              .gamma = 4,
                               .sampling = sampling,
                               .seed = 7,
                               .prompt = prompt,

@@ -91,7 +91,7 @@ static inline recorder record(as_lm *inner)
 {
     static const as_lm_ops ops = {record_open,     record_close,  record_forward, record_commit,
                                   record_truncate, record_length, record_free};
-    return (recorder){.base = {&ops, inner->V}, .inner = inner};
+    return (recorder){.base = {&ops, inner->V, inner->positions, inner->rows}, .inner = inner};
 }
 
 #endif
