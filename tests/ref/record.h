@@ -1,5 +1,6 @@
 /* record.h - a language model that passes everything on to another and remembers the logits of
- * what was committed: two methods of decoding are compared by bits, not by tokens alone. */
+ * what was committed: two methods of decoding are compared by bits, not by tokens alone. A test
+ * may lower its positions and rows; nobody may then ask for more. */
 #ifndef ASSAY_TESTS_REF_RECORD_H
 #define ASSAY_TESTS_REF_RECORD_H
 
@@ -30,10 +31,25 @@ static inline void record_close(as_lm *lm, int32_t sequence)
     as_lm_close(((recorder *)lm)->inner, sequence);
 }
 
+static inline void record_limits(const recorder *r, const as_forward *f)
+{
+    int32_t depth[4096];
+    const int32_t held = as_lm_length(r->inner, f->sequence);
+    ck_assert_msg(r->base.rows == 0 || f->rows <= r->base.rows, "%d rows asked of %d",
+                  (int)f->rows, (int)r->base.rows);
+    for (int32_t i = 0; r->base.positions && i < f->rows; i++) {
+        ck_assert_int_lt(i, 4096);
+        depth[i] = f->row[i].parent < 0 ? 0 : depth[f->row[i].parent] + 1;
+        ck_assert_msg(held + depth[i] < r->base.positions, "position %d asked of %d",
+                      (int)(held + depth[i]), (int)r->base.positions);
+    }
+}
+
 static inline as_status record_forward(as_lm *lm, const as_forward *f, int32_t n, as_error *e)
 {
     recorder *r = (recorder *)lm;
     ck_assert_int_eq(n, 1);
+    record_limits(r, f);
     const as_status s = as_lm_forward(r->inner, f, n, e);
     const size_t wants = (size_t)f->wants, row = (size_t)lm->V * sizeof *r->logits;
     r->wants = s == AS_OK ? f->wants : 0;
