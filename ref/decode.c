@@ -18,16 +18,16 @@ typedef struct {
     int32_t n;        /* tokens in it */
     uint64_t position;
     as_tree tree;
-    as_walk walk;  /* its arrays [R] */
-    int32_t *want; /* [R] */
-    float *logits; /* [R][V] of the wanted rows, close together */
+    as_walk walk;      /* its arrays [R] */
+    int32_t *want;     /* [R] */
+    float *logits;     /* [R][V] of the wanted rows, close together */
     const float **row; /* [R] where the logits of a row are, NULL: not wanted */
     int32_t capacity;  /* of all these, in rows */
     /* Served rows. The chain works on them all; elsewhere one at a time is enough. */
-    float *p;                      /* [laws + 1][V], at least [2][V] */
-    const float **p_row, **q_row;  /* [laws + 1] */
-    double *overlap;               /* [laws] */
-    int32_t laws;                  /* the capacity of these */
+    float *p;                     /* [laws + 1][V], at least [2][V] */
+    const float **p_row, **q_row; /* [laws + 1] */
+    double *overlap;              /* [laws] */
+    int32_t laws;                 /* the capacity of these */
     as_error *e;
     as_status failed; /* of a choice, which cannot return it */
 } work;
@@ -287,7 +287,7 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
 
     const as_walk *k = &w->walk;
     const int32_t emitted = emit(w, &c, out, result);
-    as_step done = {result->steps++, w->position, &w->tree, w->row, k->path,
+    as_step done = {result->steps++, w->position, &w->tree,  w->row,  k->path,
                     k->accepted,     k->run,      k->length, emitted, NULL};
     result->drafted += w->tree.rows - (w->tree.all ? 1 : w->tree.drafts);
     result->accepted += k->accepted;

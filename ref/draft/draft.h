@@ -1,9 +1,9 @@
 /* draft.h - drafters: what builds the tree that a step evaluates. One file a method.
  *
  * A drafter sees the tokens so far and hangs rows under the last of them, the root: drafts,
- * which the rule may accept, and rows whose logits it wants for itself. It may keep state of its
- * own (a draft model's cache, a window, a pool) and learns what became of the step by observe.
- * Nothing it does can change the law of the output, only the speed: clause LAW-02. */
+ * which the rule may accept, and rows whose logits it wants for itself. It may keep state of
+ * its own (a draft model's cache, a window, a pool) and learns what became of the step by
+ * observe. Nothing it does can change the law of the output, only the speed: clause LAW-02. */
 #ifndef ASSAY_REF_DRAFT_DRAFT_H
 #define ASSAY_REF_DRAFT_DRAFT_H
 
@@ -89,8 +89,8 @@ as_status as_check_tokens(const int32_t *token /* [n] */, int32_t n, int32_t V,
 as_status as_draft_none(as_drafter **d, as_error *e);
 
 /* A chain of at most gamma tokens drawn from a draft model under its own sampling: draft i from
- * the served distribution q_i with the DRAFT uniform of its position (RNG-06, LAW-03). The model
- * is the caller's and must outlive the drafter, which keeps one sequence open in it. */
+ * the served distribution q_i with the DRAFT uniform of its position (RNG-06, LAW-03). The
+ * model is the caller's and must outlive the drafter, which keeps one sequence open in it. */
 as_status as_draft_lm(as_lm *lm, const as_sampling *s, int32_t gamma, as_drafter **d,
                       as_error *e);
 

@@ -105,12 +105,8 @@ as_status as_draft_lm(as_lm *lm, const as_sampling *s, int32_t gamma, as_drafter
         as_lm_close(lm, sequence);
         return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
     }
-    *d = (draft_lm){{&operations, "a draft model", AS_EVERY_RULE, lm->V},
-                    lm,
-                    *s,
-                    gamma,
-                    sequence,
-                    logits};
+    *d = (draft_lm){
+        {&operations, "a draft model", AS_EVERY_RULE, lm->V}, lm, *s, gamma, sequence, logits};
     *drafter = &d->base;
     return AS_OK;
 }

@@ -16,11 +16,11 @@ typedef struct {
     as_drafter base;
     as_lookahead o;
     as_pool *pool;
-    int32_t filled;   /* rows of the window that exist; N - 1 once it is full */
-    int32_t *window;  /* [N][W + N] */
-    int32_t *value;   /* [N - 1] an n-gram on its way to the pool */
-    float *p;         /* [V] a served row of the window */
-    bool fits;        /* the tree of this step */
+    int32_t filled;  /* rows of the window that exist; N - 1 once it is full */
+    int32_t *window; /* [N][W + N] */
+    int32_t *value;  /* [N - 1] an n-gram on its way to the pool */
+    float *p;        /* [V] a served row of the window */
+    bool fits;       /* the tree of this step */
     char name[64];
 } lookahead;
 
@@ -126,7 +126,8 @@ static void move_rows(lookahead *d, int32_t to, int32_t from, int32_t rows)
             (size_t)rows * (size_t)(d->o.W + d->o.N) * sizeof *d->window);
 }
 
-/* LAH-11: the answers become a row, and all rows lose their first token, which is decided now. */
+/* LAH-11: the answers become a row, and all rows lose their first token, which is decided now.
+ */
 static void fill(lookahead *d)
 {
     const int32_t n = columns(d);
@@ -148,8 +149,7 @@ static void pad(lookahead *d, const as_context *c, int32_t k)
     for (int32_t l = 0; l < d->o.N - 1; l++) {
         int32_t *A = row_of(d, l + 1);
         memmove(A, A + cut, (size_t)(W - cut) * sizeof *A);
-        for (int32_t j = 0; j < cut; j++)
-            A[W - cut + j] = from_history(c, (1 + l) * W + j);
+        for (int32_t j = 0; j < cut; j++) A[W - cut + j] = from_history(c, (1 + l) * W + j);
     }
 }
 
@@ -287,8 +287,7 @@ static void filter(lookahead *d, const as_context *c)
 {
     int32_t *new = row_of(d, d->o.N - 1);
     for (int32_t i = 0; i < d->o.W; i++)
-        if (as_is_eos(c->eos, c->eoses, new[i]))
-            new[i] = from_history(c, d->o.N * d->o.W + i);
+        if (as_is_eos(c->eos, c->eoses, new[i])) new[i] = from_history(c, d->o.N * d->o.W + i);
 }
 
 /* The window's part of a step: LAH-11, or LAH-13 and the shift. */

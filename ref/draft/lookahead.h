@@ -1,6 +1,6 @@
 /* lookahead.h - lookahead decoding: a window of guessed tokens keeps producing n-grams, a pool
- * keeps these, and each step verifies the n-grams that begin with the last token. Clauses LAH-01
- * to LAH-30; the switches are those of chapter 8's table. */
+ * keeps these, and each step verifies the n-grams that begin with the last token. Clauses
+ * LAH-01 to LAH-30; the switches are those of chapter 8's table. */
 #ifndef ASSAY_REF_DRAFT_LOOKAHEAD_H
 #define ASSAY_REF_DRAFT_LOOKAHEAD_H
 
@@ -39,9 +39,9 @@ as_status as_draft_lookahead(const as_lookahead *o, int32_t V, as_drafter **d, a
 
 /* ---- What a trace may look at, after each step. ------------------------------------ */
 
-/* Row R_l of the window, from column 0 on, and how many columns it has; NULL if the row does not
- * exist (yet). Column 0 of R_0 is the token stored there with AS_KEY_STALE, otherwise -1: the
- * root stands there. */
+/* Row R_l of the window, from column 0 on, and how many columns it has; NULL if the row does
+ * not exist (yet). Column 0 of R_0 is the token stored there with AS_KEY_STALE, otherwise -1:
+ * the root stands there. */
 const int32_t *as_lookahead_row(const as_drafter *d, int32_t l,
                                 int32_t *columns /* result: [columns] */);
 

@@ -81,8 +81,7 @@ static as_status open_bucket(as_pool *p, int32_t key, as_error *e)
 {
     if (p->buckets == p->capacity) {
         const int32_t capacity = p->capacity ? 2 * p->capacity : 8;
-        int32_t *grown =
-            realloc(p->bucket, (size_t)capacity * bucket_size(p) * sizeof *grown);
+        int32_t *grown = realloc(p->bucket, (size_t)capacity * bucket_size(p) * sizeof *grown);
         if (!grown)
             return as_fail(e, AS_NO_MEMORY, "no memory for a pool of %d keys", (int)capacity);
         p->bucket = grown;
@@ -98,8 +97,10 @@ static as_status check_tokens(const as_pool *p, int32_t key, const int32_t *valu
     for (int32_t i = -1; i < p->length; i++) {
         const int32_t token = i < 0 ? key : value[i];
         if (token < 0 || token >= p->V)
-            return as_fail(e, AS_BAD_INPUT, "pool: token %d of an n-gram is %d; it must be 0 "
-                           "to %d", (int)i + 1, (int)token, (int)p->V - 1);
+            return as_fail(e, AS_BAD_INPUT,
+                           "pool: token %d of an n-gram is %d; it must be 0 "
+                           "to %d",
+                           (int)i + 1, (int)token, (int)p->V - 1);
     }
     return AS_OK;
 }

@@ -1,9 +1,10 @@
 /* ngram_pool.h - a pool of n-grams: for each first token at most G continuations. Clauses
  * POOL-01 to POOL-05.
  *
- * A look-up is two loads. An insertion looks at the G values of one key. Memory: 4 bytes a token
- * of the vocabulary, and for each key that was ever inserted (1 + G * length) * 4 bytes, doubled
- * at worst by growth; so at most 8 * V * (1 + G * length) + 4 * V bytes, whatever is inserted. */
+ * A look-up is two loads. An insertion looks at the G values of one key. Memory: 4 bytes a
+ * token of the vocabulary, and for each key that was ever inserted (1 + G * length) * 4 bytes,
+ * doubled at worst by growth; so at most 8 * V * (1 + G * length) + 4 * V bytes, whatever is
+ * inserted. */
 #ifndef ASSAY_REF_DRAFT_NGRAM_POOL_H
 #define ASSAY_REF_DRAFT_NGRAM_POOL_H
 

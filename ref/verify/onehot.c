@@ -1,8 +1,8 @@
 /* onehot.c - the one-hot rule at one level (verify.h). A candidate t that was fixed beforehand
  * stands for a draft law with all its mass on t, so it passes with probability p(t) and, once
  * refused, leaves p without t. The row is never normalised again: the mass that remains is an
- * integer, and t passes with probability w_t / W of it. So the token emitted has law p, whatever
- * the candidates are. Clauses ONEH-01, ONEH-02, ONEH-04 and ONEH-05. */
+ * integer, and t passes with probability w_t / W of it. So the token emitted has law p,
+ * whatever the candidates are. Clauses ONEH-01, ONEH-02, ONEH-04 and ONEH-05. */
 #include "ref/verify/verify.h"
 
 #include <stdbool.h>

@@ -2,14 +2,16 @@
  * a step emits. One file a rule: greedy.c, chain.c, match.c, onehot.c; walk.c has what they
  * share on a tree of candidates. Clauses ACC, RES, BON, GRD, MAT, ONEH and LAH-18 to LAH-21.
  *
- * A chain of drafts: position i of a step has the target's row p[i] and, for i < n, a draft token draft[i] and the
- * row q[i] that it was drawn from. Row n serves the token after a full acceptance. Rows are as
- * as_check_row (served.h) has them; the rules do not scan them. A draft of -1 ends the list of
- * drafts there: nothing after it is examined, and its place emits what row n would have.
+ * A chain of drafts: position i of a step has the target's row p[i] and, for i < n, a draft
+ * token draft[i] and the row q[i] that it was drawn from. Row n serves the token after a full
+ * acceptance. Rows are as as_check_row (served.h) has them; the rules do not scan them. A draft
+ * of -1 ends the list of drafts there: nothing after it is examined, and its place emits what
+ * row n would have.
  *
- * Every rule of a chain writes the emitted tokens to out and returns how many, 1 to n + 1: the accepted
- * drafts and one more token (BON-02). It returns 0 and writes nothing when as_check_drafts
- * refuses the drafts (ACC-08). No entry of out beyond the returned count is touched. */
+ * Every rule of a chain writes the emitted tokens to out and returns how many, 1 to n + 1: the
+ * accepted drafts and one more token (BON-02). It returns 0 and writes nothing when
+ * as_check_drafts refuses the drafts (ACC-08). No entry of out beyond the returned count is
+ * touched. */
 #ifndef ASSAY_REF_VERIFY_VERIFY_H
 #define ASSAY_REF_VERIFY_VERIFY_H
 
@@ -111,9 +113,9 @@ typedef struct {
     int32_t *option; /* scratch */
 } as_walk;
 
-/* Chooses a token after the root, and goes on below it as long as a draft row that continues the
- * tokens so far has the token just chosen. The path is that of the first such row in the order
- * of the drafts. Returns the length of the run, 0 if a choice failed. */
+/* Chooses a token after the root, and goes on below it as long as a draft row that continues
+ * the tokens so far has the token just chosen. The path is that of the first such row in the
+ * order of the drafts. Returns the length of the run, 0 if a choice failed. */
 int32_t as_walk_tree(const as_tree *t, as_choose *choose, void *data, as_walk *w);
 
 #endif

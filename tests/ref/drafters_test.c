@@ -1,6 +1,6 @@
-/* drafters_test.c - what the drafters without a draft model are made of, on inputs whose answers
- * are known: the pool of n-grams, the lookup in the history, the walk over candidates, the
- * one-hot rule, windows small enough to follow by hand, requests that are refused. Clauses
+/* drafters_test.c - what the drafters without a draft model are made of, on inputs whose
+ * answers are known: the pool of n-grams, the lookup in the history, the walk over candidates,
+ * the one-hot rule, windows small enough to follow by hand, requests that are refused. Clauses
  * JAC-01 to JAC-07, LAH-03 to LAH-27, POOL-01 to POOL-05, ONEH-01 to ONEH-06, LKP-01 to LKP-05.
  */
 #include <stdio.h>
@@ -222,7 +222,7 @@ static int32_t told(void *data, int32_t row, int32_t depth, const int32_t *optio
 /* Rows:  0 root, 1 and 2 a window 7-8, then the candidates 5-6-7, 5-6-8, 4-4-4, 5-6-8. */
 static as_tree candidates(void)
 {
-    static const as_row row[] = {{7, 0}, {8, 1}, {5, 0}, {6, 3}, {7, 4}, {5, 0}, {6, 6},
+    static const as_row row[] = {{7, 0}, {8, 1}, {5, 0}, {6, 3},  {7, 4}, {5, 0},  {6, 6},
                                  {8, 7}, {4, 0}, {4, 9}, {4, 10}, {5, 0}, {6, 12}, {8, 13}};
     as_tree t = {0};
     ck_assert_int_eq(as_tree_plant(&t, 9, NULL), AS_OK);
@@ -420,8 +420,8 @@ static void follow(void *data, const as_step *s)
     ck_assert_msg(strcmp(text, x->due[x->step]) == 0, "step %d: %s\nnot     %s", (int)x->step,
                   text, x->due[x->step]);
     if (x->step++ == x->after)
-        ck_assert_int_eq(
-            as_pool_insert(as_lookahead_pool(x->drafter), x->key, x->value, NULL), AS_OK);
+        ck_assert_int_eq(as_pool_insert(as_lookahead_pool(x->drafter), x->key, x->value, NULL),
+                         AS_OK);
 }
 
 static as_result decode(as_lm *lm, as_drafter *d, const int32_t *prompt, int32_t prompts,
@@ -736,7 +736,8 @@ END_TEST
 START_TEST(cyclic_model)
 {
     static const int32_t next[D] = {1, 2, 3, 4, 5, 6, 0, 0, 0, 0},
-                         prompt[] = {0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5, 6}, wrong[] = {3, 5};
+                         prompt[] = {0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5, 6},
+                         wrong[] = {3, 5};
     as_lookahead o = *as_lookahead_preset("paper");
     o.W = 1;
     o.N = 4;
@@ -770,14 +771,14 @@ static void jacobi_follows(as_jacobi o, int32_t budget, const char *const *due, 
 START_TEST(jacobi_blocks)
 {
     static const int32_t some[] = {1, 5, 3}, solution[] = {1, 2, 3, 4, 5, 6};
-    static const char *const wrong[] = {"0:1 1:5 2:3 >12", "0:6 >3", ">4",
-                                        "0:1 >5", ">6"}; /* the last block has two tokens */
+    static const char *const wrong[] = {"0:1 1:5 2:3 >12", "0:6 >3", ">4", "0:1 >5",
+                                        ">6"}; /* the last block has two tokens */
     static const char *const right[] = {"0:1 1:2 2:3 3:4 4:5 5:6 >1234567"};
-    static const char *const last[] = {"0:0 1:0 >1", "0:1 >2", ">3", "0:3 1:3 >4", "0:4 >5",
-                                       ">6"};
+    static const char *const last[] = {"0:0 1:0 >1", "0:1 >2", ">3",
+                                       "0:3 1:3 >4", "0:4 >5", ">6"};
     static const char *const pads[] = {"0:2 1:2 >1", "0:3 >2", ">3", "0:2 >4", ">5"};
-    static const char *const list[] = {"0:1 1:5 2:3 3:3 4:3 >12", "0:6 1:4 2:4 >3", "0:7 1:5 >4",
-                                       "0:8 >5", ">6"};
+    static const char *const list[] = {"0:1 1:5 2:3 3:3 4:3 >12", "0:6 1:4 2:4 >3",
+                                       "0:7 1:5 >4", "0:8 >5", ">6"};
     static const char *const one[] = {">1", ">2", ">3"};
     jacobi_follows((as_jacobi){4, AS_GUESS_GIVEN, 0, some, 3}, 6, wrong, 5);
     jacobi_follows((as_jacobi){7, AS_GUESS_GIVEN, 0, solution, 6}, 7, right, 1);
@@ -798,7 +799,8 @@ START_TEST(jacobi_prompt_guesses)
     for (int b = 0; b < 2; b++) { /* all answers are 9: the second step confirms them */
         int32_t g[2];
         for (uint32_t j = 0; j < 2; j++)
-            g[j] = prompt[((uint64_t)as_random(12, (uint64_t)b * 3, AS_INIT, j).w[0] * 5) >> 32];
+            g[j] =
+                prompt[((uint64_t)as_random(12, (uint64_t)b * 3, AS_INIT, j).w[0] * 5) >> 32];
         snprintf(text[2 * b], 60, "0:%d 1:%d >9", (int)g[0], (int)g[1]);
         snprintf(text[2 * b + 1], 60, "0:9 >99");
     }
@@ -867,7 +869,8 @@ START_TEST(refusals)
     ck_assert_int_eq(as_draft_lookahead(&o, D, &d, NULL), AS_OK);
     rule_refused(d, AS_RULE_GREEDY, NULL);
     rule_refused(d, AS_RULE_ONEHOT, NULL);
-    rule_refused(d, AS_RULE_MATCH, "lookahead with rule onehot does not go with the rule match");
+    rule_refused(d, AS_RULE_MATCH,
+                 "lookahead with rule onehot does not go with the rule match");
     rule_refused(d, AS_RULE_CHAIN, "the rule chain");
     as_drafter_free(d);
     o.accept_window = true;
