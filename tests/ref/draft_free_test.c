@@ -524,5 +524,5 @@ int main(int argc, char **argv)
     if (argc > 2 || configurations < METHODS) return 2;
     TCase *t = tcase_create("draft-free");
     tcase_add_test(t, output_is_that_of_plain_decoding);
-    return suite_main("ref/draft-free", t);
+    return suite_main_within("ref/draft-free", t, 600);
 }

@@ -121,7 +121,12 @@ START_TEST(pool_limits)
     ck_assert_int_eq(as_pool_new(AS_POOL_RING, 1000, 7, 3, &p, NULL), AS_OK);
     for (int32_t i = 0; i < 100000; i++)
         as_pool_insert(p, i % 1000, (int32_t[]){i % 997, i % 991, 0}, NULL);
-    ck_assert_uint_le(as_pool_bytes(p), 64 + 4 * 1000 + 8 * 1000 * (1 + 7 * 3));
+    const size_t bytes = as_pool_bytes(p);
+    as_pool_clear(p);
+    for (int32_t i = 0; i < 3000; i++)
+        as_pool_insert(p, i % 1000, (int32_t[]){i % 997, 0, 0}, NULL);
+    ck_assert_uint_eq(as_pool_bytes(p), bytes);
+    ck_assert_uint_le(bytes, 64 + 4 * 1000 + 8 * 1000 * (1 + 7 * 3));
     as_pool_free(p);
 }
 END_TEST
@@ -203,6 +208,7 @@ START_TEST(lookup_vectors)
     finds("original", 2, 1, -1, "1111", "1");
     finds("original", 3, 1, -1, "1111", "1");
     finds("original", 2, 1, -1, "111", "1");
+    finds("original", 1, 1, -1, "11", "");
     ck_assert_int_eq(as_lookup_preset("original")->longest, 3);
     ck_assert_int_eq(as_lookup_preset("hf")->longest, 2);
     ck_assert_int_eq(as_lookup_preset("hf")->drafts, 10);
