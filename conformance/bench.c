@@ -275,12 +275,16 @@ static int bench_verify(double seconds)
 int bench_main(int argc, char **argv)
 {
     double seconds = 0.1;
-    const bool cpu = argc >= 2 && strcmp(argv[1], "cpu") == 0;
-    if (!cpu && (argc < 2 || strcmp(argv[1], "verify") != 0)) {
+    const char *what = argc >= 2 ? argv[1] : "";
+    const bool cpu = strcmp(what, "cpu") == 0;
+    if (strcmp(what, "speculative") == 0 && argc == 2) return bench_speculative();
+    if (!cpu && strcmp(what, "verify") != 0) {
         return option_usage(argc, argv,
                             "usage: assay bench verify|cpu [--seconds S]\n"
-                            "  verify  chain verification, draws and exp\n"
-                            "  cpu     matrix products and whole steps of a model\n"
+                            "       assay bench speculative\n"
+                            "  verify       chain verification, draws and exp\n"
+                            "  cpu          matrix products and whole steps of a model\n"
+                            "  speculative  the trained pair with drafts against without\n"
                             "  S is the least time of one repeat (default 0.1)\n");
     }
     for (int i = 2; i < argc; i++) {

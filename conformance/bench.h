@@ -1,4 +1,4 @@
-/* bench.h - `assay bench verify` and `assay bench cpu`: how fast the reference works on this
+/* bench.h - `assay bench verify`, `cpu` and `speculative`: how fast the reference works on this
  * machine. */
 #ifndef ASSAY_CONFORMANCE_BENCH_H
 #define ASSAY_CONFORMANCE_BENCH_H
@@ -8,5 +8,8 @@ int bench_main(int argc, char **argv); /* argv[0] is "bench"; returns the exit c
 /* The benchmark of bench_cpu.c; `seconds` is the least time of one repeat. Returns the exit
  * code. */
 int bench_cpu(double seconds);
+
+/* That of bench_speculative.c; it takes about a minute. */
+int bench_speculative(void);
 
 #endif

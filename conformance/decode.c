@@ -1,5 +1,6 @@
 /* See decode.h. The text goes to standard output as it is decoded; the figures, and with
- * --trace every step, go to standard error, so that the two can be told apart in a pipe. */
+ * --trace every step, go to standard error, so that the two can be told apart in a pipe. With
+ * --trace the text comes whole, behind the steps, so that a terminal can show both. */
 #include "conformance/decode.h"
 
 #include <errno.h>
@@ -85,8 +86,8 @@ static const option options[OPTIONS] = {
     [O_THREADS] = {"--threads", "N",
                    "1 to 256 (default: processors; 1 is best on a busy machine)", VALUE_COUNT,
                    AT(threads), 1, 256},
-    [O_TRACE] = {"--trace", NULL, "prints every step on standard error", VALUE_NONE, AT(trace),
-                 0, 0},
+    [O_TRACE] = {"--trace", NULL, "steps on standard error; the text comes after them",
+                 VALUE_NONE, AT(trace), 0, 0},
     [O_JSON] = {"--json", "FILE", "result and steps, for programs", VALUE_TEXT, AT(json), 0, 0},
 };
 #undef AT
@@ -211,10 +212,15 @@ static void show_token(const watcher *w, int32_t token)
         fprintf(stderr, " \\x%02x", (unsigned)token);
 }
 
+static void print_tokens(const watcher *w, const int32_t *token, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) print_token(stdout, w->target, token[i]);
+    fflush(stdout);
+}
+
 /* Drafts up to the first that was refused, and what was emitted after the accepted ones. */
 static void show_step(const watcher *w, const as_step *s)
 {
-    if (isatty(STDOUT_FILENO)) fputc('\n', stderr); /* the text stands on the same terminal */
     fprintf(stderr, "step %d at %llu: drafts", (int)s->step, (unsigned long long)s->position);
     for (int32_t i = 1; i < s->tree->rows; i++) {
         show_token(w, s->tree->row[i].token);
@@ -257,8 +263,7 @@ static void on_step(void *data, const as_step *s)
     for (int32_t i = 0; s->overlap && i < reached; i++) w->overlap += s->overlap[i];
     if (w->steps && json_array_append_new(w->steps, step_json(s))) w->out_of_memory = true;
     if (w->a->trace) show_step(w, s);
-    for (int32_t i = 0; i < s->emitted; i++) print_token(stdout, w->target, s->run[i]);
-    fflush(stdout);
+    if (!w->a->trace) print_tokens(w, s->run, s->emitted);
     if (w->show_progress)
         fprintf(stderr, "\r\033[K%d of at most %llu tokens, %.1f s", (int)w->tokens,
                 (unsigned long long)w->a->max_new, w->last - w->start);
@@ -275,9 +280,9 @@ static double speed(const watcher *w)
 
 static void summary(const watcher *w, const as_result *r)
 {
-    fprintf(stderr, "%s%d tokens%s, %d forwards, %.2f tokens a forward",
-            w->show_progress ? "\r\033[K" : "", (int)r->tokens,
-            r->ended ? " (ended by EOS)" : "", (int)r->steps,
+    fprintf(stderr, "%s%d token%s%s, %d forward%s, %.2f tokens a forward",
+            w->show_progress ? "\r\033[K" : "", (int)r->tokens, r->tokens == 1 ? "" : "s",
+            r->ended ? " (ended by EOS)" : "", (int)r->steps, r->steps == 1 ? "" : "s",
             r->steps ? (double)r->tokens / r->steps : 0.0);
     if (speed(w) > 0) fprintf(stderr, ", %.1f tokens/s", speed(w));
     fprintf(stderr, "; prompt and first step %.3f s\n", w->first - w->start);
@@ -364,6 +369,7 @@ static int decode(const arguments *a, const model *target, as_drafter *drafter,
                                 .trace = on_step,
                                 .trace_data = &w};
     const as_status s = as_decode(&request, out, &result, &e);
+    if (a->trace) print_tokens(&w, out, result.tokens);
     puts("");
     fflush(stdout);
     if (s != AS_OK) fprintf(stderr, "assay decode: %s\n", e.text);

@@ -63,18 +63,29 @@ static void progress(void *arg, const char *case_id, size_t done, size_t planned
     fflush(stderr);
 }
 
-static int list_cases(const command_line *c)
+/* Are there cases that --claims and --only select? Prints their names if `list`. A selection of
+ * none is a slip of the command line; a plan that cannot be made is not. */
+static int select_cases(const command_line *c, bool list)
 {
     check_plan plan;
+    size_t selected = 0;
     const bool sound = plan_all(&plan, check_list, c->run.level);
     for (size_t i = 0; sound && i < plan.count; i++) {
         const check_case *k = plan.cases[i];
         if (!glob_any(c->claims, c->run.claims_count, k->check->name)) continue;
-        if (glob_any(c->only, c->run.only_count, k->id)) puts(k->id);
+        if (!glob_any(c->only, c->run.only_count, k->id)) continue;
+        selected++;
+        if (list) puts(k->id);
     }
     if (!sound) fprintf(stderr, "assay: %s\n", plan.error);
     plan_free(&plan);
-    return sound ? EXIT_SUCCESS : EXIT_ERROR;
+    if (!sound) return EXIT_ERROR;
+    if (selected) return EXIT_SUCCESS;
+    fprintf(stderr,
+            "assay: --only and --claims select no case of level %s; `assay run --list --level "
+            "%s` names them all\n",
+            level_name(c->run.level), level_name(c->run.level));
+    return EXIT_USAGE;
 }
 
 typedef struct {
@@ -182,7 +193,8 @@ static int run_main(int argc, char **argv)
         options_help(stdout);
         return EXIT_SUCCESS;
     }
-    if (c.list) return list_cases(&c);
+    const int selected = select_cases(&c, c.list);
+    if (c.list || selected != EXIT_SUCCESS) return selected;
     c.run.program = program;
     share_folder("vectors", vectors, sizeof vectors);
     c.run.vectors_given = c.run.vectors != NULL;

@@ -248,10 +248,53 @@ static bool ask_commits(job *j)
            unharmed(j, "bad paths and a good one");
 }
 
-static bool commit_refused(job *j, const char *what)
+static bool commit_refused(job *j, int32_t sequence, const char *what)
 {
     int32_t length;
-    return lm_refused(&j->m, "commit", lm_try_commit(&j->m, 0, NULL, 1, &length), what);
+    return lm_refused(&j->m, "commit", lm_try_commit(&j->m, sequence, NULL, 1, &length), what);
+}
+
+/* A forward of two rows, then one that is refused: the two are gone. */
+static bool gone(job *j, int32_t sequence, const int32_t *token, const int32_t *parent,
+                 int32_t rows, int32_t want, const char *what)
+{
+    char text[100];
+    snprintf(text, sizeof text, "a row from before the refusal of %s", what);
+    return lm_forward(&j->m, sequence, j->token, NULL, 2, NULL, 0, j->got) &&
+           lm_refused(&j->m, "forward",
+                      lm_try_forward(&j->m, sequence, token, parent, rows, &want, 1, j->got),
+                      what) &&
+           commit_refused(j, sequence, text);
+}
+
+/* The same with sequences 0 and 1 in both forwards, the second refused for one of them. */
+static bool gone_together(job *j, int32_t bad)
+{
+    const int32_t sequence[] = {0, 1}, one[] = {1, 1}, parent[] = {-1, -1}, want[] = {0, 0};
+    int32_t token[] = {j->token[0], j->token[1]};
+    iut_forward_batch b = {sizeof b, 2, 2, 2, sequence, one, one, token, parent, want, j->got};
+    if (!result_call(j->m.r, j->m.x, "forward", client_forward(j->m.x->iut, &b))) return false;
+    token[bad] = j->m.V;
+    return lm_refused(&j->m, "forward", client_forward(j->m.x->iut, &b), "token V") &&
+           commit_refused(j, 0, "a row of the first of two sequences of a refused forward") &&
+           commit_refused(j, 1, "a row of the second of two sequences of a refused forward");
+}
+
+/* KV-04: whatever a forward is refused for, no row is left. */
+static bool ask_refused_forgets(job *j)
+{
+    static const int32_t chain[] = {-1, 0, 1}, loop[] = {-1, 1, 0};
+    const int32_t good[] = {1 % j->m.V, 0, 0}, bad[] = {0, j->m.V, 0};
+    int32_t token[POSITIONS], parent[ROWS + 1];
+    lm_tokens(&j->m, &j->rng, token, POSITIONS);
+    for (int32_t i = 0; i <= ROWS; i++) parent[i] = -1;
+    return gone(j, 0, bad, chain, 3, 0, "token V") &&
+           gone(j, 0, good, loop, 3, 0, "a row that is its own parent") &&
+           gone(j, 0, good, chain, 3, 3, "a wanted row beyond the last") &&
+           gone(j, 0, token, parent, ROWS + 1, 0, "more rows than the capacity") &&
+           lm_fill(&j->m, 2, 0, token, POSITIONS - 2, ROWS, NULL) &&
+           gone(j, 2, good, chain, 3, 0, "more positions than the capacity") &&
+           gone_together(j, 0) && gone_together(j, 1);
 }
 
 /* KV-04: rows are committed once, and only those of the last forward. */
@@ -259,18 +302,18 @@ static bool ask_forgotten(job *j)
 {
     static const int32_t third[] = {0, 1, 2};
     const int32_t *t = j->token;
-    return prepare(j) && commit_refused(j, "a row before any forward") &&
+    return prepare(j) && commit_refused(j, 0, "a row before any forward") &&
            lm_forward(&j->m, 0, t, NULL, 2, NULL, 0, j->got) &&
            lm_commit(&j->m, 0, NULL, 1, PREFIX + 1) &&
-           commit_refused(j, "a row of a forward that was committed") &&
+           commit_refused(j, 0, "a row of a forward that was committed") &&
            lm_truncate(&j->m, 0, PREFIX) && lm_forward(&j->m, 0, t, NULL, 2, NULL, 0, j->got) &&
            lm_truncate(&j->m, 0, PREFIX) &&
-           commit_refused(j, "a row of a forward before a truncation") &&
+           commit_refused(j, 0, "a row of a forward before a truncation") &&
            lm_forward(&j->m, 0, t, NULL, 3, NULL, 0, j->got) &&
            lm_forward(&j->m, 0, t, NULL, 2, NULL, 0, j->got) &&
            lm_refused(&j->m, "commit", lm_try_commit(&j->m, 0, third, 3, &(int32_t){0}),
                       "a row of the forward before the last") &&
-           unharmed(j, "forgotten rows");
+           ask_refused_forgets(j) && unharmed(j, "forgotten rows");
 }
 
 /* The text of the refusal names the limit, in digits. */

@@ -404,13 +404,18 @@ static iut_status one_share(lm_subject *a, const iut_forward_batch *b, int32_t i
                      .offset = fault(a->net.fault, LM_OTHERS_POSITION)
                                    ? a->seq[b->sequence[0]].length - q->length
                                    : 0};
-    if (!fault(a->net.fault, KV_ROWS_KEPT)) q->waiting = 0;
     iut_status s = take_rows(a, &h);
     if (s == IUT_OK) s = compute(a, &h);
-    if (s != IUT_OK) q->waiting = 0;
     if (s != IUT_OK && fault(a->net.fault, KV_REFUSAL_CLEARS)) q->length = 0;
     q->last_commit = 0;
     return s;
+}
+
+/* KV-04: nothing to commit, of any sequence of the forward. */
+static void forget_rows(lm_subject *a, const iut_forward_batch *b)
+{
+    for (int32_t i = 0; i < b->n && !fault(a->net.fault, KV_REFUSAL_KEEPS_ROWS); i++)
+        a->seq[b->sequence[i]].waiting = 0;
 }
 
 static iut_status forward(iut *x, iut_forward_batch *b)
@@ -418,6 +423,7 @@ static iut_status forward(iut *x, iut_forward_batch *b)
     lm_subject *a = self(x);
     int64_t row = 0, want = 0;
     if (!a->seq) return no_model(a);
+    forget_rows(a, b);
     if (b->rows > a->rows)
         return fault(a->net.fault, KV_LIMIT_UNNAMED)
                    ? fail(a, IUT_UNSUPPORTED, "forward: too wide")
@@ -429,6 +435,7 @@ static iut_status forward(iut *x, iut_forward_batch *b)
         s = one_share(a, b, i, row, want);
         row += b->row_count[i], want += b->want_count[i];
     }
+    if (s != IUT_OK) forget_rows(a, b);
     as_leave(before);
     return s;
 }

@@ -216,8 +216,9 @@ void report_verdict(const run_report *r, char *text, size_t size)
 {
     const size_t good = r->tally[STATE_PASS] + r->tally[STATE_ACCEPTABLE];
     size_t used = 0;
-    used += (size_t)snprintf(text, size, "%s: %zu cases, %zu passed",
-                             verdict_name(r->exit_code), r->planned, good);
+    used +=
+        (size_t)snprintf(text, size, "%s: %zu case%s, %zu passed", verdict_name(r->exit_code),
+                         r->planned, r->planned == 1 ? "" : "s", good);
     for (int s = STATE_WAIVED; s < STATE_COUNT; s++) {
         if (!r->tally[s] || used >= size) continue;
         char name[16];

@@ -75,7 +75,9 @@ static void never_opened(FILE *out, const run_report *r, bool colour)
 {
     if (r->planned == 0) return;
     trouble(out, r, &r->cases[0], "", colour);
-    if (r->planned > 1) fprintf(out, "    and so do %zu other cases\n", r->planned - 1);
+    if (r->planned > 1)
+        fprintf(out, "    and so do%s %zu other case%s\n", r->planned == 2 ? "es" : "",
+                r->planned - 1, r->planned == 2 ? "" : "s");
     fputc('\n', out);
 }
 
@@ -143,8 +145,8 @@ void report_terminal(FILE *out, const run_report *r, bool colour)
     remarks(out, r, STATE_ACCEPTABLE, "Acceptable alternatives:");
     remarks(out, r, STATE_NOT_CLAIMED, "Not claimed, so not tested:");
     if (r->statistical) {
-        fprintf(out, "Run e-value: ln E = %.2f over %zu statistical cases; %.2f would fail.\n",
-                r->log_e, r->statistical, -log(r->alpha));
+        fprintf(out, "Run e-value: ln E = %.2f over %zu statistical case%s; %.2f would fail.\n",
+                r->log_e, r->statistical, r->statistical == 1 ? "" : "s", -log(r->alpha));
     }
     if (r->claims.name && r->planned) {
         report_reach(r, reach, sizeof reach);

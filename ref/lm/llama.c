@@ -73,28 +73,35 @@ typedef struct {
     as_error *e;
 } packing;
 
+static void blame(packing *p, const char *name, const as_error *why)
+{
+    if (p->layer < 0)
+        as_fail(p->e, p->status, "%s: %s", name, why->text);
+    else
+        as_fail(p->e, p->status, "layer %d, %s: %s", (int)p->layer, name, why->text);
+}
+
 static void pack(packing *p, const char *name, as_tensor t, int32_t N, int32_t K, as_matrix *m)
 {
     as_error why;
     if (p->status != AS_OK) return;
     p->status = t.data ? as_matrix_pack(m, t.data, N, K, t.storage, &why)
                        : as_fail(&why, AS_BAD_INPUT, "there are no weights");
-    if (p->status == AS_OK) return;
-    if (p->layer < 0)
-        as_fail(p->e, p->status, "%s: %s", name, why.text);
-    else
-        as_fail(p->e, p->status, "layer %d, %s: %s", (int)p->layer, name, why.text);
+    if (p->status != AS_OK) blame(p, name, &why);
 }
 
 /* A vector is a matrix of one row, which packing checks and reading back widens. */
 static float *widen(packing *p, const char *name, as_tensor t, int32_t n)
 {
     as_matrix row = {.panel = NULL};
+    as_error why;
     pack(p, name, t, 1, n, &row);
     float *x = p->status == AS_OK ? malloc((size_t)n * sizeof *x) : NULL;
     if (x) as_matrix_row(&row, 0, x);
-    if (!x && p->status == AS_OK)
-        p->status = as_fail(p->e, AS_NO_MEMORY, "%s: no memory for %d numbers", name, (int)n);
+    if (!x && p->status == AS_OK) {
+        p->status = as_fail(&why, AS_NO_MEMORY, "no memory for %d numbers", (int)n);
+        blame(p, name, &why);
+    }
     as_matrix_free(&row);
     return x;
 }

@@ -25,7 +25,9 @@ static void check_numbers(const json_t *args, const iut_claims *c)
                  {"seed_identical", c->seed_identical, 1},
                  {"max_vocab", c->max_vocab, INT32_MAX},
                  {"max_gamma", c->max_gamma, INT32_MAX},
-                 {"greedy_identical", c->greedy_identical, 1}};
+                 {"greedy_identical", c->greedy_identical, 1},
+                 {"lm_arithmetic", c->lm_arithmetic, 2},
+                 {"lm_architectures", c->lm_architectures, 7}};
     for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
         MUST(field[i].value >= 0 && field[i].value <= field[i].most);
         MUST(json_integer_value(json_object_get(args, field[i].name)) == field[i].value);

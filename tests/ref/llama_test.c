@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ref/num/dense.h"
 #include "ref/num/level.h"
 #include "tests/ref/no_memory.h"
 #include "tests/ref/suite.h"
@@ -210,6 +211,59 @@ START_TEST(any_rows_any_place)
 }
 END_TEST
 
+/* Steps of one, a few and many rows, then two sequences in one forward; and the cache. */
+static void ask_threads(const tiny_llama *t, int threads, const int32_t *token /* [PATH] */,
+                        const float *due, const float *keys, const float *values)
+{
+    static const int32_t piece[] = {1, 8, 33, 120, PATH};
+    static mixture a, b;
+    const int32_t V = t->config.V;
+    float *got = new_floats(PATH * (size_t)V);
+    uint64_t seed = 6;
+    const as_llama_options o = {.rows = ROWS, .threads = threads};
+    as_lm *lm = tiny_lm(t, &o);
+    const int32_t s = open_one(lm), other = open_one(lm);
+    for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
+        ck_assert_int_eq(as_lm_truncate(lm, s, 0, NULL), AS_OK);
+        for (int32_t p = 0; p < PATH; p += piece[i]) {
+            const int32_t n = PATH - p < piece[i] ? PATH - p : piece[i];
+            chain(lm, s, token + p, n, got + (size_t)p * (size_t)V, n);
+        }
+        ck_assert_msg(same(got, due, PATH * V), "%d threads, pieces of %d", threads,
+                      (int)piece[i]);
+        check_cache(lm, t, s, PATH, keys, values);
+    }
+    ck_assert_int_eq(as_lm_truncate(lm, s, 70, NULL), AS_OK);
+    mix(&a, &seed, token + 70, PATH - 70, 120, V);
+    mix(&b, &seed, token, 33, 33, V);
+    const as_forward f[] = {{s, a.rows, a.length, a.row, a.chain, got + 70 * V},
+                            {other, b.rows, b.length, b.row, b.chain, got}};
+    memset(got, 0xff, PATH * (size_t)V * sizeof *got);
+    ck_assert_int_eq(as_lm_forward(lm, f, 2, NULL), AS_OK);
+    ck_assert(same(got, due, 33 * V) && same(got + 70 * V, due + 70 * V, (PATH - 70) * V));
+    as_lm_free(lm);
+    free(got);
+}
+
+/* One, two and three threads (TREE-08), on a model whose every forward is worth them. */
+START_TEST(any_threads)
+{
+    tiny_llama *t = tiny_new(TINY_WIDE, 12, 1);
+    const size_t V = (size_t)t->config.V,
+                 kv = (size_t)(t->config.kv_heads * t->config.head_dim);
+    float *due = new_floats(PATH * V), *keys = new_floats(PATH * kv),
+          *values = new_floats(PATH * kv);
+    int32_t token[PATH];
+    uint64_t seed = 6;
+    random_tokens(&seed, t->config.V, token, PATH);
+    tiny_path(t, token, PATH, due, keys, values);
+    for (int threads = 1; threads <= 3; threads++)
+        ask_threads(t, threads, token, due, keys, values);
+    tiny_free(t);
+    free(due), free(keys), free(values);
+}
+END_TEST
+
 /* ---- (a), (b), (c) together. ------------------------------------------------------------- */
 
 enum { SEQUENCES = 4, MOST = 200 };
@@ -361,29 +415,77 @@ START_TEST(rollback)
 }
 END_TEST
 
-/* Rows are forgotten by commit, truncation, poison, and by a forward, be it refused. */
+/* A row of each of two sequences waits for a commit. */
+static void two_wait(as_lm *lm, int32_t a, int32_t b)
+{
+    static const as_row one = {1, -1};
+    const as_forward f[] = {{a, 1, 0, &one, NULL, NULL}, {b, 1, 0, &one, NULL, NULL}};
+    ck_assert_int_eq(as_lm_forward(lm, f, 2, NULL), AS_OK);
+}
+
+static void nothing_waits(as_lm *lm, int32_t sequence, const char *after)
+{
+    const int32_t zero = 0;
+    ck_assert_msg(as_lm_commit(lm, sequence, &zero, 1, NULL) == AS_BAD_INPUT, "%s", after);
+    ck_assert_int_eq(as_lm_length(lm, sequence), 0);
+}
+
+/* Rows are forgotten by commit, truncation and poison, not by those that are refused. */
 START_TEST(rows_are_forgotten)
 {
     tiny_llama *t = tiny_new(0, 1, 1);
     as_lm *lm = tiny_lm(t, &plain);
-    const int32_t s = open_one(lm), zero = 0, bad = 7;
-    const as_row one = {1, -1}, wrong = {1, 5};
-    for (int i = 0; i < 5; i++) {
-        ck_assert_int_eq(as_lm_forward(lm, &(as_forward){s, 1, 0, &one, NULL, NULL}, 1, NULL),
-                         AS_OK);
-        if (i == 0) ck_assert_int_eq(as_lm_commit(lm, s, NULL, 0, NULL), AS_OK);
-        if (i == 1) ck_assert_int_eq(as_lm_truncate(lm, s, 0, NULL), AS_OK);
-        if (i == 2) as_llama_cache_poison(lm);
-        if (i == 3)
-            ck_assert_int_eq(
-                as_lm_forward(lm, &(as_forward){s, 1, 0, &wrong, NULL, NULL}, 1, NULL),
-                AS_BAD_INPUT);
-        if (i == 4) { /* a bad path forgets nothing */
-            ck_assert_int_eq(as_lm_commit(lm, s, &bad, 1, NULL), AS_BAD_INPUT);
-            ck_assert_int_eq(as_lm_commit(lm, s, &zero, 1, NULL), AS_OK);
-            continue;
-        }
-        ck_assert_int_eq(as_lm_commit(lm, s, &zero, 1, NULL), AS_BAD_INPUT);
+    const int32_t a = open_one(lm), b = open_one(lm), zero = 0, bad = 7;
+    two_wait(lm, a, b);
+    ck_assert_int_eq(as_lm_commit(lm, a, NULL, 0, NULL), AS_OK);
+    nothing_waits(lm, a, "an empty commit");
+    ck_assert_int_eq(as_lm_truncate(lm, b, 0, NULL), AS_OK);
+    nothing_waits(lm, b, "a truncation");
+    two_wait(lm, a, b);
+    as_llama_cache_poison(lm);
+    nothing_waits(lm, a, "poison");
+    two_wait(lm, a, b);
+    ck_assert_int_eq(as_lm_commit(lm, a, &bad, 1, NULL), AS_BAD_INPUT);
+    ck_assert_int_eq(as_lm_truncate(lm, a, 1, NULL), AS_BAD_INPUT);
+    ck_assert_int_eq(as_lm_commit(lm, a, &zero, 1, NULL), AS_OK);
+    as_lm_free(lm);
+    tiny_free(t);
+}
+END_TEST
+
+/* Whatever a forward is refused for, in whichever of its sequences: none has rows to commit,
+ * and one that it does not name keeps its own. */
+START_TEST(a_refused_forward_forgets)
+{
+    static const as_row good[] = {{1, -1}, {1, 0}, {1, 1}, {1, 2}};
+    static const as_row token[] = {{33, -1}}, parent[] = {{1, 5}};
+    const int32_t want = 1, zero = 0;
+    tiny_llama *t = tiny_new(0, 1, 1);
+    const as_llama_options o = {.positions = 3, .rows = 4, .threads = 1};
+    as_lm *lm = tiny_lm(t, &o);
+    const int32_t a = open_one(lm), b = open_one(lm), other = open_one(lm);
+    float x[40];
+    const struct {
+        const char *what;
+        as_forward f;
+        as_status status;
+    } set[] = {{"a token", {b, 1, 0, token, NULL, NULL}, AS_BAD_INPUT},
+               {"a parent", {b, 1, 0, parent, NULL, NULL}, AS_BAD_INPUT},
+               {"a wanted row", {b, 1, 1, good, &want, x}, AS_BAD_INPUT},
+               {"a sequence named twice", {a, 1, 0, good, NULL, NULL}, AS_BAD_INPUT},
+               {"a sequence that is not open", {99, 1, 0, good, NULL, NULL}, AS_BAD_INPUT},
+               {"too many rows", {b, 4, 0, good, NULL, NULL}, AS_LIMIT},
+               {"too many positions", {b, 4, 0, good, NULL, NULL}, AS_LIMIT}};
+    for (int i = 0; i < 2 * (int)(sizeof set / sizeof *set); i++) {
+        const as_forward fine = {a, i / 2 == 6 ? 0 : 1, 0, good, NULL, NULL};
+        const as_forward f[] = {i % 2 ? set[i / 2].f : fine, i % 2 ? fine : set[i / 2].f};
+        two_wait(lm, b, other);
+        two_wait(lm, a, b);
+        ck_assert_int_eq(as_lm_forward(lm, f, 2, NULL), set[i / 2].status);
+        nothing_waits(lm, a, set[i / 2].what);
+        if (set[i / 2].f.sequence == b) nothing_waits(lm, b, set[i / 2].what);
+        ck_assert_int_eq(as_lm_commit(lm, other, &zero, 1, NULL), AS_OK);
+        ck_assert_int_eq(as_lm_truncate(lm, other, 0, NULL), AS_OK);
     }
     as_lm_free(lm);
     tiny_free(t);
@@ -506,11 +608,23 @@ START_TEST(bad_models)
 }
 END_TEST
 
-/* Whatever allocation fails: an error that says so, nothing kept, nothing lost. */
+/* Whatever allocation fails: an error that says so and names the tensor that was being packed,
+ * nothing kept, nothing lost. */
 START_TEST(no_memory_for_a_model)
 {
-    tiny_llama *t = tiny_new(5, 1, 1);
+    static const char *const says[] = {"embedding: no memory for a matrix of 70 x 140",
+                                       "final norm: no memory for a matrix of 1 x 140",
+                                       "final norm: no memory for 140 numbers",
+                                       "output: no memory for a matrix of 70 x 140",
+                                       "layer 0, mlp norm: no memory for 140 numbers",
+                                       "layer 0, k: no memory for a matrix of 36 x 140",
+                                       "layer 0, down: no memory for a matrix of 140 x 3760",
+                                       "layer 0, q bias: no memory for 36 numbers",
+                                       "layer 0, k norm: no memory for a matrix of 1 x 18"};
+    enum { SAYS = sizeof says / sizeof *says };
+    tiny_llama *t = tiny_new(TINY_WIDE, 1, 1);
     as_lm *lm;
+    int said[SAYS] = {0};
     for (int failed = 1, n = 0; failed; n++) {
         as_error e = {""};
         const long before = memory_live();
@@ -521,7 +635,11 @@ START_TEST(no_memory_for_a_model)
         ck_assert_int_eq(memory_live(), before);
         ck_assert_int_eq(s, failed ? AS_NO_MEMORY : AS_OK);
         ck_assert(!failed || strstr(e.text, "no memory"));
+        for (int i = 0; i < SAYS; i++)
+            said[i] += strncmp(e.text, says[i], strlen(says[i])) == 0;
     }
+    for (int i = 0; i < SAYS; i++)
+        ck_assert_msg(said[i] == 1, "said %d times: %s", said[i], says[i]);
     tiny_free(t);
 }
 END_TEST
@@ -594,10 +712,24 @@ START_TEST(overflow_is_quiet)
 }
 END_TEST
 
-/* A host that rounds upwards and flushes subnormals changes no bit and keeps its ways. */
+/* A thread begins with the environment of the one that makes it: as_product makes its own
+ * before it enters the environment of the project. */
+static void start_hostile_workers(void)
+{
+    const float w[64] = {0}, x = 1;
+    float y[64];
+    as_matrix m;
+    hostile_environment();
+    ck_assert_int_eq(as_matrix_pack(&m, w, 64, 1, AS_F32, NULL), AS_OK);
+    as_product(&m, NULL, &x, 1, y, 2);
+    as_matrix_free(&m);
+}
+
+/* A host that rounds upwards and flushes subnormals changes no bit, in any thread, and keeps
+ * its ways. */
 START_TEST(the_environment_is_kept)
 {
-    tiny_llama *t = tiny_new(4, 6, 1);
+    tiny_llama *t = tiny_new(TINY_WIDE, 6, 1);
     const int32_t V = t->config.V;
     static float due[PATH * 80], got[PATH * 80];
     int32_t token[PATH];
@@ -605,7 +737,7 @@ START_TEST(the_environment_is_kept)
     random_tokens(&seed, V, token, PATH);
     tiny_path(t, token, PATH, due, NULL, NULL);
     const as_llama_options o = {.rows = ROWS, .threads = 2};
-    hostile_environment();
+    start_hostile_workers();
     as_lm *lm = tiny_lm(t, &o);
     int32_t s;
     as_lm_open(lm, &s, NULL);
@@ -624,9 +756,11 @@ int main(void)
     tcase_add_loop_test(t, the_letter, 0, TINY_VARIANTS);
     tcase_add_test(t, long_prompt);
     tcase_add_loop_test(t, any_rows_any_place, 0, 15);
+    tcase_add_test(t, any_threads);
     tcase_add_loop_test(t, any_order, 0, 10);
     tcase_add_test(t, rollback);
     tcase_add_test(t, rows_are_forgotten);
+    tcase_add_test(t, a_refused_forward_forgets);
     tcase_add_test(t, capacity);
     tcase_add_test(t, bad_calls);
     tcase_add_test(t, bad_models);

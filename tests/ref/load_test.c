@@ -663,6 +663,26 @@ START_TEST(refused_files)
 }
 END_TEST
 
+/* A rotary base whose frequencies the reference cannot round for certain (rope_test.c). */
+START_TEST(undecidable_theta)
+{
+    make_folder();
+    tiny_llama *t = tiny_new(4, 1, 1);
+    as_model_info info;
+    as_error e = {""};
+    as_lm *lm;
+    t->config.rope.theta = 0x1.d867d4d261554p+3;
+    write_folder(t, 1);
+    ck_assert_int_eq(as_load_model(folder, &plain, &lm, &info, &e), AS_BAD_INPUT);
+    ck_assert_msg(strncmp(e.text, folder, strlen(folder)) == 0 &&
+                      strstr(e.text, ": rope theta 14.762674723528711: frequency 1 of 4 lies"),
+                  "it says: %s", e.text);
+    ck_assert_ptr_null(lm);
+    tiny_free(t);
+    remove_folder();
+}
+END_TEST
+
 /* Whatever allocation fails: an error that says so, and nothing kept. */
 START_TEST(no_memory)
 {
@@ -700,6 +720,7 @@ int main(void)
     tcase_add_test(t, tied_output);
     tcase_add_test(t, refused_index);
     tcase_add_test(t, refused_files);
+    tcase_add_test(t, undecidable_theta);
     tcase_add_loop_test(t, no_memory, 0, 2);
     return suite_main("ref/load", t);
 }

@@ -77,6 +77,55 @@ START_TEST(powers_next_to_a_middle)
 }
 END_TEST
 
+/* How far theta^(-2/d) lies from the middle of two binary32 nearest to it, relatively; a middle
+ * has 25 bits and is odd in the last. */
+static double from_middle(double base, int d)
+{
+    mpfr_t power, exponent, middle;
+    mpfr_inits2(BITS, power, exponent, (mpfr_ptr)0);
+    mpfr_init2(middle, 25);
+    mpfr_set_si(exponent, -2, MPFR_RNDN);
+    mpfr_div_si(exponent, exponent, d, MPFR_RNDN);
+    mpfr_set_d(power, base, MPFR_RNDN);
+    mpfr_pow(power, power, exponent, MPFR_RNDN);
+    mpfr_set(middle, power, MPFR_RNDN);
+    ck_assert(mpfr_min_prec(middle) == 25);
+    mpfr_div(power, power, middle, MPFR_RNDN);
+    mpfr_sub_si(power, power, 1, MPFR_RNDN);
+    const double distance = fabs(mpfr_get_d(power, MPFR_RNDN));
+    mpfr_clears(power, exponent, middle, (mpfr_ptr)0);
+    return distance;
+}
+
+/* Bases of which a frequency lies within 2^-80 of a middle, where as_rope_frequencies does not
+ * tell the side: found among the binary64 nearest m^(-d/2), m odd of 25 bits. They are refused
+ * by name; their neighbours are not. */
+START_TEST(undecidable_bases)
+{
+    static const struct {
+        double theta;
+        int32_t d;
+        const char *says;
+    } bases[] = {
+        {0x1.d867d4d261554p+3, 8, "rope theta 14.762674723528711: frequency 1 of 4 lies too"},
+        {0x1.9057f88edb88ep+1, 12, "rope theta 3.1276846597239176: frequency 1 of 6 lies too"},
+        {0x1.2ad70112f748bp+5, 32, "rope theta 37.354982517405993: frequency 1 of 16 lies"},
+        {0x1.8bfb5a8fa31e6p+5, 64, "rope theta 49.497731325307356: frequency 1 of 32 lies"},
+        {0x1.4b8783009a9bap+30, 64, "rope theta 1390534848.1509843: frequency 1 of 32 lies"}};
+    float f[32];
+    as_error e;
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++) {
+        const as_rope rope = {.theta = bases[i].theta};
+        ck_assert(from_middle(rope.theta, bases[i].d) < 0x1p-80);
+        ck_assert_int_eq(as_rope_frequencies(&rope, bases[i].d, f, &e), AS_BAD_INPUT);
+        ck_assert_msg(strstr(e.text, bases[i].says) && strstr(e.text, "use another theta"),
+                      "it says: %s", e.text);
+        check_frequencies(nextafter(rope.theta, 0), bases[i].d);
+        check_frequencies(nextafter(rope.theta, 1e30), bases[i].d);
+    }
+}
+END_TEST
+
 /* A host that rounds upwards and flushes subnormals changes nothing. */
 START_TEST(frequencies_in_a_hostile_environment)
 {
@@ -220,6 +269,7 @@ int main(void)
     TCase *tests = tcase_create("rope");
     tcase_add_test(tests, frequencies_are_correctly_rounded);
     tcase_add_test(tests, powers_next_to_a_middle);
+    tcase_add_test(tests, undecidable_bases);
     tcase_add_test(tests, frequencies_in_a_hostile_environment);
     tcase_add_test(tests, llama3_scaling);
     tcase_add_test(tests, tables);

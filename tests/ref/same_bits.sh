@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the reference with every compiler present at -O1 and -O3 and compares digest.c's number
-# over builds, machine levels, 1 and 2 threads, and a libm without hardware fma.
+# over builds, machine levels, 1 to 3 threads, and a libm without hardware fma.
 #   same_bits.sh SOURCE_ROOT SCRATCH_FOLDER
 set -eu
 root=$1 scratch=$2
@@ -49,7 +49,7 @@ for compiler in gcc clang; do
         build
         for level in baseline v3 v4; do
             # A level that the processor lacks is refused: then the run is of "auto" and says so.
-            for threads in 1 2; do
+            for threads in 1 2 3; do
                 compare "$compiler $optimisation, $threads threads" \
                     env ASSAY_LEVEL=$level OMP_NUM_THREADS=$threads "$program"
             done
@@ -58,5 +58,5 @@ for compiler in gcc clang; do
             env ASSAY_LEVEL=baseline GLIBC_TUNABLES=$no_fma "$program"
     done
 done
-[ $runs -ge 14 ] || { echo "same_bits: only $runs runs; is there a compiler?" >&2; exit 1; }
+[ $runs -ge 20 ] || { echo "same_bits: only $runs runs; is there a compiler?" >&2; exit 1; }
 echo "same_bits: $runs runs, one digest"

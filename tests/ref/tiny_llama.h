@@ -29,8 +29,8 @@ typedef struct {
 
 /* Ready-made configurations: grouping 1, 4 and 8, tied and not, head_dim other than
  * hidden/heads, biases, head norms, Llama-3 scaling, each storage; sums longer than a chunk and
- * a group of chunks. */
-enum { TINY_VARIANTS = 6 };
+ * a group of chunks. TINY_WIDE is so large that a product of one row is worth threads. */
+enum { TINY_VARIANTS = 6, TINY_WIDE = 5 };
 
 /* A model with random weights. magnitude is that of its matrices, 1 for the usual. */
 tiny_llama *tiny_new(int variant, uint64_t seed, float magnitude);

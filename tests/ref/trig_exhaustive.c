@@ -83,22 +83,36 @@ static uint64_t check(uint32_t first, uint32_t stride, int32_t count, int use_mp
     return wrong;
 }
 
-/* The inputs with a sine or cosine within 2^-51 of itself from the middle of two binary32, as
- * found among all of them, with their neighbours; and the ends of the range. */
+/* Arguments whose cosine or sine lies nearest the middle of two binary32, of all and of each
+ * binade, and those nearest a multiple of pi/2: what a slightly wrong evaluation gets wrong. */
+static const uint32_t hard[] = {
+#define FIRST(bits, ...) bits,
+#define HARD(...) FIRST(__VA_ARGS__, 0)
+#include "tests/ref/trig_hard.def"
+#include "vectors/cos_hard.def"
+#include "vectors/sin_hard.def"
+#undef HARD
+#undef FIRST
+};
+
+/* Those, 1024 arguments about the hardest of all (within 2^-51 of themselves from a middle) and
+ * about some small ones, and the ends of the range. */
 static uint64_t check_hard(uint64_t *through_mpfr)
 {
-    static const float hard[] = {0x1.33333p+13f, 0x1.20ffccp-7f,  0x1.e35bc6p+7f,
-                                 0x1p-12f,       0x1.a8872ap-11f, 0x1.8f219cp+5f,
-                                 0x1.e7061ep-2f, 0x1.515766p+12f, 0x1.9eab2ep-4f,
-                                 0x1.f9cbe2p+7f, /* the nearest to a multiple of pi/2 */
-                                 0x1p-126f,      0x1p-148f,       0x1p-80f};
+    static const float centre[] = {0x1.33333p+13f, 0x1.20ffccp-7f,  0x1.e35bc6p+7f,
+                                   0x1p-12f,       0x1.a8872ap-11f, 0x1.8f219cp+5f,
+                                   0x1.e7061ep-2f, 0x1.515766p+12f, 0x1.9eab2ep-4f,
+                                   0x1.f9cbe2p+7f, /* the nearest to a multiple of pi/2 */
+                                   0x1p-126f,      0x1p-148f,       0x1p-80f};
     uint64_t wrong =
         check(END - 512, 1, 513, 1, through_mpfr) + check(0, 1, 1, 1, through_mpfr);
-    for (size_t i = 0; i < sizeof hard / sizeof *hard; i++) {
+    for (size_t i = 0; i < sizeof centre / sizeof *centre; i++) {
         uint32_t bits;
-        memcpy(&bits, &hard[i], sizeof bits);
+        memcpy(&bits, &centre[i], sizeof bits);
         wrong += check(bits < 512 ? 0 : bits - 512, 1, 1024, 1, through_mpfr);
     }
+    for (size_t i = 0; i < sizeof hard / sizeof *hard; i++)
+        wrong += check(hard[i], 1, 1, 1, through_mpfr);
     return wrong;
 }
 

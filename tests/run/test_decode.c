@@ -1,5 +1,5 @@
 /* `assay decode` and `assay logits` from outside, on the trained pair. argv[1] is the program
- * `assay`. */
+ * `assay`, argv[2] the page that shows what it prints. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-static const char *program;
+static const char *program, *page;
 static char output[1 << 16];
 
 /* Runs `assay ARGUMENTS`; keeps what it prints where `streams` lets it. Returns its exit code.
@@ -136,6 +136,53 @@ static void figures_and_steps_go_to_standard_error(void **unused)
     assert_says("mean of sum min(p, q)");
 }
 
+/* On one terminal: all steps, each a line of its own, then the whole text, then the figures. */
+static void a_trace_leaves_the_text_in_one_piece(void **unused)
+{
+    static char text[sizeof output];
+    static const char arguments[] = "decode --prompt 'In the beginning' --max-new 60 --trace "
+                                    "--method speculative";
+    (void)unused;
+    assert_int_equal(assay(arguments, text_alone), 0);
+    strcpy(text, output);
+    assert_int_equal(strlen(text), 61);
+    assert_int_equal(assay(arguments, both), 0);
+    char *at = output;
+    for (int step = 0; strncmp(at, "step ", 5) == 0; step++) {
+        assert_int_equal(atoi(at + 5), step);
+        at = strchr(at, '\n') + 1;
+    }
+    assert_true(at > output);
+    assert_memory_equal(at, text, 61);
+    assert_memory_equal(at + 61, "60 tokens, ", 11);
+    assert_int_equal(assay("decode --prompt And --max-new 1", both), 0);
+    assert_says("1 token, 1 forward, ");
+}
+
+/* docs/models.md: each line "$ build/assay COMMAND" and what it prints, to the last byte. */
+static void the_page_shows_what_is_printed(void **unused)
+{
+    static const char prompt[] = "$ build/assay ";
+    static char whole[1 << 16];
+    char arguments[400];
+    int shown = 0;
+    (void)unused;
+    FILE *f = fopen(page, "r");
+    assert_non_null(f);
+    whole[fread(whole, 1, sizeof whole - 1, f)] = '\0';
+    fclose(f);
+    for (char *at = strstr(whole, prompt); at; at = strstr(at, prompt), shown++) {
+        at += strlen(prompt);
+        snprintf(arguments, sizeof arguments, "%.*s", (int)strcspn(at, "\n"), at);
+        assert_int_equal(assay(arguments, text_alone), 0);
+        at = strchr(at, '\n') + 1;
+        const size_t n = strlen(output);
+        if (strncmp(at, output, n) || (at[n] != '$' && at[n] != '`'))
+            fail_msg("%s prints:\n%s", arguments, output);
+    }
+    assert_int_equal(shown, 3);
+}
+
 static void the_json_counts_what_the_text_shows(void **unused)
 {
     char arguments[200];
@@ -183,13 +230,16 @@ static void logits_rank_the_greedy_token(void **unused)
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) return 2;
+    if (argc != 3) return 2;
     program = argv[1];
+    page = argv[2];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_no_meaning_is_refused),
         cmocka_unit_test(speculative_text_is_plain_text),
         cmocka_unit_test(a_seed_gives_its_text_again),
         cmocka_unit_test(figures_and_steps_go_to_standard_error),
+        cmocka_unit_test(a_trace_leaves_the_text_in_one_piece),
+        cmocka_unit_test(the_page_shows_what_is_printed),
         cmocka_unit_test(the_json_counts_what_the_text_shows),
         cmocka_unit_test(logits_rank_the_greedy_token),
     };

@@ -1,7 +1,8 @@
 /* Finds the binary32 arguments in [0, 2^20] whose cosine or sine lies nearest the middle
- * between two binary32: vectors/trig_hard.def. A filter in binary64 (glibc errs by less than
- * 2^-52 of the result, 2^-28 units of the last place of a binary32) picks candidates; MPFR
- * measures them. usage: hard_trig cos|sin  (a minute or two) */
+ * between two binary32: of all, vectors/cos_hard.def and sin_hard.def; or of each binade, with
+ * those nearest a multiple of pi/2, for tests/ref/trig_hard.def. A filter in binary64 (glibc
+ * errs by less than 2^-52 of the result, 2^-28 units of the last place of a binary32) picks
+ * candidates; MPFR measures them. usage: hard_trig cos|sin|binades  (a minute or two) */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <mpfr.h>
 
-enum { KEEP = 40, MOST = 1 << 16 };
+enum { KEEP = 40, IN_BINADE = 5, MOST = 1 << 16 };
 
 typedef struct {
     uint32_t bits;
@@ -17,6 +18,13 @@ typedef struct {
 } candidate;
 
 static candidate list[MOST];
+
+static float of_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 
 /* How far y lies from the nearest middle, in units of the last place of a binary32. */
 static double from_middle(double y)
@@ -29,11 +37,9 @@ static double from_middle(double y)
 
 static double exact_distance(uint32_t bits, int is_sin)
 {
-    float x;
     mpfr_t y, floor_y;
-    memcpy(&x, &bits, sizeof x);
     mpfr_inits2(200, y, floor_y, (mpfr_ptr)0);
-    mpfr_set_flt(y, x, MPFR_RNDN);
+    mpfr_set_flt(y, of_bits(bits), MPFR_RNDN);
     if (is_sin)
         mpfr_sin(y, y, MPFR_RNDN);
     else
@@ -55,19 +61,57 @@ static int nearer(const void *a, const void *b)
     return (x->distance > y->distance) - (x->distance < y->distance);
 }
 
-int main(int argc, char **argv)
+/* Fills the list with the arguments first..last whose result is within `margin` of a middle,
+ * nearest first; how many. */
+static int near_middles(uint32_t first, uint32_t last, int is_sin, double margin)
 {
-    const int is_sin = argc > 1 && !strcmp(argv[1], "sin");
     int n = 0;
-    for (uint32_t bits = 0x39000000; bits <= 0x49800000;
-         bits++) { /* from 2^-13 on: below, 1 and x - x^3/6 */
-        float x;
-        memcpy(&x, &bits, sizeof x);
-        const double y = is_sin ? sin((double)x) : cos((double)x);
-        if (from_middle(y) > 0x1p-22 || n == MOST) continue;
-        list[n++] = (candidate){bits, exact_distance(bits, is_sin)};
+    for (uint32_t bits = first; bits <= last && n < MOST; bits++) {
+        const double x = (double)of_bits(bits), y = is_sin ? sin(x) : cos(x);
+        if (from_middle(y) <= margin)
+            list[n++] = (candidate){bits, exact_distance(bits, is_sin)};
     }
     qsort(list, (size_t)n, sizeof *list, nearer);
+    return n;
+}
+
+/* The same by how near the argument is to a multiple of pi/2, the `keep` nearest. */
+static int near_turns(uint32_t first, uint32_t last, int keep)
+{
+    int n = 0;
+    for (uint32_t bits = first; bits <= last; bits++) {
+        const double x = (double)of_bits(bits);
+        const candidate c = {bits, fmin(fabs(sin(x)), fabs(cos(x)))};
+        int at = n < keep ? n++ : keep;
+        for (; at > 0 && nearer(&c, &list[at - 1]) < 0; at--)
+            if (at < keep) list[at] = list[at - 1];
+        if (at < keep) list[at] = c;
+    }
+    return n;
+}
+
+/* A line for the cosine, one for the sine, one for multiples of pi/2. */
+static void print_binades(void)
+{
+    const uint32_t binade = 1u << 23;
+    for (uint32_t first = 0x39800000; first < 0x49800000; first += binade) {
+        const uint32_t last = first + binade - 1;
+        for (int way = 0; way < (first < 0x3f800000 ? 2 : 3); way++) {
+            const int n = way < 2 ? near_middles(first, last, way, 0x1p-19)
+                                  : near_turns(first, last, IN_BINADE);
+            for (int i = 0; i < n && i < IN_BINADE; i++)
+                printf("%sHARD(0x%08x)", i ? " " : "", (unsigned)list[i].bits);
+            putchar('\n');
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (strcmp(mode, "binades") == 0) return print_binades(), 0;
+    /* from 2^-13 on: below, 1 and x - x^3/6 */
+    const int n = near_middles(0x39000000, 0x49800000, strcmp(mode, "sin") == 0, 0x1p-22);
     fprintf(stderr, "%d candidates\n", n);
     for (int i = 0; i < n && i < KEEP; i++)
         printf("HARD(0x%08x, %.2f)\n", (unsigned)list[i].bits, list[i].distance);

@@ -11,8 +11,9 @@ import sys
 
 import torch
 
+from network import EPS, THETA
 from text import BOS, EOS, VOCABULARY
-from train import EPS, MODELS, THETA
+from train import MODELS
 
 
 def write_safetensors(path, tensors):

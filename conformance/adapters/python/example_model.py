@@ -30,7 +30,11 @@ class Model:
             self.waiting[sequence] = []
         if sum(len(token) for _, token, _, _ in shares) > self.rows:
             raise assay_iut.Unsupported(f"more rows than the capacity, {self.rows}")
-        return [self.share(*share) for share in shares]
+        rows = [self.share(*share) for share in shares]  # a refusal leaves no rows to commit
+        for (sequence, *_), share in zip(shares, rows):
+            self.waiting[sequence] = share
+        return [[self.logits(share[i][1]) for i in want.tolist()]
+                for share, (*_, want) in zip(rows, shares)]
 
     def share(self, sequence, token, parent, want):
         prefix, rows = self.prefix[sequence], []
@@ -43,8 +47,7 @@ class Model:
             rows.append((above, self.step(before, t)))
         if len(want) and not ((0 <= want) & (want < len(rows))).all():
             raise assay_iut.BadInput("a wanted row does not exist")
-        self.waiting[sequence] = rows
-        return [self.logits(rows[i][1]) for i in want.tolist()]
+        return rows
 
     ### Your model: what a token makes of the state before it, and the logits of a state.
     def step(self, before, token):
