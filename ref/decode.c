@@ -262,7 +262,7 @@ static as_status trace(work *w, as_step *step, as_error *e)
     as_status s = AS_OK;
     if (!w->r->trace) return s;
     if (w->r->rule != AS_RULE_GREEDY && drafts > 0 && w->tree.laws == drafts) {
-        s = serve_chain(w, drafts, e);
+        if (w->r->rule != AS_RULE_CHAIN) s = serve_chain(w, drafts, e); /* which has done it */
         for (int32_t i = 0; i < drafts && s == AS_OK; i++)
             w->overlap[i] = as_overlap(w->p_row[i], w->q_row[i], w->V);
         step->overlap = w->overlap;
