@@ -469,6 +469,47 @@ static void compare(uint64_t number)
     as_lm_free(c.lm);
 }
 
+/* Where plain decoding runs out of positions, at a token that the positions and the prompt
+ * determine, so does every method, with the same tokens before it. */
+static void run_out(uint64_t number)
+{
+    configuration c = any(number);
+    uint64_t seed = ~number;
+    int32_t free_run[BUDGET], plain[BUDGET], out[BUDGET];
+    recorder ar = record(c.lm), seen = record(c.lm);
+    run_plain(&c, &ar, free_run, plain);
+    as_drafter *d = make_drafter(&c);
+    seen.base.positions = c.prompts + below(&seed, c.budget);
+    seen.base.rows = c.rows;
+    as_result result;
+    as_error e = {""};
+    const as_request r = {.target = &seen.base,
+                          .drafter = d,
+                          .rule = c.rule,
+                          .sampling = c.sampling,
+                          .seed = c.seed,
+                          .prompt = c.prompt,
+                          .prompts = c.prompts,
+                          .budget = BUDGET};
+    const as_status s = as_decode(&r, out, &result, &e);
+    const int32_t most = seen.base.positions - c.prompts + 1;
+    ck_assert_msg(result.tokens == (most < BUDGET ? most : BUDGET) &&
+                      s == (most < BUDGET ? AS_LIMIT : AS_OK),
+                  "configuration %llu: %d tokens of %d, %s", (unsigned long long)number,
+                  (int)result.tokens, (int)most, e.text);
+    ck_assert_mem_eq(out, free_run, (size_t)most * sizeof *out);
+    record_free(&ar.base);
+    record_free(&seen.base);
+    as_drafter_free(d);
+    as_lm_free(c.lm);
+}
+
+START_TEST(positions_run_out)
+{
+    for (int i = 0; i < configurations / 10; i++) run_out((uint64_t)i);
+}
+END_TEST
+
 /* Each situation was met often enough in each method where it can arise: at least once in 200
  * configurations by a preset of lookahead, of which there are more, once in 1,000 by another.
  */
@@ -524,5 +565,6 @@ int main(int argc, char **argv)
     if (argc > 2 || configurations < METHODS) return 2;
     TCase *t = tcase_create("draft-free");
     tcase_add_test(t, output_is_that_of_plain_decoding);
+    tcase_add_test(t, positions_run_out);
     return suite_main_within("ref/draft-free", t, 600);
 }
