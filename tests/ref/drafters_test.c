@@ -401,7 +401,7 @@ typedef struct {
     int32_t step;
     const char *const *due; /* [steps] */
     int32_t after;          /* after this step ... */
-    int32_t key, value[2];  /* ... this goes into the pool */
+    int32_t key, value[3];  /* ... this goes into the pool */
 } script;
 
 static void follow(void *data, const as_step *s)
@@ -533,6 +533,23 @@ START_TEST(window_rowrot)
     o.given = stored_all;
     o.givens = 6;
     lookahead_follows(&o, 3, (script){.due = due, .key = 1, .value = {2, 9}});
+}
+END_TEST
+
+/* LAH-25 twice: rows a, b, c become b, c, b and then c, b, c. */
+START_TEST(window_rowrot_twice)
+{
+    static const char *const due[] = {
+        "0:5 0:2 1:7 2:1 3:9 >1 |27 |19 |20",
+        "0:7 0:1 1:9 2:2 3:0 0:2 6:3 7:9 >234 |31 |20 |31",
+    };
+    as_lookahead o = three_by_three(AS_SHIFT_ROWROT);
+    o.W = 2;
+    o.N = 4;
+    o.key = AS_KEY_STALE;
+    o.given = stored_all;
+    o.givens = 6;
+    lookahead_follows(&o, 4, (script){.due = due, .key = 1, .value = {2, 3, 9}});
 }
 END_TEST
 
@@ -931,6 +948,7 @@ int main(void)
     tcase_add_test(t, window_abspad);
     tcase_add_test(t, window_abspad_all);
     tcase_add_test(t, window_rowrot);
+    tcase_add_test(t, window_rowrot_twice);
     tcase_add_test(t, window_warm_up);
     tcase_add_test(t, key_of_column_0);
     tcase_add_test(t, initial_windows);
