@@ -56,6 +56,11 @@ void as_pool_clear(as_pool *pool)
     pool->buckets = 0;
 }
 
+int32_t as_pool_length(const as_pool *pool)
+{
+    return pool->length;
+}
+
 size_t as_pool_bytes(const as_pool *p)
 {
     return sizeof *p + (size_t)p->V * sizeof *p->number +

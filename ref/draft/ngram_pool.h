@@ -33,6 +33,9 @@ as_status as_pool_insert(as_pool *pool, int32_t key, const int32_t *value /* [le
 const int32_t *as_pool_find(const as_pool *pool, int32_t key,
                             int32_t *count /* result: [count][length] */);
 
+/* Tokens of a value. */
+int32_t as_pool_length(const as_pool *pool);
+
 void as_pool_clear(as_pool *pool);
 
 /* Bytes held now. */

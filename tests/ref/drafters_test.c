@@ -286,6 +286,30 @@ START_TEST(walk_of_candidates)
 }
 END_TEST
 
+/* What choices were offered, a line a level. */
+static char offered[100];
+
+static int32_t take_one(void *data, int32_t row, int32_t depth, const int32_t *option,
+                        int32_t n)
+{
+    (void)row, (void)depth;
+    for (int32_t i = 0; i < n; i++) sprintf(offered + strlen(offered), "%d", (int)option[i]);
+    strcat(offered, "/");
+    return n ? option[*(const int32_t *)data] : 1;
+}
+
+/* ONEH-01, ONEH-03: each distinct token of the candidates that remain, once. */
+START_TEST(walk_offers_distinct_tokens)
+{
+    as_tree t = candidates();
+    int32_t path[16], tokens[16], option[16], which = 0;
+    as_walk w = {tokens, 0, path, 0, option};
+    ck_assert_int_eq(as_walk_tree(&t, take_one, &which, &w), 4);
+    ck_assert_str_eq(offered, "54/6/78//");
+    as_tree_free(&t);
+}
+END_TEST
+
 /* LAH-20: the window's rows too, behind the drafts, and never more than `most`. */
 START_TEST(walk_of_all_rows)
 {
@@ -500,6 +524,8 @@ START_TEST(window_abspad)
              (int)b);
     const as_lookahead o = three_by_three(AS_SHIFT_ABSPAD);
     lookahead_follows(&o, 3, (script){.due = due, .key = 1, .value = {2, 9}});
+    /* A run that the budget cuts shifts the window like a whole one. */
+    lookahead_follows(&o, 2, (script){.due = due, .key = 1, .value = {2, 9}});
 }
 END_TEST
 
@@ -688,8 +714,9 @@ END_TEST
 /* LAH-27: above T = 0 the answers lose their end-of-sequence tokens, after the collection. */
 START_TEST(eos_filter)
 {
-    static const int32_t prompt[] = {0}, eos = 8;
+    static const int32_t prompt[] = {6, 0}, eos = 8;
     digits *d = after(successor);
+    const int32_t drawn = prompt[as_random(3, 0, AS_WINDOW, 9).w[0] >> 31];
     for (int filter = 0; filter < 2; filter++) {
         as_lookahead o = three_by_three(AS_SHIFT_REL1);
         as_result result;
@@ -701,17 +728,52 @@ START_TEST(eos_filter)
                               .drafter = drafter,
                               .rule = AS_RULE_ONEHOT,
                               .sampling = {1.0f, 1, 1.0f, 0.0f},
+                              .seed = 3,
                               .prompt = prompt,
-                              .prompts = 1,
+                              .prompts = 2,
                               .eos = &eos,
                               .eoses = 1,
                               .budget = 1};
         ck_assert_int_eq(as_decode(&r, out, &result, NULL), AS_OK);
         const int32_t *row = as_lookahead_row(drafter, 1, &n);
         ck_assert_int_eq(n, 3);
-        ck_assert(row[0] == (filter ? 0 : 8) && row[1] == 2 && row[2] == 0);
+        ck_assert(row[0] == (filter ? drawn : 8) && row[1] == 2 && row[2] == 0);
         const int32_t *v = as_pool_find(as_lookahead_pool(drafter), 0, &count);
         ck_assert(count == 1 && v[0] == 7 && v[1] == 8);
+        as_drafter_free(drafter);
+    }
+    as_lm_free(d->lm);
+}
+END_TEST
+
+/* LAH-14: above T = 0 a sampled window draws; at T = 0, and without the switch, it does not. */
+START_TEST(sampled_window)
+{
+    static const int32_t prompt[] = {0};
+    digits *d = after(successor);
+    for (int k = 0; k < 3; k++) {
+        as_lookahead o = three_by_three(AS_SHIFT_REL1);
+        as_result result;
+        int32_t out[1], n;
+        as_drafter *drafter;
+        o.sampled = k > 0;
+        o.rule = AS_RULE_MATCH;
+        ck_assert_int_eq(as_draft_lookahead(&o, D, &drafter, NULL), AS_OK);
+        const as_request r = {.target = d->lm,
+                              .drafter = drafter,
+                              .rule = k < 2 ? AS_RULE_MATCH : AS_RULE_GREEDY,
+                              .sampling = {1e6f, 0, 1.0f, 0.0f}, /* all but uniform */
+                              .seed = 4,
+                              .prompt = prompt,
+                              .prompts = 1,
+                              .budget = 1};
+        ck_assert_int_eq(as_decode(&r, out, &result, NULL), AS_OK);
+        const int32_t *row = as_lookahead_row(drafter, 1, &n), argmax[] = {8, 2, 0};
+        for (uint32_t i = 0; i < 3; i++)
+            ck_assert_int_eq(
+                row[i], k == 1
+                            ? (int32_t)((uint64_t)as_random(4, 0, AS_WINDOW, i).w[0] * D >> 32)
+                            : argmax[i]);
         as_drafter_free(drafter);
     }
     as_lm_free(d->lm);
@@ -941,6 +1003,7 @@ int main(void)
     tcase_add_test(t, pool_is_lists);
     tcase_add_test(t, lookup_vectors);
     tcase_add_test(t, walk_of_candidates);
+    tcase_add_test(t, walk_offers_distinct_tokens);
     tcase_add_test(t, walk_of_all_rows);
     tcase_add_test(t, onehot_level);
     tcase_add_test(t, onehot_seeded);
@@ -955,6 +1018,7 @@ int main(void)
     tcase_add_test(t, pool_of_prompt_and_output);
     tcase_add_test(t, pool_at_the_end);
     tcase_add_test(t, eos_filter);
+    tcase_add_test(t, sampled_window);
     tcase_add_test(t, constant_model);
     tcase_add_test(t, cyclic_model);
     tcase_add_test(t, jacobi_blocks);
