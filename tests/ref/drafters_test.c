@@ -714,9 +714,9 @@ END_TEST
 /* LAH-27: above T = 0 the answers lose their end-of-sequence tokens, after the collection. */
 START_TEST(eos_filter)
 {
-    static const int32_t prompt[] = {6, 0}, eos = 8;
+    static const int32_t prompt[] = {6, 5, 7, 1, 3, 9, 2, 0}, eos = 8;
     digits *d = after(successor);
-    const int32_t drawn = prompt[as_random(3, 0, AS_WINDOW, 9).w[0] >> 31];
+    const int32_t drawn = prompt[as_random(3, 0, AS_WINDOW, 9).w[0] >> 29];
     for (int filter = 0; filter < 2; filter++) {
         as_lookahead o = three_by_three(AS_SHIFT_REL1);
         as_result result;
@@ -730,7 +730,7 @@ START_TEST(eos_filter)
                               .sampling = {1.0f, 1, 1.0f, 0.0f},
                               .seed = 3,
                               .prompt = prompt,
-                              .prompts = 2,
+                              .prompts = 8,
                               .eos = &eos,
                               .eoses = 1,
                               .budget = 1};
