@@ -5,6 +5,7 @@
 
 #include "ref/decode.h"
 #include "ref/dist/draw.h"
+#include "ref/draft/lookahead.h"
 #include "ref/lm/hash_lm.h"
 #include "ref/num/uniform.h"
 #include "tests/ref/record.h"
@@ -248,6 +249,82 @@ START_TEST(chain_step_by_step)
 }
 END_TEST
 
+/* The one-hot rule likewise, on the candidates of a lookahead: lists of tokens, of which those
+ * remain that begin with what was accepted. */
+enum { NGRAM = 4, MOST = 8 };
+
+static int32_t distinct(const as_tree *t, const bool *alive, int32_t at, int32_t *option)
+{
+    int32_t n = 0;
+    for (int32_t g = 0; at < NGRAM - 1 && t->drafts + g * (NGRAM - 1) < t->rows; g++) {
+        const int32_t token = t->row[t->drafts + g * (NGRAM - 1) + at].token;
+        int32_t k = 0;
+        while (k < n && option[k] != token) k++;
+        if (alive[g] && k == n) option[n++] = token;
+    }
+    return n;
+}
+
+static void replay_onehot(void *data, const as_step *s)
+{
+    replay *y = data;
+    const int32_t n = 5 + y->tokens;
+    int32_t path[5 + BUDGET + NGRAM], i = 0;
+    bool alive[MOST], goes_on = true;
+    memset(alive, true, sizeof alive);
+    memcpy(path, y->history, (size_t)n * sizeof *path);
+    for (; goes_on; i++) {
+        float p[V], rest[V];
+        int32_t option[MOST];
+        const int32_t k = distinct(s->tree, alive, i, option);
+        fresh_row(y->m->target, path, n + i, p);
+        const int32_t x =
+            as_onehot_seeded(p, V, option, k, 77, s->position + (uint64_t)i, rest);
+        ck_assert_int_lt(i, s->length);
+        ck_assert_int_eq(s->run[i], x);
+        path[n + i] = x;
+        goes_on = false;
+        for (int32_t c = 0; c < k; c++) goes_on |= option[c] == x;
+        for (int32_t g = 0; g < MOST && s->tree->drafts + g * 3 + i < s->tree->rows; g++)
+            alive[g] &= s->tree->row[s->tree->drafts + g * 3 + i].token == x;
+        y->drafted += k > 1;
+    }
+    ck_assert_int_eq(s->length, i);
+    ck_assert_int_eq(s->accepted, i - 1);
+    for (int32_t k = 0; k < s->emitted; k++) y->history[n + k] = s->run[k];
+    y->tokens += s->emitted;
+    y->accepted += s->accepted;
+}
+
+START_TEST(onehot_step_by_step)
+{
+    models m = make(0);
+    as_lookahead o = *as_lookahead_preset("paper");
+    replay y = {.m = &m};
+    o.W = 6, o.N = NGRAM, o.G = MOST;
+    for (int32_t i = 0; i < 40; i++) {
+        as_drafter *d;
+        int32_t out[BUDGET];
+        memcpy(y.history, prompt, sizeof prompt);
+        y.tokens = 0;
+        ck_assert_int_eq(as_draft_lookahead(&o, V, &d, NULL), AS_OK);
+        as_request r = request(&m, AS_RULE_ONEHOT, 0, 77);
+        r.drafter = d;
+        r.trace = replay_onehot;
+        r.trace_data = &y;
+        o.key = (as_key)(i % 2 * AS_KEY_NEXT); /* other pools, other candidates */
+        o.shift = (as_shift)(i % 3);
+        o.W = 1 + i % 8;
+        run(&r, out);
+        ck_assert_mem_eq(out, y.history + 5, sizeof out);
+        as_drafter_free(d);
+    }
+    ck_assert_int_gt(y.accepted, 100);
+    ck_assert_int_gt(y.drafted, 100); /* levels with several candidates */
+    drop(&m);
+}
+END_TEST
+
 /* STOP-01, STOP-02: the output is a prefix of the unstopped one, and ends where it must. (The
  * chain rule's last tokens may be others under another budget: the note of STOP-03.) */
 START_TEST(stop_rules)
@@ -413,6 +490,7 @@ int main(void)
     tcase_add_test(t, chain_without_drafts);
     tcase_add_test(t, own_draft_is_always_accepted);
     tcase_add_test(t, chain_step_by_step);
+    tcase_add_test(t, onehot_step_by_step);
     tcase_add_test(t, stop_rules);
     tcase_add_test(t, gamma_beyond_the_budget);
     tcase_add_test(t, run_beyond_the_budget);
