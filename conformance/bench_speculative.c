@@ -185,8 +185,11 @@ int bench_speculative(void)
 {
     pair p;
     bool ok = open_pair(&p);
+    const double one = ok ? forward_time(p.target.lm, 1) : NAN,
+                 c = ok ? forward_time(p.draft.lm, 1) / one : NAN;
+    if (ok && !isfinite(c)) fputs("assay bench: a forward failed, or memory ran out\n", stderr);
+    ok = isfinite(c);
     if (ok) {
-        const double one = forward_time(p.target.lm, 1), c = forward_time(p.draft.lm, 1) / one;
         printf("The trained pair, one thread: %d prompts of %d tokens, median of %d\n"
                "a target step %.0f us, a draft step %.0f us: c = %.3f\n\n"
                "%4s %6s %8s %8s %8s %8s %10s %10s %9s\n",

@@ -63,7 +63,8 @@ typedef struct {
     uint8_t input;        /* IUT_FROM_*: does it start from probabilities or serve logits itself */
     uint8_t map;          /* IUT_MAP_*: how a uniform becomes a token */
     uint8_t rule;         /* IUT_RULE_* */
-    uint8_t arithmetic;   /* IUT_ARITH_*: CANONICAL claims the bits of the specification */
+    uint8_t arithmetic;   /* IUT_ARITH_*: CANONICAL claims the bits of the specification; for `generate`
+                             the coarsest of network and sampler (TF32 is F16) */
     uint8_t uniform_bits; /* resolution of its uniforms: 24, 29, 32, 53 ...; 0 = not said */
     uint8_t tie;          /* IUT_TIE_* */
     uint8_t q_zero;       /* draft with q = 0, p > 0: IUT_ACCEPT | IUT_REJECT */
@@ -202,9 +203,15 @@ typedef struct {
 } iut_cache_batch;
 
 /* -- generate: a whole engine. --------------------------------------------------------------------
- * It loads both models itself (keep them: most calls name the same), decodes every request from an
- * empty cache, and draws its own drafts as it likes: that must not be seen in the law of the output
- * (LAY-07, LAY-08). It knows nothing of `model` and its sequences. */
+ * It loads both models itself (keep them: most calls name the same; the first call's time includes
+ * it), decodes every request from an empty cache, and draws its own drafts as it likes, fewer than
+ * gamma too: that must not be seen in the law of the output (LAY-07, LAY-08). Prompts are ids as they
+ * are, without a begin-of-sequence token of yours; refuse ids and parameters out of range. Filters
+ * apply in the order of chapter 3. It knows nothing of `model` and its sequences.
+ *
+ * `accepted` may stay -1. If it is told, each step has emitted one token more than it says, and all
+ * steps together the stream (the last may be cut): a token that comes from the prompt's forward is a
+ * step with 0. A run that ends without a token of its own cannot be told so. */
 typedef struct {
     uint32_t size;
     const char *target; /* folder, as of iut_model */
@@ -217,7 +224,7 @@ typedef struct {
     const int32_t *prompt_count; /* [n] at least 1 */
     const int32_t *prompt;       /* [prompts] one after the other */
     iut_sampling sampling;       /* of the target; temperature 0: greedy */
-    uint64_t seed;               /* request i has seed `seed + i`; its own otherwise, if it cannot */
+    uint64_t seed;               /* request i has seed `seed + i`, if it can be seeded */
     int32_t *out;                /* [n][k] arrives filled with -1 */
     int32_t *out_len;            /* [n] */
     int32_t *accepted;           /* [n][k] accepted drafts of step 0, 1, ...; leave -1 if not told */

@@ -10,6 +10,7 @@
 #include "conformance/oracle/served.h"
 #include "vectors/answer.h"
 #include "vectors/operation.h"
+#include "vectors/trace.h"
 
 enum { ROWS = VECTORS_MAX_GAMMA + 1 };
 
@@ -255,6 +256,8 @@ bool answer_test(vector_set *set, const vector_group *g, vector_test *t, char *w
         return answer_draw(set, g, t, why, why_size);
     case VECTOR_ARITHMETIC:
         return answer_operation(set, g, t, why, why_size);
+    case VECTOR_TRACE:
+        return trace_answer(set, g, t, why, why_size);
     case VECTOR_CHAIN:
     case VECTOR_MATCH:
     case VECTOR_GREEDY:
@@ -276,8 +279,9 @@ bool answer_same(const vector_group *g, const vector_answer *a, const vector_ans
     const size_t words = (size_t)answer_words(g, a);
     if (!same_text(a->error, b->error) || a->count != b->count || a->then_any != b->then_any ||
         a->accept != b->accept || a->words != b->words || a->draw != b->draw ||
-        !a->bits != !b->bits)
+        !a->bits != !b->bits || !a->trace != !b->trace)
         return false;
+    if (a->trace) return oracle_trace_alike(a->trace, b->trace);
     if (a->bits && memcmp(a->bits, b->bits, words * sizeof *a->bits)) return false;
     return a->count == 0 || !memcmp(a->tokens, b->tokens, (size_t)a->count * sizeof *a->tokens);
 }
@@ -314,6 +318,7 @@ static void name_chain(char *list, const vector_group *g, const vector_test *t)
 const char *answer_clauses(vector_set *set, const vector_group *g, const vector_test *t)
 {
     char list[200] = "";
+    if (g->kind == VECTOR_TRACE) return trace_clauses(set, t);
     if (t->expected.error) {
         name(list, !strcmp(t->expected.error, "draft") ? "ACC-08" : "DIST-01");
     } else if (g->kind == VECTOR_CHAIN) {

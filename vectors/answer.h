@@ -12,7 +12,7 @@ bool answer_test(vector_set *set, const vector_group *g, vector_test *t, char *w
 /* Are two answers of the group's kind the same? */
 bool answer_same(const vector_group *g, const vector_answer *a, const vector_answer *b);
 
-/* The clauses that a wrong answer to this chain, match or greedy test violates, from what
+/* The clauses that a wrong answer to this chain, match, greedy or trace test violates, from what
  * happens in it; a text of the set, or NULL. */
 const char *answer_clauses(vector_set *set, const vector_group *g, const vector_test *t);
 

@@ -3,198 +3,12 @@
  * others. */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <jansson.h>
 
 #include "vectors/operation.h"
-
-typedef struct {
-    vector_set *set;
-    const char *name; /* of the file */
-    json_t *notes;
-    char path[160]; /* where the reader stands: "groups[3].tests[7]" */
-    char *why;
-    size_t why_size;
-} reader;
-
-/* -- Errors and places --------------------------------------------------------------------- */
-
-static bool bad(reader *r, const char *key, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static bool bad(reader *r, const char *key, const char *format, ...)
-{
-    char what[200];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    snprintf(r->why, r->why_size,
-             "%s: %s%s%s: %s; restore the file, or make it anew: assay vectors "
-             "generate",
-             r->name, *r->path ? r->path : "top level", *key ? "." : "", key, what);
-    return false;
-}
-
-static bool no_memory(reader *r)
-{
-    snprintf(r->why, r->why_size, "%s: the memory is too short for it", r->name);
-    return false;
-}
-
-/* Goes into an object; the returned mark leads back. */
-static size_t enter_object(reader *r, const char *name)
-{
-    const size_t mark = strlen(r->path);
-    snprintf(r->path + mark, sizeof r->path - mark, ".%s", name);
-    return mark;
-}
-
-/* Goes one list entry deeper; the returned mark leads back. */
-static size_t enter(reader *r, const char *list, size_t i)
-{
-    const size_t mark = strlen(r->path);
-    snprintf(r->path + mark, sizeof r->path - mark, "%s%s[%zu]", mark ? "." : "", list, i);
-    return mark;
-}
-
-static void leave(reader *r, size_t mark)
-{
-    r->path[mark] = 0;
-}
-
-/* -- Scalars ------------------------------------------------------------------------------- */
-
-/* The keys of `object` are those of the blank-separated list, all of them, and perhaps those of
- * `optional`. */
-static bool has_keys(reader *r, const json_t *object, const char *required,
-                     const char *optional)
-{
-    const char *key;
-    json_t *value;
-    if (!json_is_object(object)) return bad(r, "", "must be an object");
-    json_object_foreach((json_t *)object, key, value)
-    {
-        if (!list_names(required, key, strlen(key)) && !list_names(optional, key, strlen(key)))
-            return bad(r, "", "unknown key \"%.40s\"", key);
-    }
-    for (const char *at = required; *at; at += strspn(at, " ")) {
-        char name[32];
-        const size_t length = strcspn(at, " ");
-        snprintf(name, sizeof name, "%.*s", (int)length, at);
-        if (!json_object_get(object, name)) return bad(r, name, "is missing");
-        at += length;
-    }
-    return true;
-}
-
-static bool get_integer(reader *r, const json_t *object, const char *key, int64_t least,
-                        int64_t most, int64_t *value)
-{
-    const json_t *v = json_object_get(object, key);
-    if (!json_is_integer(v) || json_integer_value(v) < least || json_integer_value(v) > most)
-        return bad(r, key, "must be an integer from %lld to %lld", (long long)least,
-                   (long long)most);
-    *value = json_integer_value(v);
-    return true;
-}
-
-static bool get_i32(reader *r, const json_t *object, const char *key, int32_t least,
-                    int32_t most, int32_t *value)
-{
-    int64_t v = 0;
-    if (!get_integer(r, object, key, least, most, &v)) return false;
-    *value = (int32_t)v;
-    return true;
-}
-
-static bool get_bool(reader *r, const json_t *object, const char *key, bool *value)
-{
-    const json_t *v = json_object_get(object, key);
-    if (!json_is_boolean(v)) return bad(r, key, "must be true or false");
-    *value = json_is_true(v);
-    return true;
-}
-
-static bool get_text(reader *r, const json_t *object, const char *key, const char **text)
-{
-    const json_t *v = json_object_get(object, key);
-    if (!json_is_string(v)) return bad(r, key, "must be a text");
-    *text = set_text(r->set, json_string_value(v), json_string_length(v));
-    return *text || no_memory(r);
-}
-
-/* One word of `digits` lower-case hexadecimal digits. */
-static bool hex_word(const char *text, int digits, uint64_t *word)
-{
-    *word = 0;
-    for (int i = 0; i < digits; i++) {
-        const char c = text[i];
-        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return false;
-        *word = *word << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-    }
-    return true;
-}
-
-static bool get_hex64(reader *r, const json_t *object, const char *key, uint64_t *word)
-{
-    const json_t *v = json_object_get(object, key);
-    if (!json_is_string(v) || json_string_length(v) != 16 ||
-        !hex_word(json_string_value(v), 16, word))
-        return bad(r, key, "must be a text of 16 hexadecimal digits");
-    return true;
-}
-
-/* `count` words of 8 hexadecimal digits with one blank between. */
-static bool get_words(reader *r, const json_t *object, const char *key, int32_t count,
-                      uint32_t *word)
-{
-    const json_t *v = json_object_get(object, key);
-    bool ok = json_is_string(v) && json_string_length(v) == 9 * (size_t)count - 1;
-    const char *text = json_string_value(v);
-    for (int32_t i = 0; ok && i < count; i++, text += 9) {
-        uint64_t w = 0;
-        ok = hex_word(text, 8, &w) && text[8] == (i + 1 < count ? ' ' : 0);
-        word[i] = (uint32_t)w;
-    }
-    return ok ||
-           bad(r, key, "must be a text of %d words of 8 hexadecimal digits, one blank between",
-               (int)count);
-}
-
-static bool get_float(reader *r, const json_t *object, const char *key, float *value)
-{
-    uint32_t word = 0;
-    if (!get_words(r, object, key, 1, &word)) return false;
-    *value = float_of_bits(word);
-    return true;
-}
-
-/* -- Lists --------------------------------------------------------------------------------- */
-
-/* A list of integers in a range; `count` -1: of any length, which `got` then tells. */
-static bool get_integers(reader *r, const json_t *object, const char *key, int32_t count,
-                         int64_t least, int64_t most, const int32_t **list, int32_t *got)
-{
-    const json_t *v = json_object_get(object, key);
-    const size_t size = json_array_size(v);
-    if (!json_is_array(v) || size > VECTORS_MAX_COUNT || (count >= 0 && size != (size_t)count))
-        return bad(r, key, "must be a list of %d integers", (int)count);
-    int32_t *out = set_take(r->set, size + 1, sizeof *out);
-    if (!out) return no_memory(r);
-    for (size_t i = 0; i < size; i++) {
-        const json_t *entry = json_array_get(v, i);
-        if (!json_is_integer(entry) || json_integer_value(entry) < least ||
-            json_integer_value(entry) > most)
-            return bad(r, key, "[%zu] must be an integer from %lld to %lld", i,
-                       (long long)least, (long long)most);
-        out[i] = (int32_t)json_integer_value(entry);
-    }
-    *list = out;
-    if (got) *got = (int32_t)size;
-    return true;
-}
+#include "vectors/reader.h"
+#include "vectors/trace.h"
 
 static bool name_like(const char *text, const char *allowed)
 {
@@ -208,12 +22,13 @@ static bool get_names(reader *r, const json_t *object, const char *key, const ch
                       const char **joined)
 {
     const json_t *v = json_object_get(object, key);
-    if (!json_is_array(v)) return bad(r, key, "must be a list of names");
+    if (!json_is_array(v)) return reader_bad(r, key, "must be a list of names");
     char *text = set_take(r->set, 64 * json_array_size(v) + 1, 1), *end = text;
-    if (!text) return no_memory(r);
+    if (!text) return reader_no_memory(r);
     for (size_t i = 0; i < json_array_size(v); i++) {
         const char *name = json_string_value(json_array_get(v, i));
-        if (!name || !name_like(name, allowed)) return bad(r, key, "[%zu] is no name", i);
+        if (!name || !name_like(name, allowed))
+            return reader_bad(r, key, "[%zu] is no name", i);
         end += sprintf(end, "%s%s", i ? " " : "", name);
     }
     *joined = text;
@@ -224,7 +39,7 @@ static bool get_clauses(reader *r, const json_t *object, const char **clauses)
 {
     if (!get_names(r, object, "clauses", "ABCDEFGHIJKLMNOPQRSTUVWXYZ-0123456789", clauses))
         return false;
-    return **clauses || bad(r, "clauses", "must name at least one clause");
+    return **clauses || reader_bad(r, "clauses", "must name at least one clause");
 }
 
 static bool get_flags(reader *r, const json_t *object, const char **flags)
@@ -234,7 +49,7 @@ static bool get_flags(reader *r, const json_t *object, const char **flags)
     for (size_t i = 0; i < json_array_size(v); i++) {
         const char *flag = json_string_value(json_array_get(v, i));
         if (!json_object_get(r->notes, flag))
-            return bad(r, "flags", "\"%s\" has no note", flag);
+            return reader_bad(r, "flags", "\"%s\" has no note", flag);
     }
     return true;
 }
@@ -242,11 +57,11 @@ static bool get_flags(reader *r, const json_t *object, const char **flags)
 /* An id: the group's own, or a test's, which starts with its group's. */
 static bool get_id(reader *r, const json_t *object, const char *group, const char **id)
 {
-    if (!get_text(r, object, "id", id)) return false;
-    if (!name_like(*id, LOWER ".-")) return bad(r, "id", "must consist of a-z 0-9 . -");
+    if (!reader_text(r, object, "id", id)) return false;
+    if (!name_like(*id, LOWER ".-")) return reader_bad(r, "id", "must consist of a-z 0-9 . -");
     const size_t length = group ? strlen(group) : 0;
     if (group && (strncmp(*id, group, length) || (*id)[length] != '.'))
-        return bad(r, "id", "must start with \"%s.\"", group);
+        return reader_bad(r, "id", "must start with \"%s.\"", group);
     return true;
 }
 
@@ -256,8 +71,8 @@ static bool read_units(reader *r, const json_t *o, const vector_row *form, int32
                        float *value)
 {
     const int32_t *n = NULL;
-    if (!has_keys(r, o, "form k n", "") ||
-        !get_integers(r, o, "n", V, 0, (int64_t)1 << form->k, &n, NULL))
+    if (!reader_has_keys(r, o, "form k n", "") ||
+        !reader_integers(r, o, "n", V, 0, (int64_t)1 << form->k, &n, NULL))
         return false;
     for (int32_t t = 0; t < V; t++) value[t] = ldexpf((float)n[t], -form->k);
     return true;
@@ -266,12 +81,12 @@ static bool read_units(reader *r, const json_t *o, const vector_row *form, int32
 static bool read_bits(reader *r, const json_t *o, bool logits, int32_t V, float *value)
 {
     uint32_t *word = malloc((size_t)V * sizeof *word);
-    if (!word) return no_memory(r);
-    bool ok = has_keys(r, o, "form bits", "") && get_words(r, o, "bits", V, word);
+    if (!word) return reader_no_memory(r);
+    bool ok = reader_has_keys(r, o, "form bits", "") && reader_words(r, o, "bits", V, word);
     for (int32_t t = 0; ok && t < V; t++) {
         value[t] = float_of_bits(word[t]);
         if (!logits && !(value[t] >= 0.0f && value[t] <= 1.0f))
-            ok = bad(r, "bits", "[%d] must be a probability", (int)t);
+            ok = reader_bad(r, "bits", "[%d] must be a probability", (int)t);
     }
     free(word);
     return ok;
@@ -282,15 +97,16 @@ static bool read_procedural(reader *r, const json_t *o, vector_row *form, int32_
 {
     const bool mix = form->form == ROW_MIX;
     int64_t row = 0, lambda = 0;
-    if (!has_keys(r, o, mix ? "form seed row k sharp lambda" : "form seed row k sharp", "") ||
-        !get_hex64(r, o, "seed", &form->seed) ||
-        !get_integer(r, o, "row", 0, UINT32_MAX, &row) ||
-        !get_i32(r, o, "sharp", 0, 5, &form->sharp) ||
-        (mix && !get_integer(r, o, "lambda", 0, 65536, &lambda)))
+    if (!reader_has_keys(r, o, mix ? "form seed row k sharp lambda" : "form seed row k sharp",
+                         "") ||
+        !reader_hex64(r, o, "seed", &form->seed) ||
+        !reader_integer(r, o, "row", 0, UINT32_MAX, &row) ||
+        !reader_i32(r, o, "sharp", 0, 5, &form->sharp) ||
+        (mix && !reader_integer(r, o, "lambda", 0, 65536, &lambda)))
         return false;
     form->row = (uint32_t)row;
     form->lambda = (uint32_t)lambda;
-    return row_expand(form, V, value) || no_memory(r);
+    return row_expand(form, V, value) || reader_no_memory(r);
 }
 
 static bool read_row(reader *r, const json_t *rows, const char *key, bool logits, int32_t V,
@@ -304,13 +120,14 @@ static bool read_row(reader *r, const json_t *rows, const char *key, bool logits
     snprintf(r->path + mark, sizeof r->path - mark, ".%s", key);
     while (f <= ROW_MIX && !(name && !strcmp(name, names[f]))) f++;
     if (f > ROW_MIX || (logits && f != ROW_BITS))
-        return bad(r, "form", "must be %s", logits ? "bits" : "bits, units, zipf or mix");
+        return reader_bad(r, "form", "must be %s",
+                          logits ? "bits" : "bits, units, zipf or mix");
     form->form = (vector_form)f;
-    if (f != ROW_BITS && !get_i32(r, o, "k", 1, 24, &form->k)) return false;
+    if (f != ROW_BITS && !reader_i32(r, o, "k", 1, 24, &form->k)) return false;
     const bool ok = f == ROW_BITS    ? read_bits(r, o, logits, V, value)
                     : f == ROW_UNITS ? read_units(r, o, form, V, value)
                                      : read_procedural(r, o, form, V, value);
-    leave(r, mark);
+    reader_leave(r, mark);
     return ok;
 }
 
@@ -320,26 +137,27 @@ static bool read_rows(reader *r, const json_t *o, vector_group *g)
     const size_t n = json_array_size(list);
     const bool logits = kind_has_logits(g->kind), has_q = kind_has_q(g->kind);
     const char *key = logits ? "logits" : "p";
-    if (n == 0) return bad(r, "rows", "must be a list, and not empty");
+    if (n == 0) return reader_bad(r, "rows", "must be a list, and not empty");
     if (n > (VECTORS_MAX_CELLS - r->set->cells) / (size_t)g->V)
-        return bad(r, "rows", "bring the set beyond %d probabilities", VECTORS_MAX_CELLS);
+        return reader_bad(r, "rows", "bring the set beyond %d probabilities",
+                          VECTORS_MAX_CELLS);
     r->set->cells += n * (size_t)g->V;
     float *p = set_take(r->set, n * (size_t)g->V, sizeof *p);
     float *q = has_q ? set_take(r->set, n * (size_t)g->V, sizeof *q) : NULL;
     vector_row *form = set_take(r->set, 2 * n, sizeof *form);
-    if (!p || (has_q && !q) || !form) return no_memory(r);
+    if (!p || (has_q && !q) || !form) return reader_no_memory(r);
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(list, i);
-        const size_t mark = enter(r, "rows", i), at = i * (size_t)g->V;
-        if (!has_keys(r, row,
-                      logits  ? "logits"
-                      : has_q ? "p q"
-                              : "p",
-                      "") ||
+        const size_t mark = reader_enter(r, "rows", i), at = i * (size_t)g->V;
+        if (!reader_has_keys(r, row,
+                             logits  ? "logits"
+                             : has_q ? "p q"
+                                     : "p",
+                             "") ||
             !read_row(r, row, key, logits, g->V, &form[i], p + at) ||
             (has_q && !read_row(r, row, "q", false, g->V, &form[n + i], q + at)))
             return false;
-        leave(r, mark);
+        reader_leave(r, mark);
     }
     g->rows = (int32_t)n;
     g->p = p;
@@ -355,17 +173,18 @@ static bool read_bits_answer(reader *r, const json_t *o, const char *key, int32_
                              vector_answer *a)
 {
     uint32_t *bits = set_take(r->set, (size_t)count, sizeof *bits);
-    if (!bits) return no_memory(r);
+    if (!bits) return reader_no_memory(r);
     a->bits = bits;
-    return get_words(r, o, key, count, bits);
+    return reader_words(r, o, key, count, bits);
 }
 
 static bool read_uniform_answer(reader *r, const json_t *o, vector_answer *a)
 {
     int64_t accept = 0;
-    if (!has_keys(r, o, "words accept draw", "") || !read_bits_answer(r, o, "words", 4, a) ||
-        !get_integer(r, o, "accept", 0, (1 << 29) - 1, &accept) ||
-        !get_hex64(r, o, "draw", &a->draw))
+    if (!reader_has_keys(r, o, "words accept draw", "") ||
+        !read_bits_answer(r, o, "words", 4, a) ||
+        !reader_integer(r, o, "accept", 0, (1 << 29) - 1, &accept) ||
+        !reader_hex64(r, o, "draw", &a->draw))
         return false;
     a->accept = (uint32_t)accept;
     return true;
@@ -376,7 +195,7 @@ static bool read_operation_answer(reader *r, const vector_group *g, const vector
 {
     int32_t n[OPERATION_INPUTS];
     operation_shape(operation_find(g->op), t->size, n, &a->words);
-    return has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", a->words, a);
+    return reader_has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", a->words, a);
 }
 
 static bool read_error(reader *r, const vector_group *g, const json_t *o, vector_answer *a)
@@ -385,9 +204,9 @@ static bool read_error(reader *r, const vector_group *g, const json_t *o, vector
                           : g->kind == VECTOR_GREEDY ? "draft row"
                           : kind_has_drafts(g->kind) ? "draft"
                                                      : "";
-    if (!get_text(r, o, "error", &a->error)) return false;
+    if (!reader_text(r, o, "error", &a->error)) return false;
     if (list_names(allowed, a->error, strlen(a->error))) return true;
-    return bad(r, "error", "must be one of: %s", allowed);
+    return reader_bad(r, "error", "must be one of: %s", allowed);
 }
 
 static bool read_tokens(reader *r, const vector_group *g, const vector_test *t, const json_t *o,
@@ -395,19 +214,19 @@ static bool read_tokens(reader *r, const vector_group *g, const vector_test *t, 
 {
     const bool open = a->policy && !strcmp(a->policy, "empty=other");
     const char *then = "";
-    if (!has_keys(r, o,
-                  open        ? "tokens policy then"
-                  : a->policy ? "tokens policy"
-                              : "tokens",
-                  "") ||
-        !get_integers(r, o, "tokens", -1, 0, g->V - 1, &a->tokens, &a->count))
+    if (!reader_has_keys(r, o,
+                         open        ? "tokens policy then"
+                         : a->policy ? "tokens policy"
+                                     : "tokens",
+                         "") ||
+        !reader_integers(r, o, "tokens", -1, 0, g->V - 1, &a->tokens, &a->count))
         return false;
-    if (open && (!get_text(r, o, "then", &then) || strcmp(then, "any")))
-        return bad(r, "then", "must be \"any\"");
+    if (open && (!reader_text(r, o, "then", &then) || strcmp(then, "any")))
+        return reader_bad(r, "then", "must be \"any\"");
     a->then_any = open;
     const int32_t emitted = a->count + open;
     if (emitted < 1 || emitted > t->len + 1)
-        return bad(r, "tokens", "must be 1 to %d tokens", (int)t->len + 1);
+        return reader_bad(r, "tokens", "must be 1 to %d tokens", (int)t->len + 1);
     return true;
 }
 
@@ -415,25 +234,26 @@ static bool read_answer(reader *r, const vector_group *g, const vector_test *t, 
                         bool alternative, vector_answer *a)
 {
     const char *policy = alternative ? "policy" : "";
-    if (!json_is_object(o)) return bad(r, "", "must be an object");
-    if (alternative && !get_text(r, o, "policy", &a->policy)) return false;
+    if (!json_is_object(o)) return reader_bad(r, "", "must be an object");
+    if (alternative && !reader_text(r, o, "policy", &a->policy)) return false;
     if (alternative &&
         !list_names("q_zero=reject bad_draft=ends empty=other", a->policy, strlen(a->policy)))
-        return bad(r, "policy", "is not known");
+        return reader_bad(r, "policy", "is not known");
+    if (g->kind == VECTOR_TRACE) return trace_read_answer(r, g, t, o, a);
     if (json_object_get(o, "error"))
-        return has_keys(r, o, "error", policy) && read_error(r, g, o, a);
+        return reader_has_keys(r, o, "error", policy) && read_error(r, g, o, a);
     switch (g->kind) {
     case VECTOR_PHILOX:
-        return has_keys(r, o, "words", "") && read_bits_answer(r, o, "words", 4, a);
+        return reader_has_keys(r, o, "words", "") && read_bits_answer(r, o, "words", 4, a);
     case VECTOR_UNIFORM:
         return read_uniform_answer(r, o, a);
     case VECTOR_EXP:
-        return has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", 1, a);
+        return reader_has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", 1, a);
     case VECTOR_ARITHMETIC:
         return read_operation_answer(r, g, t, o, a);
     case VECTOR_SERVED:
     case VECTOR_RESIDUAL:
-        return has_keys(r, o, "row", "") && read_bits_answer(r, o, "row", g->V, a);
+        return reader_has_keys(r, o, "row", "") && read_bits_answer(r, o, "row", g->V, a);
     default:
         return read_tokens(r, g, t, o, a);
     }
@@ -444,18 +264,18 @@ static bool read_answers(reader *r, const vector_group *g, const json_t *o, vect
     const json_t *list = json_object_get(o, "alternatives");
     const size_t n = json_array_size(list), mark = strlen(r->path);
     vector_answer *other = set_take(r->set, n + 1, sizeof *other);
-    if (!other) return no_memory(r);
+    if (!other) return reader_no_memory(r);
     if (list && (!json_is_array(list) || n == 0 || n > 8 || !kind_has_drafts(g->kind)))
-        return bad(r, "alternatives",
-                   "must be a list of 1 to 8 answers, of a step with drafts");
+        return reader_bad(r, "alternatives",
+                          "must be a list of 1 to 8 answers, of a step with drafts");
     snprintf(r->path + mark, sizeof r->path - mark, ".expected");
     if (!read_answer(r, g, t, json_object_get(o, "expected"), false, &t->expected))
         return false;
-    leave(r, mark);
+    reader_leave(r, mark);
     for (size_t i = 0; i < n; i++) {
-        const size_t here = enter(r, "alternatives", i);
+        const size_t here = reader_enter(r, "alternatives", i);
         if (!read_answer(r, g, t, json_array_get(list, i), true, &other[i])) return false;
-        leave(r, here);
+        reader_leave(r, here);
     }
     t->alternatives = (int32_t)n;
     t->alternative = other;
@@ -474,14 +294,14 @@ static bool read_units_of(reader *r, const vector_group *g, const json_t *o, vec
                                                 : 0;
     int64_t one[2] = {0, 0};
     double *u = set_take(r->set, (size_t)n + 2, sizeof *u);
-    if (!u) return no_memory(r);
-    if (n &&
-        !get_integers(r, o, g->kind == VECTOR_MATCH ? "u" : "accept", n, 0, most, &list, NULL))
+    if (!u) return reader_no_memory(r);
+    if (n && !reader_integers(r, o, g->kind == VECTOR_MATCH ? "u" : "accept", n, 0, most, &list,
+                              NULL))
         return false;
-    if (g->kind == VECTOR_CHAIN && (!get_integer(r, o, "residual", 0, most, &one[0]) ||
-                                    !get_integer(r, o, "bonus", 0, most, &one[1])))
+    if (g->kind == VECTOR_CHAIN && (!reader_integer(r, o, "residual", 0, most, &one[0]) ||
+                                    !reader_integer(r, o, "bonus", 0, most, &one[1])))
         return false;
-    if (g->kind == VECTOR_DRAW && !get_integer(r, o, "u", 0, most, &one[0])) return false;
+    if (g->kind == VECTOR_DRAW && !reader_integer(r, o, "u", 0, most, &one[0])) return false;
     for (int32_t i = 0; i < n; i++) u[i] = ldexp((double)list[i], -g->uniform_bits);
     u[n] = g->kind == VECTOR_MATCH ? u[n] : ldexp((double)one[0], -g->uniform_bits);
     if (g->kind == VECTOR_CHAIN) u[n + 1] = ldexp((double)one[1], -g->uniform_bits);
@@ -495,9 +315,10 @@ static bool read_uniforms_of(reader *r, const vector_group *g, const json_t *o, 
     case UNIFORMS_UNITS:
         return read_units_of(r, g, o, t);
     case UNIFORMS_WORDS:
-        return get_hex64(r, o, "U", &t->U);
+        return reader_hex64(r, o, "U", &t->U);
     case UNIFORMS_SEED:
-        return get_hex64(r, o, "seed", &t->seed) && get_hex64(r, o, "position", &t->position);
+        return reader_hex64(r, o, "seed", &t->seed) &&
+               reader_hex64(r, o, "position", &t->position);
     default:
         return true;
     }
@@ -506,48 +327,38 @@ static bool read_uniforms_of(reader *r, const vector_group *g, const json_t *o, 
 static bool read_one_row(reader *r, const vector_group *g, const json_t *o, vector_test *t)
 {
     int32_t *row = set_take(r->set, 1, sizeof *row);
-    if (!row) return no_memory(r);
+    if (!row) return reader_no_memory(r);
     t->row = row;
-    return get_i32(r, o, "row", 0, g->rows - 1, row);
+    return reader_i32(r, o, "row", 0, g->rows - 1, row);
 }
 
 static bool read_step(reader *r, const vector_group *g, const json_t *o, vector_test *t)
 {
-    if (!get_integers(r, o, "draft", -1, INT32_MIN, INT32_MAX, &t->draft, &t->len))
+    if (!reader_integers(r, o, "draft", -1, INT32_MIN, INT32_MAX, &t->draft, &t->len))
         return false;
     if (t->len > g->gamma)
-        return bad(r, "draft", "has more than gamma = %d entries", (int)g->gamma);
-    return get_integers(r, o, "rows", t->len + 1, 0, g->rows - 1, &t->row, NULL);
+        return reader_bad(r, "draft", "has more than gamma = %d entries", (int)g->gamma);
+    return reader_integers(r, o, "rows", t->len + 1, 0, g->rows - 1, &t->row, NULL);
 }
 
 static bool read_sampling(reader *r, const json_t *o, vector_test *t)
 {
-    return get_float(r, o, "temperature", &t->temperature) &&
-           get_i32(r, o, "top_k", INT32_MIN, INT32_MAX, &t->top_k) &&
-           get_float(r, o, "top_p", &t->top_p) && get_float(r, o, "min_p", &t->min_p);
+    return reader_float(r, o, "temperature", &t->temperature) &&
+           reader_i32(r, o, "top_k", INT32_MIN, INT32_MAX, &t->top_k) &&
+           reader_float(r, o, "top_p", &t->top_p) && reader_float(r, o, "min_p", &t->min_p);
 }
 
 static bool read_uniform_inputs(reader *r, const json_t *o, vector_test *t)
 {
     int64_t purpose = 0, index = 0;
-    if (!get_hex64(r, o, "seed", &t->seed) || !get_hex64(r, o, "position", &t->position) ||
-        !get_integer(r, o, "purpose", 0, 5, &purpose) ||
-        !get_integer(r, o, "index", 0, UINT32_MAX, &index))
+    if (!reader_hex64(r, o, "seed", &t->seed) ||
+        !reader_hex64(r, o, "position", &t->position) ||
+        !reader_integer(r, o, "purpose", 0, 5, &purpose) ||
+        !reader_integer(r, o, "index", 0, UINT32_MAX, &index))
         return false;
     t->purpose = (uint32_t)purpose;
     t->index = (uint32_t)index;
     return true;
-}
-
-/* The i-th word of a blank-separated list. */
-static const char *word_of(const char *list, int32_t i, char *word, size_t size)
-{
-    for (; i > 0; i--) {
-        list += strcspn(list, " ");
-        list += strspn(list, " ");
-    }
-    snprintf(word, size, "%.*s", (int)strcspn(list, " "), list);
-    return word;
 }
 
 static bool read_sizes(reader *r, const operation *op, const json_t *o, vector_test *t)
@@ -555,24 +366,26 @@ static bool read_sizes(reader *r, const operation *op, const json_t *o, vector_t
     const json_t *sizes = json_object_get(o, "sizes");
     int32_t *size = set_take(r->set, OPERATION_SIZES, sizeof *size);
     char name[32];
-    if (!size) return no_memory(r);
+    if (!size) return reader_no_memory(r);
     t->size = size;
-    const size_t mark = enter_object(r, "sizes");
-    bool ok = has_keys(r, sizes, op->sizes, "");
-    for (int32_t i = 0; ok && *word_of(op->sizes, i, name, sizeof name); i++)
-        ok = get_i32(r, sizes, name, 0, 1 << 20, &size[i]);
-    if (ok) leave(r, mark);
+    const size_t mark = reader_enter_object(r, "sizes");
+    bool ok = reader_has_keys(r, sizes, op->sizes, "");
+    for (int32_t i = 0; ok && *reader_word(op->sizes, i, name, sizeof name); i++)
+        ok = reader_i32(r, sizes, name, 0, 1 << 20, &size[i]);
+    if (ok) reader_leave(r, mark);
     return ok;
 }
 
 static bool read_procedural_input(reader *r, const json_t *o, vector_input *in, uint32_t *word)
 {
     int64_t row = 0;
-    if (!has_keys(r, o, "seed row e spread", "") || !get_hex64(r, o, "seed", &in->seed) ||
-        !get_integer(r, o, "row", 0, UINT32_MAX, &row) ||
-        !get_i32(r, o, "e", -100, 100, &in->e) || !get_i32(r, o, "spread", 1, 64, &in->spread))
+    if (!reader_has_keys(r, o, "seed row e spread", "") ||
+        !reader_hex64(r, o, "seed", &in->seed) ||
+        !reader_integer(r, o, "row", 0, UINT32_MAX, &row) ||
+        !reader_i32(r, o, "e", -100, 100, &in->e) ||
+        !reader_i32(r, o, "spread", 1, 64, &in->spread))
         return false;
-    if (in->e - in->spread < -127) return bad(r, "spread", "reaches below 2^-126");
+    if (in->e - in->spread < -127) return reader_bad(r, "spread", "reaches below 2^-126");
     in->procedural = true;
     in->row = (uint32_t)row;
     operation_uniform(in, word);
@@ -584,16 +397,16 @@ static bool read_input(reader *r, const json_t *inputs, const char *name, int32_
 {
     const json_t *o = json_object_get(inputs, name);
     if ((size_t)n > VECTORS_MAX_CELLS - r->set->cells)
-        return bad(r, name, "brings the set beyond %d numbers", VECTORS_MAX_CELLS);
+        return reader_bad(r, name, "brings the set beyond %d numbers", VECTORS_MAX_CELLS);
     r->set->cells += (size_t)n;
     uint32_t *word = set_take(r->set, (size_t)n, sizeof *word);
-    if (!word) return no_memory(r);
+    if (!word) return reader_no_memory(r);
     in->n = n;
     in->word = word;
-    if (json_is_string(o)) return get_words(r, inputs, name, n, word);
-    const size_t mark = enter_object(r, name);
+    if (json_is_string(o)) return reader_words(r, inputs, name, n, word);
+    const size_t mark = reader_enter_object(r, name);
     const bool ok = read_procedural_input(r, o, in, word);
-    if (ok) leave(r, mark);
+    if (ok) reader_leave(r, mark);
     return ok;
 }
 
@@ -605,17 +418,17 @@ static bool read_operation(reader *r, const vector_group *g, const json_t *o, ve
     char name[32];
     if (!read_sizes(r, op, o, t)) return false;
     t->inputs = operation_shape(op, t->size, n, &words);
-    if (t->inputs < 0) return bad(r, "sizes", "are out of range for %s", op->name);
+    if (t->inputs < 0) return reader_bad(r, "sizes", "are out of range for %s", op->name);
     vector_input *in = set_take(r->set, OPERATION_INPUTS, sizeof *in);
-    if (!in) return no_memory(r);
+    if (!in) return reader_no_memory(r);
     t->input = in;
     if (json_object_size(inputs) != (size_t)t->inputs)
-        return bad(r, "inputs", "must be an object of %d inputs", (int)t->inputs);
-    const size_t mark = enter_object(r, "inputs");
+        return reader_bad(r, "inputs", "must be an object of %d inputs", (int)t->inputs);
+    const size_t mark = reader_enter_object(r, "inputs");
     for (int32_t i = 0; i < t->inputs; i++)
-        if (!read_input(r, inputs, word_of(op->inputs, i, name, sizeof name), n[i], &in[i]))
+        if (!read_input(r, inputs, reader_word(op->inputs, i, name, sizeof name), n[i], &in[i]))
             return false;
-    leave(r, mark);
+    reader_leave(r, mark);
     return true;
 }
 
@@ -623,13 +436,16 @@ static bool read_inputs(reader *r, const vector_group *g, const json_t *o, vecto
 {
     switch (g->kind) {
     case VECTOR_PHILOX:
-        return get_words(r, o, "counter", 4, t->counter) && get_words(r, o, "key", 2, t->key);
+        return reader_words(r, o, "counter", 4, t->counter) &&
+               reader_words(r, o, "key", 2, t->key);
     case VECTOR_UNIFORM:
         return read_uniform_inputs(r, o, t);
     case VECTOR_EXP:
-        return get_float(r, o, "x", &t->x);
+        return reader_float(r, o, "x", &t->x);
     case VECTOR_ARITHMETIC:
         return read_operation(r, g, o, t);
+    case VECTOR_TRACE:
+        return trace_read_inputs(r, g, o, t);
     case VECTOR_SERVED:
         return read_one_row(r, g, o, t) && read_sampling(r, o, t);
     case VECTOR_DRAW:
@@ -653,6 +469,8 @@ static const char *input_keys(const vector_group *g)
         return "x";
     case VECTOR_ARITHMETIC:
         return "sizes inputs";
+    case VECTOR_TRACE:
+        return TRACE_INPUT_KEYS;
     case VECTOR_SERVED:
         return "row temperature top_k top_p min_p";
     case VECTOR_DRAW:
@@ -670,10 +488,10 @@ static const char *input_keys(const vector_group *g)
 
 static bool read_test(reader *r, const vector_group *g, const json_t *o, vector_test *t)
 {
-    char keys[160];
+    char keys[200];
     snprintf(keys, sizeof keys, "id clauses comment flags %s expected", input_keys(g));
-    return has_keys(r, o, keys, "alternatives") && get_id(r, o, g->id, &t->id) &&
-           get_clauses(r, o, &t->clauses) && get_text(r, o, "comment", &t->comment) &&
+    return reader_has_keys(r, o, keys, "alternatives") && get_id(r, o, g->id, &t->id) &&
+           get_clauses(r, o, &t->clauses) && reader_text(r, o, "comment", &t->comment) &&
            get_flags(r, o, &t->flags) && read_inputs(r, g, o, t) && read_answers(r, g, o, t);
 }
 
@@ -682,14 +500,14 @@ static bool read_tests(reader *r, const json_t *o, vector_group *g)
     const json_t *list = json_object_get(o, "tests");
     const size_t n = json_array_size(list);
     if (n == 0 || n > VECTORS_MAX_COUNT)
-        return bad(r, "tests", "must be a list, and not empty");
+        return reader_bad(r, "tests", "must be a list, and not empty");
     g->test = set_take(r->set, n, sizeof *g->test);
-    if (!g->test) return no_memory(r);
+    if (!g->test) return reader_no_memory(r);
     g->tests = (int32_t)n;
     for (size_t i = 0; i < n; i++) {
-        const size_t mark = enter(r, "tests", i);
+        const size_t mark = reader_enter(r, "tests", i);
         if (!read_test(r, g, json_array_get(list, i), &g->test[i])) return false;
-        leave(r, mark);
+        reader_leave(r, mark);
     }
     return true;
 }
@@ -703,13 +521,13 @@ static bool read_source(reader *r, const json_t *group, vector_group *g)
     if (!kind_has_uniforms(g->kind)) return true;
     if (form && !strcmp(form, "units")) {
         g->uniforms = UNIFORMS_UNITS;
-        return get_i32(r, o, "bits", 1, 24, &g->uniform_bits);
+        return reader_i32(r, o, "bits", 1, 24, &g->uniform_bits);
     }
     if (form && !strcmp(form, "seed")) g->uniforms = UNIFORMS_SEED;
     if (form && !strcmp(form, "words") && g->kind == VECTOR_DRAW) g->uniforms = UNIFORMS_WORDS;
     if (g->uniforms == UNIFORMS_NONE)
-        return bad(r, "uniforms", "must have form units, seed or (draw) words");
-    return has_keys(r, o, "form", "");
+        return reader_bad(r, "uniforms", "must have form units, seed or (draw) words");
+    return reader_has_keys(r, o, "form", "");
 }
 
 static const char *shared_keys(vector_kind kind)
@@ -717,6 +535,8 @@ static const char *shared_keys(vector_kind kind)
     switch (kind) {
     case VECTOR_ARITHMETIC:
         return "op";
+    case VECTOR_TRACE:
+        return "method model";
     case VECTOR_SERVED:
     case VECTOR_RESIDUAL:
         return "V rows";
@@ -735,13 +555,14 @@ static const char *shared_keys(vector_kind kind)
 static bool read_shared(reader *r, const json_t *o, vector_group *g)
 {
     if (g->kind == VECTOR_ARITHMETIC)
-        return get_text(r, o, "op", &g->op) &&
-               (operation_find(g->op) || bad(r, "op", "is not known"));
+        return reader_text(r, o, "op", &g->op) &&
+               (operation_find(g->op) || reader_bad(r, "op", "is not known"));
+    if (g->kind == VECTOR_TRACE) return trace_read_model(r, o, g);
     if (!kind_has_rows(g->kind)) return true;
-    return get_i32(r, o, "V", 1, VECTORS_MAX_V, &g->V) &&
+    return reader_i32(r, o, "V", 1, VECTORS_MAX_V, &g->V) &&
            (!kind_has_drafts(g->kind) ||
-            get_i32(r, o, "gamma", 0, VECTORS_MAX_GAMMA, &g->gamma)) &&
-           (!kind_has_uniforms(g->kind) || get_bool(r, o, "exact", &g->exact)) &&
+            reader_i32(r, o, "gamma", 0, VECTORS_MAX_GAMMA, &g->gamma)) &&
+           (!kind_has_uniforms(g->kind) || reader_bool(r, o, "exact", &g->exact)) &&
            read_source(r, o, g) && read_rows(r, o, g);
 }
 
@@ -749,14 +570,14 @@ static bool read_group(reader *r, const json_t *o, vector_kind kind)
 {
     char keys[160];
     vector_group *g = set_group(r->set);
-    if (!g) return no_memory(r);
+    if (!g) return reader_no_memory(r);
     g->kind = kind;
     snprintf(keys, sizeof keys, "id clauses rationale %s tests", shared_keys(kind));
-    if (!has_keys(r, o, keys, "") || !get_id(r, o, vector_kind_name[kind], &g->id) ||
-        !get_clauses(r, o, &g->clauses) || !get_text(r, o, "rationale", &g->rationale))
+    if (!reader_has_keys(r, o, keys, "") || !get_id(r, o, vector_kind_name[kind], &g->id) ||
+        !get_clauses(r, o, &g->clauses) || !reader_text(r, o, "rationale", &g->rationale))
         return false;
     if (!json_object_get(r->notes, g->rationale))
-        return bad(r, "rationale", "\"%.40s\" has no note", g->rationale);
+        return reader_bad(r, "rationale", "\"%.40s\" has no note", g->rationale);
     return read_shared(r, o, g) && read_tests(r, o, g);
 }
 
@@ -768,13 +589,13 @@ static bool read_notes(reader *r, const json_t *o)
     json_t *note;
     const char *text = "";
     r->notes = json_object_get(o, "notes");
-    if (!json_is_object(r->notes)) return bad(r, "notes", "must be an object");
+    if (!json_is_object(r->notes)) return reader_bad(r, "notes", "must be an object");
     json_object_foreach(r->notes, flag, note)
     {
         snprintf(r->path, sizeof r->path, "notes.%.60s", flag);
-        if (!has_keys(r, note, "bugType effect link", "") ||
-            !get_text(r, note, "bugType", &text) || !get_text(r, note, "effect", &text) ||
-            !get_text(r, note, "link", &text))
+        if (!reader_has_keys(r, note, "bugType effect link", "") ||
+            !reader_text(r, note, "bugType", &text) || !reader_text(r, note, "effect", &text) ||
+            !reader_text(r, note, "link", &text))
             return false;
     }
     *r->path = 0;
@@ -786,21 +607,23 @@ static bool read_head(reader *r, const json_t *o, vector_kind *kind)
     const char *text = "";
     int64_t number = 0;
     const json_t *generator = json_object_get(o, "generator");
-    if (!has_keys(r, o, "schema kind arithmetic generator notes groups", "") ||
-        !get_text(r, o, "schema", &text))
+    if (!reader_has_keys(r, o, "schema kind arithmetic generator notes groups", "") ||
+        !reader_text(r, o, "schema", &text))
         return false;
-    if (strcmp(text, "assay-vectors-1")) return bad(r, "schema", "must be \"assay-vectors-1\"");
-    if (!get_text(r, o, "kind", &text)) return false;
+    if (strcmp(text, "assay-vectors-1"))
+        return reader_bad(r, "schema", "must be \"assay-vectors-1\"");
+    if (!reader_text(r, o, "kind", &text)) return false;
     *kind = VECTOR_PHILOX;
     while (*kind < VECTOR_KINDS && strcmp(text, vector_kind_name[*kind])) (*kind)++;
-    if (*kind == VECTOR_KINDS) return bad(r, "kind", "is not known");
-    if (!get_integer(r, o, "arithmetic", 0, 0, &number)) return false;
-    leave(r, 0);
+    if (*kind == VECTOR_KINDS) return reader_bad(r, "kind", "is not known");
+    if (!reader_integer(r, o, "arithmetic", 0, 0, &number)) return false;
+    reader_leave(r, 0);
     snprintf(r->path, sizeof r->path, "generator");
-    if (!has_keys(r, generator, "name version", "") || !get_text(r, generator, "name", &text) ||
-        !get_integer(r, generator, "version", 1, 1000000, &number))
+    if (!reader_has_keys(r, generator, "name version", "") ||
+        !reader_text(r, generator, "name", &text) ||
+        !reader_integer(r, generator, "version", 1, 1000000, &number))
         return false;
-    leave(r, 0);
+    reader_leave(r, 0);
     return read_notes(r, o);
 }
 
@@ -810,11 +633,11 @@ static bool read_file(reader *r, const json_t *o, vector_kind *kind)
     const json_t *list = json_object_get(o, "groups");
     const size_t n = json_array_size(list);
     if (n == 0 || n > VECTORS_MAX_COUNT)
-        return bad(r, "groups", "must be a list, and not empty");
+        return reader_bad(r, "groups", "must be a list, and not empty");
     for (size_t i = 0; i < n; i++) {
-        const size_t mark = enter(r, "groups", i);
+        const size_t mark = reader_enter(r, "groups", i);
         if (!read_group(r, json_array_get(list, i), *kind)) return false;
-        leave(r, mark);
+        reader_leave(r, mark);
     }
     return true;
 }

@@ -156,6 +156,7 @@ vector_set *make_all(char *why, size_t why_size)
     if (!m.set) return NULL;
     make_numbers(&m);
     make_arithmetic(&m);
+    make_traces(&m);
     make_rows(&m);
     make_chains(&m);
     make_others(&m);

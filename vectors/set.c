@@ -4,9 +4,10 @@
 
 #include "conformance/panel.h"
 #include "vectors/model.h"
+#include "vectors/trace.h"
 
 const char *const vector_kind_name[VECTOR_KINDS] = {
-    "philox", "uniform",  "exp",   "arithmetic", "served",
+    "philox", "uniform",  "exp",   "arithmetic", "trace", "served",
     "draw",   "residual", "chain", "match",      "greedy"};
 
 const vector_listed vector_list[] = {
@@ -137,6 +138,8 @@ int32_t answer_words(const vector_group *g, const vector_answer *a)
         return 1;
     case VECTOR_ARITHMETIC:
         return a->words;
+    case VECTOR_TRACE:
+        return 0;
     default:
         return g->V;
     }
@@ -178,6 +181,7 @@ bool row_expand(const vector_row *form, int32_t V, float *value)
  * neighbour: one more), bits lose or gain their last one. */
 static bool flip_answer(vector_set *set, const vector_group *g, vector_answer *a)
 {
+    if (g->kind == VECTOR_TRACE) return trace_flip(set, g, a);
     const int32_t words = answer_words(g, a);
     int32_t *tokens = set_take(set, (size_t)a->count + 1, sizeof *tokens);
     uint32_t *bits = set_take(set, (size_t)words, sizeof *bits);

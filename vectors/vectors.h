@@ -13,11 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conformance/oracle/methods.h"
+#include "conformance/oracle/toy.h"
+
 typedef enum {
     VECTOR_PHILOX,     /* counter, key -> words (RNG-01) */
     VECTOR_UNIFORM,    /* seed, position, purpose, index -> words, u, U (RNG-02 to RNG-05) */
     VECTOR_EXP,        /* x -> exp(x) (DIST-06) */
     VECTOR_ARITHMETIC, /* an operation of chapter 1: inputs -> answer (ARI) */
+    VECTOR_TRACE,      /* model, prompt, method -> every step (JAC, LAH, POOL, ONEH, LKP) */
     VECTOR_SERVED,     /* logits, sampling -> row (DIST) */
     VECTOR_DRAW,       /* row, uniform -> token (DRAW) */
     VECTOR_RESIDUAL,   /* p, q -> max(0, p - q) (RES-01) */
@@ -63,11 +67,19 @@ typedef struct {
     const uint32_t *word; /* [n], expanded in any case */
 } vector_input;
 
+/* A language model made from integers (toy.h). */
+typedef struct {
+    bool automaton; /* else hash */
+    oracle_hash hash;
+    oracle_table table;
+} vector_toy;
+
 /* An answer: the fields that its kind uses are set, the others 0. */
 typedef struct {
     /* Of an alternative: "q_zero=reject", "bad_draft=ends", "empty=other"; else NULL. */
     const char *policy;
-    const char *error; /* an error is due, about a "draft", "row" or "parameter"; else NULL */
+    /* An error is due, about a "draft", "row" or "parameter", or what trace names; else NULL. */
+    const char *error;
     int32_t count;     /* tokens emitted: draw, chain, match, greedy */
     const int32_t *tokens; /* [count] */
     bool then_any;         /* one more token follows: any id with p > 0 (VAR-06) */
@@ -75,6 +87,7 @@ typedef struct {
     int32_t words;         /* arithmetic */
     uint32_t accept;       /* uniform: u in units of 2^-29 (RNG-04) */
     uint64_t draw;         /* uniform: U (RNG-05) */
+    const oracle_trace *trace; /* trace, unless an error is due */
 } vector_answer;
 
 typedef struct {
@@ -97,6 +110,8 @@ typedef struct {
     const vector_input *input;       /* [inputs] */
     float temperature, top_p, min_p; /* served */
     int32_t top_k;
+    const oracle_request *request; /* trace */
+    const oracle_method *method;   /* trace */
     vector_answer expected;
     int32_t alternatives; /* answers that other declared policies give */
     const vector_answer *alternative;
@@ -111,6 +126,8 @@ typedef struct {
     bool exact; /* dyadic: every correct float implementation gives these very tokens, in any
                    order of summation, so that no tolerance is granted */
     const char *op; /* arithmetic: operation.h lists them; else NULL */
+    const vector_toy *toy;     /* trace: the model of its tests; else NULL */
+    oracle_method_name method; /* trace */
     vector_uniforms uniforms;
     int32_t uniform_bits; /* UNITS */
     int32_t rows;

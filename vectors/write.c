@@ -6,6 +6,7 @@
 
 #include "vectors/answer.h"
 #include "vectors/operation.h"
+#include "vectors/trace.h"
 
 static void write_list(FILE *f, const char *key, const char *names)
 {
@@ -184,6 +185,7 @@ static void write_inputs(FILE *f, const vector_group *g, const vector_test *t)
     }
     if (g->kind == VECTOR_EXP) write_float(f, "x", t->x), fputs(", ", f);
     if (g->kind == VECTOR_ARITHMETIC) write_operation(f, g, t);
+    if (g->kind == VECTOR_TRACE) trace_write_inputs(f, t);
     if (g->kind == VECTOR_SERVED) {
         write_float(f, "temperature", t->temperature);
         fprintf(f, ", \"top_k\": %d, ", (int)t->top_k);
@@ -200,6 +202,8 @@ static void write_answer(FILE *f, const vector_group *g, const vector_answer *a)
     if (a->policy) fprintf(f, "\"policy\": \"%s\", ", a->policy);
     if (a->error)
         fprintf(f, "\"error\": \"%s\"", a->error);
+    else if (g->kind == VECTOR_TRACE)
+        trace_write(f, a->trace);
     else if (g->kind == VECTOR_PHILOX)
         write_words(f, "words", a->bits, 4);
     else if (g->kind == VECTOR_EXP || g->kind == VECTOR_ARITHMETIC)
@@ -241,7 +245,10 @@ static void write_group(FILE *f, const vector_group *g)
     write_list(f, "clauses", g->clauses);
     fprintf(f, ",\n      \"rationale\": \"%s\",\n", g->rationale);
     if (g->op) fprintf(f, "      \"op\": \"%s\",\n", g->op);
-    if (g->V) fprintf(f, "      \"V\": %d,\n", (int)g->V);
+    if (g->kind == VECTOR_TRACE)
+        trace_write_model(f, g);
+    else if (g->V)
+        fprintf(f, "      \"V\": %d,\n", (int)g->V);
     if (kind_has_drafts(g->kind)) fprintf(f, "      \"gamma\": %d,\n", (int)g->gamma);
     if (kind_has_uniforms(g->kind)) {
         fprintf(f, "      \"exact\": %s,\n", g->exact ? "true" : "false");

@@ -41,25 +41,28 @@ void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt
     static const int32_t lengths[] = {63, 40, 1, 20, 64, ENGINE_PROMPT};
     const char *text = lm_prompts[i % LM_PROMPTS];
     const bool bytes = e->pair != PAIR_FEW;
+    const size_t length = strlen(text);
     p->n = lengths[i % 6];
-    if (bytes && p->n > (int32_t)strlen(text)) p->n = (int32_t)strlen(text);
     for (int32_t t = 0; t < p->n; t++)
         p->token[t] = !bytes   ? probe_below(rng, engine_pair_V[e->pair])
                       : t == 0 ? BYTES
-                               : (unsigned char)text[t - 1];
+                               : (unsigned char)text[(size_t)(t - 1) % length];
 }
 
 /* ---- Calls. ---------------------------------------------------------------------- */
 
 /* A step emits the drafts it accepted and one token more; only the last may be cut short. */
-static bool accepts_add_up(const int32_t *accepted, int32_t gamma, int32_t k, int32_t length)
+static bool accepts_add_up(engine *e, const int32_t *accepted, const engine_request *q,
+                           int32_t length)
 {
     int32_t emitted = 0, step = 0;
-    while (step < k && accepted[step] >= 0 && accepted[step] <= gamma && emitted < length)
+    while (step < q->k && accepted[step] >= 0 && accepted[step] <= q->gamma && emitted < length)
         emitted += 1 + accepted[step++];
-    for (int32_t rest = step; rest < k; rest++)
+    for (int32_t rest = step; rest < q->k; rest++)
         if (accepted[rest] != -1) return false;
-    return step == 0 || emitted >= length;
+    if (step == 0) return true; /* not told */
+    if (q->gamma > 0) e->steps += step, e->accepted += emitted - step;
+    return emitted >= length;
 }
 
 static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_t length,
@@ -86,10 +89,11 @@ static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_
                    "request %d: %d tokens, where the end-of-sequence token or the budget end "
                    "it after %d",
                    (int)i, (int)length, (int)due);
-    else if (!accepts_add_up(accepted, q->gamma, q->k, length))
+    else if (!accepts_add_up(e, accepted, q, length))
         result_set(e->r, STATE_FAIL,
-                   "request %d: the accepted counts do not add up to its %d tokens", (int)i,
-                   (int)length);
+                   "request %d: the accepted counts do not add up to its %d tokens; tell them "
+                   "right, or leave all of them -1",
+                   (int)i, (int)length);
     return e->r->state == STATE_PASS;
 }
 

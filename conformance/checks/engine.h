@@ -15,17 +15,18 @@ typedef enum { PAIR_FEW, PAIR_SELF, PAIR_TRAINED, PAIRS } engine_pair;
 extern const char *const engine_pair_name[PAIRS];
 extern const int32_t engine_pair_V[PAIRS];
 
-enum { ENGINE_PROMPT = 72 }; /* tokens of a prompt at most */
+enum { ENGINE_PROMPT = 200 }; /* tokens of a prompt at most */
 
 typedef struct {
-    int32_t n, token[ENGINE_PROMPT + 64];
+    int32_t n, token[ENGINE_PROMPT];
 } engine_prompt;
 
 typedef struct {
     const check_context *x;
     check_result *r;
     engine_pair pair;
-    lm target, draft; /* their folders */
+    lm target, draft;        /* their folders */
+    int64_t steps, accepted; /* of drafted requests, as far as they are told */
 } engine;
 
 bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char *why,
@@ -34,7 +35,7 @@ bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char 
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair);
 
 /* Prompt number i, 1 to ENGINE_PROMPT tokens: text that the pair knows, or random ids. The
- * lengths cross a chunk of attention, one prompt is a token alone, and the first two differ
+ * lengths cross chunks of attention, one prompt is a token alone, and the first two differ
  * where the first has its 64th position: what a cache keeps of one request shows in another. */
 void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "conformance/checks/engine.h"
 #include "conformance/checks/law.h"
@@ -25,13 +26,22 @@ static const struct {
     iut_sampling sampling;
     int64_t n[3]; /* by level; 0: not at it */
 } cells[] = {
-    {"few-g1", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {2000, 10000, 1000000}},
-    {"few-g2-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {2000, 10000, 1000000}},
-    {"few-g4-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 10000, 1000000}},
+    {"few-g0", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1000, 3000, 1000000}},
+    {"few-g1", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {4000, 10000, 1000000}},
+    {"few-g1-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {1000, 3000, 1000000}},
+    {"few-g1-topp0.8", PAIR_FEW, 1, 3, {1, 0, 0.8f, 0}, {1000, 3000, 1000000}},
+    {"few-g2-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {1000, 5000, 1000000}},
+    {"few-g2-T1.3-topp0.7", PAIR_FEW, 2, 3, {1.3f, 0, 0.7f, 0}, {1000, 3000, 1000000}},
+    {"few-g4-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 5000, 1000000}},
     {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}},
-    {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 1, {0.8f, 3, 1, 0}, {0, 0, 100000}},
+    {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 3, {0.8f, 3, 1, 0}, {0, 0, 100000}},
 };
-enum { CELLS = sizeof cells / sizeof *cells, CHUNK = 128, MOST_TOKENS = 6 };
+/* The tables of chi-square: all tokens, the first two, and of neighbouring requests of a call
+ * the first tokens of both, and the second of one with the first of the next. */
+enum { ALL, TWO, FIRSTS, SLIDING, TABLES };
+enum { CELLS = sizeof cells / sizeof *cells, MOST_TOKENS = 6, MOST_V = 258 };
+enum { FEW_REQUESTS = 8, MANY_REQUESTS = 128 }; /* of a call */
+static const double QUICK = 0.5;                /* seconds: the next call may be larger */
 
 static void plan(check_plan *p, check_level level)
 {
@@ -42,7 +52,7 @@ static void plan(check_plan *p, check_level level)
         c->gamma = cells[i].gamma;
         c->variant = i;
         c->n = cells[i].n[level];
-        c->tables = 2;
+        c->tables = TABLES;
         c->statistical = true;
     }
 }
@@ -55,6 +65,8 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
         snprintf(why, size, "the acceptance rule is not declared");
     else if (m->rule == IUT_RULE_NOT_LOSSLESS)
         snprintf(why, size, "its rule is declared not lossless");
+    else if (m->arithmetic == 0)
+        snprintf(why, size, "arithmetic is not said");
     else if (m->arithmetic == IUT_ARITH_F16 || m->arithmetic == IUT_ARITH_BF16)
         snprintf(why, size, "a network in a half format has a law that nobody else knows");
     else
@@ -67,12 +79,11 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 /* Context 0 is the prompt. Leaves are paths of k tokens. */
 typedef struct {
     int32_t V, k, contexts, leaves, room; /* room: contexts that the arrays have */
-    bool too_close; /* a cut of top-k was, so that the tree is of no use */
-    int32_t *next;  /* [contexts][V] context or, behind the last token, leaf; -1: p = 0 */
-    double *p, *q;  /* [contexts][V] */
-    double *leaf;   /* [leaves] probability */
-    int32_t pairs;  /* paths of the first two tokens ... */
-    double *pair;   /* [V * V] ... and their probabilities, by token V + token */
+    bool too_close;       /* a cut of a filter was, so that the tree is of no use */
+    int32_t *next;        /* [contexts][V] context or, behind the last token, leaf; -1: p = 0 */
+    double *p, *q;        /* [contexts][V] */
+    double *leaf;         /* [leaves] probability */
+    double *pair[TABLES]; /* [V * V] from TWO on: probabilities, by token V + token */
 } tree;
 
 static void tree_close(tree *t)
@@ -81,7 +92,7 @@ static void tree_close(tree *t)
     free(t->p);
     free(t->q);
     free(t->leaf);
-    free(t->pair);
+    for (int i = TWO; i < TABLES; i++) free(t->pair[i]);
     *t = (tree){0};
 }
 
@@ -96,8 +107,12 @@ static bool tree_open(tree *t, int32_t V, int32_t k, int32_t most)
     t->p = malloc(cell * sizeof *t->p);
     t->q = malloc(cell * sizeof *t->q);
     t->leaf = malloc((size_t)leaves * sizeof *t->leaf);
-    t->pair = calloc((size_t)V * (size_t)V, sizeof *t->pair);
-    return t->next && t->p && t->q && t->leaf && t->pair;
+    bool ok = t->next && t->p && t->q && t->leaf;
+    for (int i = TWO; i < TABLES; i++) {
+        t->pair[i] = calloc((size_t)V * (size_t)V, sizeof *t->pair[i]);
+        ok = ok && t->pair[i];
+    }
+    return ok;
 }
 
 /* The two networks on their way down the tree. */
@@ -110,17 +125,29 @@ typedef struct {
     int32_t at; /* positions that both hold */
 } walker;
 
-/* Is there room between the last token that top-k keeps and the next? A legal rounding must not
- * be able to exchange them. */
-static bool clear_cut(const float *row, int32_t V, int32_t top_k)
+static int by_value(const void *a, const void *b)
 {
-    for (int32_t kept = 0; top_k > 0 && kept < V; kept++) {
-        int32_t above = 0, near = 0;
-        for (int32_t t = 0; t < V; t++) {
-            above += row[t] > row[kept];
-            near += t != kept && row[t] <= row[kept] && row[kept] - row[t] < 1e-3f;
-        }
-        if (above == top_k - 1) return near == 0;
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* Is there room around every cut of the filters? A legal rounding must not be able to move one:
+ * top-k's by 1e-3 in the logit, top-p's and min-p's by 1e-4 in probability. */
+static bool clear_cuts(const float *row, int32_t V, const oracle_sampling *s)
+{
+    double p[MOST_V], sum = 0, before = 0;
+    const bool warm = s->temperature > 0;
+    for (int32_t t = 0; t < V; t++) p[t] = (double)row[t];
+    qsort(p, (size_t)V, sizeof *p, by_value);
+    const int32_t kept = s->top_k > 0 && s->top_k < V ? s->top_k : V;
+    if (kept < V && p[kept - 1] - p[kept] < 1e-3) return false;
+    const double largest = p[0];
+    for (int32_t t = 0; warm && t < kept; t++)
+        sum += p[t] = exp((p[t] - largest) / (double)s->temperature);
+    for (int32_t t = 0; warm && t < kept; t++) {
+        before += p[t] / sum;
+        if (s->top_p < 1 && fabs(before - (double)s->top_p) < 1e-4) return false;
+        if (s->min_p > 0 && fabs(p[t] - (double)s->min_p) < 1e-4) return false;
     }
     return true;
 }
@@ -129,7 +156,7 @@ static bool serve(walker *w, oracle_path *path, int32_t token, bool cut_counts, 
 {
     char why[200];
     oracle_path_step(path, token, w->row);
-    w->t->too_close = cut_counts && !clear_cut(w->row, w->t->V, w->sampling.top_k);
+    w->t->too_close = cut_counts && !clear_cuts(w->row, w->t->V, &w->sampling);
     if (w->t->too_close) return false;
     if (oracle_served64(w->row, w->t->V, &w->sampling, row, why, sizeof why) != ORACLE_OK)
         result_set(w->r, STATE_ERROR, "oracle: %s", why);
@@ -145,7 +172,7 @@ static int32_t walk(walker *w, int32_t token, int32_t depth, double mass)
     tree *t = w->t;
     const int32_t c = t->contexts, V = t->V;
     if (c == t->room) {
-        result_set(w->r, STATE_ERROR, "a row has more tokens than top-k allows");
+        result_set(w->r, STATE_ERROR, "a row has more tokens than planned");
         return -1;
     }
     t->contexts++;
@@ -173,10 +200,18 @@ static int32_t walk(walker *w, int32_t token, int32_t depth, double mass)
 
 static void fill_pairs(tree *t)
 {
-    for (int32_t a = 0; a < t->V; a++)
-        for (int32_t b = 0; t->p[a] > 0 && b < t->V; b++) {
-            t->pair[a * t->V + b] = t->p[a] * t->p[(int64_t)t->next[a] * t->V + b];
-            t->pairs += t->pair[a * t->V + b] > 0;
+    const int32_t V = t->V;
+    double second[MOST_V] = {0}; /* the law of the second token */
+    for (int32_t a = 0; a < V; a++)
+        for (int32_t b = 0; t->p[a] > 0 && b < V; b++) {
+            const double both = t->p[a] * t->p[(int64_t)t->next[a] * V + b];
+            t->pair[TWO][a * V + b] = both;
+            second[b] += both;
+        }
+    for (int32_t a = 0; a < V; a++)
+        for (int32_t b = 0; b < V; b++) {
+            t->pair[FIRSTS][a * V + b] = t->p[a] * t->p[b];
+            t->pair[SLIDING][a * V + b] = second[a] * t->p[b];
         }
 }
 
@@ -223,8 +258,10 @@ typedef struct {
     engine_request q;
     tree t;
     st_ep *ep;
-    int64_t *leaf, *pair, first[1 << 9]; /* counts; first: of the first token */
+    int64_t *leaf, *pair[TABLES]; /* counts, as the tree has probabilities */
+    int64_t first[MOST_V];        /* of the first token */
     int64_t n;
+    int32_t call; /* requests of the next call */
     double log_e;
 } job;
 
@@ -247,21 +284,40 @@ static bool count(job *j, const int32_t *x)
         context = next;
     }
     j->leaf[context]++;
-    j->pair[x[0] * t->V + x[1]]++;
+    j->pair[TWO][x[0] * t->V + x[1]]++;
     j->first[x[0]]++;
     j->n++;
     return true;
 }
 
+/* x and the stream of the next request. */
+static void count_neighbours(job *j, const int32_t *x)
+{
+    const int32_t V = j->t.V, next = x[j->t.k];
+    j->pair[FIRSTS][x[0] * V + next]++;
+    j->pair[SLIDING][x[1] * V + next]++;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Calls grow while they are quick: a slow engine must not run into the time limit. */
 static bool advance(job *j, int64_t until)
 {
-    int32_t out[CHUNK * MOST_TOKENS], length[CHUNK];
+    int32_t out[MANY_REQUESTS * MOST_TOKENS], length[MANY_REQUESTS];
     while (j->n < until) {
-        const int32_t n = until - j->n < CHUNK ? (int32_t)(until - j->n) : CHUNK;
+        const int32_t n = until - j->n < j->call ? (int32_t)(until - j->n) : j->call;
+        const double start = now();
         if (!engine_repeat(&j->e, &j->q, &j->prompt, n, out, length)) return false;
         for (int32_t i = 0; i < n; i++)
             if (!count(j, out + i * j->t.k)) return false;
+        for (int32_t i = 0; i + 1 < n; i++) count_neighbours(j, out + i * j->t.k);
         j->q.seed += (uint64_t)n;
+        if (2 * j->call <= MANY_REQUESTS && now() - start < QUICK) j->call *= 2;
     }
     return true;
 }
@@ -303,8 +359,12 @@ static bool open_process(job *j)
             st_ep_new(j->t.contexts, NULL, j->t.contexts, j->t.V, rows, rows + j->t.contexts);
     free(rows);
     j->leaf = calloc((size_t)j->t.leaves, sizeof *j->leaf);
-    j->pair = calloc((size_t)j->t.V * (size_t)j->t.V, sizeof *j->pair);
-    if (j->ep && j->leaf && j->pair) return true;
+    bool ok = j->ep && j->leaf;
+    for (int i = TWO; i < TABLES; i++) {
+        j->pair[i] = calloc((size_t)j->t.V * (size_t)j->t.V, sizeof *j->pair[i]);
+        ok = ok && j->pair[i];
+    }
+    if (ok) return true;
     result_set(j->e.r, STATE_ERROR, "the suite is short of memory");
     return false;
 }
@@ -325,44 +385,57 @@ static void figures(job *j, const st_table *worst)
     result_figure(r, "tv_power",
                   fmin(1, st_view_tv90((double)j->n, 16, x->log_e_fail + log(6 * 20))));
     result_figure(r, "contexts", j->t.contexts);
-    result_figure(r, "tables", 2);
+    result_figure(r, "tables", TABLES);
     result_figure(r, "x2", worst->x2);
     result_figure(r, "df", worst->df);
     result_figure(r, "log_p", worst->log_p);
 }
 
+static st_table table_of(const job *j, int i)
+{
+    const int32_t V = j->t.V;
+    return i == ALL ? st_chi2_table(j->leaf, j->t.leaf, j->t.leaves, ST_MIN_EXPECTED)
+                    : st_chi2_table(j->pair[i], j->t.pair[i], V * V, ST_MIN_EXPECTED);
+}
+
 static void judge(job *j)
 {
+    static const char *const name[TABLES] = {"all tokens", "first two tokens",
+                                             "first tokens of neighbours",
+                                             "second token and the neighbour's first"};
     check_result *r = j->e.r;
     const check_context *x = j->e.x;
-    const st_table whole = st_chi2_table(j->leaf, j->t.leaf, j->t.leaves, ST_MIN_EXPECTED),
-                   pair = st_chi2_table(j->pair, j->t.pair, j->t.V * j->t.V, ST_MIN_EXPECTED);
-    const bool of_pair = pair.log_p < whole.log_p;
-    const st_table worst = of_pair ? pair : whole;
-    const char *name = of_pair ? "first two tokens" : "all tokens";
     const int32_t T = x->tables_total > 0 ? x->tables_total : 1;
+    st_table worst = table_of(j, ALL);
+    int of = ALL;
+    for (int i = TWO; i < TABLES; i++) {
+        const st_table t = table_of(j, i);
+        if (isnan(worst.log_p) || t.log_p >= worst.log_p) continue;
+        worst = t;
+        of = i;
+    }
     figures(j, &worst);
-    if (isnan(whole.log_p) || isnan(pair.log_p))
+    r->log_p = worst.log_p;
+    if (isnan(worst.log_p))
         result_set(r, STATE_ERROR, "a chi-square table could not be computed");
     else if (j->log_e >= x->log_e_fail)
         result_set(r, STATE_FAIL,
                    "not the target's law: ln E = %.4g >= %.4g after %lld streams of %d tokens; "
                    "most in %s: X2 = %.4g on %d cells",
-                   j->log_e, x->log_e_fail, (long long)j->n, (int)j->t.k, name, worst.x2,
+                   j->log_e, x->log_e_fail, (long long)j->n, (int)j->t.k, name[of], worst.x2,
                    worst.cells);
     else if (st_chi2_fails(worst.log_p, T))
         result_set(
             r, STATE_FAIL,
             "not the target's law: %s: X2 = %.6g on %d cells, ln p = %.4g < ln(1e-8/%d), "
             "n = %lld",
-            name, worst.x2, worst.cells, worst.log_p, (int)T, (long long)j->n);
+            name[of], worst.x2, worst.cells, worst.log_p, (int)T, (long long)j->n);
     else
         result_set(r, STATE_PASS,
-                   "%lld streams of %d tokens, ln E = %.3g (line %.3g); worst of 2 tables %s: "
+                   "%lld streams of %d tokens, ln E = %.3g (line %.3g); worst of %d tables %s: "
                    "X2 = %.4g on %d cells, ln p = %.3g",
-                   (long long)j->n, (int)j->t.k, j->log_e, x->log_e_fail, name, worst.x2,
-                   worst.cells, worst.log_p);
-    r->log_p = worst.log_p;
+                   (long long)j->n, (int)j->t.k, j->log_e, x->log_e_fail, TABLES, name[of],
+                   worst.x2, worst.cells, worst.log_p);
 }
 
 static void sample(job *j)
@@ -379,6 +452,10 @@ static void sample(job *j)
 static bool prepare(job *j, const iut_sampling *s)
 {
     uint64_t rng = check_seed(j->e.x, j->c, 0);
+    if (j->c->V > MOST_V || j->q.k > MOST_TOKENS) {
+        result_set(j->e.r, STATE_ERROR, "the cell is beyond what this check was made for");
+        return false;
+    }
     const int32_t first = cells[j->c->variant].prompt, most = s->top_k ? s->top_k : j->c->V;
     for (int32_t i = first; i < first + LM_PROMPTS; i++) {
         engine_make_prompt(&j->e, i, &rng, &j->prompt);
@@ -390,7 +467,7 @@ static bool prepare(job *j, const iut_sampling *s)
         tree_close(&j->t);
     }
     result_set(j->e.r, STATE_ERROR,
-               "every prompt has a cut of top-k that is too close to call");
+               "every prompt has a cut of a filter that is too close to call");
     return false;
 }
 
@@ -403,6 +480,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     }
     const iut_sampling *s = &cells[c->variant].sampling;
     j->c = c;
+    j->call = FEW_REQUESTS;
     j->q = (engine_request){c->gamma, c->gamma + 2, -1, *s, check_seed(x, c, 1)};
     if (engine_open(&j->e, x, r, cells[c->variant].pair) && prepare(j, s) && strict(j) &&
         open_process(j))
@@ -410,7 +488,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     tree_close(&j->t);
     st_ep_free(j->ep);
     free(j->leaf);
-    free(j->pair);
+    for (int i = TWO; i < TABLES; i++) free(j->pair[i]);
     free(j);
 }
 

@@ -323,6 +323,14 @@ bool lm_same_state(lm *m, int32_t got, int32_t plain, const int32_t *token, cons
     return ok;
 }
 
+int32_t lm_argmax(const float *logit, int32_t V)
+{
+    int32_t best = 0;
+    for (int32_t t = 1; t < V; t++)
+        if (logit[t] > logit[best]) best = t;
+    return best;
+}
+
 void lm_tokens(const lm *m, uint64_t *rng, int32_t *token, int32_t n)
 {
     for (int32_t i = 0; i < n; i++) token[i] = probe_below(rng, m->V);

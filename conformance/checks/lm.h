@@ -99,6 +99,9 @@ bool lm_same_state(lm *m, int32_t got, int32_t plain, const int32_t *token /* [n
                    const float *logits /* [n+1][V] */, int32_t n, const char *what, ...)
     __attribute__((format(printf, 7, 8)));
 
+/* The lowest id of the largest logits (GRD-02). */
+int32_t lm_argmax(const float *logit /* [V] */, int32_t V);
+
 /* Random ids of the vocabulary. */
 void lm_tokens(const lm *m, uint64_t *rng, int32_t *token, int32_t n);
 

@@ -55,18 +55,10 @@ typedef struct {
     char tie[200]; /* the first */
 } job;
 
-static int32_t argmax(const float *logit, int32_t V)
-{
-    int32_t best = 0;
-    for (int32_t t = 1; t < V; t++)
-        if (logit[t] > logit[best]) best = t;
-    return best;
-}
-
 /* How far the largest logit stands above the next. */
 static double top_gap(const float *logit, int32_t V)
 {
-    const int32_t best = argmax(logit, V);
+    const int32_t best = lm_argmax(logit, V);
     double next = -INFINITY;
     for (int32_t t = 0; t < V; t++)
         if (t != best && (double)logit[t] > next) next = (double)logit[t];
@@ -100,7 +92,7 @@ static bool decode_plain(job *j)
         if (!lm_forward(&j->m, 0, &token, NULL, 1, NULL, 0, row) || !numbers(j, row, 1) ||
             !lm_commit(&j->m, 0, NULL, 1, j->length + i))
             return false;
-        token = j->plain[i] = argmax(row, j->m.V);
+        token = j->plain[i] = lm_argmax(row, j->m.V);
     }
     return true;
 }
@@ -144,7 +136,7 @@ static int32_t control(job *j, int32_t at, int32_t rows)
     if (!lm_truncate(&j->m, 2, 0) || !lm_fill(&j->m, 2, 0, token, whole - rows, 16, NULL) ||
         !lm_forward(&j->m, 2, token + whole - rows, NULL, rows, &last, 1, j->got))
         return -1;
-    return argmax(j->got, j->m.V);
+    return lm_argmax(j->got, j->m.V);
 }
 
 /* Token `at` of the stream came out otherwise: whose fault is it? True: near-tie, go on. */
@@ -191,7 +183,7 @@ static int32_t step(job *j, int32_t at, int32_t number, int32_t gamma, int32_t b
     /* The rows up to the first wrong draft; their argmax continues the stream. */
     for (bool going = true; going; n++) {
         const float *logits = j->got + (int64_t)n * j->m.V;
-        const int32_t token = argmax(logits, j->m.V);
+        const int32_t token = lm_argmax(logits, j->m.V);
         j->m.r->compared++;
         if (token != j->plain[at + n]) {
             if (!triage(j, at + n, g + 1, token)) return 0;

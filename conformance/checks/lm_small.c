@@ -23,7 +23,9 @@ typedef struct {
     dtype stored;
     int V, hidden, heads, kv_heads, head_dim, ffn;
     bool tied, bias, head_norm, llama3, faint; /* faint: rows of subnormal weights */
-    bool flat; /* logits of size 1, not 2: laws in which every token counts */
+    bool flat;    /* logits of size 1, not 2: laws in which every token counts */
+    double noise; /* share of each weight that is the form's own; the rest is that of the form
+                     before it. 0: all */
     const char *eps, *theta;
 } form;
 
@@ -32,7 +34,7 @@ enum { LAYERS = 2, FORMS = 5 };
 /* "long": sums over 1300 inputs have a second group of three chunks, the last one short
  * (ARI-06, ARI-07). "biased": a stream of 144, so that every product has two chunks. "normed":
  * heads of 4 x 16 on a stream of 24. "few" and "fewer" are target and draft over six tokens,
- * whose joint laws can be written down. */
+ * alike but not the same, whose joint laws can be written down. */
 static const form forms[FORMS] = {
     {.name = "long",
      .architecture = "LlamaForCausalLM",
@@ -80,11 +82,11 @@ static const form forms[FORMS] = {
      .type = "llama",
      .stored = F32,
      .V = 6,
-     .hidden = 16,
-     .heads = 4,
-     .kv_heads = 2,
-     .head_dim = 8,
-     .ffn = 24,
+     .hidden = 32,
+     .heads = 2,
+     .kv_heads = 1,
+     .head_dim = 32,
+     .ffn = 48,
      .flat = true,
      .eps = "1e-05",
      .theta = "10000.0"},
@@ -93,12 +95,13 @@ static const form forms[FORMS] = {
      .type = "llama",
      .stored = F32,
      .V = 6,
-     .hidden = 8,
+     .hidden = 32,
      .heads = 2,
-     .kv_heads = 2,
-     .head_dim = 8,
-     .ffn = 16,
+     .kv_heads = 1,
+     .head_dim = 32,
+     .ffn = 48,
      .flat = true,
+     .noise = 0.25,
      .eps = "1e-05",
      .theta = "10000.0"},
 };
@@ -113,7 +116,7 @@ static struct {
 
 typedef struct {
     const form *form;
-    uint64_t rng;
+    uint64_t rng, own; /* own: of the noise */
     char header[16384];
     size_t used; /* of the header */
     uint8_t *data;
@@ -124,7 +127,10 @@ typedef struct {
  */
 static void put_weight(writer *w, double scale, double shift)
 {
-    const float x = (float)(shift + (2 * probe_u24(&w->rng) - 1) * scale);
+    double u = 2 * probe_u24(&w->rng) - 1;
+    if (w->form->noise > 0)
+        u = (1 - w->form->noise) * u + w->form->noise * (2 * probe_u24(&w->own) - 1);
+    const float x = (float)(shift + u * scale);
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     if (w->form->stored == F32) {
@@ -258,7 +264,8 @@ static bool save_config(const form *f, const char *folder)
 
 static bool save_model(const form *f, const char *folder)
 {
-    writer w = {.form = f, .rng = 1611 + (uint64_t)(f - forms)};
+    const uint64_t seed = 1611 + (uint64_t)(f - forms);
+    writer w = {.form = f, .rng = f->noise > 0 ? seed - 1 : seed, .own = seed};
     uint8_t length[8];
     bool ok = put_all(&w);
     for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)w.used >> 8 * i);

@@ -13,7 +13,7 @@
 #include "ref/dist/served.h"
 #include "ref/num/uniform.h"
 
-enum { POSITIONS = 256, ROWS = 128, MAX_GAMMA = 16 };
+enum { POSITIONS = 512, ROWS = 128, MAX_GAMMA = 16 };
 
 /* One of the two models: its folder, and how many tokens its cache holds. */
 typedef struct {
@@ -37,6 +37,7 @@ typedef struct {
     const iut_generate_batch *b;
     as_sampling sampling;
     uint64_t seed;
+    uint64_t shift;             /* added to stream positions: ENGINE_SEED_SLIDES */
     int32_t n, m;               /* tokens in history, of these emitted */
     int32_t history[POSITIONS]; /* the last one is the root; drafts stand behind it */
 } request;
@@ -180,10 +181,18 @@ static iut_status commit(engine *a, cache *c, int32_t n)
     return from(a, c, lm()->commit(c->lm, &b));
 }
 
+/* Commits n tokens, in pieces that a forward has room for; logits of the last one. */
 static iut_status feed(engine *a, cache *c, const int32_t *token, int32_t n, float *logits)
 {
-    const iut_status s = forward(a, c, token, n, logits != NULL, logits);
-    return s == IUT_OK ? commit(a, c, n) : s;
+    iut_status s = IUT_OK;
+    for (int32_t at = 0; s == IUT_OK && at < n;) {
+        const int32_t left = n - at, piece = left < ROWS ? left : ROWS;
+        const bool last = logits && piece == left;
+        s = forward(a, c, token + at, piece, last, last ? logits : NULL);
+        if (s == IUT_OK) s = commit(a, c, piece);
+        at += piece;
+    }
+    return s;
 }
 
 /* ---- A step -------------------------------------------------------------------------- */
@@ -201,6 +210,12 @@ static float *row(const engine *a, float *rows, int32_t i)
     return rows + (int64_t)i * a->target.V;
 }
 
+/* Of the i-th token of the step. */
+static uint64_t position(const request *r, int32_t i)
+{
+    return r->shift + (uint64_t)(r->m + i);
+}
+
 /* g drafts behind the history, each drawn from its row of q. */
 static iut_status propose(request *r, int32_t g)
 {
@@ -211,7 +226,7 @@ static iut_status propose(request *r, int32_t g)
         float *q = row(a, a->q, i);
         if (as_serve(a->logits, a->target.V, &r->sampling, q, NULL) != AS_OK)
             return fail(a, IUT_FAILED, "a row of the draft cannot be served");
-        const uint64_t U = as_word64(as_random(r->seed, (uint64_t)(r->m + i), AS_DRAFT, 0));
+        const uint64_t U = as_word64(as_random(r->seed, position(r, i), AS_DRAFT, 0));
         int32_t *token = &r->history[r->n + i];
         *token = fault(a->fault, ENGINE_DRAFT_ARGMAX) ? argmax(q, a->target.V)
                                                       : as_draw(q, a->target.V, U);
@@ -246,14 +261,14 @@ static int32_t by_chain(const request *r, int32_t g, int32_t *token)
     const int32_t V = a->target.V;
     int32_t n = 0;
     for (; n < g; n++) {
-        const uint64_t at = (uint64_t)(r->m + n);
+        const uint64_t at = position(r, n);
         const int32_t x = r->history[r->n + n];
         double u = as_unit29(as_random(r->seed, at, AS_ACCEPT, 0));
         if (fault(f, ENGINE_SHARED_NOISE))
             u = (double)(as_word64(as_random(r->seed, at, AS_DRAFT, 0)) >> 11) * 0x1p-53;
         if (!(u * (double)row(a, a->q, n)[x] < (double)row(a, a->p, n)[x])) break;
     }
-    const uint64_t at = (uint64_t)(r->m + n);
+    const uint64_t at = position(r, n);
     const float *p = row(a, a->p, n);
     if (n == g)
         *token = as_draw(p, V, as_word64(as_random(r->seed, at, AS_DRAW, 0)));
@@ -271,7 +286,8 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
 {
     engine *a = r->a;
     as_sampling s = r->sampling;
-    if (fault(a->fault, ENGINE_FILTER_LOST)) s.top_k = 0;
+    if (fault(a->fault, ENGINE_FILTER_LOST)) s.min_p = 0, s.top_k = 0;
+    if (fault(a->fault, ENGINE_TOP_P_LOST)) s.top_p = 1;
     if (s.temperature == 0) {
         *accepted = by_greedy(r, g, token);
         return IUT_OK;
@@ -322,11 +338,7 @@ static iut_status decode(request *r, int32_t *out, int32_t *told)
     bool ended = false;
     iut_status s = cut(a, &a->target, 0);
     if (s == IUT_OK && r->b->gamma > 0) s = cut(a, &a->draft, 0);
-    for (int32_t at = 0; s == IUT_OK && at < r->n - 1;) {
-        const int32_t left = r->n - 1 - at, n = left < ROWS ? left : ROWS;
-        s = feed(a, &a->target, r->history + at, n, NULL);
-        at += n;
-    }
+    if (s == IUT_OK) s = feed(a, &a->target, r->history, r->n - 1, NULL);
     while (s == IUT_OK && !ended && r->m < r->b->k) {
         if (fault(a->fault, ENGINE_BUDGET_SHORT) && r->m > 0 &&
             r->m + r->b->gamma + 1 > r->b->k)
@@ -356,7 +368,9 @@ static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t
     r->a = a, r->b = b;
     r->sampling = (as_sampling){b->sampling.temperature, b->sampling.top_k, b->sampling.top_p,
                                 b->sampling.min_p};
-    r->seed = b->seed + (fault(a->fault, ENGINE_SEED_SHARED) ? 0 : (uint64_t)i);
+    r->seed = b->seed + (uint64_t)i;
+    if (fault(a->fault, ENGINE_SEED_SHARED)) r->seed = b->seed;
+    if (fault(a->fault, ENGINE_SEED_SLIDES)) r->seed = b->seed, r->shift = (uint64_t)i;
     r->n = take_prompt(r, prompt, count);
     const iut_status s = decode(r, out, b->accepted + (int64_t)i * b->k);
     b->out_len[i] = r->m;
@@ -374,7 +388,7 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     if (b->gamma > MAX_GAMMA) return fail(a, IUT_UNSUPPORTED, "more than 16 drafts a step");
     for (int32_t i = 0; i < b->n; i++)
         if (b->prompt_count[i] + b->k + MAX_GAMMA > POSITIONS)
-            return fail(a, IUT_UNSUPPORTED, "a prompt and its budget exceed 240 tokens");
+            return fail(a, IUT_UNSUPPORTED, "a prompt and its budget exceed 496 tokens");
     iut_status s = load_pair(a, b);
     for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
         s = one(a, b, i, prompt);

@@ -1,6 +1,7 @@
 /* rules.c - see rules.h. */
 #include "conformance/oracle/rules.h"
 
+#include "conformance/oracle/candidates.h"
 #include "conformance/oracle/chain.h"
 
 /* C > floor(u*W) iff u*W < C, for integers C. The last id of positive weight has C = W, which
@@ -133,4 +134,41 @@ void oracle_token_stream(lane *l, void *arg, int32_t *tokens, int32_t *count)
 void oracle_match_stream(lane *l, void *arg, int32_t *tokens, int32_t *count)
 {
     run_stream(l, arg, tokens, count, match_step);
+}
+
+/* ---- Sets of candidates ---------------------------------------------------------- */
+
+/* The panel from a state on. */
+typedef struct {
+    const oracle_panel *panel;
+    int32_t state;
+} standing;
+
+static void panel_weights(void *arg, const oracle_list *run, uint64_t *w)
+{
+    const standing *at = arg;
+    int32_t s = at->state;
+    for (int32_t i = 0; i < run->n; i++) s = after(at->panel, s, run->t[i]);
+    for (int32_t t = 0; t < at->panel->V; t++)
+        w[t] = oracle_weight(at->panel->p[(size_t)s * (size_t)at->panel->V + (size_t)t]);
+}
+
+void oracle_verify_stream(lane *l, void *arg, int32_t *tokens, int32_t *count)
+{
+    const oracle_candidate_stream *c = arg;
+    standing at = {c->panel, c->start};
+    const oracle_rows rows = {c->panel->V, panel_weights, NULL, &at};
+    for (*count = 0; *count < c->k;) {
+        const oracle_verification v = {&c->candidates[at.state], *count, c->bonus};
+        oracle_list run = {0};
+        if (c->match)
+            oracle_verify_match(l, &rows, &v, &run);
+        else
+            oracle_verify_onehot(l, &rows, &v, &run);
+        for (int32_t i = 0; i < run.n && *count < c->k; i++) {
+            tokens[(*count)++] = run.t[i];
+            at.state = after(c->panel, at.state, run.t[i]);
+        }
+        oracle_list_free(&run);
+    }
 }

@@ -1,11 +1,12 @@
 /* rules.h - the lossless rules as lane programs (lane.h): what exact laws of faulty ones are
  * compared with, and the proof by enumeration that they are lossless. Clauses ACC, RES, BON,
- * MAT, STOP-02, STOP-03, LAW-01 to LAW-03, RNG-06 and its note. */
+ * MAT, ONEH, LAH-21, STOP-02, STOP-03, LAW-01 to LAW-03, RNG-06 and its note. */
 #ifndef ASSAY_ORACLE_RULES_H
 #define ASSAY_ORACLE_RULES_H
 
 #include <stdbool.h>
 #include "conformance/oracle/enumerate.h"
+#include "conformance/oracle/list.h"
 
 /* DRAW-02 through a lane: -1 when the row has no weight. Totals stay below 2^53 while rows sum
  * to less than 512. */
@@ -23,5 +24,18 @@ typedef struct {
  * law (LAW-02). Tokens written: k. */
 void oracle_token_stream(lane *l, void *arg, int32_t *tokens, int32_t *count);
 void oracle_match_stream(lane *l, void *arg, int32_t *tokens, int32_t *count);
+
+/* The argument of the next: in state s each step verifies the candidates [s], until k tokens
+ * are out (STOP-02). */
+typedef struct {
+    const oracle_panel *panel;
+    int32_t start, k;
+    const oracle_lists *candidates; /* [S] */
+    bool match;                     /* LAH-21, else ONEH */
+    bool bonus;
+} oracle_candidate_stream;
+
+/* Sets of candidates, step after step (arg: oracle_candidate_stream). Tokens written: k. */
+void oracle_verify_stream(lane *l, void *arg, int32_t *tokens, int32_t *count);
 
 #endif

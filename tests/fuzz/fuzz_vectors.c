@@ -41,6 +41,56 @@ static void check_operation(const vector_group *g, const vector_test *t)
     touch(t->expected.bits, 4 * (size_t)answer);
 }
 
+static void check_list(const vector_group *g, const oracle_list *list)
+{
+    MUST(list->n >= 0);
+    for (int32_t i = 0; i < list->n; i++) MUST(list->t[i] >= 0 && list->t[i] < g->V);
+}
+
+static void check_lists(const vector_group *g, const oracle_lists *lists)
+{
+    MUST(lists->n >= 0);
+    for (int32_t i = 0; i < lists->n; i++) check_list(g, &lists->l[i]);
+}
+
+static void check_pool(const vector_group *g, const oracle_pool *pool)
+{
+    for (int32_t i = 0; i < pool->keys; i++) {
+        MUST(pool->of[i].key >= 0 && pool->of[i].key < g->V);
+        MUST(i == 0 || pool->of[i].key > pool->of[i - 1].key);
+        check_lists(g, &pool->of[i].values);
+    }
+}
+
+/* Tokens in range, switches that exist, and a refusal or a trace. */
+static void check_trace(const vector_group *g, const vector_test *t)
+{
+    const oracle_trace *trace = t->expected.trace;
+    int32_t n;
+    const oracle_switch *s = oracle_method_switches(g->method, &n);
+    MUST(g->toy && t->request && t->method && t->method->name == g->method);
+    for (int32_t i = 0; i < n; i++)
+        MUST(t->method->sw[i] >= 0 && t->method->sw[i] < oracle_switch_values(&s[i]));
+    for (int32_t i = 0; i < t->request->n; i++)
+        MUST(t->request->prompt[i] >= 0 && t->request->prompt[i] <= g->V);
+    MUST(!trace == !!t->expected.error);
+    if (!trace) return;
+    MUST(trace->tokens.n > 0);
+    check_list(g, &trace->tokens);
+    check_lists(g, &trace->window0);
+    check_pool(g, &trace->pool0);
+    for (int32_t i = 0; i < trace->steps; i++) {
+        const oracle_step *step = &trace->step[i];
+        MUST(step->emitted.n > 0 && step->accepted >= 0);
+        check_lists(g, &step->rows);
+        check_lists(g, &step->candidates);
+        check_list(g, &step->run);
+        check_list(g, &step->emitted);
+        check_lists(g, &step->window);
+        check_pool(g, &step->pool);
+    }
+}
+
 static void check_test(const vector_group *g, const vector_test *t)
 {
     const bool has_rows = g->kind >= VECTOR_SERVED;
@@ -55,6 +105,7 @@ static void check_test(const vector_group *g, const vector_test *t)
     if (g->uniforms == UNIFORMS_UNITS && g->kind == VECTOR_DRAW)
         MUST(t->u[0] >= 0 && t->u[0] < 1);
     if (g->kind == VECTOR_ARITHMETIC) check_operation(g, t);
+    if (g->kind == VECTOR_TRACE) check_trace(g, t);
     check_answer(g, &t->expected, t);
     for (int32_t i = 0; i < t->alternatives; i++) {
         MUST(t->alternative[i].policy);

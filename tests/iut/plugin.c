@@ -70,6 +70,18 @@ static iut_status draw(iut *x, iut_draw_batch *b)
     return IUT_OK;
 }
 
+/* Answers no token; the lengths are how many places of a request arrived as -1. */
+static iut_status generate(iut *x, iut_generate_batch *b)
+{
+    (void)x;
+    for (int32_t i = 0; i < b->n; i++) {
+        b->out_len[i] = 0;
+        for (int32_t t = i * b->k; t < (i + 1) * b->k; t++)
+            b->out_len[i] += (b->out[t] == -1) + (b->accepted[t] == -1);
+    }
+    return IUT_OK;
+}
+
 #if VARIANT == 12
 __attribute__((constructor)) static void at_load(void)
 {
@@ -91,7 +103,8 @@ const iut_api *iut_entry(void)
                           .last_error = last_error,
                           .claims = claims,
                           .panel = panel,
-                          .draw = draw};
+                          .draw = draw,
+                          .generate = generate};
     if (VARIANT == NO_CREATE) api.create = NULL;
     if (VARIANT == TINY) api.size = 8;
     if (VARIANT == OLDER) api.size = offsetof(iut_api, draw);

@@ -228,6 +228,17 @@ static void layouts(void **state)
     assert_false(layout_tensor(&layout[OP_VERIFY].array[VERIFY_U], args, &t));
     args[ARG_GAMMA] = 4;
     assert_false(layout_tensor(&layout[OP_VERIFY].array[VERIFY_U], args, &t));
+    args[ARG_K] = 5, args[ARG_PROMPTS] = 7;
+    assert_true(layout_tensor(&layout[OP_GENERATE].array[GENERATE_PROMPT], args, &t));
+    assert_string_equal(t.name, "prompt");
+    assert_true(t.type == TENSOR_I32 && t.rank == 1 && t.shape[0] == 7);
+    args[ARG_N] = 3;
+    assert_true(layout_tensor(&layout[OP_GENERATE].array[GENERATE_ACCEPTED], args, &t));
+    assert_string_equal(t.name, "accepted");
+    assert_true(t.rank == 2 && t.shape[0] == 3 && t.shape[1] == 5);
+    assert_int_equal(layout[OP_GENERATE].texts, 1u << TEXT_TARGET | 1u << TEXT_DRAFT);
+    assert_string_equal(layout_text_name[TEXT_DRAFT], "draft");
+    assert_int_equal(layout_find("generate"), OP_GENERATE);
     assert_int_equal(layout_find("verify_greedy"), OP_VERIFY_GREEDY);
     assert_int_equal(layout_find("verif"), OP_COUNT);
 }
@@ -257,16 +268,19 @@ static void claims_travel(void **state)
                           .greedy_identical = 1,
                           .max_vocab = INT32_MAX,
                           .max_gamma = 7,
-                          .lm_arithmetic = 2};
-    json_t *args = claims_encode(&out, 1u << OP_CLAIMS | 1u << OP_DRAW | 1u << OP_STREAM);
+                          .lm_arithmetic = 2,
+                          .lm_architectures = IUT_LLAMA | IUT_QWEN3};
+    const unsigned some = 1u << OP_CLAIMS | 1u << OP_DRAW | 1u << OP_GENERATE;
+    json_t *args = claims_encode(&out, some);
     assert_true(claims_decode(args, &in, &ops, why, sizeof why));
-    assert_int_equal(ops, 1u << OP_CLAIMS | 1u << OP_DRAW | 1u << OP_STREAM);
+    assert_int_equal(ops, some);
     assert_string_equal(in.device, "d");
     assert_int_equal(in.uniforms, 3);
     assert_int_equal(in.greedy_identical, 1);
     assert_int_equal(in.max_vocab, INT32_MAX);
     assert_int_equal(in.max_gamma, 7);
     assert_int_equal(in.lm_arithmetic, 2);
+    assert_int_equal(in.lm_architectures, 5);
     json_t *again = claims_encode(&in, ops);
     assert_true(json_equal(args, again));
     json_decref(again);
@@ -284,6 +298,10 @@ static void claims_travel(void **state)
     out.lm_arithmetic = 3;
     assert_false(claims_check(&out, why, sizeof why));
     out.lm_arithmetic = 1;
+    assert_true(claims_check(&out, why, sizeof why));
+    out.lm_architectures = 8;
+    assert_false(claims_check(&out, why, sizeof why));
+    out.lm_architectures = 0;
     assert_true(claims_check(&out, why, sizeof why));
     out.device = NULL;
     assert_false(claims_check(&out, why, sizeof why));

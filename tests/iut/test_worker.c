@@ -205,6 +205,12 @@ static void raw_requests(void **unused)
         {"{\"id\":1,\"op\":\"draw\",\"args\":{\"n\":0},\"tensors\":[[\"seed\",\"u64\",[1]],"
          "[\"position\",\"u64\",[1]],[\"state\",\"i32\",[0]]]}",
          "no panel was loaded", 16},
+        {"{\"id\":1,\"op\":\"generate\",\"args\":{\"n\":0,\"gamma\":0,\"k\":1,\"eos\":-1,"
+         "\"prompts\":0,\"draft\":\"\"}}",
+         "generate: args.target must be a text", 0},
+        {"{\"id\":1,\"op\":\"generate\",\"args\":{\"n\":0,\"gamma\":0,\"k\":1,\"eos\":-1,"
+         "\"prompts\":0,\"target\":\"x\",\"draft\":0}}",
+         "generate: args.draft must be a text", 0},
         {"{\"id\":1,\"status\":\"ok\"}", "\"unsupported\"", 0},
         {"{\"id\":1}", NULL, 0},
         {"no json", NULL, 0},

@@ -33,7 +33,7 @@ typedef struct {
     int32_t sequence;
     int32_t token[PROMPT];
     float *want, *got; /* [PROMPT][V] */
-    int64_t pairs, numbers, entries;
+    int64_t pairs, numbers, entries, by_mpfr;
 } both;
 
 static uint64_t state64 = 1;
@@ -152,8 +152,7 @@ static bool same_with_mpfr(both *b, int32_t n)
         oracle_path_step(p, b->token[t], logits);
         same = !memcmp(logits, b->want + (int64_t)t * V, (size_t)V * sizeof *logits);
     }
-    printf("  %d positions with MPFR's own operations: %s\n", (int)n,
-           same ? "the same bits" : "OTHER BITS");
+    b->by_mpfr += n;
     oracle_path_free(p);
     free(logits);
     return same;
@@ -202,7 +201,8 @@ static bool compare(both *b, const settings *s)
         reference_side(b, n);
         same = same_logits(b, n) && same_cache(b, p, n);
         oracle_path_free(p);
-        if (prompt == 0 && s->mpfr) same = same_with_mpfr(b, s->mpfr < n ? s->mpfr : n) && same;
+        const int32_t due = s->mpfr - done; /* the first ones of all */
+        if (due > 0) same = same_with_mpfr(b, due < n ? due : n) && same;
         if (prompt == 0 && s->real) measure(b, s->real < n ? s->real : n);
         done += n;
     }
@@ -227,6 +227,9 @@ static bool compare_folder(const char *folder, const settings *s)
     b.got = b.want + cells;
     printf("%s\n", folder);
     const bool same = compare(&b, s);
+    if (b.by_mpfr)
+        printf("  %lld positions with MPFR's own operations: %s\n", (long long)b.by_mpfr,
+               same ? "the same bits" : "OTHER BITS");
     printf("  %lld positions, %lld logits, %lld cache entries: %s\n", (long long)b.pairs,
            (long long)b.numbers, (long long)b.entries, same ? "the same bits" : "OTHER BITS");
     fflush(stdout);

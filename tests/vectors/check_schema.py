@@ -78,11 +78,22 @@ def at(value, path):
     return value
 
 
+def shorten(trace):
+    """Two entries of every list in it are enough to break."""
+    for value in trace.values() if isinstance(trace, dict) else trace if isinstance(trace, list) else ():
+        shorten(value)
+    if isinstance(trace, list):
+        del trace[2:]
+
+
 def breakages(document):
     """Copies with one thing broken: a key too many or too few, a value of another type."""
     small = copy.deepcopy(document)
-    small["groups"] = small["groups"][:2]
+    methods = {group.get("method"): group for group in reversed(small["groups"])}
+    small["groups"] = small["groups"][:2] if None in methods else list(methods.values())
     for group in small["groups"]:
+        for test in group["tests"]:
+            shorten(test["expected"])
         group["tests"], group["rows"] = group["tests"][:2], group.get("rows", [])[:1]
         if not group["rows"]:
             del group["rows"]

@@ -147,7 +147,9 @@ static void say(const vector_group *g, const vector_test *t, said *s)
 {
     memset(&s->answer, 0, sizeof s->answer);
     s->answer.tokens = s->tokens;
-    if (g->kind == VECTOR_ARITHMETIC)
+    if (g->kind == VECTOR_TRACE) /* no function of the reference: what is expected */
+        s->answer = t->expected;
+    else if (g->kind == VECTOR_ARITHMETIC)
         say_operation(g, t, s);
     else if (g->kind == VECTOR_SERVED || g->kind == VECTOR_RESIDUAL)
         say_row(g, t, s);
@@ -167,7 +169,7 @@ static void the_reference_answers_every_vector(void **state)
     (void)state;
     for (int32_t i = 0; i < vectors_groups(set); i++) {
         const vector_group *g = vectors_group(set, i);
-        for (int32_t t = 0; t < g->tests; t++) {
+        for (int32_t t = 0; g->kind != VECTOR_TRACE && t < g->tests; t++) {
             say(g, &g->test[t], &s);
             if (!answer_same(g, &s.answer, &g->test[t].expected)) fail_msg("%s", g->test[t].id);
         }
@@ -315,6 +317,40 @@ static void every_note_is_of_some_vector(void **state)
         }
         if (!used) fail_msg("%s", flag);
     }
+}
+
+/* What traces must have met: sizes of every kind, accepted lengths, ends inside runs, trees that
+ * do not fit, and for each method a refusal. */
+static void traces_meet_everything(void **state)
+{
+    int32_t accepted[5] = {0}, cut = 0, cut_by_token = 0, refused = 0, plain = 0, hits = 0;
+    bool W[16] = {false}, N[6] = {false}, G[16] = {false};
+    (void)state;
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        for (int32_t k = 0; g->kind == VECTOR_TRACE && k < g->tests; k++) {
+            const vector_test *t = &g->test[k];
+            const int32_t *size = t->method->size;
+            const oracle_trace *trace = t->expected.trace;
+            refused += t->expected.error != NULL;
+            if (g->method == ORACLE_LOOKAHEAD && trace)
+                W[size[0]] = N[size[1]] = G[size[2]] = true;
+            for (int32_t s = 0; trace && s < trace->steps; s++) {
+                const oracle_step *step = &trace->step[s];
+                if (g->method != ORACLE_LOOKAHEAD) continue;
+                accepted[step->accepted]++;
+                hits += step->candidates.n > 1;
+                plain += s > 0 && step->rows.n == 1 && size[0] * (size[1] - 1) > 1;
+                if (step->emitted.n == step->run.n) continue;
+                cut++;
+                cut_by_token += trace->tokens.n < t->request->budget;
+            }
+        }
+    }
+    for (int32_t n = 0; n < 5; n++) assert_true(accepted[n] >= 50);
+    assert_true(cut >= 40 && cut_by_token >= 10 && refused >= 7 && plain >= 50 && hits >= 100);
+    assert_true(W[1] && W[2] && W[5] && W[15] && N[2] && N[3] && N[4] && N[5]);
+    assert_true(G[0] && G[1] && G[2] && G[15]);
 }
 
 static bool power_of_two_or_zero(double x)
@@ -481,6 +517,50 @@ static const breakage norm_breakages[] = {
     {"]}]}", "]}]", "small.json:1:"},
 };
 
+#define TRACE_FILE                                                                             \
+    "{\"schema\":\"assay-vectors-1\",\"kind\":\"trace\",\"arithmetic\":0,"                     \
+    "\"generator\":{\"name\":\"x\",\"version\":1},"                                            \
+    "\"notes\":{\"n\":{\"bugType\":\"b\",\"effect\":\"e\",\"link\":\"\"}},"                    \
+    "\"groups\":[{\"id\":\"trace.a\",\"clauses\":[\"JAC-01\"],\"rationale\":\"n\","            \
+    "\"method\":\"jacobi\",\"model\":{\"form\":\"automaton\",\"V\":2,\"S\":1,\"C\":1,"           \
+    "\"start\":0,\"cls\":[0,0],\"next\":[0],\"logits\":[0,1]},\"tests\":["                      \
+    "{\"id\":\"trace.a.0001\",\"clauses\":[\"JAC-01\"],\"comment\":\"\",\"flags\":[],"         \
+    "\"prompt\":[0],\"budget\":1,\"eos\":-1,\"positions\":0,\"rows\":0,"                        \
+    "\"temperature\":\"00000000\",\"top_k\":0,\"top_p\":\"3f800000\",\"min_p\":\"00000000\","  \
+    "\"seed\":\"0000000000000001\",\"sizes\":{\"block\":1,\"pad\":0},\"given\":[],"             \
+    "\"switches\":{\"init\":\"pad\"},\"expected\":{\"tokens\":[1],\"window\":[],\"pool\":["     \
+    "{\"key\":1,\"values\":[[0]]}],\"steps\":[{\"rows\":[[]],\"candidates\":[],"               \
+    "\"accepted\":0,\"run\":[1],\"emitted\":[1],\"window\":[],\"pool\":[]}]}}]}]}"
+
+static const breakage trace_breakages[] = {
+    {"\"method\":\"jacobi\"", "\"method\":\"cocoa\"", "method: must be jacobi, lookahead"},
+    {"\"method\":\"jacobi\"", "\"method\":\"lookup\"", "tests[0].sizes: unknown key"},
+    {"automaton", "hash", "groups[0].model: unknown key"},
+    {"automaton", "mash", "model: must have form hash or automaton"},
+    {"\"cls\":[0,0]", "\"cls\":[0,1]", "model.cls: [1] must be an integer from 0 to 0"},
+    {"\"next\":[0]", "\"next\":[]", "model.next: must be a list of 1"},
+    {"\"logits\":[0,1]", "\"logits\":[0,16777216]", "model.logits: [1] must be"},
+    {"\"prompt\":[0]", "\"prompt\":0", "prompt: must be a list"},
+    {"\"budget\":1", "\"budget\":1025", "budget: must be an integer from 0 to 1024"},
+    {"\"eos\":-1", "\"eos\":2", "eos: must be an integer from -1 to 1"},
+    {"\"temperature\":\"0", "\"temperature\":\"z", "temperature: must be"},
+    {"\"block\":1", "\"block\":-1", "sizes.block: must be an integer"},
+    {"\"init\":\"pad\"", "\"init\":\"mad\"", "switches.init: must be one of: pad last"},
+    {"{\"init\":\"pad\"}", "{}", "switches: must be an object of 1"},
+    {"{\"tokens\":[1]", "{\"tokens\":[]", "expected.tokens: must not be empty"},
+    {"{\"tokens\":[1]", "{\"tokens\":[2]", "expected.tokens: [0] must be an integer from 0"},
+    {"\"values\":[[0]]", "\"values\":[[2]]", "pool[0].values: [0][0] must be a token"},
+    {"\"values\":[[0]]", "\"values\":[0]", "pool[0].values: [0] must be a list"},
+    {"\"key\":1", "\"key\":2", "pool[0].key: must be an integer from 0 to 1"},
+    {"{\"key\":1,\"values\":[[0]]}", "{\"key\":1,\"values\":[]},{\"key\":1,\"values\":[]}",
+     "pool[1].key: must be an integer from 2"},
+    {"\"rows\":[[]]", "\"rows\":7", "steps[0].rows: must be a list of lists"},
+    {"\"emitted\":[1]", "\"emitted\":[]", "steps[0].emitted: must not be empty"},
+    {"\"accepted\":0,", "", "steps[0].accepted: is missing"},
+    {"{\"tokens\":[1],", "{\"error\":\"rows\",", "expected: unknown key"},
+    {"]}]}", "]}]", "small.json:1:"},
+};
+
 /* The first occurrence of `piece` in the file, replaced; to be freed. */
 static char *broken(const char *whole, const breakage *b)
 {
@@ -517,6 +597,9 @@ static void malformed_files_are_named_with_their_fault(void **state)
         vectors_parse(sound, "small.json", CHAIN_FILE, strlen(CHAIN_FILE), why, sizeof why));
     assert_true(
         vectors_parse(sound, "small.json", NORM_FILE, strlen(NORM_FILE), why, sizeof why));
+    assert_true(
+        vectors_parse(sound, "small.json", TRACE_FILE, strlen(TRACE_FILE), why, sizeof why));
+    assert_int_equal(vectors_group(sound, 2)->test[0].expected.trace->step[0].run.t[0], 1);
     assert_int_equal(vectors_group(sound, 0)->test[0].expected.tokens[0], 1);
     assert_int_equal(vectors_group(sound, 1)->test[0].input[0].word[1], 0x40000000);
     assert_int_equal(vectors_group(sound, 1)->test[0].expected.words, 2);
@@ -525,6 +608,8 @@ static void malformed_files_are_named_with_their_fault(void **state)
         assert_named(CHAIN_FILE, &breakages[i]);
     for (size_t i = 0; i < sizeof norm_breakages / sizeof *norm_breakages; i++)
         assert_named(NORM_FILE, &norm_breakages[i]);
+    for (size_t i = 0; i < sizeof trace_breakages / sizeof *trace_breakages; i++)
+        assert_named(TRACE_FILE, &trace_breakages[i]);
 }
 
 /* Every prefix of a file is refused, and none crashes. */
@@ -599,6 +684,7 @@ int main(void)
         cmocka_unit_test(procedural_inputs_are_as_defined),
         cmocka_unit_test(chains_are_many_and_of_every_size),
         cmocka_unit_test(every_note_is_of_some_vector),
+        cmocka_unit_test(traces_meet_everything),
         cmocka_unit_test(exact_groups_are_exact),
         cmocka_unit_test(writing_what_was_read_gives_the_same_bytes),
         cmocka_unit_test(malformed_files_are_named_with_their_fault),

@@ -32,11 +32,16 @@ any of the methods below; what it lacks is not claimed and not tested.
     cache_read(sequence, layer, position) -> key, value
                                                  [kv_heads, head_dim] each (optional)
     cache_poison()                               NaN into all that is not committed (optional)
+    generate(target, draft, prompts, gamma, k, eos, sampling, seeds) -> list of (tokens, accepted)
+                                                 a whole engine: folders of the two models (draft None: there
+                                                 is none), prompts and seeds one a request, and for each its
+                                                 tokens and, as in `stream`, accepted counts or None
 
 `u` is float64 if the claim is uniforms="supplied", (seed, position) if "seeded", and None if "own". The
 rows p and q of `verify` are copies, which it may overwrite; all other arrays are read-only. A panel has V,
 S, C, cls, next, p, q, p_logit, q_logit, target, draft as iut.h explains them. A batch of verify_batch has
-n, gamma, len, state, draft, u, seed, position.
+n, gamma, len, state, draft, u, seed, position. `sampling` has temperature, top_k, top_p, min_p; `eos` is -1
+where no token ends a stream.
 
 Raise BadInput for an input that breaks a rule and Unsupported for a case you cannot serve; any other
 exception is reported as a failure of the implementation. Prints go to standard error.
@@ -69,6 +74,7 @@ CHOICES = {
     "empty": {"from p": 1, "other": 2},
     "lm_arithmetic": {"canonical": 1, "self consistent": 2},
 }
+SETS = {"lm_architectures": {"llama": 1, "qwen2": 2, "qwen3": 4}}  # several words, with blanks between
 NUMBERS = ("uniform_bits", "seed_identical", "greedy_identical", "max_vocab", "max_gamma")
 TYPES = {"i32": np.dtype("<i4"), "u64": np.dtype("<u8"), "f32": np.dtype("<f4"), "f64": np.dtype("<f8")}
 MODEL_OPS = ("model", "forward", "commit", "truncate", "cache_read", "cache_poison")
@@ -98,6 +104,11 @@ def claims_of(words):
             if value not in CHOICES[key]:
                 raise ValueError(f"claim {key}={value!r}: choose from {', '.join(CHOICES[key])}")
             claims[key] = CHOICES[key][value]
+        elif key in SETS:
+            unknown = set(value.split()) - set(SETS[key])
+            if unknown or not value.split():
+                raise ValueError(f"claim {key}={value!r}: choose some of {', '.join(SETS[key])}")
+            claims[key] = sum(SETS[key][word] for word in set(value.split()))
         elif key in NUMBERS:
             claims[key] = int(value)
         elif key in ("name", "version", "device"):
@@ -162,6 +173,21 @@ def put(out, i, tokens, what):
     return len(tokens)
 
 
+def streams(answers, n, k, what):
+    """The reply that n answers (tokens, accepted counts or None) are."""
+    out, accepted = np.full((n, k), -1, "<i4"), np.full((n, k), -1, "<i4")
+    out_len = np.zeros(n, "<i4")
+    for i, (tokens, steps) in enumerate(answers):
+        out_len[i] = put(out, i, tokens, what)
+        if steps is not None:
+            put(accepted, i, steps, what + " (accepted)")
+    return [("out", out), ("out_len", out_len), ("accepted", accepted)]
+
+
+def samplings(tensors):
+    return [Sampling(*row) for row in zip(*(tensors[name].tolist() for name in Sampling._fields))]
+
+
 class Server:
     """One method an operation: arguments and arrays in, list of (name, array) out."""
 
@@ -171,7 +197,7 @@ class Server:
         self.panel = None
         self.shape = None  # of the model
         ops = ["panel"]
-        ops += [op for op in ("served", "residual", "draw", "verify", "verify_greedy", "stream")
+        ops += [op for op in ("served", "residual", "draw", "verify", "verify_greedy", "stream", "generate")
                 if hasattr(implementation, op)
                or (op == "verify" and hasattr(implementation, "verify_batch"))]
         if hasattr(implementation, "load_model"):
@@ -180,8 +206,7 @@ class Server:
         self.claims["ops"] = " ".join(ops)
 
     def op_panel(self, args, t):
-        sampling = [Sampling(*row) for row in zip(t["temperature"].tolist(), t["top_k"].tolist(),
-                                                  t["top_p"].tolist(), t["min_p"].tolist())]
+        sampling = samplings(t)
         arrays = {name: t[name] for name in ("cls", "next", "p", "q", "p_logit", "q_logit")}
         self.panel = Record(V=args["V"], S=args["S"], C=args["C"], target=sampling[0], draft=sampling[1],
                             **arrays)
@@ -250,15 +275,19 @@ class Server:
 
     def op_stream(self, args, t):
         n, k, seed = args["n"], args["k"], int(t["seed"][0])
-        out, accepted = np.full((n, k), -1, "<i4"), np.full((n, k), -1, "<i4")
-        out_len = np.zeros(n, "<i4")
-        for i, start in enumerate(t["start"].tolist()):
-            tokens, steps = self.iut.stream(self.panel, start, (seed + i) % 2**64, args["gamma"], k,
-                                            args["eos"])
-            out_len[i] = put(out, i, tokens, "stream")
-            if steps is not None:
-                put(accepted, i, steps, "stream (accepted)")
-        return [("out", out), ("out_len", out_len), ("accepted", accepted)]
+        answers = (self.iut.stream(self.panel, start, (seed + i) % 2**64, args["gamma"], k, args["eos"])
+                   for i, start in enumerate(t["start"].tolist()))
+        return streams(answers, n, k, "stream")
+
+    def op_generate(self, args, t):
+        n, k, seed = args["n"], args["k"], int(t["seed"][0])
+        prompts = np.split(t["prompt"], np.cumsum(t["prompt_count"]))[:n]
+        seeds = [(seed + i) % 2**64 for i in range(n)]
+        answers = list(self.iut.generate(args["target"], args["draft"] or None, prompts, args["gamma"], k,
+                                         args["eos"], samplings(t)[0], seeds))
+        if len(answers) != n:
+            raise ValueError(f"generate answered {len(answers)} of {n} requests")
+        return streams(answers, n, k, "generate")
 
     def op_model(self, args, t):
         self.shape = None
@@ -307,7 +336,7 @@ class Server:
             if op in MODEL_OPS:
                 if self.shape is None and op != "model":
                     raise BadInput("no model was loaded")
-            elif op != "panel" and self.panel is None:
+            elif op not in ("panel", "generate") and self.panel is None:
                 raise BadInput("no panel was loaded")
             return reply, getattr(self, "op_" + op)(header.get("args", {}), tensors)
         except BadInput as error:
@@ -327,7 +356,7 @@ class OneFunction:
 
 
 def serve(implementation, **claims):
-    """Answers requests until the end of input. `claims` as in CHOICES and NUMBERS, and name, version,
+    """Answers requests until the end of input. `claims` as in CHOICES, SETS and NUMBERS, and name, version,
     device. Unless you claim otherwise: the token rule, with supplied uniforms, from probabilities, draws by
     CDF."""
     words = {"uniforms": "supplied", "input": "probs", "map": "cdf", "rule": "token"}

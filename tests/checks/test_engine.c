@@ -1,0 +1,406 @@
+/* The checks of engines: the reference passes them on the small pair; an engine of two minds is
+ * told from drafts that show; wrong counts and ids, impossible tokens and another law do not
+ * pass; a claim of architectures leaves out what it has to, and nothing else. The kill matrix
+ * has the other faults. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "conformance/checks/engine.h"
+#include "conformance/checks/plan.h"
+#include "conformance/iut/builtin_ref.h"
+#include "conformance/oracle/folder.h"
+
+enum { WORDS = 6, PATH = 400 }; /* of the small pair; tokens of a path */
+
+/* ---- The reference, spoilt. ------------------------------------------------------ */
+
+typedef enum {
+    HONEST,
+    NEAR_TIES, /* with drafts the second best token, where it is hardly worse */
+    FAR_TIES,  /* the same where it is much worse */
+    NO_ARGMAX, /* the same without drafts, too */
+    NO_DRAFTS, /* never drafts */
+    TOO_LONG,
+    TOO_SHORT,
+    GARBAGE,  /* behind the end */
+    NO_TOKEN, /* an id of V, and then one of -1 */
+    MINUS_ONE,
+    TOLD_NOTHING,  /* no accepted counts, which is allowed */
+    TOLD_TOO_MUCH, /* of 0 drafts 1, and still the sum is right */
+    TOLD_TOO_LITTLE,
+    TOLD_TOO_LONG,
+    IMPOSSIBLE, /* a token that top-k leaves out */
+    DRAFTS_LAW  /* samples from the draft model */
+} spoil;
+
+static spoil spoilt;
+static iut_claims said;
+
+static iut_status claims(iut *x, iut_claims *c)
+{
+    const iut_status s = ref_api()->claims(x, c);
+    c->lm_arithmetic = said.lm_arithmetic;
+    c->greedy_identical = said.greedy_identical;
+    c->lm_architectures = said.lm_architectures;
+    c->max_gamma = said.max_gamma;
+    if (said.rule) c->rule = said.rule;
+    if (said.arithmetic) c->arithmetic = said.arithmetic;
+    return s;
+}
+
+/* The two best tokens of the model after a path, and how far apart their logits are. */
+typedef struct {
+    uint64_t key; /* of the path; 0: free */
+    int32_t best, next;
+    double gap;
+} ranking;
+
+/* The oracle walks on from where the path before parts from this one. */
+static ranking rank(const char *model, const int32_t *path, int32_t n)
+{
+    static oracle_path *walk;
+    static int32_t walked[PATH], at;
+    char why[300];
+    float row[WORDS];
+    if (!walk) {
+        oracle_folder *folder = oracle_folder_open(model, why, sizeof why);
+        if (!folder) fail_msg("%s", why);
+        walk = oracle_path_new(&oracle_fast, oracle_folder_model(folder), PATH);
+        assert_non_null(walk);
+    }
+    int32_t same = 0;
+    while (same < at && same + 1 < n && walked[same] == path[same]) same++;
+    oracle_path_cut(walk, same);
+    for (at = same; at < n; at++)
+        oracle_path_step(walk, walked[at] = path[at], at + 1 == n ? row : NULL);
+    ranking r = {.best = lm_argmax(row, WORDS)};
+    r.gap = (double)row[r.best];
+    row[r.best] = -INFINITY;
+    r.next = lm_argmax(row, WORDS);
+    r.gap -= (double)row[r.next];
+    return r;
+}
+
+/* The same, remembered: streams walk the same paths again and again. */
+static ranking ranked(const char *model, const int32_t *path, int32_t n)
+{
+    static ranking known[1 << 12];
+    uint64_t key = 1469598103934665603u;
+    for (int32_t t = 0; t < n; t++) key = (key ^ (uint64_t)path[t]) * 1099511628211u;
+    ranking *r = &known[key >> 52];
+    if (r->key == key) return *r;
+    *r = rank(model, path, n);
+    r->key = key;
+    return *r;
+}
+
+/* What the spoilt mind emits after a path. */
+static int32_t spoilt_token(const iut_generate_batch *b, const int32_t *path, int32_t n)
+{
+    const ranking r = ranked(b->target, path, n);
+    if (spoilt != NO_ARGMAX && b->gamma == 0) return r.best;
+    if (spoilt == NEAR_TIES) return r.gap < 0.02 ? r.next : r.best;
+    return n % 16 == 5 && r.gap > 0.3 ? r.next : r.best;
+}
+
+static void spoilt_streams(iut_generate_batch *b)
+{
+    int32_t path[PATH], begin = 0;
+    for (int32_t i = 0; i < b->n; begin += b->prompt_count[i++]) {
+        int32_t n = b->prompt_count[i], t = 0, *out = b->out + (int64_t)i * b->k;
+        memcpy(path, b->prompt + begin, (size_t)n * sizeof *path);
+        while (t < b->k && (t == 0 || out[t - 1] != b->eos)) {
+            out[t] = spoilt_token(b, path, n);
+            path[n++] = out[t++];
+        }
+        b->out_len[i] = t;
+    }
+}
+
+/* The first request of a call is answered wrongly. */
+static void spoil_facts(iut_generate_batch *b)
+{
+    int32_t *length = b->out_len, last = *length - 1, step = 0;
+    while (step < b->k && b->accepted[step] >= 0) step++;
+    if (spoilt == TOO_LONG) *length = b->k + 1;
+    if (spoilt == TOO_SHORT) b->out[last] = -1;
+    if (spoilt == TOO_SHORT || spoilt == GARBAGE) --*length;
+    if (spoilt == NO_TOKEN || spoilt == MINUS_ONE)
+        b->out[b->k / 2] = spoilt == NO_TOKEN ? WORDS : -1;
+    if (spoilt == TOLD_NOTHING)
+        memset(b->accepted, 0xff, (size_t)b->n * (size_t)b->k * sizeof *b->accepted);
+    if (spoilt == TOLD_TOO_MUCH && b->gamma == 0) b->accepted[0] = 1, b->accepted[last] = -1;
+    if (spoilt == TOLD_TOO_LITTLE) b->accepted[step - 1] = -1;
+    if (spoilt == TOLD_TOO_LONG && step < b->k) b->accepted[step] = 0;
+}
+
+/* The last stream begins with a token that none of the others begins with. */
+static void spoil_law(iut_generate_batch *b)
+{
+    bool seen[WORDS] = {false};
+    int32_t never = 0;
+    for (int32_t i = 0; i < b->n; i++) seen[b->out[i * b->k]] = true;
+    while (never < WORDS && seen[never]) never++;
+    if (never < WORDS) b->out[(b->n - 1) * b->k] = never;
+}
+
+static iut_status generate(iut *x, iut_generate_batch *b)
+{
+    if (spoilt >= NEAR_TIES && spoilt <= NO_ARGMAX) return spoilt_streams(b), IUT_OK;
+    if (spoilt == NO_DRAFTS) b->gamma = 0;
+    if (spoilt == DRAFTS_LAW && *b->draft) b->target = b->draft;
+    const iut_status s = ref_api()->generate(x, b);
+    if (s == IUT_OK && b->sampling.temperature == 0) spoil_facts(b);
+    if (s == IUT_OK && spoilt == IMPOSSIBLE && b->sampling.top_k) spoil_law(b);
+    return s;
+}
+
+static const iut_api *api(void)
+{
+    static iut_api a;
+    a = *ref_api();
+    a.claims = claims, a.generate = generate;
+    return &a;
+}
+
+/* ---- Runs. ----------------------------------------------------------------------- */
+
+typedef struct {
+    int32_t count[STATE_COUNT];
+    char text[STATE_COUNT][700]; /* the first of each */
+} tally;
+
+static client *open_spoilt(const iut_api *table)
+{
+    char why[300];
+    client *c = client_open_table(table, "", why, sizeof why);
+    if (!c) fail_msg("%s", why);
+    return c;
+}
+
+/* The cases of a check whose id the pattern fits. */
+static tally run(const check *tested, const char *pattern)
+{
+    const check *const list[] = {tested, NULL};
+    check_plan plan;
+    tally t = {0};
+    client *c = open_spoilt(api());
+    assert_true(plan_all(&plan, list, LEVEL_SMOKE));
+    const check_context x = {.iut = c,
+                             .level = LEVEL_SMOKE,
+                             .seed = 1,
+                             .log_e_fail = log(1e6),
+                             .tables_total = 28,
+                             .vectors = VECTORS};
+    for (size_t i = 0; i < plan.count; i++) {
+        check_result r = {0};
+        if (fnmatch(pattern, plan.cases[i]->id, 0) != 0) continue;
+        if (!tested->claimed(plan.cases[i], c, r.detail, sizeof r.detail))
+            r.state = STATE_NOT_CLAIMED;
+        else
+            tested->run(plan.cases[i], &x, &r);
+        if (r.state == STATE_PASS && r.compared == 0) r.state = STATE_ERROR;
+        if (t.count[r.state]++ == 0)
+            snprintf(t.text[r.state], sizeof t.text[0], "%s: %s", plan.cases[i]->id, r.detail);
+    }
+    plan_free(&plan);
+    client_close(c);
+    return t;
+}
+
+static void set_up(spoil how, iut_claims claimed)
+{
+    spoilt = how;
+    said = claimed;
+}
+
+/* All `count` cases of the pattern end in the state, and the first says so. */
+static void all_end(const check *tested, const char *pattern, check_state state, int32_t count,
+                    const char *says)
+{
+    const tally t = run(tested, pattern);
+    for (int s = 0; s < STATE_COUNT; s++)
+        if (t.count[s] != (s == (int)state ? count : 0))
+            fail_msg("%d cases in state %d: %s", (int)t.count[s], s, t.text[s]);
+    if (!strstr(t.text[state], says))
+        fail_msg("\"%s\" does not say \"%s\"", t.text[state], says);
+}
+
+static void the_reference_passes(void **unused)
+{
+    (void)unused;
+    set_up(HONEST, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL, .greedy_identical = 1});
+    all_end(&check_engine_greedy, "*/few-*", STATE_PASS, 4, "the tokens of plain decoding");
+    all_end(&check_engine_law, "*/few-g[04]*", STATE_PASS, 2, "ln E");
+    set_up(TOLD_NOTHING, (iut_claims){0});
+    all_end(&check_engine_greedy, "*/few-*", STATE_PASS, 4, "");
+}
+
+/* ---- Greedy mismatches. CLM-08. -------------------------------------------------- */
+
+static void near_ties_are_acceptable_unless_identity_is_claimed(void **unused)
+{
+    (void)unused;
+    set_up(NEAR_TIES, (iut_claims){.arithmetic = IUT_ARITH_BF16});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_ACCEPTABLE, 1, "near-tie: gamma ");
+    set_up(NEAR_TIES, (iut_claims){.arithmetic = IUT_ARITH_F32});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1,
+            "more than the declared arithmetic explains");
+    set_up(NEAR_TIES, (iut_claims){.arithmetic = IUT_ARITH_BF16, .greedy_identical = 1});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "greedy_identical is claimed");
+    set_up(NEAR_TIES,
+           (iut_claims){.arithmetic = IUT_ARITH_BF16, .lm_arithmetic = IUT_LM_SELF_CONSISTENT});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "lm_arithmetic is claimed");
+}
+
+static void drafts_that_show_fail(void **unused)
+{
+    (void)unused;
+    set_up(FAR_TIES, (iut_claims){.arithmetic = IUT_ARITH_BF16});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1,
+            "more than the declared arithmetic explains");
+    set_up(NO_ARGMAX, (iut_claims){.arithmetic = IUT_ARITH_BF16});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "plain decoding, request ");
+    set_up(NO_ARGMAX, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "arithmetic reaches 0");
+}
+
+static void without_drafts_nothing_is_shown(void **unused)
+{
+    (void)unused;
+    set_up(NO_DRAFTS, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
+    all_end(&check_engine_greedy, "*/self-gamma", STATE_INCONCLUSIVE, 1, "are there drafts");
+    set_up(TOLD_NOTHING, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_PASS, 1, "are not told");
+}
+
+/* ---- Hard facts. LAY-01, STOP-02. ------------------------------------------------ */
+
+static void wrong_answers_fail(void **unused)
+{
+    static const struct {
+        spoil how;
+        const char *says;
+    } set[] = {
+        {TOO_LONG, "request 0: 41 tokens, budget 40"},
+        {TOO_SHORT, "request 0: 39 tokens, where the end-of-sequence token or the budget"},
+        {GARBAGE, "request 0: place 39 of 39 tokens has "},
+        {NO_TOKEN, "request 0: place 20 of 40 tokens has 6"},
+        {MINUS_ONE, "request 0: place 20 of 40 tokens has -1"},
+        {TOLD_TOO_MUCH, "request 0: the accepted counts do not add up to its 40 tokens"},
+        {TOLD_TOO_LITTLE, "do not add up"},
+        {TOLD_TOO_LONG, "do not add up"}};
+    (void)unused;
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+        /* Plain decoding takes 40 steps: none is left to tell of. */
+        const char *pattern = set[i].how == TOLD_TOO_LONG ? "*/few-batch" : "*/few-gamma";
+        set_up(set[i].how, (iut_claims){0});
+        all_end(&check_engine_greedy, pattern, STATE_FAIL, 1, set[i].says);
+    }
+}
+
+/* ---- The law. LAY-08. ------------------------------------------------------------ */
+
+static void another_law_fails(void **unused)
+{
+    (void)unused;
+    set_up(IMPOSSIBLE, (iut_claims){0});
+    all_end(&check_engine_law, "*/few-g4-top3", STATE_FAIL, 1, "which has probability 0 there");
+    all_end(&check_engine_law, "*/few-g1", STATE_PASS, 1, "");
+    set_up(DRAFTS_LAW, (iut_claims){0});
+    all_end(&check_engine_law, "*/few-g[12]", STATE_FAIL, 1, "not the target's law");
+}
+
+/* ---- Claims. CLM-01, CLM-07. ----------------------------------------------------- */
+
+static void what_has_no_law_is_not_claimed(void **unused)
+{
+    (void)unused;
+    set_up(HONEST, (iut_claims){.rule = IUT_RULE_NOT_LOSSLESS});
+    all_end(&check_engine_law, "*", STATE_NOT_CLAIMED, 7, "declared not lossless");
+    set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_BF16});
+    all_end(&check_engine_law, "*", STATE_NOT_CLAIMED, 7, "half format");
+    set_up(HONEST, (iut_claims){.max_gamma = 1});
+    all_end(&check_engine_law, "*-g[24]*", STATE_NOT_CLAIMED, 3, "max_gamma is 1");
+    all_end(&check_engine_law, "*-g1", STATE_PASS, 1, "");
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_PASS, 1, "");
+}
+
+/* Every case of the suite: claimed with these architectures iff it is with all of them and its
+ * model is none of the named ones. */
+static void claims_but_for(uint8_t architectures, const char *without, const char *says)
+{
+    int32_t left_out = 0;
+    check_plan plan;
+    char why[300];
+    client *all, *some;
+    set_up(HONEST, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
+    all = open_spoilt(api());
+    said.lm_architectures = architectures;
+    some = open_spoilt(api());
+    assert_true(plan_all(&plan, check_list, LEVEL_FULL));
+    for (size_t i = 0; i < plan.count; i++) {
+        const check_case *c = plan.cases[i];
+        const bool out = fnmatch(without, c->id, 0) == 0,
+                   before = c->check->claimed(c, all, why, sizeof why),
+                   after = c->check->claimed(c, some, why, sizeof why);
+        if (after != (before && !out)) fail_msg("%s: claimed: %d", c->id, after);
+        if (before && out) assert_non_null(strstr(why, says));
+        left_out += before && out;
+    }
+    assert_true(left_out > 10);
+    plan_free(&plan);
+    client_close(all);
+    client_close(some);
+}
+
+static void architectures_that_are_not_served_are_not_claimed(void **unused)
+{
+    (void)unused;
+    claims_but_for(IUT_LLAMA | IUT_QWEN3, "lm.*/biased*", "lm_architectures has no Qwen2");
+    claims_but_for(IUT_LLAMA | IUT_QWEN2, "lm.*/normed*", "lm_architectures has no Qwen3");
+    claims_but_for(IUT_LLAMA, "lm.*/[bn]*", "lm_architectures has no Qwen");
+    claims_but_for(IUT_QWEN2 | IUT_QWEN3, "[el][mn]*/[ltdfs]*",
+                   "lm_architectures has no Llama");
+}
+
+static void without_generate_nothing_is_claimed(void **unused)
+{
+    check_plan plan;
+    char why[300];
+    iut_api table = *ref_api();
+    (void)unused;
+    const check *const list[] = {&check_engine_greedy, &check_engine_law, NULL};
+    table.generate = NULL;
+    client *c = open_spoilt(&table);
+    assert_true(plan_all(&plan, list, LEVEL_FULL));
+    for (size_t i = 0; i < plan.count; i++) {
+        assert_false(plan.cases[i]->check->claimed(plan.cases[i], c, why, sizeof why));
+        assert_string_equal(why, "generate is not claimed");
+    }
+    plan_free(&plan);
+    client_close(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_reference_passes),
+        cmocka_unit_test(near_ties_are_acceptable_unless_identity_is_claimed),
+        cmocka_unit_test(drafts_that_show_fail),
+        cmocka_unit_test(without_drafts_nothing_is_shown),
+        cmocka_unit_test(wrong_answers_fail),
+        cmocka_unit_test(another_law_fails),
+        cmocka_unit_test(what_has_no_law_is_not_claimed),
+        cmocka_unit_test(architectures_that_are_not_served_are_not_claimed),
+        cmocka_unit_test(without_generate_nothing_is_claimed),
+    };
+    return cmocka_run_group_tests_name("checks: engines", tests, NULL, NULL);
+}

@@ -1,0 +1,34 @@
+"""An engine behind the Python adapter that checks what it was asked and echoes the prompts, or does one
+thing wrong: argv[1]."""
+
+import sys
+
+import assay_iut
+
+mode = sys.argv[1]
+
+
+class Echo:
+    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds):
+        if mode == "honest":
+            assert (target, draft, gamma, k, eos) == ("a target", "a draft", 4, 12, 300)
+            assert sampling == (0.5, 7, 0.75, 0.125), sampling
+            assert seeds == [2**64 - 2, 2**64 - 1, 0], seeds
+            assert all(p.dtype == "int32" for p in prompts)
+        if mode == "no draft" and draft is None:
+            raise assay_iut.BadInput("there is no draft model")
+        if mode == "refuses":
+            raise assay_iut.Unsupported("not this model")
+        if mode == "raises":
+            raise KeyError("a weight")
+        if mode == "too few":
+            prompts = prompts[1:]
+        if mode == "too long":
+            return [(range(13), None)] * len(prompts)
+        if mode == "many steps":
+            return [([0], [0] * 13)] * len(prompts)
+        return [(p, [4] if len(p) > 1 else None) for p in prompts]
+
+
+architectures = {"no architecture": " ", "unknown architecture": "llama gpt2"}
+assay_iut.serve(Echo, name=mode, uniforms="own", lm_architectures=architectures.get(mode, "qwen3 llama"))

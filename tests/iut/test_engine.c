@@ -1,0 +1,367 @@
+/* generate, on every way to an engine: the reference behind a worker decodes the same tokens
+ * with drafts and without, bad requests are refused by name, arrays arrive as iut.h says, and
+ * Python sees what was asked. FRM-04, FRM-05, LAY-07. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+#include "conformance/checks/lm_small.h"
+#include "conformance/iut/builtin_ref.h"
+#include "tests/iut/support.h"
+
+enum { REQUESTS = 3, BUDGET = 12, TOKENS = 9, WORDS = 6 /* of the small pair */ };
+
+static const int32_t counts[REQUESTS] = {4, 1, 4},
+                     prompts[TOKENS] = {3, 1, 4, 1, 5, 2, 0, 5, 3};
+
+typedef struct {
+    int32_t out[REQUESTS * BUDGET], length[REQUESTS], accepted[REQUESTS * BUDGET];
+} answers;
+
+static const char *small_model(const char *name)
+{
+    char why[300] = "";
+    const char *folder = lm_small_folder(name, why, sizeof why);
+    if (!folder) fail_msg("%s", why);
+    return folder;
+}
+
+/* Three requests to the small pair; greedy, gamma drafts a step. */
+static iut_generate_batch request(int32_t gamma, answers *a)
+{
+    memset(a, 0, sizeof *a);
+    return (iut_generate_batch){.size = sizeof(iut_generate_batch),
+                                .target = small_model("few"),
+                                .draft = gamma > 0 ? small_model("fewer") : "",
+                                .n = REQUESTS,
+                                .gamma = gamma,
+                                .k = BUDGET,
+                                .eos = -1,
+                                .prompts = TOKENS,
+                                .prompt_count = counts,
+                                .prompt = prompts,
+                                .sampling = {0, 0, 1, 0},
+                                .seed = 7,
+                                .out = a->out,
+                                .out_len = a->length,
+                                .accepted = a->accepted};
+}
+
+static client *open_or_fail(const char *spec, const char *options)
+{
+    char why[900] = "";
+    call_result r;
+    client *c = open_spec(spec, options, 20, &r, why, sizeof why);
+    if (!c) fail_msg("%s", why);
+    return c;
+}
+
+static void ask(client *c, iut_generate_batch *b)
+{
+    if (client_generate(c, b) != CALL_OK) fail_msg("%s", client_text(c));
+}
+
+/* ---- The reference. -------------------------------------------------------------- */
+
+/* Steps of a plain stream accept nothing; others emit what they accepted, and one more. */
+static void steps_add_up(const answers *a, int32_t gamma)
+{
+    for (int i = 0; i < REQUESTS; i++) {
+        int32_t emitted = 0, step = 0;
+        const int32_t *accepted = a->accepted + i * BUDGET;
+        for (; step < BUDGET && accepted[step] >= 0; step++) {
+            assert_true(accepted[step] <= gamma);
+            emitted += accepted[step] + 1;
+        }
+        assert_int_equal(emitted, a->length[i]);
+        for (; step < BUDGET; step++) assert_int_equal(accepted[step], -1);
+    }
+}
+
+static void drafts_change_no_token(void **unused)
+{
+    answers plain, drafted;
+    (void)unused;
+    client *c = open_or_fail("ref", "threads=1");
+    iut_generate_batch b = request(0, &plain);
+    ask(c, &b);
+    for (int i = 0; i < REQUESTS * BUDGET; i++)
+        assert_true(plain.out[i] >= 0 && plain.out[i] < WORDS);
+    assert_memory_not_equal(plain.out, plain.out + BUDGET, BUDGET * sizeof *plain.out);
+    steps_add_up(&plain, 0);
+    b = request(3, &drafted);
+    ask(c, &b);
+    assert_memory_equal(drafted.out, plain.out, sizeof plain.out);
+    assert_memory_equal(drafted.length, plain.length, sizeof plain.length);
+    steps_add_up(&drafted, 3);
+    assert_memory_not_equal(drafted.accepted, plain.accepted, sizeof plain.accepted);
+    client_close(c);
+}
+
+/* Everything of a request reaches the engine: each field, changed, changes the answer as it
+ * has to. */
+static void every_field_counts(void **unused)
+{
+    answers first, second;
+    (void)unused;
+    client *c = open_or_fail("ref", NULL);
+    iut_generate_batch a = request(2, &first), b = request(2, &second);
+    ask(c, &a);
+    b.eos = first.out[4]; /* STOP-01 */
+    ask(c, &b);
+    for (int i = 0; i < REQUESTS; i++) {
+        int32_t due = 0;
+        while (due < BUDGET && first.out[i * BUDGET + due] != b.eos) due++;
+        due += due < BUDGET;
+        assert_int_equal(second.length[i], due);
+        assert_memory_equal(second.out + i * BUDGET, first.out + i * BUDGET,
+                            (size_t)due * sizeof *second.out);
+        if (due < BUDGET) assert_int_equal(second.out[i * BUDGET + due], -1);
+    }
+    assert_true(second.length[0] <= 5);
+    a.sampling.temperature = b.sampling.temperature = 2, b.eos = -1;
+    ask(c, &a), ask(c, &b);
+    assert_memory_equal(&first, &second, sizeof first);
+    b.seed++; /* request i of seed s + 1 is request i + 1 of seed s, for equal prompts */
+    ask(c, &b);
+    assert_memory_not_equal(first.out, second.out, sizeof first.out);
+    static const int32_t twice[] = {2, 5, 2, 5};
+    const int32_t two[] = {2, 2};
+    a.n = b.n = 2, a.prompts = b.prompts = 4;
+    a.prompt = b.prompt = twice, a.prompt_count = b.prompt_count = two;
+    ask(c, &a), ask(c, &b);
+    assert_memory_equal(first.out + BUDGET, second.out, BUDGET * sizeof *first.out);
+    assert_memory_not_equal(first.out, second.out, BUDGET * sizeof *first.out);
+    const iut_sampling narrow[] = {{2, 1, 1, 0}, {2, 0, 0x1p-33f, 0}, {2, 0, 1, 1}};
+    a = request(2, &first);
+    ask(c, &a); /* the largest logit alone is left: greedy */
+    for (int i = 0; i < 3; i++) {
+        b = request(2, &second);
+        b.sampling = narrow[i];
+        ask(c, &b);
+        assert_memory_equal(first.out, second.out, sizeof first.out);
+    }
+    client_close(c);
+}
+
+static void frames_change_nothing(void **unused)
+{
+    char why[900];
+    answers here, there;
+    (void)unused;
+    client *a = client_open_table(ref_api(), "", why, sizeof why);
+    client *b = open_or_fail("ref", "threads=2");
+    assert_non_null(a);
+    iut_generate_batch x = request(3, &here), y = request(3, &there);
+    x.sampling = y.sampling = (iut_sampling){0.75f, 5, 0.9375f, 0.03125f};
+    ask(a, &x), ask(b, &y);
+    assert_memory_equal(&here, &there, sizeof here);
+    client_close(a);
+    client_close(b);
+}
+
+static void bad_requests(void **unused)
+{
+    static const int32_t short_counts[REQUESTS] = {4, 1, 3}, no_prompt[REQUESTS] = {4, 0, 5},
+                         bad_prompt[TOKENS] = {3, 1, 4, 1, 5, 2, WORDS, 5, 3};
+    answers a;
+    (void)unused;
+    client *c = open_or_fail("ref", NULL);
+#define REFUSED(change, text)                                                                  \
+    do {                                                                                       \
+        iut_generate_batch b = request(3, &a);                                                 \
+        change;                                                                                \
+        assert_int_equal(client_generate(c, &b), CALL_REFUSED);                                \
+        assert_int_equal(client_status(c), IUT_BAD_INPUT);                                     \
+        assert_says(client_text(c), text);                                                     \
+    } while (0)
+    REFUSED(b.draft = "", "generate: 3 drafts a step, but no draft model");
+    REFUSED(b.target = "no-such-folder", "no-such-folder");
+    REFUSED(b.draft = "no-such-draft", "no-such-draft");
+    REFUSED(b.draft = small_model("long"), "vocabulary");
+    REFUSED(b.prompt = bad_prompt, "prompt token 1 is 6; it must be 0 to 5");
+    REFUSED(b.prompt_count = short_counts, "prompt_count adds up to 8; the array has 9");
+    REFUSED(b.prompt_count = no_prompt, "prompt_count[1] is 0; it must be 1 to");
+    REFUSED(b.k = 0, "args.k must be an integer from 1 to");
+    REFUSED(b.gamma = -1, "args.gamma must be an integer from 0 to");
+    REFUSED(b.eos = -2, "args.eos must be an integer from -1 to");
+    REFUSED(b.sampling.temperature = -1, "temperature");
+    iut_generate_batch b = request(3, &a); /* and it lives on */
+    ask(c, &b);
+    client_close(c);
+}
+
+/* ---- Arrays. --------------------------------------------------------------------- */
+
+/* plugin.c answers with the number of places that arrive as -1. */
+static void arrays_arrive_empty(void **unused)
+{
+    answers a;
+    (void)unused;
+    client *c = open_or_fail("plugin:" PLUGINS "/plugin_skips.so", NULL);
+    assert_true(client_has(c, OP_GENERATE));
+    for (int call = 0; call < 2; call++) {
+        iut_generate_batch b = request(1, &a);
+        ask(c, &b);
+        for (int i = 0; i < REQUESTS; i++) assert_int_equal(a.length[i], 2 * BUDGET);
+        for (int i = 0; i < REQUESTS * BUDGET; i++)
+            assert_true(a.out[i] == -1 && a.accepted[i] == -1);
+    }
+    client_close(c);
+}
+
+static iut_status leaves_all(iut *x, iut_generate_batch *b)
+{
+    (void)x, (void)b;
+    return IUT_OK;
+}
+
+static void arrays_arrive_empty_without_frames(void **unused)
+{
+    char why[900];
+    answers a;
+    iut_api api = *ref_api();
+    (void)unused;
+    api.generate = leaves_all;
+    client *c = client_open_table(&api, "", why, sizeof why);
+    assert_non_null(c);
+    iut_generate_batch b = request(1, &a);
+    ask(c, &b);
+    for (int i = 0; i < REQUESTS * BUDGET; i++)
+        assert_true(a.out[i] == -1 && a.accepted[i] == -1);
+    client_close(c);
+}
+
+static void what_is_not_there_is_not_called(void **unused)
+{
+    char why[900];
+    answers a;
+    iut_api api = *ref_api();
+    (void)unused;
+    api.generate = NULL;
+    client *c = client_open_table(&api, "", why, sizeof why);
+    assert_non_null(c);
+    assert_false(client_has(c, OP_GENERATE));
+    iut_generate_batch b = request(0, &a);
+    assert_int_equal(client_generate(c, &b), CALL_REFUSED);
+    assert_int_equal(client_status(c), IUT_UNSUPPORTED);
+    client_close(c);
+}
+
+/* ---- Python. --------------------------------------------------------------------- */
+
+static client *open_python(const char *mode)
+{
+    char spec[1200];
+    snprintf(spec, sizeof spec, "exec:PYTHONPATH=%s exec %s %s \"%s\"", PYTHON_EXAMPLES, PYTHON,
+             ADAPTER_ENGINE, mode);
+    return open_or_fail(spec, NULL);
+}
+
+/* adapter_engine.py checks what it gets, and answers with it. */
+static void python_sees_what_was_asked(void **unused)
+{
+    answers a;
+    (void)unused;
+    client *c = open_python("honest");
+    assert_int_equal(client_claims(c)->lm_architectures, IUT_LLAMA | IUT_QWEN3);
+    iut_generate_batch b = request(4, &a);
+    b.target = "a target", b.draft = "a draft", b.eos = 300;
+    b.sampling = (iut_sampling){0.5f, 7, 0.75f, 0.125f};
+    b.seed = UINT64_MAX - 1;
+    ask(c, &b);
+    const int32_t due[REQUESTS][BUDGET] = {{3, 1, 4, 1, -1, -1, -1, -1, -1, -1, -1, -1},
+                                           {5, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+                                           {2, 0, 5, 3, -1, -1, -1, -1, -1, -1, -1, -1}};
+    assert_memory_equal(a.out, due, sizeof due);
+    for (int i = 0; i < REQUESTS; i++) {
+        assert_int_equal(a.length[i], counts[i]);
+        assert_int_equal(a.accepted[i * BUDGET], i == 1 ? -1 : 4); /* 1: it told none */
+        assert_int_equal(a.accepted[i * BUDGET + 1], -1);
+    }
+    client_close(c);
+}
+
+static void python_slips(void **unused)
+{
+    static const struct {
+        const char *mode;
+        iut_status status;
+        const char *says;
+    } set[] = {{"no draft", IUT_BAD_INPUT, "bad_input: there is no draft model"},
+               {"too few", IUT_FAILED, "generate answered 2 of 3 requests"},
+               {"too long", IUT_FAILED, "generate returned 13 tokens where at most 12 fit"},
+               {"many steps", IUT_FAILED, "generate (accepted) returned 13 tokens where"},
+               {"refuses", IUT_UNSUPPORTED, "unsupported: not this model"},
+               {"raises", IUT_FAILED, "failed: KeyError: 'a weight'"}};
+    (void)unused;
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+        answers a;
+        client *c = open_python(set[i].mode);
+        iut_generate_batch b = request(0, &a);
+        for (int call = 0; call < 2; call++) {
+            assert_int_equal(client_generate(c, &b), CALL_REFUSED);
+            assert_int_equal(client_status(c), set[i].status);
+            assert_says(client_text(c), set[i].says);
+        }
+        client_close(c);
+    }
+}
+
+static void python_architectures(void **unused)
+{
+    static const char *const mode[] = {"no architecture", "unknown architecture"};
+    char spec[1200], why[900];
+    call_result r;
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        snprintf(spec, sizeof spec, "exec:PYTHONPATH=%s exec %s %s \"%s\"", PYTHON_EXAMPLES,
+                 PYTHON, ADAPTER_ENGINE, mode[i]);
+        assert_null(open_spec(spec, NULL, 20, &r, why, sizeof why));
+        assert_int_equal(r, CALL_CRASH);
+        assert_says(why, "choose some of llama, qwen2, qwen3");
+    }
+}
+
+/* The worked example is an engine of its own, in another arithmetic: the tokens of the small
+ * pair, whose logits lie far enough apart, are the reference's. */
+static void python_example(void **unused)
+{
+    answers ours, theirs;
+    (void)unused;
+    client *c = open_or_fail("exec:" PYTHON " " PYTHON_EXAMPLES "/example_generate.py", NULL),
+           *ref = open_or_fail("ref", NULL);
+    for (int32_t gamma = 0; gamma <= 4; gamma += 2) {
+        iut_generate_batch a = request(gamma, &ours), b = request(gamma, &theirs);
+        ask(ref, &a), ask(c, &b);
+        assert_memory_equal(&ours, &theirs, sizeof ours);
+    }
+    iut_generate_batch b = request(3, &theirs);
+    b.draft = "";
+    assert_int_equal(client_generate(c, &b), CALL_REFUSED);
+    assert_says(client_text(c), "bad_input: 3 drafts a step, but no draft model");
+    b.draft = "no-such-folder";
+    assert_int_equal(client_generate(c, &b), CALL_REFUSED);
+    assert_says(client_text(c), "bad_input: no model in no-such-folder");
+    client_close(c);
+    client_close(ref);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(drafts_change_no_token),
+                                       cmocka_unit_test(every_field_counts),
+                                       cmocka_unit_test(frames_change_nothing),
+                                       cmocka_unit_test(bad_requests),
+                                       cmocka_unit_test(arrays_arrive_empty),
+                                       cmocka_unit_test(arrays_arrive_empty_without_frames),
+                                       cmocka_unit_test(what_is_not_there_is_not_called),
+                                       cmocka_unit_test(python_sees_what_was_asked),
+                                       cmocka_unit_test(python_slips),
+                                       cmocka_unit_test(python_architectures),
+                                       cmocka_unit_test(python_example)};
+    return cmocka_run_group_tests_name("generate", tests, NULL, NULL);
+}

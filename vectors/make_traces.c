@@ -1,0 +1,361 @@
+/* make_traces.c - vectors of the decoding methods: every step of requests to small models.
+ * Clauses JAC, LAH, POOL, ONEH, LKP.
+ * A test's flags are the switches that give another trace when they are set otherwise; each
+ * value of each switch must show in some test, or nothing is made. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "vectors/make.h"
+#include "vectors/trace.h"
+
+enum { METHODS = 3, MOST_VALUES = 4, LONGEST = 32 };
+
+typedef struct {
+    maker *m;
+    /* Values that some test tells from another value of the switch. */
+    bool shown[METHODS][ORACLE_SWITCHES][MOST_VALUES];
+} tracer;
+
+/* ---- Models ----------------------------------------------------------------------- */
+
+static vector_toy *toy_of(tracer *c)
+{
+    vector_toy *toy = set_take(c->m->set, 1, sizeof *toy);
+    if (!toy) abort();
+    c->m->g->toy = toy;
+    return toy;
+}
+
+static void group(tracer *c, const char *id, oracle_method_name method)
+{
+    make_group(c->m, id, method == ORACLE_LOOKAHEAD ? "window" : "steps", false, UNIFORMS_NONE,
+               0);
+    c->m->g->method = method;
+}
+
+static void hash_group(tracer *c, const char *id, oracle_method_name method, int32_t order,
+                       int32_t levels)
+{
+    group(c, id, method);
+    toy_of(c)->hash = (oracle_hash){make_random(c->m), c->m->g->V, order, levels};
+}
+
+/* After t comes t + 1, most likely; states are last tokens. */
+static void cyclic_group(tracer *c, const char *id, oracle_method_name method)
+{
+    group(c, id, method);
+    const int32_t V = c->m->g->V;
+    int32_t *cls = set_take(c->m->set, (size_t)(V + 2 * V * V), sizeof *cls);
+    if (!cls) abort();
+    int32_t *next = cls + V, *logits = next + V * V;
+    for (int32_t t = 0; t < V; t++) {
+        cls[t] = t;
+        for (int32_t u = 0; u < V; u++) next[t * V + u] = u;
+        logits[t * V + (t + 1) % V] = 3;
+    }
+    vector_toy *toy = toy_of(c);
+    toy->automaton = true;
+    toy->table = (oracle_table){V, V, V, 0, cls, next, logits};
+}
+
+/* One row for all paths. */
+static void constant_group(tracer *c, const char *id, oracle_method_name method)
+{
+    static const int32_t cls[4], next[1], logits[4] = {0, 1, 3, 3};
+    group(c, id, method);
+    vector_toy *toy = toy_of(c);
+    toy->automaton = true;
+    toy->table = (oracle_table){4, 1, 1, 0, cls, next, logits};
+}
+
+/* ---- Tests ------------------------------------------------------------------------ */
+
+static void note_values(tracer *c, const vector_test *t)
+{
+    int32_t n;
+    const oracle_switch *s = oracle_method_switches(t->method->name, &n);
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t v = 0; v < oracle_switch_values(&s[i]); v++) {
+            bool *shown = c->shown[t->method->name][i];
+            if (v != t->method->sw[i] && trace_differs(c->m->g, t, i, v))
+                shown[v] = shown[t->method->sw[i]] = true;
+        }
+}
+
+static void add(tracer *c, const char *comment, const oracle_request *q, const oracle_method *x)
+{
+    maker *m = c->m;
+    if (m->failed) return;
+    vector_test *t = make_test(m, "", comment);
+    t->request = trace_keep_request(m->set, q);
+    t->method = trace_keep_method(m->set, x);
+    if (!t->request || !t->method) abort();
+    const oracle_lm lm = trace_model(m->g);
+    oracle_trace trace;
+    oracle_decode(&lm, q, x, &trace);
+    if (!*trace.error) {
+        t->expected.trace = trace_keep(m->set, &trace);
+        if (!t->expected.trace) abort();
+        t->flags = trace_flags(m->set, m->g, t);
+        if (!t->flags) abort();
+        note_values(c, t);
+    }
+    oracle_trace_free(&trace);
+    make_done(m, t, NULL);
+}
+
+/* A prompt and a budget. */
+static oracle_request request(tracer *c, int32_t *prompt, bool warm)
+{
+    maker *m = c->m;
+    const int32_t V = m->g->V;
+    oracle_request q = {.prompt = prompt, .eos = -1, .sampling = {0, 0, 1, 0}};
+    q.n = 1 + make_below(m, 12);
+    q.budget = 12 + make_below(m, 20);
+    for (int32_t i = 0; i < q.n; i++) prompt[i] = make_below(m, V);
+    q.seed = make_random(m);
+    if (warm) {
+        q.sampling.temperature = make_below(m, 2) ? 1.0f : 0.5f;
+        q.sampling.top_k = make_below(m, 3) ? 0 : 3;
+        if (make_below(m, 4) == 0) q.sampling.top_p = 0.875f;
+    }
+    return q;
+}
+
+/* Does the token end the stream late, and inside the run of a step if it must be there? */
+static bool ends_late(const tracer *c, oracle_request q, const oracle_method *x, int32_t eos,
+                      bool inside)
+{
+    const oracle_lm lm = trace_model(c->m->g);
+    oracle_trace t;
+    q.eos = eos;
+    oracle_decode(&lm, &q, x, &t);
+    const oracle_step *last = t.steps ? &t.step[t.steps - 1] : NULL;
+    const bool late = last && t.tokens.n > 4 && t.tokens.t[t.tokens.n - 1] == eos &&
+                      (!inside || last->emitted.n < last->run.n);
+    oracle_trace_free(&t);
+    return late;
+}
+
+/* Two of three streams may end by a token, one of them inside a run if any token does that. */
+static void end(tracer *c, oracle_request *q, const oracle_method *x)
+{
+    const int32_t kind = make_below(c->m, 3), first = make_below(c->m, c->m->g->V);
+    for (int32_t i = 0; i < c->m->g->V && kind && q->eos < 0; i++) {
+        const int32_t eos = (first + i) % c->m->g->V;
+        if (ends_late(c, *q, x, eos, kind == 1)) q->eos = eos;
+    }
+}
+
+/* Positions that just suffice, or a few more; rows for some trees and not for others. */
+static void limit(tracer *c, oracle_request *q, const oracle_method *x)
+{
+    maker *m = c->m;
+    if (make_below(m, 4) == 0)
+        q->positions = q->n + q->budget - 1 + make_below(m, 1 + x->size[1]);
+    const int32_t tree = (x->size[0] + 2) * (x->size[1] - 1);
+    if (make_below(m, 6) == 0 && x->name == ORACLE_LOOKAHEAD)
+        q->rows = tree / 2 + make_below(m, tree);
+}
+
+/* ---- Jacobi ----------------------------------------------------------------------- */
+
+static void jacobi_test(tracer *c, int32_t block, int32_t init)
+{
+    int32_t prompt[LONGEST], given[5];
+    oracle_request q = request(c, prompt, false);
+    oracle_method x = {.name = ORACLE_JACOBI, .given = given};
+    x.size[0] = block;
+    x.size[1] = make_below(c->m, c->m->g->V);
+    x.sw[JACOBI_INIT] = init;
+    x.given_n = init == JACOBI_GIVEN ? 1 + make_below(c->m, 5) : 0;
+    for (int32_t i = 0; i < x.given_n; i++) given[i] = make_below(c->m, c->m->g->V);
+    end(c, &q, &x);
+    add(c, "", &q, &x);
+}
+
+static void jacobi(tracer *c)
+{
+    static const int32_t block[] = {1, 2, 5, 16};
+    hash_group(c, "trace.jacobi.hash", ORACLE_JACOBI, 1, 64);
+    for (int32_t i = 0; i < 16; i++) jacobi_test(c, block[i / 4], i % 4);
+    const oracle_request warm = {
+        .prompt = block, .n = 2, .budget = 4, .eos = -1, .sampling = {1, 0, 1, 0}};
+    const oracle_method x = {.name = ORACLE_JACOBI, .size = {4, 0, 0}};
+    add(c, "above temperature 0", &warm, &x);
+    make_close(c->m);
+    cyclic_group(c, "trace.jacobi.cyclic", ORACLE_JACOBI);
+    for (int32_t i = 0; i < 8; i++) jacobi_test(c, i < 4 ? 8 : 3, i % 4);
+    make_close(c->m);
+}
+
+/* ---- Lookahead -------------------------------------------------------------------- */
+
+static const int32_t width[] = {1, 2, 5, 15}, length[] = {2, 3, 4, 5},
+                     guesses[] = {0, 1, 2, 15};
+
+static oracle_method sized(int32_t i, int32_t j)
+{
+    return (oracle_method){.name = ORACLE_LOOKAHEAD,
+                           .size = {width[i], length[j], guesses[(i + j) % 4]}};
+}
+
+static void lookahead_test(tracer *c, oracle_method x, bool warm)
+{
+    int32_t prompt[LONGEST];
+    oracle_request q = request(c, prompt, warm);
+    limit(c, &q, &x);
+    end(c, &q, &x);
+    add(c, "", &q, &x);
+}
+
+/* Every pair of W and N, of W and G, of N and G, greedily and, if the preset can, sampled. */
+static void lookahead_preset(tracer *c, const char *preset)
+{
+    char id[64];
+    const bool greedy_only = !strcmp(preset, "trtllm");
+    snprintf(id, sizeof id, "trace.lookahead.%s.hash", preset);
+    hash_group(c, id, ORACLE_LOOKAHEAD, 1, 16);
+    for (int32_t k = 0; k < (greedy_only ? 16 : 32); k++) {
+        oracle_method pair = sized(k / 4 % 4, k % 4);
+        oracle_preset(&pair, preset);
+        lookahead_test(c, pair, k >= 16);
+    }
+    oracle_method x = {.name = ORACLE_LOOKAHEAD, .size = {15, 5, 15}};
+    oracle_preset(&x, preset);
+    lookahead_test(c, x, false);
+    if (greedy_only) lookahead_test(c, x, true); /* refused */
+    make_close(c->m);
+    snprintf(id, sizeof id, "trace.lookahead.%s.cyclic", preset);
+    cyclic_group(c, id, ORACLE_LOOKAHEAD);
+    for (int32_t k = 0; k < 8; k++) {
+        oracle_method next = sized(k % 4, (k + 1) % 4);
+        oracle_preset(&next, preset);
+        lookahead_test(c, next, k >= 4 && !greedy_only);
+    }
+    make_close(c->m);
+    snprintf(id, sizeof id, "trace.lookahead.%s.constant", preset);
+    constant_group(c, id, ORACLE_LOOKAHEAD);
+    for (int32_t k = 0; k < 4; k++) {
+        oracle_method other = sized(k % 3, 3 - k);
+        oracle_preset(&other, preset);
+        lookahead_test(c, other, k % 2 && !greedy_only);
+    }
+    make_close(c->m);
+}
+
+/* Any switches that are no nonsense together. */
+static oracle_method random_switches(tracer *c, int32_t *given, bool warm)
+{
+    maker *m = c->m;
+    int32_t n;
+    const oracle_switch *s = oracle_method_switches(ORACLE_LOOKAHEAD, &n);
+    oracle_method x = {.name = ORACLE_LOOKAHEAD,
+                       .size = {1 + make_below(m, 5), 2 + make_below(m, 4), make_below(m, 5)},
+                       .given = given};
+    do
+        for (int32_t i = 0; i < n; i++) x.sw[i] = make_below(m, oracle_switch_values(&s[i]));
+    while ((x.sw[LAH_KEY] == LAH_KEY_STALE && x.sw[LAH_WARMUP]) ||
+           (warm && (x.sw[LAH_ACCEPT_WINDOW] || x.sw[LAH_RULE] == LAH_RULE_NONE)));
+    x.given_n = x.sw[LAH_INIT] == LAH_INIT_GIVEN ? 1 + make_below(m, 8) : 0;
+    for (int32_t i = 0; i < x.given_n; i++) given[i] = make_below(m, m->g->V);
+    return x;
+}
+
+static void lookahead_switches(tracer *c)
+{
+    int32_t given[8];
+    hash_group(c, "trace.lookahead.switches", ORACLE_LOOKAHEAD, 1, 16);
+    for (int32_t k = 0; k < 48; k++) lookahead_test(c, random_switches(c, given, k % 2), k % 2);
+    make_close(c->m);
+    hash_group(c, "trace.lookahead.whole-path", ORACLE_LOOKAHEAD, 0, 256);
+    for (int32_t k = 0; k < 8; k++) lookahead_test(c, random_switches(c, given, k % 2), k % 2);
+    make_close(c->m);
+}
+
+static void lookahead_refused(tracer *c)
+{
+    static const int32_t prompt[2] = {1, 2};
+    const oracle_request q = {
+        .prompt = prompt, .n = 2, .budget = 4, .eos = -1, .sampling = {0, 0, 1, 0}};
+    oracle_request warm = q;
+    oracle_method x = sized(1, 1);
+    warm.sampling.temperature = 1.0f;
+    cyclic_group(c, "trace.lookahead.refused", ORACLE_LOOKAHEAD);
+    oracle_preset(&x, "trtllm");
+    add(c, "rule none above temperature 0", &warm, &x);
+    x.sw[LAH_RULE] = LAH_RULE_MATCH;
+    add(c, "accept_window above temperature 0", &warm, &x);
+    oracle_preset(&x, "paper");
+    x.sw[LAH_KEY] = LAH_KEY_STALE;
+    add(c, "key stale with warmup", &q, &x);
+    oracle_preset(&x, "paper");
+    x.size[0] = 0;
+    add(c, "no column", &q, &x);
+    x.size[0] = 1, x.size[1] = 1;
+    add(c, "n-grams of one token", &q, &x);
+    make_close(c->m);
+}
+
+/* ---- Prompt lookup ---------------------------------------------------------------- */
+
+static void lookup_preset(tracer *c, const char *preset)
+{
+    char id[64];
+    for (int32_t cyclic = 0; cyclic < 2; cyclic++) {
+        snprintf(id, sizeof id, "trace.lookup.%s.%s", preset, cyclic ? "cyclic" : "hash");
+        if (cyclic)
+            cyclic_group(c, id, ORACLE_LOOKUP);
+        else
+            hash_group(c, id, ORACLE_LOOKUP, 1, 16);
+        for (int32_t k = 0; k < (cyclic ? 8 : 16); k++) {
+            int32_t prompt[LONGEST];
+            oracle_method x = {.name = ORACLE_LOOKUP};
+            oracle_preset(&x, preset);
+            if (k % 4) x.size[0] = 1 + make_below(c->m, 4);
+            if (k % 4) x.size[1] = 1 + make_below(c->m, 6);
+            x.sw[LKP_RULE] = k / 2 % 2;
+            oracle_request q = request(c, prompt, k % 2);
+            q.budget += 8;
+            limit(c, &q, &x);
+            end(c, &q, &x);
+            add(c, "", &q, &x);
+        }
+        make_close(c->m);
+    }
+}
+
+/* ---- Everything ------------------------------------------------------------------- */
+
+/* `rule none` is refused where it would matter. */
+static void all_shown(tracer *c)
+{
+    maker *m = c->m;
+    for (int32_t name = 0; name < METHODS; name++) {
+        int32_t n;
+        char word[32];
+        const oracle_switch *s = oracle_method_switches((oracle_method_name)name, &n);
+        for (int32_t i = 0; i < n; i++)
+            for (int32_t v = 0; v < oracle_switch_values(&s[i]) && !m->failed; v++) {
+                if (c->shown[name][i][v] ||
+                    !strcmp(reader_word(s[i].values, v, word, sizeof word), "none"))
+                    continue;
+                m->failed = true;
+                snprintf(m->why, m->why_size, "no trace of %s shows %s = %s",
+                         oracle_method_text((oracle_method_name)name), s[i].name, word);
+            }
+    }
+}
+
+void make_traces(maker *m)
+{
+    tracer c = {.m = m};
+    jacobi(&c);
+    static const char *const preset[] = {"paper", "lade", "llamacpp", "trtllm"};
+    for (int32_t i = 0; i < 4; i++) lookahead_preset(&c, preset[i]);
+    lookahead_switches(&c);
+    lookahead_refused(&c);
+    lookup_preset(&c, "original");
+    lookup_preset(&c, "hf");
+    all_shown(&c);
+}
