@@ -62,8 +62,8 @@ static void on_step(void *data, const as_step *s)
 
 /* ---- Decoding. ------------------------------------------------------------------------- */
 
-static bool decode(as_lm *lm, as_drafter *drafter, const pair *p, int32_t gamma,
-                   float temperature, uint64_t seed, tally *t)
+static bool decode(as_lm *lm, as_drafter *drafter, const pair *p, float temperature,
+                   uint64_t seed, tally *t)
 {
     int32_t out[TOKENS];
     *t = (tally){0};
@@ -73,7 +73,6 @@ static bool decode(as_lm *lm, as_drafter *drafter, const pair *p, int32_t gamma,
         const as_request r = {.target = lm,
                               .drafter = drafter,
                               .rule = temperature == 0 ? AS_RULE_GREEDY : AS_RULE_CHAIN,
-                              .gamma = gamma,
                               .sampling = {temperature, 0, 1, 0},
                               .seed = seed + (uint64_t)i,
                               .prompt = p->prompt[i].token,
@@ -135,8 +134,8 @@ static bool line(const pair *p, as_drafter *none, as_drafter *drafter, float tem
     double ratio[REPEATS];
     tally plain, drafted = {0}, all = {0};
     for (int i = 0; i < REPEATS; i++) {
-        if (!decode(p->target.lm, none, p, 0, temperature, (uint64_t)(10 * i), &plain) ||
-            !decode(p->target.lm, drafter, p, gamma, temperature, (uint64_t)(10 * i), &drafted))
+        if (!decode(p->target.lm, none, p, temperature, (uint64_t)(10 * i), &plain) ||
+            !decode(p->target.lm, drafter, p, temperature, (uint64_t)(10 * i), &drafted))
             return false;
         ratio[i] =
             (double)drafted.tokens / drafted.seconds / ((double)plain.tokens / plain.seconds);
@@ -156,15 +155,18 @@ static bool line(const pair *p, as_drafter *none, as_drafter *drafter, float tem
 static bool table(const pair *p, float temperature, double c, double one)
 {
     const as_sampling s = {temperature, 0, 1, 0};
-    as_drafter *none = NULL, *drafter = NULL;
+    as_drafter *none = NULL;
     as_error e;
-    bool ok = as_draft_none(&none, &e) == AS_OK &&
-              as_draft_lm(p->draft.lm, &s, &drafter, &e) == AS_OK;
-    if (!ok) fprintf(stderr, "assay bench: %s\n", e.text);
-    for (int32_t gamma = 1; ok && gamma <= GAMMAS; gamma++)
-        ok = line(p, none, drafter, temperature, gamma, c, one);
+    as_status made = as_draft_none(&none, &e);
+    bool ok = made == AS_OK;
+    for (int32_t gamma = 1; ok && gamma <= GAMMAS; gamma++) {
+        as_drafter *drafter = NULL;
+        made = as_draft_lm(p->draft.lm, &s, gamma, &drafter, &e);
+        ok = made == AS_OK && line(p, none, drafter, temperature, gamma, c, one);
+        as_drafter_free(drafter);
+    }
+    if (made != AS_OK) fprintf(stderr, "assay bench: %s\n", e.text);
     as_drafter_free(none);
-    as_drafter_free(drafter);
     return ok;
 }
 

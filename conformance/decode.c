@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "conformance/methods.h"
 #include "conformance/model.h"
 #include "conformance/options.h"
 #include "ref/decode.h"
@@ -21,6 +22,7 @@ enum { ROWS = 512, MAX_GAMMA = 255 };
 
 typedef struct {
     const char *method, *model, *draft, *prompt, *prompt_file, *tokens, *rule, *json;
+    method_options without_draft;
     uint64_t gamma, max_new, seed, threads, top_k;
     double temperature, top_p, min_p;
     bool trace;
@@ -46,6 +48,13 @@ enum {
     O_MAX_NEW,
     O_GAMMA,
     O_RULE,
+    O_PRESET,
+    O_SWITCHES,
+    O_WINDOW,
+    O_NGRAM,
+    O_POOL,
+    O_BLOCK,
+    O_INIT,
     O_TEMPERATURE,
     O_TOP_K,
     O_TOP_P,
@@ -59,8 +68,9 @@ enum {
 
 #define AT(field) offsetof(arguments, field)
 static const option options[OPTIONS] = {
-    [O_METHOD] = {"--method", "NAME", "ar or speculative (default: ar)", VALUE_TEXT, AT(method),
-                  0, 0},
+    [O_METHOD] = {"--method", "NAME",
+                  "ar, speculative, jacobi, lookahead or lookup (default: ar)", VALUE_TEXT,
+                  AT(method), 0, 0},
     [O_MODEL] = {"--model", "FOLDER",
                  "target, a Hugging Face folder (default: the trained target)", VALUE_TEXT,
                  AT(model), 0, 0},
@@ -73,10 +83,31 @@ static const option options[OPTIONS] = {
                   VALUE_TEXT, AT(tokens), 0, 0},
     [O_MAX_NEW] = {"--max-new", "N", "tokens at most (default 256)", VALUE_COUNT, AT(max_new),
                    0, 1 << 20},
-    [O_GAMMA] = {"--gamma", "N", "drafts a step (default 4)", VALUE_COUNT, AT(gamma), 0,
-                 MAX_GAMMA},
-    [O_RULE] = {"--rule", "NAME", "chain or match, above temperature 0 (default: chain)",
+    [O_GAMMA] = {"--gamma", "N", "drafts a step (default 4; lookup: 10)", VALUE_COUNT,
+                 AT(gamma), 0, MAX_GAMMA},
+    [O_RULE] = {"--rule", "NAME",
+                "chain, match or onehot, above temperature 0 (default: chain; lookup: match; "
+                "lookahead: its preset's)",
                 VALUE_TEXT, AT(rule), 0, 0},
+    [O_PRESET] = {"--preset", "NAME",
+                  "lookahead: paper, lade, llamacpp or trtllm (default: paper); lookup: "
+                  "original or hf (default: hf)",
+                  VALUE_TEXT, AT(without_draft.preset), 0, 0},
+    [O_SWITCHES] = {"--switches", "LIST",
+                    "lookahead: NAME=VALUE,... that differ from the preset", VALUE_TEXT,
+                    AT(without_draft.switches), 0, 0},
+    [O_WINDOW] = {"--window", "W", "lookahead: columns (default 5)", VALUE_COUNT,
+                  AT(without_draft.window), 1, 4096},
+    [O_NGRAM] = {"--ngram", "N",
+                 "lookahead: tokens of an n-gram (default 4); lookup: longest match (default: "
+                 "the preset's)",
+                 VALUE_COUNT, AT(without_draft.ngram), 1, 4096},
+    [O_POOL] = {"--pool", "G", "lookahead: n-grams a key and candidates a step (default: W)",
+                VALUE_COUNT, AT(without_draft.pool), 0, 4096},
+    [O_BLOCK] = {"--block", "M", "jacobi: tokens of a block (default 8)", VALUE_COUNT,
+                 AT(without_draft.block), 1, 4096},
+    [O_INIT] = {"--init", "NAME", "jacobi: first guesses, last, prompt or pad (default: last)",
+                VALUE_TEXT, AT(without_draft.init), 0, 0},
     [O_TEMPERATURE] = {"--temperature", "T", "0 is greedy (default 0)", VALUE_NUMBER,
                        AT(temperature), 0, 1e6},
     [O_TOP_K] = {"--top-k", "N", "0 keeps all (default 0)", VALUE_COUNT, AT(top_k), 0, 1 << 20},
@@ -161,25 +192,50 @@ static bool none_given(const arguments *a, unsigned which, const char *when)
     return true;
 }
 
+/* The options that only some methods have, and which. */
+#define BIT(o) (1u << O_##o)
+static const struct {
+    const char *method, *when;
+    unsigned options;
+} methods[] = {
+    {"ar", "with --method ar", 0},
+    {"speculative", "with --method speculative", BIT(DRAFT) | BIT(GAMMA) | BIT(RULE)},
+    {"jacobi", "with --method jacobi", BIT(BLOCK) | BIT(INIT)},
+    {"lookahead", "with --method lookahead",
+     BIT(RULE) | BIT(PRESET) | BIT(SWITCHES) | BIT(WINDOW) | BIT(NGRAM) | BIT(POOL)},
+    {"lookup", "with --method lookup", BIT(GAMMA) | BIT(RULE) | BIT(PRESET) | BIT(NGRAM)},
+};
+enum { METHODS = sizeof methods / sizeof methods[0] };
+
+static bool coherent_method(const arguments *a)
+{
+    unsigned of_some = 0;
+    for (int m = 0; m < METHODS; m++) of_some |= methods[m].options;
+    for (int m = 0; m < METHODS; m++)
+        if (strcmp(a->method, methods[m].method) == 0)
+            return none_given(a, of_some & ~methods[m].options, methods[m].when);
+    return refuse("--method %s is unknown; there are ar, speculative, jacobi, lookahead and "
+                  "lookup",
+                  a->method);
+}
+
 static bool coherent(const arguments *a)
 {
-    const bool ar = strcmp(a->method, "ar") == 0;
-    const unsigned prompts = a->given & (1u << O_PROMPT | 1u << O_PROMPT_FILE | 1u << O_TOKENS);
-    if (!ar && strcmp(a->method, "speculative") != 0)
-        return refuse("--method %s is unknown; there are ar and speculative", a->method);
-    if (strcmp(a->rule, "chain") != 0 && strcmp(a->rule, "match") != 0)
-        return refuse("--rule %s is unknown; there are chain and match", a->rule);
+    const unsigned prompts = a->given & (BIT(PROMPT) | BIT(PROMPT_FILE) | BIT(TOKENS));
+    if (a->rule && strcmp(a->rule, "chain") != 0 && strcmp(a->rule, "match") != 0 &&
+        strcmp(a->rule, "onehot") != 0)
+        return refuse("--rule %s is unknown; there are chain, match and onehot", a->rule);
+    if (!coherent_method(a)) return false;
     if (!prompts || prompts & (prompts - 1))
         return refuse("give one of --prompt, --prompt-file and --tokens");
-    if (ar && !none_given(a, 1u << O_DRAFT | 1u << O_GAMMA | 1u << O_RULE, "with --method ar"))
-        return false;
-    if (a->temperature == 0 &&
-        !none_given(a,
-                    1u << O_RULE | 1u << O_TOP_K | 1u << O_TOP_P | 1u << O_MIN_P | 1u << O_SEED,
-                    "at temperature 0"))
-        return false;
-    return true;
+    /* Guesses and windows are drawn at temperature 0 as well. */
+    const bool draws = strcmp(a->method, "jacobi") == 0 || strcmp(a->method, "lookahead") == 0;
+    return a->temperature != 0 || none_given(a,
+                                             BIT(RULE) | BIT(TOP_K) | BIT(TOP_P) | BIT(MIN_P) |
+                                                 (draws ? 0 : BIT(SEED)),
+                                             "at temperature 0");
 }
+#undef BIT
 
 /* -- Steps -----------------------------------------------------------------------------------
  */
@@ -187,6 +243,7 @@ static bool coherent(const arguments *a)
 typedef struct {
     const arguments *a;
     const model *target;
+    as_drafter *drafter;
     json_t *steps; /* NULL: not wanted */
     bool show_progress, out_of_memory;
     int32_t tokens, first_tokens; /* so far; after the first step */
@@ -210,6 +267,11 @@ static void show_token(const watcher *w, int32_t token)
         fprintf(stderr, " '%c'", (char)token);
     else
         fprintf(stderr, " \\x%02x", (unsigned)token);
+}
+
+static void show_token_of(const void *data, int32_t token)
+{
+    show_token(data, token);
 }
 
 static void print_tokens(const watcher *w, const int32_t *token, int32_t n)
@@ -254,15 +316,20 @@ static json_t *step_json(const as_step *s)
 static void on_step(void *data, const as_step *s)
 {
     watcher *w = data;
+    const bool own = method_known(w->a->method); /* shown by its own picture */
     const int32_t drafts = s->tree->rows - 1;
-    const int32_t reached = drafts > s->accepted ? s->accepted + 1 : drafts;
+    const int32_t reached = own ? 0 : drafts > s->accepted ? s->accepted + 1 : drafts;
     w->last = now();
     w->tokens += s->emitted;
     if (s->step == 0) w->first = w->last, w->first_tokens = w->tokens;
     w->reached += reached;
     for (int32_t i = 0; s->overlap && i < reached; i++) w->overlap += s->overlap[i];
-    if (w->steps && json_array_append_new(w->steps, step_json(s))) w->out_of_memory = true;
-    if (w->a->trace) show_step(w, s);
+    if (w->steps &&
+        json_array_append_new(w->steps,
+                              own ? method_json(w->a->method, w->drafter, s) : step_json(s)))
+        w->out_of_memory = true;
+    if (w->a->trace && own) method_show(w->a->method, w->drafter, s, show_token_of, w);
+    if (w->a->trace && !own) show_step(w, s);
     if (!w->a->trace) print_tokens(w, s->run, s->emitted);
     if (w->show_progress)
         fprintf(stderr, "\r\033[K%d of at most %llu tokens, %.1f s", (int)w->tokens,
@@ -287,9 +354,10 @@ static void summary(const watcher *w, const as_result *r)
     if (speed(w) > 0) fprintf(stderr, ", %.1f tokens/s", speed(w));
     fprintf(stderr, "; prompt and first step %.3f s\n", w->first - w->start);
     if (!r->drafted) return;
-    fprintf(stderr, "drafts: %d, accepted %d; of those that the rule looked at %.3f",
-            (int)r->drafted, (int)r->accepted,
-            w->reached ? (double)r->accepted / (double)w->reached : 0.0);
+    fprintf(stderr, "drafts: %d, accepted %d", (int)r->drafted, (int)r->accepted);
+    if (w->reached)
+        fprintf(stderr, "; of those that the rule looked at %.3f",
+                (double)r->accepted / (double)w->reached);
     if (w->overlap > 0)
         fprintf(stderr, " (mean of sum min(p, q) there: %.3f)",
                 w->overlap / (double)w->reached);
@@ -338,10 +406,10 @@ static bool read_prompt(const arguments *a, const model *m, token_list *list)
     return made || refuse("out of memory");
 }
 
-static int decode(const arguments *a, const model *target, as_drafter *drafter,
+static int decode(const arguments *a, const model *target, as_drafter *drafter, as_rule rule,
                   const token_list *prompt)
 {
-    watcher w = {.a = a, .target = target, .start = now()};
+    watcher w = {.a = a, .target = target, .drafter = drafter, .start = now()};
     as_result result;
     as_error e;
     const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,
@@ -356,10 +424,7 @@ static int decode(const arguments *a, const model *target, as_drafter *drafter,
     }
     const as_request request = {.target = target->lm,
                                 .drafter = drafter,
-                                .rule = a->temperature == 0             ? AS_RULE_GREEDY
-                                        : strcmp(a->rule, "match") == 0 ? AS_RULE_MATCH
-                                                                        : AS_RULE_CHAIN,
-                                .gamma = (int32_t)a->gamma,
+                                .rule = a->temperature == 0 ? AS_RULE_GREEDY : rule,
                                 .sampling = sampling,
                                 .seed = a->seed,
                                 .prompt = prompt->token,
@@ -391,14 +456,38 @@ static int with_drafter(const arguments *a, const model *target,
     const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,
                                   (float)a->min_p};
     const bool ar = strcmp(a->method, "ar") == 0;
+    const as_rule rule = !a->rule                         ? AS_RULE_CHAIN
+                         : strcmp(a->rule, "match") == 0  ? AS_RULE_MATCH
+                         : strcmp(a->rule, "onehot") == 0 ? AS_RULE_ONEHOT
+                                                          : AS_RULE_CHAIN;
     if (!ar && !model_load(&draft, a->draft, "draft", capacity)) return EXIT_USAGE;
     as_status s = ar ? AS_OK : as_models_match(&target->info, &draft.info, &e);
     if (s == AS_OK)
-        s = ar ? as_draft_none(&drafter, &e) : as_draft_lm(draft.lm, &sampling, &drafter, &e);
+        s = ar ? as_draft_none(&drafter, &e)
+               : as_draft_lm(draft.lm, &sampling, (int32_t)a->gamma, &drafter, &e);
     if (s != AS_OK) fprintf(stderr, "assay decode: %s\n", e.text);
-    const int code = s == AS_OK ? decode(a, target, drafter, prompt) : EXIT_USAGE;
+    const int code = s == AS_OK ? decode(a, target, drafter, rule, prompt) : EXIT_USAGE;
     as_drafter_free(drafter);
     model_free(&draft);
+    return code;
+}
+
+/* Jacobi, lookahead, prompt lookup. */
+static int without_draft(const arguments *a, const model *target, const token_list *prompt)
+{
+    as_drafter *drafter = NULL;
+    as_rule rule;
+    char why[300];
+    method_options o = a->without_draft;
+    o.gamma = a->given & 1u << O_GAMMA ? a->gamma : 0;
+    if (!method_drafter(a->method, &o, a->rule, target->info.config.V, &drafter, &rule, why,
+                        sizeof why))
+        return refuse("%s", why), EXIT_USAGE;
+    const int code =
+        a->temperature != 0 && rule == AS_RULE_GREEDY
+            ? (refuse("%s decodes at temperature 0 only", drafter->name), EXIT_USAGE)
+            : decode(a, target, drafter, rule, prompt);
+    as_drafter_free(drafter);
     return code;
 }
 
@@ -418,8 +507,12 @@ static bool fits(const arguments *a, const model *m, const token_list *prompt)
 
 int decode_main(int argc, char **argv)
 {
-    arguments a = {
-        .method = "ar", .rule = "chain", .gamma = 4, .max_new = 256, .seed = 1, .top_p = 1};
+    arguments a = {.method = "ar",
+                   .without_draft = {.pool = UINT64_MAX},
+                   .gamma = 4,
+                   .max_new = 256,
+                   .seed = 1,
+                   .top_p = 1};
     if (option_help(argc, argv)) return help(stdout), EXIT_SUCCESS;
     for (int i = 1; i < argc; i++)
         if (!parse_one(&a, argc, argv, &i)) return EXIT_USAGE;
@@ -430,9 +523,10 @@ int decode_main(int argc, char **argv)
     model target;
     token_list prompt = {0};
     if (!model_load(&target, a.model, "target", &capacity)) return EXIT_USAGE;
-    const int code = read_prompt(&a, &target, &prompt) && fits(&a, &target, &prompt)
-                         ? with_drafter(&a, &target, &capacity, &prompt)
-                         : EXIT_USAGE;
+    int code = EXIT_USAGE;
+    if (read_prompt(&a, &target, &prompt) && fits(&a, &target, &prompt))
+        code = method_known(a.method) ? without_draft(&a, &target, &prompt)
+                                      : with_drafter(&a, &target, &capacity, &prompt);
     free(prompt.token);
     model_free(&target);
     return code;

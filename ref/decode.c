@@ -1,100 +1,192 @@
-/* decode.c - see decode.h. The loop knows neither how drafts arise nor what a rule does: a
+/* decode.c - see decode.h. The loop knows neither how a tree arises nor what a rule does: a
  * method is a drafter and an entry in the table of rules. */
 #include "ref/decode.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
-#include "ref/num/fixed.h"
-#include "ref/verify/verify.h"
+#include "ref/num/uniform.h"
 
 enum { PREFILL_ROWS = 512 };
 
-/* What one call of as_decode works with. g is the number of drafts a step can have. */
+/* What one call of as_decode works with. Rows are those of the tree, R of them. */
 typedef struct {
     const as_request *r;
-    int32_t V, g, sequence;
+    int32_t V, sequence;
     int32_t *history; /* [prompts + budget] */
     int32_t n;        /* tokens in it */
+    uint64_t position;
     as_tree tree;
-    /* [max(g + 1, PREFILL_ROWS)] 0, 1, 2, ...: the rows wanted, and the paths of chains. */
-    int32_t *index;
-    int32_t *draft;                            /* [g] the chain's tokens, after the root */
-    int32_t *run;                              /* [g + 1] */
-    float *logits, *p;                         /* [g + 1][V] */
-    const float **logit_row, **p_row, **q_row; /* [g + 1] */
-    double *overlap;                           /* [g] */
+    as_walk walk;      /* its arrays [R] */
+    int32_t *want;     /* [R] */
+    float *logits;     /* [R][V] of the wanted rows, close together */
+    const float **row; /* [R] where the logits of a row are, NULL: not wanted */
+    int32_t capacity;  /* of all these, in rows */
+    /* Served rows. The chain works on them all; elsewhere one at a time is enough. */
+    float *p;                     /* [laws + 1][V], at least [2][V] */
+    const float **p_row, **q_row; /* [laws + 1] */
+    double *overlap;              /* [laws] */
+    int32_t laws;                 /* the capacity of these */
+    as_error *e;
+    as_status failed; /* of a choice, which cannot return it */
 } work;
+
+/* ---- Memory. ----------------------------------------------------------------------- */
+
+/* Makes *array, of any type, `count` elements long; what it held stays. */
+static bool resize(void *array, size_t count, size_t element)
+{
+    void *old;
+    memcpy(&old, array, sizeof old);
+    void *grown = realloc(old, count * element);
+    if (grown) memcpy(array, &grown, sizeof grown);
+    return grown != NULL;
+}
+
+static bool resize_rows(work *w, int32_t rows)
+{
+    const size_t R = (size_t)rows;
+    w->capacity = rows;
+    return resize(&w->walk.run, R, sizeof *w->walk.run) &&
+           resize(&w->walk.path, R, sizeof *w->walk.path) &&
+           resize(&w->walk.option, R, sizeof *w->walk.option) &&
+           resize(&w->want, R, sizeof *w->want) && resize(&w->row, R, sizeof *w->row) &&
+           resize(&w->logits, R * (size_t)w->V, sizeof *w->logits);
+}
+
+static bool resize_laws(work *w, int32_t laws)
+{
+    const size_t n = (size_t)laws + 1;
+    w->laws = laws;
+    return resize(&w->p, n * (size_t)w->V, sizeof *w->p) &&
+           resize(&w->p_row, n, sizeof *w->p_row) && resize(&w->q_row, n, sizeof *w->q_row) &&
+           resize(&w->overlap, n, sizeof *w->overlap);
+}
+
+/* Room for the rows and laws of the tree. */
+static as_status reserve(work *w, as_error *e)
+{
+    const as_tree *t = &w->tree;
+    const bool enough = (t->rows <= w->capacity || resize_rows(w, t->rows + t->rows / 2)) &&
+                        (t->laws <= w->laws || resize_laws(w, t->laws + t->laws / 2 + 1));
+    if (enough) return AS_OK;
+    return as_fail(e, AS_NO_MEMORY, "decode: no memory for %d rows of %d tokens", (int)t->rows,
+                   (int)w->V);
+}
+
+static void release(work *w)
+{
+    as_tree_free(&w->tree);
+    free(w->history);
+    free(w->walk.run);
+    free(w->walk.path);
+    free(w->walk.option);
+    free(w->want);
+    free(w->row);
+    free(w->logits);
+    free(w->p);
+    free(w->p_row);
+    free(w->q_row);
+    free(w->overlap);
+}
 
 /* ---- Rules. ------------------------------------------------------------------------ */
 
-static as_status serve_rows(work *w, as_error *e)
+static int32_t choose_argmax(void *data, int32_t row, int32_t depth, const int32_t *option,
+                             int32_t n)
 {
-    as_status s = AS_OK;
-    for (int32_t i = 0; i < w->tree.rows && s == AS_OK; i++)
-        s = as_serve(w->logit_row[i], w->V, &w->r->sampling, w->p + (size_t)i * (size_t)w->V,
-                     e);
-    return s;
+    work *w = data;
+    int32_t token = -1;
+    (void)depth, (void)option, (void)n;
+    w->failed = as_argmax(w->row[row], w->V, &token, w->e);
+    return w->failed == AS_OK ? token : -1;
 }
 
-static int32_t by_greedy(work *w, int32_t drafts, uint64_t position)
+/* The served row is w->p. */
+static bool serve(work *w, int32_t row)
 {
-    (void)position;
-    return as_verify_greedy(w->logit_row, w->draft, drafts, w->V, w->run);
+    w->failed = as_serve(w->row[row], w->V, &w->r->sampling, w->p, w->e);
+    return w->failed == AS_OK;
 }
 
-static int32_t by_chain(work *w, int32_t drafts, uint64_t position)
+static int32_t choose_draw(void *data, int32_t row, int32_t depth, const int32_t *option,
+                           int32_t n)
 {
-    return as_verify_chain_seeded(w->p_row, w->q_row, w->draft, drafts, w->V, w->r->seed,
-                                  position, w->run);
+    work *w = data;
+    (void)option, (void)n;
+    if (!serve(w, row)) return -1;
+    const uint64_t at = w->position + (uint32_t)depth;
+    return as_draw(w->p, w->V, as_word64(as_random(w->r->seed, at, AS_DRAW, 0)));
 }
 
-static int32_t by_match(work *w, int32_t drafts, uint64_t position)
+static int32_t choose_onehot(void *data, int32_t row, int32_t depth, const int32_t *option,
+                             int32_t n)
 {
-    return as_verify_match_seeded(w->p_row, w->draft, drafts, w->V, w->r->seed, position,
-                                  w->run);
+    work *w = data;
+    if (!serve(w, row)) return -1;
+    return as_onehot_seeded(w->p, w->V, option, n, w->r->seed, w->position + (uint32_t)depth,
+                            w->p + w->V);
 }
 
-/* Each gives the number of tokens of the run, 0 when a greedy row has no argmax. */
+/* NULL: the chain rule, which looks at rows and laws together and does not walk. */
 static const struct {
-    bool served; /* works on served rows rather than logits */
-    int32_t (*verify)(work *, int32_t drafts, uint64_t position);
+    const char *name;
+    as_choose *choose;
 } rule[] = {
-    [AS_RULE_GREEDY] = {false, by_greedy},
-    [AS_RULE_CHAIN] = {true, by_chain},
-    [AS_RULE_MATCH] = {true, by_match},
+    [AS_RULE_GREEDY] = {"greedy", choose_argmax},
+    [AS_RULE_CHAIN] = {"chain", NULL},
+    [AS_RULE_MATCH] = {"match", choose_draw},
+    [AS_RULE_ONEHOT] = {"onehot", choose_onehot},
 };
 enum { RULES = sizeof rule / sizeof rule[0] };
 
-/* The rules here verify one chain: row i hangs under row i - 1. */
-static as_status read_chain(work *w, int32_t limit, as_error *e)
+/* Row i + 1 under row i, each with its law. */
+static as_status check_chain(const as_tree *t, as_error *e)
 {
-    const int32_t drafts = w->tree.rows - 1;
-    if (drafts < 0 || drafts > limit)
-        return as_fail(e, AS_BAD_INPUT, "drafter: %d drafts, but at most %d were asked for",
-                       (int)drafts, (int)limit);
-    for (int32_t i = 0; i < drafts; i++) {
-        w->draft[i] = w->tree.row[i + 1].token;
-        if (w->tree.row[i + 1].parent != i)
+    for (int32_t i = 1; i < t->rows; i++)
+        if (t->row[i].parent != i - 1)
             return as_fail(e, AS_BAD_INPUT,
-                           "drafter: row %d has parent %d; this rule needs a chain", (int)i + 1,
-                           (int)w->tree.row[i + 1].parent);
-    }
-    return as_check_drafts(w->draft, drafts, w->V, e);
+                           "drafter: row %d has parent %d; the rule chain needs a chain",
+                           (int)i, (int)t->row[i].parent);
+    if (t->laws == t->rows - 1) return AS_OK;
+    return as_fail(e, AS_BAD_INPUT, "drafter: %d drafts with %d laws; the rule chain needs all",
+                   (int)t->rows - 1, (int)t->laws);
 }
 
-/* The run of this step, from the logits of its rows. The drafts were checked, so that a run of
- * 0 tokens means a row without argmax. */
-static as_status verify(work *w, uint64_t position, int32_t *run, as_error *e)
+/* p_row and q_row of the first `rows` rows. */
+static as_status serve_chain(work *w, int32_t rows, as_error *e)
 {
-    const int32_t drafts = w->tree.rows - 1;
     as_status s = AS_OK;
-    if (rule[w->r->rule].served) s = serve_rows(w, e);
-    if (s != AS_OK) return s;
-    *run = rule[w->r->rule].verify(w, drafts, position);
-    for (int32_t i = 0; *run == 0 && s == AS_OK && i <= drafts; i++)
-        s = as_check_logits(w->logit_row[i], w->V, e);
+    for (int32_t i = 0; i < rows && s == AS_OK; i++) {
+        float *p = w->p + (size_t)i * (size_t)w->V;
+        w->p_row[i] = p;
+        w->q_row[i] = i < w->tree.laws ? w->tree.q + (size_t)i * (size_t)w->V : NULL;
+        s = as_serve(w->row[i], w->V, &w->r->sampling, p, e);
+    }
     return s;
+}
+
+static as_status verify_chain(work *w, as_error *e)
+{
+    as_walk *k = &w->walk;
+    const int32_t drafts = w->tree.rows - 1;
+    const as_status s = serve_chain(w, drafts + 1, e);
+    if (s != AS_OK) return s;
+    for (int32_t i = 0; i < drafts; i++) k->option[i] = w->tree.row[i + 1].token;
+    k->length = as_verify_chain_seeded(w->p_row, w->q_row, k->option, drafts, w->V, w->r->seed,
+                                       w->position, k->run);
+    k->accepted = k->length - 1;
+    for (int32_t i = 0; i <= k->accepted; i++) k->path[i] = i;
+    return AS_OK;
+}
+
+static as_status verify(work *w, as_error *e)
+{
+    as_choose *choose = rule[w->r->rule].choose;
+    if (!choose) return verify_chain(w, e);
+    w->e = e;
+    return as_walk_tree(&w->tree, choose, w, &w->walk) > 0 ? AS_OK : w->failed;
 }
 
 /* ---- The loop. --------------------------------------------------------------------- */
@@ -104,80 +196,107 @@ static as_status verify(work *w, uint64_t position, int32_t *run, as_error *e)
 static as_status prefill(work *w, as_error *e)
 {
     as_row row[PREFILL_ROWS];
+    int32_t path[PREFILL_ROWS];
+    const int32_t limit = w->r->target->rows;
+    const int32_t most = limit > 0 && limit < PREFILL_ROWS ? limit : PREFILL_ROWS;
     as_status s = AS_OK;
     for (int32_t at = 0; at < w->n - 1 && s == AS_OK;) {
-        const int32_t left = w->n - 1 - at, n = left < PREFILL_ROWS ? left : PREFILL_ROWS;
-        for (int32_t i = 0; i < n; i++) row[i] = (as_row){w->history[at + i], i - 1};
+        const int32_t left = w->n - 1 - at, n = left < most ? left : most;
+        for (int32_t i = 0; i < n; i++) {
+            row[i] = (as_row){w->history[at + i], i - 1};
+            path[i] = i;
+        }
         const as_forward f = {w->sequence, n, 0, row, NULL, NULL};
         s = as_lm_forward(w->r->target, &f, 1, e);
-        if (s == AS_OK) s = as_lm_commit(w->r->target, w->sequence, w->index, n, e);
+        if (s == AS_OK) s = as_lm_commit(w->r->target, w->sequence, path, n, e);
         at += n;
     }
     return s;
 }
 
-static bool is_eos(const as_request *r, int32_t token)
+static as_context context(const work *w, int32_t left)
 {
-    for (int32_t i = 0; i < r->eoses; i++)
-        if (r->eos[i] == token) return true;
-    return false;
+    const as_lm *lm = w->r->target;
+    const bool warm = w->r->rule != AS_RULE_GREEDY && w->r->sampling.temperature > 0.0f;
+    return (as_context){.history = w->history,
+                        .n = w->n,
+                        .left = left,
+                        .depth = lm->positions > 0 ? lm->positions - w->n : INT32_MAX,
+                        .rows = lm->rows > 0 ? lm->rows - 1 : INT32_MAX,
+                        .sampling = warm ? &w->r->sampling : NULL,
+                        .eos = w->r->eos,
+                        .eoses = w->r->eoses,
+                        .seed = w->r->seed,
+                        .position = w->position};
 }
 
-/* Appends the run to the output, up to and including an end-of-sequence token (STOP-01);
- * returns how many. The budget (STOP-02) has room: a run is one longer than the drafts, which
- * were limited to one less than what is left. */
-static int32_t emit(work *w, int32_t run, int32_t *out, as_result *result)
+/* Evaluates the tree: the root and the rows from `wanted` on. */
+static as_status forward(work *w, as_error *e)
+{
+    int32_t wants = 0;
+    for (int32_t r = 0; r < w->tree.rows; r++) {
+        const bool wanted = r == 0 || r >= w->tree.wanted;
+        w->row[r] = wanted ? w->logits + (size_t)wants * (size_t)w->V : NULL;
+        if (wanted) w->want[wants++] = r;
+    }
+    const as_forward f = {w->sequence, w->tree.rows, wants, w->tree.row, w->want, w->logits};
+    return as_lm_forward(w->r->target, &f, 1, e);
+}
+
+/* Appends the run to the output, up to and including an end-of-sequence token (STOP-01), as far
+ * as the budget goes (STOP-02); returns how many. */
+static int32_t emit(work *w, const as_context *c, int32_t *out, as_result *result)
 {
     int32_t i = 0;
-    while (i < run && !result->ended) {
-        out[result->tokens++] = w->history[w->n++] = w->run[i];
-        result->ended = is_eos(w->r, w->run[i++]);
+    while (i < w->walk.length && i < c->left && !result->ended) {
+        const int32_t token = w->walk.run[i++];
+        out[result->tokens++] = w->history[w->n++] = token;
+        result->ended = as_is_eos(c->eos, c->eoses, token);
     }
     return i;
 }
 
-static void trace(work *w, const as_result *result, uint64_t position, int32_t run,
-                  int32_t emitted)
+static as_status trace(work *w, as_step *step, as_error *e)
 {
-    if (!w->r->trace) return;
-    const bool served = rule[w->r->rule].served;
-    for (int32_t i = 0; served && i < w->tree.rows - 1; i++)
-        w->overlap[i] = as_overlap(w->p_row[i], w->q_row[i], w->V);
-    const as_step step = {
-        result->steps - 1,         position, &w->tree, run - 1, w->run, emitted,
-        served ? w->overlap : NULL};
-    w->r->trace(w->r->trace_data, &step);
+    const int32_t drafts = w->tree.rows - 1;
+    as_status s = AS_OK;
+    if (!w->r->trace) return s;
+    if (w->r->rule != AS_RULE_GREEDY && drafts > 0 && w->tree.laws == drafts) {
+        if (w->r->rule != AS_RULE_CHAIN) s = serve_chain(w, drafts, e); /* which has done it */
+        for (int32_t i = 0; i < drafts && s == AS_OK; i++)
+            w->overlap[i] = as_overlap(w->p_row[i], w->q_row[i], w->V);
+        step->overlap = w->overlap;
+    }
+    if (s == AS_OK) w->r->trace(w->r->trace_data, step);
+    return s;
 }
 
 /* One step: propose, forward, verify, commit, observe. */
 static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
 {
     const as_request *r = w->r;
-    const int32_t useful = r->budget - result->tokens - 1; /* a step emits one more (STOP-03) */
-    const uint64_t position = (uint64_t)result->tokens;
-    const as_context c = {w->history, w->n, w->g < useful ? w->g : useful, r->seed, position};
-    w->tree.row[0] = (as_row){w->history[w->n - 1], -1};
-    w->tree.rows = 1;
-    as_status s = r->drafter->ops->propose(r->drafter, &c, &w->tree, e);
-    if (s == AS_OK) s = read_chain(w, c.limit, e);
+    w->position = (uint64_t)result->tokens;
+    const as_context c = context(w, r->budget - result->tokens);
+    as_status s = as_tree_plant(&w->tree, w->history[w->n - 1], e);
+    if (s == AS_OK) s = r->drafter->ops->propose(r->drafter, &c, &w->tree, e);
+    if (s == AS_OK && r->rule == AS_RULE_CHAIN) s = check_chain(&w->tree, e);
+    if (s == AS_OK) s = reserve(w, e);
+    if (s == AS_OK) s = forward(w, e);
+    if (s == AS_OK) s = verify(w, e);
     if (s != AS_OK) return s;
 
-    const as_forward f = {w->sequence, w->tree.rows, w->tree.rows,
-                          w->tree.row, w->index,     w->logits};
-    s = as_lm_forward(r->target, &f, 1, e);
-    int32_t run = 0;
-    if (s == AS_OK) s = verify(w, position, &run, e);
-    /* The path: the root and the accepted drafts. The run's last token is the next root. */
-    if (s == AS_OK) s = as_lm_commit(r->target, w->sequence, w->index, run, e);
-    if (s != AS_OK) return s;
-
-    const int32_t kept = w->n + run - 1;
-    result->steps++;
-    result->drafted += w->tree.rows - 1;
-    result->accepted += run - 1;
-    const int32_t emitted = emit(w, run, out, result);
-    trace(w, result, position, run, emitted);
-    return r->drafter->ops->observe(r->drafter, kept, e);
+    const as_walk *k = &w->walk;
+    const int32_t emitted = emit(w, &c, out, result);
+    as_step done = {result->steps++, w->position, &w->tree,  w->row,  k->path,
+                    k->accepted,     k->run,      k->length, emitted, NULL};
+    result->drafted += w->tree.rows - (w->tree.all ? 1 : w->tree.drafts);
+    result->accepted += k->accepted;
+    /* The root and the accepted rows whose tokens are out; the last token out is the next root,
+     * evaluated with the next step, even where the step accepted its row (LAH-19, LAH-30). */
+    const int32_t kept = k->accepted < emitted ? k->accepted + 1 : emitted;
+    s = as_lm_commit(r->target, w->sequence, k->path, kept, e);
+    if (s == AS_OK) s = r->drafter->ops->observe(r->drafter, &c, &done, e);
+    return s == AS_OK ? trace(w, &done, e) : s;
 }
 
 static as_status loop(work *w, int32_t *out, as_result *result, as_error *e)
@@ -199,9 +318,11 @@ static as_status check(const as_request *r, as_error *e)
     const int32_t V = r->target->V;
     if ((unsigned)r->rule >= RULES)
         return as_fail(e, AS_BAD_INPUT, "decode: rule %d is unknown", (int)r->rule);
-    if (r->gamma < 0 || r->budget < 0)
-        return as_fail(e, AS_BAD_INPUT, "decode: gamma %d and budget %d must be at least 0",
-                       (int)r->gamma, (int)r->budget);
+    if (!(r->drafter->rules & 1u << r->rule))
+        return as_fail(e, AS_BAD_INPUT, "decode: %s does not go with the rule %s",
+                       r->drafter->name, rule[r->rule].name);
+    if (r->budget < 0)
+        return as_fail(e, AS_BAD_INPUT, "decode: budget %d must be at least 0", (int)r->budget);
     if (r->prompts < 1)
         return as_fail(e, AS_BAD_INPUT, "decode: the prompt is empty; give at least one token");
     if (r->prompts > INT32_MAX / 2 || r->budget > INT32_MAX / 4)
@@ -218,66 +339,18 @@ static as_status check(const as_request *r, as_error *e)
     return as_check_sampling(&r->sampling, e);
 }
 
-static void release(work *w)
-{
-    free(w->history);
-    free(w->tree.row);
-    free(w->tree.q);
-    free(w->index);
-    free(w->draft);
-    free(w->run);
-    free(w->logits);
-    free(w->p);
-    free(w->logit_row);
-    free(w->p_row);
-    free(w->q_row);
-    free(w->overlap);
-}
-
-static bool allocate(work *w)
-{
-    const as_request *r = w->r;
-    const size_t rows = (size_t)w->g + 1, values = rows * (size_t)w->V;
-    const size_t indices = rows > PREFILL_ROWS ? rows : PREFILL_ROWS;
-    w->history = malloc(((size_t)r->prompts + (size_t)r->budget) * sizeof *w->history);
-    w->tree.row = malloc(rows * sizeof *w->tree.row);
-    w->tree.q = malloc(values * sizeof *w->tree.q);
-    w->index = malloc(indices * sizeof *w->index);
-    w->draft = malloc(rows * sizeof *w->draft);
-    w->run = malloc(rows * sizeof *w->run);
-    w->logits = malloc(values * sizeof *w->logits);
-    w->p = malloc(values * sizeof *w->p);
-    w->logit_row = malloc(rows * sizeof *w->logit_row);
-    w->p_row = malloc(rows * sizeof *w->p_row);
-    w->q_row = malloc(rows * sizeof *w->q_row);
-    w->overlap = malloc(rows * sizeof *w->overlap);
-    if (!w->history || !w->tree.row || !w->tree.q || !w->index || !w->draft || !w->run ||
-        !w->logits || !w->p || !w->logit_row || !w->p_row || !w->q_row || !w->overlap)
-        return false;
-    for (size_t i = 0; i < indices; i++) w->index[i] = (int32_t)i;
-    for (size_t i = 0; i < rows; i++) {
-        w->logit_row[i] = w->logits + i * (size_t)w->V;
-        w->p_row[i] = w->p + i * (size_t)w->V;
-        w->q_row[i] = w->tree.q + i * (size_t)w->V;
-    }
-    return true;
-}
-
 as_status as_decode(const as_request *r, int32_t *out, as_result *result, as_error *e)
 {
     *result = (as_result){0};
     as_status s = check(r, e);
     if (s != AS_OK) return s;
-    /* The last token of the budget is never a draft, so no step needs budget drafts or more. */
-    const int32_t useful = r->budget > 0 ? r->budget - 1 : 0;
-    work w = {.r = r, .V = r->target->V, .g = r->gamma < useful ? r->gamma : useful};
-    if (allocate(&w)) {
+    work w = {.r = r, .V = r->target->V, .n = r->prompts};
+    w.history = malloc(((size_t)r->prompts + (size_t)r->budget) * sizeof *w.history);
+    if (w.history && resize_rows(&w, 16) && resize_laws(&w, 1)) {
         memcpy(w.history, r->prompt, (size_t)r->prompts * sizeof *w.history);
-        w.n = r->prompts;
         s = r->budget ? loop(&w, out, result, e) : AS_OK;
     } else
-        s = as_fail(e, AS_NO_MEMORY, "decode: no memory for %d rows of %d tokens", (int)w.g + 1,
-                    (int)w.V);
+        s = as_fail(e, AS_NO_MEMORY, "decode: no memory for %d tokens", (int)r->budget);
     release(&w);
     return s;
 }

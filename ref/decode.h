@@ -1,6 +1,6 @@
 /* decode.h - the one loop that every method of decoding runs in: a drafter proposes a tree of
- * rows, the target evaluates it, a rule accepts a path and adds one token, both models commit.
- * Clauses STOP-01 to STOP-04, GRD-03, MAT-02, LAW-01 to LAW-03. */
+ * rows, the target evaluates it, a rule accepts a path of it and adds one token, both commit.
+ * Clauses STOP-01 to STOP-04, GRD-03, MAT-02, LAW-01 to LAW-03, LAH-28 to LAH-30. */
 #ifndef ASSAY_REF_DECODE_H
 #define ASSAY_REF_DECODE_H
 
@@ -10,45 +10,28 @@
 #include "ref/draft/draft.h"
 #include "ref/lm/lm.h"
 #include "ref/status.h"
-
-typedef enum {
-    AS_RULE_GREEDY, /* argmax of the logits; the sampling is not used */
-    AS_RULE_CHAIN,  /* token-wise speculative sampling */
-    AS_RULE_MATCH   /* draw first, keep the drafts that agree */
-} as_rule;
-
-/* What a step did, for a trace. Valid during the callback. */
-typedef struct {
-    int32_t step;        /* 0, 1, ... */
-    uint64_t position;   /* of the first token it emitted */
-    const as_tree *tree; /* its rows; drafts are rows 1 and up */
-    int32_t accepted;    /* drafts that the rule accepted */
-    const int32_t *run;  /* [emitted] */
-    int32_t emitted;     /* tokens added to the output, after the stop rules */
-    /* [rows - 1] sum of min(p, q) at each draft; NULL under the greedy rule. */
-    const double *overlap;
-} as_step;
+#include "ref/verify/verify.h"
 
 typedef struct {
     as_lm *target;       /* one sequence is opened in it and closed again */
     as_drafter *drafter; /* reset first */
     as_rule rule;
-    int32_t gamma;        /* drafts a step, at least 0; cut to what the budget can still use */
     as_sampling sampling; /* of the target */
     uint64_t seed;
     const int32_t *prompt; /* [prompts] */
     int32_t prompts;       /* at least 1 */
     const int32_t *eos;    /* [eoses] any of these is emitted and ends the stream */
     int32_t eoses;
-    int32_t budget;                                 /* tokens at most, at least 0 */
-    void (*trace)(void *data, const as_step *step); /* NULL: none */
+    int32_t budget; /* tokens at most, at least 0 */
+    /* After every step, the drafter having observed it. NULL: none. */
+    void (*trace)(void *data, const as_step *step);
     void *trace_data;
 } as_request;
 
 typedef struct {
     int32_t tokens;   /* emitted */
     int32_t steps;    /* forwards of the target after the prompt */
-    int32_t drafted;  /* drafts verified */
+    int32_t drafted;  /* rows that a rule might have accepted */
     int32_t accepted; /* of these */
     bool ended;       /* by an end-of-sequence token */
 } as_result;

@@ -61,7 +61,6 @@ static as_status one(const ref_engine *x, const iut_generate_batch *b, int32_t i
     const as_request r = {.target = x->target.lm,
                           .drafter = drafter,
                           .rule = b->sampling.temperature == 0 ? AS_RULE_GREEDY : rule,
-                          .gamma = b->gamma,
                           .sampling = {b->sampling.temperature, b->sampling.top_k,
                                        b->sampling.top_p, b->sampling.min_p},
                           .seed = b->seed + (uint64_t)i,
@@ -86,7 +85,7 @@ as_status ref_engine_generate(ref_engine *x, const iut_generate_batch *b, as_rul
     as_drafter *drafter = NULL;
     as_status s = load_pair(x, b, threads, e);
     if (s != AS_OK) return s;
-    s = b->gamma > 0 ? as_draft_lm(x->draft.lm, &sampling, &drafter, e)
+    s = b->gamma > 0 ? as_draft_lm(x->draft.lm, &sampling, b->gamma, &drafter, e)
                      : as_draft_none(&drafter, e);
     const int32_t *prompt = b->prompt;
     for (int32_t i = 0; i < b->n && s == AS_OK; i++) {

@@ -15,7 +15,7 @@ typedef struct {
     as_drafter base;
     as_lm *lm;
     as_sampling sampling;
-    int32_t sequence;
+    int32_t gamma, sequence;
     float *logits; /* [V] */
 } draft_lm;
 
@@ -44,32 +44,38 @@ static as_status feed(draft_lm *d, const int32_t *token, int32_t n, as_error *e)
 static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_error *e)
 {
     draft_lm *d = (draft_lm *)base;
-    if (c->limit == 0) return AS_OK;
+    const int32_t limit = as_chain_limit(c), drafts = d->gamma < limit ? d->gamma : limit;
+    if (drafts == 0) return AS_OK;
     const int32_t held = as_lm_length(d->lm, d->sequence);
     as_status s = feed(d, c->history + held, c->n - held, e);
-    for (int32_t i = 0; i < c->limit && s == AS_OK; i++) {
-        float *q = tree->q + (size_t)i * (size_t)d->base.V;
-        s = as_serve(d->logits, d->base.V, &d->sampling, q, e);
+    for (int32_t i = 0; i < drafts && s == AS_OK; i++) {
+        float *q;
+        s = as_tree_law(tree, d->base.V, &q, e);
+        if (s == AS_OK) s = as_serve(d->logits, d->base.V, &d->sampling, q, e);
         if (s != AS_OK) break;
         const as_words r = as_random(c->seed, c->position + (uint32_t)i, AS_DRAFT, 0);
         const int32_t token = as_draw(q, d->base.V, as_word64(r));
-        tree->row[tree->rows] = (as_row){token, tree->rows - 1};
-        tree->rows++;
-        if (i + 1 < c->limit) s = feed(d, &token, 1, e);
+        s = as_tree_add(tree, token, tree->rows - 1, e);
+        if (s == AS_OK && i + 1 < drafts) s = feed(d, &token, 1, e);
     }
     return s;
 }
 
-static as_status observe(as_drafter *base, int32_t kept, as_error *e)
+static as_status keep(draft_lm *d, int32_t tokens, as_error *e)
 {
-    draft_lm *d = (draft_lm *)base;
-    if (as_lm_length(d->lm, d->sequence) <= kept) return AS_OK;
-    return as_lm_truncate(d->lm, d->sequence, kept, e);
+    if (as_lm_length(d->lm, d->sequence) <= tokens) return AS_OK;
+    return as_lm_truncate(d->lm, d->sequence, tokens, e);
+}
+
+/* The last emitted token was evaluated by nobody. */
+static as_status observe(as_drafter *base, const as_context *c, const as_step *s, as_error *e)
+{
+    return keep((draft_lm *)base, c->n + s->emitted - 1, e);
 }
 
 static as_status reset(as_drafter *base, as_error *e)
 {
-    return observe(base, 0, e);
+    return keep((draft_lm *)base, 0, e);
 }
 
 static void free_drafter(as_drafter *base)
@@ -82,9 +88,12 @@ static void free_drafter(as_drafter *base)
 
 static const as_drafter_ops operations = {reset, propose, observe, free_drafter};
 
-as_status as_draft_lm(as_lm *lm, const as_sampling *s, as_drafter **drafter, as_error *e)
+as_status as_draft_lm(as_lm *lm, const as_sampling *s, int32_t gamma, as_drafter **drafter,
+                      as_error *e)
 {
     int32_t sequence;
+    if (gamma < 0)
+        return as_fail(e, AS_BAD_INPUT, "draft model: gamma %d must be at least 0", (int)gamma);
     as_status status = as_check_sampling(s, e);
     if (status == AS_OK) status = as_lm_open(lm, &sequence, e);
     if (status != AS_OK) return status;
@@ -96,7 +105,8 @@ as_status as_draft_lm(as_lm *lm, const as_sampling *s, as_drafter **drafter, as_
         as_lm_close(lm, sequence);
         return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
     }
-    *d = (draft_lm){{&operations, lm->V}, lm, *s, sequence, logits};
+    *d = (draft_lm){
+        {&operations, "a draft model", AS_EVERY_RULE, lm->V}, lm, *s, gamma, sequence, logits};
     *drafter = &d->base;
     return AS_OK;
 }

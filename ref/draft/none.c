@@ -15,9 +15,9 @@ static as_status propose(as_drafter *d, const as_context *c, as_tree *tree, as_e
     return AS_OK;
 }
 
-static as_status observe(as_drafter *d, int32_t kept, as_error *e)
+static as_status observe(as_drafter *d, const as_context *c, const as_step *s, as_error *e)
 {
-    (void)d, (void)kept, (void)e;
+    (void)d, (void)c, (void)s, (void)e;
     return AS_OK;
 }
 
@@ -32,6 +32,6 @@ as_status as_draft_none(as_drafter **d, as_error *e)
 {
     *d = malloc(sizeof **d);
     if (!*d) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
-    **d = (as_drafter){&operations, 0};
+    **d = (as_drafter){&operations, "plain decoding", AS_EVERY_RULE, 0};
     return AS_OK;
 }

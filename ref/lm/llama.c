@@ -217,11 +217,11 @@ as_status as_llama(const as_llama_config *config, const as_llama_weights *weight
     if (s != AS_OK) return s;
     llama *m = calloc(1, sizeof *m);
     if (!m) return as_fail(e, AS_NO_MEMORY, "no memory for a model");
-    m->base = (as_lm){&operations, config->V};
     m->config = *config;
     m->capacity = options->positions ? options->positions : config->max_positions;
     m->row_limit = options->rows;
     m->threads = options->threads;
+    m->base = (as_lm){&operations, config->V, m->capacity, m->row_limit};
     m->pool.floats = (size_t)config->layers * 2 * AS_POSITIONS * llama_kv(m);
     m->pool.dice = options->layout_seed;
     const as_environment before = as_enter();

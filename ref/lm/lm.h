@@ -45,7 +45,9 @@ typedef struct {
 /* An implementation's own structure begins with this one. */
 struct as_lm {
     const as_lm_ops *ops;
-    int32_t V; /* vocabulary, 1 to AS_MAX_VOCAB */
+    int32_t V;         /* vocabulary, 1 to AS_MAX_VOCAB */
+    int32_t positions; /* of a sequence, at most; 0: as memory allows */
+    int32_t rows;      /* of a forward, at most; 0: as memory allows */
 };
 
 /* A new, empty sequence; its number stays valid until it is closed. */

@@ -217,7 +217,7 @@ as_status as_state_lm(const as_state_law *functions, const void *law, size_t siz
         return as_fail(e, AS_NO_MEMORY, "no memory for a language model");
     }
     memcpy(copy, law, size);
-    *m = (state_lm){{&operations, V}, functions, copy, start, 0, NULL};
+    *m = (state_lm){{&operations, V, 0, 0}, functions, copy, start, 0, NULL};
     *lm = &m->base;
     return AS_OK;
 }

@@ -1,6 +1,55 @@
 /* tree.c - see tree.h. */
 #include "ref/lm/tree.h"
 
+#include <stdlib.h>
+
+/* ---- The tree of a step. ----------------------------------------------------------- */
+
+as_status as_tree_add(as_tree *t, int32_t token, int32_t parent, as_error *e)
+{
+    if (t->rows == t->row_capacity) {
+        const int32_t capacity = 2 * t->row_capacity + 16;
+        as_row *row = realloc(t->row, (size_t)capacity * sizeof *row);
+        if (!row) return as_fail(e, AS_NO_MEMORY, "no memory for %d rows", (int)capacity);
+        t->row = row;
+        t->row_capacity = capacity;
+    }
+    t->row[t->rows++] = (as_row){token, parent};
+    return AS_OK;
+}
+
+as_status as_tree_plant(as_tree *t, int32_t root, as_error *e)
+{
+    t->rows = t->laws = 0;
+    t->wanted = t->drafts = 1;
+    t->all = false;
+    t->most = INT32_MAX;
+    t->bonus = true;
+    return as_tree_add(t, root, -1, e);
+}
+
+as_status as_tree_law(as_tree *t, int32_t V, float **q, as_error *e)
+{
+    if (t->laws == t->law_capacity) {
+        const int32_t capacity = 2 * t->law_capacity + 4;
+        float *grown = realloc(t->q, (size_t)capacity * (size_t)V * sizeof *grown);
+        if (!grown) return as_fail(e, AS_NO_MEMORY, "no memory for %d laws", (int)capacity);
+        t->q = grown;
+        t->law_capacity = capacity;
+    }
+    *q = t->q + (size_t)t->laws++ * (size_t)V;
+    return AS_OK;
+}
+
+void as_tree_free(as_tree *t)
+{
+    free(t->row);
+    free(t->q);
+    *t = (as_tree){0};
+}
+
+/* ---- What a language model checks. ------------------------------------------------- */
+
 as_status as_tree_check(const as_forward *f, int32_t V, as_error *e)
 {
     if (f->rows < 0 || f->wants < 0)

@@ -1,20 +1,31 @@
 /* verify.h - acceptance rules: pure functions from rows, drafts and uniforms to the tokens that
- * a step emits. One file a rule: greedy.c, chain.c, match.c. Clauses ACC, RES, BON, GRD and
- * MAT.
+ * a step emits. One file a rule: greedy.c, chain.c, match.c, onehot.c; walk.c has what they
+ * share on a tree of candidates. Clauses ACC, RES, BON, GRD, MAT, ONEH and LAH-18 to LAH-21.
  *
- * Position i of a step has the target's row p[i] and, for i < n, a draft token draft[i] and the
- * row q[i] that it was drawn from. Row n serves the token after a full acceptance. Rows are as
- * as_check_row (served.h) has them; the rules do not scan them. A draft of -1 ends the list of
- * drafts there: nothing after it is examined, and its place emits what row n would have.
+ * A chain of drafts: position i of a step has the target's row p[i] and, for i < n, a draft
+ * token draft[i] and the row q[i] that it was drawn from. Row n serves the token after a full
+ * acceptance. Rows are as as_check_row (served.h) has them; the rules do not scan them. A draft
+ * of -1 ends the list of drafts there: nothing after it is examined, and its place emits what
+ * row n would have.
  *
- * Every rule writes the emitted tokens to out and returns how many, 1 to n + 1: the accepted
- * drafts and one more token (BON-02). It returns 0 and writes nothing when as_check_drafts
- * refuses the drafts (ACC-08). No entry of out beyond the returned count is touched. */
+ * Every rule of a chain writes the emitted tokens to out and returns how many, 1 to n + 1: the
+ * accepted drafts and one more token (BON-02). It returns 0 and writes nothing when
+ * as_check_drafts refuses the drafts (ACC-08). No entry of out beyond the returned count is
+ * touched. */
 #ifndef ASSAY_REF_VERIFY_VERIFY_H
 #define ASSAY_REF_VERIFY_VERIFY_H
 
 #include <stdint.h>
+#include "ref/lm/tree.h"
 #include "ref/status.h"
+
+typedef enum {
+    AS_RULE_GREEDY, /* T = 0: argmax of the logits; the sampling is not used */
+    AS_RULE_CHAIN,  /* token-wise speculative sampling of one chain with laws */
+    AS_RULE_MATCH,  /* draw first, keep the drafts that agree */
+    AS_RULE_ONEHOT  /* test fixed candidates one by one against the row */
+} as_rule;
+enum { AS_EVERY_RULE = 0xf };
 
 /* AS_BAD_INPUT if a draft before the first -1 is below -1 or is V or more, or n < 0. */
 as_status as_check_drafts(const int32_t *draft /* [n] */, int32_t n, int32_t V, as_error *e);
@@ -66,5 +77,45 @@ int32_t as_verify_match_seeded(const float *const *p /* [n+1][V] */,
 int32_t as_verify_greedy(const float *const *logits /* [n+1][V] */,
                          const int32_t *draft /* [n] */, int32_t n, int32_t V,
                          int32_t *out /* [n+1] */);
+
+/* ---- One-hot: fixed candidates, tested one by one. -------------------------------- */
+
+typedef struct {
+    const uint64_t *accept; /* [n] U of the test of each candidate token */
+    uint64_t residual;      /* U of the draw after n > 0 rejections */
+    uint64_t draw;          /* U of the draw when n = 0 */
+} as_onehot_uniforms;
+
+/* The token that follows at one level: the first of the n distinct tokens in option that the
+ * running mass of p lets pass, or else a draw from what they leave of p. rest is scratch. -1 if
+ * p has no mass and n = 0. */
+int32_t as_onehot(const float *p /* [V] */, int32_t V, const int32_t *option /* [n] */,
+                  int32_t n, const as_onehot_uniforms *u, float *rest /* [V] */);
+
+/* The same with the uniforms of the token at `position` of a sequence. */
+int32_t as_onehot_seeded(const float *p /* [V] */, int32_t V, const int32_t *option /* [n] */,
+                         int32_t n, uint64_t seed, uint64_t position, float *rest /* [V] */);
+
+/* ---- Candidates: a walk from the root of a tree. ----------------------------------- */
+
+/* The token that follows `row`, `depth` rows having been accepted: an argmax, a draw, or one of
+ * the n distinct tokens that the candidates have there, in the order of their first appearance.
+ * Below 0: there is none, and the walk fails. */
+typedef int32_t as_choose(void *data, int32_t row, int32_t depth,
+                          const int32_t *option /* [n] */, int32_t n);
+
+/* What a walk gives. The arrays are the caller's, of as many entries as the tree has rows. */
+typedef struct {
+    int32_t *run; /* [length] the tokens chosen */
+    int32_t length;
+    int32_t *path; /* [accepted + 1] the root and the rows accepted, downwards */
+    int32_t accepted;
+    int32_t *option; /* scratch */
+} as_walk;
+
+/* Chooses a token after the root, and goes on below it as long as a draft row that continues
+ * the tokens so far has the token just chosen. The path is that of the first such row in the
+ * order of the drafts. Returns the length of the run, 0 if a choice failed. */
+int32_t as_walk_tree(const as_tree *t, as_choose *choose, void *data, as_walk *w);
 
 #endif

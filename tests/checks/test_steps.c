@@ -111,18 +111,17 @@ static void open_ledger(ledger *k, const as_hash_law *law, void (*before)(int32_
 {
     memset(k, 0, sizeof *k);
     assert_int_equal(as_hash_lm(law, &k->inner, NULL), AS_OK);
-    k->base = (as_lm){&operations, law->V};
+    k->base = (as_lm){.ops = &operations, .V = law->V};
     k->before = before;
 }
 
-static int32_t decode(as_drafter *d, int32_t gamma, int32_t *out)
+static int32_t decode(as_drafter *d, int32_t *out)
 {
     as_result result;
     as_error e = {""};
     const as_request r = {.target = &target.base,
                           .drafter = d,
                           .rule = AS_RULE_GREEDY,
-                          .gamma = gamma,
                           .sampling = {0.0f, 0, 1.0f, 0.0f},
                           .prompt = stream,
                           .prompts = PROMPT,
@@ -144,14 +143,14 @@ static void caches_hold_what_was_emitted(void **unused)
             for (int32_t i = 0; i < PROMPT; i++) stream[i] = (3 * i + gamma) % 24;
             open_ledger(&target, &exact, nothing);
             assert_int_equal(as_draft_none(&none, NULL), AS_OK);
-            assert_int_equal(decode(none, 0, stream + PROMPT), BUDGET);
+            assert_int_equal(decode(none, stream + PROMPT), BUDGET);
             as_drafter_free(none);
             as_lm_free(&target.base);
             open_ledger(&target, &exact, before_target);
             open_ledger(&draft, &near, before_draft);
             due = -1;
-            assert_int_equal(as_draft_lm(&draft.base, &greedy, &chain, NULL), AS_OK);
-            assert_int_equal(decode(chain, gamma, out), BUDGET);
+            assert_int_equal(as_draft_lm(&draft.base, &greedy, gamma, &chain, NULL), AS_OK);
+            assert_int_equal(decode(chain, out), BUDGET);
             assert_memory_equal(out, stream + PROMPT, sizeof out);
             as_drafter_free(chain);
             as_lm_free(&draft.base);

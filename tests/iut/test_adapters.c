@@ -302,13 +302,13 @@ static void reference_stream(const char *options, as_rule rule)
     draft_law.logits = panel.q_logit;
     assert_int_equal(as_table_lm(&law, &target, NULL), AS_OK);
     assert_int_equal(as_table_lm(&draft_law, &draft, NULL), AS_OK);
-    assert_int_equal(as_draft_lm(draft, &plain, &drafter, NULL), AS_OK);
     assert_non_null(c);
     assert_int_equal(client_panel(c, &panel), CALL_OK);
     for (int32_t gamma = 0; gamma < 4; gamma++) {
         static int32_t start[STREAMS], out[STREAMS * K], out_len[STREAMS],
             accepted[STREAMS * K];
         const int32_t prompt = 2, eos = 3;
+        assert_int_equal(as_draft_lm(draft, &plain, gamma, &drafter, NULL), AS_OK);
         for (int i = 0; i < STREAMS; i++) start[i] = panel.next[1 * C + panel.cls[prompt]];
         iut_stream_batch b = {.size = sizeof b,
                               .n = STREAMS,
@@ -327,7 +327,6 @@ static void reference_stream(const char *options, as_rule rule)
             const as_request r = {.target = target,
                                   .drafter = drafter,
                                   .rule = rule,
-                                  .gamma = gamma,
                                   .sampling = plain,
                                   .seed = 99 + (uint64_t)i,
                                   .prompt = &prompt,
@@ -344,8 +343,8 @@ static void reference_stream(const char *options, as_rule rule)
             assert_memory_equal(out + i * K, due, (size_t)result.tokens * sizeof *due);
             assert_int_equal(total, result.accepted);
         }
+        as_drafter_free(drafter);
     }
-    as_drafter_free(drafter);
     as_lm_free(draft);
     as_lm_free(target);
     client_close(c);

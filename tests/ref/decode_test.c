@@ -5,8 +5,10 @@
 
 #include "ref/decode.h"
 #include "ref/dist/draw.h"
+#include "ref/draft/lookahead.h"
 #include "ref/lm/hash_lm.h"
 #include "ref/num/uniform.h"
+#include "tests/ref/record.h"
 #include "tests/ref/suite.h"
 
 enum { V = 12, BUDGET = 60 };
@@ -26,7 +28,7 @@ static models make(int32_t noise)
     ck_assert_int_eq(as_hash_lm(&target, &m.target, NULL), AS_OK);
     ck_assert_int_eq(as_hash_lm(&draft, &m.draft, NULL), AS_OK);
     ck_assert_int_eq(as_draft_none(&m.none, NULL), AS_OK);
-    ck_assert_int_eq(as_draft_lm(m.draft, &warm, &m.chain, NULL), AS_OK);
+    m.chain = NULL;
     return m;
 }
 
@@ -38,12 +40,14 @@ static void drop(models *m)
     as_lm_free(m->draft);
 }
 
-static as_request request(const models *m, as_rule rule, int32_t gamma, uint64_t seed)
+/* With a chain of gamma drafts from now on. */
+static as_request request(models *m, as_rule rule, int32_t gamma, uint64_t seed)
 {
+    as_drafter_free(m->chain);
+    ck_assert_int_eq(as_draft_lm(m->draft, &warm, gamma, &m->chain, NULL), AS_OK);
     return (as_request){.target = m->target,
                         .drafter = m->chain,
                         .rule = rule,
-                        .gamma = gamma,
                         .sampling = warm,
                         .seed = seed,
                         .prompt = prompt,
@@ -148,7 +152,6 @@ START_TEST(chain_without_drafts)
     as_request r = request(&m, AS_RULE_CHAIN, 0, 8);
     run(&r, out);
     ck_assert_mem_eq(out, expected, sizeof out);
-    r.gamma = 5;
     r.drafter = m.none;
     ck_assert_int_eq(run(&r, out).steps, BUDGET);
     ck_assert_mem_eq(out, expected, sizeof out);
@@ -246,6 +249,82 @@ START_TEST(chain_step_by_step)
 }
 END_TEST
 
+/* The one-hot rule likewise, on the candidates of a lookahead: lists of tokens, of which those
+ * remain that begin with what was accepted. */
+enum { NGRAM = 4, MOST = 8 };
+
+static int32_t distinct(const as_tree *t, const bool *alive, int32_t at, int32_t *option)
+{
+    int32_t n = 0;
+    for (int32_t g = 0; at < NGRAM - 1 && t->drafts + g * (NGRAM - 1) < t->rows; g++) {
+        const int32_t token = t->row[t->drafts + g * (NGRAM - 1) + at].token;
+        int32_t k = 0;
+        while (k < n && option[k] != token) k++;
+        if (alive[g] && k == n) option[n++] = token;
+    }
+    return n;
+}
+
+static void replay_onehot(void *data, const as_step *s)
+{
+    replay *y = data;
+    const int32_t n = 5 + y->tokens;
+    int32_t path[5 + BUDGET + NGRAM], i = 0;
+    bool alive[MOST], goes_on = true;
+    memset(alive, true, sizeof alive);
+    memcpy(path, y->history, (size_t)n * sizeof *path);
+    for (; goes_on; i++) {
+        float p[V], rest[V];
+        int32_t option[MOST];
+        const int32_t k = distinct(s->tree, alive, i, option);
+        fresh_row(y->m->target, path, n + i, p);
+        const int32_t x =
+            as_onehot_seeded(p, V, option, k, 77, s->position + (uint64_t)i, rest);
+        ck_assert_int_lt(i, s->length);
+        ck_assert_int_eq(s->run[i], x);
+        path[n + i] = x;
+        goes_on = false;
+        for (int32_t c = 0; c < k; c++) goes_on |= option[c] == x;
+        for (int32_t g = 0; g < MOST && s->tree->drafts + g * 3 + i < s->tree->rows; g++)
+            alive[g] &= s->tree->row[s->tree->drafts + g * 3 + i].token == x;
+        y->drafted += k > 1;
+    }
+    ck_assert_int_eq(s->length, i);
+    ck_assert_int_eq(s->accepted, i - 1);
+    for (int32_t k = 0; k < s->emitted; k++) y->history[n + k] = s->run[k];
+    y->tokens += s->emitted;
+    y->accepted += s->accepted;
+}
+
+START_TEST(onehot_step_by_step)
+{
+    models m = make(0);
+    as_lookahead o = *as_lookahead_preset("paper");
+    replay y = {.m = &m};
+    o.W = 6, o.N = NGRAM, o.G = MOST;
+    for (int32_t i = 0; i < 40; i++) {
+        as_drafter *d;
+        int32_t out[BUDGET];
+        memcpy(y.history, prompt, sizeof prompt);
+        y.tokens = 0;
+        ck_assert_int_eq(as_draft_lookahead(&o, V, &d, NULL), AS_OK);
+        as_request r = request(&m, AS_RULE_ONEHOT, 0, 77);
+        r.drafter = d;
+        r.trace = replay_onehot;
+        r.trace_data = &y;
+        o.key = (as_key)(i % 2 * AS_KEY_NEXT); /* other pools, other candidates */
+        o.shift = (as_shift)(i % 3);
+        o.W = 1 + i % 8;
+        run(&r, out);
+        ck_assert_mem_eq(out, y.history + 5, sizeof out);
+        as_drafter_free(d);
+    }
+    ck_assert_int_gt(y.accepted, 100);
+    ck_assert_int_gt(y.drafted, 100); /* levels with several candidates */
+    drop(&m);
+}
+END_TEST
+
 /* STOP-01, STOP-02: the output is a prefix of the unstopped one, and ends where it must. (The
  * chain rule's last tokens may be others under another budget: the note of STOP-03.) */
 START_TEST(stop_rules)
@@ -291,7 +370,8 @@ START_TEST(gamma_beyond_the_budget)
     as_request r = request(&m, AS_RULE_CHAIN, 3, 9);
     r.budget = 4;
     run(&r, small);
-    r.gamma = INT32_MAX;
+    r = request(&m, AS_RULE_CHAIN, INT32_MAX, 9);
+    r.budget = 4;
     const as_result result = run(&r, large);
     ck_assert_mem_eq(small, large, sizeof small);
     ck_assert_int_le(result.drafted, 3 + 2 + 1);
@@ -311,39 +391,49 @@ static void refused(as_request r, const char *word)
 
 static as_status branch(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
 {
-    (void)d, (void)c, (void)e;
-    tree->row[1] = (as_row){0, 0};
-    tree->row[2] = (as_row){1, 0};
-    tree->rows = 3;
-    return AS_OK;
+    (void)d, (void)c;
+    as_tree_add(tree, 0, 0, e);
+    return as_tree_add(tree, 1, 0, e);
 }
 
-/* Two drafts whatever the limit; V - 1 twice is not what the target says here. */
+static int32_t known[BUDGET]; /* what the target says */
+
+/* All of it, as far as it goes beyond the budget; with each draft a false one beside it. */
 static as_status insist(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
 {
-    (void)d, (void)c, (void)e;
-    tree->row[1] = (as_row){V - 1, 0};
-    tree->row[2] = (as_row){V - 1, 1};
-    tree->rows = 3;
+    (void)d;
+    int32_t parent = 0;
+    for (int32_t i = (int32_t)c->position; i < BUDGET; i++) {
+        as_tree_add(tree, (known[i] + 1) % V, parent, e);
+        as_tree_add(tree, known[i], parent, e);
+        parent = tree->rows - 1;
+    }
     return AS_OK;
 }
 
-START_TEST(drafter_beyond_its_limit)
+/* STOP-02, LAH-30: what a run has beyond the budget is neither emitted nor kept. */
+START_TEST(run_beyond_the_budget)
 {
     models m = make(0);
     as_drafter_ops ops = *m.none->ops;
     ops.propose = insist;
-    as_drafter drafter = {&ops, V};
-    as_request r = request(&m, AS_RULE_GREEDY, 2, 0);
-    r.drafter = &drafter;
-    r.budget = 3;
-    int32_t out[3];
-    as_result result;
-    as_error e = {""};
-    /* The first step may have two drafts; what is left of the budget then has room for less. */
-    ck_assert_int_eq(as_decode(&r, out, &result, &e), AS_BAD_INPUT);
-    ck_assert_ptr_nonnull(strstr(e.text, "at most"));
-    ck_assert_int_ge(result.tokens, 1);
+    as_drafter drafter = {&ops, "all at once", AS_EVERY_RULE, V};
+    int32_t out[BUDGET];
+    plain(m.target, 1, 0, known);
+    for (int32_t budget = 1; budget < BUDGET - 1; budget++) {
+        recorder seen = record(m.target);
+        as_request r = request(&m, AS_RULE_GREEDY, 2, 0);
+        r.drafter = &drafter;
+        r.target = &seen.base;
+        r.budget = budget;
+        const as_result result = run(&r, out);
+        ck_assert_int_eq(result.tokens, budget);
+        ck_assert_int_eq(result.steps, 1);
+        ck_assert_int_eq(result.accepted, BUDGET);
+        ck_assert_int_eq(seen.rows, budget);
+        ck_assert_mem_eq(out, known, (size_t)budget * sizeof *out);
+        record_free(&seen.base);
+    }
     drop(&m);
 }
 END_TEST
@@ -353,9 +443,10 @@ START_TEST(bad_requests)
     models m = make(3), other = make(3);
     const as_request good = request(&m, AS_RULE_CHAIN, 3, 9);
     as_request r = good;
-    r.gamma = -1;
-    refused(r, "gamma");
-    r = good;
+    as_drafter *bad;
+    as_error e = {""};
+    ck_assert_int_eq(as_draft_lm(m.draft, &warm, -1, &bad, &e), AS_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(e.text, "gamma"));
     r.budget = -1;
     refused(r, "budget");
     r = good;
@@ -379,10 +470,13 @@ START_TEST(bad_requests)
     /* A tree that is no chain, from a drafter of another's making. */
     as_drafter_ops ops = *m.none->ops;
     ops.propose = branch;
-    as_drafter tree = {&ops, V};
+    as_drafter tree = {&ops, "a branch", AS_EVERY_RULE, V};
     r = good;
     r.drafter = &tree;
     refused(r, "chain");
+    /* A rule that the drafter does not go with, both by name. */
+    tree.rules = 1u << AS_RULE_GREEDY;
+    refused(r, "a branch does not go with the rule chain");
     drop(&m);
     drop(&other);
 }
@@ -396,9 +490,10 @@ int main(void)
     tcase_add_test(t, chain_without_drafts);
     tcase_add_test(t, own_draft_is_always_accepted);
     tcase_add_test(t, chain_step_by_step);
+    tcase_add_test(t, onehot_step_by_step);
     tcase_add_test(t, stop_rules);
     tcase_add_test(t, gamma_beyond_the_budget);
-    tcase_add_test(t, drafter_beyond_its_limit);
+    tcase_add_test(t, run_beyond_the_budget);
     tcase_add_test(t, bad_requests);
     return suite_main("ref/decode", t);
 }

@@ -9,6 +9,7 @@
 
 #include "ref/decode.h"
 #include "ref/dist/residual.h"
+#include "ref/draft/lookahead.h"
 #include "ref/lm/hash_lm.h"
 #include "ref/lm/llama.h"
 #include "ref/num/dense.h"
@@ -151,14 +152,13 @@ static void add_decodings(void)
     as_drafter *drafter;
     must(as_hash_lm(&(as_hash_law){3000, 12, 0, 5, 0}, &target, &e), &e);
     must(as_hash_lm(&(as_hash_law){3000, 12, 3, 5, 6}, &draft, &e), &e);
-    must(as_draft_lm(draft, &sampling, &drafter, &e), &e);
+    must(as_draft_lm(draft, &sampling, 4, &drafter, &e), &e);
     for (int rule = AS_RULE_GREEDY; rule <= AS_RULE_MATCH; rule++) {
         int32_t out[24];
         as_result result;
         const as_request r = {.target = target,
                               .drafter = drafter,
                               .rule = (as_rule)rule,
-                              .gamma = 4,
                               .sampling = sampling,
                               .seed = 7,
                               .prompt = prompt,
@@ -172,6 +172,40 @@ static void add_decodings(void)
     as_lm_free(draft);
 }
 
+/* Every preset of lookahead: its tokens, its steps and the window it ends with. */
+static void add_lookaheads(void)
+{
+    static const char *const preset[] = {"paper", "lade", "llamacpp", "trtllm"};
+    const as_sampling sampling = {2.0f, 0, 0.95f, 0.0f};
+    const int32_t prompt[] = {1, 2, 3};
+    as_error e;
+    as_lm *lm;
+    must(as_hash_lm(&(as_hash_law){12, 4, 0, 5, 0}, &lm, &e), &e);
+    for (int i = 0; i < 8; i++) {
+        as_lookahead o = *as_lookahead_preset(preset[i / 2]);
+        as_drafter *drafter;
+        int32_t out[60], n;
+        as_result result;
+        o.W = 4, o.N = 3, o.G = 3;
+        must(as_draft_lookahead(&o, 12, &drafter, &e), &e);
+        const as_request r = {.target = lm,
+                              .drafter = drafter,
+                              .rule = i % 2 ? o.rule : AS_RULE_GREEDY,
+                              .sampling = sampling,
+                              .seed = 7,
+                              .prompt = prompt,
+                              .prompts = 3,
+                              .budget = 60};
+        must(as_decode(&r, out, &result, &e), &e);
+        add(out, sizeof out);
+        add(&result.steps, sizeof result.steps);
+        for (int32_t l = 0; as_lookahead_row(drafter, l, &n); l++)
+            add(as_lookahead_row(drafter, l, &n), (size_t)n * sizeof *out);
+        as_drafter_free(drafter);
+    }
+    as_lm_free(lm);
+}
+
 int main(void)
 {
     add_exp();
@@ -180,6 +214,7 @@ int main(void)
     add_rows(7);
     add_rows(1000);
     add_decodings();
+    add_lookaheads();
     printf("%016" PRIx64 " %s\n", digest, as_rows()->name);
     return 0;
 }

@@ -1,19 +1,27 @@
 /* pair_test.c - the trained pair: greedy decoding with drafts and without gives the same tokens
- * and the same logit bits on every prompt, and sampled decoding under the match rule the same
- * tokens; drafts are accepted about as often as the distributions overlap.
- * Clauses GRD-03, MAT-02, TREE-05, TREE-06, KV-02, KV-08. argv[1] is vectors/models. */
+ * and the same logit bits on every prompt, with a draft model and by the methods without one,
+ * and sampled decoding under the match rule the same tokens; drafts are accepted about as often
+ * as the distributions overlap. Clauses GRD-03, MAT-02, TREE-05, TREE-06, KV-02, KV-08, JAC-09,
+ * LAH-28, LKP-07.
+ *
+ *   pair_test VECTORS/MODELS [deep]     deep: the methods without a draft model on all prompts
+ */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "ref/decode.h"
+#include "ref/draft/jacobi.h"
+#include "ref/draft/lookahead.h"
+#include "ref/draft/prompt_lookup.h"
 #include "ref/lm/load/model.h"
 #include "tests/ref/record.h"
 #include "tests/ref/suite.h"
 
-enum { PROMPTS = 200, BUDGET = 48, MOST = 400, ROWS = 512, GAMMAS = 8 };
+enum { PROMPTS = 200, BUDGET = 48, DEEP_BUDGET = 128, MOST = 400, ROWS = 512, GAMMAS = 8 };
 
 static const char *folder;
+static bool deep; /* Jacobi, lookahead and prompt lookup on all prompts, and nothing else */
 static as_lm *target, *draft;
 static as_model_info target_info, draft_info;
 
@@ -81,22 +89,21 @@ static void count(void *data, const as_step *s)
     for (int32_t i = 0; s->overlap && i < reached; i++) t->overlap += s->overlap[i];
 }
 
-static as_result run(as_lm *lm, as_drafter *d, as_rule rule, int32_t gamma,
-                     const int32_t *prompt, int32_t n, uint64_t seed, int32_t *out, tally *t)
+static as_result run(as_lm *lm, as_drafter *d, as_rule rule, const int32_t *prompt, int32_t n,
+                     int32_t budget, uint64_t seed, int32_t *out, tally *t)
 {
     as_result result;
     as_error e = {""};
     const as_request r = {.target = lm,
                           .drafter = d,
                           .rule = rule,
-                          .gamma = gamma,
                           .sampling = {1.0f, 0, 1.0f, 0.0f},
                           .seed = seed,
                           .prompt = prompt,
                           .prompts = n,
                           .eos = target_info.eos,
                           .eoses = target_info.eos_count,
-                          .budget = BUDGET,
+                          .budget = budget,
                           .trace = t ? count : NULL,
                           .trace_data = t};
     ck_assert_msg(as_decode(&r, out, &result, &e) == AS_OK, "%s", e.text);
@@ -111,18 +118,20 @@ START_TEST(greedy_with_drafts_is_plain_greedy)
     as_drafter *none, *chain;
     tally t = {0};
     ck_assert_int_eq(as_draft_none(&none, NULL), AS_OK);
-    ck_assert_int_eq(as_draft_lm(draft, &greedy, &chain, NULL), AS_OK);
     recorder plain = record(target), drafted = record(target);
     for (size_t i = 0; i < PROMPTS; i++) {
         int32_t prompt[MOST], a[BUDGET], b[BUDGET];
         const int32_t n = tokens_of(list, i, prompt), gamma = 1 + (int32_t)(i % GAMMAS);
-        const as_result x = run(&plain.base, none, AS_RULE_GREEDY, 0, prompt, n, 0, a, NULL);
+        ck_assert_int_eq(as_draft_lm(draft, &greedy, gamma, &chain, NULL), AS_OK);
+        const as_result x =
+            run(&plain.base, none, AS_RULE_GREEDY, prompt, n, BUDGET, 0, a, NULL);
         const as_result y =
-            run(&drafted.base, chain, AS_RULE_GREEDY, gamma, prompt, n, 0, b, &t);
+            run(&drafted.base, chain, AS_RULE_GREEDY, prompt, n, BUDGET, 0, b, &t);
+        as_drafter_free(chain);
         const size_t tokens = (size_t)x.tokens, V = (size_t)target->V;
         ck_assert_int_eq(x.tokens, y.tokens);
         ck_assert_msg(memcmp(a, b, tokens * sizeof *a) == 0, "prompt %zu: tokens", i);
-        ck_assert(plain.rows == x.tokens && drafted.rows >= x.tokens);
+        ck_assert(plain.rows == x.tokens && drafted.rows == x.tokens);
         ck_assert_msg(memcmp(plain.log, drafted.log, tokens * V * sizeof(float)) == 0,
                       "prompt %zu: bits of logits", i);
     }
@@ -130,7 +139,6 @@ START_TEST(greedy_with_drafts_is_plain_greedy)
     record_free(&plain.base);
     record_free(&drafted.base);
     as_drafter_free(none);
-    as_drafter_free(chain);
     json_decref(list);
 }
 END_TEST
@@ -143,11 +151,11 @@ START_TEST(drafts_are_accepted_as_often_as_they_overlap)
     json_t *list = prompts();
     as_drafter *chain;
     tally t = {0};
-    ck_assert_int_eq(as_draft_lm(draft, &warm, &chain, NULL), AS_OK);
+    ck_assert_int_eq(as_draft_lm(draft, &warm, 4, &chain, NULL), AS_OK);
     for (size_t i = 0; i < PROMPTS; i += 4) {
         int32_t prompt[MOST], out[BUDGET];
         const int32_t n = tokens_of(list, i, prompt);
-        run(target, chain, AS_RULE_CHAIN, 4, prompt, n, i, out, &t);
+        run(target, chain, AS_RULE_CHAIN, prompt, n, BUDGET, i, out, &t);
     }
     const double n = (double)t.reached, rate = (double)t.accepted / n, mean = t.overlap / n;
     ck_assert_msg(rate > mean - 2 / sqrt(n) && rate < mean + 2 / sqrt(n),
@@ -164,12 +172,12 @@ START_TEST(match_with_drafts_is_plain_sampling)
     json_t *list = prompts();
     as_drafter *none, *chain;
     ck_assert_int_eq(as_draft_none(&none, NULL), AS_OK);
-    ck_assert_int_eq(as_draft_lm(draft, &warm, &chain, NULL), AS_OK);
+    ck_assert_int_eq(as_draft_lm(draft, &warm, 3, &chain, NULL), AS_OK);
     for (size_t i = 0; i < PROMPTS; i += 10) {
         int32_t prompt[MOST], a[BUDGET], b[BUDGET];
         const int32_t n = tokens_of(list, i, prompt);
-        const as_result x = run(target, none, AS_RULE_MATCH, 0, prompt, n, i, a, NULL);
-        const as_result y = run(target, chain, AS_RULE_MATCH, 3, prompt, n, i, b, NULL);
+        const as_result x = run(target, none, AS_RULE_MATCH, prompt, n, BUDGET, i, a, NULL);
+        const as_result y = run(target, chain, AS_RULE_MATCH, prompt, n, BUDGET, i, b, NULL);
         ck_assert_int_eq(x.tokens, y.tokens);
         ck_assert_msg(memcmp(a, b, (size_t)x.tokens * sizeof *a) == 0, "prompt %zu", i);
     }
@@ -179,12 +187,72 @@ START_TEST(match_with_drafts_is_plain_sampling)
 }
 END_TEST
 
+/* The drafter k of those without a draft model; the lookaheads come first. */
+enum { DRAFT_FREE = 7 };
+static as_drafter *draft_free(int k)
+{
+    static const char *const preset[] = {"paper", "lade", "llamacpp", "trtllm"};
+    const as_jacobi jacobi = {8, AS_GUESS_PROMPT, 0, NULL, 0};
+    as_drafter *d;
+    if (k < 4) {
+        as_lookahead o = *as_lookahead_preset(preset[k]);
+        o.W = o.G = 5;
+        o.N = 4;
+        ck_assert_int_eq(as_draft_lookahead(&o, target->V, &d, NULL), AS_OK);
+    } else if (k == 4)
+        ck_assert_int_eq(as_draft_jacobi(&jacobi, target->V, &d, NULL), AS_OK);
+    else
+        ck_assert_int_eq(
+            as_draft_lookup(as_lookup_preset(k == 5 ? "original" : "hf"), &d, NULL), AS_OK);
+    return d;
+}
+
+START_TEST(draft_free_is_plain_greedy)
+{
+    const int32_t budget = deep ? DEEP_BUDGET : BUDGET;
+    json_t *list = prompts();
+    as_drafter *none, *d[DRAFT_FREE];
+    int32_t saved[DRAFT_FREE] = {0};
+    ck_assert_int_eq(as_draft_none(&none, NULL), AS_OK);
+    for (int k = 0; k < DRAFT_FREE; k++) d[k] = draft_free(k);
+    recorder plain = record(target), drafted = record(target);
+    for (size_t i = 0; i < PROMPTS; i += deep ? 1 : 10) {
+        int32_t prompt[MOST], a[DEEP_BUDGET], b[DEEP_BUDGET];
+        const int32_t n = tokens_of(list, i, prompt);
+        const as_result x =
+            run(&plain.base, none, AS_RULE_GREEDY, prompt, n, budget, 0, a, NULL);
+        const size_t tokens = (size_t)x.tokens, V = (size_t)target->V;
+        for (int k = 0; k < DRAFT_FREE; k++) {
+            const as_result y =
+                run(&drafted.base, d[k], AS_RULE_GREEDY, prompt, n, budget, i, b, NULL);
+            ck_assert_msg(x.tokens == y.tokens && memcmp(a, b, tokens * sizeof *a) == 0,
+                          "prompt %zu, drafter %d: tokens", i, k);
+            ck_assert_int_eq(drafted.rows, x.tokens);
+            ck_assert_msg(memcmp(plain.log, drafted.log, tokens * V * sizeof(float)) == 0,
+                          "prompt %zu, drafter %d: bits of logits", i, k);
+            saved[k] += y.tokens - y.steps;
+        }
+    }
+    for (int k = 0; k < DRAFT_FREE; k++) {
+        ck_assert_msg(saved[k] > 0, "drafter %d saved no forward", k);
+        as_drafter_free(d[k]);
+    }
+    record_free(&plain.base);
+    record_free(&drafted.base);
+    as_drafter_free(none);
+    json_decref(list);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
-    if (argc != 2) return 2;
+    if (argc < 2 || argc > 3) return 2;
     folder = argv[1];
+    deep = argc == 3 && strcmp(argv[2], "deep") == 0;
     TCase *tests = tcase_create("pair");
     tcase_add_checked_fixture(tests, load_pair, free_pair);
+    tcase_add_test(tests, draft_free_is_plain_greedy);
+    if (deep) return suite_main_within("pair", tests, 7200);
     tcase_add_test(tests, greedy_with_drafts_is_plain_greedy);
     tcase_add_test(tests, drafts_are_accepted_as_often_as_they_overlap);
     tcase_add_test(tests, match_with_drafts_is_plain_sampling);

@@ -1,5 +1,6 @@
 /* record.h - a language model that passes everything on to another and remembers the logits of
- * what was committed: two methods of decoding are compared by bits, not by tokens alone. */
+ * what was committed: two methods of decoding are compared by bits, not by tokens alone. A test
+ * may lower its positions and rows; nobody may then ask for more. */
 #ifndef ASSAY_TESTS_REF_RECORD_H
 #define ASSAY_TESTS_REF_RECORD_H
 
@@ -30,11 +31,31 @@ static inline void record_close(as_lm *lm, int32_t sequence)
     as_lm_close(((recorder *)lm)->inner, sequence);
 }
 
+/* A root alone that has no position is refused, as a model would; a larger tree should have
+ * been cut. */
+static inline as_status record_limits(const recorder *r, const as_forward *f, as_error *e)
+{
+    int32_t depth[4096];
+    const int32_t held = as_lm_length(r->inner, f->sequence);
+    ck_assert_msg(r->base.rows == 0 || f->rows <= r->base.rows, "%d rows asked of %d",
+                  (int)f->rows, (int)r->base.rows);
+    for (int32_t i = 0; r->base.positions && i < f->rows; i++) {
+        ck_assert_int_lt(i, 4096);
+        depth[i] = f->row[i].parent < 0 ? 0 : depth[f->row[i].parent] + 1;
+        if (held + depth[i] < r->base.positions) continue;
+        ck_assert_msg(f->rows == 1, "position %d asked of %d", (int)(held + depth[i]),
+                      (int)r->base.positions);
+        return as_fail(e, AS_LIMIT, "no position");
+    }
+    return AS_OK;
+}
+
 static inline as_status record_forward(as_lm *lm, const as_forward *f, int32_t n, as_error *e)
 {
     recorder *r = (recorder *)lm;
     ck_assert_int_eq(n, 1);
-    const as_status s = as_lm_forward(r->inner, f, n, e);
+    as_status s = record_limits(r, f, e);
+    if (s == AS_OK) s = as_lm_forward(r->inner, f, n, e);
     const size_t wants = (size_t)f->wants, row = (size_t)lm->V * sizeof *r->logits;
     r->wants = s == AS_OK ? f->wants : 0;
     if (r->wants == 0) return s;
@@ -91,7 +112,7 @@ static inline recorder record(as_lm *inner)
 {
     static const as_lm_ops ops = {record_open,     record_close,  record_forward, record_commit,
                                   record_truncate, record_length, record_free};
-    return (recorder){.base = {&ops, inner->V}, .inner = inner};
+    return (recorder){.base = {&ops, inner->V, inner->positions, inner->rows}, .inner = inner};
 }
 
 #endif

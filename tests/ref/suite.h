@@ -8,17 +8,22 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Runs one test case as a suite; the exit code for main. */
-static inline int suite_main(const char *name, TCase *tests)
+/* Runs one test case as a suite, each test within so many seconds; the exit code for main. */
+static inline int suite_main_within(const char *name, TCase *tests, double seconds)
 {
     Suite *suite = suite_create(name);
-    tcase_set_timeout(tests, 120);
+    tcase_set_timeout(tests, seconds);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static inline int suite_main(const char *name, TCase *tests)
+{
+    return suite_main_within(name, tests, 120);
 }
 
 /* What a host program may have done: rounding upwards and, on x86-64, flushing subnormals. */

@@ -61,8 +61,8 @@ static void what_has_no_meaning_is_refused(void **unused)
     } list[] = {
         {"decode", "one of --prompt, --prompt-file and --tokens"},
         {"decode --prompt a --tokens 1", "one of --prompt"},
-        {"decode --prompt a --method medusa", "ar and speculative"},
-        {"decode --prompt a --rule lenient", "chain and match"},
+        {"decode --prompt a --method medusa", "jacobi, lookahead and lookup"},
+        {"decode --prompt a --rule lenient", "chain, match and onehot"},
         {"decode --prompt a --gamma 3", "--gamma has no meaning with --method ar"},
         {"decode --prompt a --draft x", "--draft has no meaning with --method ar"},
         {"decode --prompt a --top-k 5", "--top-k has no meaning at temperature 0"},
@@ -71,6 +71,23 @@ static void what_has_no_meaning_is_refused(void **unused)
         {"decode --prompt a --temperature", "T is missing"},
         {"decode --prompt a --gamma -1 --method speculative",
          "N must be a whole number from 0 to 255"},
+        {"decode --prompt a --method jacobi --gamma 3",
+         "--gamma has no meaning with --method jacobi"},
+        {"decode --prompt a --method lookahead --block 3", "--block has no meaning with"},
+        {"decode --prompt a --window 3", "--window has no meaning with --method ar"},
+        {"decode --prompt a --method lookahead --preset vllm",
+         "paper, lade, llamacpp and trtllm"},
+        {"decode --prompt a --method lookup --preset paper", "original and hf"},
+        {"decode --prompt a --method lookahead --switches bonus=no,key=wrong",
+         "key=wrong is unknown"},
+        {"decode --prompt a --method lookahead --switches key=stale", "key stale"},
+        {"decode --prompt a --method lookahead --ngram 1", "N 1"},
+        {"decode --prompt a --method jacobi --init zero", "pad, last and prompt"},
+        {"decode --prompt a --method jacobi --temperature 1",
+         "jacobi decodes at temperature 0 only"},
+        {"decode --prompt a --method lookahead --preset trtllm --temperature 1",
+         "accept_window decodes at temperature 0 only"},
+        {"decode --prompt a --method lookahead --temperature 1 --rule match", "the rule match"},
         {"decode --prompt a --nonsense", "unknown option --nonsense"},
         {"decode --tokens 1,x", "token 1 is \"x\""},
         {"decode --tokens 1,258", "an id from 0 to 257"},
@@ -104,6 +121,32 @@ static void speculative_text_is_plain_text(void **unused)
                  "decode --prompt 'In the beginning' --max-new 60 --method speculative "
                  "--gamma %d --threads 2",
                  gamma);
+        assert_int_equal(assay(arguments, text_alone), 0);
+        assert_string_equal(output, plain);
+    }
+}
+
+/* Nor does any method without a draft model change it, whatever its parameters. */
+static void draft_free_text_is_plain_text(void **unused)
+{
+    static const char *const methods[] = {
+        "jacobi",
+        "jacobi --block 5 --init prompt --seed 3",
+        "lookup",
+        "lookup --preset original --gamma 3 --ngram 2",
+        "lookahead",
+        "lookahead --preset lade --window 3 --ngram 2 --pool 0",
+        "lookahead --preset llamacpp",
+        "lookahead --preset trtllm",
+        "lookahead --switches shift=abspad,bonus=no,pool=ring"};
+    static char plain[sizeof output];
+    (void)unused;
+    assert_int_equal(assay("decode --prompt 'In the beginning' --max-new 60", text_alone), 0);
+    strcpy(plain, output);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        char arguments[200];
+        snprintf(arguments, sizeof arguments,
+                 "decode --prompt 'In the beginning' --max-new 60 --method %s", methods[i]);
         assert_int_equal(assay(arguments, text_alone), 0);
         assert_string_equal(output, plain);
     }
@@ -209,6 +252,42 @@ static void the_json_counts_what_the_text_shows(void **unused)
     json_decref(root);
 }
 
+/* Each step of the JSON: the run begins below the root, the window and the pool are there. */
+static void the_json_of_a_lookahead_holds_together(void **unused)
+{
+    char arguments[300];
+    json_error_t e;
+    json_int_t position = 0;
+    (void)unused;
+    snprintf(arguments, sizeof arguments,
+             "decode --prompt 'And it came to pass' --max-new 40 --method lookahead --window 4 "
+             "--ngram 3 --trace --json %s",
+             temporary);
+    assert_int_equal(assay(arguments, both), 0);
+    assert_says("pool hits");
+    assert_says("  window  0   . ");
+    json_t *root = json_load_file(temporary, 0, &e);
+    assert_non_null(root);
+    const json_t *steps = json_object_get(root, "steps");
+    int hits = 0;
+    for (size_t i = 0; i < json_array_size(steps); i++) {
+        json_t *s = json_array_get(steps, i), *rows = json_object_get(s, "rows"),
+               *run = json_object_get(s, "run"), *path = json_object_get(s, "path");
+        assert_int_equal(json_integer_value(json_object_get(s, "position")), position);
+        position += json_integer_value(json_object_get(s, "emitted"));
+        for (size_t k = 1; k < json_array_size(path); k++, hits++) {
+            const size_t row = (size_t)json_integer_value(json_array_get(path, k));
+            assert_true(json_equal(json_array_get(json_array_get(rows, row), 0),
+                                   json_array_get(run, k - 1)));
+        }
+        assert_int_equal(json_array_size(json_object_get(s, "window")), 2);
+        if (i > 1) assert_true(json_object_size(json_object_get(s, "pool")) > 0);
+    }
+    assert_int_equal(position, 40);
+    assert_true(hits > 0);
+    json_decref(root);
+}
+
 /* The greatest logit after the prompt is the greedy token. */
 static void logits_rank_the_greedy_token(void **unused)
 {
@@ -236,11 +315,13 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_no_meaning_is_refused),
         cmocka_unit_test(speculative_text_is_plain_text),
+        cmocka_unit_test(draft_free_text_is_plain_text),
         cmocka_unit_test(a_seed_gives_its_text_again),
         cmocka_unit_test(figures_and_steps_go_to_standard_error),
         cmocka_unit_test(a_trace_leaves_the_text_in_one_piece),
         cmocka_unit_test(the_page_shows_what_is_printed),
         cmocka_unit_test(the_json_counts_what_the_text_shows),
+        cmocka_unit_test(the_json_of_a_lookahead_holds_together),
         cmocka_unit_test(logits_rank_the_greedy_token),
     };
     return cmocka_run_group_tests(tests, make_temporary, remove_temporary);

@@ -1,0 +1,35 @@
+/* draft.c - what the drafters share: see draft.h. */
+#include "ref/draft/draft.h"
+
+#include "ref/num/fixed.h"
+
+int32_t as_chain_limit(const as_context *c)
+{
+    int32_t limit = c->left - 1;
+    if (limit > c->depth) limit = c->depth;
+    if (limit > c->rows) limit = c->rows;
+    return limit > 0 ? limit : 0;
+}
+
+bool as_is_eos(const int32_t *eos, int32_t eoses, int32_t token)
+{
+    for (int32_t i = 0; i < eoses; i++)
+        if (eos[i] == token) return true;
+    return false;
+}
+
+int32_t as_guess(const int32_t *list, int32_t n, uint64_t seed, uint64_t position,
+                 as_purpose purpose, uint32_t j)
+{
+    return list[as_target(as_word64(as_random(seed, position, purpose, j)), (uint64_t)n)];
+}
+
+as_status as_check_tokens(const int32_t *token, int32_t n, int32_t V, const char *what,
+                          as_error *e)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (token[i] < 0 || token[i] >= V)
+            return as_fail(e, AS_BAD_INPUT, "%s token %d is %d; it must be 0 to %d", what,
+                           (int)i, (int)token[i], (int)V - 1);
+    return AS_OK;
+}

@@ -1,0 +1,46 @@
+/* ngram_pool.h - a pool of n-grams: for each first token at most G continuations. Clauses
+ * POOL-01 to POOL-05.
+ *
+ * A look-up is two loads. An insertion looks at the G values of one key. Memory: 4 bytes a
+ * token of the vocabulary, and for each key that was ever inserted (1 + G * length) * 4 bytes,
+ * doubled at worst by growth; so at most 8 * V * (1 + G * length) + 4 * V bytes, whatever is
+ * inserted. */
+#ifndef ASSAY_REF_DRAFT_NGRAM_POOL_H
+#define ASSAY_REF_DRAFT_NGRAM_POOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "ref/status.h"
+
+typedef enum {
+    AS_POOL_LRU, /* a value inserted again becomes the newest; the oldest makes room */
+    AS_POOL_RING /* a value inserted again changes nothing; slots are filled in turn */
+} as_pool_policy;
+
+typedef struct as_pool as_pool;
+
+/* An empty pool with keys 0 to V-1, at most G >= 0 values a key, of length >= 1 tokens. */
+as_status as_pool_new(as_pool_policy policy, int32_t V, int32_t G, int32_t length,
+                      as_pool **pool, as_error *e);
+
+/* AS_BAD_INPUT for a token out of range; AS_NO_MEMORY; the pool is then as it was. */
+as_status as_pool_insert(as_pool *pool, int32_t key, const int32_t *value /* [length] */,
+                         as_error *e);
+
+/* The values of a key, oldest first (lru) or by slot (ring); *count = 0 and NULL when there are
+ * none, as for a key out of range. Valid until the next insertion. Changes nothing. All of the
+ * pool: every key from 0 to V-1. */
+const int32_t *as_pool_find(const as_pool *pool, int32_t key,
+                            int32_t *count /* result: [count][length] */);
+
+/* Tokens of a value. */
+int32_t as_pool_length(const as_pool *pool);
+
+void as_pool_clear(as_pool *pool);
+
+/* Bytes held now. */
+size_t as_pool_bytes(const as_pool *pool);
+
+void as_pool_free(as_pool *pool);
+
+#endif

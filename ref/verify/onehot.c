@@ -1,0 +1,66 @@
+/* onehot.c - the one-hot rule at one level (verify.h). A candidate t that was fixed beforehand
+ * stands for a draft law with all its mass on t, so it passes with probability p(t) and, once
+ * refused, leaves p without t. The row is never normalised again: the mass that remains is an
+ * integer, and t passes with probability w_t / W of it. So the token emitted has law p,
+ * whatever the candidates are. Clauses ONEH-01, ONEH-02, ONEH-04 and ONEH-05. */
+#include "ref/verify/verify.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include "ref/dist/draw.h"
+#include "ref/num/environment.h"
+#include "ref/num/fixed.h"
+#include "ref/num/rows.h"
+#include "ref/num/uniform.h"
+
+static uint64_t total(const float *p, int32_t V)
+{
+    const as_environment before = as_enter();
+    const uint64_t W = as_rows()->total(p, V);
+    as_leave(before);
+    return W;
+}
+
+/* ONEH-01, ONEH-02. */
+static bool passes(float p, uint64_t U, uint64_t *W)
+{
+    const as_environment before = as_enter();
+    const uint64_t w = as_weight(p);
+    as_leave(before);
+    if (as_target(U, *W) < w) return true;
+    *W -= w;
+    return false;
+}
+
+/* ONEH-04: all n were refused, and mass W remains. */
+static int32_t draw_rest(const float *p, int32_t V, const int32_t *option, int32_t n,
+                         uint64_t W, uint64_t U, float *rest)
+{
+    if (W == 0) return option[n - 1];
+    memcpy(rest, p, (size_t)V * sizeof *rest);
+    for (int32_t i = 0; i < n; i++) rest[option[i]] = 0.0f;
+    return as_draw(rest, V, U);
+}
+
+int32_t as_onehot(const float *p, int32_t V, const int32_t *option, int32_t n,
+                  const as_onehot_uniforms *u, float *rest)
+{
+    if (n == 0) return as_draw(p, V, u->draw);
+    uint64_t W = total(p, V);
+    for (int32_t i = 0; i < n; i++)
+        if (passes(p[option[i]], u->accept[i], &W)) return option[i];
+    return draw_rest(p, V, option, n, W, u->residual, rest);
+}
+
+int32_t as_onehot_seeded(const float *p, int32_t V, const int32_t *option, int32_t n,
+                         uint64_t seed, uint64_t position, float *rest)
+{
+    if (n == 0) return as_draw(p, V, as_word64(as_random(seed, position, AS_DRAW, 0)));
+    uint64_t W = total(p, V);
+    for (int32_t i = 0; i < n; i++) {
+        const uint64_t U = as_word64(as_random(seed, position, AS_ACCEPT, (uint32_t)i));
+        if (passes(p[option[i]], U, &W)) return option[i];
+    }
+    return draw_rest(p, V, option, n, W, as_word64(as_random(seed, position, AS_RESIDUAL, 0)),
+                     rest);
+}

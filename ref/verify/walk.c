@@ -1,0 +1,81 @@
+/* walk.c - the walk of the rules of verify.h from the root of a tree down its drafts. Greedy,
+ * match and one-hot differ in how a token is chosen; which rows may follow, when the step ends
+ * and whose rows are kept is the same for all. Clauses LAH-18 to LAH-21, ONEH-03, ONEH-05 and
+ * ONEH-06.
+ *
+ * The candidates are rows, not lists: those that remain after `depth` accepted tokens are the
+ * draft rows whose path from the root spells these tokens. So equal prefixes need no merging,
+ * and a tree of any shape is walked alike. */
+#include "ref/verify/verify.h"
+
+#include <assert.h>
+#include <stdbool.h>
+
+static int32_t draft_rows(const as_tree *t)
+{
+    return t->all ? t->rows - 1 : t->rows - t->drafts;
+}
+
+/* The draft row of rank i: drafts first, then the rows before them. */
+static int32_t ranked(const as_tree *t, int32_t i)
+{
+    const int32_t drafts = t->rows - t->drafts;
+    return i < drafts ? t->drafts + i : 1 + i - drafts;
+}
+
+/* Whether the row hangs below rows that spell run[0 .. depth-1]. */
+static bool continues(const as_tree *t, int32_t row, const int32_t *run, int32_t depth)
+{
+    int32_t above = t->row[row].parent;
+    for (; depth > 0 && above > 0; above = t->row[above].parent)
+        if (t->row[above].token != run[--depth]) return false;
+    return depth == 0 && above == 0;
+}
+
+/* The distinct tokens that may follow, in the order of their first appearance. */
+static int32_t options(const as_tree *t, const as_walk *w)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < draft_rows(t); i++) {
+        const int32_t r = ranked(t, i), token = t->row[r].token;
+        int32_t k = 0;
+        if (!continues(t, r, w->run, w->accepted)) continue;
+        while (k < n && w->option[k] != token) k++;
+        if (k == n) w->option[n++] = token;
+    }
+    return n;
+}
+
+/* The first draft row that has the token after the accepted ones; it exists. */
+static int32_t row_with(const as_tree *t, const as_walk *w, int32_t token)
+{
+    int32_t i = 0;
+    while (t->row[ranked(t, i)].token != token ||
+           !continues(t, ranked(t, i), w->run, w->accepted))
+        i++;
+    return ranked(t, i);
+}
+
+static bool among(int32_t token, const int32_t *option, int32_t n)
+{
+    while (n > 0 && option[n - 1] != token) n--;
+    return n > 0;
+}
+
+int32_t as_walk_tree(const as_tree *t, as_choose *choose, void *data, as_walk *w)
+{
+    assert(t->rows >= 1 && t->drafts >= 1 && t->most >= 1);
+    int32_t row = 0;
+    w->length = w->accepted = 0;
+    while (w->accepted < t->most || t->bonus) {
+        const int32_t n = w->accepted < t->most ? options(t, w) : 0;
+        const int32_t token = choose(data, row, w->accepted, w->option, n);
+        if (token < 0) return 0;
+        w->run[w->length++] = token;
+        if (!among(token, w->option, n)) break;
+        row = row_with(t, w, token);
+        w->accepted++;
+    }
+    for (int32_t i = w->accepted; i >= 0; i--, row = t->row[row].parent) w->path[i] = row;
+    return w->length;
+}
