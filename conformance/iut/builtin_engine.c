@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ref/draft/jacobi.h"
+
 enum { ROWS = 512 };
 
 static void forget(ref_engine_model *m)
@@ -33,8 +35,8 @@ static as_status load(ref_engine_model *m, const char *folder, int threads, as_e
 
 static as_status load_pair(ref_engine *x, const iut_generate_batch *b, int threads, as_error *e)
 {
-    if (b->method != 0)
-        return as_fail(e, AS_LIMIT, "generate: method %d is not offered", (int)b->method);
+    if (b->method && (b->gamma || *b->draft))
+        return as_fail(e, AS_BAD_INPUT, "generate: a draft model with a method that has none");
     if (b->gamma > 0 && !*b->draft)
         return as_fail(e, AS_BAD_INPUT, "generate: %d drafts a step, but no draft model",
                        (int)b->gamma);
@@ -51,7 +53,7 @@ typedef struct {
 
 static void on_step(void *data, const as_step *s)
 {
-    ((steps *)data)->accepted[s->step] = s->accepted;
+    ((steps *)data)->accepted[s->step] = s->length - 1; /* a run may end without a bonus */
 }
 
 static as_status one(const ref_engine *x, const iut_generate_batch *b, int32_t i,
@@ -77,16 +79,46 @@ static as_status one(const ref_engine *x, const iut_generate_batch *b, int32_t i
     return s;
 }
 
-as_status ref_engine_generate(ref_engine *x, const iut_generate_batch *b, as_rule rule,
-                              int threads, as_error *e)
+/* The drafter of a request, and its rule above temperature 0. */
+static as_status open_drafter(const ref_engine *x, const iut_generate_batch *b,
+                              const ref_engine_manner *how, as_drafter **d, as_rule *rule,
+                              as_error *e)
 {
+    const int32_t V = x->target.lm->V, *size = b->sizes;
     const as_sampling sampling = {b->sampling.temperature, b->sampling.top_k, b->sampling.top_p,
                                   b->sampling.min_p};
+    const as_jacobi jacobi = {.m = size[0], .init = AS_GUESS_LAST};
+    as_lookahead lookahead = *how->lookahead;
+    as_lookup lookup = *how->lookup;
+    lookahead.W = size[0], lookahead.N = size[1], lookahead.G = size[2];
+    lookup.longest = size[0], lookup.drafts = size[1];
+    *rule = how->match ? AS_RULE_MATCH : b->method ? AS_RULE_ONEHOT : AS_RULE_CHAIN;
+    switch (b->method) {
+    case 0:
+        return b->gamma > 0 ? as_draft_lm(x->draft.lm, &sampling, b->gamma, d, e)
+                            : as_draft_none(d, e);
+    case IUT_JACOBI:
+        return as_draft_jacobi(&jacobi, V, d, e);
+    case IUT_LOOKAHEAD:
+        if (how->match) lookahead.rule = AS_RULE_MATCH;
+        *rule = lookahead.rule;
+        return as_draft_lookahead(&lookahead, V, d, e);
+    case IUT_LOOKUP:
+        return as_draft_lookup(&lookup, d, e);
+    default:
+        return as_fail(e, AS_LIMIT, "generate: there is no method %d", (int)b->method);
+    }
+}
+
+as_status ref_engine_generate(ref_engine *x, const iut_generate_batch *b,
+                              const ref_engine_manner *how, as_error *e)
+{
     as_drafter *drafter = NULL;
-    as_status s = load_pair(x, b, threads, e);
-    if (s != AS_OK) return s;
-    s = b->gamma > 0 ? as_draft_lm(x->draft.lm, &sampling, b->gamma, &drafter, e)
-                     : as_draft_none(&drafter, e);
+    as_rule rule = AS_RULE_GREEDY;
+    as_status s = load_pair(x, b, how->threads, e);
+    if (s == AS_OK) s = open_drafter(x, b, how, &drafter, &rule, e);
+    if (s == AS_OK && rule == AS_RULE_GREEDY && b->sampling.temperature > 0)
+        s = as_fail(e, AS_LIMIT, "generate: this preset decodes at temperature 0 alone");
     const int32_t *prompt = b->prompt;
     for (int32_t i = 0; i < b->n && s == AS_OK; i++) {
         s = one(x, b, i, prompt, rule, drafter, e);

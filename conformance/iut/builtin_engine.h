@@ -5,6 +5,8 @@
 
 #include "conformance/iut.h"
 #include "ref/decode.h"
+#include "ref/draft/lookahead.h"
+#include "ref/draft/prompt_lookup.h"
 #include "ref/lm/load/model.h"
 
 /* One of the pair. */
@@ -18,10 +20,18 @@ typedef struct {
     ref_engine_model target, draft;
 } ref_engine;
 
-/* Returns what the reference says, with its sentence in `e`. `threads` as in as_llama_options;
- * `rule` above temperature 0. The draft model is served under the request's own sampling. */
-as_status ref_engine_generate(ref_engine *x, const iut_generate_batch *b, as_rule rule,
-                              int threads, as_error *e);
+/* How it decodes, where the request leaves that open. */
+typedef struct {
+    bool match;  /* above T = 0 by the match rule: not by the token rule, or one-hot */
+    int threads; /* as in as_llama_options */
+    const as_lookahead *lookahead; /* switches of the preset */
+    const as_lookup *lookup;
+} ref_engine_manner;
+
+/* Returns what the reference says, with its sentence in `e`. A draft model is served under the
+ * request's own sampling. */
+as_status ref_engine_generate(ref_engine *x, const iut_generate_batch *b,
+                              const ref_engine_manner *how, as_error *e);
 void ref_engine_free(ref_engine *x);
 
 #endif

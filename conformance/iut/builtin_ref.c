@@ -32,7 +32,9 @@ struct iut {
     int32_t *drafts, *run;        /* [gamma+1] */
     ref_lm lm;
     ref_engine engine;
-    int threads; /* of the models */
+    int threads;                   /* of the models */
+    const as_lookahead *lookahead; /* presets of the engine */
+    const as_lookup *lookup;
 };
 
 static iut_status status_of(as_status s)
@@ -89,6 +91,10 @@ static bool set_option(iut *x, const char *word)
         if (known[i].input) x->input = known[i].input;
         return true;
     }
+    if (strncmp(word, "lookahead=", 10) == 0)
+        return (x->lookahead = as_lookahead_preset(word + 10)) != NULL;
+    if (strncmp(word, "lookup=", 7) == 0)
+        return (x->lookup = as_lookup_preset(word + 7)) != NULL;
     if (strncmp(word, "threads=", 8) != 0 || strlen(word) != 9 || word[8] < '1' ||
         word[8] > '9')
         return false;
@@ -117,13 +123,16 @@ static iut *create(const char *options, char *error, size_t error_size)
                .rule = IUT_RULE_TOKEN,
                .input = IUT_FROM_PROBS,
                .gamma = -1,
-               .threads = 1}; /* the suite runs an instance on every processor */
+               .threads = 1, /* the suite runs an instance on every processor */
+               .lookahead = as_lookahead_preset("paper"),
+               .lookup = as_lookup_preset("hf")};
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
         if (set_option(x, word)) continue;
         snprintf(error, error_size,
                  "ref: no option %.60s; there are uniforms=supplied|seeded, rule=token|match, "
-                 "input=probs|logits, threads=1..9",
+                 "input=probs|logits, threads=1..9, lookahead=paper|lade|llamacpp|trtllm, "
+                 "lookup=original|hf",
                  word);
         destroy(x);
         return NULL;
@@ -157,7 +166,8 @@ static iut_status claims(iut *x, iut_claims *c)
                       .greedy_identical = 1,
                       .max_vocab = AS_MAX_VOCAB,
                       .lm_arithmetic = IUT_LM_CANONICAL,
-                      .lm_architectures = IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3};
+                      .lm_architectures = IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3,
+                      .methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP};
     return IUT_OK;
 }
 
@@ -476,8 +486,9 @@ static iut_status cache_poison(iut *x)
 
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
-    const as_rule rule = x->rule == IUT_RULE_MATCH ? AS_RULE_MATCH : AS_RULE_CHAIN;
-    return answer_of(ref_engine_generate(&x->engine, b, rule, x->threads, &x->error));
+    const ref_engine_manner how = {x->rule == IUT_RULE_MATCH, x->threads, x->lookahead,
+                                   x->lookup};
+    return answer_of(ref_engine_generate(&x->engine, b, &how, &x->error));
 }
 
 const iut_api *ref_api(void)
