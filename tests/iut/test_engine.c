@@ -189,6 +189,12 @@ static void bad_requests(void **unused)
     REFUSED(b.gamma = -1, "args.gamma must be an integer from 0 to");
     REFUSED(b.eos = -2, "args.eos must be an integer from -1 to");
     REFUSED(b.sampling.temperature = -1, "temperature");
+    REFUSED(b.method = IUT_JACOBI, "a draft model with a method that has none");
+#define OF_METHOD(which, size) b.method = which, b.sizes[0] = size, b.gamma = 0, b.draft = ""
+    REFUSED(OF_METHOD(IUT_JACOBI, 0), "jacobi");
+    REFUSED(OF_METHOD(IUT_LOOKAHEAD, 0), "W");
+    REFUSED((OF_METHOD(IUT_LOOKAHEAD, 2), b.sizes[1] = 1), "N");
+    REFUSED(OF_METHOD(IUT_LOOKUP, 0), "lookup");
     iut_generate_batch b = request(3, &a); /* and it lives on */
     ask(c, &b);
     client_close(c);
