@@ -4,9 +4,9 @@
  * count, run, emitted tokens, window and pool after the step; and what is refused.
  *
  * usage: compare_methods vectors FOLDER       the reference against trace.json
- *        compare_methods live COUNT [FLOOR]   against the oracle, random requests 0 ... COUNT-1;
- *                                             each event of the table at least FLOOR times
- *        compare_methods one NUMBER           one of these, with its parameters
+ *        compare_methods live COUNT [FLOOR]   against the oracle, random requests 0 ...
+ * COUNT-1; each event of the table at least FLOOR times compare_methods one NUMBER one of
+ * these, with its parameters
  *
  * Exit code 0: no difference. Clauses JAC, LAH, POOL, ONEH, LKP, STOP-01, STOP-02, STOP-05. */
 #include <inttypes.h>

@@ -227,8 +227,9 @@ static as_status make_drafter(const oracle_method *m, int32_t V, as_drafter **d,
 /* Above temperature 0; where there is none, one that must be refused. */
 static as_rule warm_rule(const oracle_method *m)
 {
-    const bool onehot = m->name == ORACLE_LOOKUP ? m->sw[LKP_RULE] == LKP_RULE_ONEHOT
-                        : m->name == ORACLE_LOOKAHEAD && m->sw[LAH_RULE] == LAH_RULE_ONEHOT;
+    const bool onehot = m->name == ORACLE_LOOKUP
+                            ? m->sw[LKP_RULE] == LKP_RULE_ONEHOT
+                            : m->name == ORACLE_LOOKAHEAD && m->sw[LAH_RULE] == LAH_RULE_ONEHOT;
     return onehot ? AS_RULE_ONEHOT : AS_RULE_MATCH;
 }
 
@@ -265,8 +266,13 @@ void follow(as_lm *lm, const oracle_request *q, const oracle_method *m,
 {
     static const as_drafter_ops ops = {reset, propose, observe, free_drafter};
     as_error e = {""};
-    spy s = {.lm = lm, .q = q, .m = m, .options = options, .trace = trace,
-             .fault = fault, .fault_size = fault_size};
+    spy s = {.lm = lm,
+             .q = q,
+             .m = m,
+             .options = options,
+             .trace = trace,
+             .fault = fault,
+             .fault_size = fault_size};
     *trace = (oracle_trace){0};
     *fault = 0;
     if (make_drafter(m, lm->V, &s.inner, &e) == AS_OK) {

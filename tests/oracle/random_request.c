@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-const char *const request_kind_name[KINDS] = {
-    "paper", "lade", "llamacpp", "trtllm", "any switches", "jacobi", "original", "hf"};
+const char *const request_kind_name[KINDS] = {"paper",        "lade",   "llamacpp", "trtllm",
+                                              "any switches", "jacobi", "original", "hf"};
 
 /* SplitMix64: owes nothing to the generator under test. */
 static uint64_t next_word(uint64_t *state)
