@@ -19,6 +19,7 @@
 #include "tests/oracle/follow.h"
 #include "tests/oracle/path_lm.h"
 #include "tests/oracle/random_request.h"
+#include "tests/oracle/workers.h"
 #include "vectors/vectors.h"
 
 static const int32_t *prefix_of(const as_lm *lm, int32_t *n)
@@ -28,19 +29,28 @@ static const int32_t *prefix_of(const as_lm *lm, int32_t *n)
     return m->prefix;
 }
 
-/* Runs the reference; false, and a line about it, unless it does what the oracle does. */
+/* Runs the reference on the model; false, and a line about it, unless it does what the oracle
+ * does. */
+static bool agrees_with(const char *name, as_lm *lm, const oracle_request *q,
+                        const oracle_method *m, const follow_options *options,
+                        const oracle_trace *want)
+{
+    oracle_trace got;
+    char fault[160], why[320];
+    follow(lm, q, m, options, &got, fault, sizeof fault);
+    follow_compare(want, &got, why, sizeof why);
+    const bool good = !*fault && !*why;
+    if (!good) printf("%s: %s%s%s\n", name, why, *why && *fault ? "; " : "", fault);
+    oracle_trace_free(&got);
+    return good;
+}
+
 static bool agrees(const char *name, const vector_toy *toy, const oracle_request *q,
                    const oracle_method *m, const oracle_trace *want)
 {
     static const follow_options plain = {NULL, NULL, prefix_of};
     path_lm *lm = path_lm_new(toy, q->positions, q->rows);
-    oracle_trace got;
-    char fault[160], why[320];
-    follow(&lm->base, q, m, &plain, &got, fault, sizeof fault);
-    follow_compare(want, &got, why, sizeof why);
-    const bool good = !*fault && !*why;
-    if (!good) printf("%s: %s%s%s\n", name, why, *why && *fault ? "; " : "", fault);
-    oracle_trace_free(&got);
+    const bool good = agrees_with(name, &lm->base, q, m, &plain, want);
     as_lm_free(&lm->base);
     return good;
 }
@@ -156,32 +166,87 @@ static int32_t rarest(void)
     return n;
 }
 
+static void oracle_on(const random_request *r, oracle_trace *want)
+{
+    const vector_toy *toy = &r->toy;
+    const oracle_lm lm = {toy->automaton ? toy->table.V : toy->hash.V,
+                          toy->automaton ? oracle_table_logits : oracle_hash_logits,
+                          toy->automaton ? (const void *)&toy->table : &toy->hash};
+    oracle_decode(&lm, &r->q, &r->m, want);
+}
+
 static bool agrees_on(uint64_t number)
 {
     static random_request r;
     char name[40];
     oracle_trace want;
     random_request_make(number, &r);
-    const oracle_lm lm = {r.toy.automaton ? r.toy.table.V : r.toy.hash.V,
-                          r.toy.automaton ? oracle_table_logits : oracle_hash_logits,
-                          r.toy.automaton ? (const void *)&r.toy.table : &r.toy.hash};
     snprintf(name, sizeof name, "request %" PRIu64 " (%s)", number, request_kind_name[r.kind]);
-    oracle_decode(&lm, &r.q, &r.m, &want);
+    oracle_on(&r, &want);
     const bool good = agrees(name, &r.toy, &r.q, &r.m, &want);
     count(&r, &want);
     oracle_trace_free(&want);
     return good;
 }
 
+/* The values of the presets are those of chapters 8 and 9 in both. */
+static bool presets_agree(void)
+{
+    bool good = true;
+    for (request_kind kind = PAPER; kind <= HF; kind++) {
+        const char *name = request_kind_name[kind];
+        oracle_method m = {.name = kind < ANY ? ORACLE_LOOKAHEAD : ORACLE_LOOKUP};
+        if (!oracle_preset(&m, name) || follow_preset(&m, name)) continue;
+        printf("preset %s: the reference has other values\n", name);
+        good = false;
+    }
+    return good;
+}
+
 static int compare_live(uint64_t requests, int32_t floor)
 {
-    int32_t wrong = 0;
+    int32_t wrong = !presets_agree();
     for (uint64_t i = 0; i < requests && wrong < 20; i++) wrong += !agrees_on(i);
     for (request_kind kind = PAPER; kind < KINDS; kind++) print_events(kind);
     printf("%" PRIu64 " requests, %d differ; the rarest event of lookahead happened %d times\n",
            requests, (int)wrong, (int)rarest());
     if (rarest() < floor) printf("that is less than %d\n", (int)floor);
     return wrong || rarest() < floor;
+}
+
+/* ---- Workers ---------------------------------------------------------------------- */
+
+static void watch_window(const as_drafter *lookahead, void *data)
+{
+    ((workers_lm *)data)->drafter = lookahead;
+}
+
+static int compare_workers(uint64_t requests)
+{
+    static const int32_t D[] = {1, 2, 3, 5, 8};
+    static random_request r;
+    int32_t wrong = 0, runs = 0, window_shared = 0, candidates_shared = 0;
+    for (uint64_t i = 0; i < requests && wrong < 20; i++) {
+        oracle_trace want;
+        random_request_make(i, &r);
+        if (r.kind > ANY) continue;
+        oracle_on(&r, &want);
+        for (size_t k = 0; k < sizeof D / sizeof *D; k++, runs++) {
+            char name[40];
+            workers_lm *lm = workers_new(&r.toy, r.q.positions, r.q.rows, D[k]);
+            const follow_options dealt = {watch_window, lm, workers_prefix};
+            snprintf(name, sizeof name, "request %" PRIu64 ", D = %d", i, (int)D[k]);
+            wrong += !agrees_with(name, &lm->base, &r.q, &r.m, &dealt, &want);
+            window_shared += lm->window_shared;
+            candidates_shared += lm->candidates_shared;
+            as_lm_free(&lm->base);
+        }
+        oracle_trace_free(&want);
+    }
+    printf("%d runs, %d differ; several workers had columns in %d steps, candidates could be "
+           "dealt to several in %d\n",
+           (int)runs, (int)wrong, (int)window_shared, (int)candidates_shared);
+    return wrong || window_shared < 100 || candidates_shared < 100;
 }
 
 static int compare_one(uint64_t number)
@@ -206,7 +271,10 @@ int main(int argc, char **argv)
     if (!strcmp(mode, "vectors")) return compare_vectors(argv[2]);
     if (!strcmp(mode, "live"))
         return compare_live(strtoull(argv[2], NULL, 10), argc > 3 ? atoi(argv[3]) : 0);
+    if (!strcmp(mode, "workers")) return compare_workers(strtoull(argv[2], NULL, 10));
     if (!strcmp(mode, "one")) return compare_one(strtoull(argv[2], NULL, 10));
-    fputs("usage: compare_methods vectors FOLDER | live COUNT [FLOOR] | one NUMBER\n", stderr);
+    fputs("usage: compare_methods vectors FOLDER | live COUNT [FLOOR] | workers COUNT | one "
+          "NUMBER\n",
+          stderr);
     return 2;
 }

@@ -210,18 +210,58 @@ static as_lookahead lookahead_of(const oracle_method *m)
                           .givens = m->given_n};
 }
 
-static as_status make_drafter(const oracle_method *m, int32_t V, as_drafter **d, as_error *e)
+static bool same_lookahead(const as_lookahead *a, const as_lookahead *b)
+{
+    return a->W == b->W && a->N == b->N && a->G == b->G && a->init == b->init &&
+           a->first_plain == b->first_plain && a->warmup == b->warmup &&
+           a->verify_filling == b->verify_filling &&
+           a->pool_from_prompt == b->pool_from_prompt &&
+           a->pool_from_output == b->pool_from_output && a->pool == b->pool &&
+           a->key == b->key && a->bonus == b->bonus && a->accept_window == b->accept_window &&
+           a->shift == b->shift && a->sampled == b->sampled && a->rule == b->rule &&
+           a->eos_filter == b->eos_filter;
+}
+
+static as_jacobi jacobi_of(const oracle_method *m)
 {
     static const as_jacobi_init init[] = {AS_GUESS_PAD, AS_GUESS_LAST, AS_GUESS_PROMPT,
                                           AS_GUESS_GIVEN};
-    const as_lookahead lookahead = lookahead_of(m);
-    const as_jacobi jacobi = {m->size[0], init[m->sw[JACOBI_INIT] % 4], m->size[1], m->given,
-                              m->given_n};
-    const as_lookup lookup = {m->size[0], m->size[1], m->sw[LKP_PARTIAL],
-                              m->sw[LKP_CUT_AT_EOS]};
-    if (m->name == ORACLE_JACOBI) return as_draft_jacobi(&jacobi, V, d, e);
-    if (m->name == ORACLE_LOOKUP) return as_draft_lookup(&lookup, d, e);
-    return as_draft_lookahead(&lookahead, V, d, e);
+    return (as_jacobi){m->size[0], init[m->sw[JACOBI_INIT]], m->size[1], m->given, m->given_n};
+}
+
+static as_lookup lookup_of(const oracle_method *m)
+{
+    return (as_lookup){m->size[0], m->size[1], m->sw[LKP_PARTIAL], m->sw[LKP_CUT_AT_EOS]};
+}
+
+static bool same_lookup(const as_lookup *a, const as_lookup *b)
+{
+    return a->longest == b->longest && a->drafts == b->drafts && a->partial == b->partial &&
+           a->cut_at_eos == b->cut_at_eos;
+}
+
+bool follow_preset(const oracle_method *m, const char *name)
+{
+    if (m->name == ORACLE_LOOKAHEAD) {
+        const as_lookahead *has = as_lookahead_preset(name), due = lookahead_of(m);
+        return has && same_lookahead(has, &due);
+    }
+    const as_lookup *has = as_lookup_preset(name), due = lookup_of(m);
+    return has && same_lookup(has, &due);
+}
+
+static as_status make_drafter(const oracle_method *m, int32_t V, as_drafter **d, as_error *e)
+{
+    if (m->name == ORACLE_LOOKAHEAD) {
+        const as_lookahead o = lookahead_of(m);
+        return as_draft_lookahead(&o, V, d, e);
+    }
+    if (m->name == ORACLE_JACOBI) {
+        const as_jacobi o = jacobi_of(m);
+        return as_draft_jacobi(&o, V, d, e);
+    }
+    const as_lookup o = lookup_of(m);
+    return as_draft_lookup(&o, d, e);
 }
 
 /* Above temperature 0; where there is none, one that must be refused. */
@@ -277,7 +317,7 @@ void follow(as_lm *lm, const oracle_request *q, const oracle_method *m,
     *fault = 0;
     if (make_drafter(m, lm->V, &s.inner, &e) == AS_OK) {
         s.base = (as_drafter){&ops, s.inner->name, s.inner->rules, s.inner->V};
-        if (options->wrap) s.lm = options->wrap(lm, s.inner, options->data);
+        if (options->show) options->show(s.inner, options->data);
         decode(&s, &e);
         as_drafter_free(&s.base);
     }

@@ -9,9 +9,8 @@
 #include "ref/draft/draft.h"
 
 typedef struct {
-    /* Optional: wraps the model that is decoded with (LAH-31); gets the lookahead drafter or
-     * NULL. Frees nothing of what it is given. */
-    as_lm *(*wrap)(as_lm *lm, const as_drafter *lookahead, void *data);
+    /* Optional: is shown the drafter, before the model is used. */
+    void (*show)(const as_drafter *drafter, void *data);
     void *data;
     /* The tokens committed, if the model can tell. NULL: not looked at. */
     const int32_t *(*prefix)(const as_lm *lm, int32_t *n);
@@ -22,6 +21,9 @@ typedef struct {
  * the counts of the result), or empty. */
 void follow(as_lm *lm, const oracle_request *q, const oracle_method *m,
             const follow_options *options, oracle_trace *trace, char *fault, size_t fault_size);
+
+/* Has the reference a preset of that name, with these sizes and switches? */
+bool follow_preset(const oracle_method *m, const char *name);
 
 /* The first difference: "step 3: pool", in which entry; or empty. `want` is the oracle's. A
  * refusal must name what the oracle names. */

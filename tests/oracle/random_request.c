@@ -42,7 +42,7 @@ static void make_table(random_request *r, int32_t V, bool two, uint64_t *s)
  * or position too many or too few shows. */
 static int32_t make_model(random_request *r, uint64_t *s)
 {
-    const int32_t V = 2 + below(s, REQUEST_V - 1), kind = below(s, 8);
+    const int32_t V = 2 + below(s, below(s, 3) ? 4 : REQUEST_V - 1), kind = below(s, 8);
     if (kind < 4)
         make_table(r, V, kind >= 2, s);
     else
@@ -166,8 +166,8 @@ void random_request_make(uint64_t number, random_request *r)
     make_method(r, V, &s);
     r->q = (oracle_request){.prompt = r->prompt,
                             .n = 1 + below(&s, REQUEST_PROMPT),
-                            .budget = 1 + below(&s, 40),
-                            .eos = below(&s, 2) ? below(&s, V) : -1,
+                            .budget = 1 + below(&s, 48),
+                            .eos = below(&s, 3) ? below(&s, V) : -1,
                             .seed = next_word(&s)};
     for (int32_t i = 0; i < REQUEST_PROMPT; i++) r->prompt[i] = below(&s, V);
     make_sampling(r, &s);
