@@ -155,7 +155,7 @@ static as_status observe(as_drafter *d, const as_context *c, const as_step *step
 
 static void free_drafter(as_drafter *d)
 {
-    as_drafter_free(((const spy *)d)->inner);
+    (void)d;
 }
 
 static void note(void *data, const as_step *step)
@@ -301,25 +301,34 @@ static void decode(spy *s, as_error *e)
     free(out);
 }
 
+/* Twice with one drafter and one model: nothing of the first run may be left in the second
+ * (LAH-02, KV-07). */
 void follow(as_lm *lm, const oracle_request *q, const oracle_method *m,
             const follow_options *options, oracle_trace *trace, char *fault, size_t fault_size)
 {
     static const as_drafter_ops ops = {reset, propose, observe, free_drafter};
     as_error e = {""};
-    spy s = {.lm = lm,
-             .q = q,
-             .m = m,
-             .options = options,
-             .trace = trace,
-             .fault = fault,
-             .fault_size = fault_size};
-    *trace = (oracle_trace){0};
+    as_drafter *inner = NULL;
+    *trace = (oracle_trace){.steps = 0};
     *fault = 0;
-    if (make_drafter(m, lm->V, &s.inner, &e) == AS_OK) {
-        s.base = (as_drafter){&ops, s.inner->name, s.inner->rules, s.inner->V};
-        if (options->show) options->show(s.inner, options->data);
-        decode(&s, &e);
-        as_drafter_free(&s.base);
+    if (make_drafter(m, lm->V, &inner, &e) == AS_OK) {
+        if (options->show) options->show(inner, options->data);
+        for (int run = 0; run < 2; run++) {
+            spy s = {{&ops, inner->name, inner->rules, inner->V},
+                     inner,
+                     lm,
+                     q,
+                     m,
+                     options,
+                     trace,
+                     false,
+                     0,
+                     fault,
+                     fault_size};
+            oracle_trace_free(trace);
+            decode(&s, &e);
+        }
+        as_drafter_free(inner);
     }
     snprintf(trace->error, sizeof trace->error, "%s", e.text);
 }
