@@ -241,8 +241,7 @@ static as_status insert_output(lookahead *d, const as_context *c, int32_t emitte
 {
     as_status s = AS_OK;
     for (int32_t n = c->n + 1; n <= c->n + emitted && s == AS_OK; n++) {
-        const bool ends =
-            n == c->n + c->left || as_is_eos(c->eos, c->eoses, c->history[n - 1]);
+        const bool ends = n == c->n + c->left || as_is_eos(c->eos, c->eoses, c->history[n - 1]);
         if (n >= d->o.N && !ends)
             s = as_pool_insert(d->pool, c->history[n - d->o.N], c->history + n - d->o.N + 1, e);
     }

@@ -87,7 +87,7 @@ static int compare_vectors(const char *folder)
 
 /* ---- Random requests -------------------------------------------------------------- */
 
-enum { MOST_N = 5 };
+enum { MOST_N = 7, COUNTED_N = 5 }; /* longer n-grams are too rare to be counted */
 
 typedef struct {
     int32_t requests, refused, steps, warm;
@@ -140,7 +140,7 @@ static void print_events(request_kind kind)
            (int)e->steps, (int)e->shared, (int)e->full, (int)e->eos, (int)e->budget);
     if (kind <= ANY) printf(", accepted >= W %d, limit %d", (int)e->wide, (int)e->limit);
     printf("\n");
-    for (int32_t N = 2; N <= MOST_N && kind <= ANY; N++) {
+    for (int32_t N = 2; N <= COUNTED_N && kind <= ANY; N++) {
         printf("    N = %d, accepted 0 to %d:", (int)N, (int)N - 1);
         for (int32_t a = 0; a < N; a++) printf(" %d", (int)e->accepted[N][a]);
         printf("\n");
@@ -160,7 +160,7 @@ static int32_t rarest(void)
         const events *e = &met[kind];
         n = least(least(least(n, e->shared), least(e->full, e->eos)),
                   least(least(e->budget, e->wide), e->limit));
-        for (int32_t N = 2; N <= MOST_N; N++)
+        for (int32_t N = 2; N <= COUNTED_N; N++)
             for (int32_t a = 0; a < N; a++) n = least(n, e->accepted[N][a]);
     }
     return n;

@@ -42,7 +42,9 @@ static void make_table(random_request *r, int32_t V, bool two, uint64_t *s)
  * or position too many or too few shows. */
 static int32_t make_model(random_request *r, uint64_t *s)
 {
-    const int32_t V = 2 + below(s, below(s, 3) ? 4 : REQUEST_V - 1), kind = below(s, 8);
+    int32_t V = 2 + below(s, below(s, 3) ? 4 : REQUEST_V - 1);
+    const int32_t kind = below(s, 8);
+    if (kind >= 4 && below(s, 32) == 0) V = 90 + below(s, 40); /* about 100, as LAH-04 counts */
     if (kind < 4)
         make_table(r, V, kind >= 2, s);
     else
@@ -71,7 +73,7 @@ static void make_lookahead(random_request *r, uint64_t *s)
     else
         oracle_preset(m, request_kind_name[r->kind]);
     m->size[0] = 1 + below(s, below(s, 4) ? 4 : 15);
-    m->size[1] = 2 + below(s, 4);
+    m->size[1] = 2 + below(s, below(s, 16) ? 4 : 6);
     m->size[2] = below(s, 8) ? 1 + below(s, below(s, 4) ? 4 : 15) : 0;
     if (below(s, 8) == 0) m->sw[LAH_INIT] = LAH_INIT_GIVEN;
 }
@@ -105,6 +107,14 @@ static bool can_be_warm(const random_request *r)
     if (r->m.name == ORACLE_JACOBI) return false;
     if (r->m.name == ORACLE_LOOKUP) return true;
     return r->m.sw[LAH_RULE] != LAH_RULE_NONE && !r->m.sw[LAH_ACCEPT_WINDOW];
+}
+
+/* Values without a meaning together. With a second fault, either might be named. */
+static bool refused(const random_request *r)
+{
+    const int32_t *sw = r->m.sw;
+    return (r->q.sampling.temperature != 0 && !can_be_warm(r)) ||
+           (r->m.name == ORACLE_LOOKAHEAD && sw[LAH_KEY] == LAH_KEY_STALE && sw[LAH_WARMUP]);
 }
 
 static void make_sampling(random_request *r, uint64_t *s)
@@ -172,5 +182,5 @@ void random_request_make(uint64_t number, random_request *r)
     for (int32_t i = 0; i < REQUEST_PROMPT; i++) r->prompt[i] = below(&s, V);
     make_sampling(r, &s);
     make_limits(r, &s);
-    if (below(&s, 64) == 0) spoil(r, V, &s);
+    if (below(&s, 64) == 0 && !refused(r)) spoil(r, V, &s);
 }
