@@ -332,6 +332,11 @@ static as_status check(const as_request *r, as_error *e)
         if (r->prompt[i] < 0 || r->prompt[i] >= V)
             return as_fail(e, AS_BAD_INPUT, "decode: prompt token %d is %d; it must be 0 to %d",
                            (int)i, (int)r->prompt[i], (int)V - 1);
+    const int32_t positions = r->target->positions; /* STOP-05 */
+    if (positions > 0 && r->budget > 0 && r->prompts + r->budget - 1 > positions)
+        return as_fail(
+            e, AS_LIMIT, "decode: prompt %d and budget %d need %d positions; the model has %d",
+            (int)r->prompts, (int)r->budget, (int)(r->prompts + r->budget - 1), (int)positions);
     if (r->drafter->V && r->drafter->V != V)
         return as_fail(e, AS_BAD_INPUT,
                        "decode: the drafter's vocabulary is %d, the target's %d",

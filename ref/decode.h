@@ -1,6 +1,6 @@
 /* decode.h - the one loop that every method of decoding runs in: a drafter proposes a tree of
  * rows, the target evaluates it, a rule accepts a path of it and adds one token, both commit.
- * Clauses STOP-01 to STOP-04, GRD-03, MAT-02, LAW-01 to LAW-03, LAH-28 to LAH-30. */
+ * Clauses STOP-01 to STOP-05, GRD-03, MAT-02, LAW-01 to LAW-03, LAH-28 to LAH-30. */
 #ifndef ASSAY_REF_DECODE_H
 #define ASSAY_REF_DECODE_H
 
@@ -37,7 +37,8 @@ typedef struct {
 } as_result;
 
 /* Decodes until an end-of-sequence token or the budget. On an error the tokens emitted so far
- * stand in out, and result counts them. */
+ * stand in out, and result counts them. AS_LIMIT, before the first step, when prompt and budget
+ * need more positions than the target has. */
 as_status as_decode(const as_request *r, int32_t *out /* [budget] */, as_result *result,
                     as_error *e);
 

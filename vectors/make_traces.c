@@ -160,10 +160,12 @@ static void limit(tracer *c, oracle_request *q, const oracle_method *x)
 
 /* ---- Jacobi ----------------------------------------------------------------------- */
 
-static void jacobi_test(tracer *c, int32_t block, int32_t init)
+/* `rows` of a forward, 0 for any number of them. */
+static void jacobi_test(tracer *c, int32_t block, int32_t init, int32_t rows)
 {
     int32_t prompt[LONGEST], given[5];
     oracle_request q = request(c, prompt, false);
+    q.rows = rows;
     oracle_method x = {.name = ORACLE_JACOBI, .given = given};
     x.size[0] = block;
     x.size[1] = make_below(c->m, c->m->g->V);
@@ -178,14 +180,28 @@ static void jacobi(tracer *c)
 {
     static const int32_t block[] = {1, 2, 5, 16};
     hash_group(c, "trace.jacobi.hash", ORACLE_JACOBI, 1, 64);
-    for (int32_t i = 0; i < 16; i++) jacobi_test(c, block[i / 4], i % 4);
+    for (int32_t i = 0; i < 16; i++) jacobi_test(c, block[i / 4], i % 4, 0);
     const oracle_request warm = {
         .prompt = block, .n = 2, .budget = 4, .eos = -1, .sampling = {1, 0, 1, 0}};
     const oracle_method x = {.name = ORACLE_JACOBI, .size = {4, 0, 0}};
     add(c, "above temperature 0", &warm, &x);
+    for (int32_t i = 0; i < 4; i++) jacobi_test(c, 6, i, 1 + 2 * (i % 3)); /* JAC-05 */
+    const oracle_request cold = {.prompt = block,
+                                 .n = 2,
+                                 .budget = 4,
+                                 .eos = -1,
+                                 .positions = 4,
+                                 .sampling = {0, 0, 1, 0}};
+    oracle_method empty = x;
+    add(c, "one position too few", &cold, &x);
+    empty.sw[JACOBI_INIT] = JACOBI_GIVEN;
+    add(c, "an empty list",
+        &(oracle_request){
+            .prompt = block, .n = 2, .budget = 4, .eos = -1, .sampling = {0, 0, 1, 0}},
+        &empty);
     make_close(c->m);
     cyclic_group(c, "trace.jacobi.cyclic", ORACLE_JACOBI);
-    for (int32_t i = 0; i < 8; i++) jacobi_test(c, i < 4 ? 8 : 3, i % 4);
+    for (int32_t i = 0; i < 8; i++) jacobi_test(c, i < 4 ? 8 : 3, i % 4, 0);
     make_close(c->m);
 }
 
@@ -294,10 +310,35 @@ static void lookahead_refused(tracer *c)
     add(c, "no column", &q, &x);
     x.size[0] = 1, x.size[1] = 1;
     add(c, "n-grams of one token", &q, &x);
+    oracle_preset(&x, "paper");
+    x.size[1] = 3;
+    x.sw[LAH_INIT] = LAH_INIT_GIVEN;
+    add(c, "an empty list", &q, &x);
+    oracle_request few = q;
+    few.positions = q.n + q.budget - 2;
+    x.sw[LAH_INIT] = LAH_INIT_PROMPT;
+    add(c, "one position too few", &few, &x);
     make_close(c->m);
 }
 
 /* ---- Prompt lookup ---------------------------------------------------------------- */
+
+/* `rows` of a forward, 0 for any number of them. */
+static void lookup_test(tracer *c, const char *preset, int32_t k, int32_t rows)
+{
+    int32_t prompt[LONGEST];
+    oracle_method x = {.name = ORACLE_LOOKUP};
+    oracle_preset(&x, preset);
+    if (k % 4) x.size[0] = 1 + make_below(c->m, 4);
+    if (k % 4) x.size[1] = 1 + make_below(c->m, 6);
+    x.sw[LKP_RULE] = k / 2 % 2;
+    oracle_request q = request(c, prompt, k % 2);
+    q.budget += 8;
+    limit(c, &q, &x);
+    q.rows = rows;
+    end(c, &q, &x);
+    add(c, "", &q, &x);
+}
 
 static void lookup_preset(tracer *c, const char *preset)
 {
@@ -308,19 +349,8 @@ static void lookup_preset(tracer *c, const char *preset)
             cyclic_group(c, id, ORACLE_LOOKUP);
         else
             hash_group(c, id, ORACLE_LOOKUP, 1, 16);
-        for (int32_t k = 0; k < (cyclic ? 8 : 16); k++) {
-            int32_t prompt[LONGEST];
-            oracle_method x = {.name = ORACLE_LOOKUP};
-            oracle_preset(&x, preset);
-            if (k % 4) x.size[0] = 1 + make_below(c->m, 4);
-            if (k % 4) x.size[1] = 1 + make_below(c->m, 6);
-            x.sw[LKP_RULE] = k / 2 % 2;
-            oracle_request q = request(c, prompt, k % 2);
-            q.budget += 8;
-            limit(c, &q, &x);
-            end(c, &q, &x);
-            add(c, "", &q, &x);
-        }
+        for (int32_t k = 0; k < (cyclic ? 8 : 16); k++) lookup_test(c, preset, k, 0);
+        for (int32_t k = 0; cyclic && k < 4; k++) lookup_test(c, preset, k, 1 + k); /* LKP-05 */
         make_close(c->m);
     }
 }

@@ -233,11 +233,11 @@ static void lookup_clauses(const oracle_request *q, const oracle_method *m, clai
 
 static const char *refusal_clauses(const char *error, const oracle_method *m)
 {
-    if (!strcmp(error, "temperature")) return m->name == ORACLE_JACOBI ? "JAC-07" : "LAH-22";
-    return m->name == ORACLE_LOOKUP                                ? "KV-06 LKP-01"
-           : !strcmp(error, "rows") || !strcmp(error, "positions") ? "KV-06"
-           : m->name == ORACLE_JACOBI                              ? "JAC-01"
-                                                                   : "LAH-01";
+    const bool jacobi = m->name == ORACLE_JACOBI;
+    if (!strcmp(error, "positions")) return "STOP-05";
+    if (!strcmp(error, "temperature")) return jacobi ? "JAC-07" : "LAH-22";
+    if (!strcmp(error, "given")) return jacobi ? "JAC-06" : "LAH-04";
+    return jacobi ? "JAC-01" : m->name == ORACLE_LOOKUP ? "LKP-01" : "LAH-01";
 }
 
 const char *trace_clauses(vector_set *set, const vector_test *t)

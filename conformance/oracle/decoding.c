@@ -80,6 +80,11 @@ bool oracle_fits(const oracle_decoding *d, const oracle_lists *rows)
            (!d->q->positions || d->history.n + depth <= d->q->positions);
 }
 
+int32_t oracle_at_most(int32_t n, int32_t limit)
+{
+    return n < limit ? n : limit;
+}
+
 void oracle_chain_rows(const oracle_list *chain, oracle_lists *rows)
 {
     for (int32_t n = 0; n <= chain->n; n++) oracle_append(oracle_another(rows), chain->t, n);
@@ -179,7 +184,7 @@ static const struct {
 static const struct {
     const char *name;
     int32_t longest, drafts, partial, cut_at_eos;
-} lookup_preset[] = {{"original", 3, 10, 0, 1}, {"hf", 2, 10, 1, 1}};
+} lookup_preset[] = {{"original", 3, 10, 0, 0}, {"hf", 2, 10, 1, 1}};
 
 const char *oracle_method_text(oracle_method_name name)
 {
@@ -267,17 +272,8 @@ static const char *bad_request(const oracle_lm *lm, const oracle_request *q)
 {
     if (q->n < 1 || !tokens_in_range(q->prompt, q->n, lm->V)) return "prompt";
     if (q->budget < 1) return "budget";
-    /* The last token emitted is never a row, so plain decoding evaluates n + budget - 1. */
+    /* STOP-05. */
     return q->positions && q->n + q->budget - 1 > q->positions ? "positions" : NULL;
-}
-
-/* A chain that the model has no rows for. */
-static bool too_long(const oracle_request *q, const oracle_method *m)
-{
-    const int32_t rows = m->name == ORACLE_JACOBI   ? m->size[0]
-                         : m->name == ORACLE_LOOKUP ? m->size[1] + 1
-                                                    : 1;
-    return q->rows && rows > q->rows;
 }
 
 /* The name of what is refused, or NULL. */
@@ -287,7 +283,6 @@ static const char *refused(const oracle_lm *lm, const oracle_request *q, const o
     if (what || !m) return what;
     what = bad_method(m);
     if (!what && q->sampling.temperature != 0) what = greedy_only(m);
-    if (!what && too_long(q, m)) what = "rows";
     if (!what && !tokens_in_range(m->given, m->given_n, lm->V)) what = "given";
     if (!what && m->name == ORACLE_JACOBI && !tokens_in_range(&m->size[1], 1, lm->V))
         what = "pad";

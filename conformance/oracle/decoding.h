@@ -32,6 +32,8 @@ int32_t oracle_drawn_from(const oracle_decoding *d, const int32_t *t, int32_t n,
 
 /* Does a step with these rows fit into the model? */
 bool oracle_fits(const oracle_decoding *d, const oracle_lists *rows);
+/* The lesser of two numbers. */
+int32_t oracle_at_most(int32_t n, int32_t limit);
 /* The rows of one chain below the root, the root included. */
 void oracle_chain_rows(const oracle_list *chain, oracle_lists *rows);
 

@@ -44,8 +44,9 @@ static void jacobi_step(oracle_decoding *d, oracle_list *guess)
 void oracle_run_jacobi(oracle_decoding *d)
 {
     while (!d->ended) {
-        const int32_t left = d->q->budget - oracle_position(d); /* JAC-05 */
-        const int32_t m = d->method->size[0] < left ? d->method->size[0] : left;
+        const int32_t left = d->q->budget - oracle_position(d);
+        int32_t m = oracle_at_most(d->method->size[0], left); /* JAC-05 */
+        if (d->q->rows) m = oracle_at_most(m, d->q->rows);
         const int32_t end = d->history.n + m; /* JAC-04 */
         oracle_list guess = {0};
         fresh_guess(d, m, &guess);

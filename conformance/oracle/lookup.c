@@ -27,12 +27,11 @@ void oracle_lookup(const int32_t *t, int32_t L, int32_t longest, int32_t drafts,
     }
 }
 
-/* LKP-05. The model has positions for the whole budget, or the request was refused; so the
- * budget is the narrower limit. */
+/* LKP-05. Positions suffice for the whole budget (STOP-05). */
 static void cut(const oracle_decoding *d, oracle_list *drafts)
 {
-    const int32_t budget = d->q->budget - oracle_position(d) - 1;
-    if (drafts->n > budget) drafts->n = budget;
+    drafts->n = oracle_at_most(drafts->n, d->q->budget - oracle_position(d) - 1);
+    if (d->q->rows) drafts->n = oracle_at_most(drafts->n, d->q->rows - 1);
 }
 
 void oracle_run_lookup(oracle_decoding *d)

@@ -240,9 +240,11 @@ static as_status insert_window(lookahead *d, int32_t root, int32_t next, as_erro
 static as_status insert_output(lookahead *d, const as_context *c, int32_t emitted, as_error *e)
 {
     as_status s = AS_OK;
-    for (int32_t n = c->n + 1; n <= c->n + emitted && s == AS_OK; n++)
-        if (n >= d->o.N && !as_is_eos(c->eos, c->eoses, c->history[n - 1]))
+    for (int32_t n = c->n + 1; n <= c->n + emitted && s == AS_OK; n++) {
+        const bool ends = n == c->n + c->left || as_is_eos(c->eos, c->eoses, c->history[n - 1]);
+        if (n >= d->o.N && !ends)
             s = as_pool_insert(d->pool, c->history[n - d->o.N], c->history + n - d->o.N + 1, e);
+    }
     return s;
 }
 
@@ -310,8 +312,12 @@ static as_status observe(as_drafter *base, const as_context *c, const as_step *s
 {
     lookahead *d = (lookahead *)base;
     assert(step->length >= 1 && step->length <= d->o.N);
-    if (!d->fits) return AS_OK; /* LAH-09 */
-    as_status s = d->filled ? advance(d, c, step, e) : AS_OK;
+    as_status s = AS_OK;
+    if (!d->fits) return s; /* LAH-09 */
+    if (d->filled)
+        s = advance(d, c, step, e);
+    else
+        make_window(d, c); /* LAH-06 */
     if (s == AS_OK && d->o.pool_from_output) s = insert_output(d, c, step->emitted, e);
     return s;
 }

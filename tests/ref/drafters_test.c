@@ -640,7 +640,7 @@ START_TEST(initial_windows)
                 const uint64_t w = as_word64(as_random(12, 0, AS_INIT, j));
                 x[j] = constant ? (j == 1 ? 0 : 1) : prompt[(w >> 32) * 5 >> 32];
             }
-            snprintf(text[0], 100, ">7");
+            snprintf(text[0], 100, ">7 |-%d |%d%d", (int)x[0], (int)x[1], (int)x[2]);
             snprintf(text[plain], 100, "0:%d 0:%d 1:%d >%d |-%d |%d%d", (int)x[0], (int)x[1],
                      (int)x[2], 7 + plain, (int)x[2], (int)(x[1] + 1) % D, (int)(x[2] + 1) % D);
             ck_assert_int_eq(as_draft_lookahead(&o, D, &s.drafter, NULL), AS_OK);
@@ -661,10 +661,10 @@ START_TEST(pool_of_prompt_and_output)
     as_drafter *drafter;
     int32_t out[3], count;
     o.G = 9;
-    o.first_plain = true;
+    o.first_plain = o.warmup = true; /* so that the window gives none in two steps */
     o.pool_from_prompt = o.pool_from_output = true;
     ck_assert_int_eq(as_draft_lookahead(&o, D, &drafter, NULL), AS_OK);
-    decode(d->lm, drafter, prompt, 5, 1, NULL, out);
+    decode(d->lm, drafter, prompt, 5, 2, NULL, out); /* the second token gives none */
     static const int32_t due[][3] = {{7, 3, 8}, {3, 8, 3}, {8, 3, 6}, {3, 6, 7}};
     for (int32_t t = 0; t < D; t++) {
         int32_t n = 0;
@@ -681,15 +681,16 @@ START_TEST(pool_of_prompt_and_output)
 }
 END_TEST
 
-/* LAH-17: an end-of-sequence token gives none; a token at the end of the budget does. */
+/* LAH-17: an end-of-sequence token gives none, nor does the last of the budget. */
 START_TEST(pool_at_the_end)
 {
-    static const int32_t prompt[] = {7, 3, 8}, eos = 9;
+    static const int32_t prompt[] = {7, 3, 8}, eos = 9; /* the token that follows */
     digits *d = after(successor);
-    for (int ends = 0; ends < 2; ends++) {
+    for (int i = 0; i < 4; i++) {
+        const bool ends = i & 1, last = i & 2;
         as_lookahead o = three_by_three(AS_SHIFT_REL1);
         as_result result;
-        int32_t out[1], count;
+        int32_t out[2], count;
         as_drafter *drafter;
         o.first_plain = o.pool_from_output = true;
         ck_assert_int_eq(as_draft_lookahead(&o, D, &drafter, NULL), AS_OK);
@@ -701,10 +702,10 @@ START_TEST(pool_at_the_end)
                               .prompts = 3,
                               .eos = &eos,
                               .eoses = ends,
-                              .budget = 1};
+                              .budget = last ? 1 : 2};
         ck_assert_int_eq(as_decode(&r, out, &result, NULL), AS_OK);
         as_pool_find(as_lookahead_pool(drafter), 3, &count);
-        ck_assert_int_eq(count, !ends);
+        ck_assert_int_eq(count, !ends && !last);
         as_drafter_free(drafter);
     }
     as_lm_free(d->lm);
