@@ -75,8 +75,10 @@ static double a_step(int64_t count, const bench_result *r)
 static bool everywhere(bench *b, bool part(bench *, float, const bench_text *))
 {
     for (int T = 0; T < 2; T++)
-        for (int i = 0; i < BENCH_TEXTS; i++)
+        for (int i = 0; i < BENCH_TEXTS; i++) {
             if (!part(b, (float)T, &b->pair.text[i])) return false;
+            fflush(stdout);
+        }
     return true;
 }
 
@@ -365,6 +367,14 @@ static bool read_option(options *o, int argc, char **argv, int *i)
     return true;
 }
 
+/* Minutes before it is needed. */
+static bool can_write(const char *file)
+{
+    FILE *f = fopen(file, "w");
+    if (!f) return fprintf(stderr, "assay bench: cannot write "), perror(file), false;
+    return fclose(f) == 0;
+}
+
 int bench_lookahead(int argc, char **argv)
 {
     options o = {0};
@@ -381,5 +391,5 @@ int bench_lookahead(int argc, char **argv)
         fputs("assay bench lookahead: --svg draws the grid, which --only leaves out\n", stderr);
         return EXIT_USAGE;
     }
-    return run(&o);
+    return o.svg && !can_write(o.svg) ? EXIT_USAGE : run(&o);
 }
