@@ -63,7 +63,7 @@ static void draw_level(const canvas *c, double S, const char *name)
     svg_text(c->w, "stroke", "#555");
     svg_text(c->w, "stroke-dasharray", "5 4");
     svg_close(c->w);
-    svg_label(c->w, x_of(c, c->sizes) + 4, y_of(c, S) + 4, name);
+    svg_label(c->w, x_of(c, 1) + 8, y_of(c, S) - 4, name);
 }
 
 static void draw_curve(const canvas *c, const compression_model *m, int32_t N)
@@ -83,8 +83,8 @@ static void draw_curve(const canvas *c, const compression_model *m, int32_t N)
 static void draw_axes(const canvas *c, const compression_axes *a)
 {
     draw_frame(c, a);
-    draw_level(c, a->lookup, "lookup");
-    draw_level(c, a->draft, "draft 4");
+    draw_level(c, a->lookup, "prompt lookup");
+    draw_level(c, a->draft, "draft model");
     for (int32_t i = 0; i < a->n; i++) {
         const compression_point *p = &a->point[i];
         svg_disc(c->w, x_of(c, p->b), y_of(c, p->S), 3.5, colour_of(p->N));

@@ -15,13 +15,18 @@
 static const char *program, *source;
 static char output[1 << 16];
 
+static void read_output(FILE *f)
+{
+    assert_non_null(f);
+    output[fread(output, 1, sizeof output - 1, f)] = '\0';
+}
+
 static int assay(const char *arguments)
 {
     char command[4096];
     snprintf(command, sizeof command, "'%s' %s 2>&1", program, arguments);
     FILE *f = popen(command, "r");
-    assert_non_null(f);
-    output[fread(output, 1, sizeof output - 1, f)] = '\0';
+    read_output(f);
     const int status = pclose(f);
     assert_true(WIFEXITED(status));
     return WEXITSTATUS(status);
@@ -173,6 +178,29 @@ static void the_plot_has_every_point_and_curve(void **unused)
     xmlFreeDoc(doc);
 }
 
+/* A command of a page, with what it prints below it up to the end of the block. */
+static void the_page_shows_the_trace_that_is_printed(void **unused)
+{
+    static const char prompt[] = "$ build/assay ";
+    static char page[1 << 16];
+    char path[1000], arguments[1000];
+    (void)unused;
+    snprintf(path, sizeof path, "%s/README.md", source);
+    FILE *f = fopen(path, "r");
+    read_output(f);
+    fclose(f);
+    strcpy(page, output);
+    const char *at = strstr(page, prompt);
+    assert_non_null(at);
+    at += strlen(prompt);
+    snprintf(arguments, sizeof arguments, "%.*s", (int)strcspn(at, "\n"), at);
+    at = strchr(at, '\n') + 1;
+    assert_non_null(strstr(arguments, "--method lookahead"));
+    assert_int_equal(assay(arguments), 0);
+    if (strncmp(at, output, strlen(output)) != 0 || at[strlen(output)] != '`')
+        fail_msg("%s prints:\n%s", arguments, output);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +210,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_part_has_its_table),
         cmocka_unit_test_setup_teardown(the_plot_has_every_point_and_curve, make_temporary,
                                         remove_temporary),
+        cmocka_unit_test(the_page_shows_the_trace_that_is_printed),
     };
     if (argc != 3) return 2;
     program = argv[1], source = argv[2];
