@@ -32,7 +32,12 @@ typedef struct {
 } bench;
 
 #define LOOKAHEAD(label, preset, switches, W, N, G)                                            \
-    {label, "lookahead", {preset, switches, NULL, W, G, 0, N, 0}}
+    {                                                                                          \
+        label, "lookahead",                                                                    \
+        {                                                                                      \
+            preset, switches, NULL, W, G, 0, N, 0                                              \
+        }                                                                                      \
+    }
 
 static const bench_method plain = {"ar", "ar", {0}},
                           draft = {"draft model, 4", "speculative", {0}},
@@ -102,8 +107,8 @@ static bool methods(bench *b, float T, const bench_text *text)
         LOOKAHEAD("lookahead lade (15,5,15)", "lade", NULL, 15, 5, 15),
         LOOKAHEAD("lookahead llamacpp (15,5,15)", "llamacpp", NULL, 15, 5, 15),
         LOOKAHEAD("lookahead trtllm (15,5,15)", "trtllm", NULL, 15, 5, 15)};
-    printf("\nT = %g, %s text\n  %-28s %5s  %12s %8s %8s\n", (double)T, text->name, "method", "S",
-           "quartiles", "accepted", "rows");
+    printf("\nT = %g, %s text\n  %-28s %5s  %12s %8s %8s\n", (double)T, text->name, "method",
+           "S", "quartiles", "accepted", "rows");
     bool ok = methods_line(b, T, text, &plain) && methods_line(b, T, text, &original) &&
               methods_line(b, T, text, &hf) && methods_line(b, T, text, &draft);
     for (int i = 0; ok && i < 4; i++) ok = methods_line(b, T, text, &ahead[i]);
@@ -210,11 +215,10 @@ static bool compare(bench *b, float T, const bench_text *text, const bench_metho
 static bool shifts(bench *b, float T, const bench_text *text)
 {
 #define SHIFTS(size, W, N, G)                                                                  \
-    MATCHED("rel1, " size, "", W, N, G),                                                     \
-        MATCHED("abspad, " size, ",shift=abspad", W, N, G),                                     \
-        MATCHED("rowrot, " size, ",shift=rowrot", W, N, G),                                     \
-        MATCHED("rel1, no bonus, " size, ",bonus=no", W, N, G),                                 \
-        MATCHED("abspad, no bonus, " size, ",shift=abspad,bonus=no", W, N, G),                  \
+    MATCHED("rel1, " size, "", W, N, G), MATCHED("abspad, " size, ",shift=abspad", W, N, G),   \
+        MATCHED("rowrot, " size, ",shift=rowrot", W, N, G),                                    \
+        MATCHED("rel1, no bonus, " size, ",bonus=no", W, N, G),                                \
+        MATCHED("abspad, no bonus, " size, ",shift=abspad,bonus=no", W, N, G),                 \
         MATCHED("rowrot, no bonus, " size, ",shift=rowrot,bonus=no", W, N, G)
     static const bench_method at_5[] = {SHIFTS("(5,4,5)", 5, 4, 5)},
                               at_15[] = {SHIFTS("(15,5,15)", 15, 5, 15)};
@@ -250,10 +254,11 @@ static void print_time(const bench_method *m, const bench_result *r, speedup *x)
 {
     const double wall = bench_quantile(x->wall, x->n, 0.5),
                  cpu = bench_quantile(x->cpu, x->n, 0.5);
-    printf("  %-27s %5.2f %6.1f %8.0f %6.2fx (%.2f..%.2f) %6.2fx (%.2f..%.2f) %6.2f %% %6.2f %%",
-           m->label, S_of(r), a_step(r->rows, r), 1e6 * r->cpu / (double)r->timed_steps, wall,
-           x->wall[0], x->wall[x->n - 1], cpu, x->cpu[0], x->cpu[x->n - 1],
-           100 * r->drafter / r->cpu, 100 * (r->cpu - r->model - r->drafter) / r->cpu);
+    printf(
+        "  %-27s %5.2f %6.1f %8.0f %6.2fx (%.2f..%.2f) %6.2fx (%.2f..%.2f) %6.2f %% %6.2f %%",
+        m->label, S_of(r), a_step(r->rows, r), 1e6 * r->cpu / (double)r->timed_steps, wall,
+        x->wall[0], x->wall[x->n - 1], cpu, x->cpu[0], x->cpu[x->n - 1],
+        100 * r->drafter / r->cpu, 100 * (r->cpu - r->model - r->drafter) / r->cpu);
     if (r->pool) printf("  %zu bytes, %d keys", r->pool, (int)r->keys);
     puts("");
 }

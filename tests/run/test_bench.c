@@ -92,7 +92,7 @@ static double decoded(const char *method)
 {
     char arguments[200];
     const char *figures;
-    int tokens, forwards;
+    int tokens = 0, forwards = 1;
     snprintf(arguments, sizeof arguments, "decode --prompt-file %s --max-new 24 %s", temporary,
              method);
     assert_int_equal(assay(arguments), 0);
@@ -136,16 +136,22 @@ static void tokens_a_step_are_those_of_decode(void **unused)
     assert_int_equal(assay("bench lookahead --quick --prompts 1 --only methods"), 0);
     for (int i = 0; i < METHODS; i++) S[i] = figure(list[i].label);
     for (int i = 0; i < METHODS; i++)
-        if (!(S[i] - decoded(list[i].decode) < 0.0051 && decoded(list[i].decode) - S[i] < 0.0051))
+        if (!(S[i] - decoded(list[i].decode) < 0.0051 &&
+              decoded(list[i].decode) - S[i] < 0.0051))
             fail_msg("%s: %g, but decode has %g", list[i].label, S[i], decoded(list[i].decode));
 }
 
 static void every_part_has_its_table(void **unused)
 {
-    static const char *const says[] = {
-        "1 held-out and 1 repetitive prompts", "T = 0, held-out text", "T = 1, repetitive text",
-        "no rule above T = 0", "S, repetitive text, T = 1: measured, model; alpha",
-        "rowrot, no bonus, (5,4,5)", "pool_from_prompt", "lookahead paper (2,3,2)", "keys"};
+    static const char *const says[] = {"1 held-out and 1 repetitive prompts",
+                                       "T = 0, held-out text",
+                                       "T = 1, repetitive text",
+                                       "no rule above T = 0",
+                                       "S, repetitive text, T = 1: measured, model; alpha",
+                                       "rowrot, no bonus, (5,4,5)",
+                                       "pool_from_prompt",
+                                       "lookahead paper (2,3,2)",
+                                       "keys"};
     (void)unused;
     assert_int_equal(assay("bench lookahead --quick --prompts 1"), 0);
     for (size_t i = 0; i < sizeof says / sizeof *says; i++) assert_says(says[i]);
