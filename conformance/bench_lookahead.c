@@ -229,8 +229,8 @@ static bool switches(bench *b, float T, const bench_text *text)
 {
     static const bench_method at_15[] = {
         MATCHED("nothing changed, (15,5,15)", "", 15, 5, 15),
-        MATCHED(",pool_from_prompt", ",pool_from_prompt=yes", 15, 5, 15),
-        MATCHED(",pool_from_output", ",pool_from_output=yes", 15, 5, 15),
+        MATCHED("pool_from_prompt", ",pool_from_prompt=yes", 15, 5, 15),
+        MATCHED("pool_from_output", ",pool_from_output=yes", 15, 5, 15),
         MATCHED("both of these", ",pool_from_prompt=yes,pool_from_output=yes", 15, 5, 15),
         MATCHED("pool ring", ",pool=ring", 15, 5, 15),
         MATCHED("key next", ",key=next", 15, 5, 15),

@@ -8,7 +8,7 @@
 #include "conformance/report/svg.h"
 #include "conformance/report/xml.h"
 
-enum { WIDTH = 270, HEIGHT = 190, LEFT = 34, TOP = 30, RIGHT = 52, BOTTOM = 40, ACROSS = 2 };
+enum { WIDTH = 270, HEIGHT = 190, LEFT = 34, TOP = 30, RIGHT = 60, BOTTOM = 40, ACROSS = 2 };
 
 /* What all axes share, and where the axes being drawn begin. */
 typedef struct {
@@ -80,6 +80,14 @@ static void draw_curve(const canvas *c, const compression_model *m, int32_t N)
     svg_close(c->w);
 }
 
+/* Beside the axes, in the order of N from below. */
+static void draw_key(const canvas *c, int32_t N)
+{
+    const double x = x_of(c, c->sizes) + 12, y = y_of(c, 1) - 18 * (N - 1);
+    svg_disc(c->w, x, y, 3.5, colour_of(N));
+    number(c, x + 7, y + 4, "N = %.0f", N);
+}
+
 static void draw_axes(const canvas *c, const compression_axes *a)
 {
     draw_frame(c, a);
@@ -90,7 +98,7 @@ static void draw_axes(const canvas *c, const compression_axes *a)
         svg_disc(c->w, x_of(c, p->b), y_of(c, p->S), 3.5, colour_of(p->N));
         if (p->b != (int32_t)c->sizes) continue;
         draw_curve(c, &a->model, p->N);
-        number(c, x_of(c, p->b) + 6, y_of(c, p->S) + 4, "N = %.0f", p->N);
+        draw_key(c, p->N);
     }
 }
 
