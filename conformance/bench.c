@@ -278,13 +278,20 @@ int bench_main(int argc, char **argv)
     const char *what = argc >= 2 ? argv[1] : "";
     const bool cpu = strcmp(what, "cpu") == 0;
     if (strcmp(what, "speculative") == 0 && argc == 2) return bench_speculative();
+    if (strcmp(what, "lookahead") == 0) return bench_lookahead(argc, argv);
     if (!cpu && strcmp(what, "verify") != 0) {
         return option_usage(argc, argv,
                             "usage: assay bench verify|cpu [--seconds S]\n"
                             "       assay bench speculative\n"
+                            "       assay bench lookahead [--quick] [--prompts P] [--only "
+                            "PART] [--svg FILE]\n"
                             "  verify       chain verification, draws and exp\n"
                             "  cpu          matrix products and whole steps of a model\n"
                             "  speculative  the trained pair with drafts against without\n"
+                            "  lookahead    tokens a step of lookahead and prompt lookup; PART "
+                            "is methods, grid,\n"
+                            "               shifts, switches or clock; P is at most 200 "
+                            "(default 16)\n"
                             "  S is the least time of one repeat (default 0.1)\n");
     }
     for (int i = 2; i < argc; i++) {

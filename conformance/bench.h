@@ -1,5 +1,5 @@
-/* bench.h - `assay bench verify`, `cpu` and `speculative`: how fast the reference works on this
- * machine. */
+/* bench.h - `assay bench`: how fast the reference works on this machine, and how many tokens a
+ * step its methods give. */
 #ifndef ASSAY_CONFORMANCE_BENCH_H
 #define ASSAY_CONFORMANCE_BENCH_H
 
@@ -11,5 +11,8 @@ int bench_cpu(double seconds);
 
 /* That of bench_speculative.c; it takes about a minute. */
 int bench_speculative(void);
+
+/* That of bench_lookahead.c, with options from argv[2] on. */
+int bench_lookahead(int argc, char **argv);
 
 #endif

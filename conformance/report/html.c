@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conformance/report/report.h"
+#include "conformance/report/svg.h"
 #include "conformance/report/xml.h"
 
 static const char style[] =
@@ -34,11 +35,6 @@ static void element(xmlTextWriterPtr w, const char *name, const char *class, con
 static void close_element(xmlTextWriterPtr w)
 {
     xmlTextWriterFullEndElement(w);
-}
-
-static void at(xmlTextWriterPtr w, const char *name, double value)
-{
-    xmlTextWriterWriteFormatAttribute(w, BAD_CAST name, "%.1f", value);
 }
 
 static const char *mood(check_state s)
@@ -134,27 +130,6 @@ typedef struct {
     bool bad;
 } mark;
 
-static void segment(xmlTextWriterPtr w, double x1, double x2, double y1, double y2,
-                    const char *colour)
-{
-    open_with(w, "line", NULL);
-    at(w, "x1", x1);
-    at(w, "x2", x2);
-    at(w, "y1", y1);
-    at(w, "y2", y2);
-    xmlTextWriterWriteAttribute(w, BAD_CAST "stroke", BAD_CAST colour);
-    close_element(w);
-}
-
-static void label(xmlTextWriterPtr w, double x, double y, const char *text)
-{
-    open_with(w, "text", NULL);
-    at(w, "x", x);
-    at(w, "y", y);
-    xmlTextWriterWriteString(w, BAD_CAST text);
-    close_element(w);
-}
-
 static double place(double value, double low, double high)
 {
     const double t = (value - low) / (high - low);
@@ -163,15 +138,11 @@ static double place(double value, double low, double high)
 
 static void draw_mark(xmlTextWriterPtr w, const mark *m, double y, double low, double high)
 {
-    label(w, 0, y + 4, m->label);
-    segment(w, place(m->low, low, high), place(m->high, low, high), y, y, "#999");
-    segment(w, place(m->line, low, high), place(m->line, low, high), y - 7, y + 7, "#b3201b");
-    open_with(w, "circle", NULL);
-    at(w, "cx", place(m->value, low, high));
-    at(w, "cy", y);
-    at(w, "r", 4);
-    xmlTextWriterWriteAttribute(w, BAD_CAST "fill", BAD_CAST(m->bad ? "#b3201b" : "#176d2c"));
-    close_element(w);
+    const double line = place(m->line, low, high);
+    svg_label(w, 0, y + 4, m->label);
+    svg_line(w, place(m->low, low, high), y, place(m->high, low, high), y, "#999");
+    svg_line(w, line, y - 7, line, y + 7, "#b3201b");
+    svg_disc(w, place(m->value, low, high), y, 4, m->bad ? "#b3201b" : "#176d2c");
 }
 
 static void plot(xmlTextWriterPtr w, const char *title, const mark *marks, size_t count)
@@ -187,17 +158,14 @@ static void plot(xmlTextWriterPtr w, const char *title, const mark *marks, size_
     }
     if (!(high > low)) high = low + 1;
     element(w, "h2", NULL, title);
-    open_with(w, "svg", NULL);
-    xmlTextWriterWriteAttribute(w, BAD_CAST "xmlns", BAD_CAST "http://www.w3.org/2000/svg");
-    at(w, "width", LABEL + PLOT + MARGIN);
-    at(w, "height", (double)(count * ROW + 2 * MARGIN));
+    svg_open(w, LABEL + PLOT + MARGIN, (double)(count * ROW + 2 * MARGIN));
     for (size_t i = 0; i < count; i++) {
         draw_mark(w, &marks[i], MARGIN + (double)(i * ROW), low, high);
     }
     snprintf(text, sizeof text, "%.3g", low);
-    label(w, LABEL, (double)(count * ROW) + MARGIN + 12, text);
+    svg_label(w, LABEL, (double)(count * ROW) + MARGIN + 12, text);
     snprintf(text, sizeof text, "%.3g", high);
-    label(w, LABEL + PLOT - MARGIN, (double)(count * ROW) + MARGIN + 12, text);
+    svg_label(w, LABEL + PLOT - MARGIN, (double)(count * ROW) + MARGIN + 12, text);
     close_element(w);
 }
 

@@ -2,7 +2,7 @@
 
     python evaluate.py bits target [heldout|repetitive]    bits per byte of a set
     python evaluate.py overlap [TARGET DRAFT]              mean sum of min(p, q) on text the target samples
-    python evaluate.py prompts                             writes prompts.json
+    python evaluate.py prompts                             writes prompts.json and repetitive.json
 
 Bits per byte: a chapter is BOS, bytes, EOS; -log2 of the probabilities of every byte and of EOS, summed,
 over the number of bytes (BOS and EOS not counted as bytes). A long chapter is read in windows of 1024
@@ -68,6 +68,23 @@ def prompts():
     return found
 
 
+def repetitive():
+    """512 bytes of each chapter of the repetitive set from its begin, and from the first verse after a third
+    and after two thirds of it where so much is left: text in which something has already come back."""
+    found = []
+    for _, text in split()["repetitive"]:
+        for third in range(3):
+            verse = text.index(b"\n", third * len(text) // 3) + 1 if third else 0
+            if verse + 512 <= len(text):
+                found.append(text[verse:verse + 512].decode())
+    return found
+
+
+def write(name, texts):
+    with open(os.path.join(HERE, name), "w") as f:
+        f.write("[\n" + ",\n".join(json.dumps(t) for t in texts) + "\n]\n")
+
+
 @torch.no_grad()
 def overlap(target, draft, sequences=32, length=128, seed=1):
     """The target samples `length` tokens (T = 1) after each of the first prompts; at each of these
@@ -103,8 +120,8 @@ def main(command, *arguments):
         value, count = overlap(load(target), load(draft))
         print("mean sum of min(p, q): %.4f over %d tokens" % (value, count))
     elif command == "prompts":
-        with open(os.path.join(HERE, "prompts.json"), "w") as f:
-            f.write("[\n" + ",\n".join(json.dumps(p) for p in prompts()) + "\n]\n")
+        write("prompts.json", prompts())
+        write("repetitive.json", repetitive())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,225 @@
+/* `assay bench lookahead` from outside, on the trained pair. argv[1] is the program `assay`,
+ * argv[2] the source folder. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <jansson.h>
+#include <libxml/parser.h>
+
+static const char *program, *source;
+static char output[1 << 16];
+
+static void read_output(FILE *f)
+{
+    assert_non_null(f);
+    output[fread(output, 1, sizeof output - 1, f)] = '\0';
+}
+
+static int assay(const char *arguments)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "'%s' %s 2>&1", program, arguments);
+    FILE *f = popen(command, "r");
+    read_output(f);
+    const int status = pclose(f);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_says(const char *text)
+{
+    if (!strstr(output, text)) fail_msg("'%s' is missing in:\n%s", text, output);
+}
+
+static char temporary[40];
+
+static int make_temporary(void **state)
+{
+    (void)state;
+    strcpy(temporary, "/tmp/assay-test-XXXXXX");
+    const int fd = mkstemp(temporary);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_temporary(void **state)
+{
+    (void)state;
+    return unlink(temporary);
+}
+
+static void what_has_no_meaning_is_refused(void **unused)
+{
+    static const struct {
+        const char *arguments, *says;
+    } list[] = {
+        {"--nonsense", "bad --nonsense"},
+        {"5", "bad 5"},
+        {"--prompts 0", "bad --prompts"},
+        {"--prompts 201", "--prompts 1 to 200"},
+        {"--prompts 3x", "bad --prompts"},
+        {"--prompts", "bad --prompts"},
+        {"--only everything", "methods|grid|shifts|switches|clock"},
+        {"--svg", "bad --svg"},
+        {"--svg=", "bad --svg="},
+        {"--only methods --svg x.svg", "--svg draws the grid"},
+        {"--quick --svg /no/such/folder/x.svg", "/no/such/folder/x.svg"},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        char arguments[200];
+        snprintf(arguments, sizeof arguments, "bench lookahead %s", list[i].arguments);
+        if (assay(arguments) != 2) fail_msg("%s: %s", arguments, output);
+        assert_says(list[i].says);
+    }
+}
+
+/* The first number of the first line that has the label, behind the label. */
+static double figure(const char *label)
+{
+    const char *line = strstr(output, label);
+    if (!line) fail_msg("'%s' is missing in:\n%s", label, output);
+    return strtod(line + strlen(label), NULL);
+}
+
+/* Tokens a forward that `assay decode` prints for the first held-out prompt, 24 tokens. */
+static double decoded(const char *method)
+{
+    char arguments[200];
+    const char *figures;
+    int tokens = 0, forwards = 1;
+    snprintf(arguments, sizeof arguments, "decode --prompt-file %s --max-new 24 %s", temporary,
+             method);
+    assert_int_equal(assay(arguments), 0);
+    figures = strstr(output, "24 tokens, ");
+    if (!figures || sscanf(figures, "%d tokens, %d forwards", &tokens, &forwards) != 2)
+        fail_msg("no figures in: %s", output);
+    return (double)tokens / forwards;
+}
+
+static void keep_first_prompt(void)
+{
+    char path[1000];
+    json_error_t why;
+    snprintf(path, sizeof path, "%s/vectors/models/prompts.json", source);
+    json_t *prompts = json_load_file(path, 0, &why);
+    assert_non_null(prompts);
+    FILE *f = fopen(temporary, "w");
+    assert_non_null(f);
+    fputs(json_string_value(json_array_get(prompts, 0)), f);
+    assert_int_equal(fclose(f), 0);
+    json_decref(prompts);
+}
+
+/* Of methods without random guesses, at T = 0, which stands first. */
+static void tokens_a_step_are_those_of_decode(void **unused)
+{
+    static const struct {
+        const char *label, *decode;
+    } list[] = {
+        {"ar ", "--method ar"},
+        {"lookup original", "--method lookup --preset original"},
+        {"lookup hf", "--method lookup --preset hf"},
+        {"draft model, 4", "--method speculative --gamma 4"},
+        {"lookahead llamacpp (15,5,15)",
+         "--method lookahead --preset llamacpp --window 15 --ngram 5 --pool 15"},
+    };
+    enum { METHODS = sizeof list / sizeof *list };
+    double S[METHODS];
+    (void)unused;
+    keep_first_prompt();
+    assert_int_equal(assay("bench lookahead --quick --prompts 1 --only methods"), 0);
+    for (int i = 0; i < METHODS; i++) S[i] = figure(list[i].label);
+    for (int i = 0; i < METHODS; i++)
+        if (!(S[i] - decoded(list[i].decode) < 0.0051 &&
+              decoded(list[i].decode) - S[i] < 0.0051))
+            fail_msg("%s: %g, but decode has %g", list[i].label, S[i], decoded(list[i].decode));
+}
+
+static void every_part_has_its_table(void **unused)
+{
+    static const char *const says[] = {"1 held-out and 1 repetitive prompts",
+                                       "T = 0, held-out text",
+                                       "T = 1, repetitive text",
+                                       "no rule above T = 0",
+                                       "S, repetitive text, T = 1: measured, model; alpha",
+                                       "rowrot, no bonus, (5,4,5)",
+                                       "pool_from_prompt",
+                                       "lookahead paper (2,3,2)",
+                                       "keys"};
+    (void)unused;
+    assert_int_equal(assay("bench lookahead --quick --prompts 1"), 0);
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) assert_says(says[i]);
+    if (strstr(output, "\r")) fail_msg("progress is shown where no terminal is");
+    if (strstr(output, "nan")) fail_msg("a figure is missing in:\n%s", output);
+}
+
+static int count_elements(const xmlNode *n, const char *name)
+{
+    int count = 0;
+    for (; n; n = n->next) {
+        count += n->type == XML_ELEMENT_NODE && strcmp((const char *)n->name, name) == 0;
+        count += count_elements(n->children, name);
+    }
+    return count;
+}
+
+/* Two texts, two temperatures; sizes 1 and 4 and lengths 2 and 3. */
+static void the_plot_has_every_point_and_curve(void **unused)
+{
+    char arguments[200];
+    (void)unused;
+    snprintf(arguments, sizeof arguments,
+             "bench lookahead --quick --prompts 1 --only grid --svg %s", temporary);
+    assert_int_equal(assay(arguments), 0);
+    xmlDocPtr doc = xmlReadFile(temporary, NULL, XML_PARSE_NONET);
+    assert_non_null(doc);
+    assert_int_equal(count_elements(xmlDocGetRootElement(doc), "circle"),
+                     2 * 2 * (2 * 2 + 2)); /* and the key's */
+    assert_int_equal(count_elements(xmlDocGetRootElement(doc), "polyline"), 2 * 2 * 2);
+    xmlFreeDoc(doc);
+}
+
+/* A command of a page, with what it prints below it up to the end of the block. */
+static void the_page_shows_the_trace_that_is_printed(void **unused)
+{
+    static const char prompt[] = "$ build/assay ";
+    static char page[1 << 16];
+    char path[1000], arguments[1000];
+    (void)unused;
+    snprintf(path, sizeof path, "%s/README.md", source);
+    FILE *f = fopen(path, "r");
+    read_output(f);
+    fclose(f);
+    strcpy(page, output);
+    const char *at = strstr(page, prompt);
+    assert_non_null(at);
+    at += strlen(prompt);
+    snprintf(arguments, sizeof arguments, "%.*s", (int)strcspn(at, "\n"), at);
+    at = strchr(at, '\n') + 1;
+    assert_non_null(strstr(arguments, "--method lookahead"));
+    assert_int_equal(assay(arguments), 0);
+    if (strncmp(at, output, strlen(output)) != 0 || at[strlen(output)] != '`')
+        fail_msg("%s prints:\n%s", arguments, output);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_has_no_meaning_is_refused),
+        cmocka_unit_test_setup_teardown(tokens_a_step_are_those_of_decode, make_temporary,
+                                        remove_temporary),
+        cmocka_unit_test(every_part_has_its_table),
+        cmocka_unit_test_setup_teardown(the_plot_has_every_point_and_curve, make_temporary,
+                                        remove_temporary),
+        cmocka_unit_test(the_page_shows_the_trace_that_is_printed),
+    };
+    if (argc != 3) return 2;
+    program = argv[1], source = argv[2];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
