@@ -109,8 +109,8 @@ static iut_status answer(method_window *w, method_job *j, method_tree *t, int32_
     if (!shared && j->manner != MANNER_STALE_KEY) return IUT_OK;
     if (!method_tree_serve(j, t, row))
         return method_fail(j, IUT_FAILED, "a row of the window cannot be served");
-    /* The place that the token guesses at, where a verification will judge it. */
-    const int32_t place = j->m + column + w->rows - 1;
+    /* Where the next step judges it, if its n-gram is then a candidate. */
+    const int32_t place = j->m + w->rows;
     *token = as_draw(t->p, t->V,
                      shared ? method_word(j, place, AS_ACCEPT, 0)
                             : method_word(j, j->m, AS_WINDOW, column));
