@@ -23,10 +23,9 @@
 typedef struct {
     int32_t method, sizes[3], k;
 } without; /* a draft model: k tokens by a method */
-#define DRAFTS                                                                                 \
-    {                                                                                          \
-        0, {0}, 0                                                                              \
-    }
+/* clang-format off */
+#define DRAFTS {0, {0}, 0}
+/* clang-format on */
 
 static const struct {
     const char *name;
@@ -45,18 +44,18 @@ static const struct {
     {"few-g4-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 5000, 1000000}, DRAFTS},
     {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}, DRAFTS},
     {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 3, {0.8f, 3, 1, 0}, {0, 0, 100000}, DRAFTS},
-    {"few-lookahead-w3n3g3", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {2500, 5000, 1000000},
-     {IUT_LOOKAHEAD, {3, 3, 3}, 4}},
-    {"few-lookahead-w4n3g4-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {2500, 5000, 1000000},
-     {IUT_LOOKAHEAD, {4, 3, 4}, 4}},
-    {"few-lookahead-w5n2g5", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {2500, 5000, 1000000},
-     {IUT_LOOKAHEAD, {5, 2, 5}, 3}},
-    {"few-lookahead-w3n2g4-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {2500, 5000, 1000000},
-     {IUT_LOOKAHEAD, {3, 2, 4}, 4}},
+    {"few-lookahead-w9n3g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {3000, 6000, 1000000},
+     {IUT_LOOKAHEAD, {9, 3, 8}, 4}},
+    {"few-lookahead-w9n3g8-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {2500, 6000, 1000000},
+     {IUT_LOOKAHEAD, {9, 3, 8}, 4}},
+    {"few-lookahead-w9n2g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {2000, 6000, 1000000},
+     {IUT_LOOKAHEAD, {9, 2, 8}, 3}},
+    {"few-lookahead-w12n2g8-T1.2", PAIR_FEW, 0, 3, {1.2f, 0, 1, 0}, {0, 6000, 1000000},
+     {IUT_LOOKAHEAD, {12, 2, 8}, 3}},
     {"few-lookup-n2k3", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
      {IUT_LOOKUP, {2, 3}, 4}},
-    {"few-lookup-n1k2-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {1500, 5000, 1000000},
-     {IUT_LOOKUP, {1, 2}, 4}},
+    {"few-lookup-n1k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
+     {IUT_LOOKUP, {1, 2}, 3}},
 };
 /* The tables of chi-square: all tokens, the first two, and of neighbouring requests of a call
  * the first tokens of both, and the second of one with the first of the next. */

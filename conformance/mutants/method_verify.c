@@ -69,7 +69,7 @@ static int32_t tokens_at(const method_job *j, const method_tree *t, const live *
         if (a->out[c] || t->length[c] <= a->level) continue;
         const int32_t x = t->token[t->first[c] + a->level];
         int32_t i = 0;
-        while (i < n && (token[i] != x || fault(j->fault, ONEH_TWICE))) i++;
+        while (i < n && (token[i] != x || fault(j->fault, ONEH_NOT_STRUCK))) i++;
         if (i == n) token[n++] = x;
     }
     return n;
@@ -98,12 +98,9 @@ static int32_t try_each(const method_job *j, method_tree *t, int32_t at, const i
     for (int32_t x = 0; x < t->V; x++) W += as_weight(t->p[x]);
     for (int32_t i = 0; i < n; i++) {
         const uint64_t w = as_weight(t->p[token[i]]);
-        const int32_t index = fault(f, ONEH_ONE_UNIFORM) ? 0 : i;
-        if (as_target(method_word(j, at, AS_ACCEPT, index), W) < w) return token[i];
-        int32_t again = i + 1; /* of ONEH_TWICE alone */
-        while (again < n && token[again] != token[i]) again++;
-        if (again < n) continue;
-        if (!fault(f, ONEH_TOTAL_STAYS)) W -= w;
+        if (as_target(method_word(j, at, AS_ACCEPT, i), W) < w) return token[i];
+        if (fault(f, ONEH_NOT_STRUCK)) continue;
+        W -= w;
         t->p[token[i]] = 0;
     }
     return -1;
