@@ -52,8 +52,10 @@ static const struct {
      {IUT_LOOKAHEAD, {9, 2, 8}, 3}},
     {"few-lookahead-w12n2g8-T1.2", PAIR_FEW, 0, 3, {1.2f, 0, 1, 0}, {0, 6000, 1000000},
      {IUT_LOOKAHEAD, {12, 2, 8}, 3}},
-    {"few-lookup-n2k3", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
-     {IUT_LOOKUP, {2, 3}, 4}},
+    {"few-lookup-n2k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
+     {IUT_LOOKUP, {2, 2}, 4}},
+    {"few-lookup-n1k2-T0.8", PAIR_FEW, 0, 3, {0.8f, 0, 1, 0}, {2500, 6000, 1000000},
+     {IUT_LOOKUP, {1, 2}, 3}},
     {"few-lookup-n1k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
      {IUT_LOOKUP, {1, 2}, 3}},
 };
