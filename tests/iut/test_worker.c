@@ -206,9 +206,11 @@ static void raw_requests(void **unused)
          "[\"position\",\"u64\",[1]],[\"state\",\"i32\",[0]]]}",
          "no panel was loaded", 16},
         {"{\"id\":1,\"op\":\"generate\",\"args\":{\"n\":0,\"gamma\":0,\"k\":1,\"eos\":-1,"
+         "\"method\":0,\"size_0\":0,\"size_1\":0,\"size_2\":0,"
          "\"prompts\":0,\"draft\":\"\"}}",
          "generate: args.target must be a text", 0},
         {"{\"id\":1,\"op\":\"generate\",\"args\":{\"n\":0,\"gamma\":0,\"k\":1,\"eos\":-1,"
+         "\"method\":0,\"size_0\":0,\"size_1\":0,\"size_2\":0,"
          "\"prompts\":0,\"target\":\"x\",\"draft\":0}}",
          "generate: args.draft must be a text", 0},
         {"{\"id\":1,\"status\":\"ok\"}", "\"unsupported\"", 0},
