@@ -321,7 +321,7 @@ static bool with_method(job *j, engine_request *q)
         snprintf(what, sizeof what, "%s %d %d %d", engine_method_name(q->method),
                  (int)q->sizes[0], (int)q->sizes[1], (int)q->sizes[2]);
         q->k = BUDGET, q->eos = -1;
-        if (kind == MIXED ? i < 2 && !mixed(j, q, what)
+        if (kind == MIXED   ? i < 2 && !mixed(j, q, what)
             : kind == STOPS ? !stops(j, q, i, what)
                             : !same(j, q, in_order, j->prompts, what))
             return false;

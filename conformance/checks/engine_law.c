@@ -25,7 +25,6 @@ typedef struct {
 } without; /* a draft model: k tokens by a method */
 /* clang-format off */
 #define DRAFTS {0, {0}, 0}
-/* clang-format on */
 
 static const struct {
     const char *name;
@@ -59,6 +58,7 @@ static const struct {
     {"few-lookup-n1k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
      {IUT_LOOKUP, {1, 2}, 3}},
 };
+/* clang-format on */
 /* The tables of chi-square: all tokens, the first two, and of neighbouring requests of a call
  * the first tokens of both, and the second of one with the first of the next. */
 enum { ALL, TWO, FIRSTS, SLIDING, TABLES };

@@ -112,9 +112,9 @@ static uint8_t methods_of(manner how)
 {
     return how == MANNER_ENGINE || how == MANNER_ENGINE_STALE
                ? IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP
-           : how == MANNER_JACOBI                            ? IUT_JACOBI
+           : how == MANNER_JACOBI                           ? IUT_JACOBI
            : how == MANNER_LOOKUP || how == MANNER_ORIGINAL ? IUT_LOOKUP
-                                                             : IUT_LOOKAHEAD;
+                                                            : IUT_LOOKAHEAD;
 }
 
 static iut_status claims(iut *x, iut_claims *c)

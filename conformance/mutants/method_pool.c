@@ -48,4 +48,3 @@ void method_pool_add(method_pool *p, int32_t key, const int32_t *value)
     if (at == n) n = ++p->count[key];
     memcpy(slot(p, key, n - 1), value, size);
 }
-

@@ -27,7 +27,8 @@ const char *method_refusal(fault_point f, const iut_generate_batch *b)
     if (b->method == IUT_LOOKUP && (b->sizes[0] < 1 || b->sizes[1] < 1))
         return "lookup: n-gram and drafts have to be 1 or more";
     if (b->method == IUT_LOOKAHEAD) return method_window_refusal(b->sizes);
-    return b->method == IUT_JACOBI || b->method == IUT_LOOKUP ? NULL : "there is no such method";
+    return b->method == IUT_JACOBI || b->method == IUT_LOOKUP ? NULL
+                                                              : "there is no such method";
 }
 
 static int32_t least(int32_t a, int32_t b)

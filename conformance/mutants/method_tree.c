@@ -57,8 +57,8 @@ iut_status method_tree_forward(method_job *j, method_tree *t)
     const int32_t sequence = 0;
     int32_t want[METHOD_ROWS];
     for (int32_t i = 0; i < t->rows; i++) want[i] = i;
-    iut_forward_batch b = {sizeof b,  1,        t->rows,   t->rows, &sequence, &t->rows,
-                           &t->rows,  t->token, t->parent, want,    t->logits};
+    iut_forward_batch b = {sizeof b, 1,        t->rows,   t->rows, &sequence, &t->rows,
+                           &t->rows, t->token, t->parent, want,    t->logits};
     const iut_status s = lm()->forward(j->lm, &b);
     return s == IUT_OK ? s : method_fail(j, s, lm()->last_error(j->lm));
 }

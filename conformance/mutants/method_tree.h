@@ -21,11 +21,11 @@ typedef struct {
     const int32_t *sizes; /* [3] */
     as_sampling sampling;
     uint64_t seed;
-    int32_t prompt;   /* tokens of it */
-    int32_t n, m;     /* tokens in the history, of these emitted */
-    int32_t *history; /* [METHOD_POSITIONS] */
+    int32_t prompt;    /* tokens of it */
+    int32_t n, m;      /* tokens in the history, of these emitted */
+    int32_t *history;  /* [METHOD_POSITIONS] */
     method_pool *kept; /* of the request before: nothing a right implementation reads */
-    char error[300];  /* when a function does not return IUT_OK */
+    char error[300];   /* when a function does not return IUT_OK */
 } method_job;
 
 /* Rows in the order of LAH-07. A candidate is a chain under the root, on rows that follow one
@@ -33,9 +33,10 @@ typedef struct {
 typedef struct {
     int32_t V, rows, token[METHOD_ROWS], parent[METHOD_ROWS];
     int32_t candidates, first[METHOD_ROWS], length[METHOD_ROWS];
-    int32_t trusted, trusted_hits; /* for faults: a candidate of which so much stands; -1: none */
-    float *logits;   /* [METHOD_ROWS][V] */
-    float *p;        /* [V] */
+    int32_t trusted,
+        trusted_hits; /* for faults: a candidate of which so much stands; -1: none */
+    float *logits;    /* [METHOD_ROWS][V] */
+    float *p;         /* [V] */
 } method_tree;
 
 /* What a step has decided: `hits` tokens of the winner, and one more; the winner's rows. */

@@ -114,7 +114,7 @@ static int32_t last_token(const method_job *j, method_tree *t, int32_t row, int3
     const fault_point f = j->fault;
     if (tried && fault(f, ONEH_FROM_P) && !method_tree_serve(j, t, row)) return -1;
     if (!tried && hits > 0 && fault(f, ONEH_BONUS_GREEDY)) return method_tree_argmax(t, row);
-    const as_purpose purpose = !tried                             ? AS_DRAW
+    const as_purpose purpose = !tried                              ? AS_DRAW
                                : fault(f, ONEH_CORRECTION_UNIFORM) ? AS_ACCEPT
                                                                    : AS_RESIDUAL;
     return as_draw(t->p, t->V, method_word(j, at, purpose, 0));

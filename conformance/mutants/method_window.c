@@ -31,8 +31,7 @@ static void full_at_once(method_window *w, const method_job *j)
     const int32_t first = j->manner == MANNER_STALE_KEY ? 0 : 1;
     w->rows = w->N - 1, w->columns = w->W;
     for (int32_t l = 0; l < w->rows; l++)
-        for (int32_t i = l ? 0 : first; i < w->W; i++)
-            w->token[l][i] = from_prompt(j, index++);
+        for (int32_t i = l ? 0 : first; i < w->W; i++) w->token[l][i] = from_prompt(j, index++);
 }
 
 bool method_window_open(method_window *w, method_job *j)
@@ -93,7 +92,8 @@ void method_window_propose(method_window *w, const method_job *j, method_tree *t
     if (!fault(j->fault, LAH_TRUSTS_OLD_POOL) || c > 0 || w->old.V != j->V) return;
     if (w->old.count[root] == 0 || w->old.length != w->N - 1) return;
     t->trusted = 0, t->trusted_hits = w->N - 1;
-    method_tree_candidate(t, method_pool_value(&w->old, root, w->old.count[root] - 1), w->N - 1);
+    method_tree_candidate(t, method_pool_value(&w->old, root, w->old.count[root] - 1),
+                          w->N - 1);
 }
 
 /* ---- After the forward ---------------------------------------------------------------- */

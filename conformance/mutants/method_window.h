@@ -15,9 +15,9 @@ typedef struct {
                         key at most */
     int32_t token[WINDOW_N][WINDOW_COLUMNS];
     int32_t at[WINDOW_N][WINDOW_COLUMNS]; /* rows of the step's tree */
-    int32_t spine;                        /* rows of the tree that are row 0's, the root's too */
-    method_pool pool, old;                /* old: of the request before, for a fault */
-    bool plain; /* the step has no room for the window (LAH-09) */
+    int32_t spine;         /* rows of the tree that are row 0's, the root's too */
+    method_pool pool, old; /* old: of the request before, for a fault */
+    bool plain;            /* the step has no room for the window (LAH-09) */
 } method_window;
 
 /* NULL, or what is wrong with W, N, G. */

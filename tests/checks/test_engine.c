@@ -237,7 +237,8 @@ static void the_reference_passes(void **unused)
 {
     (void)unused;
     set_up(HONEST, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL, .greedy_identical = 1});
-    all_end(&check_engine_greedy, "*/few-[geb]*", STATE_PASS, 4, "the tokens of plain decoding");
+    all_end(&check_engine_greedy, "*/few-[geb]*", STATE_PASS, 4,
+            "the tokens of plain decoding");
     all_end(&check_engine_law, "*/few-g[04]*", STATE_PASS, 2, "ln E");
     set_up(TOLD_NOTHING, (iut_claims){0});
     all_end(&check_engine_greedy, "*/few-[geb]*", STATE_PASS, 4, "");

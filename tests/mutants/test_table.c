@@ -18,10 +18,15 @@ static char *chapters[CHAPTERS];
 
 static int read_spec(void **state)
 {
-    static const char *const names[CHAPTERS] = {
-        "03-served-distribution", "04-uniforms-and-draws", "05-chain-speculative-decoding",
-        "01-arithmetic",          "02-language-model",     "06-conformance",
-        "07-jacobi",              "08-lookahead",          "09-prompt-lookup"};
+    static const char *const names[CHAPTERS] = {"03-served-distribution",
+                                                "04-uniforms-and-draws",
+                                                "05-chain-speculative-decoding",
+                                                "01-arithmetic",
+                                                "02-language-model",
+                                                "06-conformance",
+                                                "07-jacobi",
+                                                "08-lookahead",
+                                                "09-prompt-lookup"};
     (void)state;
     for (int i = 0; i < CHAPTERS; i++) {
         char path[1000];
@@ -198,9 +203,9 @@ static declaration declared_by(const char *name)
     api->destroy(x);
     assert_int_equal(c.bad_row, c.lm_arithmetic ? 0 : IUT_ERROR);
     assert_int_equal(c.greedy_identical, 1);
-    return (declaration){name,        c.uniforms,  c.uniform_bits, c.input,
-                         c.map,       c.rule,      c.arithmetic,   c.tie,
-                         c.q_zero,    c.bad_draft, c.empty,        c.seed_identical,
+    return (declaration){name,        c.uniforms,  c.uniform_bits,  c.input,
+                         c.map,       c.rule,      c.arithmetic,    c.tie,
+                         c.q_zero,    c.bad_draft, c.empty,         c.seed_identical,
                          c.max_gamma, c.max_vocab, c.lm_arithmetic, c.methods};
 }
 
