@@ -29,6 +29,21 @@ bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char 
     return false;
 }
 
+const char *engine_method_name(int32_t method)
+{
+    return method == IUT_JACOBI      ? "jacobi"
+           : method == IUT_LOOKAHEAD ? "lookahead"
+           : method == IUT_LOOKUP    ? "lookup"
+                                     : "draft";
+}
+
+bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size)
+{
+    if (method == 0 || (client_claims(tested)->methods & method)) return true;
+    snprintf(why, size, "methods has no %s", engine_method_name(method));
+    return false;
+}
+
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair)
 {
     *e = (engine){.x = x, .r = r, .pair = pair, .target = {.x = x, .r = r}};
@@ -51,17 +66,28 @@ void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt
 
 /* ---- Calls. ---------------------------------------------------------------------- */
 
-/* A step emits the drafts it accepted and one token more; only the last may be cut short. */
+/* Accepted tokens of a step: JAC-02, LAH-29, LKP-05. */
+static int32_t most_accepted(const engine_request *q)
+{
+    return q->method == IUT_JACOBI      ? q->sizes[0] - 1
+           : q->method == IUT_LOOKAHEAD ? q->sizes[1] - 1
+           : q->method == IUT_LOOKUP    ? q->sizes[1]
+                                        : q->gamma;
+}
+
+/* A step emits the drafts it accepted and one token more; only the last may be cut short. So
+ * there are no more steps than tokens. */
 static bool accepts_add_up(engine *e, const int32_t *accepted, const engine_request *q,
                            int32_t length)
 {
+    const int32_t most = most_accepted(q);
     int32_t emitted = 0, step = 0;
-    while (step < q->k && accepted[step] >= 0 && accepted[step] <= q->gamma && emitted < length)
+    while (step < q->k && accepted[step] >= 0 && accepted[step] <= most && emitted < length)
         emitted += 1 + accepted[step++];
     for (int32_t rest = step; rest < q->k; rest++)
         if (accepted[rest] != -1) return false;
     if (step == 0) return true; /* not told */
-    if (q->gamma > 0) e->steps += step, e->accepted += emitted - step;
+    if (most > 0) e->steps += step, e->accepted += emitted - step;
     return emitted >= length;
 }
 
@@ -97,14 +123,21 @@ static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_
     return e->r->state == STATE_PASS;
 }
 
-static bool call(engine *e, const engine_request *q, iut_generate_batch *b)
+static void ask(const engine *e, const engine_request *q, iut_generate_batch *b)
 {
-    const size_t places = (size_t)b->n * (size_t)q->k;
     b->size = sizeof *b;
     b->target = e->target.folder;
     b->draft = q->gamma > 0 ? e->draft.folder : "";
     b->gamma = q->gamma, b->k = q->k, b->eos = q->eos;
+    b->method = q->method;
+    memcpy(b->sizes, q->sizes, sizeof b->sizes);
     b->sampling = q->sampling, b->seed = q->seed;
+}
+
+static bool call(engine *e, const engine_request *q, iut_generate_batch *b)
+{
+    const size_t places = (size_t)b->n * (size_t)q->k;
+    ask(e, q, b);
     b->accepted = malloc(places * sizeof *b->accepted);
     if (!b->accepted) {
         result_set(e->r, STATE_ERROR, "the suite is short of memory");
@@ -152,4 +185,26 @@ bool engine_repeat(engine *e, const engine_request *q, const engine_prompt *prom
                    int32_t *out, int32_t *length)
 {
     return generate(e, q, prompt, 0, n, out, length);
+}
+
+enum { REFUSED_TOKENS = 8 };
+
+bool engine_refuses(engine *e, const engine_request *q, const engine_prompt *prompt,
+                    const char *what)
+{
+    int32_t out[REFUSED_TOKENS], accepted[REFUSED_TOKENS], length = 0;
+    engine_request few = *q;
+    few.k = REFUSED_TOKENS;
+    iut_generate_batch b = {.n = 1,
+                            .prompts = prompt->n,
+                            .prompt_count = &prompt->n,
+                            .prompt = prompt->token,
+                            .out = out,
+                            .out_len = &length,
+                            .accepted = accepted};
+    ask(e, &few, &b);
+    memset(out, 0xff, sizeof out);
+    memset(accepted, 0xff, sizeof accepted);
+    e->r->compared++;
+    return lm_refused(&e->target, "generate", client_generate(e->x->iut, &b), what);
 }

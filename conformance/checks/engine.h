@@ -31,6 +31,9 @@ typedef struct {
 
 bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char *why,
                     size_t size);
+/* IUT_JACOBI ...; 0 is claimed by every engine. */
+bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size);
+const char *engine_method_name(int32_t method); /* "jacobi" ... */
 
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair);
 
@@ -44,12 +47,16 @@ typedef struct {
     int32_t gamma, k, eos;
     iut_sampling sampling;
     uint64_t seed;
+    int32_t method, sizes[3]; /* as of iut_generate_batch */
 } engine_request;
 
 /* One call with n prompts, and the hard facts of its answer (LAY-01): ids in range, counts that
  * end by STOP-01 or STOP-02, -1 behind them, accepted counts that add up to the tokens. */
 bool engine_generate(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t n,
                      int32_t *out /* [n][k] */, int32_t *length /* [n] */);
+/* A call with one prompt that has to be refused, and for a reason. */
+bool engine_refuses(engine *e, const engine_request *q, const engine_prompt *prompt,
+                    const char *what);
 /* The same prompt n times. */
 bool engine_repeat(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t n,
                    int32_t *out /* [n][k] */, int32_t *length /* [n] */);

@@ -1,6 +1,8 @@
 /* engine.greedy - an engine at temperature 0: with drafts the tokens are those of its own plain
- * decoding, for every gamma, end and budget, and whatever else is in the call (LAY-07). Plain
- * decoding is done alone, request by request, and is itself held against the oracle's network.
+ * decoding, for every gamma, end and budget, and whatever else is in the call (LAY-07); so they
+ * are by every method that needs no draft model, for every size of it (JAC-09, LAH-28, LKP-07).
+ * Plain decoding is done alone, request by request, and is itself held against the oracle's
+ * network.
  *
  * Forwards of other shapes round otherwise. So where no identity is promised, a difference is a
  * near-tie when the logits of the two tokens are as close as the declared arithmetic reaches
@@ -17,10 +19,37 @@ enum { GAMMA, END, LIMIT, BATCH, KINDS };
 static const char *const kind_name[KINDS] = {"gamma", "eos", "budget", "batch"};
 enum { PROMPTS = 6, BUDGET = 40, GAMMAS = 8 };
 
+/* Of each method: all sizes; ends, budgets and what is refused; several requests in a call. */
+enum { SIZES, STOPS, MIXED, METHOD_KINDS };
+static const char *const method_kind_name[METHOD_KINDS] = {"", "-stops", "-batch"};
+static const int32_t methods[] = {IUT_JACOBI, IUT_LOOKAHEAD, IUT_LOOKUP};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+/* A case's variant: the kinds of drafts, then those of each method. */
+static int32_t method_of(int32_t variant)
+{
+    return variant < KINDS ? 0 : methods[(variant - KINDS) / METHOD_KINDS];
+}
+
+static void plan_methods(check_plan *p, check_level level, int32_t pair)
+{
+    static const int32_t smoke_kinds[PAIRS] = {METHOD_KINDS, STOPS + 1, 0};
+    for (int32_t i = 0; i < METHODS * METHOD_KINDS; i++) {
+        const int32_t kind = i % METHOD_KINDS;
+        if (level == LEVEL_SMOKE && kind >= smoke_kinds[pair]) continue;
+        check_case *c =
+            plan_case(p, &check_engine_greedy, "%s-%s%s", engine_pair_name[pair],
+                      engine_method_name(method_of(KINDS + i)), method_kind_name[kind]);
+        c->V = pair;
+        c->variant = KINDS + i;
+        c->n = 200;
+    }
+}
+
 static void plan(check_plan *p, check_level level)
 {
     static const int32_t smoke_kinds[PAIRS] = {KINDS, END + 1, GAMMA + 1};
-    for (int32_t pair = 0; pair < PAIRS; pair++)
+    for (int32_t pair = 0; pair < PAIRS; pair++) {
         for (int32_t kind = 0; kind < KINDS; kind++) {
             if (level == LEVEL_SMOKE && kind >= smoke_kinds[pair]) continue;
             check_case *c = plan_case(p, &check_engine_greedy, "%s-%s", engine_pair_name[pair],
@@ -30,18 +59,21 @@ static void plan(check_plan *p, check_level level)
             c->gamma = GAMMAS;
             c->n = pair == PAIR_TRAINED ? 6000 : 200;
         }
+        plan_methods(p, level, pair);
+    }
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return engine_claimed(tested, (engine_pair)c->V, 0, why, size);
+    return engine_claimed(tested, (engine_pair)c->V, 0, why, size) &&
+           engine_claims_method(tested, method_of(c->variant), why, size);
 }
 
 typedef struct {
     engine e;
     uint64_t rng;
     int32_t gammas, stride; /* 1, 1 + stride, ... to gammas */
-    int32_t prompts;
+    int32_t variant, prompts;
     engine_prompt prompt[PROMPTS];
     int32_t plain[PROMPTS][BUDGET];
     int32_t out[PROMPTS * BUDGET], length[PROMPTS];
@@ -165,19 +197,24 @@ static bool same(job *j, const engine_request *q, const int32_t *order, int32_t 
 
 static const int32_t in_order[PROMPTS] = {0, 1, 2, 3, 4, 5};
 
-static bool batches(job *j, engine_request *q)
+/* The call as it is asked for, in several compositions. */
+static bool mixed(job *j, engine_request *q, const char *what)
 {
     static const int32_t reversed[PROMPTS] = {5, 4, 3, 2, 1, 0}, twins[PROMPTS] = {2, 2, 0, 2},
                          some[PROMPTS] = {3, 1};
-    char what[60];
     q->eos = j->plain[0][BUDGET / 3]; /* some end early, some do not */
+    return same(j, q, in_order, PROMPTS, what) && same(j, q, reversed, PROMPTS, what) &&
+           same(j, q, twins, 4, what) && same(j, q, some, 2, what);
+}
+
+static bool batches(job *j, engine_request *q)
+{
+    char what[60];
     const int32_t gamma[] = {0, j->gammas < 4 ? j->gammas : 4};
     for (int32_t i = 0; i < 2; i++) {
         q->gamma = gamma[i];
         snprintf(what, sizeof what, "gamma %d, several requests", (int)q->gamma);
-        if (!same(j, q, in_order, PROMPTS, what) || !same(j, q, reversed, PROMPTS, what) ||
-            !same(j, q, twins, 4, what) || !same(j, q, some, 2, what))
-            return false;
+        if (!mixed(j, q, what)) return false;
     }
     return true;
 }
@@ -201,19 +238,119 @@ static bool with_gamma(job *j, engine_request *q, int32_t kind)
     return true;
 }
 
-static bool all(job *j, int32_t kind)
+/* ---- Methods without a draft model. ---------------------------------------------- */
+
+typedef enum { SOME, COVER, EVERY } choice; /* of the sizes: COVER has every pair of values */
+
+/* Sizes number i; false: there are no more. */
+static bool sizes_of(int32_t method, choice c, int32_t i, int32_t *sizes)
 {
+    static const int32_t block[] = {16, 5, 2, 1}, W[] = {1, 2, 5, 15}, N[] = {2, 3, 4, 5},
+                         G[] = {0, 1, 2, 15}, K[] = {10, 4, 1},
+                         some[][3] = {{5, 4, 15}, {2, 3, 2}, {15, 5, 1}};
+    if (method == IUT_JACOBI) {
+        sizes[0] = block[i % 4];
+        return i < (c == SOME ? 3 : 4);
+    }
+    if (method == IUT_LOOKUP) {
+        sizes[0] = c == SOME ? 3 - i : i % 3 + 1;
+        sizes[1] = K[c == SOME ? i % 3 : i / 3 % 3];
+        return i < (c == SOME ? 3 : 9);
+    }
+    const int32_t w = i % 4, n = i / 4 % 4, g = c == COVER ? (w + n) % 4 : i / 16 % 4;
+    const int32_t grid[] = {W[w], N[n], G[g]};
+    memcpy(sizes, c == SOME ? some[i % 3] : grid, sizeof grid);
+    return i < (c == SOME ? 3 : c == COVER ? 16 : 64);
+}
+
+static choice choice_of(const job *j, int32_t kind)
+{
+    const check_level level = j->e.x->level;
+    if (kind == MIXED) return SOME;
+    if (level == LEVEL_SMOKE) return j->e.pair == PAIR_FEW && kind == SIZES ? COVER : SOME;
+    if (j->e.pair == PAIR_FEW) return EVERY;
+    return j->e.pair == PAIR_SELF || level == LEVEL_DEEP ? COVER : SOME;
+}
+
+/* The token of a plain stream that comes late for the first time: an end of sequence that runs
+ * meet inside. */
+static int32_t late_token(const job *j, int32_t i)
+{
+    int32_t late = 0;
+    for (int32_t t = 1; t < BUDGET; t++) {
+        int32_t first = 0;
+        while (j->plain[i][first] != j->plain[i][t]) first++;
+        if (first == t) late = t;
+    }
+    return j->plain[i][late];
+}
+
+static bool stops(job *j, engine_request *q, int32_t i, const char *sizes)
+{
+    char what[100];
+    const int32_t budget[] = {2 + i % 5, 7 + 3 * (i % 4), BUDGET - 1 - i % 4};
+    for (int32_t p = 0; p < 2; p++) {
+        q->eos = late_token(j, (i + p) % j->prompts);
+        snprintf(what, sizeof what, "%s, eos %d", sizes, (int)q->eos);
+        if (!same(j, q, in_order, j->prompts, what)) return false;
+    }
+    for (int32_t b = 0; b < 3; b++) {
+        q->eos = -1, q->k = budget[b];
+        snprintf(what, sizeof what, "%s, budget %d", sizes, (int)q->k);
+        if (!same(j, q, in_order, j->prompts, what)) return false;
+    }
+    return true;
+}
+
+/* JAC-07. */
+static bool refuses(job *j, const engine_request *greedy)
+{
+    engine_request q = *greedy;
+    q.sampling.temperature = 0.7f;
+    return q.method != IUT_JACOBI ||
+           engine_refuses(&j->e, &q, &j->prompt[0], "jacobi with a temperature of 0.7");
+}
+
+static bool with_method(job *j, engine_request *q)
+{
+    const int32_t kind = (j->variant - KINDS) % METHOD_KINDS;
+    const choice c = choice_of(j, kind);
+    char what[80];
+    q->method = method_of(j->variant);
+    for (int32_t i = 0; sizes_of(q->method, c, i, q->sizes); i++) {
+        snprintf(what, sizeof what, "%s %d %d %d", engine_method_name(q->method),
+                 (int)q->sizes[0], (int)q->sizes[1], (int)q->sizes[2]);
+        q->k = BUDGET, q->eos = -1;
+        if (kind == MIXED   ? i < 2 && !mixed(j, q, what)
+            : kind == STOPS ? !stops(j, q, i, what)
+                            : !same(j, q, in_order, j->prompts, what))
+            return false;
+    }
+    return kind != STOPS || refuses(j, q);
+}
+
+/* Every other random prompt goes round, as what a method has met before must. */
+static void repeat_itself(engine_prompt *p, int32_t i)
+{
+    for (int32_t t = 3 + i; i % 2 && t < p->n; t++) p->token[t] = p->token[t - 3 - i];
+}
+
+static bool all(job *j)
+{
+    const bool drafts = j->variant < KINDS;
     engine_request q = {.k = BUDGET, .eos = -1, .sampling = {0, 0, 1, 0}};
     for (int32_t i = 0; i < j->prompts; i++) {
         engine_make_prompt(&j->e, i, &j->rng, &j->prompt[i]);
+        if (!drafts && j->e.pair == PAIR_FEW) repeat_itself(&j->prompt[i], i);
         if (!engine_generate(&j->e, &q, &j->prompt[i], 1, j->plain[i], j->length)) return false;
-        if (kind == GAMMA && (j->e.pair == PAIR_FEW || j->prompt[i].n == 1) &&
+        if (j->variant == GAMMA && (j->e.pair == PAIR_FEW || j->prompt[i].n == 1) &&
             !plain_is_right(j, i, BUDGET / 2))
             return false;
     }
-    if (kind == BATCH) return batches(j, &q);
+    if (!drafts) return with_method(j, &q);
+    if (j->variant == BATCH) return batches(j, &q);
     for (q.gamma = j->gammas; q.gamma >= 1; q.gamma -= j->stride, q.k = BUDGET)
-        if (!with_gamma(j, &q, kind)) return false;
+        if (!with_gamma(j, &q, j->variant)) return false;
     return true;
 }
 
@@ -225,6 +362,8 @@ static void conclude(job *j)
     if (j->e.steps) result_figure(r, "accepted", mean);
     if (j->near_ties)
         result_set(r, STATE_ACCEPTABLE, "near-tie: %s", j->tie);
+    else if (j->variant >= KINDS && mean == 0)
+        result_set(r, STATE_INCONCLUSIVE, "no guess was ever accepted: does it guess at all?");
     else if (j->e.pair == PAIR_SELF && mean == 0)
         result_set(
             r, STATE_INCONCLUSIVE,
@@ -243,9 +382,11 @@ static void conclude(job *j)
             (int)j->prompts, (long long)r->compared);
 }
 
-static int32_t prompts_of(check_level level, engine_pair pair)
+static int32_t prompts_of(check_level level, engine_pair pair, int32_t variant)
 {
-    if (level != LEVEL_SMOKE || pair == PAIR_FEW) return PROMPTS;
+    const bool mixed_methods = variant >= KINDS && (variant - KINDS) % METHOD_KINDS == MIXED;
+    if (level != LEVEL_SMOKE || mixed_methods) return PROMPTS;
+    if (pair == PAIR_FEW) return variant < KINDS ? PROMPTS : PROMPTS - 1; /* the last is long */
     return pair == PAIR_SELF ? 3 : 1;
 }
 
@@ -254,20 +395,23 @@ static void run(const check_case *planned, const check_context *x, check_result 
     const check_case within = case_within(planned, x->iut), *c = &within;
     const engine_pair pair = (engine_pair)c->V;
     job j = {.rng = check_seed(x, c, 0),
+             .variant = c->variant,
              .gammas = c->gamma,
              .stride = x->level == LEVEL_SMOKE && pair != PAIR_FEW ? 5 : 1,
-             .prompts = prompts_of(x->level, pair),
+             .prompts = prompts_of(x->level, pair, c->variant),
              .row = malloc((size_t)engine_pair_V[pair] * sizeof *j.row)};
     if (!j.row)
         result_set(r, STATE_ERROR, "the suite is short of memory");
-    else if (engine_open(&j.e, x, r, pair) && all(&j, c->variant))
+    else if (engine_open(&j.e, x, r, pair) && all(&j))
         conclude(&j);
     free(j.row);
 }
 
 const check check_engine_greedy = {
     .name = "engine.greedy",
-    .clauses = "LAY-07 CLM-07 CLM-08 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01",
+    .clauses = "LAY-07 CLM-07 CLM-08 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
+               "JAC-02 JAC-04 JAC-05 JAC-07 JAC-08 JAC-09 JAC-10 LAH-02 LAH-07 LAH-12 LAH-18 "
+               "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07",
     .summary = "an engine's greedy tokens are its own plain decoding's, drafts or not",
     .plan = plan,
     .claimed = claimed,

@@ -1,5 +1,6 @@
-/* engine.law - an engine above temperature 0: the first k = gamma + 2 tokens after a prompt
- * have the joint law of the target, served under the request's sampling (LAY-08).
+/* engine.law - an engine above temperature 0: the first k = gamma + 2 tokens after a prompt, by
+ * a method without a draft model the first k of its cell, have the joint law of the target,
+ * served under the request's sampling (LAY-08, LAH-28, LKP-07).
  *
  * Vocabularies are small, or top-k makes them so: every prefix of up to k tokens is a context
  * of its own, and its row is the oracle's: the network's logits over that very path, served
@@ -19,23 +20,45 @@
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/power.h"
 
+typedef struct {
+    int32_t method, sizes[3], k;
+} without; /* a draft model: k tokens by a method */
+/* clang-format off */
+#define DRAFTS {0, {0}, 0}
+
 static const struct {
     const char *name;
     engine_pair pair;
     int32_t gamma, prompt;
     iut_sampling sampling;
     int64_t n[3]; /* by level; 0: not at it */
+    without by;
 } cells[] = {
-    {"few-g0", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1000, 3000, 1000000}},
-    {"few-g1", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {4000, 10000, 1000000}},
-    {"few-g1-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {1000, 3000, 1000000}},
-    {"few-g1-topp0.8", PAIR_FEW, 1, 3, {1, 0, 0.8f, 0}, {1000, 3000, 1000000}},
-    {"few-g2-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {1000, 5000, 1000000}},
-    {"few-g2-T1.3-topp0.7", PAIR_FEW, 2, 3, {1.3f, 0, 0.7f, 0}, {1000, 3000, 1000000}},
-    {"few-g4-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 5000, 1000000}},
-    {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}},
-    {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 3, {0.8f, 3, 1, 0}, {0, 0, 100000}},
+    {"few-g0", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1000, 3000, 1000000}, DRAFTS},
+    {"few-g1", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {4000, 10000, 1000000}, DRAFTS},
+    {"few-g1-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {1000, 3000, 1000000}, DRAFTS},
+    {"few-g1-topp0.8", PAIR_FEW, 1, 3, {1, 0, 0.8f, 0}, {1000, 3000, 1000000}, DRAFTS},
+    {"few-g2-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {1000, 5000, 1000000}, DRAFTS},
+    {"few-g2-T1.3-topp0.7", PAIR_FEW, 2, 3, {1.3f, 0, 0.7f, 0}, {1000, 3000, 1000000}, DRAFTS},
+    {"few-g4-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 5000, 1000000}, DRAFTS},
+    {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}, DRAFTS},
+    {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 3, {0.8f, 3, 1, 0}, {0, 0, 100000}, DRAFTS},
+    {"few-lookahead-w9n3g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {3000, 6000, 1000000},
+     {IUT_LOOKAHEAD, {9, 3, 8}, 4}},
+    {"few-lookahead-w9n3g8-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {2500, 6000, 1000000},
+     {IUT_LOOKAHEAD, {9, 3, 8}, 4}},
+    {"few-lookahead-w9n2g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {2000, 6000, 1000000},
+     {IUT_LOOKAHEAD, {9, 2, 8}, 3}},
+    {"few-lookahead-w12n2g8-T1.2", PAIR_FEW, 0, 3, {1.2f, 0, 1, 0}, {0, 6000, 1000000},
+     {IUT_LOOKAHEAD, {12, 2, 8}, 3}},
+    {"few-lookup-n2k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
+     {IUT_LOOKUP, {2, 2}, 4}},
+    {"few-lookup-n1k2-T0.8", PAIR_FEW, 0, 3, {0.8f, 0, 1, 0}, {2500, 6000, 1000000},
+     {IUT_LOOKUP, {1, 2}, 3}},
+    {"few-lookup-n1k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
+     {IUT_LOOKUP, {1, 2}, 3}},
 };
+/* clang-format on */
 /* The tables of chi-square: all tokens, the first two, and of neighbouring requests of a call
  * the first tokens of both, and the second of one with the first of the next. */
 enum { ALL, TWO, FIRSTS, SLIDING, TABLES };
@@ -60,7 +83,9 @@ static void plan(check_plan *p, check_level level)
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
-    if (!engine_claimed(tested, cells[c->variant].pair, c->gamma, why, size)) return false;
+    if (!engine_claimed(tested, cells[c->variant].pair, c->gamma, why, size) ||
+        !engine_claims_method(tested, cells[c->variant].by.method, why, size))
+        return false;
     if (m->rule == 0)
         snprintf(why, size, "the acceptance rule is not declared");
     else if (m->rule == IUT_RULE_NOT_LOSSLESS)
@@ -471,6 +496,19 @@ static bool prepare(job *j, const iut_sampling *s)
     return false;
 }
 
+static engine_request request_of(const check_case *c, uint64_t seed)
+{
+    const without *by = &cells[c->variant].by;
+    engine_request q = {.gamma = c->gamma,
+                        .k = by->method ? by->k : c->gamma + 2,
+                        .eos = -1,
+                        .sampling = cells[c->variant].sampling,
+                        .seed = seed,
+                        .method = by->method};
+    memcpy(q.sizes, by->sizes, sizeof q.sizes);
+    return q;
+}
+
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
     job *j = calloc(1, sizeof *j);
@@ -481,7 +519,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     const iut_sampling *s = &cells[c->variant].sampling;
     j->c = c;
     j->call = FEW_REQUESTS;
-    j->q = (engine_request){c->gamma, c->gamma + 2, -1, *s, check_seed(x, c, 1)};
+    j->q = request_of(c, check_seed(x, c, 1));
     if (engine_open(&j->e, x, r, cells[c->variant].pair) && prepare(j, s) && strict(j) &&
         open_process(j))
         sample(j);
@@ -495,7 +533,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 const check check_engine_law = {
     .name = "engine.law",
     .clauses =
-        "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02",
+        "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02 "
+        "ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
     .summary = "an engine's first gamma+2 sampled tokens have the target's joint law",
     .plan = plan,
     .claimed = claimed,

@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "conformance/mutants/lm_subject.h"
+#include "conformance/mutants/method_subject.h"
 #include "conformance/mutants/subject.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"
 #include "ref/num/uniform.h"
 
-enum { POSITIONS = 512, ROWS = 128, MAX_GAMMA = 16 };
+enum { POSITIONS = METHOD_POSITIONS, ROWS = METHOD_ROWS, MAX_GAMMA = 16 };
 
 /* One of the two models: its folder, and how many tokens its cache holds. */
 typedef struct {
@@ -28,6 +29,7 @@ typedef struct {
     manner manner;
     cache target, draft;
     float *logits, *p, *q; /* [MAX_GAMMA+1][V] each */
+    method_pool kept;      /* method_tree.h */
     char error[400];
 } engine;
 
@@ -66,7 +68,7 @@ static iut_status from(engine *a, const cache *c, iut_status s)
 bool engine_setting(setting_name name)
 {
     const manner how = setting_of(name)->manner;
-    return how == MANNER_ENGINE || how == MANNER_ENGINE_STALE;
+    return how >= MANNER_ENGINE;
 }
 
 /* ---- Life ---------------------------------------------------------------------------- */
@@ -78,6 +80,7 @@ static void destroy(iut *x)
     if (a->draft.lm) lm()->destroy(a->draft.lm);
     free(a->target.folder), free(a->draft.folder);
     free(a->logits), free(a->p), free(a->q);
+    method_pool_close(&a->kept);
     free(a);
 }
 
@@ -104,8 +107,20 @@ static const char *last_error(iut *x)
     return self(x)->error;
 }
 
+/* What is there for a method offers little else, and its checks are the sooner done. */
+static uint8_t methods_of(manner how)
+{
+    return how == MANNER_ENGINE || how == MANNER_ENGINE_STALE
+               ? IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP
+           : how == MANNER_JACOBI                           ? IUT_JACOBI
+           : how == MANNER_LOOKUP || how == MANNER_ORIGINAL ? IUT_LOOKUP
+                                                            : IUT_LOOKAHEAD;
+}
+
 static iut_status claims(iut *x, iut_claims *c)
 {
+    const uint8_t methods = methods_of(self(x)->manner);
+    const bool all_of_them = methods & (methods - 1);
     const iut_claims all = {.size = sizeof all,
                             .name = self(x)->name,
                             .version = "1",
@@ -115,8 +130,9 @@ static iut_status claims(iut *x, iut_claims *c)
                             .rule = IUT_RULE_TOKEN,
                             .arithmetic = IUT_ARITH_CANONICAL,
                             .greedy_identical = 1,
-                            .max_gamma = MAX_GAMMA,
-                            .lm_arithmetic = IUT_LM_CANONICAL};
+                            .max_gamma = all_of_them ? MAX_GAMMA : 1,
+                            .lm_arithmetic = IUT_LM_CANONICAL,
+                            .methods = methods};
     *c = all;
     return IUT_OK;
 }
@@ -332,6 +348,29 @@ static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
 
 /* ---- Requests ------------------------------------------------------------------------ */
 
+static iut_status by_method(request *r, int32_t *out, int32_t *told)
+{
+    engine *a = r->a;
+    method_job j = {.fault = a->fault,
+                    .manner = a->manner,
+                    .lm = a->target.lm,
+                    .V = a->target.V,
+                    .method = r->b->method,
+                    .k = r->b->k,
+                    .eos = r->b->eos,
+                    .sizes = r->b->sizes,
+                    .sampling = r->sampling,
+                    .seed = r->seed,
+                    .prompt = r->n,
+                    .n = r->n,
+                    .history = r->history,
+                    .kept = &a->kept};
+    if (j.method == IUT_JACOBI) j.sampling.temperature = 0; /* others were refused */
+    const iut_status s = method_decode(&j, out, told);
+    r->n = j.n, r->m = j.m;
+    return s == IUT_OK ? s : fail(a, s, j.error);
+}
+
 static iut_status decode(request *r, int32_t *out, int32_t *told)
 {
     engine *a = r->a;
@@ -339,6 +378,7 @@ static iut_status decode(request *r, int32_t *out, int32_t *told)
     iut_status s = cut(a, &a->target, 0);
     if (s == IUT_OK && r->b->gamma > 0) s = cut(a, &a->draft, 0);
     if (s == IUT_OK) s = feed(a, &a->target, r->history, r->n - 1, NULL);
+    if (s == IUT_OK && r->b->method) return by_method(r, out, told);
     while (s == IUT_OK && !ended && r->m < r->b->k) {
         if (fault(a->fault, ENGINE_BUDGET_SHORT) && r->m > 0 &&
             r->m + r->b->gamma + 1 > r->b->k)
@@ -376,7 +416,7 @@ static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t
     b->out_len[i] = r->m;
     if (fault(a->fault, ENGINE_STOPS_TOGETHER) && i > 0 && b->out_len[i - 1] < r->m)
         b->out_len[i] = b->out_len[i - 1];
-    for (int32_t t = b->out_len[i]; t < r->m; t++) out[t] = -1;
+    for (int32_t t = b->out_len[i]; t < r->m && t < b->k; t++) out[t] = -1;
     free(r);
     return s;
 }
@@ -385,7 +425,8 @@ static iut_status generate(iut *x, iut_generate_batch *b)
 {
     engine *a = self(x);
     const int32_t *prompt = b->prompt;
-    if (b->method != 0) return fail(a, IUT_UNSUPPORTED, "drafts are a draft model's alone");
+    const char *refusal = b->method ? method_refusal(a->fault, b) : NULL;
+    if (refusal) return fail(a, IUT_BAD_INPUT, refusal);
     if (b->gamma > MAX_GAMMA) return fail(a, IUT_UNSUPPORTED, "more than 16 drafts a step");
     for (int32_t i = 0; i < b->n; i++)
         if (b->prompt_count[i] + b->k + MAX_GAMMA > POSITIONS)

@@ -40,8 +40,19 @@ typedef enum {
     MANNER_ADAPTIVE,
     MANNER_LM,     /* serves models and no panels (lm_subject.h) */
     MANNER_LM_SELF, /* the same in an arithmetic of its own */
-    MANNER_ENGINE,  /* generates, and nothing else (engine_subject.h) */
-    MANNER_ENGINE_STALE /* and never cleans its draft model's cache */
+    MANNER_ENGINE,  /* generates, and nothing else (engine_subject.h); and so all that follow */
+    MANNER_ENGINE_STALE, /* never cleans its draft model's cache */
+    MANNER_JACOBI,       /* one method alone, and with a draft model one draft at most */
+    MANNER_LOOKAHEAD,
+    MANNER_LOOKUP,
+    MANNER_ORIGINAL,     /* lookup as it was first published */
+    MANNER_STALE_KEY,    /* lookahead with other switches, or with what costs speed alone */
+    MANNER_RING_POOL,
+    MANNER_NO_WARMUP,
+    MANNER_NO_BONUS,
+    MANNER_DIAGONAL,     /* n-grams from the wrong column */
+    MANNER_SHIFTS_TWICE, /* the window moves on by every accepted token */
+    MANNER_POOL_STAYS    /* from one request to the next */
 } manner;
 
 typedef struct {

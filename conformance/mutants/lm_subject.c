@@ -223,11 +223,29 @@ static bool is_ancestor(const sequence *q, int32_t row, int32_t of)
     return of == row;
 }
 
+/* The nearest earlier row of the same depth: the same place of the chain before. */
+static bool is_cousin(const sequence *q, int32_t row, int32_t of)
+{
+    int32_t r = of - 1;
+    while (r >= 0 && q->position[r] != q->position[of]) r--;
+    return row == r;
+}
+
+static bool is_chain(const share *h)
+{
+    for (int32_t r = 0; r < h->rows; r++)
+        if (h->parent[r] != r - 1) return false;
+    return true;
+}
+
 static bool sees_row(const lm_subject *a, const sequence *q, int32_t r, int32_t other)
 {
     const fault_point f = a->net.fault;
     if (fault(f, LM_SEES_SIBLINGS)) return other <= r;
     if (fault(f, LM_SEES_PARENT_ONLY)) return other == r || other == q->parent[r];
+    if (fault(f, LAH_SEES_SPINE) && other == 1) return true;
+    if (fault(f, LAH_SEES_ROW_BEFORE) && other == r - 1) return true;
+    if (fault(f, LAH_SEES_COUSIN) && is_cousin(q, other, r)) return true;
     return is_ancestor(q, other, r);
 }
 
@@ -238,6 +256,8 @@ static int32_t committed(const lm_subject *a, const share *h)
     if (fault(a->net.fault, KV_STALE_TAIL) && q->high > q->length) return q->high;
     if (fault(a->net.fault, KV_SKIPPED_STEP) && h->rows == 1 && q->last_commit > 1)
         return q->length - 1;
+    if (fault(a->net.fault, LAH_ONE_POSITION_MORE) && !is_chain(h)) return q->length + 1;
+    if (fault(a->net.fault, LAH_ONE_POSITION_LESS) && !is_chain(h)) return q->length - 1;
     return q->length;
 }
 

@@ -19,25 +19,26 @@ typedef struct {
     float *logits; /* [V] */
 } draft_lm;
 
-/* Commits n tokens and leaves the logits after the last in d->logits. */
+enum { PIECE = 256 };
+
+/* Commits n tokens, in pieces that a forward has room for, and leaves the logits after the last
+ * in d->logits. */
 static as_status feed(draft_lm *d, const int32_t *token, int32_t n, as_error *e)
 {
-    as_row *row = malloc((size_t)n * sizeof *row);
-    int32_t *path = malloc((size_t)n * sizeof *path);
-    as_status s =
-        row && path ? AS_OK : as_fail(e, AS_NO_MEMORY, "no memory for %d draft rows", (int)n);
-    if (s == AS_OK) {
-        for (int32_t i = 0; i < n; i++) {
-            row[i] = (as_row){token[i], i - 1};
+    const int32_t room = d->lm->rows > 0 && d->lm->rows < PIECE ? d->lm->rows : PIECE;
+    as_row row[PIECE];
+    int32_t path[PIECE];
+    as_status s = AS_OK;
+    for (int32_t at = 0; at < n && s == AS_OK; at += room) {
+        const int32_t left = n - at, rows = left < room ? left : room, last = rows - 1;
+        for (int32_t i = 0; i < rows; i++) {
+            row[i] = (as_row){token[at + i], i - 1};
             path[i] = i;
         }
-        const int32_t last = n - 1;
-        const as_forward f = {d->sequence, n, 1, row, &last, d->logits};
+        const as_forward f = {d->sequence, rows, left == rows, row, &last, d->logits};
         s = as_lm_forward(d->lm, &f, 1, e);
-        if (s == AS_OK) s = as_lm_commit(d->lm, d->sequence, path, n, e);
+        if (s == AS_OK) s = as_lm_commit(d->lm, d->sequence, path, rows, e);
     }
-    free(row);
-    free(path);
     return s;
 }
 

@@ -1,0 +1,16 @@
+/* method_subject.h - one plain implementation of the methods without a draft model, with one
+ * fault or none: Jacobi (chapter 7), lookahead (chapter 8, preset `paper`), prompt lookup
+ * (chapter 9, preset `hf`). Above T = 0 lookahead and lookup go by `onehot`. */
+#ifndef ASSAY_CONFORMANCE_MUTANTS_METHOD_SUBJECT_H
+#define ASSAY_CONFORMANCE_MUTANTS_METHOD_SUBJECT_H
+
+#include "conformance/mutants/method_tree.h"
+
+/* NULL, or why the call is refused (JAC-07; sizes out of range). */
+const char *method_refusal(fault_point f, const iut_generate_batch *b);
+
+/* Decodes a request whose prompt is in the cache but for the root. `told` are the hits of each
+ * step; out and told are [k]. */
+iut_status method_decode(method_job *j, int32_t *out, int32_t *told);
+
+#endif
