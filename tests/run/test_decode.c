@@ -127,6 +127,25 @@ static void speculative_text_is_plain_text(void **unused)
 }
 
 /* Nor does any method without a draft model change it, whatever its parameters. */
+/* Longer than a forward of either model. */
+static void a_long_prompt_is_read_in_pieces(void **unused)
+{
+    static char plain[sizeof output];
+    char arguments[200];
+    (void)unused;
+    FILE *f = fopen(temporary, "w");
+    assert_non_null(f);
+    for (int i = 0; i < 70; i++) fputs("In the beginning ", f);
+    assert_int_equal(fclose(f), 0);
+    snprintf(arguments, sizeof arguments, "decode --max-new 20 --prompt-file %s", temporary);
+    assert_int_equal(assay(arguments, text_alone), 0);
+    assert_int_equal(strlen(output), 21);
+    strcpy(plain, output);
+    strcat(arguments, " --method speculative");
+    assert_int_equal(assay(arguments, text_alone), 0);
+    assert_string_equal(output, plain);
+}
+
 static void draft_free_text_is_plain_text(void **unused)
 {
     static const char *const methods[] = {
@@ -315,6 +334,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_no_meaning_is_refused),
         cmocka_unit_test(speculative_text_is_plain_text),
+        cmocka_unit_test(a_long_prompt_is_read_in_pieces),
         cmocka_unit_test(draft_free_text_is_plain_text),
         cmocka_unit_test(a_seed_gives_its_text_again),
         cmocka_unit_test(figures_and_steps_go_to_standard_error),
