@@ -213,7 +213,6 @@ static void what_costs_speed_shows_in_the_steps(void **unused)
     (void)unused;
     assert_true(run("ENGINE_DIAGONAL", IUT_LOOKAHEAD, 0, 50, NULL) > 0);
     assert_true(run("ENGINE_SHIFTS_TWICE", IUT_LOOKAHEAD, 0, 50, NULL) > 0);
-    assert_true(run("ENGINE_POOL_STAYS", IUT_LOOKAHEAD, 0, 50, NULL) > 0);
     assert_true(run("ENGINE_STALE_KEY", IUT_LOOKAHEAD, 0, 50, no_warmup) > 0);
     assert_true(run("ENGINE_PLAIN", IUT_LOOKAHEAD, 0, 50, ring) > 0);
 }
