@@ -126,7 +126,6 @@ static void speculative_text_is_plain_text(void **unused)
     }
 }
 
-/* Nor does any method without a draft model change it, whatever its parameters. */
 /* Longer than a forward of either model. */
 static void a_long_prompt_is_read_in_pieces(void **unused)
 {
@@ -146,6 +145,7 @@ static void a_long_prompt_is_read_in_pieces(void **unused)
     assert_string_equal(output, plain);
 }
 
+/* Nor does any method without a draft model change it, whatever its parameters. */
 static void draft_free_text_is_plain_text(void **unused)
 {
     static const char *const methods[] = {
