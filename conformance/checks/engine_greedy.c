@@ -268,7 +268,7 @@ static choice choice_of(const job *j, int32_t kind)
     const check_level level = j->e.x->level;
     if (kind == MIXED) return SOME;
     if (level == LEVEL_SMOKE) return j->e.pair == PAIR_FEW && kind == SIZES ? COVER : SOME;
-    if (j->e.pair == PAIR_FEW) return EVERY;
+    if (j->e.pair == PAIR_FEW) return kind == SIZES || level == LEVEL_DEEP ? EVERY : COVER;
     return j->e.pair == PAIR_SELF || level == LEVEL_DEEP ? COVER : SOME;
 }
 
@@ -385,7 +385,9 @@ static void conclude(job *j)
 static int32_t prompts_of(check_level level, engine_pair pair, int32_t variant)
 {
     const bool mixed_methods = variant >= KINDS && (variant - KINDS) % METHOD_KINDS == MIXED;
-    if (level != LEVEL_SMOKE || mixed_methods) return PROMPTS;
+    if (mixed_methods) return PROMPTS;
+    if (level == LEVEL_FULL && pair == PAIR_TRAINED && variant >= KINDS) return 2;
+    if (level != LEVEL_SMOKE) return PROMPTS;
     if (pair == PAIR_FEW) return variant < KINDS ? PROMPTS : PROMPTS - 1; /* the last is long */
     return pair == PAIR_SELF ? 3 : 1;
 }

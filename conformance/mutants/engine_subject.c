@@ -107,20 +107,11 @@ static const char *last_error(iut *x)
     return self(x)->error;
 }
 
-/* What is there for a method offers little else, and its checks are the sooner done. */
-static uint8_t methods_of(manner how)
-{
-    return how == MANNER_ENGINE || how == MANNER_ENGINE_STALE
-               ? IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP
-           : how == MANNER_JACOBI                           ? IUT_JACOBI
-           : how == MANNER_LOOKUP || how == MANNER_ORIGINAL ? IUT_LOOKUP
-                                                            : IUT_LOOKAHEAD;
-}
-
+/* What is there for one method drafts little else: its cases are the sooner done. */
 static iut_status claims(iut *x, iut_claims *c)
 {
-    const uint8_t methods = methods_of(self(x)->manner);
-    const bool all_of_them = methods & (methods - 1);
+    const uint8_t methods = method_claims(self(x)->manner);
+    const bool one_alone = methods && !(methods & (methods - 1));
     const iut_claims all = {.size = sizeof all,
                             .name = self(x)->name,
                             .version = "1",
@@ -130,7 +121,7 @@ static iut_status claims(iut *x, iut_claims *c)
                             .rule = IUT_RULE_TOKEN,
                             .arithmetic = IUT_ARITH_CANONICAL,
                             .greedy_identical = 1,
-                            .max_gamma = all_of_them ? MAX_GAMMA : 1,
+                            .max_gamma = one_alone ? 1 : MAX_GAMMA,
                             .lm_arithmetic = IUT_LM_CANONICAL,
                             .methods = methods};
     *c = all;

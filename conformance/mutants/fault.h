@@ -42,6 +42,7 @@ typedef enum {
     MANNER_LM_SELF, /* the same in an arithmetic of its own */
     MANNER_ENGINE,  /* generates, and nothing else (engine_subject.h); and so all that follow */
     MANNER_ENGINE_STALE, /* never cleans its draft model's cache */
+    MANNER_METHODS,      /* offers every method besides */
     MANNER_JACOBI,       /* one method alone, and with a draft model one draft at most */
     MANNER_LOOKAHEAD,
     MANNER_LOOKUP,

@@ -17,6 +17,24 @@ typedef struct {
     int32_t guess[METHOD_ROWS]; /* left - 1 of them */
 } state;
 
+uint8_t method_claims(manner how)
+{
+    switch (how) {
+    case MANNER_ENGINE:
+    case MANNER_ENGINE_STALE:
+        return 0;
+    case MANNER_METHODS:
+        return IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP;
+    case MANNER_JACOBI:
+        return IUT_JACOBI;
+    case MANNER_LOOKUP:
+    case MANNER_ORIGINAL:
+        return IUT_LOOKUP;
+    default:
+        return IUT_LOOKAHEAD;
+    }
+}
+
 const char *method_refusal(fault_point f, const iut_generate_batch *b)
 {
     const bool warm = b->sampling.temperature > 0;

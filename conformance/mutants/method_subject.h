@@ -6,6 +6,9 @@
 
 #include "conformance/mutants/method_tree.h"
 
+/* The methods that an engine of this manner offers, added up. */
+uint8_t method_claims(manner how);
+
 /* NULL, or why the call is refused (JAC-07; sizes out of range). */
 const char *method_refusal(fault_point f, const iut_generate_batch *b);
 
