@@ -97,6 +97,7 @@ static bool judge_lookalike(const run_report *report, matrix_row *row)
 static void narrow(const mutant *m, bool quick, run_options *o, const char **claims)
 {
     const bool liar = m->kind == MUTANT_LIAR;
+    if (!liar) o->timeout = 60; /* slow by nature, and the machine may be busy */
     if (m->kind == MUTANT_LOOKALIKE || (!liar && !quick)) return;
     claims[0] = m->check;
     claims[1] = "draw.values";
