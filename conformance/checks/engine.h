@@ -1,5 +1,6 @@
 /* engine.h - what the checks of a whole engine share: a pair of models, prompts, and calls of
- * `generate`. Clauses LAY-07, LAY-08, STOP-01, STOP-02.
+ * `generate`. Clauses LAY-01, LAY-07, LAY-08, STOP-01, STOP-02, and of the methods JAC-02,
+ * LAH-29, LKP-05.
  *
  * Functions that return false have decided the case: the result says how. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_ENGINE_H

@@ -5,7 +5,8 @@
  * Vocabularies are small, or top-k makes them so: every prefix of up to k tokens is a context
  * of its own, and its row is the oracle's: the network's logits over that very path, served
  * without roundings. So nothing is approximated, and nothing pooled. The e-process bets at each
- * context; chi-square looks at all k tokens together, and at the first two. */
+ * context; chi-square looks at all k tokens together, at the first two, and at tokens of
+ * neighbouring requests of a call (STAT-01, STAT-06). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
