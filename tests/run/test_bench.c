@@ -6,52 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <jansson.h>
 #include <libxml/parser.h>
 
-static const char *program, *source;
-static char output[1 << 16];
+#include "tests/run/command.h"
 
-static void read_output(FILE *f)
-{
-    assert_non_null(f);
-    output[fread(output, 1, sizeof output - 1, f)] = '\0';
-}
-
-static int assay(const char *arguments)
-{
-    char command[4096];
-    snprintf(command, sizeof command, "'%s' %s 2>&1", program, arguments);
-    FILE *f = popen(command, "r");
-    read_output(f);
-    const int status = pclose(f);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
-static void assert_says(const char *text)
-{
-    if (!strstr(output, text)) fail_msg("'%s' is missing in:\n%s", text, output);
-}
-
-static char temporary[40];
-
-static int make_temporary(void **state)
-{
-    (void)state;
-    strcpy(temporary, "/tmp/assay-test-XXXXXX");
-    const int fd = mkstemp(temporary);
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int remove_temporary(void **state)
-{
-    (void)state;
-    return unlink(temporary);
-}
+static const char *source;
 
 static void what_has_no_meaning_is_refused(void **unused)
 {
@@ -74,7 +36,7 @@ static void what_has_no_meaning_is_refused(void **unused)
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         char arguments[200];
         snprintf(arguments, sizeof arguments, "bench lookahead %s", list[i].arguments);
-        if (assay(arguments) != 2) fail_msg("%s: %s", arguments, output);
+        if (assay(arguments, both) != 2) fail_msg("%s: %s", arguments, output);
         assert_says(list[i].says);
     }
 }
@@ -95,7 +57,7 @@ static double decoded(const char *method)
     int tokens = 0, forwards = 1;
     snprintf(arguments, sizeof arguments, "decode --prompt-file %s --max-new 24 %s", temporary,
              method);
-    assert_int_equal(assay(arguments), 0);
+    assert_int_equal(assay(arguments, both), 0);
     figures = strstr(output, "24 tokens, ");
     if (!figures || sscanf(figures, "%d tokens, %d forwards", &tokens, &forwards) != 2)
         fail_msg("no figures in: %s", output);
@@ -133,7 +95,7 @@ static void tokens_a_step_are_those_of_decode(void **unused)
     double S[METHODS];
     (void)unused;
     keep_first_prompt();
-    assert_int_equal(assay("bench lookahead --quick --prompts 1 --only methods"), 0);
+    assert_int_equal(assay("bench lookahead --quick --prompts 1 --only methods", both), 0);
     for (int i = 0; i < METHODS; i++) S[i] = figure(list[i].label);
     for (int i = 0; i < METHODS; i++)
         if (!(S[i] - decoded(list[i].decode) < 0.0051 &&
@@ -153,7 +115,7 @@ static void every_part_has_its_table(void **unused)
                                        "lookahead paper (2,3,2)",
                                        "keys"};
     (void)unused;
-    assert_int_equal(assay("bench lookahead --quick --prompts 1"), 0);
+    assert_int_equal(assay("bench lookahead --quick --prompts 1", both), 0);
     for (size_t i = 0; i < sizeof says / sizeof *says; i++) assert_says(says[i]);
     if (strstr(output, "\r")) fail_msg("progress is shown where no terminal is");
     if (strstr(output, "nan")) fail_msg("a figure is missing in:\n%s", output);
@@ -176,7 +138,7 @@ static void the_plot_has_every_point_and_curve(void **unused)
     (void)unused;
     snprintf(arguments, sizeof arguments,
              "bench lookahead --quick --prompts 1 --only grid --svg %s", temporary);
-    assert_int_equal(assay(arguments), 0);
+    assert_int_equal(assay(arguments, both), 0);
     xmlDocPtr doc = xmlReadFile(temporary, NULL, XML_PARSE_NONET);
     assert_non_null(doc);
     assert_int_equal(count_elements(xmlDocGetRootElement(doc), "circle"),
@@ -203,7 +165,7 @@ static void the_page_shows_the_trace_that_is_printed(void **unused)
     snprintf(arguments, sizeof arguments, "%.*s", (int)strcspn(at, "\n"), at);
     at = strchr(at, '\n') + 1;
     assert_non_null(strstr(arguments, "--method lookahead"));
-    assert_int_equal(assay(arguments), 0);
+    assert_int_equal(assay(arguments, both), 0);
     if (strncmp(at, output, strlen(output)) != 0 || at[strlen(output)] != '`')
         fail_msg("%s prints:\n%s", arguments, output);
 }

@@ -6,51 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <jansson.h>
 
-static const char *program, *page;
-static char output[1 << 16];
+#include "tests/run/command.h"
 
-/* Runs `assay ARGUMENTS`; keeps what it prints where `streams` lets it. Returns its exit code.
- */
-static int assay(const char *arguments, const char *streams)
-{
-    char command[4096];
-    snprintf(command, sizeof command, "'%s' %s %s", program, arguments, streams);
-    FILE *f = popen(command, "r");
-    assert_non_null(f);
-    output[fread(output, 1, sizeof output - 1, f)] = '\0';
-    const int status = pclose(f);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
-static const char both[] = "2>&1", text_alone[] = "2>/dev/null",
-                  rest_alone[] = "2>&1 >/dev/null";
-
-static void assert_says(const char *text)
-{
-    if (!strstr(output, text)) fail_msg("'%s' is missing in:\n%s", text, output);
-}
-
-static char temporary[40];
-
-static int make_temporary(void **state)
-{
-    (void)state;
-    strcpy(temporary, "/tmp/assay-test-XXXXXX");
-    const int fd = mkstemp(temporary);
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int remove_temporary(void **state)
-{
-    (void)state;
-    return unlink(temporary);
-}
+static const char *page;
+static const char text_alone[] = "2>/dev/null", rest_alone[] = "2>&1 >/dev/null";
 
 /* -- What is refused ----------------------------------------------------------------------- */
 
