@@ -10,7 +10,8 @@ typedef enum {
     AS_OK,
     AS_BAD_INPUT, /* an argument breaks the contract of the function */
     AS_NO_MEMORY, /* an allocation failed; nothing was changed */
-    AS_LIMIT      /* the request is well formed, but beyond a stated limit */
+    AS_LIMIT,     /* the request is well formed, but beyond a stated limit */
+    AS_DEVICE     /* a device is needed, and is absent or has failed */
 } as_status;
 
 typedef struct {
@@ -23,7 +24,15 @@ typedef struct {
 #define AS_PRINTF(format_at, first_at)
 #endif
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Fills e (which may be NULL) as printf would, truncating, and returns s. */
 as_status as_fail(as_error *e, as_status s, const char *format, ...) AS_PRINTF(3, 4);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

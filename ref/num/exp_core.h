@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#include "ref/num/inline.h"
 
 #if FLT_EVAL_METHOD != 0
 #error "Assay needs binary32 and binary64 arithmetic without excess precision (not x87)."
@@ -20,7 +21,7 @@
  * (tests/ref/exp_exhaustive.c). Subnormal results, 0 and infinity fall out of that rounding:
  * beyond the clamp exp is below 2^-150 or above 2^128. NaN passes every comparison
  * unchanged. */
-static inline float as_exp_core(float x)
+AS_INLINE float as_exp_core(float x)
 {
     double z = x;
     z = z > 89.0 ? 89.0 : z;

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include <string.h>
+#include "ref/num/inline.h"
 
 /* Fewer than 2^20 weights of at most 2^44 have a total below 2^64. */
 enum { AS_MAX_VOCAB = (1 << 20) - 1 };
@@ -16,7 +17,7 @@ __extension__ typedef unsigned __int128 as_u128;
  * of the sum is the one asked for, and the integer is what the sum's bits exceed those of 2^52
  * by. (Branch-free, and vectorises on every x86-64, which a conversion instruction does
  * not.) */
-static inline uint64_t as_weight(float t)
+AS_INLINE uint64_t as_weight(float t)
 {
     const double shifted = (double)t * 0x1p44 + 0x1p52;
     uint64_t bits;
@@ -25,7 +26,7 @@ static inline uint64_t as_weight(float t)
 }
 
 /* floor(U * W / 2^64): the target that the 64-bit uniform U points at in a total of W. */
-static inline uint64_t as_target(uint64_t U, uint64_t W)
+AS_INLINE uint64_t as_target(uint64_t U, uint64_t W)
 {
     return (uint64_t)((as_u128)U * W >> 64);
 }

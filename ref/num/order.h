@@ -6,12 +6,13 @@
 
 #include <stdint.h>
 #include <string.h>
+#include "ref/num/inline.h"
 
 enum { AS_ORDER_POS_INF = 0x7f800000, AS_ORDER_NEG_INF = -0x7f800000 - 1 };
 
 /* Negative floats grow downwards in their magnitude bits; flipping those bits turns them
  * round. */
-static inline int32_t as_order(float x)
+AS_INLINE int32_t as_order(float x)
 {
     int32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -19,7 +20,7 @@ static inline int32_t as_order(float x)
 }
 
 /* The float whose order is given (the same map: it is its own inverse). */
-static inline float as_from_order(int32_t order)
+AS_INLINE float as_from_order(int32_t order)
 {
     const int32_t bits = order ^ ((order >> 31) & 0x7fffffff);
     float x;

@@ -5,6 +5,7 @@
 #define ASSAY_REF_NUM_UNIFORM_H
 
 #include <stdint.h>
+#include "ref/num/inline.h"
 #include "ref/num/philox.h"
 
 /* What a uniform is for. The values are part of the generator's input: they never change. */
@@ -18,7 +19,7 @@ typedef enum {
 } as_purpose;
 
 /* The words for the token at `position` of its sequence, 0 being the first after the prompt. */
-static inline as_words as_random(uint64_t seed, uint64_t position, as_purpose purpose,
+AS_INLINE as_words as_random(uint64_t seed, uint64_t position, as_purpose purpose,
                                  uint32_t index)
 {
     const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
@@ -29,13 +30,13 @@ static inline as_words as_random(uint64_t seed, uint64_t position, as_purpose pu
 
 /* A uniform in [0, 1) with 29 bits. With the 24 bits of a probability the product u*q has at
  * most 53, so binary64 holds it exactly and an acceptance test compares rational numbers. */
-static inline double as_unit29(as_words r)
+AS_INLINE double as_unit29(as_words r)
 {
     return (double)(r.w[0] >> 3) * 0x1p-29;
 }
 
 /* A uniform of 64 bits, for a draw from an integer law. */
-static inline uint64_t as_word64(as_words r)
+AS_INLINE uint64_t as_word64(as_words r)
 {
     return (uint64_t)r.w[0] << 32 | r.w[1];
 }

@@ -5,15 +5,16 @@
 
 #include <stdint.h>
 #include <string.h>
+#include "ref/num/inline.h"
 
-static inline float as_float_of(uint32_t bits)
+AS_INLINE float as_float_of(uint32_t bits)
 {
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static inline float as_widen_bf16(uint16_t w)
+AS_INLINE float as_widen_bf16(uint16_t w)
 {
     return as_float_of((uint32_t)w << 16);
 }
@@ -21,7 +22,7 @@ static inline float as_widen_bf16(uint16_t w)
 /* A finite binary16. Its sign, exponent and mantissa, moved to their places, are those of a
  * binary32 that is smaller by 2^(127 - 15), subnormals included; the product is exact. The
  * environment must keep subnormals. */
-static inline float as_widen_f16(uint16_t w)
+AS_INLINE float as_widen_f16(uint16_t w)
 {
     return as_float_of((uint32_t)(int32_t)(int16_t)w << 13 & 0x8fffe000u) * 0x1p112f;
 }

@@ -1,0 +1,30 @@
+/* cuda.h - what every kernel file includes: CUDA itself, or, where the host compiler reads the
+ * file, the emulator's imitation of the part of CUDA that the kernels use (emu/emu.h).
+ *
+ * Three things are written differently from plain CUDA, so that one kernel body serves both:
+ *   LAUNCH(kernel, grid, block, shared, stream, ...)   instead of <<< >>>
+ *   SHARED(type, name)                                 all shared memory is dynamic
+ *   copy_async, copy_wait (copy.h)                     instead of the asynchronous copies' PTX
+ *
+ * Everything is compiled without contraction (-fmad=false, -ffp-contract=off): a fused
+ * multiply-add is one that is written. */
+#ifndef ASSAY_GPU_CUDA_H
+#define ASSAY_GPU_CUDA_H
+
+#ifdef __CUDACC__
+#include <cuda_runtime.h>
+#define LAUNCH(kernel, grid, block, shared, stream, ...)                                       \
+    kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
+#define SHARED(type, name)                                                                     \
+    extern __shared__ __align__(16) unsigned char assay_shared[];                              \
+    type *name = reinterpret_cast<type *>(assay_shared)
+#define UNROLL _Pragma("unroll")
+#else
+#include "gpu/emu/emu.h"
+#define LAUNCH(kernel, grid, block, shared, stream, ...)                                       \
+    emu_launch(kernel, #kernel, grid, block, shared, __VA_ARGS__)
+#define SHARED(type, name) type *name = reinterpret_cast<type *>(emu_shared())
+#define UNROLL
+#endif
+
+#endif

@@ -1,0 +1,122 @@
+/* device.cu - see device.h. */
+#include "gpu/device.h"
+
+#include <cstdio>
+#include "gpu/cuda.h"
+
+static as_status check(cudaError_t code, const char *what, as_error *e)
+{
+    if (code == cudaSuccess) return AS_OK;
+    const as_status s = code == cudaErrorMemoryAllocation ? AS_NO_MEMORY : AS_DEVICE;
+    return as_fail(e, s, "GPU: %s: %s", what, cudaGetErrorString(code));
+}
+
+static cudaStream_t stream_of(const ag_device *d)
+{
+    return static_cast<cudaStream_t>(d->stream);
+}
+
+/* Whether device.cu, and so every kernel, has code for the device. */
+__global__ void probe(int *answer)
+{
+    *answer = 42;
+}
+
+static as_status check_code(const ag_device *d, as_error *e)
+{
+    void *at;
+    int answer = 0;
+    as_status s = ag_alloc(d, &at, sizeof answer, "a probe", e);
+    if (s != AS_OK) return s;
+    LAUNCH(probe, 1, 1, 0, stream_of(d), static_cast<int *>(at));
+    s = ag_launched("probe", e);
+    if (s == AS_OK) s = ag_download(d, &answer, at, sizeof answer, e);
+    ag_free(at);
+    if (s == AS_OK && answer != 42) s = as_fail(e, AS_DEVICE, "GPU: kernels do not run");
+    return s;
+}
+
+as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
+{
+    cudaDeviceProp p;
+    cudaStream_t stream;
+    int count = 0;
+    *d = ag_device{};
+    as_status s = check(cudaGetDeviceCount(&count), "looking for devices", e);
+    if (s != AS_OK) return AS_DEVICE;
+    if (ordinal < 0 || ordinal >= count)
+        return as_fail(e, AS_DEVICE, "GPU: there is no device %d; devices found: %d", ordinal,
+                       count);
+    s = check(cudaSetDevice(ordinal), "selecting the device", e);
+    if (s == AS_OK) s = check(cudaGetDeviceProperties(&p, ordinal), "its properties", e);
+    if (s == AS_OK) s = check(cudaStreamCreate(&stream), "creating a stream", e);
+    if (s != AS_OK) return s;
+    std::snprintf(d->name, sizeof d->name, "%.100s", p.name);
+    d->ordinal = ordinal;
+    d->processors = p.multiProcessorCount;
+    d->shared = p.sharedMemPerBlockOptin;
+    d->stream = stream;
+    s = check_code(d, e);
+    if (s != AS_OK) ag_device_close(d);
+    return s;
+}
+
+void ag_device_close(ag_device *d)
+{
+    if (d->processors > 0) (void)cudaStreamDestroy(stream_of(d));
+    *d = ag_device{};
+}
+
+as_status ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what, as_error *e)
+{
+    (void)d;
+    *at = nullptr;
+    const cudaError_t code = cudaMalloc(at, bytes > 0 ? bytes : 1);
+    if (code == cudaSuccess) return AS_OK;
+    (void)cudaGetLastError(); /* an allocation that fails leaves the device as it was */
+    const as_status s = code == cudaErrorMemoryAllocation ? AS_NO_MEMORY : AS_DEVICE;
+    return as_fail(e, s, "GPU: no memory for %s (%zu bytes): %s", what, bytes,
+                   cudaGetErrorString(code));
+}
+
+void ag_free(void *at)
+{
+    (void)cudaFree(at);
+}
+
+as_status ag_upload(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e)
+{
+    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(d)),
+                 "copying to the device", e);
+}
+
+as_status ag_download(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e)
+{
+    const as_status s =
+        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_of(d)),
+              "copying from the device", e);
+    return s == AS_OK ? ag_wait(d, e) : s;
+}
+
+as_status ag_copy(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e)
+{
+    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_of(d)),
+                 "copying on the device", e);
+}
+
+as_status ag_fill(const ag_device *d, void *at, int byte, size_t bytes, as_error *e)
+{
+    return check(cudaMemsetAsync(at, byte, bytes, stream_of(d)), "filling memory", e);
+}
+
+as_status ag_wait(const ag_device *d, as_error *e)
+{
+    return check(cudaStreamSynchronize(stream_of(d)), "running", e);
+}
+
+as_status ag_launched(const char *kernel, as_error *e)
+{
+    const cudaError_t code = cudaGetLastError();
+    if (code == cudaSuccess) return AS_OK;
+    return as_fail(e, AS_DEVICE, "GPU: kernel %s: %s", kernel, cudaGetErrorString(code));
+}

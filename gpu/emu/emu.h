@@ -1,0 +1,256 @@
+/* emu.h - the part of CUDA C++ that the kernels use, on the host, so that every kernel runs,
+ * and is compared bit by bit with ref/, where there is no GPU.
+ *
+ * A thread of a block is a fiber. Blocks run one after the other, the fibers of a block until
+ * each stands at a barrier or a warp operation; the order of blocks and of fibers is permuted
+ * by a seed. What is wrong in a kernel shows:
+ *   - shared memory and fresh device memory are full of NaN; reading what nobody wrote spoils
+ * bits;
+ *   - threads that stand at different barriers, or at one that another thread has left, abort
+ *     with the places named; so does a warp operation whose lanes never come together;
+ *   - a missing barrier gives other bits under another order;
+ *   - device and shared memory are allocations of exactly their size: AddressSanitizer sees
+ *     every access beside them.
+ * What it cannot see: the compiler for the device, races inside a warp, memory order, speed.
+ *
+ * Kernels are run at the call; streams exist in name. One host thread launches at a time. */
+#ifndef ASSAY_GPU_EMU_H
+#define ASSAY_GPU_EMU_H
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+/* ---- The language. ----------------------------------------------------------------------- */
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned nx = 1, unsigned ny = 1, unsigned nz = 1) : x(nx), y(ny), z(nz) {}
+};
+struct uint3 {
+    unsigned x, y, z;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) uint4 {
+    uint32_t x, y, z, w;
+};
+struct alignas(8) uint2 {
+    uint32_t x, y;
+};
+
+/* Of the fiber that runs. */
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+enum { warpSize = 32 };
+
+/* ---- Launching. -------------------------------------------------------------------------- */
+
+void *emu_shared(void);
+void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared,
+             const std::function<void()> &body);
+
+template <class... P, class... A>
+void emu_launch(void (*kernel)(P...), const char *name, dim3 grid, dim3 block, size_t shared,
+                A... argument)
+{
+    emu_run(name, grid, block, shared, [=] { kernel(static_cast<P>(argument)...); });
+}
+
+/* ---- Barriers and warps. ----------------------------------------------------------------- */
+
+void emu_sync_block(const char *file, int line);
+/* Every lane of the mask gives its value; returns that of lane `from`. */
+uint64_t emu_exchange(uint32_t mask, uint64_t value, int from, const char *file, int line);
+/* The bits of the lanes of the mask whose predicate holds. */
+uint32_t emu_vote(uint32_t mask, bool predicate, const char *file, int line);
+int emu_lane(void);
+
+#define __syncthreads() emu_sync_block(__FILE__, __LINE__)
+#define __syncwarp(...) emu_vote(0xffffffffu, true, __FILE__, __LINE__)
+#define __ballot_sync(mask, p) emu_vote(mask, (p) != 0, __FILE__, __LINE__)
+#define __any_sync(mask, p) (emu_vote(mask, (p) != 0, __FILE__, __LINE__) != 0)
+#define __all_sync(mask, p) (emu_vote(mask, (p) != 0, __FILE__, __LINE__) == (mask))
+#define __shfl_sync(mask, v, lane) emu_shuffle(mask, v, lane, __FILE__, __LINE__)
+#define __shfl_xor_sync(mask, v, bits)                                                         \
+    emu_shuffle(mask, v, emu_lane() ^ (bits), __FILE__, __LINE__)
+/* As on the device, a lane with nobody `n` below or above it keeps its own value. */
+#define __shfl_up_sync(mask, v, n)                                                             \
+    emu_shuffle(mask, v, emu_lane() < (n) ? emu_lane() : emu_lane() - (n), __FILE__, __LINE__)
+#define __shfl_down_sync(mask, v, n)                                                           \
+    emu_shuffle(mask, v, emu_lane() + (n) > 31 ? emu_lane() : emu_lane() + (n), __FILE__,      \
+                __LINE__)
+
+template <class T> T emu_shuffle(uint32_t mask, T value, int from, const char *file, int line)
+{
+    static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle moves 8 bytes at most");
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    bits = emu_exchange(mask, bits, from, file, line);
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline void __threadfence() {}
+static inline void __threadfence_block() {}
+
+/* ---- Atomics: fibers change places at barriers only, so plain operations will do. ----------
+ */
+
+template <class T> T atomicAdd(T *at, T value)
+{
+    const T old = *at;
+    *at = old + value;
+    return old;
+}
+template <class T> T atomicMax(T *at, T value)
+{
+    const T old = *at;
+    *at = value > old ? value : old;
+    return old;
+}
+template <class T> T atomicMin(T *at, T value)
+{
+    const T old = *at;
+    *at = value < old ? value : old;
+    return old;
+}
+template <class T> T atomicExch(T *at, T value)
+{
+    const T old = *at;
+    *at = value;
+    return old;
+}
+
+/* ---- Arithmetic: each one rounding, to nearest even. ----------------------------------------
+ */
+
+static inline float __fmaf_rn(float a, float b, float c)
+{
+    return fmaf(a, b, c);
+}
+static inline float __fadd_rn(float a, float b)
+{
+    return a + b;
+}
+static inline float __fsub_rn(float a, float b)
+{
+    return a - b;
+}
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+static inline float __fdiv_rn(float a, float b)
+{
+    return a / b;
+}
+static inline float __fsqrt_rn(float a)
+{
+    return sqrtf(a);
+}
+static inline double __fma_rn(double a, double b, double c)
+{
+    return fma(a, b, c);
+}
+static inline double __dmul_rn(double a, double b)
+{
+    return a * b;
+}
+static inline uint64_t __umul64hi(uint64_t a, uint64_t b)
+{
+    __extension__ typedef unsigned __int128 wide;
+    return static_cast<uint64_t>(static_cast<wide>(a) * b >> 64);
+}
+static inline int __popc(uint32_t x)
+{
+    return __builtin_popcount(x);
+}
+static inline int __ffs(int x)
+{
+    return __builtin_ffs(x);
+}
+template <class T> static inline T __ldg(const T *p)
+{
+    return *p;
+}
+template <class T> static inline T __ldcs(const T *p)
+{
+    return *p;
+}
+template <class T> static inline T __ldcg(const T *p)
+{
+    return *p;
+}
+
+/* ---- The runtime's part that device.cu and the launchers use.
+ * -------------------------------- */
+
+typedef enum {
+    cudaSuccess,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorNoDevice = 100
+} cudaError_t;
+typedef struct emu_stream *cudaStream_t;
+typedef enum {
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost = 2,
+    cudaMemcpyDeviceToDevice = 3
+} cudaMemcpyKind;
+
+cudaError_t cudaMalloc(void **at, size_t bytes); /* full of NaN */
+cudaError_t cudaFree(void *at);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind,
+                            cudaStream_t);
+cudaError_t cudaMemsetAsync(void *at, int byte, size_t bytes, cudaStream_t);
+cudaError_t cudaGetLastError(void);
+const char *cudaGetErrorString(cudaError_t);
+static inline cudaError_t cudaStreamCreate(cudaStream_t *s)
+{
+    *s = nullptr;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaStreamDestroy(cudaStream_t)
+{
+    return cudaSuccess;
+}
+static inline cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+    return cudaSuccess;
+}
+static inline cudaError_t cudaGetDeviceCount(int *n)
+{
+    *n = 1;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaSetDevice(int)
+{
+    return cudaSuccess;
+}
+
+typedef struct {
+    char name[256];
+    int major, minor, multiProcessorCount;
+    size_t totalGlobalMem, sharedMemPerBlockOptin;
+} cudaDeviceProp;
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device);
+
+typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 } cudaFuncAttribute;
+template <class K> cudaError_t cudaFuncSetAttribute(K, cudaFuncAttribute, int)
+{
+    return cudaSuccess;
+}
+
+#endif

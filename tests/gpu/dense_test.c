@@ -1,0 +1,163 @@
+/* dense_test.c - products on the grid emulator against as_product, bit for bit: every storage,
+ * every number of rows that has a shape of its own, shapes that are a multiple of nothing, work
+ * split among blocks and not, and several orders of blocks and threads. ARI-03, ARI-05 to
+ * ARI-07. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/dense.h"
+#include "gpu/emu/control.h"
+#include "tests/ref/suite.h"
+
+enum { MOST_ROWS = 70 };
+
+/* A matrix of the given storage, its elements from a seed, on both sides. */
+typedef struct {
+    as_matrix host;
+    ag_matrix device;
+} pair;
+
+static ag_device device;
+static as_error why;
+
+static void ok(as_status s)
+{
+    ck_assert_msg(s == AS_OK, "%s", why.text);
+}
+
+static float some_float(uint64_t *seed)
+{
+    const uint64_t r = splitmix(seed);
+    if (r % 61 == 0) return r >> 63 ? -0.0f : 0x1p-149f;
+    return ldexpf((float)((int32_t)(r >> 32) >> 7) * 0x1p-24f, (int)(r >> 8 & 7) - 4);
+}
+
+/* Finite and of moderate size, whatever the bits. */
+static uint16_t some_half(uint64_t *seed, as_storage s)
+{
+    const uint32_t r = (uint32_t)(splitmix(seed) >> 40);
+    if (s == AS_F16) return (uint16_t)(r & 0xbfffu); /* exponent 0 to 15: subnormals, too */
+    return (uint16_t)((r & 0x83ffu) | 0x3c00u);
+}
+
+static pair make(int32_t N, int32_t K, as_storage s, uint64_t seed)
+{
+    const size_t n = (size_t)N * (size_t)K;
+    float *words = malloc(n * sizeof *words);
+    uint16_t *halves = malloc(n * sizeof *halves);
+    pair m;
+    for (size_t i = 0; i < n; i++)
+        words[i] = some_float(&seed), halves[i] = some_half(&seed, s);
+    const void *rows = s == AS_F32 ? (void *)words : (void *)halves;
+    ok(as_matrix_pack(&m.host, rows, N, K, s, &why));
+    ok(ag_matrix_upload(&device, &m.host, &m.device, &why));
+    free(words);
+    free(halves);
+    return m;
+}
+
+static void discard(pair *m)
+{
+    as_matrix_free(&m->host);
+    ag_matrix_free(&m->device);
+}
+
+static void compare(const float *got, const float *wanted, int32_t R, int32_t N,
+                    const char *what)
+{
+    for (int32_t i = 0; i < R * N; i++)
+        ck_assert_msg(memcmp(&got[i], &wanted[i], sizeof *got) == 0,
+                      "%s: row %d, output %d: %a, not %a", what, i / N, i % N, (double)got[i],
+                      (double)wanted[i]);
+}
+
+/* One product of R rows on both sides, in one order of threads. */
+static void check_rows(const pair *m, int32_t R, const ag_parts *parts, uint64_t order)
+{
+    const int32_t N = m->host.N, K = m->host.K;
+    const size_t step = ((size_t)K + 3) / 4 * 4;
+    float *x = malloc((size_t)R * (size_t)K * sizeof *x);
+    float *wanted = malloc((size_t)R * (size_t)N * sizeof *wanted),
+          *got = malloc((size_t)R * (size_t)N * sizeof *got);
+    void *dx, *dy;
+    uint64_t seed = order * 77 + (uint64_t)R;
+    char what[80];
+    for (size_t i = 0; i < (size_t)R * (size_t)K; i++) x[i] = some_float(&seed);
+    ok(ag_alloc(&device, &dx, (size_t)R * step * sizeof *x, "x", &why));
+    ok(ag_alloc(&device, &dy, (size_t)R * (size_t)N * sizeof *x, "y", &why));
+    for (int32_t r = 0; r < R; r++)
+        ok(ag_upload(&device, (float *)dx + (size_t)r * step, x + (size_t)r * (size_t)K,
+                     (size_t)K * sizeof *x, &why));
+    emu_order(order);
+    ok(ag_product(&device, &m->device, dx, (int64_t)step, R, dy, N, parts, &why));
+    ok(ag_download(&device, got, dy, (size_t)R * (size_t)N * sizeof *got, &why));
+    as_product(&m->host, NULL, x, R, wanted, 1);
+    snprintf(what, sizeof what, "%d x %d, storage %d, %d rows, order %d", N, K, m->host.storage,
+             R, (int)order);
+    compare(got, wanted, R, N, what);
+    ag_free(dx);
+    ag_free(dy);
+    free(x);
+    free(wanted);
+    free(got);
+}
+
+static void check_matrix(int32_t N, int32_t K, as_storage s)
+{
+    static const int32_t rows[] = {1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, MOST_ROWS};
+    pair m = make(N, K, s, (uint64_t)N * 1000 + (uint64_t)K);
+    ag_parts parts = {0};
+    ok(ag_parts_reserve(&device, &m.device, MOST_ROWS, &parts, &why));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_rows(&m, rows[i], &parts, i % 4);
+    ag_parts_free(&parts);
+    discard(&m);
+}
+
+START_TEST(products)
+{
+    static const struct {
+        int32_t N, K;
+    } shape[] = {{1, 1}, {31, 127}, {33, 129}, {64, 1024}, {70, 1030}, {40, 2500}, {258, 192}};
+    const as_storage s = (as_storage)_i;
+    for (int processors = 1; processors <= 40; processors += 39) {
+        emu_processors(processors); /* 1: a block has all groups of its panel; 40: shared */
+        ok(ag_device_open(&device, 0, &why));
+        for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+            check_matrix(shape[i].N, shape[i].K, s);
+        ag_device_close(&device);
+    }
+}
+END_TEST
+
+START_TEST(errors)
+{
+    ag_device none;
+    ck_assert_int_eq(ag_device_open(&none, 7, &why), AS_DEVICE);
+    ck_assert_ptr_nonnull(strstr(why.text, "no device 7"));
+    emu_processors(40);
+    ok(ag_device_open(&device, 0, &why));
+    pair m = make(32, 4096, AS_F32, 5);
+    const ag_parts nothing = {0};
+    void *x;
+    ok(ag_alloc(&device, &x, 4096 * sizeof(float), "x", &why));
+    ck_assert_int_eq(ag_product(&device, &m.device, x, 4096, 1, x, 32, &nothing, &why),
+                     AS_LIMIT);
+    ck_assert_int_eq(ag_product(&device, &m.device, x, 4095, 1, x, 32, &nothing, &why),
+                     AS_BAD_INPUT);
+    ck_assert_int_eq(ag_product(&device, &m.device, x, 4096, 0, x, 32, &nothing, &why),
+                     AS_BAD_INPUT);
+    ag_free(x);
+    discard(&m);
+    ag_device_close(&device);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("dense");
+    tcase_add_loop_test(tests, products, AS_F32, AS_BF16 + 1);
+    tcase_add_test(tests, errors);
+    return suite_main("gpu dense", tests);
+}
