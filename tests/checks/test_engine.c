@@ -23,10 +23,11 @@ enum { WORDS = 6, PATH = 400 }; /* of the small pair; tokens of a path */
 
 typedef enum {
     HONEST,
-    NEAR_TIES, /* with drafts the second best token, where it is hardly worse */
-    FAR_TIES,  /* the same where it is much worse */
-    NO_ARGMAX, /* the same without drafts, too */
-    NO_DRAFTS, /* never drafts */
+    NEAR_TIES,  /* with drafts the second best token, where it is hardly worse */
+    FAR_TIES,   /* the same where it is much worse */
+    NO_ARGMAX,  /* the same without drafts, too */
+    NO_DRAFTS,  /* never drafts */
+    NO_GUESSES, /* nor guesses, whatever the method */
     TOO_LONG,
     TOO_SHORT,
     GARBAGE,  /* behind the end */
@@ -155,6 +156,7 @@ static iut_status generate(iut *x, iut_generate_batch *b)
 {
     if (spoilt >= NEAR_TIES && spoilt <= NO_ARGMAX) return spoilt_streams(b), IUT_OK;
     if (spoilt == NO_DRAFTS) b->gamma = 0;
+    if (spoilt == NO_GUESSES && b->sampling.temperature == 0) b->method = 0;
     if (spoilt == DRAFTS_LAW && *b->draft) b->target = b->draft;
     const iut_status s = ref_api()->generate(x, b);
     if (s == IUT_OK && b->sampling.temperature == 0) spoil_facts(b);
@@ -282,6 +284,22 @@ static void without_drafts_nothing_is_shown(void **unused)
     all_end(&check_engine_greedy, "*/few-gamma", STATE_PASS, 1, "are not told");
 }
 
+/* Right tokens, one a step: no method shows itself, on any pair. Sizes that leave nothing to
+ * guess are among those asked for, so single calls without a guess are no fault. */
+static void without_guesses_nothing_is_shown(void **unused)
+{
+    static const char *const pattern[] = {"*/few-jacobi*", "*/few-look*", "*/self-look*"};
+    static const int32_t cases[] = {3, 6, 4};
+    (void)unused;
+    for (int32_t i = 0; i < 3; i++) {
+        set_up(NO_GUESSES, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
+        all_end(&check_engine_greedy, pattern[i], STATE_INCONCLUSIVE, cases[i],
+                "no guess was ever accepted");
+        set_up(HONEST, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
+        all_end(&check_engine_greedy, pattern[i], STATE_PASS, cases[i], "drafts accepted");
+    }
+}
+
 /* ---- Hard facts. LAY-01, STOP-02. ------------------------------------------------ */
 
 static void wrong_answers_fail(void **unused)
@@ -397,6 +415,7 @@ int main(void)
         cmocka_unit_test(near_ties_are_acceptable_unless_identity_is_claimed),
         cmocka_unit_test(drafts_that_show_fail),
         cmocka_unit_test(without_drafts_nothing_is_shown),
+        cmocka_unit_test(without_guesses_nothing_is_shown),
         cmocka_unit_test(wrong_answers_fail),
         cmocka_unit_test(another_law_fails),
         cmocka_unit_test(what_has_no_law_is_not_claimed),
