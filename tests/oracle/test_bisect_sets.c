@@ -158,6 +158,65 @@ static double compare(const comparison *c)
     return tv;
 }
 
+/* ---- The lane itself -------------------------------------------------------------- */
+
+/* Two tokens, each by a word of its own, or both by one, or the second by a word behind the
+ * end. The others are not monotone: what they emit for each eighth of the words. */
+typedef enum { TWO_WORDS, ONE_WORD, LATE, DENTED, SPIKED, REPEATED, PROGRAMS } program_kind;
+static const int32_t eighths[PROGRAMS][8] = {[DENTED] = {0, 0, 0, 1, 1, 2, 0, 0},
+                                             [SPIKED] = {0, 1, 1, 0, 1, 1, 2, 2},
+                                             [REPEATED] = {0, 0, 1, 1, 1, 0, 2, 2}};
+
+static int32_t third(uint64_t U)
+{
+    return (int32_t)(U / UINT64_C(0x5555555555555556));
+}
+
+static void small_program(oracle_words *w, void *arg, int32_t *tokens, int32_t *count)
+{
+    const program_kind kind = *(program_kind *)arg;
+    const uint32_t place = kind == LATE ? 2 : kind == TWO_WORDS;
+    const uint64_t U = oracle_word(w, lane_uniform(LANE_DRAW, 0, 0)),
+                   next = oracle_word(w, lane_uniform(LANE_DRAW, place, 0));
+    tokens[0] = kind >= DENTED ? eighths[kind][U >> 61] : third(U);
+    tokens[1] = kind >= DENTED ? 0 : third(next);
+    *count = 2;
+}
+
+/* The law in units of 2^-64 for a word, 2^-128 for two. */
+static void expect_units(program_kind kind, int32_t a, int32_t b, uint64_t x, uint64_t y)
+{
+    const int32_t tokens[2] = {a, b};
+    mpq_t want, factor;
+    oracle_law *law = new_law(3, 2);
+    assert_true(oracle_law_add_words(law, small_program, &kind, NULL, NULL));
+    mpq_inits(want, factor, (mpq_ptr)0);
+    mpq_set_ui(want, x, 1);
+    mpq_set_ui(factor, y, 1);
+    mpq_mul(want, want, factor);
+    mpq_div_2exp(want, want, kind == TWO_WORDS ? 128 : 64);
+    assert_true(mpq_equal(want, law->mass[oracle_law_cell(law, tokens, 2)]));
+    mpq_clears(want, factor, (mpq_ptr)0);
+    oracle_law_free(law);
+}
+
+static void words_are_counted(void **state)
+{
+    static const uint64_t most = UINT64_C(0x5555555555555556), least = most - 2;
+    (void)state;
+    expect_units(TWO_WORDS, 0, 2, most, least);
+    expect_units(TWO_WORDS, 2, 2, least, least);
+    expect_units(ONE_WORD, 2, 2, least, 1);
+    expect_units(ONE_WORD, 0, 2, 0, 1);
+    expect_units(LATE, 1, 0, most, 1); /* a word behind the last token is 0 */
+    expect_units(LATE, 1, 1, 0, 1);
+    for (program_kind kind = DENTED; kind < PROGRAMS; kind++) {
+        oracle_law *law = new_law(3, 2);
+        assert_false(oracle_law_add_words(law, small_program, &kind, NULL, NULL));
+        oracle_law_free(law);
+    }
+}
+
 /* ---- The rule on panels ----------------------------------------------------------- */
 
 typedef struct {
@@ -510,6 +569,7 @@ static void streams_have_the_target_law(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_counted),
         cmocka_unit_test(sets_have_the_target_law),
         cmocka_unit_test(powers_of_two_are_exact),
         cmocka_unit_test(one_word_shows),
