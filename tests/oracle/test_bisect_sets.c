@@ -395,6 +395,58 @@ static void sets_have_the_target_law(void **state)
     assert_int_equal(as_set_level("auto", NULL), AS_OK);
 }
 
+static uint32_t below(uint32_t *mix, int32_t n)
+{
+    *mix = *mix * 1664525u + 1013904223u;
+    return (*mix >> 8) % (uint32_t)n;
+}
+
+/* Few tokens share the 4096 units, now and then one has them all. */
+static void random_units(int32_t *units, int32_t V, uint32_t *mix)
+{
+    const int32_t shares = 1 + (int32_t)below(mix, 2 * V);
+    for (int32_t t = 0; t < MOST_V; t++) units[t] = 0;
+    int32_t left = 4096;
+    for (int32_t i = 1; i < shares; i++) {
+        const int32_t some = (int32_t)below(mix, left);
+        units[below(mix, V)] += some;
+        left -= some;
+    }
+    units[below(mix, V)] += left;
+}
+
+/* "12 1 13" */
+static void random_candidates(char *text, int32_t V, int32_t N, bool alike, uint32_t *mix)
+{
+    const int32_t count = (int32_t)below(mix, 5);
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t n = alike ? N - 1 : 1 + (int32_t)below(mix, N - 1);
+        if (i) *text++ = ' ';
+        for (int32_t k = 0; k < n; k++) *text++ = (char)('0' + below(mix, V));
+    }
+    *text = 0;
+}
+
+static void random_sets_have_the_target_law(void **state)
+{
+    uint32_t mix = 1;
+    (void)state;
+    for (int32_t i = 0; i < 120; i++) {
+        int32_t units[STATES][MOST_V];
+        char text[STATES][20];
+        const int32_t V = 2 + i % 4, N = 2 + (int32_t)below(&mix, V > 3 ? 2 : 3);
+        const bool bonus = i % 3 > 0;
+        small_panel m;
+        for (int32_t s = 0; s < STATES; s++) {
+            random_units(units[s], V, &mix);
+            random_candidates(text[s], V, N, !bonus, &mix);
+        }
+        make_panel(&m, V, units, 12);
+        compare_case(&m, &(candidate_case){V, N, !bonus, {text[0], text[1], text[2]}},
+                     i % STATES, bonus);
+    }
+}
+
 /* Tried from the largest weight down, 1/2, 1/4, 1/8 ... leave powers of two: no boundary is off
  * the grid. One word more of acceptance, and the law is another. */
 static void powers_of_two_are_exact(void **state)
@@ -571,6 +623,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(words_are_counted),
         cmocka_unit_test(sets_have_the_target_law),
+        cmocka_unit_test(random_sets_have_the_target_law),
         cmocka_unit_test(powers_of_two_are_exact),
         cmocka_unit_test(one_word_shows),
         cmocka_unit_test(streams_have_the_target_law),
