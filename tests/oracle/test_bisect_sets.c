@@ -390,7 +390,8 @@ static void sets_have_the_target_law(void **state)
                                NULL); /* stays as it was without such a processor */
             make_panel(&m, cases[i].V, dyadic[cases[i].V], 12);
             for (int32_t start = 0; start < STATES; start++)
-                compare_case(&m, &cases[i], start, bonus);
+                if (cases[i].N < 4 || start == i % STATES)
+                    compare_case(&m, &cases[i], start, bonus);
         }
     assert_int_equal(as_set_level("auto", NULL), AS_OK);
 }
@@ -604,8 +605,8 @@ static void streams_have_the_target_law(void **state)
     int32_t accepted = 0;
     (void)state;
     for (int32_t rule = 0; rule < 2; rule++) {
-        for (int32_t i = 0; i < 3; i++)
-            for (int32_t N = 2; N <= 4; N++) {
+        for (int32_t i = 0; i < 3; i++) /* N = 4, which takes long, once for each rule */
+            for (int32_t N = 2; N <= (i == rule ? 4 : 3); N++) {
                 stream s = lookahead_stream(&q, preset[i], N, rules[rule]);
                 snprintf(name, sizeof name, "lookahead %s, N %d, rule %d", preset[i], (int)N,
                          (int)rule);
