@@ -302,12 +302,13 @@ static bool stops(job *j, engine_request *q, int32_t i, const char *sizes)
     return true;
 }
 
-/* CLM-09. */
+/* CLM-09: sizes that were served at temperature 0. */
 static bool refuses(job *j, const engine_request *greedy)
 {
     char what[60];
     engine_request q = *greedy;
     q.sampling.temperature = 0.7f;
+    sizes_of(q.method, SOME, 0, q.sizes);
     snprintf(what, sizeof what, "%s with a temperature of 0.7", engine_method_name(q.method));
     return !(client_claims(j->e.x->iut)->greedy_methods & q.method) ||
            engine_refuses(&j->e, &q, &j->prompt[0], what);

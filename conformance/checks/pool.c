@@ -148,7 +148,7 @@ static bool right(job *j, int32_t i, const oracle_lists *due)
     if (j->count[i] == count && memcmp(got, want, size) == 0) return true;
     char is[160], ought[160];
     describe(is, sizeof is, got, j->G, length);
-    describe(ought, sizeof ought, want, n, length);
+    describe(ought, sizeof ought, want, j->G, length);
     result_set(j->r, STATE_FAIL,
                "N %d, G %d, operation %d of a pool, %s of key %d: count %d of %s where count "
                "%d of %s is due",

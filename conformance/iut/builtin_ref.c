@@ -523,6 +523,9 @@ static iut_status pool(iut *x, iut_pool_batch *b)
 {
     as_pool *p = NULL;
     const as_pool_policy policy = b->kind == IUT_POOL_RING ? AS_POOL_RING : AS_POOL_LRU;
+    if (b->V > AS_MAX_VOCAB)
+        return status_of(as_fail(&x->error, AS_LIMIT, "vocabulary of %d; it must be 1 to %d",
+                                 (int)b->V, (int)AS_MAX_VOCAB));
     as_status s = as_pool_new(policy, b->V, b->G, b->N - 1, &p, &x->error);
     for (int32_t i = 0; i < b->n && s == AS_OK; i++) {
         const int32_t *value = b->value + (ptrdiff_t)i * (b->N - 1);
