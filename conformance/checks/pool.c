@@ -212,7 +212,7 @@ static bool play_keys(job *j)
     return play(j);
 }
 
-/* From about 2G + 2 different values of each of three keys, and every third time a look-up. */
+/* Of each of three keys 2G + 2 different values or more; every third time a look-up. */
 static bool play_random(job *j)
 {
     const int32_t values = 2 * j->G + 2;
@@ -236,10 +236,10 @@ static bool play_random(job *j)
     return play(j);
 }
 
+/* The first twice, in pools of one shape: the second must not begin where the first ended. */
 static bool play_all(job *j, int64_t sequences)
 {
-    bool ok =
-        play_edges(j) && play_edges(j) && play_keys(j); /* twice: each pool is a new one */
+    bool ok = play_edges(j) && play_edges(j) && play_keys(j);
     for (int64_t i = 0; i < sequences && ok; i++) ok = play_random(j);
     return ok;
 }
