@@ -37,12 +37,14 @@ typedef enum {
     TOLD_TOO_MUCH, /* of 0 drafts 1, and still the sum is right */
     TOLD_TOO_LITTLE,
     TOLD_TOO_LONG,
-    IMPOSSIBLE, /* a token that top-k leaves out */
-    DRAFTS_LAW  /* samples from the draft model */
+    IMPOSSIBLE,    /* a token that top-k leaves out */
+    GREEDY_JACOBI, /* whatever the temperature */
+    DRAFTS_LAW     /* samples from the draft model */
 } spoil;
 
 static spoil spoilt;
 static iut_claims said;
+static int greedy = -1; /* methods that are said to be; -1: those that are */
 
 static iut_status claims(iut *x, iut_claims *c)
 {
@@ -51,6 +53,7 @@ static iut_status claims(iut *x, iut_claims *c)
     c->greedy_identical = said.greedy_identical;
     c->lm_architectures = said.lm_architectures;
     c->max_gamma = said.max_gamma;
+    if (greedy >= 0) c->greedy_methods = (uint8_t)greedy;
     if (said.rule) c->rule = said.rule;
     if (said.arithmetic) c->arithmetic = said.arithmetic;
     return s;
@@ -158,6 +161,7 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     if (spoilt == NO_DRAFTS) b->gamma = 0;
     if (spoilt == NO_GUESSES && b->sampling.temperature == 0) b->method = 0;
     if (spoilt == DRAFTS_LAW && *b->draft) b->target = b->draft;
+    if (spoilt == GREEDY_JACOBI && b->method == IUT_JACOBI) b->sampling.temperature = 0;
     const iut_status s = ref_api()->generate(x, b);
     if (s == IUT_OK && b->sampling.temperature == 0) spoil_facts(b);
     if (s == IUT_OK && spoilt == IMPOSSIBLE && b->sampling.top_k) spoil_law(b);
@@ -352,6 +356,32 @@ static void what_has_no_law_is_not_claimed(void **unused)
     all_end(&check_engine_greedy, "*/few-gamma", STATE_PASS, 1, "");
 }
 
+/* CLM-09: what is greedy has no law to claim, and refuses; what is not has one. */
+static void greedy_methods_refuse_and_the_others_sample(void **unused)
+{
+    const iut_claims plain = {.lm_arithmetic = IUT_LM_CANONICAL};
+    (void)unused;
+    set_up(HONEST, plain);
+    all_end(&check_engine_law, "*/few-jacobi-*", STATE_NOT_CLAIMED, 2,
+            "jacobi is offered at temperature 0 alone");
+    all_end(&check_engine_greedy, "*/few-jacobi-stops", STATE_PASS, 1, "");
+    set_up(GREEDY_JACOBI, plain);
+    all_end(&check_engine_greedy, "*/few-jacobi-stops", STATE_FAIL, 1,
+            "jacobi with a temperature of 0.7 is not refused");
+    greedy = IUT_JACOBI | IUT_LOOKUP; /* lookup samples all the same */
+    set_up(HONEST, plain);
+    all_end(&check_engine_law, "*/few-lookup-*", STATE_NOT_CLAIMED, 3,
+            "lookup is offered at temperature 0 alone");
+    all_end(&check_engine_greedy, "*/few-lookup-stops", STATE_FAIL, 1,
+            "lookup with a temperature of 0.7 is not refused");
+    greedy = 0; /* and Jacobi refuses, or decodes greedily */
+    all_end(&check_engine_law, "*/few-jacobi-m4", STATE_FAIL, 1, "generate: ");
+    set_up(GREEDY_JACOBI, plain);
+    all_end(&check_engine_law, "*/few-jacobi-m4", STATE_FAIL, 1, "not the target's law");
+    all_end(&check_engine_greedy, "*/few-jacobi-stops", STATE_PASS, 1, "");
+    greedy = -1;
+}
+
 /* Every case of the suite: claimed with these architectures iff it is with all of them and its
  * model is none of the named ones. */
 static void claims_but_for(uint8_t architectures, const char *without, const char *says)
@@ -419,6 +449,7 @@ int main(void)
         cmocka_unit_test(wrong_answers_fail),
         cmocka_unit_test(another_law_fails),
         cmocka_unit_test(what_has_no_law_is_not_claimed),
+        cmocka_unit_test(greedy_methods_refuse_and_the_others_sample),
         cmocka_unit_test(architectures_that_are_not_served_are_not_claimed),
         cmocka_unit_test(without_generate_nothing_is_claimed),
     };
