@@ -43,7 +43,6 @@ struct room {
 /* How rows of V entries are worked on: the same for all rows of a launch. */
 struct layout {
     int32_t V, length, stretches; /* entries of a stretch; stretches of a row */
-    int32_t parts;                /* blocks that share a row */
 };
 
 inline __device__ int lane()
@@ -177,16 +176,15 @@ __device__ __forceinline__ void each_pair(const float *x, const float *y, int32_
     for (; i < end; i += step) f(i, x[i], y[i]);
 }
 
-/* The stretches of part number `part` of a row. */
+/* Some stretches of a row. */
 struct share {
     int32_t first, end;
 };
 
-inline __device__ share share_of(const layout &l, int32_t part)
+/* Part number `part` of `parts`, of at most 2^10 each. */
+inline __device__ share share_of(const layout &l, int32_t part, int32_t parts)
 {
-    const u64 n = static_cast<u64>(l.stretches), parts = static_cast<u64>(l.parts);
-    const u64 at = static_cast<u64>(part);
-    return {static_cast<int32_t>(n * at / parts), static_cast<int32_t>(n * (at + 1) / parts)};
+    return {l.stretches * part / parts, l.stretches * (part + 1) / parts};
 }
 
 /* ---- Ranking (DIST-08) and argmax (GRD-02). ------------------------------------------------
@@ -359,40 +357,84 @@ inline __device__ bool block_arrives_last(room &r, uint32_t *counter, uint32_t a
     return last;
 }
 
-/* Where the blocks of a case leave what they found out about its rows: STRETCHES words a row.
- * NULL: a block has the case for itself, and looks at a row when it is asked for it. */
+/* Words of scratch that a row has: for what its blocks found, one word a block or a stretch,
+ * and for what serving it takes (rows.cu). */
+enum { BINS = 1 << 11, KNOWN = 8, ROW_WORDS = STRETCHES + BINS + KNOWN };
+
+/* Where the blocks of a case leave what they found about its rows, each in its slot. NULL: a
+ * block has the case for itself, and looks at a row when it is asked for it. */
 struct found {
     u64 *word;
     __device__ u64 *of(int32_t slot) const
     {
-        return word + static_cast<int64_t>(slot) * STRETCHES;
+        return word + static_cast<int64_t>(slot) * ROW_WORDS;
     }
 };
 
-/* One share of the row in `slot` for block_top_of. */
-inline __device__ void block_leave_top(room &r, const layout &l, found f, int32_t slot,
-                                       int32_t part, const float *logits)
+/* The cases of a launch: the blocks of a case stand one after the other, those of its first
+ * slot first. */
+struct meeting {
+    u64 *word; /* [cases][slots][ROW_WORDS], or NULL: one block a case */
+    uint32_t *arrived;
+    int32_t slots, parts; /* blocks of a case: the product */
+    __device__ int32_t own_case() const
+    {
+        return static_cast<int32_t>(blockIdx.x / static_cast<unsigned>(slots * parts));
+    }
+    __device__ int32_t own_slot() const
+    {
+        return static_cast<int32_t>(blockIdx.x / static_cast<unsigned>(parts)) % slots;
+    }
+    __device__ int32_t own_part() const
+    {
+        return static_cast<int32_t>(blockIdx.x % static_cast<unsigned>(parts));
+    }
+    __device__ found of(int32_t i) const
+    {
+        return found{word ? word + static_cast<int64_t>(i) * slots * ROW_WORDS : nullptr};
+    }
+    /* Whether this block is the one that goes on with its case. */
+    __device__ bool block_goes_on(room &r) const
+    {
+        return !word || block_arrives_last(r, arrived + own_case(),
+                                           static_cast<uint32_t>(slots * parts));
+    }
+};
+
+/* Leaves the greatest word of this block's part of the row in `slot` for block_top_of. */
+inline __device__ void block_leave_top(room &r, const layout &l, const meeting &m, int32_t slot,
+                                       const float *logits)
 {
-    const u64 best = block_top(r, l, share_of(l, part), logits);
-    if (threadIdx.x == 0) f.of(slot)[part] = best;
+    const u64 best = block_top(r, l, share_of(l, m.own_part(), m.parts), logits);
+    if (threadIdx.x == 0) m.of(m.own_case()).of(slot)[m.own_part()] = best;
+}
+
+/* Leaves the sums of this block's part of the row in `slot` for block_sums_of. No barrier. */
+template <class L>
+__device__ void leave_sums(const layout &l, const meeting &m, int32_t slot, const L &law)
+{
+    sum_stretches(l, share_of(l, m.own_part(), m.parts), law, m.of(m.own_case()).of(slot));
 }
 
 /* The greatest word of a row, from what was left or from the row. */
-inline __device__ u64 block_top_of(room &r, const layout &l, found f, int32_t slot,
+inline __device__ u64 block_top_of(room &r, const layout &l, const meeting &m, int32_t slot,
                                    const float *logits)
 {
+    const found f = m.of(m.own_case());
     if (!f.word) return block_top(r, l, share{0, l.stretches}, logits);
     u64 best = 0;
-    for (int32_t b = static_cast<int32_t>(threadIdx.x); b < l.parts;
+    for (int32_t b = static_cast<int32_t>(threadIdx.x); b < m.parts;
          b += static_cast<int32_t>(blockDim.x))
         best = greater{}(best, __ldcg(f.of(slot) + b));
     return block_reduce(r, best, greater{});
 }
 
-/* Fills the room with the sums of a row, from what sum_stretches left or from the row. */
+/* Fills the room with the sums of a row, from what leave_sums left or from the row. */
 template <class L>
-__device__ void block_sums_of(room &r, const layout &l, found f, int32_t slot, const L &law)
+__device__ void block_sums_of(room &r, const layout &l, const meeting &m, int32_t slot,
+                              const L &law)
 {
+    const found f = m.of(m.own_case());
     if (!f.word) {
         block_sum_row(r, l, law);
         return;
@@ -436,19 +478,22 @@ inline cudaStream_t stream_of(const ag_device *d)
     return static_cast<cudaStream_t>(d->stream);
 }
 
-/* The layout of a launch, its threads and its shared memory before what a kernel adds. */
-struct plan {
+/* A launch: its layout and meeting, its blocks and threads, and its shared memory before what
+ * a kernel adds. */
+struct launch {
     layout l;
-    unsigned threads;
+    meeting m;
+    unsigned blocks, threads;
     size_t shared;
 };
 
-/* `cases` of `slots` rows each: a row is shared when there are fewer cases than processors,
- * among so many blocks that all together give each processor two, as long as each has a
- * stretch for each of its warps. A shared row's blocks have 8 warps, a row's own block up to
- * 16; small rows have no more warps than stretches. `room_for`: rows that the scratch has room
- * for. It decides speed and no bit. */
-plan plan_rows(const ag_device *d, int32_t V, int64_t cases, int64_t slots, int64_t room_for);
+/* Plans a launch over `cases` of `slots` rows of V each. The rows are shared when there are
+ * fewer cases than processors and the scratch, which may be NULL, has room: among so many
+ * blocks that all together give each processor two, as long as each has a stretch for each of
+ * its warps. A shared row's blocks have 8 warps, a case's own block up to 16; small rows have
+ * no more warps than stretches. It decides speed and no bit. */
+as_status plan_launch(const ag_device *d, int32_t cases, int32_t slots, int32_t V,
+                      const ag_scratch *s, launch *to, as_error *e);
 
 } // namespace ag
 

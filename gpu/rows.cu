@@ -7,25 +7,34 @@
 namespace ag
 {
 
-/* Words of scratch: those of `found`, and what serving adds to them. */
-enum { BINS = 1 << 11, STATE = 8, ROW_WORDS = STRETCHES + BINS + STATE };
-
-plan plan_rows(const ag_device *d, int32_t V, int64_t cases, int64_t slots, int64_t room_for)
+as_status plan_launch(const ag_device *d, int32_t cases, int32_t slots, int32_t V,
+                      const ag_scratch *s, launch *to, as_error *e)
 {
-    enum { SHORTEST = 128, OWN = 16, SHARED = 8 /* warps */ };
-    plan p = {};
+    enum { SHORTEST = 128, OWN = 16, SHARED_BY = 8 /* warps */ };
+    if (cases < 1 || slots < 1 || V < 1 || V > AS_MAX_VOCAB)
+        return as_fail(e, AS_BAD_INPUT,
+                       "GPU: %d cases of %d rows of %d; there must be some, and a vocabulary "
+                       "has 1 to %d",
+                       cases, slots, V, static_cast<int>(AS_MAX_VOCAB));
     const int32_t each = (V + 32 * STRETCHES - 1) / (32 * STRETCHES) * 32;
-    p.l.V = V;
-    p.l.length = each < SHORTEST ? SHORTEST : each;
-    p.l.stretches = (V + p.l.length - 1) / p.l.length;
-    const int64_t rows = cases * slots, wanted = (2 * d->processors + rows - 1) / rows;
-    const int64_t most = cases < d->processors && rows <= room_for ? p.l.stretches / SHARED : 1;
-    p.l.parts = static_cast<int32_t>(wanted < most ? wanted : most);
-    if (p.l.parts < 1) p.l.parts = 1;
-    const int32_t warps = p.l.parts > 1 ? SHARED : OWN;
-    p.threads = static_cast<unsigned>(p.l.stretches < warps ? p.l.stretches : warps) * warpSize;
-    p.shared = sizeof(room) + static_cast<size_t>(p.l.stretches) * sizeof(u64);
-    return p;
+    const int32_t length = each < SHORTEST ? SHORTEST : each;
+    const int32_t stretches = (V + length - 1) / length;
+    const int64_t rows = static_cast<int64_t>(cases) * slots;
+    const int64_t wanted = (2 * d->processors + rows - 1) / rows;
+    const int64_t parts = wanted < stretches / SHARED_BY ? wanted : stretches / SHARED_BY;
+    const bool shared =
+        s && rows <= s->rows && cases < d->processors && parts > 0 && parts * slots > 1;
+    to->l = layout{V, length, stretches};
+    to->m = meeting{nullptr, nullptr, 1, 1};
+    if (shared)
+        to->m = meeting{reinterpret_cast<u64 *>(s->word), s->arrived, slots,
+                        static_cast<int32_t>(parts)};
+    const int32_t warps = shared ? SHARED_BY : OWN;
+    to->blocks = static_cast<unsigned>(cases) * static_cast<unsigned>(to->m.slots) *
+                 static_cast<unsigned>(to->m.parts);
+    to->threads = static_cast<unsigned>(stretches < warps ? stretches : warps) * warpSize;
+    to->shared = sizeof(room) + static_cast<size_t>(stretches) * sizeof(u64);
+    return AS_OK;
 }
 
 } // namespace ag
@@ -48,32 +57,6 @@ struct rows {
     }
 };
 
-/* The case and the part of this block. */
-__device__ int32_t case_of(const layout &l)
-{
-    return static_cast<int32_t>(blockIdx.x / static_cast<unsigned>(l.parts));
-}
-
-__device__ int32_t part_of(const layout &l)
-{
-    return static_cast<int32_t>(blockIdx.x % static_cast<unsigned>(l.parts));
-}
-
-/* Where the blocks of a case meet; `word` is NULL when there is one. */
-struct meeting {
-    u64 *word; /* [n][ROW_WORDS] */
-    uint32_t *arrived;
-    __device__ found of(int32_t i) const
-    {
-        return found{word ? word + static_cast<int64_t>(i) * ROW_WORDS : nullptr};
-    }
-    /* Whether this block goes on with case i. */
-    __device__ bool block_goes_on(room &r, const layout &l, int32_t i) const
-    {
-        return !word || block_arrives_last(r, arrived + i, static_cast<uint32_t>(l.parts));
-    }
-};
-
 /* ---- Argmax. ------------------------------------------------------------------------------
  */
 
@@ -81,10 +64,10 @@ __global__ void __launch_bounds__(MOST_THREADS, 2)
     argmax(rows x, meeting m, int32_t *id, int32_t *state)
 {
     SHARED(room, r);
-    const int32_t i = case_of(x.l);
-    if (m.word) block_leave_top(*r, x.l, m.of(i), 0, part_of(x.l), x[i]);
-    if (!m.block_goes_on(*r, x.l, i)) return;
-    const top t = top_of(block_top_of(*r, x.l, m.of(i), 0, x[i]));
+    const int32_t i = m.own_case();
+    if (m.word) block_leave_top(*r, x.l, m, 0, x[i]);
+    if (!m.block_goes_on(*r)) return;
+    const top t = top_of(block_top_of(*r, x.l, m, 0, x[i]));
     if (threadIdx.x != 0) return;
     id[i] = t.id;
     state[i] = t.state;
@@ -96,7 +79,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2)
 __global__ void __launch_bounds__(MOST_THREADS, 2) check_rows(rows p, int32_t *state)
 {
     SHARED(room, r);
-    const int32_t i = case_of(p.l);
+    const int32_t i = static_cast<int32_t>(blockIdx.x);
     u64 bad = 0, W = 0;
     each_entry(p[i], 0, p.l.V, [&](int32_t, float v) {
         const bool good = v >= 0.0f && v <= 1.0f; /* NaN is not */
@@ -112,7 +95,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2)
     residuals(rows p, rows q, float *to, uint64_t *W)
 {
     SHARED(room, r);
-    const int32_t i = case_of(p.l);
+    const int32_t i = static_cast<int32_t>(blockIdx.x);
     const float *taken = q[i];
     float *out = to + static_cast<int64_t>(i) * p.l.V;
     u64 sum = 0;
@@ -128,7 +111,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2)
 __global__ void __launch_bounds__(MOST_THREADS, 2) totals(rows p, rows q, uint64_t *W)
 {
     SHARED(room, r);
-    const int32_t i = case_of(p.l);
+    const int32_t i = static_cast<int32_t>(blockIdx.x);
     const float *other = q.at ? q[i] : p[i];
     u64 sum = 0;
     each_pair(p[i], other, 0, p.l.V,
@@ -154,12 +137,11 @@ template <class L>
 __device__ void draw_from(room &r, const draw_job &j, int32_t i, const L &law, bool residual)
 {
     const layout &l = j.p.l;
-    const found f = j.m.of(i);
-    if (f.word) sum_stretches(l, share_of(l, part_of(l)), law, f.of(0));
-    if (!j.m.block_goes_on(r, l, i)) return;
+    if (j.m.word) leave_sums(l, j.m, 0, law);
+    if (!j.m.block_goes_on(r)) return;
     const uint64_t U =
         j.U ? j.U[i] : random_word(seed_of(j.seeds, i), position_of(j.seeds, i), j.purpose, 0);
-    block_sums_of(r, l, f, 0, law);
+    block_sums_of(r, l, j.m, 0, law);
     int32_t id = block_draw_summed(r, l, law, U);
     if (residual && id < 0) id = block_draw(r, l, law_of_row{j.p[i]}, U); /* RES-03 */
     if (threadIdx.x == 0) j.token[i] = id;
@@ -168,7 +150,7 @@ __device__ void draw_from(room &r, const draw_job &j, int32_t i, const L &law, b
 __global__ void __launch_bounds__(MOST_THREADS, 2) draw(draw_job j)
 {
     SHARED(room, r);
-    const int32_t i = case_of(j.p.l);
+    const int32_t i = j.m.own_case();
     if (j.q.at)
         draw_from(*r, j, i, law_of_residual{j.p[i], j.q[i]}, true);
     else
@@ -220,7 +202,7 @@ struct known {
     uint32_t key, fixed; /* the bits found of the last key, and the mask of their places */
     int32_t last;        /* of equal keys the ids up to this one */
 };
-static_assert(sizeof(known) <= STATE * sizeof(u64), "what is known fits the scratch");
+static_assert(sizeof(known) <= KNOWN * sizeof(u64), "what is known fits the scratch");
 
 /* A histogram of 64-bit measures as two words a bin: shared memory adds 32 bits in one
  * instruction, and 64 only by trying until nobody comes between. */
@@ -267,7 +249,6 @@ struct serving {
     {
         return reinterpret_cast<known *>(word + STRETCHES + BINS);
     }
-    __device__ bool block_goes_on() const { return j.m.block_goes_on(r, l, i); }
 };
 
 __device__ uint32_t digits_of(int digit)
@@ -284,13 +265,12 @@ __device__ int shift_of(int digit)
 template <class Op> __device__ bool block_gather(const serving &v, u64 *word, Op op)
 {
     if (!v.word) return true;
-    const found f = {v.word};
-    if (threadIdx.x == 0) f.of(0)[part_of(v.l)] = *word;
-    if (!v.block_goes_on()) return false;
+    if (threadIdx.x == 0) v.word[v.j.m.own_part()] = *word;
+    if (!v.j.m.block_goes_on(v.r)) return false;
     u64 all = 0;
-    for (int32_t b = static_cast<int32_t>(threadIdx.x); b < v.l.parts;
+    for (int32_t b = static_cast<int32_t>(threadIdx.x); b < v.j.m.parts;
          b += static_cast<int32_t>(blockDim.x))
-        all = op(all, __ldcg(f.of(0) + b));
+        all = op(all, __ldcg(v.word + b));
     *word = block_reduce(v.r, all, op);
     return true;
 }
@@ -357,7 +337,7 @@ __device__ bool block_gather_bins(const serving &v)
     if (!v.word) return true;
     for (unsigned b = threadIdx.x; b < BINS; b += blockDim.x)
         if (h.of(b)) atomicAdd(v.bins() + b, h.of(b));
-    if (!v.block_goes_on()) return false;
+    if (!v.j.m.block_goes_on(v.r)) return false;
     for (unsigned b = threadIdx.x; b < BINS; b += blockDim.x) {
         const u64 sum = __ldcg(v.bins() + b);
         h.low[b] = static_cast<uint32_t>(sum);
@@ -416,12 +396,9 @@ struct law_of_key {
 __device__ bool find_last(const serving &v, const pass &step)
 {
     const law_of_key law = {v.logits, step.mass ? v.p : nullptr, v.own.k.key};
-    const found f = {v.word};
-    if (v.word) {
-        sum_stretches(v.l, v.mine, law, f.of(0));
-        if (!v.block_goes_on()) return false;
-    }
-    block_sums_of(v.r, v.l, f, 0, law);
+    if (v.word) leave_sums(v.l, v.j.m, 0, law);
+    if (!v.j.m.block_goes_on(v.r)) return false;
+    block_sums_of(v.r, v.l, v.j.m, 0, law);
     const int32_t last = block_place(v.r, v.l, law, v.own.k.need - 1);
     if (threadIdx.x == 0) v.own.k.last = last;
     return true;
@@ -479,7 +456,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) serve(serve_job j)
 {
     SHARED(room, r);
     serve_room &own = *reinterpret_cast<serve_room *>(r->part() + j.x.l.stretches);
-    const int32_t i = case_of(j.x.l);
+    const int32_t i = j.m.own_case();
     const serving v = {j,
                        *r,
                        own,
@@ -488,7 +465,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) serve(serve_job j)
                        j.p + static_cast<int64_t>(i) * j.x.l.V,
                        i,
                        j.m.of(i).word,
-                       share_of(j.x.l, part_of(j.x.l))};
+                       share_of(j.x.l, j.m.own_part(), j.m.parts)};
     if (v.word && j.first > 0) {
         if (threadIdx.x == 0) own.k = *v.kept();
         __syncthreads();
@@ -522,29 +499,6 @@ int32_t list_passes(const as_sampling &s, int32_t V, pass *list)
     if (top_p) prefix(true, true);
     list[n++] = pass{DIVIDE, 0, false, false};
     return n;
-}
-
-/* ---- Launching. ---------------------------------------------------------------------------
- */
-
-/* A launch over n rows of V. */
-struct launch {
-    plan p;
-    unsigned blocks;
-    meeting m;
-};
-
-as_status plan_launch(const ag_device *d, int32_t n, int32_t V, const ag_scratch *s, launch *to,
-                      as_error *e)
-{
-    if (n < 1 || V < 1 || V > AS_MAX_VOCAB)
-        return as_fail(e, AS_BAD_INPUT, "GPU: %d rows of %d; a vocabulary has 1 to %d", n, V,
-                       static_cast<int>(AS_MAX_VOCAB));
-    to->p = plan_rows(d, V, n, 1, s ? s->rows : 0);
-    to->blocks = static_cast<unsigned>(n) * static_cast<unsigned>(to->p.l.parts);
-    to->m = meeting{};
-    if (to->p.l.parts > 1) to->m = {reinterpret_cast<u64 *>(s->word), s->arrived};
-    return AS_OK;
 }
 
 } // namespace
@@ -585,10 +539,10 @@ extern "C" as_status ag_argmax(const ag_device *d, const float *logits, const in
                                const ag_scratch *s, as_error *e)
 {
     launch to;
-    const as_status status = plan_launch(d, n, V, s, &to, e);
+    const as_status status = plan_launch(d, n, 1, V, s, &to, e);
     if (status != AS_OK) return status;
-    const rows x = {logits, row, to.p.l};
-    LAUNCH(argmax, to.blocks, to.p.threads, to.p.shared, stream_of(d), x, to.m, id, state);
+    const rows x = {logits, row, to.l};
+    LAUNCH(argmax, to.blocks, to.threads, to.shared, stream_of(d), x, to.m, id, state);
     return ag_launched("argmax", e);
 }
 
@@ -596,10 +550,10 @@ extern "C" as_status ag_check_rows(const ag_device *d, const float *p, const int
                                    int32_t n, int32_t V, int32_t *state, as_error *e)
 {
     launch to;
-    const as_status status = plan_launch(d, n, V, nullptr, &to, e);
+    const as_status status = plan_launch(d, n, 1, V, nullptr, &to, e);
     if (status != AS_OK) return status;
-    const rows x = {p, row, to.p.l};
-    LAUNCH(check_rows, to.blocks, to.p.threads, to.p.shared, stream_of(d), x, state);
+    const rows x = {p, row, to.l};
+    LAUNCH(check_rows, to.blocks, to.threads, to.shared, stream_of(d), x, state);
     return ag_launched("check_rows", e);
 }
 
@@ -608,10 +562,10 @@ extern "C" as_status ag_residual(const ag_device *d, const float *p, const float
                                  uint64_t *W, as_error *e)
 {
     launch to;
-    const as_status status = plan_launch(d, n, V, nullptr, &to, e);
+    const as_status status = plan_launch(d, n, 1, V, nullptr, &to, e);
     if (status != AS_OK) return status;
-    const rows from = {p, row, to.p.l}, taken = {q, row, to.p.l};
-    LAUNCH(residuals, to.blocks, to.p.threads, to.p.shared, stream_of(d), from, taken, r, W);
+    const rows from = {p, row, to.l}, taken = {q, row, to.l};
+    LAUNCH(residuals, to.blocks, to.threads, to.shared, stream_of(d), from, taken, r, W);
     return ag_launched("residuals", e);
 }
 
@@ -620,10 +574,10 @@ extern "C" as_status ag_totals(const ag_device *d, const float *p, const float *
                                as_error *e)
 {
     launch to;
-    const as_status status = plan_launch(d, n, V, nullptr, &to, e);
+    const as_status status = plan_launch(d, n, 1, V, nullptr, &to, e);
     if (status != AS_OK) return status;
-    const rows of = {p, row, to.p.l}, other = {q, row, to.p.l};
-    LAUNCH(totals, to.blocks, to.p.threads, to.p.shared, stream_of(d), of, other, W);
+    const rows of = {p, row, to.l}, other = {q, row, to.l};
+    LAUNCH(totals, to.blocks, to.threads, to.shared, stream_of(d), of, other, W);
     return ag_launched("totals", e);
 }
 
@@ -633,12 +587,12 @@ extern "C" as_status ag_draw(const ag_device *d, const float *p, const float *q,
                              const ag_scratch *s, as_error *e)
 {
     launch to;
-    const as_status status = plan_launch(d, n, V, s, &to, e);
+    const as_status status = plan_launch(d, n, 1, V, s, &to, e);
     if (status != AS_OK) return status;
     if (!U && !seeds) return as_fail(e, AS_BAD_INPUT, "GPU: a draw without uniforms or seeds");
-    const rows from = {p, row, to.p.l}, taken = {q, row, to.p.l};
+    const rows from = {p, row, to.l}, taken = {q, row, to.l};
     const draw_job j = {from, taken, to.m, U, seeds ? *seeds : ag_seeds{}, purpose, token};
-    LAUNCH(draw, to.blocks, to.p.threads, to.p.shared, stream_of(d), j);
+    LAUNCH(draw, to.blocks, to.threads, to.shared, stream_of(d), j);
     return ag_launched("draw", e);
 }
 
@@ -648,14 +602,14 @@ extern "C" as_status ag_serve(const ag_device *d, const float *logits, const int
 {
     launch to;
     as_status status = as_check_sampling(sampling, e);
-    if (status == AS_OK) status = plan_launch(d, n, V, s, &to, e);
+    if (status == AS_OK) status = plan_launch(d, n, 1, V, s, &to, e);
     if (status != AS_OK) return status;
-    serve_job j = {{logits, row, to.p.l}, p, state, *sampling, to.m, {}, 0, 0};
+    serve_job j = {{logits, row, to.l}, p, state, *sampling, to.m, {}, 0, 0};
     const int32_t passes = list_passes(*sampling, V, j.list);
-    const size_t shared = to.p.shared + sizeof(serve_room);
+    const size_t shared = to.shared + sizeof(serve_room);
     j.passes = to.m.word ? 1 : passes;
     for (; j.first < passes && status == AS_OK; j.first += j.passes) {
-        LAUNCH(serve, to.blocks, to.p.threads, shared, stream_of(d), j);
+        LAUNCH(serve, to.blocks, to.threads, shared, stream_of(d), j);
         status = ag_launched("serve", e);
     }
     return status;
