@@ -225,8 +225,8 @@ static void check_table(const table *t, const ag_scratch *s, size_t every)
     check_residuals(t);
 }
 
-/* Processors: 1 gives each row a block; 4 and 40 share rows, few and many blocks to a row. */
-static const int processors[] = {1, 4, 40};
+/* Processors: 1 gives each row a block; 4 and 400 share rows, few and many blocks to a row. */
+static const int processors[] = {1, 4, 400};
 
 static void with_processors(int n)
 {
