@@ -56,6 +56,7 @@ as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
     d->processors = p.multiProcessorCount;
     d->shared = p.sharedMemPerBlockOptin;
     d->stream = stream;
+    d->emulated = EMULATED;
     s = check_code(d, e);
     if (s != AS_OK) ag_device_close(d);
     return s;
