@@ -36,6 +36,12 @@ static as_status check_code(const ag_device *d, as_error *e)
     return s;
 }
 
+int ag_devices(void)
+{
+    int count = 0;
+    return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
 as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
 {
     cudaDeviceProp p;

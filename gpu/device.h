@@ -21,6 +21,9 @@ typedef struct {
     void *stream;
 } ag_device;
 
+/* Devices that there are; 0 also where there is no driver. */
+int ag_devices(void);
+
 /* Opens device number `ordinal`. AS_DEVICE when there is no driver, no such device, or one
  * that the kernels were not built for. */
 as_status ag_device_open(ag_device *d, int ordinal, as_error *e);
