@@ -1,7 +1,6 @@
 /* load.c - see load.h. */
-#include "conformance/iut/load.h"
-
 #define _POSIX_C_SOURCE 200809L /* readlink */
+#include "conformance/iut/load.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
