@@ -101,6 +101,14 @@ static bool set_seed(command_line *c, const char *value)
     return option_uint64(value, &c->run.seed);
 }
 
+static bool set_samples(command_line *c, const char *value)
+{
+    uint64_t n;
+    const bool good = option_uint64(value, &n) && n >= 1000 && n <= 1000000000;
+    if (good) c->run.samples = (int64_t)n;
+    return good;
+}
+
 static bool set_alpha(command_line *c, const char *value)
 {
     return option_double(value, &c->run.alpha) && c->run.alpha > 0 && c->run.alpha < 1;
@@ -145,6 +153,8 @@ static const option options[] = {
     {"--level", "LEVEL", "smoke, full or deep (default: full, and smoke for exec:)", set_level},
     {"--only", "GLOB", "cases whose id matches; may be repeated", set_only},
     {"--claims", "GLOB", "checks whose name matches; may be repeated", set_claims},
+    {"--samples", "N", "of a statistical case at most, 1000 to 1e9: less power, as printed",
+     set_samples},
     {"--seed", "N", "of every random choice of the suite (default 1)", set_seed},
     {"--alpha", "A", "false-alarm rate of the run's e-value, in (0, 1) (default 1e-6)",
      set_alpha},

@@ -251,7 +251,8 @@ static bool plan(run_report *r)
         return false;
     }
     for (size_t i = 0; i < r->plan->count; i++) {
-        const check_case *c = r->plan->cases[i];
+        check_case *c = r->plan->cases[i];
+        if (c->statistical && o->samples > 0 && c->n > o->samples) c->n = o->samples;
         if (selected(o, c)) r->cases[r->planned++].plan = c;
     }
     return true;

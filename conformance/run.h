@@ -27,6 +27,7 @@ typedef struct {
     const char *vectors;     /* folder of the golden vectors */
     bool vectors_given;      /* it was asked for: commands that replay name it */
     check_level level;
+    int64_t samples; /* of a statistical case at most, for slow implementations; 0: the level's */
     uint64_t seed;
     double alpha;            /* <= 0: 1e-6 */
     double timeout;          /* seconds a call; <= 0: the client's default */

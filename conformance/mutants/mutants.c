@@ -9,6 +9,7 @@
 #include "conformance/mutants/engine_subject.h"
 #include "conformance/mutants/liars.h"
 #include "conformance/mutants/lm_subject.h"
+#include "conformance/mutants/pool_subject.h"
 #include "conformance/mutants/subject.h"
 
 /* A name is a name for everything: the entry, the constructor, the option of the command line.
@@ -21,6 +22,7 @@
 static iut *create(const char *name, variant v, char *error, size_t error_size)
 {
     return lm_setting(v.setting)       ? lm_subject_create(name, v, error, error_size)
+           : pool_setting(v.setting)   ? pool_subject_create(name, v, error, error_size)
            : engine_setting(v.setting) ? engine_subject_create(name, v, error, error_size)
                                        : subject_create(name, v, error, error_size);
 }
@@ -116,6 +118,7 @@ const iut_api *mutant_api(const char *name)
     }
     const size_t i = (size_t)(m - mutant_table), liars = sizeof deceivers / sizeof *deceivers;
     tables[i] = lm_setting(m->variant.setting)       ? lm_subject_operations
+                : pool_setting(m->variant.setting)   ? pool_subject_operations
                 : engine_setting(m->variant.setting) ? engine_subject_operations
                                                      : subject_operations;
     tables[i].create = constructors[i];

@@ -500,57 +500,6 @@ START_TEST(mixed_storage)
 }
 END_TEST
 
-/* ---- The device's memory. ---------------------------------------------------------------- */
-
-static long live, left = -1; /* allocations, and those to come that succeed; -1: all */
-
-as_status __real_ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what,
-                          as_error *e);
-as_status __wrap_ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what,
-                          as_error *e);
-void __real_ag_free(void *at);
-void __wrap_ag_free(void *at);
-
-as_status __wrap_ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what,
-                          as_error *e)
-{
-    *at = NULL;
-    if (left == 0) return as_fail(e, AS_NO_MEMORY, "GPU: no memory for %s", what);
-    if (left > 0) left--;
-    live++;
-    return __real_ag_alloc(d, at, bytes, what, e);
-}
-
-void __wrap_ag_free(void *at)
-{
-    live -= at != NULL;
-    __real_ag_free(at);
-}
-
-/* Whatever allocation fails: an error that says so, nothing kept. */
-START_TEST(no_memory)
-{
-    tiny_llama *t = tiny_new(TINY_WIDE, 1, 1);
-    const ag_llama_options o = {.rows = 4, .sequences = 2, .positions = 100};
-    as_lm *lm;
-    emu_processors(40);
-    ok(ag_device_open(&device, 0, &why));
-    const long before = live;
-    as_status s = AS_NO_MEMORY;
-    for (long n = 0; s != AS_OK; n++) {
-        left = n;
-        s = ag_llama(&device, &t->config, &t->weights, &o, &lm, &why);
-        ck_assert(s == AS_OK || (s == AS_NO_MEMORY && strstr(why.text, "no memory")));
-        ck_assert(s != AS_OK || n > 35);
-        left = -1;
-        as_lm_free(lm);
-        ck_assert_int_eq(live, before);
-    }
-    tiny_free(t);
-    ag_device_close(&device);
-}
-END_TEST
-
 int main(void)
 {
     TCase *tests = tcase_create("llama");
@@ -561,6 +510,5 @@ int main(void)
     tcase_add_test(tests, refusals_of_its_own);
     tcase_add_test(tests, bad_models);
     tcase_add_test(tests, mixed_storage);
-    tcase_add_test(tests, no_memory);
     return suite_main("gpu llama", tests);
 }

@@ -1,0 +1,205 @@
+/* emu_test.cpp - the grid emulator finds what it says it finds (gpu/emu/emu.h), and computes
+ * what a device computes: each fault below is planted in a kernel of its own. */
+#include <csignal>
+#include <cstring>
+
+#include "gpu/cuda.h"
+#include "gpu/emu/control.h"
+#include "tests/ref/suite.h"
+
+enum { THREADS = 128 };
+
+/* ---- Kernels. ---------------------------------------------------------------------------- */
+
+enum fault {
+    NO_FAULT,
+    NO_BARRIER,
+    LEAVES_EARLY,
+    OTHER_BARRIER,
+    READS_FRESH,
+    LANE_MISSING,
+    LANE_OUTSIDE,
+};
+
+/* y[b] = the sum of THREADS numbers: partial sums in shared memory, then in the first warp. */
+__global__ void sum(const float *x, float *y, fault f)
+{
+    SHARED(float, s);
+    const int t = static_cast<int>(threadIdx.x);
+    if (f != READS_FRESH || t != 5) s[t] = x[blockIdx.x * THREADS + threadIdx.x];
+    if (f == LEAVES_EARLY && t == 7) return;
+    if (f == OTHER_BARRIER && t == 7)
+        __syncthreads();
+    else if (f != NO_BARRIER)
+        __syncthreads();
+    if (t >= 32) return;
+    float v = ((s[t] + s[t + 32]) + s[t + 64]) + s[t + 96];
+    if (f == LANE_MISSING && t == 9) return;
+    const uint32_t mask = f == LANE_OUTSIDE ? 0x7fffffffu : 0xffffffffu;
+    for (int bits = 16; bits > 0; bits /= 2) v += __shfl_xor_sync(mask, v, bits);
+    if (t == 0) y[blockIdx.x] = v;
+}
+
+static float *number(size_t n)
+{
+    void *at;
+    ck_assert_int_eq(cudaMalloc(&at, n * sizeof(float)), cudaSuccess);
+    return static_cast<float *>(at);
+}
+
+/* Whether every block has its sum, in each of the first orders. */
+static bool sums_are_right(fault f, uint64_t orders)
+{
+    enum { BLOCKS = 3 };
+    float *x = number(BLOCKS * THREADS), *y = number(BLOCKS);
+    bool right = true;
+    for (int i = 0; i < BLOCKS * THREADS; i++) x[i] = static_cast<float>(i % 16);
+    for (uint64_t order = 0; order < orders; order++) {
+        emu_order(order);
+        LAUNCH(sum, BLOCKS, THREADS, THREADS * sizeof(float), nullptr, x, y, f);
+        for (int b = 0; b < BLOCKS; b++) right = right && y[b] == 7.5f * THREADS;
+    }
+    cudaFree(x);
+    cudaFree(y);
+    return right;
+}
+
+/* ---- Tests. ------------------------------------------------------------------------------ */
+
+START_TEST(a_right_kernel_is_right_in_every_order)
+{
+    const uint64_t before = emu_launches();
+    ck_assert(sums_are_right(NO_FAULT, 20));
+    ck_assert_uint_eq(emu_launches() - before, 20);
+}
+END_TEST
+
+START_TEST(a_missing_barrier_shows)
+{
+    ck_assert(sums_are_right(NO_FAULT, 4));
+    ck_assert(!sums_are_right(NO_BARRIER, 4));
+}
+END_TEST
+
+START_TEST(fresh_memory_is_nan)
+{
+    ck_assert(!sums_are_right(READS_FRESH, 1));
+    float *x = number(4);
+    for (int i = 0; i < 4; i++) ck_assert(x[i] != x[i]);
+    cudaFree(x);
+}
+END_TEST
+
+START_TEST(waiting_for_one_that_has_left_aborts)
+{
+    sums_are_right(LEAVES_EARLY, 1);
+}
+END_TEST
+
+START_TEST(different_barriers_abort)
+{
+    sums_are_right(OTHER_BARRIER, 1);
+}
+END_TEST
+
+START_TEST(a_warp_that_never_meets_aborts)
+{
+    sums_are_right(LANE_MISSING, 1);
+}
+END_TEST
+
+START_TEST(a_lane_outside_its_mask_aborts)
+{
+    sums_are_right(LANE_OUTSIDE, 1);
+}
+END_TEST
+
+/* ---- Warps. ------------------------------------------------------------------------------ */
+
+__global__ void warps(uint32_t *to)
+{
+    const unsigned t = threadIdx.x, lane = t % 32;
+    uint32_t *my = to + t * 6;
+    my[0] = __ballot_sync(0xffffffffu, t % 3 == 0);
+    my[1] = __any_sync(0xffffffffu, t == 40);
+    my[2] = __all_sync(0xffffffffu, t < 40);
+    my[3] = __shfl_up_sync(0xffffffffu, t, 3);
+    my[4] = __shfl_down_sync(0xffffffffu, t, 3);
+    my[5] = 99;
+    if (lane < 16) my[5] = __shfl_sync(0x0000ffffu, t, 2); /* half a warp */
+}
+
+START_TEST(warp_operations)
+{
+    for (uint64_t order = 0; order < 5; order++) {
+        uint32_t to[64][6];
+        emu_order(order);
+        LAUNCH(warps, 1, 64, 0, nullptr, &to[0][0]);
+        for (unsigned t = 0; t < 64; t++) {
+            uint32_t thirds = 0;
+            for (unsigned l = 0; l < 32; l++)
+                thirds |= ((t / 32 * 32 + l) % 3 == 0 ? 1u : 0u) << l;
+            const unsigned lane = t % 32;
+            const uint32_t wanted[] = {thirds,
+                                       t >= 32,
+                                       t < 32,
+                                       lane < 3 ? t : t - 3,
+                                       lane > 28 ? t : t + 3,
+                                       lane < 16 ? t / 32 * 32 + 2 : 99};
+            ck_assert_msg(std::memcmp(to[t], wanted, sizeof wanted) == 0, "thread %u", t);
+        }
+    }
+}
+END_TEST
+
+/* ---- The grid. --------------------------------------------------------------------------- */
+
+__global__ void visit(uint32_t *seen, uint32_t *turn, uint32_t *when)
+{
+    const unsigned b = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    const unsigned t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    const unsigned i = b * blockDim.x * blockDim.y * blockDim.z + t;
+    seen[i]++;
+    when[i] = atomicAdd(turn, 1u);
+}
+
+START_TEST(every_thread_runs_once)
+{
+    enum { ALL = 2 * 3 * 2 * 4 * 2 * 8 };
+    uint32_t first[ALL], when[ALL];
+    for (uint64_t order = 0; order < 4; order++) {
+        uint32_t seen[ALL] = {}, turn = 0;
+        emu_order(order);
+        LAUNCH(visit, dim3(2, 3, 2), dim3(4, 2, 8), 0, nullptr, seen, &turn, when);
+        for (uint32_t n : seen) ck_assert_uint_eq(n, 1);
+        if (order == 0) {
+            std::memcpy(first, when, sizeof when);
+            for (uint32_t i = 0; i < ALL; i++) ck_assert_uint_eq(when[i], i);
+        } else
+            ck_assert(std::memcmp(first, when, sizeof when) != 0);
+    }
+}
+END_TEST
+
+START_TEST(a_block_too_large_aborts)
+{
+    uint32_t seen, turn, when;
+    LAUNCH(visit, 1, 1025, 0, nullptr, &seen, &turn, &when);
+}
+END_TEST
+
+int main()
+{
+    TCase *tests = tcase_create("emulator");
+    tcase_add_test(tests, a_right_kernel_is_right_in_every_order);
+    tcase_add_test(tests, a_missing_barrier_shows);
+    tcase_add_test(tests, fresh_memory_is_nan);
+    tcase_add_test_raise_signal(tests, waiting_for_one_that_has_left_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tests, different_barriers_abort, SIGABRT);
+    tcase_add_test_raise_signal(tests, a_warp_that_never_meets_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tests, a_lane_outside_its_mask_aborts, SIGABRT);
+    tcase_add_test(tests, warp_operations);
+    tcase_add_test(tests, every_thread_runs_once);
+    tcase_add_test_raise_signal(tests, a_block_too_large_aborts, SIGABRT);
+    return suite_main("gpu emulator", tests);
+}
