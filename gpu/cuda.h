@@ -23,7 +23,7 @@
 #else
 #include "gpu/emu/emu.h"
 #define LAUNCH(kernel, grid, block, shared, stream, ...)                                       \
-    emu_launch(kernel, #kernel, grid, block, shared, __VA_ARGS__)
+    (static_cast<void>(stream), emu_launch(kernel, #kernel, grid, block, shared, __VA_ARGS__))
 #define SHARED(type, name) type *name = reinterpret_cast<type *>(emu_shared())
 #define UNROLL
 #define EMULATED 1
