@@ -34,6 +34,8 @@ struct client {
     char *folder;    /* of it */
     int32_t shape[4];
 
+    struct brought *traces; /* NULL: it brings none */
+
     const char *texts[TEXT_COUNT]; /* of the request under way, where its op has them */
 
     iut_status status;
@@ -456,6 +458,16 @@ void client_close(client *c)
 }
 
 /* ---- The operations. ------------------------------------------------------------- */
+
+void client_bring(client *c, struct brought *traces)
+{
+    c->traces = traces;
+}
+
+struct brought *client_brought(const client *c)
+{
+    return c->traces;
+}
 
 const iut_claims *client_claims(const client *c)
 {
