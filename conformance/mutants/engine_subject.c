@@ -342,21 +342,23 @@ static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
 static iut_status by_method(request *r, int32_t *out, int32_t *told)
 {
     engine *a = r->a;
+    oracle_method how = method_of_engine(a->manner, r->b);
     method_job j = {.fault = a->fault,
                     .manner = a->manner,
                     .lm = a->target.lm,
                     .V = a->target.V,
-                    .method = r->b->method,
                     .k = r->b->k,
                     .eos = r->b->eos,
-                    .sizes = r->b->sizes,
+                    .how = &how,
+                    .positions = POSITIONS,
+                    .rows = ROWS,
                     .sampling = r->sampling,
                     .seed = r->seed,
                     .prompt = r->n,
                     .n = r->n,
                     .history = r->history,
                     .kept = &a->kept};
-    if (j.method == IUT_JACOBI) j.sampling.temperature = 0; /* others were refused */
+    if (how.name == ORACLE_JACOBI) j.sampling.temperature = 0; /* others were refused */
     const iut_status s = method_decode(&j, out, told);
     r->n = j.n, r->m = j.m;
     return s == IUT_OK ? s : fail(a, s, j.error);

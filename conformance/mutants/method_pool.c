@@ -36,7 +36,8 @@ void method_pool_add(method_pool *p, int32_t key, const int32_t *value)
     int32_t n = p->count[key], at = 0;
     if (p->G == 0) return;
     while (at < n && memcmp(slot(p, key, at), value, size) != 0) at++;
-    if (p->ring && at < n) return;
+    if (p->ring && at < n && !fault(p->fault, LAH_POOL_RING_AGAIN)) return;
+    if (at < n && fault(p->fault, LAH_POOL_FIFO)) return;
     if (p->ring) {
         memcpy(slot(p, key, p->inserted[key]++ % p->G), value, size);
         p->count[key] += n < p->G;
