@@ -352,6 +352,7 @@ static bool spec_is_known(const char *spec)
 {
     return strcmp(spec, "ref") == 0 || (strncmp(spec, "mutant:", 7) == 0 && spec[7]) ||
            (strncmp(spec, "plugin:", 7) == 0 && spec[7]) ||
+           (strncmp(spec, "traces:", 7) == 0 && spec[7]) ||
            (strncmp(spec, "exec:", 5) == 0 && spec[5]);
 }
 
@@ -367,7 +368,8 @@ client *client_open(const client_options *options, call_result *result, char *wh
     if (!spec_is_known(options->spec)) {
         snprintf(
             why, why_size,
-            "iut: no such kind: %.100s; write ref, mutant:NAME, plugin:FILE.so or exec:CMD",
+            "iut: no such kind: %.100s; write ref, mutant:NAME, plugin:FILE.so, "
+            "exec:CMD or traces:FILE",
             options->spec);
         return NULL;
     }

@@ -8,13 +8,14 @@
 #include "conformance/iut/builtin_traces.h"
 #include "conformance/mutants/method_trace.h"
 #include "conformance/mutants/mutants.h"
+#include "conformance/mutants/trace_subject.h"
 #include "vectors/traces.h"
 
 /* The entry of `mutant:NAME` where it has traces, or NULL. */
 static const mutant *mutant_of(const char *spec)
 {
     const mutant *m = strncmp(spec, "mutant:", 7) == 0 ? mutant_find(spec + 7) : NULL;
-    return m && m->variant.setting == SETTING_TRACES ? m : NULL;
+    return m && trace_setting(m->variant.setting) ? m : NULL;
 }
 
 bool writes_traces(const char *spec)

@@ -8,6 +8,7 @@
 #include "conformance/mutants/engine_subject.h"
 #include "conformance/mutants/lm_subject.h"
 #include "conformance/mutants/subject.h"
+#include "conformance/mutants/trace_subject.h"
 #include "conformance/oracle/enumerate.h"
 #include "conformance/panel.h"
 
@@ -75,6 +76,7 @@ double exact_tv(const mutant *m, int index)
     double tv = -1;
     if (setting_of(m->variant.setting)->map == IUT_MAP_GUMBEL) return tv;
     if (lm_setting(m->variant.setting) || engine_setting(m->variant.setting)) return tv;
+    if (trace_setting(m->variant.setting)) return tv;
     panel *a = panel_make(&e->form, why, sizeof why);
     subject *plain = a ? subject_of_panel(plain_variant, &a->view) : NULL;
     subject *faulty = a ? subject_of_panel(m->variant, &a->view) : NULL;

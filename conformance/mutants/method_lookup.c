@@ -15,7 +15,7 @@ static bool allowed(const method_job *j, place p)
     const fault_point f = j->fault;
     if (fault(f, LKP_SEARCH_GOES_ON) && p.s < L && j->history[p.s] == j->eos) return false;
     if (sw[LKP_PARTIAL] || fault(f, LKP_PARTIAL_ALWAYS)) return p.s < L;
-    return p.s + K <= L && (p.s < L - p.l || fault(f, LKP_OVERLAP));
+    return p.s + K <= L && p.s < L - p.l;
 }
 
 /* The place for a length; s = L: there is none. */
@@ -45,8 +45,7 @@ static place find(const method_job *j)
 /* LKP-04, LKP-05: how many of n tokens from s on are drafts. */
 static int32_t cut(const method_job *j, int32_t s, int32_t n)
 {
-    const bool at_eos = j->how->sw[LKP_CUT_AT_EOS] && !fault(j->fault, RUN_EOS_INSIDE) &&
-                        !fault(j->fault, LKP_EOS_KEPT);
+    const bool at_eos = j->how->sw[LKP_CUT_AT_EOS] && !fault(j->fault, RUN_EOS_INSIDE);
     if (!fault(j->fault, RUN_OVERRUN)) n = method_least(n, j->k - j->m - 1);
     n = method_least(n, j->rows - 1);
     for (int32_t i = 0; i < n && at_eos; i++)

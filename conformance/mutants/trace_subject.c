@@ -8,6 +8,11 @@ typedef struct {
     const char *name;
 } subject;
 
+bool trace_setting(setting_name name)
+{
+    return name == SETTING_TRACES;
+}
+
 iut *trace_subject_create(const char *name, char *error, size_t error_size)
 {
     subject *a = calloc(1, sizeof *a);

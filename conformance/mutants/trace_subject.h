@@ -6,6 +6,10 @@
 #include <stddef.h>
 
 #include "conformance/iut.h"
+#include "conformance/mutants/fault.h"
+
+/* Does the setting stand for one? */
+bool trace_setting(setting_name name);
 
 extern const iut_api trace_subject_operations; /* all but create */
 
