@@ -9,12 +9,13 @@
 
 static int usage(int argc, char **argv)
 {
-    return option_usage(argc, argv,
-                        "usage: assay traces write FILE [--iut SPEC] [--vectors FOLDER]\n"
-                        "  Decodes all trace vectors and writes every step down, in the form of "
-                        "assay-traces-1:\n"
-                        "  an example of what `assay run --traces FILE` judges.\n"
-                        "  SPEC is ref (default), or mutant:NAME of a mutant that has traces\n");
+    return option_usage(
+        argc, argv,
+        "usage: assay traces write FILE [--iut SPEC] [--vectors FOLDER]\n"
+        "  Decodes all trace vectors and writes every step down, in the form of "
+        "assay-traces-1:\n"
+        "  an example of what `assay run --traces FILE` judges.\n"
+        "  SPEC is ref (default), or mutant:NAME of a mutant that has traces\n");
 }
 
 static int fail_with(const char *why, int code)
@@ -27,8 +28,7 @@ static int write_file(const char *spec, const char *folder, const char *file)
 {
     char why[400] = "the memory is too short";
     vector_set *set = vectors_new();
-    const bool written = set &&
-                         vectors_load_kind(set, folder, VECTOR_TRACE, why, sizeof why) &&
+    const bool written = set && vectors_load_kind(set, folder, VECTOR_TRACE, why, sizeof why) &&
                          write_traces(spec, set, file, why, sizeof why);
     vectors_free(set);
     return written ? EXIT_CONFORMANT : fail_with(why, EXIT_ERROR);

@@ -16,7 +16,8 @@ struct traces {
 static const char *const remedy =
     "`assay traces write FILE` writes an example, vectors/README.md says what it means";
 
-/* ---- The place of a vector ------------------------------------------------------------------ */
+/* ---- The place of a vector ------------------------------------------------------------------
+ */
 
 static int32_t tests_before(const vector_set *vectors, int32_t group)
 {
@@ -44,7 +45,8 @@ static const vector_group *find(const vector_set *vectors, const char *id, int32
     return NULL;
 }
 
-/* ---- Reading ------------------------------------------------------------------------------ */
+/* ---- Reading ------------------------------------------------------------------------------
+ */
 
 static bool read_entry(reader *r, traces *t, const json_t *o)
 {
@@ -124,7 +126,8 @@ void traces_free(traces *t)
     if (t) vectors_free(t->memory);
 }
 
-/* ---- Questions ------------------------------------------------------------------------------ */
+/* ---- Questions ------------------------------------------------------------------------------
+ */
 
 const char *traces_name(const traces *t)
 {
@@ -143,7 +146,8 @@ const vector_answer *traces_observed(const traces *t, const vector_group *g, int
     return place(t, g)[test];
 }
 
-/* ---- Writing ------------------------------------------------------------------------------ */
+/* ---- Writing ------------------------------------------------------------------------------
+ */
 
 static void write_text(FILE *f, const char *text)
 {

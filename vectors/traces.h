@@ -4,7 +4,8 @@
  *     {"schema": "assay-traces-1", "name": "...",
  *      "traces": [{"id": "trace.lookahead.paper.hash.0003", "observed": {...}}, ...]}
  *
- * `observed` has the members of a vector's `expected`: tokens, window, pool, steps; or error. */
+ * `observed` has the members of a vector's `expected`: tokens, window, pool, steps; or error.
+ */
 #ifndef ASSAY_VECTORS_TRACES_H
 #define ASSAY_VECTORS_TRACES_H
 

@@ -81,7 +81,8 @@ static bool pools_differ(const oracle_pool *due, const oracle_pool *got, const l
     }
     if (i == due->keys && i == got->keys) return false;
     snprintf(why->text, why->size, "pool, key %d: expected %d, got %d (-1: no more)", (int)i,
-             i < due->keys ? (int)due->of[i].key : -1, i < got->keys ? (int)got->of[i].key : -1);
+             i < due->keys ? (int)due->of[i].key : -1,
+             i < got->keys ? (int)got->of[i].key : -1);
     return true;
 }
 

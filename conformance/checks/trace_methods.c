@@ -2,6 +2,7 @@
  * (TRC-01 to TRC-04): a case for each group of which it brings a trace. What decides speed and
  * not output (window, pool, guess) shows here alone. */
 #include "conformance/checks/exact.h"
+#include "conformance/checks/trace_methods.h"
 #include "conformance/iut/brought.h"
 
 static void plan(check_plan *p, check_level level)
@@ -40,14 +41,15 @@ static void judge(const vector_test *t, const vector_answer *observed, check_res
     char why[400];
     r->compared++;
     if (!observed)
-        result_set(r, STATE_FAIL, "vector %s: no trace of it, and there are others of its group "
-                                  "(TRC-02)",
+        result_set(r, STATE_FAIL,
+                   "vector %s: no trace of it, and there are others of its group "
+                   "(TRC-02)",
                    t->id);
     else if (traces_differ(&t->expected, observed, why, sizeof why))
         result_set(r, STATE_FAIL, "vector %s (%s): %s", t->id, t->clauses, why);
 }
 
-static void judge_group(const vector_group *g, const traces *t, check_result *r)
+void trace_judge_group(const vector_group *g, const traces *t, check_result *r)
 {
     int64_t steps = 0;
     for (int32_t i = 0; i < g->tests && r->state == STATE_PASS; i++) {
@@ -67,7 +69,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     const vector_set *set = call == CALL_OK ? vectors_once(x->vectors, why, sizeof why) : NULL;
     const vector_group *g = set ? vectors_find(set, vector_list[c->variant].id) : NULL;
     if (g)
-        judge_group(g, t, r);
+        trace_judge_group(g, t, r);
     else
         result_set(r, state_of(call), "%s", why);
 }
@@ -82,7 +84,8 @@ const check check_trace_methods = {
         "LAH-26 LAH-27 LAH-29 POOL-01 POOL-02 POOL-03 POOL-04 POOL-05 "
         "ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 "
         "LKP-01 LKP-02 LKP-03 LKP-04 LKP-05 LKP-06",
-    .summary = "every step of Jacobi, lookahead and prompt lookup, as written down beside the IUT",
+    .summary =
+        "every step of Jacobi, lookahead and prompt lookup, as written down beside the IUT",
     .plan = plan,
     .claimed = claimed,
     .run = run,

@@ -23,7 +23,8 @@ struct brought {
     char why[400];
 };
 
-/* ---- The process that writes ---------------------------------------------------------------- */
+/* ---- The process that writes ----------------------------------------------------------------
+ */
 
 static bool make_file(brought *b)
 {
@@ -41,12 +42,12 @@ static void start(brought *b)
 {
     const brought_source *from = &b->from;
     char *const argv[] = {(char *)(uintptr_t)(from->assay ? from->assay : "/proc/self/exe"),
-                          (char *)(uintptr_t)"traces",
-                          (char *)(uintptr_t)"write",
+                          (char *)(uintptr_t) "traces",
+                          (char *)(uintptr_t) "write",
                           b->written,
-                          (char *)(uintptr_t)"--iut",
+                          (char *)(uintptr_t) "--iut",
                           (char *)(uintptr_t)from->spec,
-                          (char *)(uintptr_t)"--vectors",
+                          (char *)(uintptr_t) "--vectors",
                           (char *)(uintptr_t)(from->vectors ? from->vectors : ""),
                           NULL};
     if (make_file(b)) b->writer = process_start(argv, from->stderr_log, b->why, sizeof b->why);
@@ -67,7 +68,8 @@ static call_result finish(brought *b)
     return end == ENDED_KILLED ? CALL_TIMEOUT : CALL_CRASH;
 }
 
-/* ---- The file ----------------------------------------------------------------------------- */
+/* ---- The file -----------------------------------------------------------------------------
+ */
 
 /* A named file may have gone since the run began: that is not the implementation's fault. */
 static call_result read_file(brought *b)
@@ -89,7 +91,8 @@ static void read_once(brought *b)
     if (b->result == CALL_OK) b->result = read_file(b);
 }
 
-/* ---- The interface ------------------------------------------------------------------------ */
+/* ---- The interface ------------------------------------------------------------------------
+ */
 
 brought *brought_open(const brought_source *from)
 {

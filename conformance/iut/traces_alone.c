@@ -22,7 +22,8 @@ static const char *last_error(iut *x)
 static iut_status claims(iut *x, iut_claims *c)
 {
     (void)x;
-    *c = (iut_claims){.size = sizeof *c, .name = "a file of traces", .version = "", .device = ""};
+    *c = (iut_claims){
+        .size = sizeof *c, .name = "a file of traces", .version = "", .device = ""};
     return IUT_OK;
 }
 

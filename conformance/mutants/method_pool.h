@@ -9,8 +9,8 @@
 #include "conformance/mutants/fault.h"
 
 typedef struct {
-    int32_t V, G, length;      /* length: N - 1 tokens of a value */
-    bool ring;                 /* POOL-03 instead of POOL-02 */
+    int32_t V, G, length; /* length: N - 1 tokens of a value */
+    bool ring;            /* POOL-03 instead of POOL-02 */
     fault_point fault;
     int32_t *count, *inserted; /* [V] */
     int32_t *value;            /* [V][G][length], oldest first */

@@ -26,8 +26,7 @@ static void pad(const method_window *w, const method_job *j, const method_outcom
 {
     const int32_t lost = method_least(k, w->W), kept = w->W - lost;
     memmove(A, A + lost, (size_t)kept * sizeof *A);
-    for (int32_t i = 0; i < lost; i++)
-        A[kept + i] = from_history(j, o, (1 + l) * w->W + i);
+    for (int32_t i = 0; i < lost; i++) A[kept + i] = from_history(j, o, (1 + l) * w->W + i);
 }
 
 /* LAH-25, once. */

@@ -1,6 +1,6 @@
 /* method_subject.h - one plain implementation of the methods without a draft model, with one
- * fault or none: Jacobi (chapter 7), lookahead (chapter 8), prompt lookup (chapter 9), under all
- * their switches. It serves engines, and the trace vectors (method_trace.h). */
+ * fault or none: Jacobi (chapter 7), lookahead (chapter 8), prompt lookup (chapter 9), under
+ * all their switches. It serves engines, and the trace vectors (method_trace.h). */
 #ifndef ASSAY_CONFORMANCE_MUTANTS_METHOD_SUBJECT_H
 #define ASSAY_CONFORMANCE_MUTANTS_METHOD_SUBJECT_H
 

@@ -125,8 +125,9 @@ static bool fits(const method_window *w, const method_job *j, int32_t c)
 void method_window_propose(method_window *w, const method_job *j, method_tree *t)
 {
     const int32_t root = j->history[j->n - 1],
-                  key = fault(j->fault, LAH_CANDIDATES_EARLY) ? j->history[j->n - 2 + (j->n < 2)]
-                                                              : root,
+                  key = fault(j->fault, LAH_CANDIDATES_EARLY)
+                            ? j->history[j->n - 2 + (j->n < 2)]
+                            : root,
                   c = verifies(w, j) ? w->pool.count[key] : 0;
     method_tree_begin(t, root);
     w->alone = w->rows == 0 || !fits(w, j, c);

@@ -154,7 +154,8 @@ static const char *named(const char *error)
 
 void follow_compare(const oracle_trace *want, const oracle_trace *got, char *why, size_t size)
 {
-    const vector_answer due = {.error = *want->error ? named(want->error) : NULL, .trace = want},
+    const vector_answer due = {.error = *want->error ? named(want->error) : NULL,
+                               .trace = want},
                         seen = {.error = *got->error ? got->error : NULL, .trace = got};
     traces_differ(&due, &seen, why, size);
 }
