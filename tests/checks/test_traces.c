@@ -232,10 +232,10 @@ static void every_member_of_a_step_is_compared(void **state)
     static const char group[] = "trace.lookahead.paper.hash";
     (void)state;
     for (int member = CANDIDATES; member <= TOKENS; member++) {
-        write_group(group, 0, 9, spoil_member, member);
+        write_group(group, 0, 11, spoil_member, member);
         assert_int_equal(run_on(file), EXIT_NOT_CONFORMANT);
         const check_result *r = &case_of(group)->result;
-        assert_says(r, STATE_FAIL, "vector trace.lookahead.paper.hash.0010 (LAH-01 ");
+        assert_says(r, STATE_FAIL, "vector trace.lookahead.paper.hash.0012 (LAH-01 ");
         assert_says(r, STATE_FAIL, says[member]);
         if (member < WINDOW_0) assert_says(r, STATE_FAIL, "step ");
     }
