@@ -46,7 +46,7 @@ static void judge(const vector_test *t, const vector_answer *observed, check_res
                    "(TRC-02)",
                    t->id);
     else if (traces_differ(&t->expected, observed, why, sizeof why))
-        result_set(r, STATE_FAIL, "vector %s (%s): %s", t->id, t->clauses, why);
+        result_set(r, STATE_FAIL, "vector %s: %s (%s)", t->id, why, t->clauses);
 }
 
 void trace_judge_group(const vector_group *g, const traces *t, check_result *r)

@@ -72,23 +72,29 @@ static call_result finish(brought *b)
  */
 
 /* A named file may have gone since the run began: that is not the implementation's fault. */
-static call_result read_file(brought *b)
+static call_result read_file(brought *b, const vector_set *vectors)
 {
-    const char *file = b->from.file ? b->from.file : b->written, *folder = b->from.vectors;
-    snprintf(b->why, sizeof b->why, "no folder of vectors was given; name one with --vectors");
-    const vector_set *set = folder ? vectors_once(folder, b->why, sizeof b->why) : NULL;
-    if (!set) return CALL_HARNESS;
-    b->t = traces_load(set, file, b->why, sizeof b->why);
+    const char *file = b->from.file ? b->from.file : b->written;
+    b->t = traces_load(vectors, file, b->why, sizeof b->why);
     if (b->t) return CALL_OK;
     return access(file, R_OK) == 0 ? CALL_GARBAGE : CALL_HARNESS;
+}
+
+static call_result read_all(brought *b)
+{
+    const char *folder = b->from.vectors;
+    snprintf(b->why, sizeof b->why, "no folder of vectors was given; name one with --vectors");
+    const vector_set *vectors = folder ? vectors_once(folder, b->why, sizeof b->why) : NULL;
+    if (!vectors) return CALL_HARNESS;
+    const call_result written = b->writer ? finish(b) : CALL_OK;
+    return written == CALL_OK ? read_file(b, vectors) : written;
 }
 
 static void read_once(brought *b)
 {
     if (b->read) return;
     b->read = true;
-    b->result = b->writer ? finish(b) : CALL_OK;
-    if (b->result == CALL_OK) b->result = read_file(b);
+    b->result = read_all(b);
 }
 
 /* ---- The interface ------------------------------------------------------------------------
