@@ -67,11 +67,14 @@ typedef struct {
     const uint32_t *word; /* [n], expanded in any case */
 } vector_input;
 
-/* A language model made from integers (toy.h). */
+/* A language model made from integers (toy.h); or, in no file that is read into a set, a trained
+ * one (make_networks). */
 typedef struct {
     bool automaton; /* else hash */
     oracle_hash hash;
     oracle_table table;
+    const char *folder; /* of the trained one, in vectors/models; else NULL */
+    oracle_lm network;  /* at hand while its traces are made */
 } vector_toy;
 
 /* An answer: the fields that its kind uses are set, the others 0. */

@@ -14,5 +14,6 @@ extern const check check_greedy_verify, check_greedy_stream;
 extern const check check_match_seeded, check_stop_rules;
 extern const check check_edges_declared;
 extern const check check_canonical_seeded;
+extern const check check_pool_values;
 
 #endif

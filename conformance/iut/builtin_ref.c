@@ -13,6 +13,7 @@
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"
+#include "ref/draft/ngram_pool.h"
 #include "ref/num/fixed.h"
 #include "ref/num/uniform.h"
 #include "ref/verify/verify.h"
@@ -145,6 +146,14 @@ static const char *last_error(iut *x)
     return x->error.text;
 }
 
+/* CLM-09: Jacobi, and lookahead under LAH-22 and where it accepts the window. */
+static uint8_t greedy_methods(const iut *x)
+{
+    const as_lookahead *l = x->lookahead;
+    const bool no_rule = l->rule == AS_RULE_GREEDY && x->rule != IUT_RULE_MATCH;
+    return IUT_JACOBI | (no_rule || l->accept_window ? IUT_LOOKAHEAD : 0);
+}
+
 static iut_status claims(iut *x, iut_claims *c)
 {
     *c = (iut_claims){.size = c->size,
@@ -167,7 +176,9 @@ static iut_status claims(iut *x, iut_claims *c)
                       .max_vocab = AS_MAX_VOCAB,
                       .lm_arithmetic = IUT_LM_CANONICAL,
                       .lm_architectures = IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3,
-                      .methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP};
+                      .methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP,
+                      .greedy_methods = greedy_methods(x),
+                      .pools = IUT_POOL_LRU | IUT_POOL_RING};
     return IUT_OK;
 }
 
@@ -491,6 +502,41 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     return answer_of(ref_engine_generate(&x->engine, b, &how, &x->error));
 }
 
+/* ---- Pools. ---------------------------------------------------------------------- */
+
+static as_status look_up(const as_pool *p, const iut_pool_batch *b, int32_t i, as_error *e)
+{
+    int32_t count;
+    const size_t length = (size_t)as_pool_length(p);
+    if (b->key[i] < 0 || b->key[i] >= b->V)
+        return as_fail(e, AS_BAD_INPUT, "pool: the key %d is looked up; it must be 0 to %d",
+                       (int)b->key[i], (int)b->V - 1);
+    const int32_t *values = as_pool_find(p, b->key[i], &count);
+    b->count[i] = count;
+    if (count > 0)
+        memcpy(b->out + (size_t)i * (size_t)b->G * length, values,
+               (size_t)count * length * sizeof *values);
+    return AS_OK;
+}
+
+static iut_status pool(iut *x, iut_pool_batch *b)
+{
+    as_pool *p = NULL;
+    const as_pool_policy policy = b->kind == IUT_POOL_RING ? AS_POOL_RING : AS_POOL_LRU;
+    if (b->V > AS_MAX_VOCAB)
+        return status_of(as_fail(&x->error, AS_LIMIT, "vocabulary of %d; it must be 1 to %d",
+                                 (int)b->V, (int)AS_MAX_VOCAB));
+    as_status s = as_pool_new(policy, b->V, b->G, b->N - 1, &p, &x->error);
+    for (int32_t i = 0; i < b->n && s == AS_OK; i++) {
+        const int32_t *value = b->value + (ptrdiff_t)i * (b->N - 1);
+        s = b->insert[i] ? as_pool_insert(p, b->key[i], value, &x->error)
+                         : look_up(p, b, i, &x->error);
+        if (s != AS_OK) case_failed(x, i);
+    }
+    as_pool_free(p);
+    return answer_of(s);
+}
+
 const iut_api *ref_api(void)
 {
     static const iut_api api = {.abi = IUT_ABI,
@@ -512,6 +558,7 @@ const iut_api *ref_api(void)
                                 .truncate = truncate_to,
                                 .cache_read = cache_read,
                                 .cache_poison = cache_poison,
-                                .generate = generate};
+                                .generate = generate,
+                                .pool = pool};
     return &api;
 }

@@ -727,6 +727,27 @@ call_result client_cache_poison(client *c)
                        : call(c, OP_CACHE_POISON, args, NULL);
 }
 
+/* ---- Pools. ---------------------------------------------------------------------- */
+
+call_result client_pool(client *c, iut_pool_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n,
+                                     [ARG_V] = b->V,
+                                     [ARG_KIND] = b->kind,
+                                     [ARG_NGRAM] = b->N,
+                                     [ARG_G] = b->G};
+    void *const at[] = {[POOL_INSERT] = (void *)(uintptr_t)b->insert,
+                        [POOL_KEY] = (void *)(uintptr_t)b->key,
+                        [POOL_VALUE] = (void *)(uintptr_t)b->value,
+                        [POOL_COUNT] = b->count,
+                        [POOL_OUT] = b->out};
+    if (!client_has(c, OP_POOL)) return not_claimed(c, OP_POOL);
+    if (!c->instance) return call(c, OP_POOL, args, at);
+    clear(b->count, b->n, 1);
+    clear(b->out, b->n, b->G * (b->N - 1));
+    return from_table(c, OP_POOL, c->api.pool(c->instance, b));
+}
+
 /* ---- Engines. -------------------------------------------------------------------- */
 
 call_result client_generate(client *c, iut_generate_batch *b)

@@ -23,7 +23,7 @@ typedef enum {
 typedef enum {
     OP_CLAIMS, OP_PANEL, OP_SERVED, OP_RESIDUAL, OP_DRAW, OP_VERIFY, OP_VERIFY_GREEDY, OP_STREAM,
     OP_MODEL, OP_FORWARD, OP_COMMIT, OP_TRUNCATE, OP_CACHE_READ, OP_CACHE_POISON, OP_GENERATE,
-    OP_COUNT
+    OP_POOL, OP_COUNT
 } iut_op;
 
 typedef struct client client;
@@ -79,6 +79,7 @@ call_result client_cache_read(client *c, iut_cache_batch *batch);
 call_result client_cache_poison(client *c);
 
 call_result client_generate(client *c, iut_generate_batch *batch);
+call_result client_pool(client *c, iut_pool_batch *batch);
 
 iut_status client_status(const client *c);  /* of the last call that was CALL_REFUSED */
 const char *client_text(const client *c);   /* of the last call that was not CALL_OK: one line, never NULL */

@@ -3,15 +3,12 @@
 #ifndef ASSAY_CONFORMANCE_MUTANTS_METHOD_POOL_H
 #define ASSAY_CONFORMANCE_MUTANTS_METHOD_POOL_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "conformance/mutants/fault.h"
 
 typedef struct {
-    int32_t V, G, length; /* length: N - 1 tokens of a value */
-    bool ring;            /* POOL-03 instead of POOL-02 */
-    fault_point fault;
+    fault_point fault;         /* set after it is opened */
+    int32_t V, G, length;      /* length: N - 1 tokens of a value */
+    bool ring;                 /* POOL-03 instead of POOL-02 */
     int32_t *count, *inserted; /* [V] */
     int32_t *value;            /* [V][G][length], oldest first */
 } method_pool;

@@ -26,6 +26,7 @@ uint8_t method_claims(manner how)
     case MANNER_METHODS:
         return IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP;
     case MANNER_JACOBI:
+    case MANNER_JACOBI_WARM:
         return IUT_JACOBI;
     case MANNER_LOOKUP:
     case MANNER_ORIGINAL:
@@ -35,12 +36,19 @@ uint8_t method_claims(manner how)
     }
 }
 
-const char *method_refusal(fault_point f, const iut_generate_batch *b)
+uint8_t method_greedy_claims(manner how)
 {
-    const bool warm = b->sampling.temperature > 0;
+    if (how == MANNER_LOOKAHEAD_COLD) return IUT_LOOKAHEAD;
+    return how == MANNER_JACOBI_WARM ? 0 : method_claims(how) & IUT_JACOBI;
+}
+
+const char *method_refusal(fault_point f, manner how, const iut_generate_batch *b)
+{
+    const bool cold = b->sampling.temperature == 0,
+               greedy = method_greedy_claims(how) & (uint8_t)b->method;
     if (b->gamma != 0) return "a method has no draft model: gamma is 0 then";
-    if (b->method == IUT_JACOBI && warm && !fault(f, JAC_WARM))
-        return "jacobi: decodes greedily; the temperature has to be 0";
+    if (greedy && !cold && !fault(f, JAC_WARM) && !fault(f, LAH_WARM))
+        return "this method decodes greedily; the temperature has to be 0";
     if (b->method == IUT_JACOBI && b->sizes[0] < 1) return "jacobi: the block has no token";
     if (b->method == IUT_LOOKUP && (b->sizes[0] < 1 || b->sizes[1] < 1))
         return "lookup: n-gram and drafts have to be 1 or more";

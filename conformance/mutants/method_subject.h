@@ -6,11 +6,13 @@
 
 #include "conformance/mutants/method_tree.h"
 
-/* The methods that an engine of this manner offers, added up. */
+/* The methods that an engine of this manner offers, added up; and those that it offers at
+ * temperature 0 alone. */
 uint8_t method_claims(manner how);
+uint8_t method_greedy_claims(manner how);
 
-/* NULL, or why the call is refused (JAC-07; sizes out of range). */
-const char *method_refusal(fault_point f, const iut_generate_batch *b);
+/* NULL, or why the call is refused (CLM-09; sizes out of range). */
+const char *method_refusal(fault_point f, manner how, const iut_generate_batch *b);
 
 /* The method of such a call: Jacobi with `prompt`, lookahead `paper`, lookup `hf`, above T = 0
  * by `onehot`, unless the manner is about something else. */
