@@ -52,6 +52,11 @@ static void check_list(const oracle_list *list)
     for (int32_t i = 0; i < list->n; i++) MUST(list->t[i] >= 0 && list->t[i] < 4);
 }
 
+static void check_lists(const oracle_lists *lists)
+{
+    for (int32_t i = 0; i < lists->n; i++) check_list(&lists->l[i]);
+}
+
 static void check_answer(const vector_answer *a)
 {
     MUST(!a->trace == !!a->error);
@@ -60,9 +65,13 @@ static void check_answer(const vector_answer *a)
         const oracle_step *s = &a->trace->step[i];
         check_list(&s->run);
         check_list(&s->emitted);
-        for (int32_t r = 0; r < s->rows.n; r++) check_list(&s->rows.l[r]);
-        for (int32_t r = 0; r < s->window.n; r++) check_list(&s->window.l[r]);
-        for (int32_t k = 0; k < s->pool.keys; k++) MUST(s->pool.of[k].key < 4);
+        check_lists(&s->rows);
+        check_lists(&s->candidates);
+        check_lists(&s->window);
+        for (int32_t k = 0; k < s->pool.keys; k++) {
+            MUST(s->pool.of[k].key >= 0 && s->pool.of[k].key < 4);
+            check_lists(&s->pool.of[k].values);
+        }
     }
 }
 
