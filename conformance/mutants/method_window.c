@@ -194,12 +194,13 @@ static void warm_up(method_window *w, const method_job *j)
 /* A step of the root alone: the first (LAH-06), or one without room for the window (LAH-09). */
 static void observe_alone(method_window *w, const method_job *j, const method_outcome *o)
 {
-    const bool first = w->rows == 0, room = !first;
-    const int32_t *sw = j->how->sw;
-    if ((first && !fault(j->fault, LAH_FIRST_NO_NGRAM)) || fault(j->fault, LAH_ALONE_COLLECTS))
-        if (sw[LAH_POOL_FROM_OUTPUT]) method_collect_output(w, j, o);
-    if (first) make_window(w, j);
-    if (room && fault(j->fault, LAH_ALONE_SHIFTS) && method_window_full(w))
+    const fault_point f = j->fault;
+    const bool first = w->rows == 0,
+               gives = first ? !fault(f, LAH_FIRST_NO_NGRAM) : fault(f, LAH_ALONE_COLLECTS);
+    if (gives && j->how->sw[LAH_POOL_FROM_OUTPUT]) method_collect_output(w, j, o);
+    if (first)
+        make_window(w, j);
+    else if (fault(f, LAH_ALONE_SHIFTS) && method_window_full(w))
         method_shift(w, j, 0, o);
 }
 
