@@ -42,15 +42,13 @@ if(absent)
 endif()
 set(ASSAY_NVCC ${ASSAY_FOUND_NVCC})
 
-# The last one's PTX goes along for devices that are newer. Uncompressed, so that check_code.py
-# reads from the library what will run.
+# PTX goes along: devices that are newer translate the last one's, and check_code.py reads from
+# the library, so uncompressed, what will run and what it was made of.
 set(ASSAY_NVCC_FLAGS -std=c++17 -O3 -fmad=false -ccbin ${CMAKE_CXX_COMPILER} -no-compress
     -I${PROJECT_SOURCE_DIR} -Xcompiler=-ffp-contract=off,-fPIC,-Wall,-Wextra,-Wshadow)
-foreach(architecture ${architectures})
-  list(APPEND ASSAY_NVCC_FLAGS -gencode=arch=compute_${architecture},code=sm_${architecture})
+foreach(a ${architectures})
+  list(APPEND ASSAY_NVCC_FLAGS "-gencode=arch=compute_${a},code=[sm_${a},compute_${a}]")
 endforeach()
-list(GET architectures -1 newest)
-list(APPEND ASSAY_NVCC_FLAGS -gencode=arch=compute_${newest},code=compute_${newest})
 if(ASSAY_WERROR)
   list(APPEND ASSAY_NVCC_FLAGS -Werror=all-warnings)
 endif()
@@ -64,6 +62,7 @@ function(assay_cuda_objects variable)
   set(objects)
   foreach(source ${ask_UNPARSED_ARGUMENTS})
     get_filename_component(name ${source} NAME_WE)
+    get_filename_component(source ${source} ABSOLUTE)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${ask_PREFIX}${name}.cu.o)
     add_custom_command(
       OUTPUT ${object} COMMAND ${ASSAY_NVCC} ${ASSAY_NVCC_FLAGS} ${ask_FLAGS} -MMD -MF ${object}.d
