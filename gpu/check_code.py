@@ -10,6 +10,8 @@ The rules, by name:
     local       a product or attention kernel has no stack frame and touches no local memory
     narrow      what a product loads past the caches (its weights) it loads 16 bytes at a time
     wide        a product has such loads at all
+    large       a product's or an attention's code fits the instruction cache, so no loop was unrolled
+                that should not be
     flush       no binary32 operation flushes subnormals
     fast        no approximate function: sine, logarithm and the like, or a reciprocal or root that is
                 not part of a correctly rounded division or root
@@ -43,6 +45,7 @@ SPECIAL = {0: "COS", 1: "SIN", 2: "EX2", 3: "LG2", 4: "RCP", 5: "RSQ", 6: "RCP64
            8: "SQRT", 9: "TANH"}
 FAST = ("COS", "SIN", "EX2", "LG2", "TANH")
 EVICT_FIRST = 0  # what __ldcs asks for
+LARGEST = 64 << 10
 REGISTERS, FRAME = 0x2F, 0x11  # attributes in .nv.info
 
 PRODUCT = re.compile(r"product|gemv|gemm")
@@ -58,12 +61,13 @@ class Kernel:
 
     def __init__(self, name, arch):
         self.name, self.arch = name, arch
-        self.registers = self.stack = 0
+        self.registers = self.stack = self.bytes = 0
         self.count = collections.Counter()
         self.special = collections.Counter()
         self.ptx = None  # its PtxKernel
 
     def read(self, code):
+        self.bytes = len(code)
         for at in range(0, len(code), 16):
             low, high = struct.unpack_from("<QQ", code, at)
             name = OPERATIONS.get(low & 0x1FF)
@@ -193,6 +197,8 @@ def broken(k):
     if HOT.search(k.name):
         if k.stack or k.count["LDL"] or k.count["STL"]:
             yield "local", f"{k.stack} bytes of stack, {k.count['LDL']} LDL, {k.count['STL']} STL"
+        if k.bytes > LARGEST:
+            yield "large", f"{k.bytes} bytes of code, more than {LARGEST}"
     if PRODUCT.search(k.name):
         narrow = sum(n for key, n in k.count.items() if key[0] == "stream" and key[1] < 128)
         if narrow:
@@ -239,10 +245,11 @@ def widths(k, name, of=(32, 64, 128)):
 
 def print_table(kernels, short):
     head = ("sm", "regs", "stack", "LDG <32/32/64/128", "streamed", "LDS <32/32/64/128", "FFMA", "fma in PTX",
-            "DFMA", "LDL+STL", "BAR", "kernel")
+            "DFMA", "LDL+STL", "BAR", "KB", "kernel")
     rows = [(str(k.arch), str(k.registers), str(k.stack), widths(k, "LDG"), widths(k, "stream"),
              widths(k, "LDS"), str(k.count["FFMA"]), str(k.ptx.fused) if k.ptx else "?", str(k.count["DFMA"]),
-             str(k.count["LDL"] + k.count["STL"]), str(k.count["BAR"]), short[k.name])
+             str(k.count["LDL"] + k.count["STL"]), str(k.count["BAR"]),
+             f"{k.bytes / 1024:.1f}", short[k.name])
             for k in sorted(kernels, key=lambda k: (short[k.name], k.arch))]
     size = [max(len(r[i]) for r in [head] + rows) for i in range(len(head))]
     for r in [head] + rows:
