@@ -19,7 +19,10 @@ __global__ void attend_in_local_memory(const int *at, int n, int *to)
 __global__ void attend_unrolled(unsigned *at)
 {
     unsigned x = *at;
-    TIMES10(TIMES10(TIMES10(TIMES10(asm volatile("mad.lo.u32 %0, %0, %0, 3;" : "+r"(x));))))
+    UNROLL
+    for (int i = 0; i < 5; i++) {
+        TIMES10(TIMES10(TIMES10(asm volatile("mad.lo.u32 %0, %0, %0, 3;" : "+r"(x));)))
+    }
     *at = x;
 }
 
