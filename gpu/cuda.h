@@ -20,6 +20,8 @@
     type *name = reinterpret_cast<type *>(assay_shared)
 #define UNROLL _Pragma("unroll")
 #define EMULATED 0
+#define UNROLL_TEXT(text) _Pragma(#text)
+#define UNROLL_BY(n) UNROLL_TEXT(unroll n)
 #else
 #include "gpu/emu/emu.h"
 #define LAUNCH(kernel, grid, block, shared, stream, ...)                                       \
@@ -27,6 +29,7 @@
 #define SHARED(type, name) type *name = reinterpret_cast<type *>(emu_shared())
 #define UNROLL
 #define EMULATED 1
+#define UNROLL_BY(n)
 #endif
 
 #endif
