@@ -37,11 +37,13 @@ static void fetch(void *to, void *from, size_t bytes)
     ag_free(from);
 }
 
+enum { UNTOUCHED = -1 }; /* what nobody wrote on the emulator's device */
+
 /* Rows of V on both sides, and in which order a call names them. */
 typedef struct {
     int32_t V, n;
     float *logits, *p, *q; /* [n][V] */
-    int32_t *row;          /* [n] */
+    int32_t *row;          /* [n] each row once, but for one that is -1 */
     void *d_logits, *d_p, *d_q, *d_row;
 } table;
 
@@ -59,7 +61,7 @@ static table make(int32_t V, int32_t n, uint64_t seed)
     t.row = malloc((size_t)n * sizeof *t.row);
     for (int32_t i = 0; i < n; i++) {
         float *x = t.logits + (size_t)i * (size_t)V, *q = t.q + (size_t)i * (size_t)V;
-        t.row[i] = (int32_t)(((uint32_t)i * 7u + (uint32_t)(seed & 3)) % (uint32_t)n);
+        t.row[i] = i == 3 ? -1 : i * 5 % n;
         some_logits(q, V, (form)(seed % FORMS), &seed);
         ok(as_serve(q, V, &plain, t.p + (size_t)i * (size_t)V, &why));
         memcpy(q, t.p + (size_t)i * (size_t)V, (size_t)V * sizeof *q);
@@ -97,6 +99,10 @@ static void check_argmax(const table *t, const ag_scratch *s)
     fetch(state, d_state, bytes);
     for (int32_t i = 0; i < t->n; i++) {
         int32_t wanted;
+        if (t->row[i] < 0) {
+            ck_assert_int_eq(state[i], UNTOUCHED);
+            continue;
+        }
         ok(as_argmax(of(t, t->logits, i), t->V, &wanted, &why));
         ck_assert_int_eq(state[i], AG_ROW_GOOD);
         ck_assert_int_eq(id[i], wanted);
@@ -116,6 +122,10 @@ static void check_serve(const table *t, const as_sampling *how, const ag_scratch
     fetch(p, d_p, bytes);
     fetch(state, d_state, states);
     for (int32_t i = 0; i < t->n; i++) {
+        if (t->row[i] < 0) {
+            ck_assert_int_eq(state[i], UNTOUCHED);
+            continue;
+        }
         ok(as_serve(of(t, t->logits, i), t->V, how, wanted, &why));
         ck_assert_int_eq(state[i], AG_ROW_GOOD);
         snprintf(what, sizeof what, "V %d, row %d: T %g, top-k %d, top-p %g, min-p %g",
@@ -145,29 +155,34 @@ static void check_draws(const table *t, bool residual, const ag_scratch *s)
     const size_t bytes = (size_t)t->n * sizeof(int32_t), words = (size_t)t->n * 8;
     uint64_t seed = (uint64_t)t->V + residual, *U = malloc(words);
     int32_t *token = malloc(bytes);
+    uint32_t *index = malloc(bytes);
     float *r = malloc((size_t)t->V * sizeof *r);
     for (int32_t i = 0; i < t->n; i++) {
+        index[i] = (uint32_t)splitmix(&seed);
+        if (t->row[i] < 0) continue;
         as_residual(of(t, t->p, i), of(t, t->q, i), t->V, r);
         U[i] = some_uniform(residual ? r : of(t, t->p, i), t->V, &seed);
     }
-    void *d_U = on_device(U, words), *d_token = on_device(NULL, bytes);
+    void *d_U = on_device(U, words), *d_token = on_device(NULL, bytes),
+         *d_index = on_device(index, bytes);
     const void *q = residual ? t->d_q : NULL;
-    const ag_seeds seeds = {NULL, NULL, UINT64_MAX - 1, 1234567890123};
+    const ag_seeds seeds = {NULL, NULL, UINT64_MAX - 1, 1234567890123, d_index};
     for (int seeded = 0; seeded < 2; seeded++) {
         ok(ag_draw(&device, t->d_p, q, t->d_row, t->n, t->V, seeded ? NULL : d_U, &seeds,
                    AS_RESIDUAL, d_token, s, &why));
         ok(ag_download(&device, token, d_token, bytes, &why));
         for (int32_t i = 0; i < t->n; i++) {
             const as_words w =
-                as_random(seeds.first_seed + (uint64_t)i, seeds.first_position, AS_RESIDUAL, 0);
+                as_random(seeds.first + (uint64_t)i, seeds.ahead, AS_RESIDUAL, index[i]);
+            if (t->row[i] < 0) continue;
             const uint64_t u = seeded ? as_word64(w) : U[i];
             const float *p = of(t, t->p, i);
             ck_assert_int_eq(token[i], residual ? as_draw_residual(p, of(t, t->q, i), t->V, u)
                                                 : as_draw(p, t->V, u));
         }
     }
-    ag_free(d_U), ag_free(d_token);
-    free(U), free(token), free(r);
+    ag_free(d_U), ag_free(d_token), ag_free(d_index);
+    free(index), free(U), free(token), free(r);
 }
 
 static void check_residuals(const table *t)
@@ -185,6 +200,10 @@ static void check_residuals(const table *t)
     fetch(total, d_total, sums);
     fetch(overlap, d_overlap, sums);
     for (int32_t i = 0; i < t->n; i++) {
+        if (t->row[i] < 0) {
+            ck_assert_uint_eq(W[i] & total[i] & overlap[i], UINT64_MAX);
+            continue;
+        }
         const float *p = of(t, t->p, i), *q = of(t, t->q, i);
         ck_assert_uint_eq(W[i], as_residual(p, q, t->V, wanted));
         compare(r + (size_t)i * (size_t)t->V, wanted, t->V, "residual");
@@ -205,6 +224,7 @@ static void check_samplings(const table *t, const ag_scratch *s, size_t every)
         {0.8f, 40, 0.95f, 0.05f},   {1.0f, 0, 0.99999994f, 0.0f},
         {1.0f, V, 0.25f, 1.0f},     {1.0f, V + 7, 1.0f, 0x1p-140f},
         {1e-3f, 7, 0.999f, 0.0f},   {2.0f, 0, 1e-3f, 0.0f},
+        {1.0f, 0, 1.0f, 1.0f},
     };
     for (size_t i = 0; i < sizeof how / sizeof *how; i += every) {
         if (how[i].top_k < 0) continue;

@@ -106,7 +106,7 @@ static void check_draws(const vector_group *g, const both *rows)
     void *d_row = on_device(row, n * 4), *d_token = on_device(NULL, n * 4),
          *d_U = on_device(U, n * 8), *d_seed = on_device(seed, n * 8),
          *d_position = on_device(position, n * 8);
-    const ag_seeds seeds = {d_seed, d_position, 0, 0};
+    const ag_seeds seeds = {d_seed, d_position, 0, 0, NULL};
     ok(ag_draw(&device, rows->p, NULL, d_row, g->tests, g->V,
                g->uniforms == UNIFORMS_SEED ? NULL : d_U, &seeds, AS_DRAW, d_token, &scratch,
                &why));
@@ -176,7 +176,7 @@ static void check_rules(const vector_group *g, const both *rows)
                           .len = len,
                           .draft = draft,
                           .u = g->uniforms == UNIFORMS_UNITS ? u : NULL,
-                          .seeds = {seed, position, 0, 0},
+                          .seeds = {seed, position, 0, 0, NULL},
                           .out = d_out,
                           .out_len = d_length,
                           .fault = d_fault};

@@ -260,7 +260,7 @@ static void check_chains(const panel *x, iut *r, as_rule rule, bool given, const
                           len,
                           draft,
                           given ? u : NULL,
-                          {NULL, NULL, seed + at, position},
+                          {NULL, NULL, seed + at, position, NULL},
                           d_out,
                           d_len,
                           d_fault};
@@ -354,8 +354,8 @@ START_TEST(one_launch)
     void *draft = on_device(b.draft, sizeof(int32_t) * GAMMA),
          *out = on_device(NULL, sizeof(int32_t) * (GAMMA + 1)), *len = on_device(NULL, 4),
          *fault = on_device(NULL, sizeof(ag_fault));
-    const uint64_t seed = 77, position = 5;
-    void *d_seed = on_device(&seed, 8), *d_position = on_device(&position, 8);
+    const uint64_t seed = 77, position = 5, earlier = 3;
+    void *d_seed = on_device(&seed, 8), *d_position = on_device(&earlier, 8);
     for (int rule = AS_RULE_GREEDY; rule <= AS_RULE_MATCH; rule++) {
         int32_t got[GAMMA + 1], n;
         const ag_chains c = {.n = 1,
@@ -364,7 +364,7 @@ START_TEST(one_launch)
                              .p = rule == AS_RULE_GREEDY ? x.d_logits : x.on.p,
                              .q = x.on.q,
                              .draft = draft,
-                             .seeds = {d_seed, d_position, 0, 0},
+                             .seeds = {d_seed, d_position, 9, position - earlier, NULL},
                              .out = out,
                              .out_len = len,
                              .fault = fault};
@@ -543,7 +543,7 @@ static void check_walks(const forest *f, as_rule rule, int32_t first, int32_t n,
                         parent,
                         law,
                         rule == AS_RULE_GREEDY ? NULL : state,
-                        {NULL, NULL, seed, position},
+                        {NULL, NULL, seed, position, NULL},
                         run,
                         path,
                         length,
