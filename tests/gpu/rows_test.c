@@ -10,6 +10,7 @@
 #include "gpu/rows.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
+#include "ref/num/exp.h"
 #include "ref/num/fixed.h"
 #include "ref/num/rows.h"
 #include "tests/gpu/rows.h"
@@ -275,9 +276,9 @@ START_TEST(shared_rows)
     with_processors(processors[_i]);
     ag_scratch s = {0};
     ok(ag_scratch_reserve(&device, FORMS, &s, &why));
-    for (uint64_t seed = 0; seed < 4; seed++) {
-        table t = make(4099 + (int32_t)seed * 2900, seed < 2 ? 3 : FORMS, seed);
-        check_table(&t, &s, 1);
+    for (int32_t few = 0; few < 2; few++) {
+        table t = few ? make(7003, 2, 1) : make(4099, FORMS, 2);
+        check_table(&t, &s, 1 + (size_t)few);
         discard(&t);
     }
     ag_scratch_free(&s);
@@ -298,6 +299,43 @@ START_TEST(large_rows)
     check_draws(&t, true, &s);
     discard(&t);
     ag_scratch_free(&s);
+    ag_device_close(&device);
+}
+END_TEST
+
+/* A logit whose exponential has exactly this weight, or 0: there is none near. */
+static float logit_of(uint64_t weight)
+{
+    float x = logf((float)ldexp((double)weight, -44));
+    for (int i = 0; i < 16; i++) x = nextafterf(x, -INFINITY);
+    for (int i = 0; i < 32; i++, x = nextafterf(x, 0.0f))
+        if (as_weight(as_exp(x)) == weight) return x;
+    return 0.0f;
+}
+
+/* Rows whose first token has S with S * 2^32 < P * W < (S + 1) * 2^32: by less than one unit
+ * not enough, so that the second token is kept (DIST-10). */
+START_TEST(mass_border)
+{
+    int found = 0;
+    with_processors(4);
+    const ag_scratch none = {0};
+    for (uint64_t P = (UINT64_C(1) << 31) + (1 << 20); P < UINT64_C(3) << 30; P += 37 << 20) {
+        const as_u128 S = (as_u128)1 << 44;
+        const uint64_t W = (uint64_t)((S << 32) / P) + 1, rest = W - (uint64_t)S;
+        const uint64_t second = rest >> 20 << 20, third = rest - second;
+        if ((as_u128)P * W >= (S + 1) << 32 || third == 0) continue;
+        float x[3] = {0.0f, logit_of(second), logit_of(third)};
+        if (x[1] == 0.0f || x[2] == 0.0f) continue;
+        const as_sampling how = {1.0f, 0, (float)ldexp((double)P, -32), 0.0f};
+        int32_t row = 0;
+        table t = {.V = 3, .n = 1, .logits = x, .row = &row};
+        t.d_logits = on_device(x, sizeof x), t.d_row = on_device(&row, sizeof row);
+        check_serve(&t, &how, &none);
+        ag_free(t.d_logits), ag_free(t.d_row);
+        found++;
+    }
+    ck_assert_int_gt(found, 3);
     ag_device_close(&device);
 }
 END_TEST
@@ -401,6 +439,7 @@ int main(void)
     tcase_add_loop_test(tests, shared_rows, 0, 3);
     tcase_add_loop_test(tests, large_rows, 0, 3);
     tcase_add_loop_test(tests, bad_logits, 0, 3);
+    tcase_add_test(tests, mass_border);
     tcase_add_test(tests, bad_probabilities);
     tcase_add_test(tests, errors);
     return suite_main("gpu rows", tests);
