@@ -12,7 +12,8 @@ The rules, by name:
     wide        a product has such loads at all
     large       a product's or an attention's code fits the instruction cache, so no loop was unrolled
                 that should not be
-    flush       no binary32 operation flushes subnormals
+    flush       no binary32 operation flushes subnormals, but for those few of the compiler's own routines
+                for correctly rounded quotients and roots, where none can stand
     fast        no approximate function: sine, logarithm and the like, or a reciprocal or root that is
                 not part of a correctly rounded division or root
     loose       PTX leaves no sum or product to be contracted: each names its rounding
@@ -44,6 +45,7 @@ BITS = (8, 8, 16, 16, 32, 64, 128, 256)
 SPECIAL = {0: "COS", 1: "SIN", 2: "EX2", 3: "LG2", 4: "RCP", 5: "RSQ", 6: "RCP64H", 7: "RSQ64H",
            8: "SQRT", 9: "TANH"}
 FAST = ("COS", "SIN", "EX2", "LG2", "TANH")
+QUOTIENT, ROOT = 2, 7  # flushing operations in the compiler's routine for all quotients; in each root
 EVICT_FIRST = 0  # what __ldcs asks for
 LARGEST = 64 << 10
 REGISTERS, FRAME = 0x2F, 0x11  # attributes in .nv.info
@@ -99,6 +101,8 @@ class PtxKernel:
         self.loose = len(self.LOOSE.findall(text))
         self.approximate = len(self.APPROXIMATE.findall(text))
         self.fused = len(self.FUSED.findall(text))
+        quotients, roots = (len(re.findall(name + r"\.rn\.f32", text)) for name in ("(?:div|rcp)", "sqrt"))
+        self.flushes = (QUOTIENT if quotients else 0) + ROOT * roots
 
 
 def sections_of(elf):
@@ -205,7 +209,7 @@ def broken(k):
             yield "narrow", f"{narrow} loads of weights below 16 bytes"
         elif not k.count["stream", 128] and not k.count["LDGSTS", 128]:
             yield "wide", "no load of weights of 16 bytes"
-    if k.count["flush"]:
+    if k.count["flush"] > (k.ptx.flushes if k.ptx else 0):
         yield "flush", f"{k.count['flush']} operations flush subnormals"
     approximate = [f for f in FAST if k.special[f]]
     if k.special["RCP"] and not k.count["FCHK"] + k.count["I2F"]:
