@@ -159,7 +159,8 @@ START_TEST(chains)
     uint64_t seed = (uint64_t)_i;
     for (int32_t i = 0; i < pieces; i++) {
         emu_order((uint64_t)(i + _i) % 4);
-        chain(&b, s, &seed, piece[i], piece[i] > 10 ? piece[i] - 10 : 0, piece[i]);
+        const int32_t want = piece[i] > 10 && piece[i] < 100 ? piece[i] - 10 : 0;
+        chain(&b, s, &seed, piece[i], want, piece[i]);
     }
     check_cache(&b, s);
     stop(&b);
@@ -215,6 +216,26 @@ static void random_forward(both *b, uint64_t *seed, const int32_t *sequence, int
     for (int32_t i = 0; s == AS_OK && i < n; i++)
         if (below(seed, 6)) random_commit(b, &x[i], seed);
 }
+
+/* The rows of a sequence wait while others have their forwards. */
+START_TEST(rows_wait)
+{
+    static share x[2];
+    both b = start(1, 4, 210, ROWS, 5);
+    uint64_t seed = 12;
+    const int32_t s[] = {open_one(&b), open_one(&b)};
+    for (int step = 0; step < 6; step++) {
+        for (int i = 0; i < 2; i++) {
+            do random_share(&x[i], &b, &seed, s[i], 12);
+            while (x[i].f.rows < 3);
+            ck_assert_int_eq(forward(&b, &x[i].f, 1), AS_OK);
+        }
+        for (int i = 0; i < 2; i++) random_commit(&b, &x[i], &seed);
+    }
+    for (int i = 0; i < 2; i++) check_cache(&b, s[i]);
+    stop(&b);
+}
+END_TEST
 
 START_TEST(random_lives)
 {
@@ -504,6 +525,7 @@ int main(void)
 {
     TCase *tests = tcase_create("llama");
     tcase_add_loop_test(tests, chains, 0, TINY_VARIANTS);
+    tcase_add_test(tests, rows_wait);
     tcase_add_loop_test(tests, random_lives, 0, 10);
     tcase_add_loop_test(tests, on_the_device, 0, 5);
     tcase_add_test(tests, refusals);
