@@ -294,7 +294,7 @@ END_TEST
 START_TEST(many_chunks)
 {
     static const shape of[] = {{2, 1, 2, {2300, 70, 4200}, 6, 5, false},
-                               {1, 1, 64, {4000, 2500, 5}, 12, 5, false}};
+                               {1, 1, 64, {4000, 2500, 5}, 28, 5, false}};
     check(&of[_i], 128, 2);
 }
 END_TEST
