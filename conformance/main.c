@@ -220,7 +220,7 @@ static int worker_command(int argc, char **argv)
             argc, argv,
             "usage: assay worker SPEC [OPTIONS]\n"
             "  Serves an implementation on standard input and output, in frames.\n"
-            "  SPEC is ref, plugin:FILE.so or mutant:NAME; OPTIONS are its own\n");
+            "  SPEC is ref, gpu, plugin:FILE.so or mutant:NAME; OPTIONS are its own\n");
     return worker_main(argv[1], argc == 3 ? argv[2] : "");
 }
 

@@ -67,7 +67,7 @@ static bool set_iut(command_line *c, const char *value)
 {
     static const char *const kinds[] = {"plugin:", "exec:", "mutant:"};
     c->run.iut = value;
-    if (strcmp(value, "ref") == 0) return true;
+    if (strcmp(value, "ref") == 0 || strcmp(value, "gpu") == 0) return true;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const size_t length = strlen(kinds[i]);
         if (strncmp(value, kinds[i], length) == 0) return value[length] != '\0';
@@ -147,7 +147,7 @@ static bool set_help(command_line *c, const char *value)
 }
 
 static const option options[] = {
-    {"--iut", "SPEC", "what to test: ref (default), plugin:FILE.so, exec:CMD, mutant:NAME",
+    {"--iut", "SPEC", "what to test: ref (default), gpu, plugin:FILE.so, exec:CMD, mutant:NAME",
      set_iut},
     {"--iut-options", "TEXT", "handed to the implementation as it is", set_iut_options},
     {"--level", "LEVEL", "smoke, full or deep (default: full, and smoke for exec:)", set_level},

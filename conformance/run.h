@@ -19,7 +19,7 @@
 enum { EXIT_CONFORMANT, EXIT_NOT_CONFORMANT, EXIT_USAGE, EXIT_ERROR, EXIT_UNDECIDED };
 
 typedef struct {
-    const char *iut;         /* ref | mutant:NAME | plugin:FILE.so | exec:CMD */
+    const char *iut;         /* ref | gpu | mutant:NAME | plugin:FILE.so | exec:CMD */
     const char *iut_options; /* may be NULL */
     const char *assay;       /* program that serves `worker`; NULL: this one */
     const char *program;     /* as it was called, for replay lines; NULL: "assay" */

@@ -19,12 +19,14 @@
     extern __shared__ __align__(16) unsigned char assay_shared[];                              \
     type *name = reinterpret_cast<type *>(assay_shared)
 #define UNROLL _Pragma("unroll")
+#define EMULATED 0
 #else
 #include "gpu/emu/emu.h"
 #define LAUNCH(kernel, grid, block, shared, stream, ...)                                       \
     (static_cast<void>(stream), emu_launch(kernel, #kernel, grid, block, shared, __VA_ARGS__))
 #define SHARED(type, name) type *name = reinterpret_cast<type *>(emu_shared())
 #define UNROLL
+#define EMULATED 1
 #endif
 
 #endif

@@ -36,6 +36,12 @@ static as_status check_code(const ag_device *d, as_error *e)
     return s;
 }
 
+int ag_devices(void)
+{
+    int count = 0;
+    return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
 as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
 {
     cudaDeviceProp p;
@@ -56,6 +62,7 @@ as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
     d->processors = p.multiProcessorCount;
     d->shared = p.sharedMemPerBlockOptin;
     d->stream = stream;
+    d->emulated = EMULATED;
     s = check_code(d, e);
     if (s != AS_OK) ag_device_close(d);
     return s;

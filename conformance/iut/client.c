@@ -348,7 +348,8 @@ static call_result call(client *c, iut_op op, const int64_t *args, void *const *
 
 static bool spec_is_known(const char *spec)
 {
-    return strcmp(spec, "ref") == 0 || (strncmp(spec, "mutant:", 7) == 0 && spec[7]) ||
+    return strcmp(spec, "ref") == 0 || strcmp(spec, "gpu") == 0 ||
+           (strncmp(spec, "mutant:", 7) == 0 && spec[7]) ||
            (strncmp(spec, "plugin:", 7) == 0 && spec[7]) ||
            (strncmp(spec, "exec:", 5) == 0 && spec[5]);
 }
@@ -363,10 +364,10 @@ client *client_open(const client_options *options, call_result *result, char *wh
 {
     *result = CALL_HARNESS;
     if (!spec_is_known(options->spec)) {
-        snprintf(
-            why, why_size,
-            "iut: no such kind: %.100s; write ref, mutant:NAME, plugin:FILE.so or exec:CMD",
-            options->spec);
+        snprintf(why, why_size,
+                 "iut: no such kind: %.100s; write ref, gpu, mutant:NAME, plugin:FILE.so or "
+                 "exec:CMD",
+                 options->spec);
         return NULL;
     }
     const char *given = options->options ? options->options : "";
