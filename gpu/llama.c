@@ -25,6 +25,9 @@ static as_status check_options(const as_llama_config *c, const ag_llama_options 
     if (o->rows < 1 || o->rows > INT32_MAX / 8)
         return as_fail(e, AS_BAD_INPUT, "model: %d rows a forward; it must be 1 to %d",
                        (int)o->rows, INT32_MAX / 8);
+    if (o->tile < 0 || o->tile > AG_TILE)
+        return as_fail(e, AS_BAD_INPUT, "model: tiles of %d rows; it must be 1 to %d",
+                       (int)o->tile, AG_TILE);
     if (o->sequences < 1 || o->sequences > MOST_SEQUENCES)
         return as_fail(e, AS_BAD_INPUT, "model: %d sequences; it must be 1 to %d",
                        (int)o->sequences, MOST_SEQUENCES);
@@ -429,7 +432,7 @@ as_status ag_llama(const ag_device *d, const as_llama_config *config,
                           .sequences = options->sequences,
                           .pages = model_chunks(positions),
                           .row_limit = options->rows};
-    m->tile = tile_of(m);
+    m->tile = options->tile ? model_least(options->tile, options->rows) : tile_of(m);
     s = build(m, weights, e);
     if (s == AS_OK)
         *lm = &m->base;

@@ -33,6 +33,7 @@ static uint32_t below(uint64_t *seed, uint32_t n)
     return (uint32_t)((splitmix(seed) >> 32) % n);
 }
 
+/* The layout seed also decides on the tile. */
 static both start(int variant, int processors, int32_t positions, int32_t rows, uint32_t layout)
 {
     both b = {.t = tiny_new(variant, 77 + (uint64_t)variant, 1)};
@@ -41,7 +42,9 @@ static both start(int variant, int processors, int32_t positions, int32_t rows, 
     b.ref =
         tiny_lm(b.t, &(as_llama_options){.positions = positions, .rows = rows, .threads = 1});
     ok(ag_llama(&device, &b.t->config, &b.t->weights,
-                &(ag_llama_options){positions, rows, SEQUENCES, layout}, &b.gpu, &why));
+                &(ag_llama_options){positions, rows, SEQUENCES, layout,
+                                    layout % 3 ? (int32_t)layout : 0},
+                &b.gpu, &why));
     b.V = b.t->config.V;
     b.wanted = malloc(2 * ROWS * (size_t)b.V * sizeof *b.wanted);
     b.got = malloc(2 * ROWS * (size_t)b.V * sizeof *b.got);
@@ -154,7 +157,7 @@ START_TEST(chains)
 {
     static const int32_t piece[] = {60, 3, 1, 1, 1, 5, 64, 1, 129, 2};
     const int32_t pieces = _i == TINY_WIDE ? 5 : (int32_t)(sizeof piece / sizeof *piece);
-    both b = start(_i, _i % 3 == 0 ? 1 : _i % 3 == 1 ? 4 : 40, 300, ROWS, 0);
+    both b = start(_i, _i % 3 == 0 ? 1 : _i % 3 == 1 ? 4 : 40, 0, ROWS, 0);
     const int32_t s = open_one(&b);
     uint64_t seed = (uint64_t)_i;
     for (int32_t i = 0; i < pieces; i++) {
@@ -477,7 +480,10 @@ START_TEST(bad_models)
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why), "0 rows");
     o.rows = 4, o.sequences = 0;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why), "0 seq");
-    o.sequences = 1, o.positions = 301;
+    o.sequences = 1, o.tile = 129;
+    SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why),
+         "tiles of 129");
+    o.tile = 0, o.positions = 301;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why), "301 pos");
     o.positions = 0;
     device.shared = 1000;
@@ -515,7 +521,7 @@ START_TEST(mixed_storage)
             (as_tensor){tiny_find(b.t, full)->value, AS_F32};
     }
     ok(ag_llama(&device, &b.t->config, &b.t->weights,
-                &(ag_llama_options){100, 50, SEQUENCES, 0}, &b.gpu, &why));
+                &(ag_llama_options){100, 50, SEQUENCES, 0, 0}, &b.gpu, &why));
     chain(&b, open_one(&b), &seed, 40, 0, 40);
     stop(&b);
 }
