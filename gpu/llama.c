@@ -310,9 +310,14 @@ static as_status allocate_all(model *m, as_error *e)
         {&m->logits, "logits", T * (size_t)c->V * F},
         {&m->path, "a path", (2 + rows) * sizeof(int32_t)},
         {&m->read, "a position", 2 * (size_t)k->kv_heads * (size_t)k->wide * F}};
-    const as_status s = allocate(m, all, sizeof all / sizeof *all, e);
-    if (s != AS_OK) return s;
-    return ag_fill(&m->device, m->cache.length, 0, (size_t)k->sequences * sizeof(int32_t), e);
+    as_status s = allocate(m, all, sizeof all / sizeof *all, e);
+    if (s == AS_OK)
+        s = ag_fill(&m->device, k->length, 0, (size_t)k->sequences * sizeof(int32_t), e);
+    if (s == AS_OK) /* NaN: whoever reads what is not committed shows it */
+        s = ag_fill(&m->device, k->pool, 0xff, table * (size_t)ag_page_floats(k) * F, e);
+    if (s == AS_OK)
+        s = ag_fill(&m->device, k->waiting, 0xff, (size_t)ag_waiting_floats(k) * F, e);
+    return s;
 }
 
 /* What the host keeps. */
