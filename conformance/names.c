@@ -110,6 +110,7 @@ static writer put_start(const run_options *o, char *line, size_t size)
     put(&w, " run");
     put_option(&w, " --iut ", o->iut ? o->iut : "ref");
     put_option(&w, " --iut-options ", o->iut_options);
+    put_option(&w, " --traces ", o->traces);
     return w;
 }
 

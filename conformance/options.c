@@ -55,6 +55,7 @@ static bool add_glob(const char **globs, int32_t *count, const char *glob)
         return *value != '\0';                                                                 \
     }
 TEXT_OPTION(set_vectors, run.vectors)
+TEXT_OPTION(set_traces, run.traces)
 TEXT_OPTION(set_log, log)
 TEXT_OPTION(set_json, json)
 TEXT_OPTION(set_junit, junit)
@@ -65,7 +66,7 @@ TEXT_OPTION(set_iut_log, iut_log)
 /* A kind and what it needs; whether that exists is found out when it is opened. */
 static bool set_iut(command_line *c, const char *value)
 {
-    static const char *const kinds[] = {"plugin:", "exec:", "mutant:"};
+    static const char *const kinds[] = {"plugin:", "exec:", "mutant:", "traces:"};
     c->run.iut = value;
     if (strcmp(value, "ref") == 0 || strcmp(value, "gpu") == 0) return true;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -147,7 +148,8 @@ static bool set_help(command_line *c, const char *value)
 }
 
 static const option options[] = {
-    {"--iut", "SPEC", "what to test: ref (default), gpu, plugin:FILE.so, exec:CMD, mutant:NAME",
+    {"--iut", "SPEC",
+     "what to test: ref (default), gpu, plugin:FILE.so, exec:CMD, mutant:NAME, traces:FILE",
      set_iut},
     {"--iut-options", "TEXT", "handed to the implementation as it is", set_iut_options},
     {"--level", "LEVEL", "smoke, full or deep (default: full, and smoke for exec:)", set_level},
@@ -163,6 +165,8 @@ static const option options[] = {
      set_jobs},
     {"--vectors", "FOLDER", "golden vectors (default: those that came with assay)",
      set_vectors},
+    {"--traces", "FILE", "the implementation's traces of the trace vectors (assay-traces-1)",
+     set_traces},
     {"--waivers", "FILE", "known failures: JSON [{case, issue, reason, expires}]", set_waivers},
     {"--log", "FILE", "event log, a JSON object a line, written case by case", set_log},
     {"--iut-log", "FILE", "what the implementation writes on standard error", set_iut_log},
@@ -235,6 +239,11 @@ bool options_parse(command_line *c, int argc, char **argv, char *why, size_t why
     if (exec && c->run.iut_options && *c->run.iut_options) {
         snprintf(why, why_size,
                  "--iut-options with exec: put the options into the command itself, exec:CMD");
+        return false;
+    }
+    if (c->run.traces && strncmp(c->run.iut, "traces:", 7) == 0) {
+        snprintf(why, why_size,
+                 "--traces with --iut traces:FILE: one file of traces is enough");
         return false;
     }
     return true;

@@ -19,8 +19,9 @@
 enum { EXIT_CONFORMANT, EXIT_NOT_CONFORMANT, EXIT_USAGE, EXIT_ERROR, EXIT_UNDECIDED };
 
 typedef struct {
-    const char *iut;         /* ref | gpu | mutant:NAME | plugin:FILE.so | exec:CMD */
+    const char *iut;         /* ref | gpu | mutant:NAME | plugin:FILE.so | exec:CMD | traces:FILE */
     const char *iut_options; /* may be NULL */
+    const char *traces;      /* file that it brings (TRC-01); NULL: what a built-in one writes */
     const char *assay;       /* program that serves `worker`; NULL: this one */
     const char *program;     /* as it was called, for replay lines; NULL: "assay" */
     const char *stderr_log;  /* collects what the IUT writes on standard error; may be NULL */
@@ -69,6 +70,7 @@ typedef struct {
     iut_claims claims;     /* strings point into `identity`; zero if the IUT never opened */
     char identity[3][120]; /* name, version, device: printable */
     struct check_plan *plan;
+    struct brought *traces; /* during the run; NULL: no case asks for them, or there are none */
     run_case *cases; /* [planned] in the order of the checks */
     size_t planned, reported;
     size_t tally[STATE_COUNT]; /* of the reported cases */

@@ -1,5 +1,6 @@
 /* plugin.c - libassay_gpu as an implementation under test (conformance/iut.h): every operation
- * of a panel runs on the device, and is the reference's, bit for bit.
+ * of a panel or a model runs on the device, and is the reference's, bit for bit. `generate`
+ * runs the transformers on the device, in the reference's loop.
  *
  * Without a device the plugin still loads, and every operation answers IUT_NO_DEVICE, which the
  * suite reports as UNAVAILABLE. With the grid emulator (emu/emu.h) in the device's place it
@@ -11,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/iut.h"
+#include "conformance/iut/engine_ops.h"
+#include "gpu/llama.h"
 #include "gpu/verify.h"
 #include "ref/num/fixed.h"
 
@@ -27,7 +29,10 @@ enum { LEN, STATE, DRAFT, U, OUT, OUT_LEN, MORE, FAULT, BUFFERS };
 
 struct iut {
     uint8_t uniforms, rule, input; /* the claims that options set */
-    int32_t largest;               /* vocabulary that is served; 0: any */
+    const as_lookahead *lookahead; /* presets of `generate` */
+    const as_lookup *lookup;
+    int32_t largest; /* vocabulary that is served; 0: any */
+    bool beyond;     /* what was asked for is beyond it */
     as_error error;
     bool present; /* a device; without one, `absent` says why */
     as_error absent;
@@ -37,7 +42,21 @@ struct iut {
     as_sampling target, draft;
     buffer cls, next, p, q, p_logit, q_logit, p_state, q_state; /* on the device */
     buffer work[BUFFERS];
+    lm_maker maker;
+    model_ops model;
+    engine_ops engine;
 };
+
+/* Whether a vocabulary is one to serve. */
+static bool serves(iut *x, int32_t V, as_error *e)
+{
+    x->beyond = x->largest > 0 && V > x->largest;
+    if (x->beyond)
+        as_fail(e, AS_DEVICE,
+                "a vocabulary of %d needs a GPU; the grid emulator serves %d at most", (int)V,
+                (int)x->largest);
+    return !x->beyond;
+}
 
 static iut_status status_of(as_status s)
 {
@@ -47,6 +66,32 @@ static iut_status status_of(as_status s)
                                     [AS_LIMIT] = IUT_UNSUPPORTED,
                                     [AS_DEVICE] = IUT_FAILED};
     return of[s];
+}
+
+/* What a call comes to: a vocabulary beyond the emulator is no failure. */
+static iut_status answer(iut *x, as_status s)
+{
+    const bool beyond = x->beyond;
+    x->beyond = false;
+    return beyond ? IUT_NO_DEVICE : status_of(s);
+}
+
+/* AS_DEVICE for a vocabulary that is not to be served. */
+static as_status load_model(void *with, const char *folder, const as_llama_options *options,
+                            int32_t sequences, as_lm **lm, as_model_info *info, as_error *e)
+{
+    iut *x = with;
+    const ag_llama_options own = {options->positions, options->rows, sequences,
+                                  options->layout_seed};
+    as_model_files files;
+    *lm = NULL;
+    as_status s = as_open_weights(folder, &files, info, e);
+    if (s != AS_OK) return s;
+    s = serves(x, info->config.V, e)
+            ? ag_llama(&x->device, &info->config, &files.weights, &own, lm, e)
+            : AS_DEVICE;
+    as_close_weights(&files);
+    return s;
 }
 
 /* ---- Life. --------------------------------------------------------------------------- */
@@ -69,11 +114,17 @@ static bool set_option(iut *x, const char *word)
         if (known[i].input) x->input = known[i].input;
         return true;
     }
+    if (strncmp(word, "lookahead=", 10) == 0)
+        return (x->lookahead = as_lookahead_preset(word + 10)) != NULL;
+    if (strncmp(word, "lookup=", 7) == 0)
+        return (x->lookup = as_lookup_preset(word + 7)) != NULL;
     return false;
 }
 
 static void destroy(iut *x)
 {
+    model_ops_free(&x->model);
+    engine_ops_free(&x->engine);
     buffer *const owned[] = {&x->cls,     &x->next,    &x->p,       &x->q,
                              &x->p_logit, &x->q_logit, &x->p_state, &x->q_state};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) ag_free(owned[i]->at);
@@ -102,12 +153,14 @@ static iut *create(const char *options, char *error, size_t error_size)
         return NULL;
     }
     x->uniforms = IUT_UNIFORMS_SUPPLIED, x->rule = IUT_RULE_TOKEN, x->input = IUT_FROM_PROBS;
+    x->lookahead = as_lookahead_preset("paper"), x->lookup = as_lookup_preset("hf");
+    x->maker = (lm_maker){load_model, ag_llama_cache_read, ag_llama_cache_poison, x};
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
         if (set_option(x, word)) continue;
         snprintf(error, error_size,
                  "gpu: no option %.60s; there are uniforms=supplied|seeded, rule=token|match, "
-                 "input=probs|logits",
+                 "input=probs|logits, lookahead=paper|lade|llamacpp|trtllm, lookup=original|hf",
                  word);
         free(x);
         return NULL;
@@ -140,7 +193,12 @@ static iut_status claims(iut *x, iut_claims *c)
                       .empty = IUT_EMPTY_FROM_P,
                       .seed_identical = x->rule == IUT_RULE_MATCH, /* MAT-02 */
                       .greedy_identical = 1,
-                      .max_vocab = AS_MAX_VOCAB};
+                      .max_vocab = AS_MAX_VOCAB,
+                      .lm_arithmetic = IUT_LM_CANONICAL,
+                      .lm_architectures = IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3,
+                      .methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP,
+                      .greedy_methods =
+                          engine_ops_greedy(x->lookahead, x->rule == IUT_RULE_MATCH)};
     return IUT_OK;
 }
 
@@ -219,12 +277,7 @@ static iut_status panel(iut *x, const iut_panel *b)
     if (!there(x, &s)) return s;
     if (b->V > AS_MAX_VOCAB)
         return refuse(x, AS_LIMIT, "the vocabulary is beyond 2^20 - 1 tokens");
-    if (x->largest > 0 && b->V > x->largest) {
-        as_fail(&x->error, AS_DEVICE,
-                "a vocabulary of %d needs a GPU; the grid emulator serves %d at most",
-                (int)b->V, (int)x->largest);
-        return IUT_NO_DEVICE;
-    }
+    if (!serves(x, b->V, &x->error)) return answer(x, AS_DEVICE);
     x->target = sampling_of(&b->target);
     x->draft = sampling_of(&b->draft);
     if (as_check_sampling(&x->target, &x->error) != AS_OK ||
@@ -480,6 +533,49 @@ static iut_status stream(iut *x, iut_stream_batch *b)
     return collect(&w, b->n, b->out, outs, b->out_len, b->accepted);
 }
 
+/* ---- Models and engine. ------------------------------------------------------------------ */
+
+static iut_status model(iut *x, iut_model *m)
+{
+    iut_status status;
+    if (!there(x, &status)) return status;
+    return answer(x, model_ops_load(&x->model, &x->maker, m, 1, &x->error));
+}
+
+static iut_status forward(iut *x, iut_forward_batch *b)
+{
+    return status_of(model_ops_forward(&x->model, b, &x->error));
+}
+
+static iut_status commit(iut *x, iut_commit_batch *b)
+{
+    return status_of(model_ops_commit(&x->model, b, &x->error));
+}
+
+static iut_status truncate_to(iut *x, iut_truncate_batch *b)
+{
+    return status_of(model_ops_truncate(&x->model, b, &x->error));
+}
+
+static iut_status cache_read(iut *x, iut_cache_batch *b)
+{
+    return status_of(model_ops_cache_read(&x->model, b, &x->error));
+}
+
+static iut_status cache_poison(iut *x)
+{
+    return status_of(model_ops_cache_poison(&x->model, &x->error));
+}
+
+static iut_status generate(iut *x, iut_generate_batch *b)
+{
+    const engine_ops_manner how = {x->rule == IUT_RULE_MATCH, 1, x->lookahead, x->lookup,
+                                   &x->maker};
+    iut_status status;
+    if (!there(x, &status)) return status;
+    return answer(x, engine_ops_generate(&x->engine, b, &how, &x->error));
+}
+
 IUT_EXPORT const iut_api *iut_entry(void)
 {
     static const iut_api api = {.abi = IUT_ABI,
@@ -494,6 +590,13 @@ IUT_EXPORT const iut_api *iut_entry(void)
                                 .draw = draw,
                                 .verify = verify,
                                 .verify_greedy = verify_greedy,
-                                .stream = stream};
+                                .stream = stream,
+                                .model = model,
+                                .forward = forward,
+                                .commit = commit,
+                                .truncate = truncate_to,
+                                .cache_read = cache_read,
+                                .cache_poison = cache_poison,
+                                .generate = generate};
     return &api;
 }

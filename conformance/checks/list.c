@@ -11,6 +11,7 @@
 const check *const check_list[] = {
     &check_format_verify,      &check_format_draw,   &check_format_stream,
     &check_replay_vectors,     &check_replay_random, &check_replay_edges,
+    &check_trace_methods,
     &check_certify_boundaries, &check_served_values, &check_residual_values,
     &check_draw_values,        &check_greedy_verify, &check_greedy_stream,
     &check_match_seeded,       &check_stop_rules,    &check_edges_declared,

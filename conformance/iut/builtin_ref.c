@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "conformance/iut/builtin_engine.h"
-#include "conformance/iut/builtin_lm.h"
+#include "conformance/iut/engine_ops.h"
+#include "conformance/iut/model_ops.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"
@@ -31,8 +31,8 @@ struct iut {
     const float **p_row, **q_row; /* [gamma+1] */
     uint64_t *U;                  /* [gamma+1] */
     int32_t *drafts, *run;        /* [gamma+1] */
-    ref_lm lm;
-    ref_engine engine;
+    model_ops lm;
+    engine_ops engine;
     int threads;                   /* of the models */
     const as_lookahead *lookahead; /* presets of the engine */
     const as_lookup *lookup;
@@ -107,8 +107,8 @@ static void destroy(iut *x)
 {
     forget_panel(x);
     forget_step(x);
-    ref_lm_free(&x->lm);
-    ref_engine_free(&x->engine);
+    model_ops_free(&x->lm);
+    engine_ops_free(&x->engine);
     free(x);
 }
 
@@ -146,14 +146,6 @@ static const char *last_error(iut *x)
     return x->error.text;
 }
 
-/* CLM-09: Jacobi, and lookahead under LAH-22 and where it accepts the window. */
-static uint8_t greedy_methods(const iut *x)
-{
-    const as_lookahead *l = x->lookahead;
-    const bool no_rule = l->rule == AS_RULE_GREEDY && x->rule != IUT_RULE_MATCH;
-    return IUT_JACOBI | (no_rule || l->accept_window ? IUT_LOOKAHEAD : 0);
-}
-
 static iut_status claims(iut *x, iut_claims *c)
 {
     *c = (iut_claims){.size = c->size,
@@ -177,7 +169,8 @@ static iut_status claims(iut *x, iut_claims *c)
                       .lm_arithmetic = IUT_LM_CANONICAL,
                       .lm_architectures = IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3,
                       .methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP,
-                      .greedy_methods = greedy_methods(x),
+                      .greedy_methods =
+                          engine_ops_greedy(x->lookahead, x->rule == IUT_RULE_MATCH),
                       .pools = IUT_POOL_LRU | IUT_POOL_RING};
     return IUT_OK;
 }
@@ -458,48 +451,64 @@ static iut_status stream(iut *x, iut_stream_batch *b)
     return IUT_OK;
 }
 
-/* ---- Models and engine: builtin_lm.h, builtin_engine.h. --------------------------- */
+/* ---- Models and engine: model_ops.h, engine_ops.h. --------------------------- */
 
 static iut_status answer_of(as_status s)
 {
     return s == AS_OK ? IUT_OK : status_of(s);
 }
 
+static as_status load_model(void *with, const char *folder, const as_llama_options *options,
+                            int32_t sequences, as_lm **lm, as_model_info *info, as_error *e)
+{
+    (void)with, (void)sequences;
+    return as_load_model(folder, options, lm, info, e);
+}
+
+static as_status poison(as_lm *lm, as_error *e)
+{
+    (void)e;
+    as_llama_cache_poison(lm);
+    return AS_OK;
+}
+
+static const lm_maker maker = {load_model, as_llama_cache_read, poison, NULL};
+
 static iut_status model(iut *x, iut_model *m)
 {
-    return answer_of(ref_lm_load(&x->lm, m, x->threads, &x->error));
+    return answer_of(model_ops_load(&x->lm, &maker, m, x->threads, &x->error));
 }
 
 static iut_status forward(iut *x, iut_forward_batch *b)
 {
-    return answer_of(ref_lm_forward(&x->lm, b, &x->error));
+    return answer_of(model_ops_forward(&x->lm, b, &x->error));
 }
 
 static iut_status commit(iut *x, iut_commit_batch *b)
 {
-    return answer_of(ref_lm_commit(&x->lm, b, &x->error));
+    return answer_of(model_ops_commit(&x->lm, b, &x->error));
 }
 
 static iut_status truncate_to(iut *x, iut_truncate_batch *b)
 {
-    return answer_of(ref_lm_truncate(&x->lm, b, &x->error));
+    return answer_of(model_ops_truncate(&x->lm, b, &x->error));
 }
 
 static iut_status cache_read(iut *x, iut_cache_batch *b)
 {
-    return answer_of(ref_lm_cache_read(&x->lm, b, &x->error));
+    return answer_of(model_ops_cache_read(&x->lm, b, &x->error));
 }
 
 static iut_status cache_poison(iut *x)
 {
-    return answer_of(ref_lm_cache_poison(&x->lm, &x->error));
+    return answer_of(model_ops_cache_poison(&x->lm, &x->error));
 }
 
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
-    const ref_engine_manner how = {x->rule == IUT_RULE_MATCH, x->threads, x->lookahead,
-                                   x->lookup};
-    return answer_of(ref_engine_generate(&x->engine, b, &how, &x->error));
+    const engine_ops_manner how = {x->rule == IUT_RULE_MATCH, x->threads, x->lookahead,
+                                   x->lookup, &maker};
+    return answer_of(engine_ops_generate(&x->engine, b, &how, &x->error));
 }
 
 /* ---- Pools. ---------------------------------------------------------------------- */

@@ -34,6 +34,8 @@ struct client {
     char *folder;    /* of it */
     int32_t shape[4];
 
+    struct brought *traces; /* NULL: it brings none */
+
     const char *texts[TEXT_COUNT]; /* of the request under way, where its op has them */
 
     iut_status status;
@@ -351,6 +353,7 @@ static bool spec_is_known(const char *spec)
     return strcmp(spec, "ref") == 0 || strcmp(spec, "gpu") == 0 ||
            (strncmp(spec, "mutant:", 7) == 0 && spec[7]) ||
            (strncmp(spec, "plugin:", 7) == 0 && spec[7]) ||
+           (strncmp(spec, "traces:", 7) == 0 && spec[7]) ||
            (strncmp(spec, "exec:", 5) == 0 && spec[5]);
 }
 
@@ -365,8 +368,8 @@ client *client_open(const client_options *options, call_result *result, char *wh
     *result = CALL_HARNESS;
     if (!spec_is_known(options->spec)) {
         snprintf(why, why_size,
-                 "iut: no such kind: %.100s; write ref, gpu, mutant:NAME, plugin:FILE.so or "
-                 "exec:CMD",
+                 "iut: no such kind: %.100s; write ref, gpu, mutant:NAME, plugin:FILE.so, "
+                 "exec:CMD or traces:FILE",
                  options->spec);
         return NULL;
     }
@@ -457,6 +460,16 @@ void client_close(client *c)
 }
 
 /* ---- The operations. ------------------------------------------------------------- */
+
+void client_bring(client *c, struct brought *traces)
+{
+    c->traces = traces;
+}
+
+struct brought *client_brought(const client *c)
+{
+    return c->traces;
+}
 
 const iut_claims *client_claims(const client *c)
 {

@@ -29,7 +29,7 @@ typedef enum {
 typedef struct client client;
 
 typedef struct {
-    const char *spec;      /* ref | mutant:NAME | plugin:FILE.so | exec:CMD */
+    const char *spec;      /* ref | mutant:NAME | plugin:FILE.so | exec:CMD | traces:FILE */
     const char *options;   /* passed to iut_api.create; may be NULL */
     const char *assay;     /* path of the program that serves `worker`; NULL: this one */
     double timeout;        /* seconds a call; <= 0: 10 */
@@ -51,6 +51,12 @@ call_result client_finish(client *c);
 
 /* Frees the client; ends its process if client_finish did not, and does not look how. */
 void client_close(client *c);
+
+/* The traces that the implementation brings beside its operations (brought.h); the caller's. None
+ * (NULL) unless they were given. */
+struct brought;
+void client_bring(client *c, struct brought *traces);
+struct brought *client_brought(const client *c);
 
 const iut_claims *client_claims(const client *c);
 bool client_has(const client *c, iut_op op); /* is the operation claimed? */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "conformance/iut/builtin_ref.h"
+#include "conformance/iut/traces_alone.h"
 #include "conformance/mutants/mutants.h"
 
 #define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
@@ -92,5 +93,8 @@ bool load_spec(const char *spec, iut_api *table, char *why, size_t why_size)
     if (strcmp(spec, "gpu") == 0) return load_gpu(table, why, why_size);
     if (strncmp(spec, "mutant:", 7) == 0) return load_mutant(spec + 7, table, why, why_size);
     if (strncmp(spec, "plugin:", 7) == 0) return load_plugin(spec + 7, table, why, why_size);
-    return FAIL("no such kind: %s; write ref, gpu, mutant:NAME or plugin:FILE.so", spec);
+    if (strncmp(spec, "traces:", 7) == 0)
+        return load_table(traces_alone_api(), table, why, why_size);
+    return FAIL("no such kind: %s; write ref, gpu, mutant:NAME, plugin:FILE.so or traces:FILE",
+                spec);
 }

@@ -42,6 +42,7 @@ typedef enum {
     MANNER_POOL_STAMPED, /* the same in nodes with stamps */
     MANNER_LM,     /* serves models and no panels (lm_subject.h) */
     MANNER_LM_SELF, /* the same in an arithmetic of its own */
+    MANNER_TRACES,  /* has traces, and nothing else (trace_subject.h) */
     MANNER_ENGINE,  /* generates, and nothing else (engine_subject.h); and so all that follow */
     MANNER_ENGINE_STALE, /* never cleans its draft model's cache */
     MANNER_METHODS,      /* offers every method besides */

@@ -9,6 +9,7 @@
 
 #include "conformance/mutants/engine_subject.h"
 #include "conformance/mutants/pool_subject.h"
+#include "conformance/mutants/trace_subject.h"
 
 /* ---- One mutant ---------------------------------------------------------------------- */
 
@@ -82,7 +83,10 @@ static bool judge_liar(const run_report *report, matrix_row *row)
 /* What serves one thing alone is asked little else. */
 static size_t cases_due(setting_name s)
 {
-    return engine_setting(s) ? ENGINE_CASES : pool_setting(s) ? POOL_CASES : LOOKALIKE_CASES;
+    return engine_setting(s)  ? ENGINE_CASES
+           : pool_setting(s)  ? POOL_CASES
+           : trace_setting(s) ? TRACE_CASES
+                              : LOOKALIKE_CASES;
 }
 
 static bool judge_lookalike(const run_report *report, matrix_row *row)

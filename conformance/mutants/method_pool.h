@@ -6,7 +6,7 @@
 #include "conformance/mutants/fault.h"
 
 typedef struct {
-    fault_point fault;         /* of a pool alone: set after it is opened */
+    fault_point fault;         /* set after it is opened */
     int32_t V, G, length;      /* length: N - 1 tokens of a value */
     bool ring;                 /* POOL-03 instead of POOL-02 */
     int32_t *count, *inserted; /* [V] */

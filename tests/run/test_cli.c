@@ -71,6 +71,15 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
         {"run --iut exec:", "what to test"},
         {"run --iut exec:true --iut-options x", "into the command itself"},
         {"run --iut-options x --iut exec:true", "into the command itself"},
+        {"run --iut traces:", "what to test"},
+        {"run --iut traces:/no/such/file", "cannot read the traces /no/such/file"},
+        {"run --traces /no/such/file", "cannot read the traces /no/such/file"},
+        {"run --traces", "(nothing)"},
+        {"run --iut traces:a --traces b", "one file of traces is enough"},
+        {"traces", "usage: assay traces write"},
+        {"traces write", "usage: assay traces write"},
+        {"traces write /tmp/x --nonsense", "usage: assay traces write"},
+        {"traces write /tmp/x --iut mutant:NONE", "mutant:NONE has no traces"},
         {"run --waivers /no/such/file", "/no/such/file"},
         {"run --log /no/such/folder/log", "/no/such/folder/log"},
         {"run --json /no/such/folder/json", "/no/such/folder/json"},
@@ -335,7 +344,7 @@ static void the_report_says_which_layers_were_not_applied(void **unused)
     assert_int_equal(assay(LAYERED "uniforms=supplied"), EXIT_CONFORMANT);
     assert_says("certificates 6, law 1.");
     assert_says("not applied: hard facts, replay, metamorphic, model bits, engine tokens, "
-                "engine law (not selected).");
+                "engine law, traces (not selected).");
     assert_null(strstr(output, "out of sight"));
     assert_int_equal(assay(LAYERED "uniforms=seeded"), EXIT_CONFORMANT);
     assert_says("certificates 0 of 6, law 1.");
