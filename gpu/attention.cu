@@ -9,7 +9,8 @@
  * they share comes from the cache. A thread owns 4 positions x 4 queries for the scores, whose
  * chains of fma run over d, then 4 dimensions x 4 queries for the values, whose chains run over
  * the positions: either loads 16 bytes of keys or values and 16 of shared memory for 16 fma.
- * AHEAD loads are under way at a time.
+ * AHEAD loads of a thread are under way at a time. With few queries few threads load, so all
+ * threads ask for the whole page first.
  *
  * Behind the pages every row has a path of its own (cache.h: seat, end): one block takes one
  * row, and a thread one position, wherever its key lies. Which block computes a chunk, with
@@ -30,7 +31,8 @@ enum {
     QUERIES = 32,        /* at a time */
     APART = QUERIES + 4, /* floats from a position to the next: other banks, 16 bytes aligned */
     QUADS = AS_POSITIONS / 4,
-    AHEAD = 8
+    AHEAD = 8,
+    LINE = 32 /* floats of a prefetch */
 };
 
 struct job {
@@ -271,6 +273,8 @@ __device__ void see_page(const job &j, const block &s, const ag_run &run, int32_
     const float *key = ag_chunk_at(j.c, ag_page_of(j.c, sequence, c), j.a.layer, head);
     const float *values = key + AS_POSITIONS * j.c.d;
     const int32_t queries = run.rows * j.group, wide = j.c.wide;
+    for (int32_t i = thread() * LINE; i < AS_POSITIONS * (j.c.d + wide); i += THREADS * LINE)
+        prefetch(key + i);
     for (int32_t first = 0; first < queries; first += QUERIES) {
         const batch b = {run.first, head, first, least(queries - first, QUERIES)};
         load_queries(j, b, s);

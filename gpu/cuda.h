@@ -4,7 +4,7 @@
  * Three things are written differently from plain CUDA, so that one kernel body serves both:
  *   LAUNCH(kernel, grid, block, shared, stream, ...)   instead of <<< >>>
  *   SHARED(type, name)                                 all shared memory is dynamic
- *   copy_async, copy_wait (copy.h)                     instead of the asynchronous copies' PTX
+ *   prefetch(p)                                        instead of its PTX
  *
  * Everything is compiled without contraction (-fmad=false, -ffp-contract=off): a fused
  * multiply-add is one that is written. */
@@ -19,6 +19,12 @@
     extern __shared__ __align__(16) unsigned char assay_shared[];                              \
     type *name = reinterpret_cast<type *>(assay_shared)
 #define UNROLL _Pragma("unroll")
+
+/* Asks for the 128 bytes at p, so that they are on their way to the cache of the device. */
+static __device__ __forceinline__ void prefetch(const void *p)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+}
 #define EMULATED 0
 #define UNROLL_TEXT(text) _Pragma(#text)
 #define UNROLL_BY(n) UNROLL_TEXT(unroll n)
@@ -28,6 +34,8 @@
     (static_cast<void>(stream), emu_launch(kernel, #kernel, grid, block, shared, __VA_ARGS__))
 #define SHARED(type, name) type *name = reinterpret_cast<type *>(emu_shared())
 #define UNROLL
+
+static inline void prefetch(const void *) {}
 #define EMULATED 1
 #define UNROLL_BY(n)
 #endif

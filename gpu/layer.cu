@@ -130,6 +130,7 @@ __device__ void norm_head(float *x, int32_t d, const float *gain, float eps)
     float g = 0.0f;
     for (int32_t i = 0; i * AS_CHUNK < d; i++) g = __fadd_rn(g, __shfl_sync(0xffffffffu, c, i));
     const float r = inverse_root(__fadd_rn(0.0f, g), d, eps);
+    __syncwarp(); /* everyone has read x */
     for (int32_t i = lane; i < d; i += 32) x[i] = __fmul_rn(__fmul_rn(x[i], r), gain[i]);
     __syncwarp();
 }

@@ -25,6 +25,9 @@ static as_status check_options(const as_llama_config *c, const ag_llama_options 
     if (o->rows < 1 || o->rows > INT32_MAX / 8)
         return as_fail(e, AS_BAD_INPUT, "model: %d rows a forward; it must be 1 to %d",
                        (int)o->rows, INT32_MAX / 8);
+    if (o->tile < 0 || o->tile > AG_TILE)
+        return as_fail(e, AS_BAD_INPUT, "model: tiles of %d rows; it must be 1 to %d",
+                       (int)o->tile, AG_TILE);
     if (o->sequences < 1 || o->sequences > MOST_SEQUENCES)
         return as_fail(e, AS_BAD_INPUT, "model: %d sequences; it must be 1 to %d",
                        (int)o->sequences, MOST_SEQUENCES);
@@ -307,9 +310,14 @@ static as_status allocate_all(model *m, as_error *e)
         {&m->logits, "logits", T * (size_t)c->V * F},
         {&m->path, "a path", (2 + rows) * sizeof(int32_t)},
         {&m->read, "a position", 2 * (size_t)k->kv_heads * (size_t)k->wide * F}};
-    const as_status s = allocate(m, all, sizeof all / sizeof *all, e);
-    if (s != AS_OK) return s;
-    return ag_fill(&m->device, m->cache.length, 0, (size_t)k->sequences * sizeof(int32_t), e);
+    as_status s = allocate(m, all, sizeof all / sizeof *all, e);
+    if (s == AS_OK)
+        s = ag_fill(&m->device, k->length, 0, (size_t)k->sequences * sizeof(int32_t), e);
+    if (s == AS_OK) /* NaN: whoever reads what is not committed shows it */
+        s = ag_fill(&m->device, k->pool, 0xff, table * (size_t)ag_page_floats(k) * F, e);
+    if (s == AS_OK)
+        s = ag_fill(&m->device, k->waiting, 0xff, (size_t)ag_waiting_floats(k) * F, e);
+    return s;
 }
 
 /* What the host keeps. */
@@ -429,7 +437,7 @@ as_status ag_llama(const ag_device *d, const as_llama_config *config,
                           .sequences = options->sequences,
                           .pages = model_chunks(positions),
                           .row_limit = options->rows};
-    m->tile = tile_of(m);
+    m->tile = options->tile ? model_least(options->tile, options->rows) : tile_of(m);
     s = build(m, weights, e);
     if (s == AS_OK)
         *lm = &m->base;

@@ -17,9 +17,11 @@ extern "C" {
 
 typedef struct {
     int32_t positions;    /* capacity of a sequence in tokens; 0: max_positions */
-    int32_t rows;         /* of a forward, of all its sequences */
+    int32_t rows;         /* of a forward, of all its sequences; so many may wait in each */
     int32_t sequences;    /* open at the same time, up to 65535 */
     uint32_t layout_seed; /* permutes which pages are taken: no bit may change */
+    int32_t tile; /* rows that go through the layers together, up to 128; 0: as many as there
+                     is memory for */
 } ag_llama_options;
 
 /* A new model on the device, which must stay open until as_lm_free. The weights may be released

@@ -82,7 +82,7 @@ static as_status load_model(void *with, const char *folder, const as_llama_optio
 {
     iut *x = with;
     const ag_llama_options own = {options->positions, options->rows, sequences,
-                                  options->layout_seed};
+                                  options->layout_seed, 0};
     as_model_files files;
     *lm = NULL;
     as_status s = as_open_weights(folder, &files, info, e);

@@ -293,8 +293,9 @@ END_TEST
 /* More chunks than threads combine at a time. */
 START_TEST(many_chunks)
 {
-    static const shape of = {2, 1, 2, {2300, 70, 4200}, 6, 5, false};
-    check(&of, 128, 2);
+    static const shape of[] = {{2, 1, 2, {2300, 70, 4200}, 6, 5, false},
+                               {1, 1, 64, {4000, 2500, 5}, 28, 5, false}};
+    check(&of[_i], 128, 2);
 }
 END_TEST
 
@@ -315,7 +316,7 @@ int main(void)
     TCase *tests = tcase_create("attention");
     tcase_add_loop_test(tests, trees, 0, 8);
     tcase_add_loop_test(tests, long_chains, 0, 3);
-    tcase_add_test(tests, many_chunks);
+    tcase_add_loop_test(tests, many_chunks, 0, 2);
     tcase_add_test(tests, small_devices);
     return suite_main("gpu attention", tests);
 }

@@ -33,6 +33,7 @@ static uint32_t below(uint64_t *seed, uint32_t n)
     return (uint32_t)((splitmix(seed) >> 32) % n);
 }
 
+/* The layout seed also decides on the tile. */
 static both start(int variant, int processors, int32_t positions, int32_t rows, uint32_t layout)
 {
     both b = {.t = tiny_new(variant, 77 + (uint64_t)variant, 1)};
@@ -41,7 +42,9 @@ static both start(int variant, int processors, int32_t positions, int32_t rows, 
     b.ref =
         tiny_lm(b.t, &(as_llama_options){.positions = positions, .rows = rows, .threads = 1});
     ok(ag_llama(&device, &b.t->config, &b.t->weights,
-                &(ag_llama_options){positions, rows, SEQUENCES, layout}, &b.gpu, &why));
+                &(ag_llama_options){positions, rows, SEQUENCES, layout,
+                                    layout % 3 ? (int32_t)layout : 0},
+                &b.gpu, &why));
     b.V = b.t->config.V;
     b.wanted = malloc(2 * ROWS * (size_t)b.V * sizeof *b.wanted);
     b.got = malloc(2 * ROWS * (size_t)b.V * sizeof *b.got);
@@ -154,12 +157,13 @@ START_TEST(chains)
 {
     static const int32_t piece[] = {60, 3, 1, 1, 1, 5, 64, 1, 129, 2};
     const int32_t pieces = _i == TINY_WIDE ? 5 : (int32_t)(sizeof piece / sizeof *piece);
-    both b = start(_i, _i % 3 == 0 ? 1 : _i % 3 == 1 ? 4 : 40, 300, ROWS, 0);
+    both b = start(_i, _i % 3 == 0 ? 1 : _i % 3 == 1 ? 4 : 40, 0, ROWS, 0);
     const int32_t s = open_one(&b);
     uint64_t seed = (uint64_t)_i;
     for (int32_t i = 0; i < pieces; i++) {
         emu_order((uint64_t)(i + _i) % 4);
-        chain(&b, s, &seed, piece[i], piece[i] > 10 ? piece[i] - 10 : 0, piece[i]);
+        const int32_t want = piece[i] > 10 && piece[i] < 100 ? piece[i] - 10 : 0;
+        chain(&b, s, &seed, piece[i], want, piece[i]);
     }
     check_cache(&b, s);
     stop(&b);
@@ -215,6 +219,26 @@ static void random_forward(both *b, uint64_t *seed, const int32_t *sequence, int
     for (int32_t i = 0; s == AS_OK && i < n; i++)
         if (below(seed, 6)) random_commit(b, &x[i], seed);
 }
+
+/* The rows of a sequence wait while others have their forwards. */
+START_TEST(rows_wait)
+{
+    static share x[2];
+    both b = start(1, 4, 210, ROWS, 5);
+    uint64_t seed = 12;
+    const int32_t s[] = {open_one(&b), open_one(&b)};
+    for (int step = 0; step < 6; step++) {
+        for (int i = 0; i < 2; i++) {
+            do random_share(&x[i], &b, &seed, s[i], 12);
+            while (x[i].f.rows < 3);
+            ck_assert_int_eq(forward(&b, &x[i].f, 1), AS_OK);
+        }
+        for (int i = 0; i < 2; i++) random_commit(&b, &x[i], &seed);
+    }
+    for (int i = 0; i < 2; i++) check_cache(&b, s[i]);
+    stop(&b);
+}
+END_TEST
 
 START_TEST(random_lives)
 {
@@ -456,7 +480,10 @@ START_TEST(bad_models)
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why), "0 rows");
     o.rows = 4, o.sequences = 0;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why), "0 seq");
-    o.sequences = 1, o.positions = 301;
+    o.sequences = 1, o.tile = 129;
+    SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why),
+         "tiles of 129");
+    o.tile = 0, o.positions = 301;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why), "301 pos");
     o.positions = 0;
     device.shared = 1000;
@@ -494,7 +521,7 @@ START_TEST(mixed_storage)
             (as_tensor){tiny_find(b.t, full)->value, AS_F32};
     }
     ok(ag_llama(&device, &b.t->config, &b.t->weights,
-                &(ag_llama_options){100, 50, SEQUENCES, 0}, &b.gpu, &why));
+                &(ag_llama_options){100, 50, SEQUENCES, 0, 0}, &b.gpu, &why));
     chain(&b, open_one(&b), &seed, 40, 0, 40);
     stop(&b);
 }
@@ -504,6 +531,7 @@ int main(void)
 {
     TCase *tests = tcase_create("llama");
     tcase_add_loop_test(tests, chains, 0, TINY_VARIANTS);
+    tcase_add_test(tests, rows_wait);
     tcase_add_loop_test(tests, random_lives, 0, 10);
     tcase_add_loop_test(tests, on_the_device, 0, 5);
     tcase_add_test(tests, refusals);

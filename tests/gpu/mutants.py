@@ -50,11 +50,12 @@ def build(fault, text, folder, a):
     for source in fault["with"] or [fault["file"]]:
         at = folder / source if (folder / source).exists() else a.source / source
         objects.append(str(folder / (Path(source).name + ".o")))
-        run = [a.cxx, "-x", "c++", "-std=c++17", "-O1", "-ffp-contract=off", f"-I{folder}", f"-I{a.source}"]
+        language = ["-x", "c", "-std=c11"] if source.endswith(".c") else ["-x", "c++", "-std=c++17"]
+        run = [a.cxx, *language, "-O1", "-ffp-contract=off", f"-I{folder}", f"-I{a.source}"]
         subprocess.run([*run, "-c", str(at), "-o", objects[-1]], check=True)
     program, part = folder / "test", fault["test"]
-    test = next((a.build / f"tests/gpu/CMakeFiles/gpu_{part}_test.dir").rglob(f"{part}_test.c*.o"))
-    subprocess.run([a.cxx, "-o", str(program), str(test), *objects, *a.library, "-fopenmp", *a.link], check=True)
+    test = [str(o) for o in (a.build / f"tests/gpu/CMakeFiles/gpu_{part}_test.dir").rglob("*.o")]
+    subprocess.run([a.cxx, "-o", str(program), *test, *objects, *a.library, "-fopenmp", *a.link], check=True)
     return program
 
 
