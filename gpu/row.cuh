@@ -159,19 +159,20 @@ __device__ __forceinline__ void each_entry(const float *x, int32_t begin, int32_
     for (; i < end; i += step) f(i, x[i]);
 }
 
-/* The same for two rows. */
+/* The same for two rows, half as many entries of each. */
 template <class F>
 __device__ __forceinline__ void each_pair(const float *x, const float *y, int32_t begin,
                                           int32_t end, F f)
 {
+    enum { N = AHEAD / 2 };
     const int32_t step = static_cast<int32_t>(blockDim.x);
     int32_t i = begin + static_cast<int32_t>(threadIdx.x);
-    for (; i + (AHEAD - 1) * step < end; i += AHEAD * step) {
-        float v[AHEAD], w[AHEAD];
+    for (; i + (N - 1) * step < end; i += N * step) {
+        float v[N], w[N];
         UNROLL
-        for (int a = 0; a < AHEAD; a++) v[a] = x[i + a * step], w[a] = y[i + a * step];
+        for (int a = 0; a < N; a++) v[a] = x[i + a * step], w[a] = y[i + a * step];
         UNROLL
-        for (int a = 0; a < AHEAD; a++) f(i + a * step, v[a], w[a]);
+        for (int a = 0; a < N; a++) f(i + a * step, v[a], w[a]);
     }
     for (; i < end; i += step) f(i, x[i], y[i]);
 }
