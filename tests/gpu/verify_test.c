@@ -339,8 +339,8 @@ START_TEST(chains)
 }
 END_TEST
 
-/* One launch does for a step of 8 drafts over a large vocabulary, whatever the rule; without
- * states and lengths, as a loop on the device has it. */
+/* One launch does for a step over a large vocabulary, whatever the rule; without states and
+ * lengths, as a loop on the device has it. */
 START_TEST(one_launch)
 {
     enum { V = 152064, GAMMA = 3 };
