@@ -109,6 +109,8 @@ template <class W>
 __device__ int32_t block_find(room &r, int32_t n, const W &weight, u64 target, u64 *before)
 {
     u64 running = 0;
+    *before = 0;
+    if (n == 1) return 0;
     for (int32_t first = 0; first < n; first += static_cast<int32_t>(blockDim.x)) {
         const int32_t i = first + static_cast<int32_t>(threadIdx.x);
         const u64 own = i < n ? weight(i) : 0;
@@ -287,6 +289,11 @@ __device__ void sum_stretches(const layout &l, share s, const L &law, u64 *sum)
 inline __device__ u64 block_total(room &r, const layout &l)
 {
     u64 v = 0;
+    if (l.stretches == 1) {
+        v = r.part()[0];
+        __syncthreads();
+        return v;
+    }
     for (int32_t t = static_cast<int32_t>(threadIdx.x); t < l.stretches;
          t += static_cast<int32_t>(blockDim.x))
         v += r.part()[t];
