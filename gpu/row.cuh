@@ -109,6 +109,8 @@ template <class W>
 __device__ int32_t block_find(room &r, int32_t n, const W &weight, u64 target, u64 *before)
 {
     u64 running = 0;
+    *before = 0;
+    if (n == 1) return 0;
     for (int32_t first = 0; first < n; first += static_cast<int32_t>(blockDim.x)) {
         const int32_t i = first + static_cast<int32_t>(threadIdx.x);
         const u64 own = i < n ? weight(i) : 0;
@@ -159,19 +161,20 @@ __device__ __forceinline__ void each_entry(const float *x, int32_t begin, int32_
     for (; i < end; i += step) f(i, x[i]);
 }
 
-/* The same for two rows. */
+/* The same for two rows, half as many entries of each. */
 template <class F>
 __device__ __forceinline__ void each_pair(const float *x, const float *y, int32_t begin,
                                           int32_t end, F f)
 {
+    enum { N = AHEAD / 2 };
     const int32_t step = static_cast<int32_t>(blockDim.x);
     int32_t i = begin + static_cast<int32_t>(threadIdx.x);
-    for (; i + (AHEAD - 1) * step < end; i += AHEAD * step) {
-        float v[AHEAD], w[AHEAD];
+    for (; i + (N - 1) * step < end; i += N * step) {
+        float v[N], w[N];
         UNROLL
-        for (int a = 0; a < AHEAD; a++) v[a] = x[i + a * step], w[a] = y[i + a * step];
+        for (int a = 0; a < N; a++) v[a] = x[i + a * step], w[a] = y[i + a * step];
         UNROLL
-        for (int a = 0; a < AHEAD; a++) f(i + a * step, v[a], w[a]);
+        for (int a = 0; a < N; a++) f(i + a * step, v[a], w[a]);
     }
     for (; i < end; i += step) f(i, x[i], y[i]);
 }
@@ -286,6 +289,11 @@ __device__ void sum_stretches(const layout &l, share s, const L &law, u64 *sum)
 inline __device__ u64 block_total(room &r, const layout &l)
 {
     u64 v = 0;
+    if (l.stretches == 1) {
+        v = r.part()[0];
+        __syncthreads();
+        return v;
+    }
     for (int32_t t = static_cast<int32_t>(threadIdx.x); t < l.stretches;
          t += static_cast<int32_t>(blockDim.x))
         v += r.part()[t];

@@ -39,7 +39,8 @@ typedef struct {
     int32_t rows;      /* that it has room for */
 } ag_scratch;
 
-/* Room for calls over up to `rows` rows. A call over more does not share rows. */
+/* Room for calls over up to `rows` rows, those of all cases. A call over more does not share
+ * rows. */
 as_status ag_scratch_reserve(const ag_device *d, int32_t rows, ag_scratch *s, as_error *e);
 void ag_scratch_free(ag_scratch *s);
 
@@ -60,7 +61,8 @@ as_status ag_argmax(const ag_device *d, const float *logits, const int32_t *row,
 as_status ag_check_rows(const ag_device *d, const float *p, const int32_t *row, int32_t n,
                         int32_t V, int32_t *state /* [n] */, as_error *e);
 
-/* Row i of p = as_serve of the row; undefined where state[i] says that it cannot be served. p
+/* Row i of p = as_serve of the row, in one launch, or, where rows are shared, in 2 or 3, and 5
+ * more for each of top-k and top-p; undefined where state[i] says that it cannot be served. p
  * and the logits must not overlap. AS_BAD_INPUT for what as_check_sampling refuses. */
 as_status ag_serve(const ag_device *d, const float *logits, const int32_t *row, int32_t n,
                    int32_t V, const as_sampling *sampling, float *p /* [n][V] */,

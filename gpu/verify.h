@@ -3,8 +3,10 @@
  * Clauses ACC, RES, BON, GRD, MAT, ONEH, LAH-18 to LAH-21.
  *
  * Every call is one launch, over n independent cases; many cases get a block each, few share
- * their rows among blocks (rows.h: ag_scratch). All pointers inside the structs are to device
- * memory. Calls return when the work is enqueued, allocate nothing, and may stand in a graph.
+ * their rows among blocks. The scratch (rows.h) then needs room for n rows by the chain rule,
+ * for n * (gamma + 1) by greedy and match, for n * wants in walks. All pointers inside the
+ * structs are to device memory. Calls return when the work is enqueued, allocate nothing, and
+ * may stand in a graph.
  */
 #ifndef ASSAY_GPU_VERIFY_H
 #define ASSAY_GPU_VERIFY_H
