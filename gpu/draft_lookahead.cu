@@ -263,7 +263,7 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     const outcome k = cut(d.batch, w, q, s);
     const int32_t *answer = piece(w.answer, q, d.batch.R) + tree.first;
     const int32_t *history = piece(d.batch.history, q, d.batch.H);
-    const bool failed = k.length < 1 || !all_answered(answer, tree.answers);
+    const bool failed = k.length == 0 || !all_answered(answer, tree.answers);
     const bool moves = !failed && tree.answers > 0; /* else LAH-06, LAH-09 */
     const bool first = o.first_plain && position_of(s) == 0;
     emit(d.batch, w, q, s, k);

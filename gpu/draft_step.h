@@ -107,6 +107,7 @@ __device__ __forceinline__ void lay_root(const ag_batch &b, int32_t q, int32_t r
 /* ---- What became of it. -------------------------------------------------------------------
  */
 
+/* length 0: the rule gave no token. */
 struct outcome {
     int32_t length, accepted, emitted;
     bool ended;
@@ -119,13 +120,14 @@ __device__ __forceinline__ outcome cut(const ag_batch &b, const ag_walks &w, int
 {
     const int32_t *run = piece(w.run, q, b.R), *eos = piece(b.eos, q, b.E);
     const int32_t length = w.length[q], n = least(length, s.left);
+    if (length < 1) return outcome{0, 0, 0, false};
     for (int32_t at = 0; at < n; at += 32) {
         const int32_t i = at + lane();
         const uint32_t ends = __ballot_sync(FULL, i < n && is_eos(eos, s.eoses, run[i]));
         if (ends)
             return outcome{length, w.accepted[q], at + __ffs(static_cast<int>(ends)), true};
     }
-    return outcome{length, w.accepted[q], n > 0 ? n : 0, false};
+    return outcome{length, w.accepted[q], n, false};
 }
 
 /* Appends what is emitted to the history; who reads it needs a barrier first. */
@@ -145,7 +147,7 @@ __device__ __forceinline__ ag_sequence after(const ag_sequence &s, const ag_tree
     next.n += k.emitted;
     next.left -= k.emitted;
     next.ended = k.ended;
-    next.failed = k.length < 1;
+    next.failed = k.length == 0;
     next.emitted = k.emitted;
     /* The last token emitted is the next root, evaluated with the next step, even where the
      * step accepted its row. */

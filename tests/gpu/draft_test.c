@@ -20,13 +20,21 @@
 #include "ref/lm/table_lm.h"
 #include "tests/ref/suite.h"
 
-enum { MOST_V = 130, SMALL_V = 12, PROMPT = 24, BUDGET = 40, GIVEN = 60, REQUESTS = 6 };
+enum {
+    MOST_V = 3000,
+    SMALL_V = 12,
+    ROW = 100,
+    PROMPT = 24,
+    BUDGET = 40,
+    GIVEN = 60,
+    REQUESTS = 6
+};
 enum { ENDS = 3, POISON = -99 };
 enum { PAPER, LADE, LLAMACPP, TRTLLM, ANY, JACOBI, ORIGINAL, HF, CHAIN, PLAIN, KINDS };
 static const char *const kind_name[KINDS] = {
     "paper", "lade", "llamacpp", "trtllm", "any", "jacobi", "original", "hf", "chain", "plain"};
 
-static int batches = 2000;
+static int batches = 250;
 static ag_device device;
 static as_error why;
 
@@ -294,7 +302,7 @@ static void make_automaton(batch *c, request *r, uint64_t *seed)
 static void make_models(batch *c, request *r, uint64_t *seed)
 {
     const as_hash_law law = {c->V, 1 + below(seed, 8), 0, splitmix(seed), 0};
-    if (c->kind == CHAIN || below(seed, 4) == 0)
+    if (c->kind == CHAIN || c->V > 200 || below(seed, 4) == 0)
         ok(as_hash_lm(&law, &r->lm, &why));
     else
         make_automaton(c, r, seed);
@@ -333,9 +341,9 @@ static void make_lookahead(batch *c, uint64_t *seed)
     else
         *o = *as_lookahead_preset(kind_name[c->kind]);
     const int32_t wide = below(seed, 12);
-    o->W = 1 + below(seed, wide == 0 ? 40 : 8);
-    o->N = 2 + below(seed, wide == 1 ? 40 : 5);
-    o->G = below(seed, 8) ? 1 + below(seed, wide == 2 ? 50 : 6) : 0;
+    o->W = wide == 3 ? 15 : 1 + below(seed, wide == 0 ? 40 : 8);
+    o->N = wide == 3 ? 5 : 2 + below(seed, wide == 1 ? 40 : 5);
+    o->G = wide == 3 ? 15 : below(seed, 8) ? 1 + below(seed, wide == 2 ? 50 : 6) : 0;
     if (below(seed, 4) == 0) o->init = AS_FILL_GIVEN;
     o->given = c->given;
     o->givens = 1 + below(seed, GIVEN);
@@ -431,7 +439,8 @@ static void make_batch(batch *c, uint64_t number, int kind)
     memset(c, 0, sizeof *c);
     c->number = number;
     c->kind = kind;
-    c->V = 2 + below(&seed, below(&seed, 6) ? SMALL_V - 1 : MOST_V - 1);
+    const int32_t size = below(&seed, 30); /* 3,000: more keys than the pool has buckets */
+    c->V = size == 0 ? MOST_V : 2 + below(&seed, size < 5 ? 130 : SMALL_V - 1);
     make_method(c, &seed);
     c->sequences = 1 + below(&seed, 3);
     c->requests = c->sequences + below(&seed, REQUESTS - 3);
@@ -590,8 +599,8 @@ static void feed(follower *f, int32_t b)
 static void check_window(const follower *f, int32_t b, const record *s)
 {
     const as_lookahead *o = &f->c->o.lookahead;
-    int32_t row[MOST_V], n, at = 0;
-    ck_assert_int_le(o->W + o->N, MOST_V);
+    int32_t row[ROW], n, at = 0;
+    MUST(o->W + o->N <= ROW);
     for (int32_t l = 0; l < s->filled; l++, at += n) {
         ok(ag_drafter_window(&f->d, b, l, row, &n, &why));
         SAME(f, b, n, s->window_words / s->filled, "columns");
@@ -612,6 +621,8 @@ static void check_pool(const follower *f, int32_t b, const record *s)
         at += 1 + count * (o->N - 1);
     }
     SAME(f, b, at, s->pool_words, "words of the pool");
+    ok(ag_download(&device, &count, f->d.pool.buckets + b, sizeof count, &why));
+    MUST(count <= f->d.pool.capacity);
     free(values);
 }
 
@@ -747,6 +758,139 @@ START_TEST(as_the_reference)
 }
 END_TEST
 
+/* ---- What goes wrong. -------------------------------------------------------------- */
+
+static const ag_room small = {2, 8, 20, 2, 0, 0};
+
+static ag_drafting lookahead_of(int32_t W, int32_t N, int32_t G)
+{
+    ag_drafting o = {.method = AG_LOOKAHEAD, .lookahead = *as_lookahead_preset("paper")};
+    o.lookahead.W = W, o.lookahead.N = N, o.lookahead.G = G;
+    return o;
+}
+
+static void refused(const ag_drafting *o, ag_room room_, as_status s, const char *what)
+{
+    ag_drafter d;
+    why.text[0] = 0;
+    ck_assert_int_eq(ag_drafter_open(&device, o, &room_, &d, &why), s);
+    ck_assert_msg(strstr(why.text, what), "%s", why.text);
+    ck_assert_ptr_null(d.batch.sequence);
+}
+
+START_TEST(options_are_refused_by_name)
+{
+    ag_drafting o = lookahead_of(0, 3, 2);
+    refused(&o, small, AS_BAD_INPUT, "W 0, N 3, G 2");
+    o = lookahead_of(2, 4096, 4096);
+    o.lookahead.key = AS_KEY_STALE;
+    refused(&o, small, AS_BAD_INPUT, "key stale has no meaning");
+    o = (ag_drafting){.method = AG_JACOBI, .jacobi = {.m = 0}};
+    refused(&o, small, AS_BAD_INPUT, "m 0 must be at least 1");
+    o = (ag_drafting){.method = AG_JACOBI, .jacobi = {.m = 1, .init = AS_GUESS_GIVEN}};
+    refused(&o, small, AS_BAD_INPUT, "needs at least one token");
+    o = (ag_drafting){.method = AG_LOOKUP, .lookup = {1, 0, false, false}};
+    refused(&o, small, AS_BAD_INPUT, "0 drafts");
+    o = (ag_drafting){.method = AG_CHAIN, .gamma = -1};
+    refused(&o, small, AS_BAD_INPUT, "gamma -1");
+    o = (ag_drafting){.method = (ag_method)9};
+    refused(&o, small, AS_BAD_INPUT, "method 9");
+    o.method = AG_PLAIN;
+    refused(&o, (ag_room){0, 8, 20, 2, 0, 0}, AS_BAD_INPUT, "room for 0 sequences");
+    refused(&o, (ag_room){1, 8, 20, 2, -1, 0}, AS_BAD_INPUT, "-1 positions");
+}
+END_TEST
+
+START_TEST(requests_are_refused_by_name)
+{
+    static const struct {
+        int32_t prompts, budget, eoses;
+        as_status s;
+        const char *what;
+    } bad[] = {{0, 5, 0, AS_BAD_INPUT, "prompt is empty"},
+               {3, -1, 0, AS_BAD_INPUT, "budget -1"},
+               {4, 5, 0, AS_BAD_INPUT, "token 3 is 8; it must be 0 to 7"},
+               {3, 18, 0, AS_LIMIT, "need 20 positions; the model has 19"},
+               {3, 5, 3, AS_LIMIT, "room for 20 tokens and 2 ends"}};
+    const int32_t prompt[] = {1, 2, 3, 8}, eos[] = {1, 2, 3};
+    ag_room room_ = small;
+    ag_drafter d;
+    const ag_drafting o = lookahead_of(2, 3, 2);
+    room_.positions = 19;
+    ok(ag_drafter_open(&device, &o, &room_, &d, &why));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const ag_request r = {prompt, bad[i].prompts, bad[i].budget, eos, bad[i].eoses,
+                              1,      false};
+        ck_assert_int_eq(ag_drafter_start(&d, 0, &r, &why), bad[i].s);
+        ck_assert_msg(strstr(why.text, bad[i].what), "%s", why.text);
+    }
+    const ag_request good = {prompt, 3, 17, eos, 2, 1, false};
+    ck_assert_int_eq(ag_drafter_start(&d, 2, &good, &why), AS_BAD_INPUT);
+    ck_assert_int_eq(ag_drafter_stop(&d, -1, &why), AS_BAD_INPUT);
+    ok(ag_drafter_start(&d, 1, &good, &why));
+    ag_drafter_close(&d);
+}
+END_TEST
+
+/* Bad logits: a rule that gives no token, an answer that is none. The sequence is over, what
+ * the step emitted stands, and its neighbour goes on. */
+START_TEST(a_sequence_fails_alone)
+{
+    const bool no_token = _i & 1, jacobi = _i & 2;
+    const ag_drafting o =
+        jacobi ? (ag_drafting){.method = AG_JACOBI, .jacobi = {.m = 4}} : lookahead_of(3, 2, 2);
+    const int32_t prompt[] = {1, 2, 3};
+    const ag_request r = {prompt, 3, 10, NULL, 0, 5, false};
+    follower f = {0};
+    ag_sequence q[2];
+    ok(ag_drafter_open(&device, &o, &small, &f.d, &why));
+    const int32_t R = f.d.batch.R;
+    f.run = room(2 * R), f.answer = room(2 * R), f.length = room(2), f.accepted = room(2);
+    f.walks = (ag_walks){f.run, f.length, f.accepted, f.answer};
+    for (int32_t b = 0; b < 2; b++) ok(ag_drafter_start(&f.d, b, &r, &why));
+    for (int step = 0; step < 2; step++) {
+        ok(ag_propose(&f.d, &why));
+        for (int32_t b = 0; b < 2; b++) {
+            const bool fails = b == 1 && step == 0;
+            const int32_t token = 4 + step, accepted = 0, length = !(fails && no_token);
+            int32_t answer[] = {6, 6, 6, 6, 6, 6, 6, 6};
+            if (fails) answer[jacobi ? 1 : 2] = -1;
+            ok(ag_upload(&device, f.run + b * R, &token, sizeof token, &why));
+            ok(ag_upload(&device, f.length + b, &length, sizeof length, &why));
+            ok(ag_upload(&device, f.accepted + b, &accepted, sizeof accepted, &why));
+            ok(ag_upload(&device, f.answer + b * R, answer, (size_t)(R < 8 ? R : 8) * 4, &why));
+        }
+        ok(ag_observe(&f.d, &f.walks, &why));
+        for (int32_t b = 0; b < 2; b++) ok(ag_drafter_sequence(&f.d, b, &q[b], &why));
+        ck_assert_int_eq(q[0].n, 4 + step);
+        ck_assert_int_eq(q[0].kept, 1);
+        ck_assert(!q[0].failed && q[1].failed);
+        ck_assert_int_eq(q[1].n, no_token ? 3 : 4);
+        ck_assert_int_eq(q[1].kept, step == 0 && !no_token);
+        ck_assert_int_eq(q[1].emitted, step == 0 && !no_token);
+        ck_assert_int_eq(q[1].steps, 1);
+    }
+    close_follower(&f);
+}
+END_TEST
+
+/* The bound that the header states for what a sequence's pool holds. */
+START_TEST(memory)
+{
+    const ag_room few = {1, 3000, 64, 1, 0, 0}, many = {3, 3000, 64, 1, 0, 0};
+    const ag_drafting o = lookahead_of(4, 5, 7);
+    ag_drafter a, b;
+    ok(ag_drafter_open(&device, &o, &few, &a, &why));
+    ok(ag_drafter_open(&device, &o, &many, &b, &why));
+    const size_t pool = 4 * 3000 + 4 * (5 * 64) * (1 + 7 * 4);
+    ck_assert_uint_ge(ag_drafter_bytes(&a), pool);
+    ck_assert_uint_le(ag_drafter_bytes(&a), pool + 4096);
+    ck_assert_uint_eq(ag_drafter_bytes(&b), 3 * ag_drafter_bytes(&a));
+    ag_drafter_close(&a);
+    ag_drafter_close(&b);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     if (argc == 2) batches = atoi(argv[1]);
@@ -754,6 +898,10 @@ int main(int argc, char **argv)
     if (ag_device_open(&device, 0, &why) != AS_OK) return 2;
     TCase *t = tcase_create("draft");
     tcase_add_loop_test(t, as_the_reference, 0, KINDS);
+    tcase_add_test(t, options_are_refused_by_name);
+    tcase_add_test(t, requests_are_refused_by_name);
+    tcase_add_loop_test(t, a_sequence_fails_alone, 0, 4);
+    tcase_add_test(t, memory);
     const int failed = suite_main_within("gpu draft", t, 300);
     ag_device_close(&device);
     return failed;
