@@ -72,12 +72,11 @@ __device__ __forceinline__ int32_t guess_from(const int32_t *list, int32_t n, ui
 /* ---- A tree. ------------------------------------------------------------------------------
  */
 
-/* as_chain_limit. */
+/* as_chain_limit of a sequence that is alive. Positions suffice for the rest of the budget, less
+ * its last token (STOP-05, which ag_drafter_start has checked), so they limit no chain. */
 __device__ __forceinline__ int32_t chain_limit(const ag_batch &b, const ag_sequence &s)
 {
-    int32_t limit = least(s.left - 1, b.R - 1);
-    if (b.positions > 0) limit = least(limit, b.positions - s.n);
-    return limit > 0 ? limit : 0;
+    return least(s.left, b.R) - 1;
 }
 
 /* No rows: for a sequence that is over. */

@@ -341,9 +341,9 @@ static void make_lookahead(batch *c, uint64_t *seed)
     else
         *o = *as_lookahead_preset(kind_name[c->kind]);
     const int32_t wide = below(seed, 12);
-    o->W = wide == 3 ? 15 : 1 + below(seed, wide == 0 ? 40 : 8);
+    o->W = wide == 3 ? 15 : 1 + below(seed, wide == 0 || wide == 2 ? 40 : 8);
     o->N = wide == 3 ? 5 : 2 + below(seed, wide == 1 ? 40 : 5);
-    o->G = wide == 3 ? 15 : below(seed, 8) ? 1 + below(seed, wide == 2 ? 50 : 6) : 0;
+    o->G = wide == 3 ? 15 : wide == 2 ? 50 : below(seed, 8) ? 1 + below(seed, 6) : 0;
     if (below(seed, 4) == 0) o->init = AS_FILL_GIVEN;
     o->given = c->given;
     o->givens = 1 + below(seed, GIVEN);
@@ -457,6 +457,7 @@ static void make_batch(batch *c, uint64_t number, int kind)
 
 typedef struct {
     int requests, steps, warm, plain_for_room, ended, cut, drawn, filtered;
+    int values;      /* of a key, at most */
     int accepted[8]; /* steps that accepted so many; the last: so many or more */
 } coverage;
 static coverage met[KINDS];
@@ -619,6 +620,7 @@ static void check_pool(const follower *f, int32_t b, const record *s)
         SAME(f, b, count, s->pool[at], "values of a key");
         same_tokens(f, b, values, s->pool + at + 1, count * (o->N - 1), "a token of the pool");
         at += 1 + count * (o->N - 1);
+        if (count > met[f->c->kind].values) met[f->c->kind].values = count;
     }
     SAME(f, b, at, s->pool_words, "words of the pool");
     ok(ag_download(&device, &count, f->d.pool.buckets + b, sizeof count, &why));
@@ -727,9 +729,9 @@ static void print_coverage(int kind)
 {
     const coverage *m = &met[kind];
     printf("%-9s %5d requests, %6d steps (%d sampled), %d plain for want of room, ends %d, "
-           "cut runs %d, drawn answers %d, filtered %d; accepted",
+           "cut runs %d, drawn answers %d, filtered %d, values of a key %d; accepted",
            kind_name[kind], m->requests, m->steps, m->warm, m->plain_for_room, m->ended, m->cut,
-           m->drawn, m->filtered);
+           m->drawn, m->filtered, m->values);
     for (int i = 0; i < 8; i++) printf(" %d", m->accepted[i]);
     printf("\n");
     fflush(stdout);
@@ -746,6 +748,8 @@ static void check_coverage(int kind)
         for (int i = 1; i < 4; i++) ck_assert_int_ge(m->accepted[i], least);
     if (kind <= ANY) ck_assert_int_ge(m->plain_for_room, least);
     if (kind <= ANY) ck_assert_int_ge(m->cut, least);
+    if (kind <= ANY && batches >= 250)
+        ck_assert_int_gt(m->values, 32); /* more than a warp has lanes */
     if (kind == ANY || kind == LLAMACPP) ck_assert_int_ge(m->drawn, least);
     if (kind == ANY || kind == LADE) ck_assert_int_ge(m->filtered, least);
 }
