@@ -42,6 +42,21 @@ static int64_t lookahead_rows(const as_lookahead *o)
     return most;
 }
 
+/* Of these, wanted: the root, the last row of the window, and the candidates; or all. */
+static int64_t lookahead_wants(const as_lookahead *o)
+{
+    const int64_t length = o->N - 1;
+    int64_t most = 0;
+    if (o->accept_window) return lookahead_rows(o);
+    for (int64_t filled = o->warmup ? 1 : length; filled <= length; filled++) {
+        const bool verifies = filled == length || o->verify_filling;
+        const int64_t rows =
+            (filled > 1) + o->W + length - filled + (verifies ? o->G * length : 0);
+        most = rows > most ? rows : most;
+    }
+    return most;
+}
+
 static int64_t method_rows(const ag_drafting *o)
 {
     switch (o->method) {
@@ -64,6 +79,12 @@ static int32_t rows_of(const ag_drafting *o, const ag_room *room)
     int64_t rows = method_rows(o);
     if (o->method != AG_LOOKAHEAD && rows > room->longest) rows = room->longest;
     return (int32_t)(room->rows > 0 && room->rows < rows ? room->rows : rows);
+}
+
+static int32_t wants_of(const ag_drafting *o, int32_t rows)
+{
+    const int64_t wants = o->method == AG_LOOKAHEAD ? lookahead_wants(&o->lookahead) : rows;
+    return (int32_t)(wants < rows ? wants : rows);
 }
 
 static as_status check_room(const ag_room *r, as_error *e)
@@ -99,14 +120,25 @@ static void make(maker *m, void *array, size_t count, size_t element, const char
 
 static void make_batch(maker *m, ag_batch *b)
 {
-    const size_t B = (size_t)b->B, R = B * (size_t)b->R;
+    const size_t B = (size_t)b->B, R = B * (size_t)b->R, wants = B * (size_t)b->wants;
     make(m, &b->sequence, B, sizeof *b->sequence, "the sequences");
     make(m, &b->history, B * (size_t)b->H, sizeof *b->history, "the histories");
     make(m, &b->eos, B * (size_t)b->E, sizeof *b->eos, "the ends of sequences");
+    make(m, &b->seed, B, sizeof *b->seed, "the seeds");
+    make(m, &b->position, B, sizeof *b->position, "the positions");
+    make(m, &b->number, B, sizeof *b->number, "the sequences' numbers");
     make(m, &b->tree, B, sizeof *b->tree, "the trees");
+    make(m, &b->asked, B, sizeof *b->asked, "the trees' questions");
     make(m, &b->token, R, sizeof *b->token, "the trees' tokens");
     make(m, &b->parent, R, sizeof *b->parent, "the trees' parents");
-    make(m, &b->uniform, R, sizeof *b->uniform, "the rows' uniforms");
+    make(m, &b->uniform, wants, sizeof *b->uniform, "the rows' uniforms");
+    make(m, &b->offset, B, sizeof *b->offset, "the trees' places");
+    make(m, &b->row_token, R, sizeof *b->row_token, "the rows' tokens");
+    make(m, &b->row_parent, R, sizeof *b->row_parent, "the rows' parents");
+    make(m, &b->row_of, R, sizeof *b->row_of, "the rows' sequences");
+    make(m, &b->want, wants, sizeof *b->want, "the wanted rows");
+    make(m, &b->kept, B, sizeof *b->kept, "the paths' lengths");
+    make(m, &b->path, R, sizeof *b->path, "the paths");
 }
 
 static void make_lookahead(maker *m, ag_drafter *d)
@@ -150,10 +182,13 @@ size_t ag_drafter_bytes(const ag_drafter *d)
 
 void ag_drafter_close(ag_drafter *d)
 {
-    void *const array[] = {
-        d->batch.sequence, d->batch.history, d->batch.eos,   d->batch.tree, d->batch.token,
-        d->batch.parent,   d->batch.uniform, d->given,       d->guess,      d->window,
-        d->pool.number,    d->pool.bucket,   d->pool.buckets};
+    const ag_batch *b = &d->batch;
+    void *const array[] = {b->sequence,  b->history,     b->eos,         b->seed,
+                           b->position,  b->number,      b->tree,        b->asked,
+                           b->token,     b->parent,      b->uniform,     b->offset,
+                           b->row_token, b->row_parent,  b->row_of,      b->want,
+                           b->kept,      b->path,        d->given,       d->guess,
+                           d->window,    d->pool.number, d->pool.bucket, d->pool.buckets};
     for (size_t i = 0; i < sizeof array / sizeof array[0]; i++) ag_free(array[i]);
     *d = (ag_drafter){0};
 }
@@ -204,10 +239,18 @@ as_status ag_drafter_open(const ag_device *device, const ag_drafting *o, const a
                           .H = room->longest,
                           .E = room->eoses,
                           .positions = room->positions};
+    d->batch.wants = wants_of(o, d->batch.R);
+    if ((int64_t)d->batch.B * d->batch.R > INT32_MAX)
+        return as_fail(e, AS_LIMIT, "drafter: %d sequences of %d rows", (int)d->batch.B,
+                       (int)d->batch.R);
     if (d->method == AG_LOOKAHEAD) s = size_pool(d, e);
     maker m = {device, 0, AS_OK, e};
     if (s == AS_OK) make_all(&m, d), s = m.status;
     if (s == AS_OK) s = take_given(d, e);
+    /* Rules may draw by the uniform of every slot, whoever asks for it. */
+    if (s == AS_OK)
+        s = ag_fill(device, d->batch.uniform, 0,
+                    (size_t)d->batch.B * (size_t)d->batch.wants * sizeof *d->batch.uniform, e);
     for (int32_t b = 0; b < d->batch.B && s == AS_OK; b++) s = ag_drafter_stop(d, b, e);
     if (s != AS_OK) ag_drafter_close(d);
     return s;
@@ -245,16 +288,22 @@ static as_status check_request(const ag_drafter *d, const ag_request *r, as_erro
     return AS_OK;
 }
 
-static as_status put_sequence(ag_drafter *d, int32_t b, const ag_sequence *s, as_error *e)
+static as_status put_sequence(ag_drafter *d, int32_t b, const ag_sequence *s, uint64_t seed,
+                              int32_t number, as_error *e)
 {
-    return ag_upload(d->device, d->batch.sequence + b, s, sizeof *s, e);
+    as_status status = ag_upload(d->device, d->batch.sequence + b, s, sizeof *s, e);
+    if (status == AS_OK)
+        status = ag_upload(d->device, d->batch.seed + b, &seed, sizeof seed, e);
+    if (status == AS_OK)
+        status = ag_upload(d->device, d->batch.number + b, &number, sizeof number, e);
+    return status;
 }
 
 as_status ag_drafter_stop(ag_drafter *d, int32_t b, as_error *e)
 {
     const ag_sequence over = {0};
     const as_status s = check_sequence(d, b, e);
-    return s == AS_OK ? put_sequence(d, b, &over, e) : s;
+    return s == AS_OK ? put_sequence(d, b, &over, 0, -1, e) : s;
 }
 
 /* LAH-02: an empty pool. Its buckets are emptied as they are taken. */
@@ -272,15 +321,14 @@ as_status ag_drafter_start(ag_drafter *d, int32_t b, const ag_request *r, as_err
     as_status s = check_sequence(d, b, e);
     if (s == AS_OK) s = check_request(d, r, e);
     if (s != AS_OK) return s;
-    const ag_sequence q = {.seed = r->seed,
-                           .prompts = r->prompts,
+    const ag_sequence q = {.prompts = r->prompts,
                            .n = r->prompts,
                            .left = r->budget,
                            .eoses = r->eoses,
                            .warm = r->warm,
                            .filled = d->lookahead.warmup ? 1 : d->lookahead.N - 1,
                            .held = r->prompts - 1};
-    s = put_sequence(d, b, &q, e);
+    s = put_sequence(d, b, &q, r->seed, r->number, e);
     if (s == AS_OK)
         s = ag_upload(d->device, d->batch.history + (size_t)b * (size_t)d->batch.H, r->prompt,
                       (size_t)r->prompts * sizeof *r->prompt, e);
@@ -309,14 +357,20 @@ as_status ag_propose(const ag_drafter *d, as_error *e)
     return ag_launched("propose", e);
 }
 
-as_status ag_observe(const ag_drafter *d, const ag_walks *w, as_error *e)
+as_status ag_gather(const ag_drafter *d, as_error *e)
+{
+    ag_gather_rows(d);
+    return ag_launched("gather", e);
+}
+
+as_status ag_observe(const ag_drafter *d, const ag_answers *a, as_error *e)
 {
     if (d->method == AG_JACOBI)
-        ag_jacobi_observe(d, w);
+        ag_jacobi_observe(d, a);
     else if (d->method == AG_LOOKAHEAD)
-        ag_lookahead_observe(d, w);
+        ag_lookahead_observe(d, a);
     else
-        ag_chain_observe(d, w);
+        ag_chain_observe(d, a);
     return ag_launched("observe", e);
 }
 

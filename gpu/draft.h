@@ -3,9 +3,9 @@
  * state those of ref/draft. Clauses JAC-01 to JAC-08, LAH-01 to LAH-17, LAH-23 to LAH-30,
  * POOL-01 to POOL-05, LKP-01 to LKP-05, STOP-01, STOP-02.
  *
- * A step is ag_propose, the model's forward, the rule, ag_observe, the model's commit. Each of
- * the two is one launch with one block a sequence, with the same arguments every time, and so
- * may stand in a graph. Nothing is allocated after ag_drafter_open. */
+ * A step is ag_propose, ag_gather, the model's forward, the rule, ag_observe, the model's
+ * commit (gpu/step.h). Each of the three is one launch, with the same arguments every time, and
+ * so may stand in a graph. Nothing is allocated after ag_drafter_open. */
 #ifndef ASSAY_GPU_DRAFT_H
 #define ASSAY_GPU_DRAFT_H
 
@@ -90,7 +90,8 @@ typedef struct {
     const int32_t *eos; /* [eoses] */
     int32_t eoses;
     uint64_t seed;
-    bool warm; /* the rule samples: not greedy, and T > 0 */
+    bool warm;      /* the rule samples: not greedy, and T > 0 */
+    int32_t number; /* of the sequence in the model */
 } ag_request;
 
 /* Sequence b forgets everything and begins with this request; the others are not touched. The
@@ -104,9 +105,12 @@ as_status ag_drafter_stop(ag_drafter *d, int32_t b, as_error *e);
 /* d->batch.tree, token, parent and uniform of the next step of every sequence. */
 as_status ag_propose(const ag_drafter *d, as_error *e);
 
+/* The rows of all trees as one forward has them, and which are wanted. */
+as_status ag_gather(const ag_drafter *d, as_error *e);
+
 /* What became of it: history, d->batch.sequence and the method's state. The trees must be those
  * of ag_propose. */
-as_status ag_observe(const ag_drafter *d, const ag_walks *w, as_error *e);
+as_status ag_observe(const ag_drafter *d, const ag_answers *a, as_error *e);
 
 /* ---- For whoever wants to look: each waits for the device. ------------------------------ */
 
@@ -134,14 +138,15 @@ size_t ag_drafter_bytes(const ag_drafter *d);
 
 /* ---- The launches, one file a method: for draft.c alone. -------------------------------- */
 
-void ag_chain_propose(const ag_drafter *d);                    /* AG_PLAIN and AG_CHAIN */
-void ag_chain_observe(const ag_drafter *d, const ag_walks *w); /* and AG_LOOKUP */
+void ag_chain_propose(const ag_drafter *d);                      /* AG_PLAIN and AG_CHAIN */
+void ag_chain_observe(const ag_drafter *d, const ag_answers *w); /* and AG_LOOKUP */
 void ag_jacobi_propose(const ag_drafter *d);
-void ag_jacobi_observe(const ag_drafter *d, const ag_walks *w);
+void ag_jacobi_observe(const ag_drafter *d, const ag_answers *w);
 void ag_lookup_propose(const ag_drafter *d);
+void ag_gather_rows(const ag_drafter *d);
 void ag_lookahead_start(const ag_drafter *d, int32_t b);
 void ag_lookahead_propose(const ag_drafter *d);
-void ag_lookahead_observe(const ag_drafter *d, const ag_walks *w);
+void ag_lookahead_observe(const ag_drafter *d, const ag_answers *w);
 
 #ifdef __cplusplus
 }

@@ -54,11 +54,11 @@ __device__ __forceinline__ int32_t &cell(const window &w, int32_t l, int32_t i)
 
 /* LAH-03, LAH-04: stored token j, in column i of its row. */
 __device__ int32_t initial(const ag_drafter &d, const int32_t *history, const ag_sequence &s,
-                           int32_t i, int32_t j)
+                           uint64_t seed, int32_t i, int32_t j)
 {
     switch (d.lookahead.init) {
     case AS_FILL_PROMPT:
-        return guess_from(history, s.prompts, s.seed, 0, AS_INIT, j);
+        return guess_from(history, s.prompts, seed, 0, AS_INIT, j);
     case AS_FILL_CONSTANT:
         return (100 + i) % d.batch.V;
     default:
@@ -83,7 +83,8 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     const window w = window_of(d, q, s.side);
     const int32_t n = columns(o, s.filled), root = o.key == AS_KEY_STALE ? 0 : 1;
     for (int32_t r = thread(); r < s.filled * n; r += threads())
-        cell(w, r / n, r % n) = r < root ? -1 : initial(d, history, s, r % n, r - root);
+        cell(w, r / n, r % n) =
+            r < root ? -1 : initial(d, history, s, d.batch.seed[q], r % n, r - root);
     if (o.pool_from_prompt) insert_text(pool_of(d, q), history, s.n - o.N + 1); /* LAH-05 */
 }
 
@@ -116,7 +117,7 @@ __device__ __forceinline__ plan plan_of(const ag_drafter &d, int32_t q, const ag
 __device__ __forceinline__ ag_tree tree_of(const as_lookahead &o, const ag_sequence &s,
                                            const plan &p)
 {
-    const int32_t first = (s.filled - 1) * p.columns; /* the last row, for the answers */
+    const int32_t first = (s.filled - 1) * p.columns; /* row R_{filled-1}, for its answers */
     const bool all = p.verifies && o.accept_window;
     ag_tree t;
     t.rows = p.window + p.candidates * (o.N - 1);
@@ -125,9 +126,6 @@ __device__ __forceinline__ ag_tree tree_of(const as_lookahead &o, const ag_seque
     t.all = all;
     t.most = o.N - 1;
     t.bonus = o.bonus;
-    t.first = first;
-    t.answers = p.columns;
-    t.drawn = s.warm && o.sampled;
     return t;
 }
 
@@ -135,16 +133,18 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, 1) lookahead_propose(const ag
 {
     const int32_t q = static_cast<int32_t>(blockIdx.x), length = d.lookahead.N - 1;
     const ag_sequence &s = d.batch.sequence[q];
-    if (!alive(s)) return lay_nothing(&d.batch.tree[q]);
+    if (!alive(s)) return lay_nothing(d.batch, q);
     const int32_t root = piece(d.batch.history, q, d.batch.H)[s.n - 1];
     const plan p = plan_of(d, q, s, root);
-    if (p.plain) return lay_root(d.batch, q, root);
+    if (p.plain) return lay_chain(d.batch, q, s, 0, 0, [](int32_t) { return 0; });
     const window w = window_of(d, q, s.side);
     const ag_tree t = tree_of(d.lookahead, s, p);
+    const ag_asked asked = {(s.filled - 1) * p.columns, p.columns,
+                            s.warm && d.lookahead.sampled};
     const int32_t n = p.columns;
     int32_t *token = piece(d.batch.token, q, d.batch.R);
     int32_t *parent = piece(d.batch.parent, q, d.batch.R);
-    uint64_t *uniform = piece(d.batch.uniform, q, d.batch.R);
+    uint64_t *uniform = piece(d.batch.uniform, q, d.batch.wants);
     for (int32_t r = thread(); r < p.window; r += threads()) {
         token[r] = r > 0 ? cell(w, r / n, r % n) : root;
         parent[r] = r < n ? r - 1 : r - n;
@@ -153,12 +153,12 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, 1) lookahead_propose(const ag
         token[p.window + j] = p.candidate[j];
         parent[p.window + j] = j % length ? p.window + j - 1 : 0;
     }
-    if (t.drawn) /* LAH-14 */
+    if (asked.drawn) /* LAH-14 */
         for (int32_t i = thread(); i < n; i += threads())
-            uniform[t.first + i] =
-                as_word64(as_random(s.seed, static_cast<uint64_t>(position_of(s)), AS_WINDOW,
-                                    static_cast<uint32_t>(i)));
-    if (thread() == 0) d.batch.tree[q] = t;
+            uniform[slot_of(t, asked.first) + i] =
+                as_word64(as_random(d.batch.seed[q], static_cast<uint64_t>(position_of(s)),
+                                    AS_WINDOW, static_cast<uint32_t>(i)));
+    if (thread() == 0) plant(d.batch, q, t, asked, position_of(s));
 }
 
 /* ---- The step is done. --------------------------------------------------------------------
@@ -168,6 +168,7 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, 1) lookahead_propose(const ag
 struct scene {
     const as_lookahead &o;
     const ag_sequence &s;
+    uint64_t seed;
     const int32_t *history, *eos;
     window old;
     const int32_t *answer; /* [columns] */
@@ -195,7 +196,7 @@ __device__ __forceinline__ int32_t shifted(const scene &c, int32_t k, int32_t l,
         if (filter && is_eos(c.eos, c.s.eoses, token)) index = c.o.N * W + i;
     }
     if (index < 0) return token;
-    return guess_from(c.history, c.s.n, c.s.seed, position_of(c.s), AS_WINDOW, index);
+    return guess_from(c.history, c.s.n, c.seed, position_of(c.s), AS_WINDOW, index);
 }
 
 /* LAH-11: every row loses its first token, and the answers become a row. */
@@ -253,24 +254,30 @@ __device__ void advance(const ag_drafter &d, int32_t q, const scene &c, int32_t 
 }
 
 __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
-    lookahead_observe(const ag_drafter d, const ag_walks w)
+    lookahead_observe(const ag_drafter d, const ag_answers w)
 {
     const int32_t q = static_cast<int32_t>(blockIdx.x);
     const as_lookahead &o = d.lookahead;
     const ag_sequence s = d.batch.sequence[q];
-    if (!alive(s)) return rest(&d.batch.sequence[q]);
+    if (!alive(s)) return rest(d.batch, q);
     const ag_tree tree = d.batch.tree[q];
+    const ag_asked asked = d.batch.asked[q];
     const outcome k = cut(d.batch, w, q, s);
-    const int32_t *answer = piece(w.answer, q, d.batch.R) + tree.first;
+    const int32_t *answer = piece(w.answer, q, d.batch.wants) + slot_of(tree, asked.first);
     const int32_t *history = piece(d.batch.history, q, d.batch.H);
-    const bool failed = k.length == 0 || !all_answered(answer, tree.answers);
-    const bool moves = !failed && tree.answers > 0; /* else LAH-06, LAH-09 */
+    const bool failed = k.length == 0 || !all_answered(answer, asked.rows);
+    const bool moves = !failed && asked.rows > 0; /* else LAH-06, LAH-09 */
     const bool first = o.first_plain && position_of(s) == 0;
     emit(d.batch, w, q, s, k);
     __syncthreads();
     if (moves) {
-        const scene c = {
-            o, s, history, piece(d.batch.eos, q, d.batch.E), window_of(d, q, s.side), answer};
+        const scene c = {o,
+                         s,
+                         d.batch.seed[q],
+                         history,
+                         piece(d.batch.eos, q, d.batch.E),
+                         window_of(d, q, s.side),
+                         answer};
         advance(d, q, c, history[s.n], k.length - 1);
     }
     if (o.pool_from_output && (moves || (first && !failed))) insert_output(d, q, s, history, k);
@@ -302,7 +309,7 @@ extern "C" void ag_lookahead_propose(const ag_drafter *d)
     LAUNCH(lookahead_propose, blocks_of(d), threads_for(d), 0, stream_of(d), *d);
 }
 
-extern "C" void ag_lookahead_observe(const ag_drafter *d, const ag_walks *w)
+extern "C" void ag_lookahead_observe(const ag_drafter *d, const ag_answers *w)
 {
     LAUNCH(lookahead_observe, blocks_of(d), threads_for(d), 0, stream_of(d), *d, *w);
 }

@@ -86,14 +86,14 @@ __global__ void __launch_bounds__(THREADS) lookup_propose(const ag_drafter d)
     SHARED(uint64_t, shared);
     const int32_t q = static_cast<int32_t>(blockIdx.x);
     const ag_sequence &s = d.batch.sequence[q];
-    if (!alive(s)) return lay_nothing(&d.batch.tree[q]);
+    if (!alive(s)) return lay_nothing(d.batch, q);
     const int32_t *history = piece(d.batch.history, q, d.batch.H);
     const int32_t *drafts = history + search(d.lookup, history, s.n, shared);
     int32_t n = least(d.lookup.drafts, static_cast<int32_t>(history + s.n - drafts));
     if (d.lookup.cut_at_eos)
         n = before_eos(drafts, n, piece(d.batch.eos, q, d.batch.E), s.eoses);
     n = least(n, chain_limit(d.batch, s)); /* LKP-05 */
-    lay_chain(d.batch, q, history[s.n - 1], n, 0, [&](int32_t i) { return drafts[i]; });
+    lay_chain(d.batch, q, s, n, 0, [&](int32_t i) { return drafts[i]; });
 }
 
 } // namespace

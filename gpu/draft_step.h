@@ -72,35 +72,48 @@ __device__ __forceinline__ int32_t guess_from(const int32_t *list, int32_t n, ui
 /* ---- A tree. ------------------------------------------------------------------------------
  */
 
-/* as_chain_limit of a sequence that is alive. Positions suffice for the rest of the budget, less
- * its last token (STOP-05, which ag_drafter_start has checked), so they limit no chain. */
+/* as_chain_limit of a sequence that is alive. Positions suffice for the rest of the budget,
+ * less its last token (STOP-05, which ag_drafter_start has checked), so they limit no chain. */
 __device__ __forceinline__ int32_t chain_limit(const ag_batch &b, const ag_sequence &s)
 {
     return least(s.left, b.R) - 1;
 }
 
-/* No rows: for a sequence that is over. */
-__device__ __forceinline__ void lay_nothing(ag_tree *tree)
+/* The slot of a wanted row. */
+__device__ __forceinline__ int32_t slot_of(const ag_tree &t, int32_t row)
 {
-    if (thread() == 0) *tree = ag_tree{};
+    return row > 0 ? 1 + row - t.wanted : 0;
 }
 
-/* The root and a chain of n drafts below it, draft(0), draft(1), ..., all wanted. */
+/* By thread 0. */
+__device__ __forceinline__ void plant(const ag_batch &b, int32_t q, const ag_tree &tree,
+                                      const ag_asked &asked, int32_t position)
+{
+    b.tree[q] = tree;
+    b.asked[q] = asked;
+    b.position[q] = static_cast<uint64_t>(position);
+}
+
+/* No rows: for a sequence that is over. */
+__device__ __forceinline__ void lay_nothing(const ag_batch &b, int32_t q)
+{
+    if (thread() == 0) plant(b, q, ag_tree{}, ag_asked{}, 0);
+}
+
+/* The root and a chain of n drafts below it, draft(0), draft(1), ..., all wanted; the drafter
+ * asks for the answers of the first `asked` rows. */
 template <class F>
-__device__ __forceinline__ void lay_chain(const ag_batch &b, int32_t q, int32_t root, int32_t n,
-                                          int32_t answers, F draft)
+__device__ __forceinline__ void lay_chain(const ag_batch &b, int32_t q, const ag_sequence &s,
+                                          int32_t n, int32_t asked, F draft)
 {
     int32_t *token = piece(b.token, q, b.R), *parent = piece(b.parent, q, b.R);
     for (int32_t r = thread(); r <= n; r += threads()) {
-        token[r] = r > 0 ? draft(r - 1) : root;
+        token[r] = r > 0 ? draft(r - 1) : piece(b.history, q, b.H)[s.n - 1];
         parent[r] = r - 1;
     }
-    if (thread() == 0) b.tree[q] = ag_tree{n + 1, 1, 1, 0, INT32_MAX, 1, 0, answers, 0};
-}
-
-__device__ __forceinline__ void lay_root(const ag_batch &b, int32_t q, int32_t root)
-{
-    lay_chain(b, q, root, 0, 0, [](int32_t) { return -1; });
+    if (thread() == 0)
+        plant(b, q, ag_tree{n + 1, 1, 1, 0, INT32_MAX, 1}, ag_asked{0, asked, 0},
+              position_of(s));
 }
 
 /* ---- What became of it. -------------------------------------------------------------------
@@ -114,7 +127,7 @@ struct outcome {
 
 /* STOP-01, STOP-02: the tokens of the run up to an end of sequence, as far as the budget goes.
  * Every warp finds the same. */
-__device__ __forceinline__ outcome cut(const ag_batch &b, const ag_walks &w, int32_t q,
+__device__ __forceinline__ outcome cut(const ag_batch &b, const ag_answers &w, int32_t q,
                                        const ag_sequence &s)
 {
     const int32_t *run = piece(w.run, q, b.R), *eos = piece(b.eos, q, b.E);
@@ -129,13 +142,19 @@ __device__ __forceinline__ outcome cut(const ag_batch &b, const ag_walks &w, int
     return outcome{length, w.accepted[q], n, false};
 }
 
-/* Appends what is emitted to the history; who reads it needs a barrier first. */
-__device__ __forceinline__ void emit(const ag_batch &b, const ag_walks &w, int32_t q,
+/* Appends what is emitted to the history, and names the rows that the model commits: the root
+ * and the accepted rows whose tokens are out. The last token out is the next root, evaluated
+ * with the next step, even where this one accepted its row. Who reads the history needs a
+ * barrier first. */
+__device__ __forceinline__ void emit(const ag_batch &b, const ag_answers &w, int32_t q,
                                      const ag_sequence &s, const outcome &k)
 {
-    const int32_t *run = piece(w.run, q, b.R);
-    int32_t *end = piece(b.history, q, b.H) + s.n;
+    const int32_t *run = piece(w.run, q, b.R), *rows = piece(w.path, q, b.R);
+    int32_t *end = piece(b.history, q, b.H) + s.n, *path = piece(b.path, q, b.R);
+    const int32_t kept = least(k.accepted + 1, k.emitted);
     for (int32_t i = thread(); i < k.emitted; i += threads()) end[i] = run[i];
+    for (int32_t i = thread(); i < kept; i += threads()) path[i] = b.offset[q] + rows[i];
+    if (thread() == 0) b.kept[q] = kept;
 }
 
 /* The sequence after the step. The method adds its own. */
@@ -148,9 +167,6 @@ __device__ __forceinline__ ag_sequence after(const ag_sequence &s, const ag_tree
     next.ended = k.ended;
     next.failed = k.length == 0;
     next.emitted = k.emitted;
-    /* The last token emitted is the next root, evaluated with the next step, even where the
-     * step accepted its row. */
-    next.kept = k.accepted < k.emitted ? k.accepted + 1 : k.emitted;
     next.steps++;
     next.drafted += t.rows - (t.all ? 1 : t.drafts);
     next.accepted += k.accepted;
@@ -158,9 +174,9 @@ __device__ __forceinline__ ag_sequence after(const ag_sequence &s, const ag_tree
 }
 
 /* A sequence that is over emits and commits nothing more. */
-__device__ __forceinline__ void rest(ag_sequence *s)
+__device__ __forceinline__ void rest(const ag_batch &b, int32_t q)
 {
-    if (thread() == 0) s->emitted = s->kept = 0;
+    if (thread() == 0) b.sequence[q].emitted = b.kept[q] = 0;
 }
 
 /* ---- Launches. ----------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /* draft_test.c - the drafters on the grid emulator against those of ref/draft, step by step:
- * the tree, the uniforms, what is emitted, the window, every key of the pool, and what a
- * request counted.
+ * the tree, the uniforms, the rows of the forward, what is emitted and committed, the window,
+ * every key of the pool, and what a request counted.
  *
  *   draft_test [BATCHES]
  *
@@ -34,7 +34,7 @@ enum { PAPER, LADE, LLAMACPP, TRTLLM, ANY, JACOBI, ORIGINAL, HF, CHAIN, PLAIN, K
 static const char *const kind_name[KINDS] = {
     "paper", "lade", "llamacpp", "trtllm", "any", "jacobi", "original", "hf", "chain", "plain"};
 
-static int batches = 250;
+static int batches = 200;
 static ag_device device;
 static as_error why;
 
@@ -62,9 +62,11 @@ static bool coin(uint64_t *seed)
 /* ---- What a step of the reference was. --------------------------------------------- */
 
 typedef struct {
-    ag_tree tree;                     /* first and answers: what the trace knows of them */
+    ag_tree tree;
+    ag_asked asked;
     int32_t *token, *parent, *answer; /* [rows] */
     int32_t *run;                     /* [length] */
+    int32_t *path;                    /* [accepted + 1] */
     int32_t length, accepted, emitted, kept;
     int32_t filled;  /* rows of the window after the step */
     int32_t *window; /* its rows, one behind the other */
@@ -137,19 +139,19 @@ static void note_answers(const watcher *w, const as_step *s, int32_t columns, re
 {
     const as_lookahead *o = &w->c->o.lookahead;
     const int32_t rows = s->tree->rows, window = s->tree->drafts;
-    if (w->c->kind == JACOBI) to->tree.answers = rows;
+    if (w->c->kind == JACOBI) to->asked.rows = rows;
     if (w->c->kind <= ANY && columns > 0) {
-        to->tree.first = window - columns;
-        to->tree.answers = columns;
-        to->tree.drawn = is_warm(w->r) && o->sampled;
+        to->asked.first = window - columns;
+        to->asked.rows = columns;
+        to->asked.drawn = is_warm(w->r) && o->sampled;
     }
     for (int32_t i = 0; i < rows; i++) {
-        const int32_t column = i - to->tree.first;
+        const int32_t column = i - to->asked.first;
         to->answer[i] = POISON;
-        if (column < 0 || column >= to->tree.answers) continue;
+        if (column < 0 || column >= to->asked.rows) continue;
         MUST(s->logits[i]);
-        to->answer[i] = to->tree.drawn ? drawn(w, s->logits[i], s->position, column)
-                                       : argmax_of(s->logits[i], w->c->V);
+        to->answer[i] = to->asked.drawn ? drawn(w, s->logits[i], s->position, column)
+                                        : argmax_of(s->logits[i], w->c->V);
     }
 }
 
@@ -198,6 +200,8 @@ static void watch(void *data, const as_step *s)
     to->answer = words(t->rows);
     to->run = words(s->length);
     memcpy(to->run, s->run, (size_t)s->length * sizeof *s->run);
+    to->path = words(s->accepted + 1);
+    memcpy(to->path, s->path, (size_t)(s->accepted + 1) * sizeof *s->path);
     for (int32_t i = 0; i < t->rows; i++)
         to->token[i] = t->row[i].token, to->parent[i] = t->row[i].parent;
     to->kept = as_lm_length(r->lm, 0) - r->length;
@@ -267,6 +271,7 @@ static void forget(batch *c)
         for (int32_t k = 0; k < r->result.steps; k++) {
             const record *s = &r->step[k];
             free(s->token), free(s->parent), free(s->answer), free(s->run);
+            free(s->path);
             free(s->window), free(s->pool);
         }
         free(r->step);
@@ -465,8 +470,8 @@ static coverage met[KINDS];
 typedef struct {
     const batch *c;
     ag_drafter d;
-    ag_walks walks;
-    int32_t *run, *length, *accepted, *answer; /* the same, to be written */
+    ag_answers walks;
+    int32_t *run, *path, *length, *accepted, *answer; /* the same, to be written */
     struct {
         const request *r; /* NULL: nothing */
         int32_t step;
@@ -487,22 +492,23 @@ static void open_follower(follower *f, const batch *c)
     *f = (follower){.c = c};
     ok(ag_drafter_open(&device, &c->o, &needed, &f->d, &why));
     const int32_t B = c->sequences, R = f->d.batch.R;
-    f->run = room(B * R), f->answer = room(B * R);
+    f->run = room(B * R), f->path = room(B * R), f->answer = room(B * f->d.batch.wants);
     f->length = room(B), f->accepted = room(B);
-    f->walks = (ag_walks){f->run, f->length, f->accepted, f->answer};
+    f->walks = (ag_answers){f->run, f->path, f->length, f->accepted, f->answer};
 }
 
 static void close_follower(follower *f)
 {
-    ag_free(f->run), ag_free(f->length), ag_free(f->accepted), ag_free(f->answer);
+    ag_free(f->run), ag_free(f->path), ag_free(f->length), ag_free(f->accepted),
+        ag_free(f->answer);
     ag_drafter_close(&f->d);
 }
 
 static void begin(follower *f, int32_t b)
 {
     const request *r = &f->c->r[f->next++];
-    const ag_request q = {r->prompt, r->prompts, r->budget, r->eos,
-                          r->eoses,  r->seed,    is_warm(r)};
+    const ag_request q = {r->prompt, r->prompts, r->budget,  r->eos,
+                          r->eoses,  r->seed,    is_warm(r), 99 + f->next};
     ok(ag_drafter_start(&f->d, b, &q, &why));
     f->slot[b].r = r;
     f->slot[b].step = 0;
@@ -534,16 +540,24 @@ static void same_tokens(const follower *f, int32_t b, const int32_t *got, const 
     for (int32_t i = 0; i < n; i++) SAME(f, b, got[i], wanted[i], what);
 }
 
+/* Where a wanted row stands among those of its tree. */
+static int32_t slot_of(const record *s, int32_t row)
+{
+    return row == 0 ? 0 : row - s->tree.wanted + 1;
+}
+
 /* LAH-14, RNG-06: from the clauses. */
 static void check_uniforms(const follower *f, int32_t b, const record *s, uint64_t position)
 {
     const request *r = f->slot[b].r;
-    const int32_t R = f->d.batch.R;
-    uint64_t *u = malloc((size_t)R * sizeof *u);
-    ok(ag_download(&device, u, f->d.batch.uniform + (size_t)b * (size_t)R,
-                   (size_t)R * sizeof *u, &why));
-    for (int32_t i = 0; s->tree.drawn && i < s->tree.answers; i++)
-        SAME(f, b, u[s->tree.first + i],
+    const size_t wants = (size_t)f->d.batch.wants;
+    uint64_t *u = malloc(wants * sizeof *u), at;
+    ok(ag_download(&device, u, f->d.batch.uniform + (size_t)b * wants, wants * sizeof *u,
+                   &why));
+    ok(ag_download(&device, &at, f->d.batch.position + b, sizeof at, &why));
+    SAME(f, b, at, position, "the position");
+    for (int32_t i = 0; s->asked.drawn && i < s->asked.rows; i++)
+        SAME(f, b, u[slot_of(s, s->asked.first + i)],
              as_word64(as_random(r->seed, position, AS_WINDOW, (uint32_t)i)), "a uniform");
     for (int32_t i = 1; f->c->kind == CHAIN && i < s->tree.rows; i++)
         SAME(f, b, u[i], as_word64(as_random(r->seed, position + (uint64_t)i - 1, AS_DRAFT, 0)),
@@ -557,7 +571,9 @@ static void check_tree(follower *f, int32_t b)
     const record *s = record_of(f, b);
     int32_t *token = words(R), *parent = words(R);
     ag_tree t;
+    ag_asked asked;
     ag_sequence q;
+    ok(ag_download(&device, &asked, f->d.batch.asked + b, sizeof asked, &why));
     ok(ag_drafter_tree(&f->d, b, &t, token, parent, &why));
     ok(ag_drafter_sequence(&f->d, b, &q, &why));
     SAME(f, b, t.rows, s ? s->tree.rows : 0, "rows");
@@ -567,9 +583,9 @@ static void check_tree(follower *f, int32_t b)
         SAME(f, b, t.all, s->tree.all, "all");
         SAME(f, b, t.most, s->tree.most, "most");
         SAME(f, b, t.bonus, s->tree.bonus, "bonus");
-        SAME(f, b, t.answers, s->tree.answers, "answers");
-        SAME(f, b, t.drawn, s->tree.drawn, "drawn");
-        if (t.answers) SAME(f, b, t.first, s->tree.first, "first");
+        SAME(f, b, asked.rows, s->asked.rows, "rows asked for");
+        SAME(f, b, asked.drawn, s->asked.drawn, "drawn");
+        if (asked.rows) SAME(f, b, asked.first, s->asked.first, "first row asked for");
         same_tokens(f, b, parent, s->parent, t.rows, "a parent");
         /* Of a chain, the drafts are written by the draft model. */
         same_tokens(f, b, token, s->token, f->c->kind == CHAIN ? 1 : t.rows, "a token");
@@ -578,23 +594,80 @@ static void check_tree(follower *f, int32_t b)
     free(token), free(parent);
 }
 
+/* A batch's array of `size` words a sequence. */
+static int32_t *fetch(const follower *f, const int32_t *from, int32_t size)
+{
+    int32_t *to = words(f->c->sequences * size);
+    const size_t bytes = (size_t)(f->c->sequences * size) * sizeof *to;
+    ok(ag_download(&device, to, from, bytes, &why));
+    return to;
+}
+
+/* Row i of sequence b stands behind those of the sequences before it; what is left is nobody's;
+ * every wanted row is asked for in its slot. */
+static void check_rows(const follower *f)
+{
+    const ag_batch *d = &f->d.batch;
+    const int32_t *token = fetch(f, d->row_token, d->R), *of = fetch(f, d->row_of, d->R);
+    const int32_t *parent = fetch(f, d->row_parent, d->R), *want = fetch(f, d->want, d->wants);
+    const int32_t *offset = fetch(f, d->offset, 1);
+    int32_t at = 0;
+    for (int32_t b = 0; b < f->c->sequences; b++) {
+        const record *s = record_of(f, b);
+        const int32_t rows = s ? s->tree.rows : 0;
+        if (s) SAME(f, b, offset[b], at, "the place of a tree");
+        for (int32_t i = 0; i < rows; i++) {
+            const int32_t number = 100 + (int32_t)(f->slot[b].r - f->c->r);
+            SAME(f, b, of[at + i], number, "the sequence of a row");
+            SAME(f, b, parent[at + i], i ? at + s->parent[i] : -1, "the parent of a row");
+            if (f->c->kind != CHAIN || i == 0)
+                SAME(f, b, token[at + i], s->token[i], "the token of a row");
+            if (i == 0 || i >= s->tree.wanted)
+                SAME(f, b, want[b * d->wants + slot_of(s, i)], at + i, "a wanted row");
+        }
+        for (int32_t k = 0; k < d->wants; k++)
+            MUST(want[b * d->wants + k] >= 0 && want[b * d->wants + k] < d->B * d->R);
+        at += rows;
+    }
+    for (; at < d->B * d->R; at++) MUST(of[at] == -1 && parent[at] == -1 && token[at] == 0);
+    free((void *)token), free((void *)of), free((void *)parent), free((void *)want);
+    free((void *)offset);
+}
+
 /* What the rule said: of the reference; beyond it, nonsense. */
 static void feed(follower *f, int32_t b)
 {
-    const int32_t R = f->d.batch.R;
+    const int32_t R = f->d.batch.R, wants = f->d.batch.wants;
     const record *s = record_of(f, b);
-    int32_t *run = words(R), *answer = words(R);
+    int32_t *run = words(R), *path = words(R), *answer = words(wants);
     for (int32_t i = 0; i < R; i++) {
         run[i] = s && i < s->length ? s->run[i] : POISON;
-        answer[i] = s && i < s->tree.rows ? s->answer[i] : POISON;
+        path[i] = s && i <= s->accepted ? s->path[i] : POISON;
     }
+    for (int32_t k = 0; k < wants; k++) answer[k] = POISON;
+    for (int32_t i = 0; s && i < s->tree.rows; i++)
+        if (i == 0 || i >= s->tree.wanted) answer[slot_of(s, i)] = s->answer[i];
     const int32_t length = s ? s->length : POISON, accepted = s ? s->accepted : POISON;
     const size_t at = (size_t)b * (size_t)R, bytes = (size_t)R * sizeof *run;
     ok(ag_upload(&device, f->run + at, run, bytes, &why));
-    ok(ag_upload(&device, f->answer + at, answer, bytes, &why));
+    ok(ag_upload(&device, f->path + at, path, bytes, &why));
+    ok(ag_upload(&device, f->answer + (size_t)b * (size_t)wants, answer,
+                 (size_t)wants * sizeof *answer, &why));
     ok(ag_upload(&device, f->length + b, &length, sizeof length, &why));
     ok(ag_upload(&device, f->accepted + b, &accepted, sizeof accepted, &why));
-    free(run), free(answer);
+    free(run), free(path), free(answer);
+}
+
+/* LAH-30: the rows that the model commits. */
+static void check_path(const follower *f, int32_t b, const record *s)
+{
+    const ag_batch *d = &f->d.batch;
+    int32_t *kept = fetch(f, d->kept, 1), *path = fetch(f, d->path, d->R);
+    int32_t *offset = fetch(f, d->offset, 1);
+    SAME(f, b, kept[b], s ? s->kept : 0, "kept");
+    for (int32_t i = 0; s && i < s->kept; i++)
+        SAME(f, b, path[b * d->R + i], offset[b] + s->path[i], "a row of the path");
+    free(kept), free(path), free(offset);
 }
 
 static void check_window(const follower *f, int32_t b, const record *s)
@@ -634,12 +707,12 @@ static void count_step(const follower *f, const request *r, const record *s)
     m->steps++;
     m->warm += is_warm(r);
     m->accepted[s->accepted < 7 ? s->accepted : 7]++;
-    m->plain_for_room += f->c->kind <= ANY && s->tree.answers == 0;
+    m->plain_for_room += f->c->kind <= ANY && s->asked.rows == 0;
     m->cut += s->emitted < s->length;
-    m->drawn += s->tree.drawn;
-    for (int32_t i = 0; i < s->tree.answers && is_warm(r) && f->c->o.lookahead.eos_filter; i++)
+    m->drawn += s->asked.drawn;
+    for (int32_t i = 0; i < s->asked.rows && is_warm(r) && f->c->o.lookahead.eos_filter; i++)
         for (int32_t k = 0; k < r->eoses; k++)
-            m->filtered += s->answer[s->tree.first + i] == r->eos[k];
+            m->filtered += s->answer[s->asked.first + i] == r->eos[k];
 }
 
 static void check_step(follower *f, int32_t b)
@@ -650,7 +723,7 @@ static void check_step(follower *f, int32_t b)
     ag_sequence q;
     ok(ag_drafter_sequence(&f->d, b, &q, &why));
     SAME(f, b, q.emitted, s ? s->emitted : 0, "emitted");
-    SAME(f, b, q.kept, s ? s->kept : 0, "kept");
+    check_path(f, b, s);
     SAME(f, b, q.failed, 0, "failed");
     if (!s) return;
     ok(ag_drafter_tokens(&f->d, b, q.n - q.emitted, q.emitted, tokens, &why));
@@ -688,10 +761,12 @@ static void step_all(follower *f)
     const int32_t B = f->c->sequences;
     const uint64_t before = emu_launches();
     ok(ag_propose(&f->d, &why));
+    ok(ag_gather(&f->d, &why));
     for (int32_t b = 0; b < B; b++) check_tree(f, b);
+    check_rows(f);
     for (int32_t b = 0; b < B; b++) feed(f, b);
     ok(ag_observe(&f->d, &f->walks, &why));
-    MUST(emu_launches() == before + 2);
+    MUST(emu_launches() == before + 3);
     for (int32_t b = 0; b < B; b++) check_step(f, b);
 }
 
@@ -748,7 +823,7 @@ static void check_coverage(int kind)
         for (int i = 1; i < 4; i++) ck_assert_int_ge(m->accepted[i], least);
     if (kind <= ANY) ck_assert_int_ge(m->plain_for_room, least);
     if (kind <= ANY) ck_assert_int_ge(m->cut, least);
-    if (kind <= ANY && batches >= 250)
+    if (kind <= ANY && batches >= 200)
         ck_assert_int_gt(m->values, 32); /* more than a warp has lanes */
     if (kind == ANY || kind == LLAMACPP) ck_assert_int_ge(m->drawn, least);
     if (kind == ANY || kind == LADE) ck_assert_int_ge(m->filtered, least);
@@ -823,12 +898,12 @@ START_TEST(requests_are_refused_by_name)
     room_.positions = 19;
     ok(ag_drafter_open(&device, &o, &room_, &d, &why));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        const ag_request r = {prompt, bad[i].prompts, bad[i].budget, eos, bad[i].eoses,
-                              1,      false};
+        const ag_request r = {
+            prompt, bad[i].prompts, bad[i].budget, eos, bad[i].eoses, 1, false, 0};
         ck_assert_int_eq(ag_drafter_start(&d, 0, &r, &why), bad[i].s);
         ck_assert_msg(strstr(why.text, bad[i].what), "%s", why.text);
     }
-    const ag_request good = {prompt, 3, 17, eos, 2, 1, false};
+    const ag_request good = {prompt, 3, 17, eos, 2, 1, false, 0};
     ck_assert_int_eq(ag_drafter_start(&d, 2, &good, &why), AS_BAD_INPUT);
     ck_assert_int_eq(ag_drafter_stop(&d, -1, &why), AS_BAD_INPUT);
     ok(ag_drafter_start(&d, 1, &good, &why));
@@ -836,45 +911,90 @@ START_TEST(requests_are_refused_by_name)
 }
 END_TEST
 
+/* What the rule says of a sequence: one token, or none; an answer everywhere, or one missing.
+ */
+static void say(const follower *f, int32_t b, int32_t token, bool no_token, int32_t no_answer)
+{
+    const int32_t R = f->d.batch.R, wants = f->d.batch.wants;
+    const int32_t length = !no_token, none = 0;
+    int32_t answer[8] = {6, 6, 6, 6, 6, 6, 6, 6};
+    ck_assert_int_le(wants, 8);
+    if (no_answer >= 0) answer[no_answer] = -1;
+    ok(ag_upload(&device, f->run + b * R, &token, sizeof token, &why));
+    ok(ag_upload(&device, f->path + b * R, &none, sizeof none, &why));
+    ok(ag_upload(&device, f->length + b, &length, sizeof length, &why));
+    ok(ag_upload(&device, f->accepted + b, &none, sizeof none, &why));
+    ok(ag_upload(&device, f->answer + b * wants, answer, (size_t)wants * sizeof *answer, &why));
+}
+
 /* Bad logits: a rule that gives no token, an answer that is none. The sequence is over, what
  * the step emitted stands, and its neighbour goes on. */
 START_TEST(a_sequence_fails_alone)
 {
     const bool no_token = _i & 1, jacobi = _i & 2;
-    const ag_drafting o =
-        jacobi ? (ag_drafting){.method = AG_JACOBI, .jacobi = {.m = 4}} : lookahead_of(3, 2, 2);
-    const int32_t prompt[] = {1, 2, 3};
-    const ag_request r = {prompt, 3, 10, NULL, 0, 5, false};
-    follower f = {0};
+    batch c = {.V = small.V, .sequences = 2, .o = lookahead_of(3, 2, 2)};
+    if (jacobi) c.o = (ag_drafting){.method = AG_JACOBI, .jacobi = {.m = 4}};
+    const int32_t prompt[] = {1, 2, 3}, emitted = !no_token;
+    const ag_request r = {prompt, 3, 10, NULL, 0, 5, false, 0};
+    follower f;
     ag_sequence q[2];
-    ok(ag_drafter_open(&device, &o, &small, &f.d, &why));
-    const int32_t R = f.d.batch.R;
-    f.run = room(2 * R), f.answer = room(2 * R), f.length = room(2), f.accepted = room(2);
-    f.walks = (ag_walks){f.run, f.length, f.accepted, f.answer};
+    open_follower(&f, &c);
     for (int32_t b = 0; b < 2; b++) ok(ag_drafter_start(&f.d, b, &r, &why));
-    for (int step = 0; step < 2; step++) {
+    for (int32_t step = 0; step < 2; step++) {
         ok(ag_propose(&f.d, &why));
-        for (int32_t b = 0; b < 2; b++) {
-            const bool fails = b == 1 && step == 0;
-            const int32_t token = 4 + step, accepted = 0, length = !(fails && no_token);
-            int32_t answer[] = {6, 6, 6, 6, 6, 6, 6, 6};
-            if (fails) answer[jacobi ? 1 : 2] = -1;
-            ok(ag_upload(&device, f.run + b * R, &token, sizeof token, &why));
-            ok(ag_upload(&device, f.length + b, &length, sizeof length, &why));
-            ok(ag_upload(&device, f.accepted + b, &accepted, sizeof accepted, &why));
-            ok(ag_upload(&device, f.answer + b * R, answer, (size_t)(R < 8 ? R : 8) * 4, &why));
-        }
+        ok(ag_gather(&f.d, &why));
+        say(&f, 0, 4 + step, false, -1);
+        say(&f, 1, 4 + step, step == 0 && no_token, step > 0 || no_token ? -1 : 2);
         ok(ag_observe(&f.d, &f.walks, &why));
+        int32_t *kept = fetch(&f, f.d.batch.kept, 1);
         for (int32_t b = 0; b < 2; b++) ok(ag_drafter_sequence(&f.d, b, &q[b], &why));
-        ck_assert_int_eq(q[0].n, 4 + step);
-        ck_assert_int_eq(q[0].kept, 1);
         ck_assert(!q[0].failed && q[1].failed);
-        ck_assert_int_eq(q[1].n, no_token ? 3 : 4);
-        ck_assert_int_eq(q[1].kept, step == 0 && !no_token);
-        ck_assert_int_eq(q[1].emitted, step == 0 && !no_token);
+        ck_assert_int_eq(q[0].n, 4 + step);
+        ck_assert_int_eq(kept[0], 1);
+        ck_assert_int_eq(q[1].n, 3 + emitted);
+        ck_assert_int_eq(q[1].emitted, step == 0 ? emitted : 0);
+        ck_assert_int_eq(kept[1], step == 0 ? emitted : 0);
         ck_assert_int_eq(q[1].steps, 1);
+        free(kept);
     }
     close_follower(&f);
+}
+END_TEST
+
+/* More sequences than the block that gathers has threads, every third of them absent, with
+ * trees of 1 to 4 rows. */
+START_TEST(many_sequences_are_gathered)
+{
+    enum { MANY = 600 };
+    const batch c = {.V = 8, .sequences = MANY, .o = {.method = AG_CHAIN, .gamma = 3}};
+    const ag_room wide = {MANY, 8, 20, 0, 0, 0};
+    const int32_t prompt[] = {5, 6};
+    follower f = {.c = &c};
+    int32_t at = 0;
+    ok(ag_drafter_open(&device, &c.o, &wide, &f.d, &why));
+    for (int32_t b = 0; b < MANY; b++) {
+        const ag_request r = {prompt, 2, 1 + b % 5, NULL, 0, 1, false, 1000 + b};
+        if (b % 3) ok(ag_drafter_start(&f.d, b, &r, &why));
+    }
+    emu_order((uint64_t)_i);
+    ok(ag_propose(&f.d, &why));
+    ok(ag_gather(&f.d, &why));
+    int32_t *of = fetch(&f, f.d.batch.row_of, 4), *parent = fetch(&f, f.d.batch.row_parent, 4);
+    int32_t *want = fetch(&f, f.d.batch.want, 4), *offset = fetch(&f, f.d.batch.offset, 1);
+    for (int32_t b = 0; b < MANY; b++) {
+        const int32_t rows = b % 3 == 0 ? 0 : b % 5 < 3 ? 1 + b % 5 : 4;
+        ck_assert_int_eq(offset[b], at);
+        for (int32_t i = 0; i < rows; i++, at++) {
+            ck_assert_int_eq(of[at], 1000 + b);
+            ck_assert_int_eq(parent[at], i ? at - 1 : -1);
+            ck_assert_int_eq(want[4 * b + i], at);
+        }
+        for (int32_t k = rows; k < 4; k++)
+            ck_assert_int_eq(want[4 * b + k], rows ? at - rows : 0);
+    }
+    for (; at < 4 * MANY; at++) ck_assert_int_eq(of[at], -1);
+    free(of), free(parent), free(want), free(offset);
+    ag_drafter_close(&f.d);
 }
 END_TEST
 
@@ -905,6 +1025,7 @@ int main(int argc, char **argv)
     tcase_add_test(t, options_are_refused_by_name);
     tcase_add_test(t, requests_are_refused_by_name);
     tcase_add_loop_test(t, a_sequence_fails_alone, 0, 4);
+    tcase_add_loop_test(t, many_sequences_are_gathered, 0, 3);
     tcase_add_test(t, memory);
     const int failed = suite_main_within("gpu draft", t, 300);
     ag_device_close(&device);
