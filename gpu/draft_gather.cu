@@ -1,14 +1,14 @@
 /* draft_gather.cu - from the trees of the sequences to the rows of one forward (draft.h).
  *
- * One block: it adds up the trees' rows in the order of the sequences, and then a warp copies a
- * tree at a time. A batch has some hundreds of rows, so this is a few microseconds; what it
- * saves is the evaluation of the room that trees do not use. */
+ * One block, a warp for each sequence up to 8: it adds up the trees' rows in the order of the
+ * sequences, and then a warp copies a tree at a time. A batch has some hundreds of rows, a few
+ * loads a thread; what it saves is the evaluation of the room that trees do not use. */
 #include "gpu/draft_step.h"
 
 namespace
 {
 
-enum { THREADS = 256, WARPS = THREADS / 32 };
+enum : unsigned { MOST_WARPS = 8 };
 
 /* The sum of the values of the threads before this one; *total that of all. Ends with a
  * barrier. */
@@ -21,7 +21,7 @@ __device__ int32_t sum_before(int32_t value, int32_t *shared, int32_t *total)
     }
     if (lane() == 31) shared[thread() / 32] = sum;
     __syncthreads();
-    for (int32_t w = 0; w < WARPS; w++) {
+    for (int32_t w = 0; w < threads() / 32; w++) {
         if (w < thread() / 32) before += shared[w];
         all += shared[w];
     }
@@ -47,11 +47,11 @@ __device__ __forceinline__ void copy_tree(const ag_batch &b, int32_t q)
             t.rows > 0 && k > 0 && k < used ? offset + t.wanted + k - 1 : root;
 }
 
-__global__ void __launch_bounds__(THREADS) gather(const ag_batch b)
+__global__ void __launch_bounds__(32 * MOST_WARPS) gather(const ag_batch b)
 {
     SHARED(int32_t, shared);
     int32_t rows = 0;
-    for (int32_t base = 0; base < b.B; base += THREADS) {
+    for (int32_t base = 0; base < b.B; base += threads()) {
         const int32_t q = base + thread();
         int32_t total;
         const int32_t before = sum_before(q < b.B ? b.tree[q].rows : 0, shared, &total);
@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(THREADS) gather(const ag_batch b)
         rows += total;
     }
     __syncthreads();
-    for (int32_t q = thread() / 32; q < b.B; q += WARPS) copy_tree(b, q);
-    for (int32_t r = rows + thread(); r < b.B * b.R; r += THREADS) {
+    for (int32_t q = thread() / 32; q < b.B; q += threads() / 32) copy_tree(b, q);
+    for (int32_t r = rows + thread(); r < b.B * b.R; r += threads()) {
         b.row_token[r] = 0;
         b.row_parent[r] = b.row_of[r] = -1;
     }
@@ -70,5 +70,6 @@ __global__ void __launch_bounds__(THREADS) gather(const ag_batch b)
 
 extern "C" void ag_gather_rows(const ag_drafter *d)
 {
-    LAUNCH(gather, 1, THREADS, WARPS * sizeof(int32_t), stream_of(d), d->batch);
+    const unsigned warps = blocks_of(d) < MOST_WARPS ? blocks_of(d) : MOST_WARPS;
+    LAUNCH(gather, 1, 32 * warps, warps * sizeof(int32_t), stream_of(d), d->batch);
 }
