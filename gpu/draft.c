@@ -357,6 +357,15 @@ as_status ag_propose(const ag_drafter *d, as_error *e)
     return ag_launched("propose", e);
 }
 
+as_status ag_chain_feed(const ag_drafter *d, const ag_feed *f, int32_t i, as_error *e)
+{
+    if (d->method != AG_CHAIN || i < 0 || i > d->gamma)
+        return as_fail(e, AS_BAD_INPUT, "drafter: a feed for draft %d; it makes %d of a model",
+                       (int)i, d->method == AG_CHAIN ? (int)d->gamma : 0);
+    ag_chain_rows(d, f, i);
+    return ag_launched("chain_rows", e);
+}
+
 as_status ag_gather(const ag_drafter *d, as_error *e)
 {
     ag_gather_rows(d);

@@ -108,6 +108,26 @@ as_status ag_propose(const ag_drafter *d, as_error *e);
 /* The rows of all trees as one forward has them, and which are wanted. */
 as_status ag_gather(const ag_drafter *d, as_error *e);
 
+/* What a draft model is fed with, and what comes of it; all on the device. */
+typedef struct {
+    const int32_t *number; /* [B] of the sequences in the draft model */
+    const int32_t *drawn;  /* [B] the tokens drawn after the last feed */
+    int32_t *length;       /* by number: the draft model's, as ag_llama_lengths */
+    /* Sequence b has rows 2b and 2b + 1; sequence -1: there is none. */
+    int32_t *row_token, *row_parent, *row_of; /* [2 B] */
+    int32_t *want;     /* [B] the row whose logits the next draft is drawn from; 2b if none */
+    uint64_t *uniform; /* [B] by which it is drawn */
+    int32_t *kept;     /* [B] rows to commit */
+    int32_t *path;     /* [B][2] these */
+} ag_feed;
+
+/* AG_CHAIN, between ag_propose and ag_gather, for i = 0 to gamma: writes draft i - 1, which was
+ * drawn since the last call, into its tree, and the rows that draft i asks of the draft model:
+ * what its cache lacks of the history (i = 0), or draft i - 1. For each i below gamma the draft
+ * model's forward, the draw from its served rows and its commit follow (RNG-06, LAW-03). One
+ * launch. AS_BAD_INPUT for another method or an i out of range. */
+as_status ag_chain_feed(const ag_drafter *d, const ag_feed *f, int32_t i, as_error *e);
+
 /* What became of it: history, d->batch.sequence and the method's state. The trees must be those
  * of ag_propose. */
 as_status ag_observe(const ag_drafter *d, const ag_answers *a, as_error *e);
@@ -138,7 +158,8 @@ size_t ag_drafter_bytes(const ag_drafter *d);
 
 /* ---- The launches, one file a method: for draft.c alone. -------------------------------- */
 
-void ag_chain_propose(const ag_drafter *d);                      /* AG_PLAIN and AG_CHAIN */
+void ag_chain_propose(const ag_drafter *d); /* AG_PLAIN and AG_CHAIN */
+void ag_chain_rows(const ag_drafter *d, const ag_feed *f, int32_t i);
 void ag_chain_observe(const ag_drafter *d, const ag_answers *w); /* and AG_LOOKUP */
 void ag_jacobi_propose(const ag_drafter *d);
 void ag_jacobi_observe(const ag_drafter *d, const ag_answers *w);

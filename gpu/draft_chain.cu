@@ -2,10 +2,9 @@
  * ref/draft/none.c and draft_lm.c.
  *
  * A draft model draws its tokens one after the other, so they are not known when the tree is
- * laid; how many there are is, and so are the uniforms. Whoever runs the model writes draft i
- * to token[i + 1], before ag_gather, drawn by uniform[i + 1] from its served
- * row (RNG-06, LAW-03). The cache of the draft model then holds the history and all drafts but
- * the last; `held` is what of it is still right after the step, and what the next step feeds
+ * laid; how many there are is, and so are the uniforms. ag_chain_feed then gives the model one
+ * row a draft. Its cache runs ahead: in the end it holds the history and all drafts but the
+ * last. `held` is what of that is still right after the step, and the next step's first feed
  * begins there: one token, or two after a full acceptance. */
 #include "gpu/draft_step.h"
 
@@ -26,6 +25,31 @@ __global__ void chain_propose(const ag_drafter d)
     for (int32_t i = thread(); i < n; i += threads())
         uniform[i + 1] = as_word64(as_random(seed, at + static_cast<uint32_t>(i), AS_DRAFT, 0));
     lay_chain(d.batch, q, s, n, 0, [](int32_t) { return 0; });
+}
+
+/* A thread a sequence. */
+__global__ void chain_rows(const ag_drafter d, const ag_feed f, int32_t i)
+{
+    const ag_batch &b = d.batch;
+    const int32_t q = static_cast<int32_t>(blockIdx.x) * THREADS + thread();
+    if (q >= b.B) return;
+    const ag_sequence &s = b.sequence[q];
+    const int32_t drafts = b.tree[q].rows - 1; /* -1 for a sequence that is over */
+    int32_t *token = piece(b.token, q, b.R);
+    if (i > 0 && i <= drafts) token[i] = f.drawn[q];
+    const int32_t rows = i >= drafts ? 0 : i == 0 ? s.n - s.held : 1;
+    if (i == 0 && rows > 0) f.length[f.number[q]] = s.held;
+    for (int32_t r = 0; r < 2; r++) {
+        const int32_t at = 2 * q + r;
+        const bool there = r < rows;
+        f.row_of[at] = there ? f.number[q] : -1;
+        f.row_parent[at] = there && r > 0 ? at - 1 : -1;
+        f.row_token[at] = !there ? 0 : i > 0 ? token[i] : piece(b.history, q, b.H)[s.held + r];
+        f.path[at] = at;
+    }
+    f.want[q] = 2 * q + (rows > 1);
+    f.kept[q] = rows;
+    f.uniform[q] = rows > 0 ? piece(b.uniform, q, b.wants)[i + 1] : 0;
 }
 
 /* Prompt lookup keeps nothing either. */
@@ -50,6 +74,12 @@ __global__ void chain_observe(const ag_drafter d, const ag_answers w)
 extern "C" void ag_chain_propose(const ag_drafter *d)
 {
     LAUNCH(chain_propose, blocks_of(d), THREADS, 0, stream_of(d), *d);
+}
+
+extern "C" void ag_chain_rows(const ag_drafter *d, const ag_feed *f, int32_t i)
+{
+    const unsigned blocks = (blocks_of(d) + THREADS - 1) / THREADS;
+    LAUNCH(chain_rows, blocks, THREADS, 0, stream_of(d), *d, *f, i);
 }
 
 extern "C" void ag_chain_observe(const ag_drafter *d, const ag_answers *w)

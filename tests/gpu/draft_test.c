@@ -477,6 +477,10 @@ typedef struct {
         int32_t step;
     } slot[REQUESTS];
     int32_t next; /* request to begin */
+    /* The draft model of each sequence. */
+    ag_feed feed;
+    int32_t *number, *drawn;
+    int32_t cache[REQUESTS]; /* its sequence in the request's draft model */
 } follower;
 
 static int32_t *room(int32_t n)
@@ -497,11 +501,48 @@ static void open_follower(follower *f, const batch *c)
     f->walks = (ag_answers){f->run, f->path, f->length, f->accepted, f->answer};
 }
 
+/* A draft model on the device would have these. */
+static void open_draft_models(follower *f)
+{
+    const int32_t B = f->c->sequences;
+    int32_t *number = words(B);
+    void *at;
+    f->number = room(B), f->drawn = room(B);
+    ok(ag_alloc(&device, &at, (size_t)B * sizeof(uint64_t), "uniforms", &why));
+    f->feed = (ag_feed){f->number,   f->drawn, room(B), room(2 * B), room(2 * B),
+                        room(2 * B), room(B),  at,      room(B),     room(2 * B)};
+    for (int32_t b = 0; b < B; b++) number[b] = B - 1 - b;
+    ok(ag_upload(&device, f->number, number, (size_t)B * sizeof *number, &why));
+    free(number);
+}
+
+static void close_draft_models(follower *f)
+{
+    ag_free(f->number), ag_free(f->drawn), ag_free(f->feed.length), ag_free(f->feed.want);
+    ag_free(f->feed.row_token), ag_free(f->feed.row_parent), ag_free(f->feed.row_of);
+    ag_free(f->feed.uniform), ag_free(f->feed.kept), ag_free(f->feed.path);
+}
+
 static void close_follower(follower *f)
 {
+    if (f->number) close_draft_models(f);
     ag_free(f->run), ag_free(f->path), ag_free(f->length), ag_free(f->accepted),
         ag_free(f->answer);
     ag_drafter_close(&f->d);
+}
+
+/* Its cache holds the prompt without its last token. */
+static void prefill(follower *f, int32_t b)
+{
+    const request *r = f->slot[b].r;
+    ok(as_lm_open(r->draft_lm, &f->cache[b], &why));
+    for (int32_t i = 0; i + 1 < r->prompts; i++) {
+        const as_row row = {r->prompt[i], -1};
+        const as_forward one = {f->cache[b], 1, 0, &row, NULL, NULL};
+        const int32_t path = 0;
+        ok(as_lm_forward(r->draft_lm, &one, 1, &why));
+        ok(as_lm_commit(r->draft_lm, f->cache[b], &path, 1, &why));
+    }
 }
 
 static void begin(follower *f, int32_t b)
@@ -512,6 +553,7 @@ static void begin(follower *f, int32_t b)
     ok(ag_drafter_start(&f->d, b, &q, &why));
     f->slot[b].r = r;
     f->slot[b].step = 0;
+    if (f->c->kind == CHAIN) prefill(f, b);
 }
 
 /* The step's record, or NULL when the sequence is over. */
@@ -587,8 +629,7 @@ static void check_tree(follower *f, int32_t b)
         SAME(f, b, asked.drawn, s->asked.drawn, "drawn");
         if (asked.rows) SAME(f, b, asked.first, s->asked.first, "first row asked for");
         same_tokens(f, b, parent, s->parent, t.rows, "a parent");
-        /* Of a chain, the drafts are written by the draft model. */
-        same_tokens(f, b, token, s->token, f->c->kind == CHAIN ? 1 : t.rows, "a token");
+        same_tokens(f, b, token, s->token, t.rows, "a token");
         check_uniforms(f, b, s, (uint64_t)(q.n - q.prompts));
     }
     free(token), free(parent);
@@ -620,8 +661,7 @@ static void check_rows(const follower *f)
             const int32_t number = 100 + (int32_t)(f->slot[b].r - f->c->r);
             SAME(f, b, of[at + i], number, "the sequence of a row");
             SAME(f, b, parent[at + i], i ? at + s->parent[i] : -1, "the parent of a row");
-            if (f->c->kind != CHAIN || i == 0)
-                SAME(f, b, token[at + i], s->token[i], "the token of a row");
+            SAME(f, b, token[at + i], s->token[i], "the token of a row");
             if (i == 0 || i >= s->tree.wanted)
                 SAME(f, b, want[b * d->wants + slot_of(s, i)], at + i, "a wanted row");
         }
@@ -756,17 +796,67 @@ static void check_end(follower *f, int32_t b)
     met[f->c->kind].ended += q.ended;
 }
 
+/* The draft model's part of a feed, on the host: its rows on what its cache holds, then the
+ * draw. */
+static int32_t answer_feed(follower *f, int32_t b, const as_row row[2], int32_t rows, int32_t i,
+                           int32_t length, uint64_t U)
+{
+    static float logits[MOST_V], p[MOST_V];
+    const as_sampling own = {1.0f, 0, 1.0f, 0.0f};
+    as_lm *lm = f->slot[b].r->draft_lm;
+    const int32_t path[] = {0, 1}, want = rows - 1;
+    const as_forward all = {f->cache[b], rows, 1, row, &want, logits};
+    if (i == 0 && length < as_lm_length(lm, f->cache[b]))
+        ok(as_lm_truncate(lm, f->cache[b], length, &why));
+    if (i == 0) SAME(f, b, length, as_lm_length(lm, f->cache[b]), "what the draft model holds");
+    ok(as_lm_forward(lm, &all, 1, &why));
+    ok(as_lm_commit(lm, f->cache[b], path, rows, &why));
+    ok(as_serve(logits, f->c->V, &own, p, &why));
+    return as_draw(p, f->c->V, U);
+}
+
+static void feed_draft_models(follower *f, int32_t i)
+{
+    const int32_t B = f->c->sequences;
+    ok(ag_chain_feed(&f->d, &f->feed, i, &why));
+    if (i == f->d.gamma) return;
+    int32_t *token = fetch(f, f->feed.row_token, 2), *parent = fetch(f, f->feed.row_parent, 2);
+    int32_t *of = fetch(f, f->feed.row_of, 2), *path = fetch(f, f->feed.path, 2);
+    int32_t *want = fetch(f, f->feed.want, 1), *kept = fetch(f, f->feed.kept, 1);
+    int32_t *length = fetch(f, f->feed.length, 1), drawn[REQUESTS];
+    uint64_t U[REQUESTS];
+    ok(ag_download(&device, U, f->feed.uniform, (size_t)B * sizeof *U, &why));
+    for (int32_t b = 0; b < B; b++) {
+        const record *s = record_of(f, b);
+        as_row row[2];
+        drawn[b] = POISON;
+        for (int32_t r = 0; r < 2; r++) {
+            MUST(of[2 * b + r] == (r < kept[b] ? B - 1 - b : -1));
+            MUST(parent[2 * b + r] == (r > 0 && r < kept[b] ? 2 * b : -1));
+            MUST(path[2 * b + r] == 2 * b + r);
+            row[r] = (as_row){token[2 * b + r], r - 1};
+        }
+        SAME(f, b, kept[b] > 0, s && i + 1 < s->tree.rows, "whether a draft is asked for");
+        MUST(want[b] == 2 * b + (kept[b] > 1));
+        if (kept[b] > 0) drawn[b] = answer_feed(f, b, row, kept[b], i, length[B - 1 - b], U[b]);
+    }
+    ok(ag_upload(&device, f->drawn, drawn, (size_t)B * sizeof *drawn, &why));
+    free(token), free(parent), free(of), free(path), free(want), free(kept), free(length);
+}
+
 static void step_all(follower *f)
 {
     const int32_t B = f->c->sequences;
     const uint64_t before = emu_launches();
     ok(ag_propose(&f->d, &why));
+    const int32_t feeds = f->c->kind == CHAIN ? f->d.gamma + 1 : 0;
+    for (int32_t i = 0; i < feeds; i++) feed_draft_models(f, i);
     ok(ag_gather(&f->d, &why));
     for (int32_t b = 0; b < B; b++) check_tree(f, b);
     check_rows(f);
     for (int32_t b = 0; b < B; b++) feed(f, b);
     ok(ag_observe(&f->d, &f->walks, &why));
-    MUST(emu_launches() == before + 3);
+    MUST(emu_launches() == before + 3 + (uint64_t)feeds);
     for (int32_t b = 0; b < B; b++) check_step(f, b);
 }
 
@@ -777,6 +867,7 @@ static void follow(const batch *c)
     uint64_t seed = ~c->number;
     int32_t over = 0;
     open_follower(&f, c);
+    if (c->kind == CHAIN) open_draft_models(&f);
     while (over < c->requests) {
         for (int32_t b = 0; b < c->sequences; b++)
             if (!f.slot[b].r && f.next < c->requests && below(&seed, 4)) begin(&f, b);
@@ -784,6 +875,7 @@ static void follow(const batch *c)
         for (int32_t b = 0; b < c->sequences; b++)
             if (f.slot[b].r && !record_of(&f, b) && below(&seed, 4)) {
                 check_end(&f, b);
+                if (c->kind == CHAIN) as_lm_close(f.slot[b].r->draft_lm, f.cache[b]);
                 f.slot[b].r = NULL;
                 over++;
             }
@@ -906,6 +998,7 @@ START_TEST(requests_are_refused_by_name)
     const ag_request good = {prompt, 3, 17, eos, 2, 1, false, 0};
     ck_assert_int_eq(ag_drafter_start(&d, 2, &good, &why), AS_BAD_INPUT);
     ck_assert_int_eq(ag_drafter_stop(&d, -1, &why), AS_BAD_INPUT);
+    ck_assert_int_eq(ag_chain_feed(&d, NULL, 0, &why), AS_BAD_INPUT);
     ok(ag_drafter_start(&d, 1, &good, &why));
     ag_drafter_close(&d);
 }
@@ -978,6 +1071,11 @@ START_TEST(many_sequences_are_gathered)
     }
     emu_order((uint64_t)_i);
     ok(ag_propose(&f.d, &why));
+    open_draft_models(&f);
+    ok(ag_chain_feed(&f.d, &f.feed, 0, &why));
+    int32_t *fed = fetch(&f, f.feed.kept, 1);
+    for (int32_t b = 0; b < MANY; b++) ck_assert_int_eq(fed[b], b % 3 > 0 && b % 5 > 0);
+    free(fed);
     ok(ag_gather(&f.d, &why));
     int32_t *of = fetch(&f, f.d.batch.row_of, 4), *parent = fetch(&f, f.d.batch.row_parent, 4);
     int32_t *want = fetch(&f, f.d.batch.want, 4), *offset = fetch(&f, f.d.batch.offset, 1);
@@ -994,6 +1092,7 @@ START_TEST(many_sequences_are_gathered)
     }
     for (; at < 4 * MANY; at++) ck_assert_int_eq(of[at], -1);
     free(of), free(parent), free(want), free(offset);
+    close_draft_models(&f);
     ag_drafter_close(&f.d);
 }
 END_TEST
