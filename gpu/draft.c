@@ -366,10 +366,10 @@ as_status ag_chain_feed(const ag_drafter *d, const ag_feed *f, int32_t i, as_err
     return ag_launched("chain_rows", e);
 }
 
-as_status ag_gather(const ag_drafter *d, as_error *e)
+as_status ag_assemble(const ag_drafter *d, as_error *e)
 {
-    ag_gather_rows(d);
-    return ag_launched("gather", e);
+    ag_assemble_rows(d);
+    return ag_launched("assemble", e);
 }
 
 as_status ag_observe(const ag_drafter *d, const ag_answers *a, as_error *e)

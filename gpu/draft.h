@@ -3,7 +3,7 @@
  * state those of ref/draft. Clauses JAC-01 to JAC-08, LAH-01 to LAH-17, LAH-23 to LAH-30,
  * POOL-01 to POOL-05, LKP-01 to LKP-05, STOP-01, STOP-02.
  *
- * A step is ag_propose, ag_gather, the model's forward, the rule, ag_observe, the model's
+ * A step is ag_propose, ag_assemble, the model's forward, the rule, ag_observe, the model's
  * commit (gpu/step.h). Each of the three is one launch, with the same arguments every time, and
  * so may stand in a graph. Nothing is allocated after ag_drafter_open. */
 #ifndef ASSAY_GPU_DRAFT_H
@@ -106,7 +106,7 @@ as_status ag_drafter_stop(ag_drafter *d, int32_t b, as_error *e);
 as_status ag_propose(const ag_drafter *d, as_error *e);
 
 /* The rows of all trees as one forward has them, and which are wanted. */
-as_status ag_gather(const ag_drafter *d, as_error *e);
+as_status ag_assemble(const ag_drafter *d, as_error *e);
 
 /* What a draft model is fed with, and what comes of it; all on the device. */
 typedef struct {
@@ -121,11 +121,11 @@ typedef struct {
     int32_t *path;     /* [B][2] these */
 } ag_feed;
 
-/* AG_CHAIN, between ag_propose and ag_gather, for i = 0 to gamma: writes draft i - 1, which was
- * drawn since the last call, into its tree, and the rows that draft i asks of the draft model:
- * what its cache lacks of the history (i = 0), or draft i - 1. For each i below gamma the draft
- * model's forward, the draw from its served rows and its commit follow (RNG-06, LAW-03). One
- * launch. AS_BAD_INPUT for another method or an i out of range. */
+/* AG_CHAIN, between ag_propose and ag_assemble, for i = 0 to gamma: writes draft i - 1, which
+ * was drawn since the last call, into its tree, and the rows that draft i asks of the draft
+ * model: what its cache lacks of the history (i = 0), or draft i - 1. For each i below gamma
+ * the draft model's forward, the draw from its served rows and its commit follow (RNG-06,
+ * LAW-03). One launch. AS_BAD_INPUT for another method or an i out of range. */
 as_status ag_chain_feed(const ag_drafter *d, const ag_feed *f, int32_t i, as_error *e);
 
 /* What became of it: history, d->batch.sequence and the method's state. The trees must be those
@@ -164,7 +164,7 @@ void ag_chain_observe(const ag_drafter *d, const ag_answers *w); /* and AG_LOOKU
 void ag_jacobi_propose(const ag_drafter *d);
 void ag_jacobi_observe(const ag_drafter *d, const ag_answers *w);
 void ag_lookup_propose(const ag_drafter *d);
-void ag_gather_rows(const ag_drafter *d);
+void ag_assemble_rows(const ag_drafter *d);
 void ag_lookahead_start(const ag_drafter *d, int32_t b);
 void ag_lookahead_propose(const ag_drafter *d);
 void ag_lookahead_observe(const ag_drafter *d, const ag_answers *w);

@@ -2,7 +2,7 @@
  * step. Nothing of it crosses to the host but what was emitted.
  *
  *   drafter   ag_propose: tree, token, parent, uniform, position   from sequence, history
- *             ag_gather: the rows of all trees in one list, and those whose logits are wanted
+ *             ag_assemble: the rows of all trees in one list, and those whose logits are wanted
  *   model     the logits of these
  *   rule      ag_answers
  *   drafter   ag_observe: history, sequence, kept, path, its own state

@@ -851,7 +851,7 @@ static void step_all(follower *f)
     ok(ag_propose(&f->d, &why));
     const int32_t feeds = f->c->kind == CHAIN ? f->d.gamma + 1 : 0;
     for (int32_t i = 0; i < feeds; i++) feed_draft_models(f, i);
-    ok(ag_gather(&f->d, &why));
+    ok(ag_assemble(&f->d, &why));
     for (int32_t b = 0; b < B; b++) check_tree(f, b);
     check_rows(f);
     for (int32_t b = 0; b < B; b++) feed(f, b);
@@ -1035,7 +1035,7 @@ START_TEST(a_sequence_fails_alone)
     for (int32_t b = 0; b < 2; b++) ok(ag_drafter_start(&f.d, b, &r, &why));
     for (int32_t step = 0; step < 2; step++) {
         ok(ag_propose(&f.d, &why));
-        ok(ag_gather(&f.d, &why));
+        ok(ag_assemble(&f.d, &why));
         say(&f, 0, 4 + step, false, -1);
         say(&f, 1, 4 + step, step == 0 && no_token, step > 0 || no_token ? -1 : 2);
         ok(ag_observe(&f.d, &f.walks, &why));
@@ -1054,9 +1054,9 @@ START_TEST(a_sequence_fails_alone)
 }
 END_TEST
 
-/* More sequences than the block that gathers has threads, every third of them absent, with
+/* More sequences than the block that assembles has threads, every third of them absent, with
  * trees of 1 to 4 rows. */
-START_TEST(many_sequences_are_gathered)
+START_TEST(many_sequences_are_assembled)
 {
     enum { MANY = 600 };
     const batch c = {.V = 8, .sequences = MANY, .o = {.method = AG_CHAIN, .gamma = 3}};
@@ -1076,7 +1076,7 @@ START_TEST(many_sequences_are_gathered)
     int32_t *fed = fetch(&f, f.feed.kept, 1);
     for (int32_t b = 0; b < MANY; b++) ck_assert_int_eq(fed[b], b % 3 > 0 && b % 5 > 0);
     free(fed);
-    ok(ag_gather(&f.d, &why));
+    ok(ag_assemble(&f.d, &why));
     int32_t *of = fetch(&f, f.d.batch.row_of, 4), *parent = fetch(&f, f.d.batch.row_parent, 4);
     int32_t *want = fetch(&f, f.d.batch.want, 4), *offset = fetch(&f, f.d.batch.offset, 1);
     for (int32_t b = 0; b < MANY; b++) {
@@ -1124,7 +1124,7 @@ int main(int argc, char **argv)
     tcase_add_test(t, options_are_refused_by_name);
     tcase_add_test(t, requests_are_refused_by_name);
     tcase_add_loop_test(t, a_sequence_fails_alone, 0, 4);
-    tcase_add_loop_test(t, many_sequences_are_gathered, 0, 3);
+    tcase_add_loop_test(t, many_sequences_are_assembled, 0, 3);
     tcase_add_test(t, memory);
     const int failed = suite_main_within("gpu draft", t, 300);
     ag_device_close(&device);

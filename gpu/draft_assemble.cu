@@ -1,4 +1,4 @@
-/* draft_gather.cu - from the trees of the sequences to the rows of one forward (draft.h).
+/* draft_assemble.cu - from the trees of the sequences to the rows of one forward (draft.h).
  *
  * One block, a warp for each sequence up to 8: it adds up the trees' rows in the order of the
  * sequences, and then a warp copies a tree at a time. A batch has some hundreds of rows, a few
@@ -47,7 +47,7 @@ __device__ __forceinline__ void copy_tree(const ag_batch &b, int32_t q)
             t.rows > 0 && k > 0 && k < used ? offset + t.wanted + k - 1 : root;
 }
 
-__global__ void __launch_bounds__(32 * MOST_WARPS) gather(const ag_batch b)
+__global__ void __launch_bounds__(32 * MOST_WARPS) assemble(const ag_batch b)
 {
     SHARED(int32_t, shared);
     int32_t rows = 0;
@@ -68,8 +68,8 @@ __global__ void __launch_bounds__(32 * MOST_WARPS) gather(const ag_batch b)
 
 } // namespace
 
-extern "C" void ag_gather_rows(const ag_drafter *d)
+extern "C" void ag_assemble_rows(const ag_drafter *d)
 {
     const unsigned warps = blocks_of(d) < MOST_WARPS ? blocks_of(d) : MOST_WARPS;
-    LAUNCH(gather, 1, 32 * warps, warps * sizeof(int32_t), stream_of(d), d->batch);
+    LAUNCH(assemble, 1, 32 * warps, warps * sizeof(int32_t), stream_of(d), d->batch);
 }
