@@ -76,9 +76,11 @@ static int faults_column(const page *p, const clause *c)
 
 static int vectors_column(const page *p, const clause *c)
 {
-    const size_t count = vectors_of_clause(p->vectors, c->id);
-    if (count) fprintf(p->out, "%zu", count);
-    return check_names("replay.vectors", c->id) ? (int)count : 0;
+    const size_t replays = vectors_of_clause(p->vectors, c->id, false),
+                 traces = vectors_of_clause(p->vectors, c->id, true);
+    if (replays + traces) fprintf(p->out, "%zu", replays + traces);
+    return (check_names("replay.vectors", c->id) ? (int)replays : 0) +
+           (check_names("trace.methods", c->id) ? (int)traces : 0);
 }
 
 static int selftests_column(const page *p, const clause *c)

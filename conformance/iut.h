@@ -57,6 +57,7 @@ enum {
 enum { IUT_LLAMA = 1, IUT_QWEN2 = 2, IUT_QWEN3 = 4 }; /* architectures, added up */
 /* Methods of decoding besides a chain of a draft model's, which is 0; as claims, added up. */
 enum { IUT_JACOBI = 1, IUT_LOOKAHEAD = 2, IUT_LOOKUP = 4 };
+enum { IUT_POOL_LRU = 1, IUT_POOL_RING = 2 }; /* kinds of pool of n-grams (POOL-02, POOL-03), added up */
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -79,6 +80,9 @@ typedef struct {
     uint8_t lm_arithmetic; /* IUT_LM_*: what the operations on a model promise */
     uint8_t lm_architectures; /* sum of IUT_LLAMA ...: models that it serves; 0: all of them */
     uint8_t methods;          /* sum of IUT_JACOBI ...: what `generate` offers besides draft models */
+    uint8_t greedy_methods;   /* sum of those of `methods` that it offers at temperature 0 alone, and
+                                 refuses above it */
+    uint8_t pools;            /* sum of IUT_POOL_LRU ...: what `pool` offers */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
@@ -235,6 +239,24 @@ typedef struct {
     int32_t *accepted;           /* [n][k] accepted drafts of step 0, 1, ...; leave -1 if not told */
 } iut_generate_batch;
 
+/* -- pool: the n-grams of lookahead decoding, kept and looked up, without an engine. ---------------
+ * n operations, one after the other, on a pool that is empty before the first and gone after the
+ * last. Ids are passed on unchecked: refuse a batch with one out of range (IUT_BAD_INPUT). */
+typedef struct {
+    uint32_t size;
+    int32_t kind; /* IUT_POOL_LRU or IUT_POOL_RING, as claimed */
+    int32_t V;    /* tokens are 0..V-1 */
+    int32_t N;    /* of an n-gram, at least 2: a key and a value of N-1 tokens */
+    int32_t G;    /* values that the pool keeps of one key, 0 or more */
+    int32_t n;    /* operations */
+    const int32_t *insert; /* [n] 1: the value goes to the key; 0: the key is looked up */
+    const int32_t *key;    /* [n] */
+    const int32_t *value;  /* [n][N-1] of a look-up: -1 */
+    int32_t *count;        /* [n] of a look-up: values that the key has; of an insertion -1 stays */
+    int32_t *out;          /* [n][G][N-1] of a look-up: these, in order (POOL-04), -1 behind them;
+                              count and out arrive filled with -1 */
+} iut_pool_batch;
+
 /* -- The table of operations. NULL: not claimed. -------------------------------------------------- */
 typedef struct {
     uint32_t abi, size; /* IUT_ABI, sizeof(iut_api) */
@@ -263,6 +285,7 @@ typedef struct {
      * forgets the rows of the last forwards. */
     iut_status (*cache_poison)(iut *);
     iut_status (*generate)(iut *, iut_generate_batch *);
+    iut_status (*pool)(iut *, iut_pool_batch *);
 } iut_api;
 
 #if defined(_WIN32)

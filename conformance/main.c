@@ -15,6 +15,7 @@
 #include "conformance/mutants/mutants.h"
 #include "conformance/options.h"
 #include "conformance/report/report.h"
+#include "conformance/traces_main.h"
 #include "vectors/vectors.h"
 
 static const char *program; /* as it was called */
@@ -184,6 +185,13 @@ static int run_with_log(command_line *c)
     return run_and_report(c);
 }
 
+/* The file of traces that was named and cannot be read, or NULL. */
+static const char *unreadable_traces(const run_options *o)
+{
+    const char *file = strncmp(o->iut, "traces:", 7) == 0 ? o->iut + 7 : o->traces;
+    return file && access(file, R_OK) != 0 ? file : NULL;
+}
+
 static int run_main(int argc, char **argv)
 {
     command_line c;
@@ -200,6 +208,11 @@ static int run_main(int argc, char **argv)
     c.run.vectors_given = c.run.vectors != NULL;
     if (!c.run.vectors) c.run.vectors = vectors;
     c.run.stderr_log = c.iut_log;
+    const char *unread = unreadable_traces(&c.run);
+    if (unread) {
+        snprintf(why, sizeof why, "cannot read the traces %s: %s", unread, strerror(errno));
+        return usage_error(why);
+    }
     waiver_set *waivers = NULL;
     if (c.waivers && !(waivers = waivers_load(c.waivers, why, sizeof why)))
         return usage_error(why);
@@ -220,7 +233,8 @@ static int worker_command(int argc, char **argv)
             argc, argv,
             "usage: assay worker SPEC [OPTIONS]\n"
             "  Serves an implementation on standard input and output, in frames.\n"
-            "  SPEC is ref, plugin:FILE.so or mutant:NAME; OPTIONS are its own\n");
+            "  SPEC is ref, gpu, plugin:FILE.so, mutant:NAME or traces:FILE; OPTIONS are its "
+            "own\n");
     return worker_main(argv[1], argc == 3 ? argv[2] : "");
 }
 
@@ -243,6 +257,7 @@ static const struct {
     {"decode", decode_main, "run the reference's decoding methods on a prompt"},
     {"logits", logits_main, "write the canonical logits of a token sequence"},
     {"mutants", mutants_main, "the kill matrix: every known fault against every check"},
+    {"traces", traces_main, "write an example of a file of traces"},
     {"vectors", vectors_main, "list, show, check or generate the golden vectors"},
     {"bench", bench_main, "how fast the reference verifies here"},
     {"coverage", coverage_main, "which clause is covered by what"},

@@ -110,6 +110,7 @@ static writer put_start(const run_options *o, char *line, size_t size)
     put(&w, " run");
     put_option(&w, " --iut ", o->iut ? o->iut : "ref");
     put_option(&w, " --iut-options ", o->iut_options);
+    put_option(&w, " --traces ", o->traces);
     return w;
 }
 
@@ -121,6 +122,7 @@ static void put_settings(writer *w, const run_options *o)
     put(w, level_name(o->level));
     snprintf(seed, sizeof seed, " --seed %llu", (unsigned long long)o->seed);
     put(w, seed);
+    if (o->samples > 0) put_number(w, " --samples %.17g", (double)o->samples);
     if (o->alpha > 0) put_number(w, " --alpha %.17g", o->alpha);
     if (o->timeout > 0) put_number(w, " --timeout %.17g", o->timeout);
     if (o->vectors_given) put_option(w, " --vectors ", o->vectors);

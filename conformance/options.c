@@ -55,6 +55,7 @@ static bool add_glob(const char **globs, int32_t *count, const char *glob)
         return *value != '\0';                                                                 \
     }
 TEXT_OPTION(set_vectors, run.vectors)
+TEXT_OPTION(set_traces, run.traces)
 TEXT_OPTION(set_log, log)
 TEXT_OPTION(set_json, json)
 TEXT_OPTION(set_junit, junit)
@@ -65,9 +66,9 @@ TEXT_OPTION(set_iut_log, iut_log)
 /* A kind and what it needs; whether that exists is found out when it is opened. */
 static bool set_iut(command_line *c, const char *value)
 {
-    static const char *const kinds[] = {"plugin:", "exec:", "mutant:"};
+    static const char *const kinds[] = {"plugin:", "exec:", "mutant:", "traces:"};
     c->run.iut = value;
-    if (strcmp(value, "ref") == 0) return true;
+    if (strcmp(value, "ref") == 0 || strcmp(value, "gpu") == 0) return true;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const size_t length = strlen(kinds[i]);
         if (strncmp(value, kinds[i], length) == 0) return value[length] != '\0';
@@ -99,6 +100,14 @@ static bool set_claims(command_line *c, const char *value)
 static bool set_seed(command_line *c, const char *value)
 {
     return option_uint64(value, &c->run.seed);
+}
+
+static bool set_samples(command_line *c, const char *value)
+{
+    uint64_t n;
+    const bool good = option_uint64(value, &n) && n >= 1000 && n <= 1000000000;
+    if (good) c->run.samples = (int64_t)n;
+    return good;
 }
 
 static bool set_alpha(command_line *c, const char *value)
@@ -139,12 +148,15 @@ static bool set_help(command_line *c, const char *value)
 }
 
 static const option options[] = {
-    {"--iut", "SPEC", "what to test: ref (default), plugin:FILE.so, exec:CMD, mutant:NAME",
+    {"--iut", "SPEC",
+     "what to test: ref (default), gpu, plugin:FILE.so, exec:CMD, mutant:NAME, traces:FILE",
      set_iut},
     {"--iut-options", "TEXT", "handed to the implementation as it is", set_iut_options},
     {"--level", "LEVEL", "smoke, full or deep (default: full, and smoke for exec:)", set_level},
     {"--only", "GLOB", "cases whose id matches; may be repeated", set_only},
     {"--claims", "GLOB", "checks whose name matches; may be repeated", set_claims},
+    {"--samples", "N", "of a statistical case at most, 1000 to 1e9: less power, as printed",
+     set_samples},
     {"--seed", "N", "of every random choice of the suite (default 1)", set_seed},
     {"--alpha", "A", "false-alarm rate of the run's e-value, in (0, 1) (default 1e-6)",
      set_alpha},
@@ -153,6 +165,8 @@ static const option options[] = {
      set_jobs},
     {"--vectors", "FOLDER", "golden vectors (default: those that came with assay)",
      set_vectors},
+    {"--traces", "FILE", "the implementation's traces of the trace vectors (assay-traces-1)",
+     set_traces},
     {"--waivers", "FILE", "known failures: JSON [{case, issue, reason, expires}]", set_waivers},
     {"--log", "FILE", "event log, a JSON object a line, written case by case", set_log},
     {"--iut-log", "FILE", "what the implementation writes on standard error", set_iut_log},
@@ -225,6 +239,11 @@ bool options_parse(command_line *c, int argc, char **argv, char *why, size_t why
     if (exec && c->run.iut_options && *c->run.iut_options) {
         snprintf(why, why_size,
                  "--iut-options with exec: put the options into the command itself, exec:CMD");
+        return false;
+    }
+    if (c->run.traces && strncmp(c->run.iut, "traces:", 7) == 0) {
+        snprintf(why, why_size,
+                 "--traces with --iut traces:FILE: one file of traces is enough");
         return false;
     }
     return true;

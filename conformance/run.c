@@ -13,7 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "conformance/checks/exact.h"
 #include "conformance/checks/plan.h"
+#include "conformance/iut/brought.h"
 #include "conformance/report/events.h"
 #include "conformance/verdict.h"
 
@@ -33,7 +35,8 @@ static double now(void)
 
 /* -- The IUT ----------------------------------------------------------------------------- */
 
-static client *open_iut(const run_options *o, call_result *result, char *why, size_t why_size)
+static client *open_client(const run_options *o, call_result *result, char *why,
+                           size_t why_size)
 {
     *result = CALL_HARNESS;
     if (o->api) return client_open_table(o->api, o->iut_options, why, why_size);
@@ -43,6 +46,30 @@ static client *open_iut(const run_options *o, call_result *result, char *why, si
                                     .timeout = o->timeout,
                                     .stderr_log = o->stderr_log};
     return client_open(&options, result, why, why_size);
+}
+
+static client *open_iut(const run_report *r, call_result *result, char *why, size_t why_size)
+{
+    client *c = open_client(r->options, result, why, why_size);
+    if (c) client_bring(c, r->traces);
+    return c;
+}
+
+/* The traces that come with the IUT, if a case asks for them. */
+static struct brought *bring(const run_report *r)
+{
+    const run_options *o = r->options;
+    const brought_source from = {.file = o->traces,
+                                 .spec = o->api   ? NULL
+                                         : o->iut ? o->iut
+                                                  : "ref",
+                                 .assay = o->assay,
+                                 .vectors = o->vectors,
+                                 .stderr_log = o->stderr_log,
+                                 .timeout = o->timeout};
+    for (size_t i = 0; i < r->planned; i++)
+        if (r->cases[i].plan->check == &check_trace_methods) return brought_open(&from);
+    return NULL;
 }
 
 /* The client that was refused is gone; its line keeps the status of the reply (FRM-03). */
@@ -87,7 +114,7 @@ static client *open_first(run_report *r)
 {
     char why[400] = "";
     call_result result;
-    client *c = open_iut(r->options, &result, why, sizeof why);
+    client *c = open_iut(r, &result, why, sizeof why);
     if (c) keep_claims(r, client_claims(c));
     for (size_t i = 0; i < r->planned; i++) {
         run_case *k = &r->cases[i];
@@ -109,7 +136,7 @@ static void run_one(const run_report *r, run_case *k, client **seat)
     if (!k->claimed) return; /* open_first has set the result */
     char why[400] = "";
     call_result opened;
-    if (!*seat) *seat = open_iut(r->options, &opened, why, sizeof why);
+    if (!*seat) *seat = open_iut(r, &opened, why, sizeof why);
     if (!*seat) {
         result_set(&k->result, state_of_open(opened, why), "%s", why);
         return;
@@ -251,7 +278,8 @@ static bool plan(run_report *r)
         return false;
     }
     for (size_t i = 0; i < r->plan->count; i++) {
-        const check_case *c = r->plan->cases[i];
+        check_case *c = r->plan->cases[i];
+        if (c->statistical && o->samples > 0 && c->n > o->samples) c->n = o->samples;
         if (selected(o, c)) r->cases[r->planned++].plan = c;
     }
     return true;
@@ -276,10 +304,12 @@ int run_suite(const run_options *options, run_report *report)
     report->options = options;
     report->alpha = options->alpha > 0 ? options->alpha : 1e-6;
     if (plan(report) && report->planned) {
+        report->traces = bring(report);
         client *first = open_first(report);
         divide_alpha(report);
         event_start(options->log, report);
         run_cases(report, first);
+        brought_close(report->traces);
     } else {
         event_start(options->log, report);
     }

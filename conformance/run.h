@@ -19,14 +19,16 @@
 enum { EXIT_CONFORMANT, EXIT_NOT_CONFORMANT, EXIT_USAGE, EXIT_ERROR, EXIT_UNDECIDED };
 
 typedef struct {
-    const char *iut;         /* ref | mutant:NAME | plugin:FILE.so | exec:CMD */
+    const char *iut;         /* ref | gpu | mutant:NAME | plugin:FILE.so | exec:CMD | traces:FILE */
     const char *iut_options; /* may be NULL */
+    const char *traces;      /* file that it brings (TRC-01); NULL: what a built-in one writes */
     const char *assay;       /* program that serves `worker`; NULL: this one */
     const char *program;     /* as it was called, for replay lines; NULL: "assay" */
     const char *stderr_log;  /* collects what the IUT writes on standard error; may be NULL */
     const char *vectors;     /* folder of the golden vectors */
     bool vectors_given;      /* it was asked for: commands that replay name it */
     check_level level;
+    int64_t samples; /* of a statistical case at most, for slow implementations; 0: the level's */
     uint64_t seed;
     double alpha;            /* <= 0: 1e-6 */
     double timeout;          /* seconds a call; <= 0: the client's default */
@@ -68,6 +70,7 @@ typedef struct {
     iut_claims claims;     /* strings point into `identity`; zero if the IUT never opened */
     char identity[3][120]; /* name, version, device: printable */
     struct check_plan *plan;
+    struct brought *traces; /* during the run; NULL: no case asks for them, or there are none */
     run_case *cases; /* [planned] in the order of the checks */
     size_t planned, reported;
     size_t tally[STATE_COUNT]; /* of the reported cases */

@@ -19,12 +19,17 @@
     extern __shared__ __align__(16) unsigned char assay_shared[];                              \
     type *name = reinterpret_cast<type *>(assay_shared)
 #define UNROLL _Pragma("unroll")
+#define EMULATED 0
+#define UNROLL_TEXT(text) _Pragma(#text)
+#define UNROLL_BY(n) UNROLL_TEXT(unroll n)
 #else
 #include "gpu/emu/emu.h"
 #define LAUNCH(kernel, grid, block, shared, stream, ...)                                       \
-    emu_launch(kernel, #kernel, grid, block, shared, __VA_ARGS__)
+    (static_cast<void>(stream), emu_launch(kernel, #kernel, grid, block, shared, __VA_ARGS__))
 #define SHARED(type, name) type *name = reinterpret_cast<type *>(emu_shared())
 #define UNROLL
+#define EMULATED 1
+#define UNROLL_BY(n)
 #endif
 
 #endif

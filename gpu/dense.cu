@@ -128,6 +128,7 @@ __device__ __forceinline__ void walk_chunk(chains<T> &sums, const uint4 *const (
 {
     enum { STEP = T::LANES }; /* loads from one input's weights to the next's */
     int32_t k = 0;
+    UNROLL_BY(1)
     for (; k + T::AHEAD <= length; k += T::AHEAD) {
         uint4 raw[T::AHEAD][T::PANELS];
         UNROLL
@@ -135,7 +136,7 @@ __device__ __forceinline__ void walk_chunk(chains<T> &sums, const uint4 *const (
             UNROLL
             for (int p = 0; p < T::PANELS; p++) raw[a][p] = __ldcs(w[p] + (k + a) * STEP);
         }
-        UNROLL
+        UNROLL_BY(T::AHEAD / 4) /* a bare UNROLL would unroll the loop around a single turn */
         for (int a = 0; a < T::AHEAD; a += 4) {
             float4 four[T::ROWS];
             UNROLL

@@ -16,24 +16,37 @@ static cudaStream_t stream_of(const ag_device *d)
     return static_cast<cudaStream_t>(d->stream);
 }
 
-/* Whether device.cu, and so every kernel, has code for the device. */
-__global__ void probe(int *answer)
+/* Whether device.cu, and so every kernel, has code for the device, and code that neither
+ * contracts nor flushes: a * b + c is 0 in two roundings and 2^-24 in one. */
+__global__ void probe(float a, float b, float c, float tiny, float *answer)
 {
-    *answer = 42;
+    answer[0] = a * b + c;
+    answer[1] = tiny * 0.5f;
 }
 
 static as_status check_code(const ag_device *d, as_error *e)
 {
+    const float a = 1.0f + 0x1p-12f, square = 1.0f + 0x1p-11f, tiny = 0x1p-126f;
     void *at;
-    int answer = 0;
+    float answer[2] = {-1.0f, -1.0f};
     as_status s = ag_alloc(d, &at, sizeof answer, "a probe", e);
     if (s != AS_OK) return s;
-    LAUNCH(probe, 1, 1, 0, stream_of(d), static_cast<int *>(at));
+    LAUNCH(probe, 1, 1, 0, stream_of(d), a, a, -square, tiny, static_cast<float *>(at));
     s = ag_launched("probe", e);
-    if (s == AS_OK) s = ag_download(d, &answer, at, sizeof answer, e);
+    if (s == AS_OK) s = ag_download(d, answer, at, sizeof answer, e);
     ag_free(at);
-    if (s == AS_OK && answer != 42) s = as_fail(e, AS_DEVICE, "GPU: kernels do not run");
-    return s;
+    if (s != AS_OK || (answer[0] == 0.0f && answer[1] == 0x1p-127f)) return s;
+    return as_fail(e, AS_DEVICE,
+                   "GPU: the kernels compute with other roundings than the reference's (%a and "
+                   "%a, not 0x0p+0 and 0x1p-127): build them with -fmad=false and without "
+                   "-use_fast_math",
+                   static_cast<double>(answer[0]), static_cast<double>(answer[1]));
+}
+
+int ag_devices(void)
+{
+    int count = 0;
+    return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
 as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
@@ -56,6 +69,7 @@ as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
     d->processors = p.multiProcessorCount;
     d->shared = p.sharedMemPerBlockOptin;
     d->stream = stream;
+    d->emulated = EMULATED;
     s = check_code(d, e);
     if (s != AS_OK) ag_device_close(d);
     return s;

@@ -16,9 +16,13 @@ extern "C" {
 typedef struct {
     char name[128];
     int ordinal, processors; /* streaming multiprocessors */
+    int emulated;            /* 1: there is no GPU, but the grid emulator */
     size_t shared;           /* bytes of shared memory that a block may have */
     void *stream;
 } ag_device;
+
+/* Devices that there are; 0 also where there is no driver. */
+int ag_devices(void);
 
 /* Opens device number `ordinal`. AS_DEVICE when there is no driver, no such device, or one
  * that the kernels were not built for. */

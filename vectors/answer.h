@@ -20,6 +20,9 @@ const char *answer_clauses(vector_set *set, const vector_group *g, const vector_
 bool write_folder(const vector_set *set, const char *folder, char *why, size_t why_size);
 /* One kind's file; one test, on one line. */
 void write_kind(FILE *f, const vector_set *set, vector_kind kind);
+/* The traces of make_networks: their file, trace_model.json; is it the file in the folder? */
+bool write_networks(const vector_set *set, const char *folder, char *why, size_t why_size);
+bool networks_same(const vector_set *set, const char *folder, char *why, size_t why_size);
 void write_test(FILE *f, const vector_group *g, const vector_test *t);
 
 #endif

@@ -1,7 +1,6 @@
 /* load.c - the strict reader of vector files: every key known, required and in range, or an
  * error that says where and what to do (STA-03). See vectors.h; schema.json says the same to
  * others. */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -645,16 +644,13 @@ static bool read_file(reader *r, const json_t *o, vector_kind *kind)
 static bool parse(vector_set *set, const char *name, const char *text, size_t size,
                   vector_kind *kind, char *why, size_t why_size)
 {
-    json_error_t e;
-    reader r = {.set = set, .name = name, .why = why, .why_size = why_size};
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
-    if (!root) {
-        snprintf(why, why_size,
-                 "%s:%d:%d: %s; restore the file, or make it anew: assay vectors "
-                 "generate",
-                 name, e.line, e.column, e.text);
-        return false;
-    }
+    reader r = {.set = set,
+                .name = name,
+                .remedy = "restore the file, or make it anew: assay vectors generate",
+                .why = why,
+                .why_size = why_size};
+    json_t *root = reader_json(&r, text, size);
+    if (!root) return false;
     const bool ok = read_file(&r, root, kind);
     json_decref(root);
     return ok;
@@ -667,34 +663,15 @@ bool vectors_parse(vector_set *set, const char *name, const char *text, size_t s
     return parse(set, name, text, size, &kind, why, why_size);
 }
 
-/* The file as a text to free(), or NULL. */
-static char *slurp(const char *file, size_t *size, char *why, size_t why_size)
-{
-    enum { MOST = 1 << 24 };
-    FILE *f = fopen(file, "rb");
-    char *text = f ? malloc(MOST) : NULL;
-    if (!f)
-        snprintf(why, why_size, "%s: %s; `assay vectors generate --out FOLDER` makes the files",
-                 file, strerror(errno));
-    else if (!text)
-        snprintf(why, why_size, "%s: the memory is too short for it", file);
-    *size = text ? fread(text, 1, MOST, f) : 0;
-    const bool whole = text && !ferror(f) && *size < MOST;
-    if (text && !whole) snprintf(why, why_size, "%s: unreadable, or larger than 16 MiB", file);
-    if (f) fclose(f);
-    if (whole) return text;
-    free(text);
-    return NULL;
-}
-
-static bool load_kind(vector_set *set, const char *folder, vector_kind wanted, char *why,
-                      size_t why_size)
+bool vectors_load_kind(vector_set *set, const char *folder, vector_kind wanted, char *why,
+                       size_t why_size)
 {
     char file[1200];
     size_t size;
     vector_kind kind = wanted;
     snprintf(file, sizeof file, "%s/%s.json", folder, vector_kind_name[wanted]);
-    char *text = slurp(file, &size, why, why_size);
+    char *text = reader_slurp(
+        file, "`assay vectors generate --out FOLDER` makes the files", &size, why, why_size);
     bool ok = text && parse(set, file, text, size, &kind, why, why_size);
     free(text);
     if (ok && kind != wanted) {
@@ -770,7 +747,7 @@ vector_set *vectors_load(const char *folder, char *why, size_t why_size)
     bool ok = set != NULL;
     if (!ok) snprintf(why, why_size, "the memory is too short for the vectors");
     for (int32_t k = 0; ok && k < VECTOR_KINDS; k++)
-        ok = load_kind(set, folder, (vector_kind)k, why, why_size);
+        ok = vectors_load_kind(set, folder, (vector_kind)k, why, why_size);
     ok = ok && complete(set, folder, why, why_size) && distinct(set, why, why_size);
     if (ok) return set;
     vectors_free(set);

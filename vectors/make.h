@@ -62,4 +62,7 @@ void make_others(maker *m); /* match, greedy */
 /* Everything. NULL: `why`. */
 vector_set *make_all(char *why, size_t why_size);
 
+/* The traces of the trained model in the folder `models`, a set of their own. */
+vector_set *make_networks(const char *models, char *why, size_t why_size);
+
 #endif

@@ -1,9 +1,42 @@
 /* reader.c - see reader.h. */
 #include "vectors/reader.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* -- Files --------------------------------------------------------------------------------- */
+
+char *reader_slurp(const char *file, const char *remedy, size_t *size, char *why,
+                   size_t why_size)
+{
+    enum { MOST = 1 << 24 };
+    FILE *f = fopen(file, "rb");
+    char *text = f ? malloc(MOST) : NULL;
+    if (!f)
+        snprintf(why, why_size, "%s: %s; %s", file, strerror(errno), remedy);
+    else if (!text)
+        snprintf(why, why_size, "%s: the memory is too short for it", file);
+    *size = text ? fread(text, 1, MOST, f) : 0;
+    const bool whole = text && !ferror(f) && *size < MOST;
+    if (text && !whole) snprintf(why, why_size, "%s: unreadable, or larger than 16 MiB", file);
+    if (f) fclose(f);
+    if (whole) return text;
+    free(text);
+    return NULL;
+}
+
+json_t *reader_json(const reader *r, const char *text, size_t size)
+{
+    json_error_t e;
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
+    if (!root)
+        snprintf(r->why, r->why_size, "%s:%d:%d: %s; %s", r->name, e.line, e.column, e.text,
+                 r->remedy);
+    return root;
+}
 
 /* -- Errors and places --------------------------------------------------------------------- */
 
@@ -14,10 +47,8 @@ bool reader_bad(reader *r, const char *key, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    snprintf(r->why, r->why_size,
-             "%s: %s%s%s: %s; restore the file, or make it anew: assay vectors "
-             "generate",
-             r->name, *r->path ? r->path : "top level", *key ? "." : "", key, what);
+    snprintf(r->why, r->why_size, "%s: %s%s%s: %s; %s", r->name,
+             *r->path ? r->path : "top level", *key ? "." : "", key, what, r->remedy);
     return false;
 }
 

@@ -10,12 +10,19 @@
 
 typedef struct {
     vector_set *set;
-    const char *name; /* of the file */
+    const char *name;   /* of the file */
+    const char *remedy; /* what to do about a fault of it */
     json_t *notes;
     char path[160]; /* where the reader stands: "groups[3].tests[7]" */
     char *why;
     size_t why_size;
 } reader;
+
+/* The file as a text to free(), or NULL: `why` says why not. At most 16 MiB. */
+char *reader_slurp(const char *file, const char *remedy, size_t *size, char *why,
+                   size_t why_size);
+/* The text as JSON; NULL: `why` says why not. */
+json_t *reader_json(const reader *r, const char *text, size_t size);
 
 /* False, always. */
 bool reader_bad(reader *r, const char *key, const char *format, ...)

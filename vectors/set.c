@@ -112,12 +112,15 @@ bool vectors_replayable(const vector_group *g)
     return kind_has_rows(g->kind) && g->uniforms != UNIFORMS_WORDS;
 }
 
-size_t vectors_of_clause(const vector_set *set, const char *clause)
+size_t vectors_of_clause(const vector_set *set, const char *clause, bool traces)
 {
     size_t count = 0;
-    for (int32_t i = 0; i < set->groups; i++)
-        for (int32_t t = 0; vectors_replayable(&set->group[i]) && t < set->group[i].tests; t++)
-            count += list_names(set->group[i].test[t].clauses, clause, strlen(clause));
+    for (int32_t i = 0; i < set->groups; i++) {
+        const vector_group *g = &set->group[i];
+        if (!(traces ? g->kind == VECTOR_TRACE : vectors_replayable(g))) continue;
+        for (int32_t t = 0; t < g->tests; t++)
+            count += list_names(g->test[t].clauses, clause, strlen(clause));
+    }
     return count;
 }
 

@@ -88,6 +88,7 @@ const oracle_method *trace_keep_method(vector_set *set, const oracle_method *m)
 oracle_lm trace_model(const vector_group *g)
 {
     const vector_toy *toy = g->toy;
+    if (toy->folder) return toy->network;
     if (toy->automaton) return (oracle_lm){toy->table.V, oracle_table_logits, &toy->table};
     return (oracle_lm){toy->hash.V, oracle_hash_logits, &toy->hash};
 }
@@ -139,7 +140,8 @@ bool trace_answer(vector_set *set, const vector_group *g, vector_test *t, char *
         t->expected.trace = trace_keep(set, &trace);
     oracle_trace_free(&trace);
     if (!t->expected.error && !t->expected.trace) return false;
-    const char *flags = t->expected.error ? "" : trace_flags(set, g, t);
+    /* A trained model takes too long for one trace a switch and value. */
+    const char *flags = t->expected.error || g->toy->folder ? "" : trace_flags(set, g, t);
     if (flags && !strcmp(flags, t->flags)) return true;
     snprintf(why, why_size, "%s: its flags are not the switches that matter: %s", t->id,
              flags ? flags : "");

@@ -67,11 +67,14 @@ typedef struct {
     const uint32_t *word; /* [n], expanded in any case */
 } vector_input;
 
-/* A language model made from integers (toy.h). */
+/* A language model made from integers (toy.h); or, in no file that is read into a set, a trained
+ * one (make_networks). */
 typedef struct {
     bool automaton; /* else hash */
     oracle_hash hash;
     oracle_table table;
+    const char *folder; /* of the trained one, in vectors/models; else NULL */
+    oracle_lm network;  /* at hand while its traces are made */
 } vector_toy;
 
 /* An answer: the fields that its kind uses are set, the others 0. */
@@ -156,6 +159,15 @@ extern const int32_t vector_list_count;
 vector_set *vectors_load(const char *folder, char *why, size_t why_size);
 void vectors_free(vector_set *set); /* NULL is allowed */
 
+/* The same folder's vectors, read once and kept to the end of the process or until another
+ * folder is asked for: for the checks of a run, from any thread. A folder that cannot be read
+ * is not read again either. NULL: `why` as above. */
+const vector_set *vectors_once(const char *folder, char *why, size_t why_size);
+
+/* Adds the groups of one kind's file in a folder. False: `why` as above. */
+bool vectors_load_kind(vector_set *set, const char *folder, vector_kind kind, char *why,
+                       size_t why_size);
+
 /* An empty set; NULL when memory is short. */
 vector_set *vectors_new(void);
 
@@ -168,8 +180,9 @@ int32_t vectors_groups(const vector_set *set);
 const vector_group *vectors_group(const vector_set *set, int32_t i);
 const vector_group *vectors_find(const vector_set *set, const char *group_id); /* or NULL */
 
-/* Tests that the check replay.vectors puts to an implementation and that name the clause. */
-size_t vectors_of_clause(const vector_set *set, const char *clause);
+/* Tests that name the clause: traces, which the check trace.methods judges by, or those that
+ * replay.vectors puts to an implementation. */
+size_t vectors_of_clause(const vector_set *set, const char *clause, bool traces);
 /* Does an operation of iut.h answer tests of this group? */
 bool vectors_replayable(const vector_group *g);
 

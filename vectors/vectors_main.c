@@ -23,13 +23,24 @@ static bool make_folder(const char *folder, char *why, size_t why_size)
     return false;
 }
 
+/* The traces of the trained model, which are in a file of their own. */
+static vector_set *networks(char *why, size_t why_size)
+{
+    char models[1024];
+    share_folder("vectors/models", models, sizeof models);
+    return make_networks(models, why, why_size);
+}
+
 static int generate(const char *folder)
 {
     char why[400];
     if (!make_folder(folder, why, sizeof why)) return complain(why, SUITE_ERROR);
-    vector_set *set = make_all(why, sizeof why);
-    const bool ok = set && write_folder(set, folder, why, sizeof why);
+    vector_set *set = make_all(why, sizeof why),
+               *trained = set ? networks(why, sizeof why) : NULL;
+    const bool ok = trained && write_folder(set, folder, why, sizeof why) &&
+                    write_networks(trained, folder, why, sizeof why);
     vectors_free(set);
+    vectors_free(trained);
     return ok ? CONFORMANT : complain(why, SUITE_ERROR);
 }
 
@@ -79,10 +90,23 @@ static bool confirmed(vector_set *set, const vector_group *g, const vector_test 
     return same;
 }
 
-static int check_all(vector_set *set)
+/* Is the file of the trained model's traces what the oracle makes, byte for byte? */
+static bool networks_confirmed(const char *folder, char *why, size_t why_size)
+{
+    vector_set *set = networks(why, why_size);
+    const bool same = set && networks_same(set, folder, why, why_size);
+    vectors_free(set);
+    return same;
+}
+
+static int check_all(vector_set *set, const char *folder)
 {
     int32_t total = 0, wrong = 0;
     char why[400];
+    if (!networks_confirmed(folder, why, sizeof why)) {
+        wrong++;
+        complain(why, WRONG);
+    }
     for (int32_t i = 0; i < vectors_groups(set); i++) {
         const vector_group *g = vectors_group(set, i);
         for (int32_t t = 0; t < g->tests; t++, total++)
@@ -95,15 +119,29 @@ static int check_all(vector_set *set)
     return wrong ? WRONG : CONFORMANT;
 }
 
+static bool flip_all(vector_set *set)
+{
+    bool ok = true;
+    for (int32_t i = 0; i < vectors_groups(set); i++)
+        for (int32_t t = 0; t < vectors_group(set, i)->tests && ok; t++)
+            ok = vectors_flip(set, i, t);
+    return ok;
+}
+
 static int flip(vector_set *set, const char *folder)
 {
     char why[400];
     if (!make_folder(folder, why, sizeof why)) return complain(why, SUITE_ERROR);
-    for (int32_t i = 0; i < vectors_groups(set); i++)
-        for (int32_t t = 0; t < vectors_group(set, i)->tests; t++)
-            if (!vectors_flip(set, i, t))
-                return complain("the memory is too short", SUITE_ERROR);
-    return write_folder(set, folder, why, sizeof why) ? CONFORMANT : complain(why, SUITE_ERROR);
+    vector_set *trained = networks(why, sizeof why);
+    bool ok = trained != NULL;
+    if (ok && !(flip_all(set) && flip_all(trained))) {
+        snprintf(why, sizeof why, "the memory is too short");
+        ok = false;
+    }
+    ok = ok && write_folder(set, folder, why, sizeof why) &&
+         write_networks(trained, folder, why, sizeof why);
+    vectors_free(trained);
+    return ok ? CONFORMANT : complain(why, SUITE_ERROR);
 }
 
 static int usage(FILE *f, int code)
@@ -153,7 +191,7 @@ static int on_set(const arguments *a)
     if (!set) return complain(why, SUITE_ERROR);
     const int code = !strcmp(a->command, "list")    ? list(set)
                      : !strcmp(a->command, "show")  ? show(set, a->id)
-                     : !strcmp(a->command, "check") ? check_all(set)
+                     : !strcmp(a->command, "check") ? check_all(set, a->vectors)
                                                     : flip(set, a->out);
     vectors_free(set);
     return code;

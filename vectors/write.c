@@ -328,3 +328,46 @@ bool write_folder(const vector_set *set, const char *folder, char *why, size_t w
     }
     return true;
 }
+
+static void networks_file(const char *folder, char *file, size_t size)
+{
+    snprintf(file, size, "%s/trace_model.json", folder);
+}
+
+bool write_networks(const vector_set *set, const char *folder, char *why, size_t why_size)
+{
+    char file[1200];
+    networks_file(folder, file, sizeof file);
+    FILE *f = fopen(file, "wb");
+    if (f) write_kind(f, set, VECTOR_TRACE);
+    const bool written = f && !ferror(f);
+    if (f && fclose(f) == 0 && written) return true;
+    snprintf(why, why_size, "cannot write %s: %s", file, strerror(errno));
+    return false;
+}
+
+/* Does the file hold these bytes and no more? */
+static bool holds(FILE *f, const char *bytes, size_t size)
+{
+    size_t i = 0;
+    int c;
+    while ((c = getc(f)) != EOF && i < size && c == (unsigned char)bytes[i]) i++;
+    return c == EOF && i == size;
+}
+
+bool networks_same(const vector_set *set, const char *folder, char *why, size_t why_size)
+{
+    char file[1200], *bytes = NULL;
+    size_t size = 0;
+    networks_file(folder, file, sizeof file);
+    FILE *due = open_memstream(&bytes, &size), *f = fopen(file, "rb");
+    if (due) write_kind(due, set, VECTOR_TRACE);
+    const bool made = due && fclose(due) == 0, same = made && f && holds(f, bytes, size);
+    if (!f)
+        snprintf(why, why_size, "cannot read %s: %s", file, strerror(errno));
+    else if (!same)
+        snprintf(why, why_size, "%s: the oracle writes other bytes", file);
+    if (f) fclose(f);
+    free(bytes);
+    return same;
+}

@@ -43,6 +43,11 @@ void trace_write_model(FILE *f, const vector_group *g)
 {
     const vector_toy *toy = g->toy;
     fprintf(f, "      \"method\": \"%s\",\n      \"model\": {", oracle_method_text(g->method));
+    if (toy->folder) {
+        fprintf(f, "\"form\": \"folder\", \"V\": %d, \"name\": \"%s\"},\n", (int)g->V,
+                toy->folder);
+        return;
+    }
     if (!toy->automaton) {
         fprintf(f,
                 "\"form\": \"hash\", \"V\": %d, \"seed\": \"%016llx\", \"order\": %d, "

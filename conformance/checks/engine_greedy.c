@@ -302,13 +302,16 @@ static bool stops(job *j, engine_request *q, int32_t i, const char *sizes)
     return true;
 }
 
-/* JAC-07. */
+/* CLM-09: sizes that were served at temperature 0. */
 static bool refuses(job *j, const engine_request *greedy)
 {
+    char what[60];
     engine_request q = *greedy;
     q.sampling.temperature = 0.7f;
-    return q.method != IUT_JACOBI ||
-           engine_refuses(&j->e, &q, &j->prompt[0], "jacobi with a temperature of 0.7");
+    sizes_of(q.method, SOME, 0, q.sizes);
+    snprintf(what, sizeof what, "%s with a temperature of 0.7", engine_method_name(q.method));
+    return !(client_claims(j->e.x->iut)->greedy_methods & q.method) ||
+           engine_refuses(&j->e, &q, &j->prompt[0], what);
 }
 
 static bool with_method(job *j, engine_request *q)
@@ -411,7 +414,7 @@ static void run(const check_case *planned, const check_context *x, check_result 
 
 const check check_engine_greedy = {
     .name = "engine.greedy",
-    .clauses = "LAY-07 CLM-07 CLM-08 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
+    .clauses = "LAY-07 CLM-07 CLM-08 CLM-09 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
                "JAC-02 JAC-04 JAC-05 JAC-07 JAC-08 JAC-09 JAC-10 LAH-02 LAH-07 LAH-12 LAH-18 "
                "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07",
     .summary = "an engine's greedy tokens are its own plain decoding's, drafts or not",

@@ -52,6 +52,10 @@ static const struct {
      {IUT_LOOKAHEAD, {9, 2, 8}, 3}},
     {"few-lookahead-w12n2g8-T1.2", PAIR_FEW, 0, 3, {1.2f, 0, 1, 0}, {0, 6000, 1000000},
      {IUT_LOOKAHEAD, {12, 2, 8}, 3}},
+    {"few-jacobi-m4", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
+     {IUT_JACOBI, {4}, 4}},
+    {"few-jacobi-m3-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {1500, 6000, 1000000},
+     {IUT_JACOBI, {3}, 4}},
     {"few-lookup-n2k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
      {IUT_LOOKUP, {2, 2}, 4}},
     {"few-lookup-n1k2-T0.8", PAIR_FEW, 0, 3, {0.8f, 0, 1, 0}, {2500, 6000, 1000000},
@@ -84,10 +88,13 @@ static void plan(check_plan *p, check_level level)
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
+    const int32_t method = cells[c->variant].by.method;
     if (!engine_claimed(tested, cells[c->variant].pair, c->gamma, why, size) ||
-        !engine_claims_method(tested, cells[c->variant].by.method, why, size))
+        !engine_claims_method(tested, method, why, size))
         return false;
-    if (m->rule == 0)
+    if (m->greedy_methods & method)
+        snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
+    else if (m->rule == 0)
         snprintf(why, size, "the acceptance rule is not declared");
     else if (m->rule == IUT_RULE_NOT_LOSSLESS)
         snprintf(why, size, "its rule is declared not lossless");
@@ -535,7 +542,7 @@ const check check_engine_law = {
     .name = "engine.law",
     .clauses =
         "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02 "
-        "ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
+        "CLM-09 JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
     .summary = "an engine's first gamma+2 sampled tokens have the target's joint law",
     .plan = plan,
     .claimed = claimed,

@@ -7,9 +7,11 @@
 #include "conformance/checks/law.h"
 #include "conformance/checks/lm.h"
 
+/* clang-format off */
 const check *const check_list[] = {
     &check_format_verify,      &check_format_draw,   &check_format_stream,
     &check_replay_vectors,     &check_replay_random, &check_replay_edges,
+    &check_trace_methods,
     &check_certify_boundaries, &check_served_values, &check_residual_values,
     &check_draw_values,        &check_greedy_verify, &check_greedy_stream,
     &check_match_seeded,       &check_stop_rules,    &check_edges_declared,
@@ -19,4 +21,5 @@ const check *const check_list[] = {
     &check_law_coupling,       &check_law_served,    &check_lm_canonical,
     &check_lm_rows,            &check_lm_tree,       &check_lm_rollback,
     &check_lm_greedy,          &check_engine_greedy, &check_engine_law,
-    NULL};
+    &check_pool_values,        NULL};
+/* clang-format on */

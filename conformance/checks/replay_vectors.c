@@ -5,7 +5,6 @@
  * declares. For arithmetic with a tolerance another answer is right if the oracle finds it
  * within tau, unless the group is exact. What the IUT does not declare is not judged. */
 #include <math.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,26 +23,6 @@ typedef struct {
     check_result *r;
     int64_t not_judged, grey;
 } replay;
-
-/* -- The set: read once, by whichever thread comes first, kept to the end of the process. A
- * folder that cannot be read is not read again either. */
-
-static const vector_set *load(const char *folder, char *why, size_t size)
-{
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static vector_set *set;
-    static char from[1024], failure[400];
-    pthread_mutex_lock(&mutex);
-    if (strcmp(from, folder) != 0) { /* the first, or another run of one process */
-        vectors_free(set);
-        set = vectors_load(folder, failure, sizeof failure);
-        snprintf(from, sizeof from, "%s", folder);
-    }
-    if (!set) snprintf(why, size, "%s", failure);
-    const vector_set *loaded = set;
-    pthread_mutex_unlock(&mutex);
-    return loaded;
-}
 
 /* -- Plan and claims --------------------------------------------------------------- */
 
@@ -399,7 +378,7 @@ void replay_group(const check_context *x, const vector_group *g, check_result *r
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
     char why[400] = "no folder of vectors was given; name one with --vectors";
-    const vector_set *set = x->vectors ? load(x->vectors, why, sizeof why) : NULL;
+    const vector_set *set = x->vectors ? vectors_once(x->vectors, why, sizeof why) : NULL;
     const vector_group *g = set ? vectors_find(set, vector_list[c->variant].id) : NULL;
     if (g)
         replay_group(x, g, r);

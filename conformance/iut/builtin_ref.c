@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "conformance/iut/builtin_engine.h"
-#include "conformance/iut/builtin_lm.h"
+#include "conformance/iut/engine_ops.h"
+#include "conformance/iut/model_ops.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"
+#include "ref/draft/ngram_pool.h"
 #include "ref/num/fixed.h"
 #include "ref/num/uniform.h"
 #include "ref/verify/verify.h"
@@ -30,8 +31,8 @@ struct iut {
     const float **p_row, **q_row; /* [gamma+1] */
     uint64_t *U;                  /* [gamma+1] */
     int32_t *drafts, *run;        /* [gamma+1] */
-    ref_lm lm;
-    ref_engine engine;
+    model_ops lm;
+    engine_ops engine;
     int threads;                   /* of the models */
     const as_lookahead *lookahead; /* presets of the engine */
     const as_lookup *lookup;
@@ -106,8 +107,8 @@ static void destroy(iut *x)
 {
     forget_panel(x);
     forget_step(x);
-    ref_lm_free(&x->lm);
-    ref_engine_free(&x->engine);
+    model_ops_free(&x->lm);
+    engine_ops_free(&x->engine);
     free(x);
 }
 
@@ -167,7 +168,10 @@ static iut_status claims(iut *x, iut_claims *c)
                       .max_vocab = AS_MAX_VOCAB,
                       .lm_arithmetic = IUT_LM_CANONICAL,
                       .lm_architectures = IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3,
-                      .methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP};
+                      .methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP,
+                      .greedy_methods =
+                          engine_ops_greedy(x->lookahead, x->rule == IUT_RULE_MATCH),
+                      .pools = IUT_POOL_LRU | IUT_POOL_RING};
     return IUT_OK;
 }
 
@@ -447,48 +451,99 @@ static iut_status stream(iut *x, iut_stream_batch *b)
     return IUT_OK;
 }
 
-/* ---- Models and engine: builtin_lm.h, builtin_engine.h. --------------------------- */
+/* ---- Models and engine: model_ops.h, engine_ops.h. --------------------------- */
 
 static iut_status answer_of(as_status s)
 {
     return s == AS_OK ? IUT_OK : status_of(s);
 }
 
+static as_status load_model(void *with, const char *folder, const as_llama_options *options,
+                            int32_t sequences, as_lm **lm, as_model_info *info, as_error *e)
+{
+    (void)with, (void)sequences;
+    return as_load_model(folder, options, lm, info, e);
+}
+
+static as_status poison(as_lm *lm, as_error *e)
+{
+    (void)e;
+    as_llama_cache_poison(lm);
+    return AS_OK;
+}
+
+static const lm_maker maker = {load_model, as_llama_cache_read, poison, NULL};
+
 static iut_status model(iut *x, iut_model *m)
 {
-    return answer_of(ref_lm_load(&x->lm, m, x->threads, &x->error));
+    return answer_of(model_ops_load(&x->lm, &maker, m, x->threads, &x->error));
 }
 
 static iut_status forward(iut *x, iut_forward_batch *b)
 {
-    return answer_of(ref_lm_forward(&x->lm, b, &x->error));
+    return answer_of(model_ops_forward(&x->lm, b, &x->error));
 }
 
 static iut_status commit(iut *x, iut_commit_batch *b)
 {
-    return answer_of(ref_lm_commit(&x->lm, b, &x->error));
+    return answer_of(model_ops_commit(&x->lm, b, &x->error));
 }
 
 static iut_status truncate_to(iut *x, iut_truncate_batch *b)
 {
-    return answer_of(ref_lm_truncate(&x->lm, b, &x->error));
+    return answer_of(model_ops_truncate(&x->lm, b, &x->error));
 }
 
 static iut_status cache_read(iut *x, iut_cache_batch *b)
 {
-    return answer_of(ref_lm_cache_read(&x->lm, b, &x->error));
+    return answer_of(model_ops_cache_read(&x->lm, b, &x->error));
 }
 
 static iut_status cache_poison(iut *x)
 {
-    return answer_of(ref_lm_cache_poison(&x->lm, &x->error));
+    return answer_of(model_ops_cache_poison(&x->lm, &x->error));
 }
 
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
-    const ref_engine_manner how = {x->rule == IUT_RULE_MATCH, x->threads, x->lookahead,
-                                   x->lookup};
-    return answer_of(ref_engine_generate(&x->engine, b, &how, &x->error));
+    const engine_ops_manner how = {x->rule == IUT_RULE_MATCH, x->threads, x->lookahead,
+                                   x->lookup, &maker};
+    return answer_of(engine_ops_generate(&x->engine, b, &how, &x->error));
+}
+
+/* ---- Pools. ---------------------------------------------------------------------- */
+
+static as_status look_up(const as_pool *p, const iut_pool_batch *b, int32_t i, as_error *e)
+{
+    int32_t count;
+    const size_t length = (size_t)as_pool_length(p);
+    if (b->key[i] < 0 || b->key[i] >= b->V)
+        return as_fail(e, AS_BAD_INPUT, "pool: the key %d is looked up; it must be 0 to %d",
+                       (int)b->key[i], (int)b->V - 1);
+    const int32_t *values = as_pool_find(p, b->key[i], &count);
+    b->count[i] = count;
+    if (count > 0)
+        memcpy(b->out + (size_t)i * (size_t)b->G * length, values,
+               (size_t)count * length * sizeof *values);
+    return AS_OK;
+}
+
+static iut_status pool(iut *x, iut_pool_batch *b)
+{
+    as_pool *p = NULL;
+    const as_pool_policy policy = b->kind == IUT_POOL_RING ? AS_POOL_RING : AS_POOL_LRU;
+    if (b->V > AS_MAX_VOCAB)
+        return status_of(as_fail(&x->error, AS_LIMIT, "vocabulary of %d; it must be 1 to %d",
+                                 (int)b->V, (int)AS_MAX_VOCAB));
+    as_status s = as_pool_new(policy, b->V, b->G, b->N - 1, &p, &x->error);
+    for (int32_t i = 0; i < b->n && s == AS_OK; i++) {
+        const int32_t *value = b->value + (ptrdiff_t)i * (b->N - 1);
+        s = b->insert[i] ? as_pool_insert(p, b->key[i], value, &x->error)
+                         : look_up(p, b, i, &x->error);
+        if (s != AS_OK) case_failed(x, i);
+    }
+    as_pool_free(p);
+    return answer_of(s);
 }
 
 const iut_api *ref_api(void)
@@ -512,6 +567,7 @@ const iut_api *ref_api(void)
                                 .truncate = truncate_to,
                                 .cache_read = cache_read,
                                 .cache_poison = cache_poison,
-                                .generate = generate};
+                                .generate = generate,
+                                .pool = pool};
     return &api;
 }

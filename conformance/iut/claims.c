@@ -16,22 +16,25 @@ typedef struct {
 #name, offsetof(iut_claims, name), most                                                \
     }
 static const claim_field strings[] = {FIELD(name, 0), FIELD(version, 0), FIELD(device, 0)};
-static const claim_field bytes[] = {FIELD(uniforms, IUT_UNIFORMS_OWN),
-                                    FIELD(input, IUT_FROM_LOGITS),
-                                    FIELD(map, IUT_MAP_OTHER),
-                                    FIELD(rule, IUT_RULE_NOT_LOSSLESS),
-                                    FIELD(arithmetic, IUT_ARITH_BF16),
-                                    FIELD(uniform_bits, 64),
-                                    FIELD(tie, IUT_TIE_ANY),
-                                    FIELD(q_zero, IUT_REJECT),
-                                    FIELD(bad_row, IUT_ERROR),
-                                    FIELD(bad_draft, IUT_ERROR),
-                                    FIELD(empty, IUT_EMPTY_OTHER),
-                                    FIELD(seed_identical, 1),
-                                    FIELD(greedy_identical, 1),
-                                    FIELD(lm_arithmetic, IUT_LM_SELF_CONSISTENT),
-                                    FIELD(lm_architectures, IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3),
-                                    FIELD(methods, IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP)};
+static const claim_field bytes[] = {
+    FIELD(uniforms, IUT_UNIFORMS_OWN),
+    FIELD(input, IUT_FROM_LOGITS),
+    FIELD(map, IUT_MAP_OTHER),
+    FIELD(rule, IUT_RULE_NOT_LOSSLESS),
+    FIELD(arithmetic, IUT_ARITH_BF16),
+    FIELD(uniform_bits, 64),
+    FIELD(tie, IUT_TIE_ANY),
+    FIELD(q_zero, IUT_REJECT),
+    FIELD(bad_row, IUT_ERROR),
+    FIELD(bad_draft, IUT_ERROR),
+    FIELD(empty, IUT_EMPTY_OTHER),
+    FIELD(seed_identical, 1),
+    FIELD(greedy_identical, 1),
+    FIELD(lm_arithmetic, IUT_LM_SELF_CONSISTENT),
+    FIELD(lm_architectures, IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3),
+    FIELD(methods, IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP),
+    FIELD(greedy_methods, IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP),
+    FIELD(pools, IUT_POOL_LRU | IUT_POOL_RING)};
 static const claim_field limits[] = {FIELD(max_vocab, INT32_MAX), FIELD(max_gamma, INT32_MAX)};
 enum { STRINGS = 3, BYTES = sizeof bytes / sizeof *bytes, LIMITS = 2 };
 
@@ -62,7 +65,7 @@ unsigned claims_ops(const iut_api *api)
            (unsigned)!!api->truncate << OP_TRUNCATE |
            (unsigned)!!api->cache_read << OP_CACHE_READ |
            (unsigned)!!api->cache_poison << OP_CACHE_POISON |
-           (unsigned)!!api->generate << OP_GENERATE;
+           (unsigned)!!api->generate << OP_GENERATE | (unsigned)!!api->pool << OP_POOL;
 }
 
 json_t *claims_encode(const iut_claims *claims, unsigned ops)
@@ -102,6 +105,9 @@ bool claims_check(const iut_claims *claims, char *why, size_t why_size)
         return FAIL(
             "claims: canonical arithmetic with uniforms of %d bits; it needs 29 or more",
             claims->uniform_bits);
+    if (claims->greedy_methods & ~claims->methods)
+        return FAIL("claims: greedy_methods = %d names what is not in methods = %d",
+                    claims->greedy_methods, claims->methods);
     return true;
 }
 

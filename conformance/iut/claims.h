@@ -20,7 +20,7 @@ bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *
                    size_t why_size);
 
 /* CLM-04: known values, no negative limit (0 says that none is known), strings present, and
- * canonical arithmetic only with uniforms of 29 bits or more. */
+ * canonical arithmetic only with uniforms of 29 bits or more, greedy methods among the methods. */
 bool claims_check(const iut_claims *claims, char *why, size_t why_size);
 
 /* CLM-05: model, forward, commit and truncate go together, and what reads or poisons the cache

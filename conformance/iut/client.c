@@ -34,6 +34,8 @@ struct client {
     char *folder;    /* of it */
     int32_t shape[4];
 
+    struct brought *traces; /* NULL: it brings none */
+
     const char *texts[TEXT_COUNT]; /* of the request under way, where its op has them */
 
     iut_status status;
@@ -348,8 +350,10 @@ static call_result call(client *c, iut_op op, const int64_t *args, void *const *
 
 static bool spec_is_known(const char *spec)
 {
-    return strcmp(spec, "ref") == 0 || (strncmp(spec, "mutant:", 7) == 0 && spec[7]) ||
+    return strcmp(spec, "ref") == 0 || strcmp(spec, "gpu") == 0 ||
+           (strncmp(spec, "mutant:", 7) == 0 && spec[7]) ||
            (strncmp(spec, "plugin:", 7) == 0 && spec[7]) ||
+           (strncmp(spec, "traces:", 7) == 0 && spec[7]) ||
            (strncmp(spec, "exec:", 5) == 0 && spec[5]);
 }
 
@@ -363,10 +367,10 @@ client *client_open(const client_options *options, call_result *result, char *wh
 {
     *result = CALL_HARNESS;
     if (!spec_is_known(options->spec)) {
-        snprintf(
-            why, why_size,
-            "iut: no such kind: %.100s; write ref, mutant:NAME, plugin:FILE.so or exec:CMD",
-            options->spec);
+        snprintf(why, why_size,
+                 "iut: no such kind: %.100s; write ref, gpu, mutant:NAME, plugin:FILE.so, "
+                 "exec:CMD or traces:FILE",
+                 options->spec);
         return NULL;
     }
     const char *given = options->options ? options->options : "";
@@ -456,6 +460,16 @@ void client_close(client *c)
 }
 
 /* ---- The operations. ------------------------------------------------------------- */
+
+void client_bring(client *c, struct brought *traces)
+{
+    c->traces = traces;
+}
+
+struct brought *client_brought(const client *c)
+{
+    return c->traces;
+}
 
 const iut_claims *client_claims(const client *c)
 {
@@ -711,6 +725,27 @@ call_result client_cache_poison(client *c)
     if (!client_has(c, OP_CACHE_POISON)) return not_claimed(c, OP_CACHE_POISON);
     return c->instance ? from_table(c, OP_CACHE_POISON, c->api.cache_poison(c->instance))
                        : call(c, OP_CACHE_POISON, args, NULL);
+}
+
+/* ---- Pools. ---------------------------------------------------------------------- */
+
+call_result client_pool(client *c, iut_pool_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n,
+                                     [ARG_V] = b->V,
+                                     [ARG_KIND] = b->kind,
+                                     [ARG_NGRAM] = b->N,
+                                     [ARG_G] = b->G};
+    void *const at[] = {[POOL_INSERT] = (void *)(uintptr_t)b->insert,
+                        [POOL_KEY] = (void *)(uintptr_t)b->key,
+                        [POOL_VALUE] = (void *)(uintptr_t)b->value,
+                        [POOL_COUNT] = b->count,
+                        [POOL_OUT] = b->out};
+    if (!client_has(c, OP_POOL)) return not_claimed(c, OP_POOL);
+    if (!c->instance) return call(c, OP_POOL, args, at);
+    clear(b->count, b->n, 1);
+    clear(b->out, b->n, b->G * (b->N - 1));
+    return from_table(c, OP_POOL, c->api.pool(c->instance, b));
 }
 
 /* ---- Engines. -------------------------------------------------------------------- */

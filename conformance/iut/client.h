@@ -23,13 +23,13 @@ typedef enum {
 typedef enum {
     OP_CLAIMS, OP_PANEL, OP_SERVED, OP_RESIDUAL, OP_DRAW, OP_VERIFY, OP_VERIFY_GREEDY, OP_STREAM,
     OP_MODEL, OP_FORWARD, OP_COMMIT, OP_TRUNCATE, OP_CACHE_READ, OP_CACHE_POISON, OP_GENERATE,
-    OP_COUNT
+    OP_POOL, OP_COUNT
 } iut_op;
 
 typedef struct client client;
 
 typedef struct {
-    const char *spec;      /* ref | mutant:NAME | plugin:FILE.so | exec:CMD */
+    const char *spec;      /* ref | mutant:NAME | plugin:FILE.so | exec:CMD | traces:FILE */
     const char *options;   /* passed to iut_api.create; may be NULL */
     const char *assay;     /* path of the program that serves `worker`; NULL: this one */
     double timeout;        /* seconds a call; <= 0: 10 */
@@ -52,6 +52,12 @@ call_result client_finish(client *c);
 /* Frees the client; ends its process if client_finish did not, and does not look how. */
 void client_close(client *c);
 
+/* The traces that the implementation brings beside its operations (brought.h); the caller's. None
+ * (NULL) unless they were given. */
+struct brought;
+void client_bring(client *c, struct brought *traces);
+struct brought *client_brought(const client *c);
+
 const iut_claims *client_claims(const client *c);
 bool client_has(const client *c, iut_op op); /* is the operation claimed? */
 
@@ -73,6 +79,7 @@ call_result client_cache_read(client *c, iut_cache_batch *batch);
 call_result client_cache_poison(client *c);
 
 call_result client_generate(client *c, iut_generate_batch *batch);
+call_result client_pool(client *c, iut_pool_batch *batch);
 
 iut_status client_status(const client *c);  /* of the last call that was CALL_REFUSED */
 const char *client_text(const client *c);   /* of the last call that was not CALL_OK: one line, never NULL */

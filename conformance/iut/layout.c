@@ -18,6 +18,7 @@
 #define PROMPTS {ARG_PROMPTS, 0}
 #define GAMMA(plus) {ARG_GAMMA, plus}
 #define FIXED(count) {-1, count}
+#define REST {ARG_NGRAM, -1} /* of an n-gram: without its key */
 #define IN1(name, type, a) {name, type, FLOW_IN, 1, {a}}
 #define IN2(name, type, a, b) {name, type, FLOW_IN, 2, {a, b}}
 #define OUT1(name, a) {name, TENSOR_I32, FLOW_OUT, 1, {a}}
@@ -82,13 +83,19 @@ const layout_op layout[OP_COUNT] = {
         IN1("min_p", TENSOR_F32, FIXED(1)), IN1("prompt_count", TENSOR_I32, N),
         IN1("prompt", TENSOR_I32, PROMPTS), OUT2("out", TENSOR_I32, N, K),
         OUT1("out_len", N), OUT2("accepted", TENSOR_I32, N, K)}},
+    [OP_POOL] = {"pool", BIT(ARG_N) | BIT(ARG_V) | BIT(ARG_KIND) | BIT(ARG_NGRAM) | BIT(ARG_G),
+                 0, 5, {
+        IN1("insert", TENSOR_I32, N), IN1("key", TENSOR_I32, N),
+        IN2("value", TENSOR_I32, N, REST), OUT1("count", N),
+        {"out", TENSOR_I32, FLOW_OUT, 3, {N, {ARG_G, 0}, REST}}}},
 };
 /* clang-format on */
 
 const char *const layout_arg_name[ARG_COUNT] = {
-    "n",        "gamma",     "k",         "eos",    "of_draft",    "V",      "S",
-    "C",        "sequences", "positions", "rows",   "layout_seed", "wants",  "steps",
-    "kv_heads", "head_dim",  "prompts",   "method", "size_0",      "size_1", "size_2"};
+    "n",      "gamma",  "k",         "eos",       "of_draft", "V",
+    "S",      "C",      "sequences", "positions", "rows",     "layout_seed",
+    "wants",  "steps",  "kv_heads",  "head_dim",  "prompts",  "method",
+    "size_0", "size_1", "size_2",    "kind",      "N",        "G"};
 
 const char *const layout_text_name[TEXT_COUNT] = {"folder", "target", "draft"};
 

@@ -1,10 +1,13 @@
 /* load.c - see load.h. */
+#define _POSIX_C_SOURCE 200809L /* readlink */
 #include "conformance/iut/load.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "conformance/iut/builtin_ref.h"
+#include "conformance/iut/traces_alone.h"
 #include "conformance/mutants/mutants.h"
 
 #define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
@@ -50,10 +53,48 @@ static bool load_mutant(const char *name, iut_api *table, char *why, size_t why_
     return FAIL("there is no mutant of the name %s; `assay mutants` lists them", name);
 }
 
+/* The file of that name beside the program or, once installed, in the lib beside its bin. */
+static bool beside_program(const char *name, char *path, size_t size)
+{
+    char program[3000];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(program, '/');
+    if (slash) *slash = '\0';
+    snprintf(path, size, "%s/%s", program, name);
+    if (access(path, R_OK) == 0) return true;
+    snprintf(path, size, "%s/../lib/%s", program, name);
+    return access(path, R_OK) == 0;
+}
+
+/* Is it there, and is there a device for it? */
+static bool finds_device(const char *file)
+{
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    int (*devices)(void) = NULL;
+    if (library) *(void **)&devices = dlsym(library, "ag_devices");
+    return devices && devices() > 0;
+}
+
+/* Our own kernels: on the device, or on the grid emulator where there is none. */
+static bool load_gpu(iut_api *table, char *why, size_t why_size)
+{
+    char path[4096];
+    if (beside_program("libassay_gpu.so", path, sizeof path) && finds_device(path))
+        return load_plugin(path, table, why, why_size);
+    if (beside_program("libassay_gpu_emu.so", path, sizeof path))
+        return load_plugin(path, table, why, why_size);
+    return FAIL("gpu was not built: build with a C++ compiler, and with nvcc for a device");
+}
+
 bool load_spec(const char *spec, iut_api *table, char *why, size_t why_size)
 {
     if (strcmp(spec, "ref") == 0) return load_table(ref_api(), table, why, why_size);
+    if (strcmp(spec, "gpu") == 0) return load_gpu(table, why, why_size);
     if (strncmp(spec, "mutant:", 7) == 0) return load_mutant(spec + 7, table, why, why_size);
     if (strncmp(spec, "plugin:", 7) == 0) return load_plugin(spec + 7, table, why, why_size);
-    return FAIL("no such kind: %s; write ref, mutant:NAME or plugin:FILE.so", spec);
+    if (strncmp(spec, "traces:", 7) == 0)
+        return load_table(traces_alone_api(), table, why, why_size);
+    return FAIL("no such kind: %s; write ref, gpu, mutant:NAME, plugin:FILE.so or traces:FILE",
+                spec);
 }

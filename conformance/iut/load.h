@@ -1,4 +1,4 @@
-/* load.h - finds the table of operations behind a spec: ref | mutant:NAME | plugin:FILE. For
+/* load.h - finds the table of operations behind a spec: ref | mutant:NAME | plugin:FILE | traces:FILE. For
  * the worker: a plugin's code runs in the calling process. */
 #ifndef ASSAY_CONFORMANCE_IUT_LOAD_H
 #define ASSAY_CONFORMANCE_IUT_LOAD_H

@@ -153,7 +153,10 @@ static bool take_args(const worker *w, const frame *f, request *r, char *why, si
                           [ARG_METHOD] = {0, IUT_LOOKUP},
                           [ARG_SIZE_0] = {0, large},
                           [ARG_SIZE_1] = {0, large},
-                          [ARG_SIZE_2] = {0, large}};
+                          [ARG_SIZE_2] = {0, large},
+                          [ARG_KIND] = {IUT_POOL_LRU, IUT_POOL_RING},
+                          [ARG_NGRAM] = {2, large},
+                          [ARG_G] = {0, large}};
     for (int a = 0; a < ARG_COUNT; a++)
         if ((layout[r->op].args >> a & 1) &&
             !frame_integer(f, layout_arg_name[a], range[a].low, range[a].high, &r->args[a]))
@@ -261,6 +264,7 @@ static bool check_model_values(const worker *w, const request *r, char *why, siz
 static bool check_values(const worker *w, const request *r, char *why, size_t why_size)
 {
     const int64_t n = r->args[ARG_N], gamma = r->args[ARG_GAMMA];
+    if (r->op == OP_POOL) return in_range(r->at[POOL_INSERT], n, 0, 1, "insert", why, why_size);
     if (r->op >= OP_MODEL) return check_model_values(w, r, why, why_size);
     if (r->op != OP_PANEL && w->V == 0)
         return FAIL("%s: no panel was loaded", layout[r->op].name);
@@ -451,6 +455,22 @@ static iut_status call_generate(worker *w, const request *r)
     return w->api.generate(w->instance, &b);
 }
 
+static iut_status call_pool(worker *w, const request *r)
+{
+    iut_pool_batch b = {.size = sizeof b,
+                        .kind = (int32_t)r->args[ARG_KIND],
+                        .V = (int32_t)r->args[ARG_V],
+                        .N = (int32_t)r->args[ARG_NGRAM],
+                        .G = (int32_t)r->args[ARG_G],
+                        .n = (int32_t)r->args[ARG_N],
+                        .insert = r->at[POOL_INSERT],
+                        .key = r->at[POOL_KEY],
+                        .value = r->at[POOL_VALUE],
+                        .count = r->at[POOL_COUNT],
+                        .out = r->at[POOL_OUT]};
+    return w->api.pool(w->instance, &b);
+}
+
 static iut_status call_iut(worker *w, const request *r)
 {
     const int32_t n = (int32_t)r->args[ARG_N];
@@ -480,6 +500,8 @@ static iut_status call_iut(worker *w, const request *r)
         return w->api.cache_poison(w->instance);
     case OP_GENERATE:
         return call_generate(w, r);
+    case OP_POOL:
+        return call_pool(w, r);
     default:
         return call_verify(w, r);
     }

@@ -123,7 +123,8 @@ static iut_status claims(iut *x, iut_claims *c)
                             .greedy_identical = 1,
                             .max_gamma = one_alone ? 1 : MAX_GAMMA,
                             .lm_arithmetic = IUT_LM_CANONICAL,
-                            .methods = methods};
+                            .methods = methods,
+                            .greedy_methods = method_greedy_claims(self(x)->manner)};
     *c = all;
     return IUT_OK;
 }
@@ -342,21 +343,23 @@ static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
 static iut_status by_method(request *r, int32_t *out, int32_t *told)
 {
     engine *a = r->a;
+    oracle_method how = method_of_engine(a->manner, r->b);
     method_job j = {.fault = a->fault,
                     .manner = a->manner,
                     .lm = a->target.lm,
                     .V = a->target.V,
-                    .method = r->b->method,
                     .k = r->b->k,
                     .eos = r->b->eos,
-                    .sizes = r->b->sizes,
+                    .how = &how,
+                    .positions = POSITIONS,
+                    .rows = ROWS,
                     .sampling = r->sampling,
                     .seed = r->seed,
                     .prompt = r->n,
                     .n = r->n,
                     .history = r->history,
                     .kept = &a->kept};
-    if (j.method == IUT_JACOBI) j.sampling.temperature = 0; /* others were refused */
+    if (fault(a->fault, JAC_WARM)) j.sampling.temperature = 0;
     const iut_status s = method_decode(&j, out, told);
     r->n = j.n, r->m = j.m;
     return s == IUT_OK ? s : fail(a, s, j.error);
@@ -416,7 +419,7 @@ static iut_status generate(iut *x, iut_generate_batch *b)
 {
     engine *a = self(x);
     const int32_t *prompt = b->prompt;
-    const char *refusal = b->method ? method_refusal(a->fault, b) : NULL;
+    const char *refusal = b->method ? method_refusal(a->fault, a->manner, b) : NULL;
     if (refusal) return fail(a, IUT_BAD_INPUT, refusal);
     if (b->gamma > MAX_GAMMA) return fail(a, IUT_UNSUPPORTED, "more than 16 drafts a step");
     for (int32_t i = 0; i < b->n; i++)

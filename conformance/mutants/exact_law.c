@@ -7,7 +7,9 @@
 
 #include "conformance/mutants/engine_subject.h"
 #include "conformance/mutants/lm_subject.h"
+#include "conformance/mutants/pool_subject.h"
 #include "conformance/mutants/subject.h"
+#include "conformance/mutants/trace_subject.h"
 #include "conformance/oracle/enumerate.h"
 #include "conformance/panel.h"
 
@@ -74,7 +76,8 @@ double exact_tv(const mutant *m, int index)
     char why[200];
     double tv = -1;
     if (setting_of(m->variant.setting)->map == IUT_MAP_GUMBEL) return tv;
-    if (lm_setting(m->variant.setting) || engine_setting(m->variant.setting)) return tv;
+    const setting_name s = m->variant.setting;
+    if (lm_setting(s) || pool_setting(s) || trace_setting(s) || engine_setting(s)) return tv;
     panel *a = panel_make(&e->form, why, sizeof why);
     subject *plain = a ? subject_of_panel(plain_variant, &a->view) : NULL;
     subject *faulty = a ? subject_of_panel(m->variant, &a->view) : NULL;

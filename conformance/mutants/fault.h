@@ -38,14 +38,19 @@ typedef enum {
     MANNER_EMPTY_OTHER,
     MANNER_MAX_GAMMA_1,
     MANNER_ADAPTIVE,
+    MANNER_POOL,         /* keeps pools of n-grams, and nothing else (pool_subject.h) */
+    MANNER_POOL_STAMPED, /* the same in nodes with stamps */
     MANNER_LM,     /* serves models and no panels (lm_subject.h) */
     MANNER_LM_SELF, /* the same in an arithmetic of its own */
+    MANNER_TRACES,  /* has traces, and nothing else (trace_subject.h) */
     MANNER_ENGINE,  /* generates, and nothing else (engine_subject.h); and so all that follow */
     MANNER_ENGINE_STALE, /* never cleans its draft model's cache */
     MANNER_METHODS,      /* offers every method besides */
     MANNER_JACOBI,       /* one method alone, and with a draft model one draft at most */
     MANNER_LOOKAHEAD,
     MANNER_LOOKUP,
+    MANNER_JACOBI_WARM,    /* a Jacobi that samples above T = 0 */
+    MANNER_LOOKAHEAD_COLD, /* lookahead at T = 0 alone */
     MANNER_ORIGINAL,     /* lookup as it was first published */
     MANNER_STALE_KEY,    /* lookahead with other switches, or with what costs speed alone */
     MANNER_RING_POOL,

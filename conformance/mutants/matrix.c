@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "conformance/mutants/engine_subject.h"
+#include "conformance/mutants/pool_subject.h"
+#include "conformance/mutants/trace_subject.h"
 
 /* ---- One mutant ---------------------------------------------------------------------- */
 
@@ -78,11 +80,19 @@ static bool judge_liar(const run_report *report, matrix_row *row)
     return seen > 0 || wrong(row, row->mutant->expected, *other ? other : "never reached");
 }
 
+/* What serves one thing alone is asked little else. */
+static size_t cases_due(setting_name s)
+{
+    return engine_setting(s)  ? ENGINE_CASES
+           : pool_setting(s)  ? POOL_CASES
+           : trace_setting(s) ? TRACE_CASES
+                              : LOOKALIKE_CASES;
+}
+
 static bool judge_lookalike(const run_report *report, matrix_row *row)
 {
     const size_t passed = report->tally[STATE_PASS] + report->tally[STATE_ACCEPTABLE],
-                 enough = engine_setting(row->mutant->variant.setting) ? ENGINE_CASES
-                                                                       : LOOKALIKE_CASES;
+                 enough = cases_due(row->mutant->variant.setting);
     if (report->exit_code == EXIT_CONFORMANT)
         return passed >= enough || wrong(row, "conformant on too few cases", "");
     for (size_t i = 0; i < report->planned; i++)

@@ -30,20 +30,42 @@ const int32_t *method_pool_value(const method_pool *p, int32_t key, int32_t i)
     return slot(p, key, i);
 }
 
+/* The place of the value among those of the key; their count: it is not there. */
+static int32_t place_of(const method_pool *p, int32_t key, const int32_t *value)
+{
+    const int32_t tokens = fault(p->fault, POOL_FIRST_TOKEN) ? 1 : p->length;
+    const size_t size = (size_t)tokens * sizeof *value;
+    int32_t at = 0;
+    if (fault(p->fault, POOL_DUPLICATES)) return p->count[key];
+    while (at < p->count[key] && memcmp(slot(p, key, at), value, size) != 0) at++;
+    return at;
+}
+
+/* POOL-03. */
+static void add_to_ring(method_pool *p, int32_t key, int32_t at, const int32_t *value)
+{
+    const fault_point f = p->fault;
+    const int32_t n = p->count[key];
+    if (at < n && fault(f, POOL_RING_COUNTS_HITS)) p->inserted[key]++;
+    if (at < n || (n == p->G && fault(f, POOL_RING_STOPS))) return;
+    memcpy(slot(p, key, p->inserted[key]++ % p->G), value, (size_t)p->length * sizeof *value);
+    p->count[key] += n < p->G;
+}
+
 void method_pool_add(method_pool *p, int32_t key, const int32_t *value)
 {
+    const fault_point f = p->fault;
     const size_t size = (size_t)p->length * sizeof *value;
-    int32_t n = p->count[key], at = 0;
     if (p->G == 0) return;
-    while (at < n && memcmp(slot(p, key, at), value, size) != 0) at++;
-    if (p->ring && at < n) return;
-    if (p->ring) {
-        memcpy(slot(p, key, p->inserted[key]++ % p->G), value, size);
-        p->count[key] += n < p->G;
+    if (fault(f, POOL_KEYS_COLLIDE)) key %= 1 << 10;
+    int32_t n = p->count[key], at = place_of(p, key, value);
+    if (p->ring && !fault(f, POOL_RING_REFRESHES)) {
+        add_to_ring(p, key, at, value);
         return;
     }
+    if (at < n && fault(f, POOL_FIFO)) return;
     /* One place less: of the value itself, or of the oldest when there is no room. */
-    if (at == n && n == p->G) at = 0;
+    if (at == n && n == p->G) at = fault(f, POOL_NEWEST_GOES) ? n - 1 : 0;
     for (; at + 1 < n; at++) memcpy(slot(p, key, at), slot(p, key, at + 1), size);
     if (at == n) n = ++p->count[key];
     memcpy(slot(p, key, n - 1), value, size);

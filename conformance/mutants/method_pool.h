@@ -3,10 +3,10 @@
 #ifndef ASSAY_CONFORMANCE_MUTANTS_METHOD_POOL_H
 #define ASSAY_CONFORMANCE_MUTANTS_METHOD_POOL_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "conformance/mutants/fault.h"
 
 typedef struct {
+    fault_point fault;         /* set after it is opened */
     int32_t V, G, length;      /* length: N - 1 tokens of a value */
     bool ring;                 /* POOL-03 instead of POOL-02 */
     int32_t *count, *inserted; /* [V] */

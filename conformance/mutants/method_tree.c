@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "conformance/mutants/lm_subject.h"
+#include "conformance/mutants/method_toy.h"
+#include "ref/num/fixed.h"
 
 static const iut_api *lm(void)
 {
@@ -52,8 +54,29 @@ void method_tree_candidate(method_tree *t, const int32_t *token, int32_t n)
     for (int32_t i = 0; i < n; i++) method_tree_add(t, token[i], i ? t->rows - 1 : 0);
 }
 
+/* The history, and the row's tokens behind it. */
+static int32_t path_of(const method_job *j, const method_tree *t, int32_t row, int32_t *path)
+{
+    int32_t n = j->n;
+    for (int32_t i = 0; i < n; i++) path[i] = j->history[i];
+    for (int32_t r = row; r > 0; r = t->parent[r]) n++;
+    for (int32_t r = row, at = n; r > 0; r = t->parent[r]) path[--at] = t->token[r];
+    return n;
+}
+
+static iut_status toy_forward(const method_job *j, method_tree *t)
+{
+    int32_t path[METHOD_POSITIONS + METHOD_ROWS];
+    for (int32_t r = 0; r < t->rows; r++) {
+        const int32_t n = path_of(j, t, r, path);
+        method_toy_logits(j->fault, j->toy, path, n, t->logits + (int64_t)r * t->V);
+    }
+    return IUT_OK;
+}
+
 iut_status method_tree_forward(method_job *j, method_tree *t)
 {
+    if (j->toy) return toy_forward(j, t);
     const int32_t sequence = 0;
     int32_t want[METHOD_ROWS];
     for (int32_t i = 0; i < t->rows; i++) want[i] = i;
@@ -65,6 +88,7 @@ iut_status method_tree_forward(method_job *j, method_tree *t)
 
 iut_status method_tree_commit(method_job *j, const method_run *run, int32_t n)
 {
+    if (j->toy) return IUT_OK; /* it keeps nothing */
     const int32_t sequence = 0, steps = n + 1;
     int32_t length, path[METHOD_ROWS + 1] = {0};
     for (int32_t i = 0; i < n; i++) path[1 + i] = run->row[i];
@@ -95,4 +119,10 @@ bool method_tree_serve(const method_job *j, method_tree *t, int32_t row)
 uint64_t method_word(const method_job *j, int32_t at, as_purpose purpose, int32_t index)
 {
     return as_word64(as_random(j->seed, (uint64_t)at, purpose, (uint32_t)index));
+}
+
+int32_t method_drawn_from(const method_job *j, const int32_t *list, int32_t n, int32_t at,
+                          as_purpose purpose, int32_t index)
+{
+    return list[as_target(method_word(j, at, purpose, index), (uint64_t)n)];
 }

@@ -1,5 +1,6 @@
 /* method_verify.c - which candidate stands, and how far (method_tree.h). Greedily by LAH-18, of
- * which GRD-01 is the case of one candidate; above T = 0 by ONEH-01 to ONEH-06. */
+ * which GRD-01 is the case of one candidate, or by LAH-20; above T = 0 by ONEH-01 to ONEH-06 or
+ * by LAH-21. */
 #include "conformance/mutants/method_tree.h"
 #include "ref/dist/draw.h"
 #include "ref/num/fixed.h"
@@ -50,6 +51,34 @@ static void by_greedy(const method_job *j, const method_tree *t, method_run *run
     run->count = h + 1;
     if (fault(f, RUN_DRAFT_STANDS) && !full && t->candidates > 0)
         run->token[h] = t->token[t->first[run->winner] + h];
+}
+
+/* The longest of the tree's paths of at most N - 1 tokens that are each the argmax of the row
+ * before them; of several a candidate's, or else the one that stands first (LAH-20). */
+static int32_t longest_path(const method_job *j, const method_tree *t)
+{
+    const int32_t drafts = t->candidates ? t->first[0] : t->rows, most = j->how->size[1] - 1;
+    int32_t depth[METHOD_ROWS] = {0}, best = 0; /* -1: not right */
+    for (int32_t r = 1; r < t->rows; r++) {
+        const int32_t above = t->parent[r], d = depth[above];
+        const bool right = d >= 0 && d < most && t->token[r] == method_tree_argmax(t, above);
+        depth[r] = right ? d + 1 : -1;
+        const bool drafted = r >= drafts && best < drafts;
+        if (depth[r] > depth[best] || (depth[r] == depth[best] && drafted)) best = r;
+    }
+    return best;
+}
+
+static void by_paths(const method_job *j, const method_tree *t, method_run *run)
+{
+    const int32_t last = longest_path(j, t);
+    run->hits = 0, run->winner = 0;
+    for (int32_t r = last; r > 0; r = t->parent[r]) run->hits++;
+    int32_t i = run->hits;
+    for (int32_t r = last; r > 0; r = t->parent[r])
+        run->row[--i] = r, run->token[i] = t->token[r];
+    run->token[run->hits] = method_tree_argmax(t, last);
+    run->count = run->hits + 1;
 }
 
 /* ---- Above it ------------------------------------------------------------------------ */
@@ -141,17 +170,59 @@ static iut_status by_onehot(method_job *j, method_tree *t, method_run *run)
     return IUT_OK;
 }
 
-iut_status method_verify(method_job *j, method_tree *t, method_run *run)
+/* LAH-21, MAT-01. */
+static iut_status by_match(method_job *j, method_tree *t, method_run *run)
 {
-    iut_status s = IUT_OK;
-    if (j->sampling.temperature > 0)
-        s = by_onehot(j, t, run);
-    else
-        by_greedy(j, t, run);
+    live a = {.level = 0};
+    for (bool on = true; on;) {
+        const int32_t row = row_behind(t, first_live(t, &a), a.level), level = a.level;
+        int32_t token[METHOD_ROWS];
+        if (!method_tree_serve(j, t, row))
+            return method_fail(j, IUT_FAILED, "a row of the target cannot be served");
+        const int32_t n = tokens_at(j, t, &a, token),
+                      x = as_draw(t->p, t->V, method_word(j, j->m + level, AS_DRAW, 0));
+        run->token[level] = x;
+        on = false;
+        for (int32_t i = 0; i < n; i++) on |= token[i] == x;
+        if (on && fault(j->fault, LAH_MATCH_ENDS) && level > 0) on = false;
+        if (on) keep_those_with(t, &a, x);
+    }
+    run->hits = a.level, run->winner = first_live(t, &a);
+    run->count = a.level + 1;
+    return IUT_OK;
+}
+
+static bool by_match_rule(const method_job *j)
+{
+    const oracle_method *m = j->how;
+    return m->name == ORACLE_LOOKUP ? m->sw[LKP_RULE] == LKP_RULE_MATCH
+                                    : m->sw[LAH_RULE] == LAH_RULE_MATCH;
+}
+
+/* The rows of the winner, which the cache keeps. */
+static void take_rows(const method_job *j, const method_tree *t, method_run *run)
+{
     const int32_t from = fault(j->fault, LAH_WRONG_KV) ? 0 : run->winner;
     for (int32_t i = 0; i < METHOD_ROWS && t->candidates > 0; i++)
         run->row[i] = t->first[from] + i;
-    const bool full = j->method == IUT_LOOKAHEAD && run->hits == j->sizes[1] - 1;
-    if (full && j->manner == MANNER_NO_BONUS) run->count = run->hits;
+}
+
+iut_status method_verify(method_job *j, method_tree *t, bool paths, method_run *run)
+{
+    iut_status s = IUT_OK;
+    const oracle_method *m = j->how;
+    if (paths && !method_is_warm(j)) {
+        by_paths(j, t, run);
+    } else {
+        if (!method_is_warm(j))
+            by_greedy(j, t, run);
+        else
+            s = by_match_rule(j) ? by_match(j, t, run) : by_onehot(j, t, run);
+        take_rows(j, t, run);
+    }
+    /* LAH-19, and its like in ONEH-05 and LAH-21. */
+    const bool whole = m->name == ORACLE_LOOKAHEAD && run->hits == m->size[1] - 1;
+    if (whole && !m->sw[LAH_BONUS] && !fault(j->fault, LAH_BONUS_ALWAYS))
+        run->count = run->hits;
     return s;
 }

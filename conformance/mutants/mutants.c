@@ -9,7 +9,9 @@
 #include "conformance/mutants/engine_subject.h"
 #include "conformance/mutants/liars.h"
 #include "conformance/mutants/lm_subject.h"
+#include "conformance/mutants/pool_subject.h"
 #include "conformance/mutants/subject.h"
+#include "conformance/mutants/trace_subject.h"
 
 /* A name is a name for everything: the entry, the constructor, the option of the command line.
  */
@@ -20,7 +22,9 @@
 
 static iut *create(const char *name, variant v, char *error, size_t error_size)
 {
+    if (trace_setting(v.setting)) return trace_subject_create(name, error, error_size);
     return lm_setting(v.setting)       ? lm_subject_create(name, v, error, error_size)
+           : pool_setting(v.setting)   ? pool_subject_create(name, v, error, error_size)
            : engine_setting(v.setting) ? engine_subject_create(name, v, error, error_size)
                                        : subject_create(name, v, error, error_size);
 }
@@ -115,7 +119,9 @@ const iut_api *mutant_api(const char *name)
         return NULL;
     }
     const size_t i = (size_t)(m - mutant_table), liars = sizeof deceivers / sizeof *deceivers;
-    tables[i] = lm_setting(m->variant.setting)       ? lm_subject_operations
+    tables[i] = trace_setting(m->variant.setting)    ? trace_subject_operations
+                : lm_setting(m->variant.setting)     ? lm_subject_operations
+                : pool_setting(m->variant.setting)   ? pool_subject_operations
                 : engine_setting(m->variant.setting) ? engine_subject_operations
                                                      : subject_operations;
     tables[i].create = constructors[i];

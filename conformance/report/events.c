@@ -43,13 +43,14 @@ json_t *json_environment(const run_report *r)
     const char *name = r->claims.name, *version = r->claims.version, *device = r->claims.device;
     char seed[24]; /* 64 bits: more than a JSON reader must keep of a number */
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
-    return json_pack(
-        "{s:s,s:i,s:o,s:o,s:{s:o,s:o,s:o,s:o},s:s,s:s,s:o,s:o,s:i,s:o}", "assay", ASSAY_VERSION,
-        "arithmetic", ASSAY_ARITHMETIC, "iut", text(o->iut ? o->iut : "ref"), "iut_options",
-        text(o->iut_options), "identity", "name", text(name), "version", text(version),
-        "device", text(device), "claims", claims_of(&r->claims), "level", level_name(o->level),
-        "seed", seed, "alpha", number(r->alpha), "planned", integer(r->planned), "tables",
-        (int)r->tables, "log_e_fail", number(r->log_e_fail));
+    return json_pack("{s:s,s:i,s:o,s:o,s:o,s:{s:o,s:o,s:o,s:o},s:s,s:o,s:s,s:o,s:o,s:i,s:o}",
+                     "assay", ASSAY_VERSION, "arithmetic", ASSAY_ARITHMETIC, "iut",
+                     text(o->iut ? o->iut : "ref"), "iut_options", text(o->iut_options),
+                     "traces", text(o->traces), "identity", "name", text(name), "version",
+                     text(version), "device", text(device), "claims", claims_of(&r->claims),
+                     "level", level_name(o->level), "samples", integer((uint64_t)o->samples),
+                     "seed", seed, "alpha", number(r->alpha), "planned", integer(r->planned),
+                     "tables", (int)r->tables, "log_e_fail", number(r->log_e_fail));
 }
 
 json_t *json_case(const run_report *r, const run_case *k)
@@ -102,10 +103,9 @@ json_t *json_verdict(const run_report *r)
         json_object_set_new(tally, state_name((check_state)s), integer(r->tally[s]));
     }
     for (size_t i = 0; i < r->findings; i++) {
-        json_array_append_new(findings,
-                              json_pack("{s:s,s:s,s:o}", "state",
-                                        state_name(r->finding[i].state), "text",
-                                        r->finding[i].text, "replay", text(line)));
+        json_array_append_new(findings, json_pack("{s:s,s:s,s:o}", "state",
+                                                  state_name(r->finding[i].state), "text",
+                                                  r->finding[i].text, "replay", text(line)));
     }
     return json_pack("{s:s,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "verdict",
                      verdict_name(r->exit_code), "exit_code", r->exit_code, "planned",

@@ -37,14 +37,14 @@ enum { REPORT_CHECKS = 128 };
 void report_count(int64_t n, char text[16]);
 void report_evidence(const check_summary *row, check_evidence *text);
 
-/* Cases by layer (LAY-01 to LAY-06). Judged: claimed, and something was compared. */
+/* Cases by layer (LAY-01 to LAY-09). Judged: claimed, and something was compared. */
 typedef struct {
     const char *name;
     size_t planned, judged;
     bool applied;    /* to more than a tenth of its cases */
     const char *why; /* what most of those not judged say, or that none was selected */
 } layer_summary;
-enum { LAYERS = 8 };
+enum { LAYERS = 9 };
 
 void report_layers(const run_report *report, layer_summary layers[LAYERS]);
 /* How far the verdict reaches, in one to three lines: the cases of each layer; the layers that

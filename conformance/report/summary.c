@@ -130,8 +130,8 @@ static const char *main_reason(const run_report *r, const char *clause)
 void report_layers(const run_report *r, layer_summary layers[LAYERS])
 {
     static const char *const names[LAYERS] = {
-        "hard facts",  "replay",     "certificates",  "law",
-        "metamorphic", "model bits", "engine tokens", "engine law"};
+        "hard facts",  "replay",     "certificates",  "law",   "metamorphic",
+        "model bits", "engine tokens", "engine law", "traces"};
     for (int i = 0; i < LAYERS; i++) {
         const char clause[] = {'L', 'A', 'Y', '-', '0', (char)('1' + i), '\0'};
         layers[i] = (layer_summary){.name = names[i], .why = main_reason(r, clause)};

@@ -26,6 +26,7 @@ static void head(FILE *out, const run_report *r)
     fprintf(out, "assay %s, arithmetic %d, level %s, seed %llu, alpha %g, machine level %s\n",
             ASSAY_VERSION, ASSAY_ARITHMETIC, level_name(o->level), (unsigned long long)o->seed,
             r->alpha, as_rows()->name);
+    if (o->samples > 0) fprintf(out, "at most %lld samples a case\n", (long long)o->samples);
     fprintf(out, "IUT %s", o->iut ? o->iut : "ref");
     if (o->iut_options && *o->iut_options) fprintf(out, " (%s)", o->iut_options);
     if (c->name) fprintf(out, ": %s %s on %s", c->name, c->version, c->device);

@@ -2,6 +2,7 @@
 #include "gpu/emu/emu.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -384,6 +385,40 @@ cudaError_t cudaGetLastError(void)
 const char *cudaGetErrorString(cudaError_t e)
 {
     return e == cudaErrorMemoryAllocation ? "out of memory" : "emulator";
+}
+
+struct emu_event {
+    std::chrono::steady_clock::time_point when;
+};
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    *event = new emu_event{};
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    delete event;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
+{
+    event->when = std::chrono::steady_clock::now();
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
+{
+    *ms = std::chrono::duration<float, std::milli>(end->when - begin->when).count();
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *unused, size_t *all)
+{
+    *unused = *all = size_t{1} << 30;
+    return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)

@@ -238,6 +238,27 @@ static inline cudaError_t cudaGetDeviceCount(int *n)
     *n = 1;
     return cudaSuccess;
 }
+/* Events tell the host's time; versions are none. */
+typedef struct emu_event *cudaEvent_t;
+cudaError_t cudaEventCreate(cudaEvent_t *event);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end);
+static inline cudaError_t cudaEventSynchronize(cudaEvent_t)
+{
+    return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(size_t *unused, size_t *all);
+static inline cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = 0;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = 0;
+    return cudaSuccess;
+}
 static inline cudaError_t cudaSetDevice(int)
 {
     return cudaSuccess;

@@ -16,7 +16,7 @@ enum {
 
 /* ---- The configuration. ------------------------------------------------------------ */
 
-static as_status check_config(const as_llama_config *c, as_error *e)
+as_status as_llama_check(const as_llama_config *c, as_error *e)
 {
     const struct {
         const char *name;
@@ -212,7 +212,7 @@ as_status as_llama(const as_llama_config *config, const as_llama_weights *weight
                    const as_llama_options *options, as_lm **lm, as_error *e)
 {
     *lm = NULL;
-    as_status s = check_config(config, e);
+    as_status s = as_llama_check(config, e);
     if (s == AS_OK) s = check_options(config, options, e);
     if (s != AS_OK) return s;
     llama *m = calloc(1, sizeof *m);

@@ -52,8 +52,12 @@ typedef struct {
                              change */
 } as_llama_options;
 
-/* A new model. AS_BAD_INPUT for a configuration that contradicts itself, naming the field;
- * AS_NO_MEMORY. */
+/* AS_BAD_INPUT for a configuration that contradicts itself or is beyond what the arithmetic is
+ * for, naming the field. */
+as_status as_llama_check(const as_llama_config *config, as_error *e);
+
+/* A new model. AS_BAD_INPUT for a configuration that as_llama_check refuses, options or weights
+ * out of range; AS_NO_MEMORY. */
 as_status as_llama(const as_llama_config *config, const as_llama_weights *weights,
                    const as_llama_options *options, as_lm **lm, as_error *e);
 

@@ -1,36 +1,20 @@
 /* philox.h - Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw,
  * "Parallel random numbers: as easy as 1, 2, 3" (SC 2011). A pure function: no state, so no
- * order of evaluation, batching or device can change a value. The constants are those of the
- * paper: two multipliers chosen for avalanche, and Weyl increments from the golden ratio and
- * sqrt(3) - 1. Clause RNG-01. */
+ * order of evaluation, batching or device can change a value. Clause RNG-01. */
 #ifndef ASSAY_REF_NUM_PHILOX_H
 #define ASSAY_REF_NUM_PHILOX_H
 
-#include <stdint.h>
-#include "ref/num/inline.h"
-
-typedef struct {
-    uint32_t w[4];
-} as_words;
+#include "ref/num/philox_core.h"
 
 /* The four words of block `counter` under `key`; word 0 of each array is the least
  * significant. */
+#ifdef __cplusplus /* kernels have it inline */
 AS_INLINE as_words as_philox(const uint32_t counter[4], const uint32_t key[2])
 {
-    as_words x = {{counter[0], counter[1], counter[2], counter[3]}};
-    uint32_t k0 = key[0], k1 = key[1];
-    for (int round = 0; round < 10; round++) {
-        /* Each round multiplies words 0 and 2; the high halves cross over, the low halves
-         * stay. */
-        const uint64_t a = (uint64_t)0xD2511F53u * x.w[0];
-        const uint64_t b = (uint64_t)0xCD9E8D57u * x.w[2];
-        const as_words y = {{(uint32_t)(b >> 32) ^ x.w[1] ^ k0, (uint32_t)b,
-                             (uint32_t)(a >> 32) ^ x.w[3] ^ k1, (uint32_t)a}};
-        x = y;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    return x;
+    return as_philox_core(counter, key);
 }
+#else
+as_words as_philox(const uint32_t counter[4], const uint32_t key[2]);
+#endif
 
 #endif

@@ -23,10 +23,11 @@ enum { WORDS = 6, PATH = 400 }; /* of the small pair; tokens of a path */
 
 typedef enum {
     HONEST,
-    NEAR_TIES, /* with drafts the second best token, where it is hardly worse */
-    FAR_TIES,  /* the same where it is much worse */
-    NO_ARGMAX, /* the same without drafts, too */
-    NO_DRAFTS, /* never drafts */
+    NEAR_TIES,  /* with drafts the second best token, where it is hardly worse */
+    FAR_TIES,   /* the same where it is much worse */
+    NO_ARGMAX,  /* the same without drafts, too */
+    NO_DRAFTS,  /* never drafts */
+    NO_GUESSES, /* nor guesses, whatever the method */
     TOO_LONG,
     TOO_SHORT,
     GARBAGE,  /* behind the end */
@@ -36,12 +37,14 @@ typedef enum {
     TOLD_TOO_MUCH, /* of 0 drafts 1, and still the sum is right */
     TOLD_TOO_LITTLE,
     TOLD_TOO_LONG,
-    IMPOSSIBLE, /* a token that top-k leaves out */
-    DRAFTS_LAW  /* samples from the draft model */
+    IMPOSSIBLE,    /* a token that top-k leaves out */
+    GREEDY_JACOBI, /* whatever the temperature */
+    DRAFTS_LAW     /* samples from the draft model */
 } spoil;
 
 static spoil spoilt;
 static iut_claims said;
+static int greedy = -1; /* methods that are said to be; -1: those that are */
 
 static iut_status claims(iut *x, iut_claims *c)
 {
@@ -50,6 +53,7 @@ static iut_status claims(iut *x, iut_claims *c)
     c->greedy_identical = said.greedy_identical;
     c->lm_architectures = said.lm_architectures;
     c->max_gamma = said.max_gamma;
+    if (greedy >= 0) c->greedy_methods = (uint8_t)greedy;
     if (said.rule) c->rule = said.rule;
     if (said.arithmetic) c->arithmetic = said.arithmetic;
     return s;
@@ -155,7 +159,9 @@ static iut_status generate(iut *x, iut_generate_batch *b)
 {
     if (spoilt >= NEAR_TIES && spoilt <= NO_ARGMAX) return spoilt_streams(b), IUT_OK;
     if (spoilt == NO_DRAFTS) b->gamma = 0;
+    if (spoilt == NO_GUESSES && b->sampling.temperature == 0) b->method = 0;
     if (spoilt == DRAFTS_LAW && *b->draft) b->target = b->draft;
+    if (spoilt == GREEDY_JACOBI && b->method == IUT_JACOBI) b->sampling.temperature = 0;
     const iut_status s = ref_api()->generate(x, b);
     if (s == IUT_OK && b->sampling.temperature == 0) spoil_facts(b);
     if (s == IUT_OK && spoilt == IMPOSSIBLE && b->sampling.top_k) spoil_law(b);
@@ -282,6 +288,22 @@ static void without_drafts_nothing_is_shown(void **unused)
     all_end(&check_engine_greedy, "*/few-gamma", STATE_PASS, 1, "are not told");
 }
 
+/* Right tokens, one a step: no method shows itself, on any pair. Sizes that leave nothing to
+ * guess are among those asked for, so single calls without a guess are no fault. */
+static void without_guesses_nothing_is_shown(void **unused)
+{
+    static const char *const pattern[] = {"*/few-jacobi*", "*/few-look*", "*/self-look*"};
+    static const int32_t cases[] = {3, 6, 4};
+    (void)unused;
+    for (int32_t i = 0; i < 3; i++) {
+        set_up(NO_GUESSES, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
+        all_end(&check_engine_greedy, pattern[i], STATE_INCONCLUSIVE, cases[i],
+                "no guess was ever accepted");
+        set_up(HONEST, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
+        all_end(&check_engine_greedy, pattern[i], STATE_PASS, cases[i], "drafts accepted");
+    }
+}
+
 /* ---- Hard facts. LAY-01, STOP-02. ------------------------------------------------ */
 
 static void wrong_answers_fail(void **unused)
@@ -332,6 +354,32 @@ static void what_has_no_law_is_not_claimed(void **unused)
     all_end(&check_engine_law, "*-g[24]*", STATE_NOT_CLAIMED, 3, "max_gamma is 1");
     all_end(&check_engine_law, "*-g1", STATE_PASS, 1, "");
     all_end(&check_engine_greedy, "*/few-gamma", STATE_PASS, 1, "");
+}
+
+/* CLM-09: what is greedy has no law to claim, and refuses; what is not has one. */
+static void greedy_methods_refuse_and_the_others_sample(void **unused)
+{
+    const iut_claims plain = {.lm_arithmetic = IUT_LM_CANONICAL};
+    (void)unused;
+    set_up(HONEST, plain);
+    all_end(&check_engine_law, "*/few-jacobi-*", STATE_NOT_CLAIMED, 2,
+            "jacobi is offered at temperature 0 alone");
+    all_end(&check_engine_greedy, "*/few-jacobi-stops", STATE_PASS, 1, "");
+    set_up(GREEDY_JACOBI, plain);
+    all_end(&check_engine_greedy, "*/few-jacobi-stops", STATE_FAIL, 1,
+            "jacobi with a temperature of 0.7 is not refused");
+    greedy = IUT_JACOBI | IUT_LOOKUP; /* lookup samples all the same */
+    set_up(HONEST, plain);
+    all_end(&check_engine_law, "*/few-lookup-*", STATE_NOT_CLAIMED, 3,
+            "lookup is offered at temperature 0 alone");
+    all_end(&check_engine_greedy, "*/few-lookup-stops", STATE_FAIL, 1,
+            "lookup with a temperature of 0.7 is not refused");
+    greedy = 0; /* and Jacobi refuses, or decodes greedily */
+    all_end(&check_engine_law, "*/few-jacobi-m4", STATE_FAIL, 1, "generate: ");
+    set_up(GREEDY_JACOBI, plain);
+    all_end(&check_engine_law, "*/few-jacobi-m4", STATE_FAIL, 1, "not the target's law");
+    all_end(&check_engine_greedy, "*/few-jacobi-stops", STATE_PASS, 1, "");
+    greedy = -1;
 }
 
 /* Every case of the suite: claimed with these architectures iff it is with all of them and its
@@ -397,9 +445,11 @@ int main(void)
         cmocka_unit_test(near_ties_are_acceptable_unless_identity_is_claimed),
         cmocka_unit_test(drafts_that_show_fail),
         cmocka_unit_test(without_drafts_nothing_is_shown),
+        cmocka_unit_test(without_guesses_nothing_is_shown),
         cmocka_unit_test(wrong_answers_fail),
         cmocka_unit_test(another_law_fails),
         cmocka_unit_test(what_has_no_law_is_not_claimed),
+        cmocka_unit_test(greedy_methods_refuse_and_the_others_sample),
         cmocka_unit_test(architectures_that_are_not_served_are_not_claimed),
         cmocka_unit_test(without_generate_nothing_is_claimed),
     };

@@ -28,12 +28,15 @@ static void check_numbers(const json_t *args, const iut_claims *c)
                  {"greedy_identical", c->greedy_identical, 1},
                  {"lm_arithmetic", c->lm_arithmetic, 2},
                  {"lm_architectures", c->lm_architectures, 7},
-                 {"methods", c->methods, 7}};
+                 {"methods", c->methods, 7},
+                 {"greedy_methods", c->greedy_methods, 7},
+                 {"pools", c->pools, 3}};
     for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
         MUST(field[i].value >= 0 && field[i].value <= field[i].most);
         MUST(json_integer_value(json_object_get(args, field[i].name)) == field[i].value);
     }
     MUST(c->arithmetic != 1 || c->uniform_bits >= 29);
+    MUST((c->methods | c->greedy_methods) == c->methods);
 }
 
 static void check_accepted(const iut_claims *c, unsigned ops)

@@ -279,6 +279,26 @@ static call_result call_generate(client *c)
     return r;
 }
 
+static call_result call_pool(client *c)
+{
+    static const int32_t insert[N] = {1, 0}, key[N] = {4, 4}, value[N * 2] = {0, 1, -1, -1};
+    int32_t *count = array(N, 4), *out = array(N * K * 2, 4);
+    iut_pool_batch b = {.size = sizeof b,
+                        .kind = IUT_POOL_RING,
+                        .V = V,
+                        .N = 3,
+                        .G = K,
+                        .n = N,
+                        .insert = insert,
+                        .key = key,
+                        .value = value,
+                        .count = count,
+                        .out = out};
+    const call_result r = client_pool(c, &b);
+    free(count), free(out);
+    return r;
+}
+
 static call_result call_op(client *c)
 {
     static const int32_t state[N * (GAMMA + 1)] = {0, 1, 2, 2, 1, 0};
@@ -300,6 +320,8 @@ static call_result call_op(client *c)
         return load_model(c);
     case OP_GENERATE:
         return call_generate(c);
+    case OP_POOL:
+        return call_pool(c);
     default:
         return call_model_op(c);
     }
@@ -331,7 +353,8 @@ static void check_taken(void)
         [OP_TRUNCATE] = "length i32 2;",
         [OP_CACHE_READ] = "key f32 2 1 2;value f32 2 1 2;",
         [OP_CACHE_POISON] = "",
-        [OP_GENERATE] = "out i32 2 3;out_len i32 2;accepted i32 2 3;"};
+        [OP_GENERATE] = "out i32 2 3;out_len i32 2;accepted i32 2 3;",
+        [OP_POOL] = "count i32 2;out i32 2 3 2;"};
     char text[400] = "", why[200];
     size_t at = 0;
     frame f;

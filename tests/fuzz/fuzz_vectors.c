@@ -133,7 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (vectors_parse(set, "vectors.json", (const char *)data, size, why, sizeof why)) {
         for (int32_t i = 0; i < vectors_groups(set); i++)
             check_group(set, vectors_group(set, i));
-        vectors_of_clause(set, "ACC-01");
+        vectors_of_clause(set, "ACC-01", false);
+        vectors_of_clause(set, "LAH-01", true);
         for (int32_t i = 0; i < vectors_groups(set); i++)
             if (vectors_group(set, i)->tests) MUST(vectors_flip(set, i, 0));
     } else {

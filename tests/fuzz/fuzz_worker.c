@@ -268,6 +268,22 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     return done(b->n);
 }
 
+/* ---- Pools. ---------------------------------------------------------------------- */
+
+static iut_status pool(iut *x, iut_pool_batch *b)
+{
+    const size_t n = (size_t)b->n, length = (size_t)b->N - 1,
+                 places = n * (size_t)b->G * length;
+    (void)x;
+    MUST(b->kind == IUT_POOL_LRU || b->kind == IUT_POOL_RING);
+    MUST(b->n >= 0 && b->V >= 1 && b->N >= 2 && b->G >= 0);
+    took_integers(b->insert, n, 0, 1);
+    took(b->key, n, 4), took(b->value, n * length, 4);
+    fresh(b->count, n), fresh(b->out, places);
+    memset(b->count, 0, 4 * n), memset(b->out, 0, 4 * places);
+    return done(b->n);
+}
+
 static const iut_api stub = {.abi = IUT_ABI,
                              .size = sizeof stub,
                              .create = create,
@@ -287,7 +303,8 @@ static const iut_api stub = {.abi = IUT_ABI,
                              .truncate = truncate_to,
                              .cache_read = cache_read,
                              .cache_poison = cache_poison,
-                             .generate = generate};
+                             .generate = generate,
+                             .pool = pool};
 
 /* ---- Standard input and output in memory. ---------------------------------------- */
 

@@ -184,6 +184,31 @@ def broken_vectors():
     variant("text for tests", with_first("tests", "x"), ["tests"])
 
 
+def broken_traces():
+    """A file of traces that is wrong in one way is the implementation's fault, in every case."""
+    head = b'{"schema": "assay-traces-1", "name": "x", "traces": ['
+    only = ["--only", "trace.methods/trace.lookup.*"]
+
+    def traces(name, text, says):
+        path = os.path.join(folder, "traces.json")
+        with open(path, "wb") as f:
+            f.write(text)
+        run(f"traces: {name}", ["--iut", f"traces:{path}"] + only, NOT_CONFORMANT, [says],
+            {"FAIL": 4})
+
+    traces("empty file", b"", "traces.json:1")
+    traces("no JSON", head, "traces.json:1")
+    traces("no UTF-8", head.replace(b'"x"', b'"\xff"') + b"]}", "traces.json:1")
+    traces("a key twice", head + b'{"id": "a", "id": "b"}]}', "traces.json:1")
+    traces("deep", b"[" * 100000, "traces.json:1")
+    traces("too large", b" " * (1 << 24), "16 MiB")
+    traces("no vector", head + b'{"id": "x", "observed": {"error": "x"}}]}', "no trace vector")
+    run("traces: a folder", ["--iut", f"traces:{folder}"] + only, NOT_CONFORMANT, [], {"FAIL": 4})
+    missing = os.path.join(folder, "nowhere", "traces.json")
+    run("traces: no file", ["--traces", missing] + only, USAGE, [missing])
+    run("traces: no vectors", ["--vectors", folder] + only, ERROR, ["No such file"], {"ERROR": 4})
+
+
 def broken_waivers():
     def waiver(name, text, says, code=USAGE):
         path = os.path.join(folder, "waivers.json")
@@ -307,6 +332,8 @@ def commands():
             (["vectors", "list", "--vectors", missing], missing),
             (["vectors", "generate", "--out", missing], missing),
             (["vectors", "flip", "--out", missing], missing),
+            (["traces", "write", missing], missing),
+            (["traces", "write", "x", "--vectors", missing], missing),
             (["coverage", "--write", missing], missing)]:
         code, text = call([ASSAY] + argv)
         expect(" ".join(argv), code == ERROR and says in text, f"  exit code {code}\n{text}")
@@ -340,8 +367,8 @@ def raw_input():
 
 
 with tempfile.TemporaryDirectory() as folder:
-    for part in [plugins, programs, broken_vectors, broken_waivers, models, outputs, commands,
-                 raw_input]:
+    for part in [plugins, programs, broken_vectors, broken_traces, broken_waivers, models, outputs,
+                 commands, raw_input]:
         part()
 print(f"{len(failures)} failures")
 sys.exit(1 if failures else 0)

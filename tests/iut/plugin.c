@@ -82,6 +82,19 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     return IUT_OK;
 }
 
+/* The same: keeps nothing, and counts. */
+static iut_status pool(iut *x, iut_pool_batch *b)
+{
+    const int32_t places = b->G * (b->N - 1);
+    (void)x;
+    for (int32_t i = 0; i < b->n; i++) {
+        int32_t empty = b->count[i] == -1;
+        for (int32_t t = 0; t < places; t++) empty += b->out[i * places + t] == -1;
+        b->count[i] = empty;
+    }
+    return IUT_OK;
+}
+
 #if VARIANT == 12
 __attribute__((constructor)) static void at_load(void)
 {
@@ -104,7 +117,8 @@ const iut_api *iut_entry(void)
                           .claims = claims,
                           .panel = panel,
                           .draw = draw,
-                          .generate = generate};
+                          .generate = generate,
+                          .pool = pool};
     if (VARIANT == NO_CREATE) api.create = NULL;
     if (VARIANT == TINY) api.size = 8;
     if (VARIANT == OLDER) api.size = offsetof(iut_api, draw);

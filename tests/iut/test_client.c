@@ -167,7 +167,8 @@ static void bad_specs(void **unused)
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         assert_null(open_spec(specs[i], NULL, 1, &r, why, sizeof why));
         assert_int_equal(r, CALL_HARNESS);
-        assert_says(why, "write ref, mutant:NAME, plugin:FILE.so or exec:CMD");
+        assert_says(why,
+                    "write ref, gpu, mutant:NAME, plugin:FILE.so, exec:CMD or traces:FILE");
     }
     assert_null(open_spec("exec:true", "x=1", 1, &r, why, sizeof why));
     assert_int_equal(r, CALL_HARNESS);

@@ -236,6 +236,10 @@ static void layouts(void **state)
     assert_true(layout_tensor(&layout[OP_GENERATE].array[GENERATE_ACCEPTED], args, &t));
     assert_string_equal(t.name, "accepted");
     assert_true(t.rank == 2 && t.shape[0] == 3 && t.shape[1] == 5);
+    args[ARG_NGRAM] = 4, args[ARG_G] = 2;
+    assert_true(layout_tensor(&layout[OP_POOL].array[POOL_OUT], args, &t));
+    assert_string_equal(t.name, "out");
+    assert_true(t.rank == 3 && t.shape[0] == 3 && t.shape[1] == 2 && t.shape[2] == 3);
     assert_int_equal(layout[OP_GENERATE].texts, 1u << TEXT_TARGET | 1u << TEXT_DRAFT);
     assert_string_equal(layout_text_name[TEXT_DRAFT], "draft");
     assert_int_equal(layout_find("generate"), OP_GENERATE);
@@ -269,7 +273,10 @@ static void claims_travel(void **state)
                           .max_vocab = INT32_MAX,
                           .max_gamma = 7,
                           .lm_arithmetic = 2,
-                          .lm_architectures = IUT_LLAMA | IUT_QWEN3};
+                          .lm_architectures = IUT_LLAMA | IUT_QWEN3,
+                          .methods = IUT_JACOBI | IUT_LOOKUP,
+                          .greedy_methods = IUT_LOOKUP,
+                          .pools = IUT_POOL_RING};
     const unsigned some = 1u << OP_CLAIMS | 1u << OP_DRAW | 1u << OP_GENERATE;
     json_t *args = claims_encode(&out, some);
     assert_true(claims_decode(args, &in, &ops, why, sizeof why));
@@ -281,6 +288,9 @@ static void claims_travel(void **state)
     assert_int_equal(in.max_gamma, 7);
     assert_int_equal(in.lm_arithmetic, 2);
     assert_int_equal(in.lm_architectures, 5);
+    assert_int_equal(in.methods, 5);
+    assert_int_equal(in.greedy_methods, 4);
+    assert_int_equal(in.pools, 2);
     json_t *again = claims_encode(&in, ops);
     assert_true(json_equal(args, again));
     json_decref(again);
@@ -302,6 +312,14 @@ static void claims_travel(void **state)
     out.lm_architectures = 8;
     assert_false(claims_check(&out, why, sizeof why));
     out.lm_architectures = 0;
+    assert_true(claims_check(&out, why, sizeof why));
+    out.pools = 4;
+    assert_false(claims_check(&out, why, sizeof why));
+    out.pools = 3;
+    out.greedy_methods = IUT_LOOKAHEAD;
+    assert_false(claims_check(&out, why, sizeof why));
+    assert_string_equal(why, "claims: greedy_methods = 2 names what is not in methods = 5");
+    out.greedy_methods = out.methods;
     assert_true(claims_check(&out, why, sizeof why));
     out.device = NULL;
     assert_false(claims_check(&out, why, sizeof why));

@@ -141,7 +141,7 @@ typedef struct {
     uint8_t seed_identical;
     int32_t max_gamma, max_vocab;
     uint8_t lm_arithmetic; /* a model or an engine: nothing is said of panels */
-    uint8_t methods;
+    uint8_t methods, greedy_methods, pools;
 } declaration;
 
 enum { G = 64 }; /* drafts that its arrays hold */
@@ -151,6 +151,7 @@ enum { CDF = IUT_MAP_CDF_BY_ID, RACE = IUT_MAP_GUMBEL };
 enum { TOKEN = IUT_RULE_TOKEN, MATCH = IUT_RULE_MATCH };
 enum { BITS = IUT_ARITH_CANONICAL, F64 = IUT_ARITH_F64, F32 = IUT_ARITH_F32 };
 enum { ANY = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP };
+enum { KINDS = IUT_POOL_LRU | IUT_POOL_RING };
 enum { FIRST = IUT_TIE_FIRST, LAST = IUT_TIE_LAST };
 enum { TAKES = IUT_ACCEPT, ENDS = IUT_REJECT, ERR = IUT_ERROR };
 enum { FROM_P = IUT_EMPTY_FROM_P, OTHER = IUT_EMPTY_OTHER };
@@ -158,36 +159,41 @@ enum { FROM_P = IUT_EMPTY_FROM_P, OTHER = IUT_EMPTY_OTHER };
 /* Rules that do not use q have neither a q_zero nor an empty residual to declare. */
 /* clang-format off */
 static const declaration declarations[] = {
-    {"NONE",              GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0},
-    {"NONE_SEEDED",       SEEDED, 29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0},
-    {"NONE_OWN",          OWN,    53, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0},
-    {"NONE_LOGITS",       GIVEN,  29, LOGITS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0},
-    {"NONE_LOGITS_OWN",   OWN,    53, LOGITS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0},
-    {"MATCH_RULE",        GIVEN,  29, PROBS,  CDF, MATCH, BITS, FIRST, 0, ERR, 0, 1, G, 0, 0, 0},
-    {"MATCH_RULE_SEEDED", SEEDED, 29, PROBS,  CDF, MATCH, BITS, FIRST, 0, ERR, 0, 1, G, 0, 0, 0},
-    {"MATCH_RULE_OWN",    OWN,    53, PROBS,  CDF, MATCH, BITS, FIRST, 0, ERR, 0, 0, G, 0, 0, 0},
-    {"BLOCK_RULE",        OWN,    53, PROBS,  CDF, IUT_RULE_BLOCK, F64, FIRST, 0, ERR, 0, 0, G, 0, 0, 0},
-    {"ONEHOT_RULE",       OWN,    53, PROBS,  CDF, IUT_RULE_ONEHOT, BITS, FIRST, 0, ERR, 0, 0, G, 0, 0, 0},
-    {"OWN_24_BIT",        OWN,    24, PROBS,  CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0},
-    {"GUMBEL_RACE",       OWN,    32, PROBS,  RACE, TOKEN, F64, FIRST, TAKES, ERR, FROM_P, 0, G, 1024, 0, 0},
-    {"Q_ZERO_REJECT",     GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, ENDS, ERR, FROM_P, 0, G, 0, 0, 0},
-    {"TIES_LAST",         GIVEN,  29, PROBS,  CDF, TOKEN, BITS, LAST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0},
-    {"BAD_DRAFT_REJECT",  GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ENDS, FROM_P, 0, G, 0, 0, 0},
-    {"EMPTY_OTHER",       GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, OTHER, 0, G, 0, 0, 0},
-    {"MAX_GAMMA_1",       GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, 1, 0, 0, 0},
-    {"ADAPTIVE",          OWN,    53, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0},
-    {"LM_PLAIN",          0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_CANONICAL, 0},
-    {"LM_STRIDED",        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_SELF_CONSISTENT, 0},
-    {"ENGINE_PLAIN", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, ANY},
-    {"ENGINE_STALE_DRAFT", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0},
-    {"ENGINE_ORIGINAL_LOOKUP", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKUP},
-    {"ENGINE_STALE_KEY", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD},
-    {"ENGINE_RING_POOL", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD},
-    {"ENGINE_NO_WARMUP", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD},
-    {"ENGINE_NO_BONUS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD},
-    {"ENGINE_DIAGONAL", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD},
-    {"ENGINE_SHIFTS_TWICE", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD},
-    {"ENGINE_POOL_STAYS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD},
+    {"NONE",              GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"NONE_SEEDED",       SEEDED, 29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"NONE_OWN",          OWN,    53, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"NONE_LOGITS",       GIVEN,  29, LOGITS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"NONE_LOGITS_OWN",   OWN,    53, LOGITS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"MATCH_RULE",        GIVEN,  29, PROBS,  CDF, MATCH, BITS, FIRST, 0, ERR, 0, 1, G, 0, 0, 0, 0, 0},
+    {"MATCH_RULE_SEEDED", SEEDED, 29, PROBS,  CDF, MATCH, BITS, FIRST, 0, ERR, 0, 1, G, 0, 0, 0, 0, 0},
+    {"MATCH_RULE_OWN",    OWN,    53, PROBS,  CDF, MATCH, BITS, FIRST, 0, ERR, 0, 0, G, 0, 0, 0, 0, 0},
+    {"BLOCK_RULE",        OWN,    53, PROBS,  CDF, IUT_RULE_BLOCK, F64, FIRST, 0, ERR, 0, 0, G, 0, 0, 0, 0, 0},
+    {"ONEHOT_RULE",       OWN,    53, PROBS,  CDF, IUT_RULE_ONEHOT, BITS, FIRST, 0, ERR, 0, 0, G, 0, 0, 0, 0, 0},
+    {"OWN_24_BIT",        OWN,    24, PROBS,  CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"GUMBEL_RACE",       OWN,    32, PROBS,  RACE, TOKEN, F64, FIRST, TAKES, ERR, FROM_P, 0, G, 1024, 0, 0, 0, 0},
+    {"Q_ZERO_REJECT",     GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, ENDS, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"TIES_LAST",         GIVEN,  29, PROBS,  CDF, TOKEN, BITS, LAST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"BAD_DRAFT_REJECT",  GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ENDS, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"EMPTY_OTHER",       GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, OTHER, 0, G, 0, 0, 0, 0, 0},
+    {"MAX_GAMMA_1",       GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, 1, 0, 0, 0, 0, 0},
+    {"ADAPTIVE",          OWN,    53, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"LM_PLAIN",          0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_CANONICAL, 0, 0, 0},
+    {"LM_STRIDED",        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_SELF_CONSISTENT, 0, 0, 0},
+    {"ENGINE_PLAIN", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, ANY, IUT_JACOBI, 0},
+    {"ENGINE_STALE_DRAFT", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
+    {"TRACES_PLAIN", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"POOL_PLAIN",   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
+    {"POOL_STAMPED", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
+    {"ENGINE_SAMPLING_JACOBI", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_JACOBI, 0, 0},
+    {"ENGINE_COLD_LOOKAHEAD", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, IUT_LOOKAHEAD, 0},
+    {"ENGINE_ORIGINAL_LOOKUP", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKUP, 0, 0},
+    {"ENGINE_STALE_KEY", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
+    {"ENGINE_RING_POOL", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
+    {"ENGINE_NO_WARMUP", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
+    {"ENGINE_NO_BONUS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
+    {"ENGINE_DIAGONAL", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
+    {"ENGINE_SHIFTS_TWICE", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
+    {"ENGINE_POOL_STAYS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
 };
 /* clang-format on */
 enum { DECLARATIONS = sizeof declarations / sizeof *declarations };
@@ -201,12 +207,14 @@ static declaration declared_by(const char *name)
     assert_non_null(x);
     assert_int_equal(api->claims(x, &c), IUT_OK);
     api->destroy(x);
-    assert_int_equal(c.bad_row, c.lm_arithmetic ? 0 : IUT_ERROR);
-    assert_int_equal(c.greedy_identical, 1);
-    return (declaration){name,        c.uniforms,  c.uniform_bits,  c.input,
-                         c.map,       c.rule,      c.arithmetic,    c.tie,
-                         c.q_zero,    c.bad_draft, c.empty,         c.seed_identical,
-                         c.max_gamma, c.max_vocab, c.lm_arithmetic, c.methods};
+    const bool alone = c.pools || !strcmp(name, "TRACES_PLAIN"); /* they claim nothing else */
+    assert_int_equal(c.bad_row, c.lm_arithmetic || alone ? 0 : IUT_ERROR);
+    assert_int_equal(c.greedy_identical, !alone);
+    return (declaration){
+        name,      c.uniforms,       c.uniform_bits, c.input,     c.map,
+        c.rule,    c.arithmetic,     c.tie,          c.q_zero,    c.bad_draft,
+        c.empty,   c.seed_identical, c.max_gamma,    c.max_vocab, c.lm_arithmetic,
+        c.methods, c.greedy_methods, c.pools};
 }
 
 static void same(const char *name, const char *claim, int is, int due)
@@ -229,6 +237,7 @@ static void look_alikes_declare_what_is_written_down(void **state)
         SAME(uniforms), SAME(bits), SAME(input), SAME(map), SAME(rule), SAME(arithmetic);
         SAME(tie), SAME(q_zero), SAME(bad_draft), SAME(empty), SAME(seed_identical);
         SAME(max_gamma), SAME(max_vocab), SAME(lm_arithmetic), SAME(methods);
+        SAME(greedy_methods), SAME(pools);
 #undef SAME
         seen++;
     }

@@ -17,7 +17,7 @@
 #include "conformance/oracle/methods.h"
 #include "conformance/oracle/toy.h"
 #include "tests/oracle/follow.h"
-#include "tests/oracle/path_lm.h"
+#include "conformance/iut/path_lm.h"
 #include "tests/oracle/random_request.h"
 #include "tests/oracle/workers.h"
 #include "vectors/vectors.h"

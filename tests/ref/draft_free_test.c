@@ -192,9 +192,11 @@ static as_drafter *make_drafter(configuration *c)
 /* ---- What the configurations met. -------------------------------------------------- */
 
 typedef struct {
+    int configurations, greedy;       /* of these, at T = 0 or with one token left to draw */
     int accepted[MOST_N + 1][MOST_N]; /* [N][steps that accepted so many] */
-    int full_hits, shared, eos_inside, budget_inside, beyond_window, limits, warm;
-    int window_paths; /* accepted through rows of the window */
+    int full_hits, shared, eos_inside, budget_inside, beyond_window, warm;
+    int limits, contexts; /* plain steps for want of room; of these, of positions */
+    int window_paths;     /* accepted through rows of the window */
 } coverage;
 static coverage met[METHODS];
 
@@ -270,7 +272,9 @@ static bool check_rows(watcher *w, const as_step *s)
     MUST(rows == 1);                       /* LAH-09 */
     const int32_t reach = o->W + o->N - 3; /* window, full or not: the end of its last row */
     const int32_t depth = c > 0 && o->N - 1 > reach ? o->N - 1 : reach;
-    MUST((w->c->rows && due > w->c->rows) || (w->c->positions && n + depth > w->c->positions));
+    const bool beyond = w->c->positions && n + depth > w->c->positions;
+    MUST(beyond || (w->c->rows && due > w->c->rows));
+    met[w->c->method].contexts += beyond;
     return true;
 }
 
@@ -436,6 +440,8 @@ static as_result run_plain(configuration *c, recorder *ar, int32_t *free_run, in
 static void compare(uint64_t number)
 {
     configuration c = any(number);
+    met[c.method].configurations++;
+    met[c.method].greedy += c.rule != AS_RULE_MATCH;
     int32_t free_run[BUDGET], plain[BUDGET], out[BUDGET];
     recorder ar = record(c.lm), seen = record(c.lm);
     const as_result a = run_plain(&c, &ar, free_run, plain);
@@ -513,7 +519,8 @@ END_TEST
 
 /* Each situation was met often enough in each method where it can arise: at least once in 200
  * configurations by a preset of lookahead, of which there are more, once in 1,000 by another.
- */
+ * So 20,000 configurations show each preset each situation 100 times, and 360,000 have 10,000
+ * greedy ones of each method. */
 static void check_coverage(void)
 {
     for (int m = PAPER; m <= ANY; m++) {
@@ -524,12 +531,15 @@ static void check_coverage(void)
                 ck_assert_msg(met[m].accepted[N][k] >= least, "%s, N %d: %d accepted %d times",
                               name, N, k, met[m].accepted[N][k]);
         ck_assert_msg(met[m].shared >= least, "%s: %d shared prefixes", name, met[m].shared);
+        ck_assert_msg(met[m].contexts >= least, "%s: %d ends of the positions", name,
+                      met[m].contexts);
         ck_assert_msg(met[m].beyond_window >= least, "%s: %d runs beyond the window", name,
                       met[m].beyond_window);
     }
     for (int m = PAPER; m < METHODS; m++) {
         const char *name = method_name[m];
         const int least = configurations / (m <= ANY ? 200 : 1000);
+        ck_assert_int_ge(met[m].greedy, configurations / 36);
         ck_assert_msg(met[m].full_hits >= least, "%s: %d full hits", name, met[m].full_hits);
         ck_assert_msg(met[m].limits >= least, "%s: %d limits", name, met[m].limits);
         if (m != HF) /* which drafts none */
@@ -547,14 +557,25 @@ static void check_coverage(void)
     ck_assert(met[PAPER].warm > 0 && met[LLAMACPP].warm == 0);
 }
 
+static void print_coverage(int m)
+{
+    const coverage *c = &met[m];
+    printf("%s: %d configurations, %d of them greedy; full hits %d, shared prefixes %d, EOS in "
+           "a run %d, budget in a run %d, accepted >= W %d, plain for want of room %d, of "
+           "positions %d\n",
+           method_name[m], c->configurations, c->greedy, c->full_hits, c->shared, c->eos_inside,
+           c->budget_inside, c->beyond_window, c->limits, c->contexts);
+    for (int N = 2; N <= MOST_N && m <= ANY; N++) {
+        printf("    N = %d, accepted 0 to %d:", N, N - 1);
+        for (int k = 0; k < N; k++) printf(" %d", c->accepted[N][k]);
+        printf("\n");
+    }
+}
+
 START_TEST(output_is_that_of_plain_decoding)
 {
     for (int i = 0; i < configurations; i++) compare((uint64_t)i);
-    for (int m = 0; m < METHODS; m++)
-        printf("%-12s full hits %d, shared %d, EOS in a run %d, budget in a run %d, beyond the "
-               "window %d, limits %d\n",
-               method_name[m], met[m].full_hits, met[m].shared, met[m].eos_inside,
-               met[m].budget_inside, met[m].beyond_window, met[m].limits);
+    for (int m = 0; m < METHODS; m++) print_coverage(m);
     fflush(stdout); /* a failure below ends the process */
     check_coverage();
 }

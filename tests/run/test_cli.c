@@ -57,6 +57,9 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
         {"run --seed -1", "bad N"},
         {"run --seed 1x", "bad N"},
         {"run --seed 18446744073709551616", "bad N"},
+        {"run --samples 999", "1000 to 1e9"},
+        {"run --samples 2e3", "1000 to 1e9"},
+        {"run --samples 1000000001", "1000 to 1e9"},
         {"run --alpha 0", "in (0, 1)"},
         {"run --alpha nan", "in (0, 1)"},
         {"run --timeout 0", "above 0"},
@@ -68,6 +71,15 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
         {"run --iut exec:", "what to test"},
         {"run --iut exec:true --iut-options x", "into the command itself"},
         {"run --iut-options x --iut exec:true", "into the command itself"},
+        {"run --iut traces:", "what to test"},
+        {"run --iut traces:/no/such/file", "cannot read the traces /no/such/file"},
+        {"run --traces /no/such/file", "cannot read the traces /no/such/file"},
+        {"run --traces", "(nothing)"},
+        {"run --iut traces:a --traces b", "one file of traces is enough"},
+        {"traces", "usage: assay traces write"},
+        {"traces write", "usage: assay traces write"},
+        {"traces write /tmp/x --nonsense", "usage: assay traces write"},
+        {"traces write /tmp/x --iut mutant:NONE", "mutant:NONE has no traces"},
         {"run --waivers /no/such/file", "/no/such/file"},
         {"run --log /no/such/folder/log", "/no/such/folder/log"},
         {"run --json /no/such/folder/json", "/no/such/folder/json"},
@@ -171,6 +183,23 @@ static void the_printed_command_replays_the_failure(void **unused)
     assert_int_equal(run_command(again), EXIT_NOT_CONFORMANT);
     assert_says("1 case, 0 passed, 1 fail");
     assert_says(detail);
+}
+
+/* Fewer samples see less, which is printed (STAT-04), and a replay takes as many. */
+static void samples_are_as_many_as_asked(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("run --level smoke --only law.verify/V64-a0.3-g2"), EXIT_CONFORMANT);
+    assert_says(" 20 k ");
+    assert_null(strstr(output, "samples a case"));
+    assert_int_equal(assay("run --level smoke --samples 2000 --only law.verify/V64-a0.3-g2"),
+                     EXIT_CONFORMANT);
+    assert_says(" 2000 ");
+    assert_says("at most 2000 samples a case");
+    assert_int_equal(assay("run --level smoke --samples 2000 --only 'law.verify/V64-*' "
+                           "--iut mutant:RESIDUAL_FROM_P_OWN"),
+                     EXIT_NOT_CONFORMANT);
+    assert_says(" --samples 2000");
 }
 
 /* VER-01: a slip of whoever called it. That a run of no case is an ERROR: test_verdict.c. */
@@ -314,7 +343,8 @@ static void the_report_says_which_layers_were_not_applied(void **unused)
     (void)unused;
     assert_int_equal(assay(LAYERED "uniforms=supplied"), EXIT_CONFORMANT);
     assert_says("certificates 6, law 1.");
-    assert_says("not applied: hard facts, replay, metamorphic, model bits, engine tokens, engine law (not selected).");
+    assert_says("not applied: hard facts, replay, metamorphic, model bits, engine tokens, "
+                "engine law, traces (not selected).");
     assert_null(strstr(output, "out of sight"));
     assert_int_equal(assay(LAYERED "uniforms=seeded"), EXIT_CONFORMANT);
     assert_says("certificates 0 of 6, law 1.");
@@ -400,6 +430,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(explain_knows_clauses_checks_cases_and_faults),
         cmocka_unit_test(the_reference_passes_and_a_fault_fails),
         cmocka_unit_test(the_printed_command_replays_the_failure),
+        cmocka_unit_test(samples_are_as_many_as_asked),
         cmocka_unit_test(an_empty_selection_is_refused),
         cmocka_unit_test(what_cannot_be_loaded_is_an_error),
         cmocka_unit_test(a_report_that_fails_is_in_the_verdict),

@@ -31,7 +31,7 @@ static as_status read_text(const char *folder, const char *name, int optional, p
 /* One reading of all tensors, with one error, as in fields.h. */
 typedef struct {
     const char *folder;
-    as_shards shards;
+    as_model_files *files;
     as_model_info *info;
     as_status status;
     as_error *e;
@@ -70,7 +70,7 @@ static as_tensor take(reading *r, int64_t rows, int64_t columns, const char *for
     va_start(arguments, format);
     vsnprintf(name, sizeof name, format, arguments);
     va_end(arguments);
-    as_st_tensor *t = as_shards_find(&r->shards, name, &tensor.data);
+    as_st_tensor *t = as_shards_find(&r->files->shards, name, &tensor.data);
     const as_shown folder = as_show_path(r->folder);
     if (!t) {
         r->status = as_fail(r->e, AS_BAD_INPUT, "%s: tensor %s is missing", folder.text, name);
@@ -129,8 +129,9 @@ static void take_layer(reading *r, int i, as_llama_layer *l)
 static void check_tied_output(reading *r)
 {
     const void *a, *b;
-    as_st_tensor *output = as_shards_find(&r->shards, "lm_head.weight", &a);
-    const as_st_tensor *embedding = as_shards_find(&r->shards, "model.embed_tokens.weight", &b);
+    as_st_tensor *output = as_shards_find(&r->files->shards, "lm_head.weight", &a);
+    const as_st_tensor *embedding =
+        as_shards_find(&r->files->shards, "model.embed_tokens.weight", &b);
     if (r->status != AS_OK || !output) return;
     const uint64_t size = output->end - output->begin;
     if (strcmp(output->dtype, embedding->dtype) != 0 ||
@@ -151,8 +152,9 @@ static int ends_with(const char *s, const char *end)
  * frequencies, which follow from the configuration. */
 static void check_left_over(reading *r)
 {
-    for (size_t i = 0; r->status == AS_OK && i < r->shards.count; i++) {
-        const as_safetensors *st = &r->shards.shard[i].tensors;
+    const as_shards *shards = &r->files->shards;
+    for (size_t i = 0; r->status == AS_OK && i < shards->count; i++) {
+        const as_safetensors *st = &shards->shard[i].tensors;
         for (size_t t = 0; r->status == AS_OK && t < st->count; t++)
             if (!st->tensor[t].used && !ends_with(st->tensor[t].name, "rotary_emb.inv_freq"))
                 r->status = as_fail(r->e, AS_BAD_INPUT,
@@ -162,51 +164,66 @@ static void check_left_over(reading *r)
     }
 }
 
-static as_status load_weights(reading *r, const as_llama_options *options, as_lm **lm)
+/* Finds all tensors. */
+static as_status read_weights(reading *r)
 {
     const as_llama_config *c = &r->info->config;
+    as_llama_weights *w = &r->files->weights;
     as_llama_layer *layer = calloc((size_t)c->layers, sizeof *layer);
     if (!layer) return as_fail(r->e, AS_NO_MEMORY, "no memory for %d layers", (int)c->layers);
-    as_llama_weights w = {.layer = layer};
-    w.embedding = take(r, c->V, c->hidden, "model.embed_tokens.weight");
+    w->layer = r->files->layer = layer;
+    w->embedding = take(r, c->V, c->hidden, "model.embed_tokens.weight");
     for (int i = 0; i < c->layers; i++) take_layer(r, i, &layer[i]);
-    w.final_norm = take(r, 0, c->hidden, "model.norm.weight");
+    w->final_norm = take(r, 0, c->hidden, "model.norm.weight");
     if (c->tied)
         check_tied_output(r);
     else
-        w.output = take(r, c->V, c->hidden, "lm_head.weight");
+        w->output = take(r, c->V, c->hidden, "lm_head.weight");
     check_left_over(r);
-    as_error inner;
-    if (r->status == AS_OK) {
-        r->status = as_llama(c, &w, options, lm, &inner);
-        if (r->status != AS_OK)
-            as_fail(r->e, r->status, "%s: %s", as_show_path(r->folder).text, inner.text);
-    }
-    free(layer);
     return r->status;
 }
 
-static as_status load(const char *folder, const as_llama_options *options, as_lm **lm,
-                      as_model_info *info, as_error *e)
+static as_status open_weights(const char *folder, as_model_files *files, as_model_info *info,
+                              as_error *e)
 {
+    *files = (as_model_files){.layer = NULL};
     as_status s = read_text(folder, "config.json", 0, as_config_parse, info, e);
     if (s == AS_OK)
         s = read_text(folder, "generation_config.json", 1, as_generation_parse, info, e);
-    reading r = {.folder = folder, .info = info, .status = AS_OK, .e = e};
-    if (s == AS_OK) s = as_shards_open(folder, &r.shards, e);
+    if (s == AS_OK) s = as_shards_open(folder, &files->shards, e);
     if (s != AS_OK) return s;
-    s = load_weights(&r, options, lm);
-    as_shards_close(&r.shards);
+    s = read_weights(
+        &(reading){.folder = folder, .files = files, .info = info, .status = AS_OK, .e = e});
+    if (s != AS_OK) as_close_weights(files);
     return s;
+}
+
+as_status as_open_weights(const char *folder, as_model_files *files, as_model_info *info,
+                          as_error *e)
+{
+    const as_environment before = as_enter(); /* decimals are rounded to nearest */
+    const as_status s = open_weights(folder, files, info, e);
+    as_leave(before);
+    return s;
+}
+
+void as_close_weights(as_model_files *files)
+{
+    free(files->layer);
+    as_shards_close(&files->shards);
 }
 
 as_status as_load_model(const char *folder, const as_llama_options *options, as_lm **lm,
                         as_model_info *info, as_error *e)
 {
-    const as_environment before = as_enter(); /* decimals are rounded to nearest */
+    as_model_files files;
+    as_error inner;
     *lm = NULL;
-    const as_status s = load(folder, options, lm, info, e);
-    as_leave(before);
+    as_status s = as_open_weights(folder, &files, info, e);
+    if (s != AS_OK) return s;
+    s = as_llama(&info->config, &files.weights, options, lm, &inner);
+    if (s != AS_OK) as_fail(e, s, "%s: %s", as_show_path(folder).text, inner.text);
+    as_close_weights(&files);
     return s;
 }
 

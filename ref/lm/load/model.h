@@ -10,6 +10,7 @@
 #define ASSAY_REF_LM_LOAD_MODEL_H
 
 #include "ref/lm/llama.h"
+#include "ref/lm/load/shards.h"
 
 enum { AS_MAX_EOS = 8 };
 
@@ -21,6 +22,20 @@ typedef struct {
     int32_t eos_count;
     int64_t parameters, bytes; /* of the tensors read */
 } as_model_info;
+
+/* The weights of a folder where they lie in its memory-mapped files, which must not shrink
+ * until they are closed. */
+typedef struct {
+    as_llama_weights weights;
+    as_llama_layer *layer; /* [layers] those of weights */
+    as_shards shards;
+} as_model_files;
+
+/* Opens the folder for whoever packs weights: what as_load_model does before it packs them,
+ * with its errors. Nothing is to be closed after an error. */
+as_status as_open_weights(const char *folder, as_model_files *files, as_model_info *info,
+                          as_error *e);
+void as_close_weights(as_model_files *files);
 
 /* Loads the folder. Special ids are those of config.json, or in their place those that
  * generation_config.json names, which is what transformers generates by. More positions than

@@ -36,6 +36,9 @@ any of the methods below; what it lacks is not claimed and not tested.
                                                  a whole engine: folders of the two models (draft None: there
                                                  is none), prompts and seeds one a request, and for each its
                                                  tokens and, as in `stream`, accepted counts or None
+    new_pool(kind, V, N, G) -> pool              an empty pool of n-grams, kind "lru" or "ring"; it has
+                                                 insert(key, value) and look_up(key) -> list of values, a
+                                                 value being N - 1 tokens; claim pools="lru ring", or one
 
 `u` is float64 if the claim is uniforms="supplied", (seed, position) if "seeded", and None if "own". The
 rows p and q of `verify` are copies, which it may overwrite; all other arrays are read-only. A panel has V,
@@ -74,7 +77,10 @@ CHOICES = {
     "empty": {"from p": 1, "other": 2},
     "lm_arithmetic": {"canonical": 1, "self consistent": 2},
 }
-SETS = {"lm_architectures": {"llama": 1, "qwen2": 2, "qwen3": 4}}  # several words, with blanks between
+SETS = {  # several words, with blanks between
+    "lm_architectures": {"llama": 1, "qwen2": 2, "qwen3": 4},
+    "pools": {"lru": 1, "ring": 2},
+}
 NUMBERS = ("uniform_bits", "seed_identical", "greedy_identical", "max_vocab", "max_gamma")
 TYPES = {"i32": np.dtype("<i4"), "u64": np.dtype("<u8"), "f32": np.dtype("<f4"), "f64": np.dtype("<f8")}
 MODEL_OPS = ("model", "forward", "commit", "truncate", "cache_read", "cache_poison")
@@ -203,6 +209,8 @@ class Server:
         if hasattr(implementation, "load_model"):
             ops += ["model", "forward", "commit", "truncate"]
             ops += [op for op in ("cache_read", "cache_poison") if hasattr(implementation, op)]
+        if hasattr(implementation, "new_pool"):
+            ops.append("pool")
         self.claims["ops"] = " ".join(ops)
 
     def op_panel(self, args, t):
@@ -291,6 +299,26 @@ class Server:
             raise ValueError(f"generate answered {len(answers)} of {n} requests")
         return streams(answers, n, k, "generate")
 
+    def op_pool(self, args, t):
+        n, V, N, G = (args[name] for name in ("n", "V", "N", "G"))
+        kinds = {number: word for word, number in SETS["pools"].items()}
+        for name, ids in (("key", t["key"]), ("token of a value", t["value"][t["insert"] == 1])):
+            bad = ids[(ids < 0) | (ids >= V)]
+            if bad.size:
+                raise BadInput(f"a {name} is {bad.flat[0]}; it must be 0 to {V - 1}")
+        pool = self.iut.new_pool(kinds[args["kind"]], V, N, G)
+        count, out = np.full(n, -1, "<i4"), np.full((n, G, N - 1), -1, "<i4")
+        for i, (insert, key) in enumerate(zip(t["insert"].tolist(), t["key"].tolist())):
+            if insert:
+                pool.insert(key, tuple(t["value"][i].tolist()))
+                continue
+            values = list(pool.look_up(key))
+            if len(values) > G:
+                raise ValueError(f"look_up returned {len(values)} values where at most {G} fit")
+            count[i] = len(values)
+            out[i, : len(values)] = np.array(values, "<i4").reshape(len(values), N - 1)
+        return [("count", count), ("out", out)]
+
     def op_model(self, args, t):
         self.shape = None
         shape = self.iut.load_model(args["folder"], args["sequences"], args["positions"], args["rows"],
@@ -338,7 +366,7 @@ class Server:
             if op in MODEL_OPS:
                 if self.shape is None and op != "model":
                     raise BadInput("no model was loaded")
-            elif op not in ("panel", "generate") and self.panel is None:
+            elif op not in ("panel", "generate", "pool") and self.panel is None:
                 raise BadInput("no panel was loaded")
             return reply, getattr(self, "op_" + op)(header.get("args", {}), tensors)
         except BadInput as error:

@@ -1,9 +1,9 @@
 /* path_lm.h - the models of the traces (PAN-05, PAN-06) behind the reference's interface, for
- * comparing the reference with the oracle: it keeps tokens and nothing else, follows parents
- * back to the prefix, and recomputes every row from its whole path with the reference's Philox.
- * It refuses what is beyond its positions and rows (KV-06). */
-#ifndef ASSAY_TESTS_ORACLE_PATH_LM_H
-#define ASSAY_TESTS_ORACLE_PATH_LM_H
+ * comparing it with the oracle and with the vectors: it keeps tokens and nothing else, follows
+ * parents back to the prefix, and recomputes every row from its whole path with the
+ * reference's Philox. It refuses what is beyond its positions and rows (KV-06). */
+#ifndef ASSAY_CONFORMANCE_IUT_PATH_LM_H
+#define ASSAY_CONFORMANCE_IUT_PATH_LM_H
 
 #include "ref/lm/lm.h"
 #include "vectors/vectors.h"

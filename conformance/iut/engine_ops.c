@@ -1,6 +1,6 @@
-/* builtin_engine.c - see builtin_engine.h. */
+/* engine_ops.c - see engine_ops.h. */
 #define _POSIX_C_SOURCE 200809L /* strdup */
-#include "conformance/iut/builtin_engine.h"
+#include "conformance/iut/engine_ops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,39 +9,42 @@
 
 enum { ROWS = 512 };
 
-static void forget(ref_engine_model *m)
+static void forget(engine_ops_model *m)
 {
     as_lm_free(m->lm);
     free(m->folder);
-    *m = (ref_engine_model){0};
+    *m = (engine_ops_model){0};
 }
 
-void ref_engine_free(ref_engine *x)
+void engine_ops_free(engine_ops *x)
 {
     forget(&x->target);
     forget(&x->draft);
 }
 
-static as_status load(ref_engine_model *m, const char *folder, int threads, as_error *e)
+static as_status load(engine_ops_model *m, const char *folder, const engine_ops_manner *how,
+                      as_error *e)
 {
-    const as_llama_options options = {.rows = ROWS, .threads = threads};
+    const as_llama_options options = {.rows = ROWS, .threads = how->threads};
     if (m->folder && strcmp(m->folder, folder) == 0) return AS_OK;
     forget(m);
-    const as_status s = as_load_model(folder, &options, &m->lm, &m->info, e);
+    const as_status s =
+        how->maker->load(how->maker->with, folder, &options, 1, &m->lm, &m->info, e);
     if (s != AS_OK) return s;
     m->folder = strdup(folder);
     return m->folder ? AS_OK : as_fail(e, AS_NO_MEMORY, "no memory for the name of a folder");
 }
 
-static as_status load_pair(ref_engine *x, const iut_generate_batch *b, int threads, as_error *e)
+static as_status load_pair(engine_ops *x, const iut_generate_batch *b,
+                           const engine_ops_manner *how, as_error *e)
 {
     if (b->method && (b->gamma || *b->draft))
         return as_fail(e, AS_BAD_INPUT, "generate: a draft model with a method that has none");
     if (b->gamma > 0 && !*b->draft)
         return as_fail(e, AS_BAD_INPUT, "generate: %d drafts a step, but no draft model",
                        (int)b->gamma);
-    as_status s = load(&x->target, b->target, threads, e);
-    if (s == AS_OK && *b->draft) s = load(&x->draft, b->draft, threads, e);
+    as_status s = load(&x->target, b->target, how, e);
+    if (s == AS_OK && *b->draft) s = load(&x->draft, b->draft, how, e);
     if (s == AS_OK && *b->draft) s = as_models_match(&x->target.info, &x->draft.info, e);
     return s;
 }
@@ -56,7 +59,7 @@ static void on_step(void *data, const as_step *s)
     ((steps *)data)->accepted[s->step] = s->length - 1; /* a run may end without a bonus */
 }
 
-static as_status one(const ref_engine *x, const iut_generate_batch *b, int32_t i,
+static as_status one(const engine_ops *x, const iut_generate_batch *b, int32_t i,
                      const int32_t *prompt, as_rule rule, as_drafter *drafter, as_error *e)
 {
     steps told = {b->accepted + (ptrdiff_t)i * b->k};
@@ -80,8 +83,8 @@ static as_status one(const ref_engine *x, const iut_generate_batch *b, int32_t i
 }
 
 /* The drafter of a request, and its rule above temperature 0. */
-static as_status open_drafter(const ref_engine *x, const iut_generate_batch *b,
-                              const ref_engine_manner *how, as_drafter **d, as_rule *rule,
+static as_status open_drafter(const engine_ops *x, const iut_generate_batch *b,
+                              const engine_ops_manner *how, as_drafter **d, as_rule *rule,
                               as_error *e)
 {
     const int32_t V = x->target.lm->V, *size = b->sizes;
@@ -110,12 +113,12 @@ static as_status open_drafter(const ref_engine *x, const iut_generate_batch *b,
     }
 }
 
-as_status ref_engine_generate(ref_engine *x, const iut_generate_batch *b,
-                              const ref_engine_manner *how, as_error *e)
+as_status engine_ops_generate(engine_ops *x, const iut_generate_batch *b,
+                              const engine_ops_manner *how, as_error *e)
 {
     as_drafter *drafter = NULL;
     as_rule rule = AS_RULE_GREEDY;
-    as_status s = load_pair(x, b, how->threads, e);
+    as_status s = load_pair(x, b, how, e);
     if (s == AS_OK) s = open_drafter(x, b, how, &drafter, &rule, e);
     if (s == AS_OK && rule == AS_RULE_GREEDY && b->sampling.temperature > 0)
         s = as_fail(e, AS_LIMIT, "generate: this preset decodes at temperature 0 alone");
@@ -126,4 +129,11 @@ as_status ref_engine_generate(ref_engine *x, const iut_generate_batch *b,
     }
     as_drafter_free(drafter);
     return s;
+}
+
+/* Jacobi, and lookahead under LAH-22 and where it accepts the window. */
+uint8_t engine_ops_greedy(const as_lookahead *preset, bool match)
+{
+    const bool no_rule = preset->rule == AS_RULE_GREEDY && !match;
+    return IUT_JACOBI | (no_rule || preset->accept_window ? IUT_LOOKAHEAD : 0);
 }

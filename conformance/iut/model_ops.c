@@ -1,11 +1,10 @@
-/* builtin_lm.c - see builtin_lm.h. */
-#include "conformance/iut/builtin_lm.h"
+/* model_ops.c - see model_ops.h. */
+#include "conformance/iut/model_ops.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include "ref/lm/load/model.h"
 
-void ref_lm_free(ref_lm *x)
+void model_ops_free(model_ops *x)
 {
     as_lm_free(x->lm);
     free(x->id);
@@ -14,7 +13,7 @@ void ref_lm_free(ref_lm *x)
     memset(x, 0, sizeof *x);
 }
 
-static as_status reserve(ref_lm *x, const iut_model *m, as_error *e)
+static as_status reserve(model_ops *x, const iut_model *m, as_error *e)
 {
     x->sequences = m->sequences;
     x->rows = m->rows;
@@ -26,7 +25,7 @@ static as_status reserve(ref_lm *x, const iut_model *m, as_error *e)
                    (int)m->sequences, (int)m->rows);
 }
 
-static as_status open_all(ref_lm *x, as_error *e)
+static as_status open_all(model_ops *x, as_error *e)
 {
     for (int32_t i = 0; i < x->sequences; i++) {
         const as_status s = as_lm_open(x->lm, &x->id[i], e);
@@ -35,21 +34,24 @@ static as_status open_all(ref_lm *x, as_error *e)
     return AS_OK;
 }
 
-as_status ref_lm_load(ref_lm *x, iut_model *m, int threads, as_error *e)
+as_status model_ops_load(model_ops *x, const lm_maker *maker, iut_model *m, int threads,
+                         as_error *e)
 {
     const as_llama_options options = {.positions = m->positions,
                                       .rows = m->rows,
                                       .threads = threads,
                                       .layout_seed = m->layout_seed};
     as_model_info info;
-    ref_lm_free(x);
+    model_ops_free(x);
     as_status s = reserve(x, m, e);
-    if (s == AS_OK) s = as_load_model(m->folder, &options, &x->lm, &info, e);
+    if (s == AS_OK)
+        s = maker->load(maker->with, m->folder, &options, m->sequences, &x->lm, &info, e);
     if (s == AS_OK) s = open_all(x, e);
     if (s != AS_OK) {
-        ref_lm_free(x);
+        model_ops_free(x);
         return s;
     }
+    x->maker = maker;
     const as_llama_config *c = &info.config;
     const int32_t shape[4] = {c->V, c->layers, c->kv_heads, c->head_dim};
     memcpy(m->shape, shape, sizeof shape);
@@ -64,7 +66,7 @@ static as_status no_model(as_error *e)
 
 /* The rows of the batch, beyond which the model itself refuses: its rows array has room for the
  * declared capacity alone. */
-as_status ref_lm_forward(ref_lm *x, const iut_forward_batch *b, as_error *e)
+as_status model_ops_forward(model_ops *x, const iut_forward_batch *b, as_error *e)
 {
     if (!x->lm) return no_model(e);
     as_row *rows = x->row, *large = NULL;
@@ -89,7 +91,7 @@ as_status ref_lm_forward(ref_lm *x, const iut_forward_batch *b, as_error *e)
     return s;
 }
 
-as_status ref_lm_commit(ref_lm *x, const iut_commit_batch *b, as_error *e)
+as_status model_ops_commit(model_ops *x, const iut_commit_batch *b, as_error *e)
 {
     if (!x->lm) return no_model(e);
     int64_t step = 0;
@@ -103,7 +105,7 @@ as_status ref_lm_commit(ref_lm *x, const iut_commit_batch *b, as_error *e)
     return AS_OK;
 }
 
-as_status ref_lm_truncate(ref_lm *x, const iut_truncate_batch *b, as_error *e)
+as_status model_ops_truncate(model_ops *x, const iut_truncate_batch *b, as_error *e)
 {
     if (!x->lm) return no_model(e);
     for (int32_t i = 0; i < b->n; i++) {
@@ -115,21 +117,20 @@ as_status ref_lm_truncate(ref_lm *x, const iut_truncate_batch *b, as_error *e)
     return AS_OK;
 }
 
-as_status ref_lm_cache_read(ref_lm *x, const iut_cache_batch *b, as_error *e)
+as_status model_ops_cache_read(model_ops *x, const iut_cache_batch *b, as_error *e)
 {
     if (!x->lm) return no_model(e);
     for (int32_t i = 0; i < b->n; i++) {
         const int64_t at = (int64_t)i * x->kv_size;
-        const as_status s = as_llama_cache_read(x->lm, x->id[b->sequence[i]], b->layer[i],
-                                                b->position[i], b->key + at, b->value + at, e);
+        const as_status s = x->maker->cache_read(x->lm, x->id[b->sequence[i]], b->layer[i],
+                                                 b->position[i], b->key + at, b->value + at, e);
         if (s != AS_OK) return s;
     }
     return AS_OK;
 }
 
-as_status ref_lm_cache_poison(ref_lm *x, as_error *e)
+as_status model_ops_cache_poison(model_ops *x, as_error *e)
 {
     if (!x->lm) return no_model(e);
-    as_llama_cache_poison(x->lm);
-    return AS_OK;
+    return x->maker->cache_poison(x->lm, e);
 }

@@ -1,5 +1,5 @@
 /* path_lm.c - see path_lm.h. */
-#include "tests/oracle/path_lm.h"
+#include "conformance/iut/path_lm.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,17 @@
+/* write_traces.h - what built-in implementations write down of the trace vectors, in the form
+ * of traces.h. Clauses TRC-01, TRC-02. The reference's code and the mutants' run in the calling
+ * process: for `assay traces`, never for the process of `assay run`. */
+#ifndef ASSAY_CONFORMANCE_IUT_WRITE_TRACES_H
+#define ASSAY_CONFORMANCE_IUT_WRITE_TRACES_H
+
+#include "vectors/vectors.h"
+
+/* Has the implementation of that spec traces of its own? ref, and the mutants of the methods.
+ */
+bool writes_traces(const char *spec);
+
+/* Decodes all trace vectors of the set. False, with the reason: the file cannot be written. */
+bool write_traces(const char *spec, const vector_set *vectors, const char *file, char *why,
+                  size_t why_size);
+
+#endif

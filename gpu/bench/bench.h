@@ -1,0 +1,86 @@
+/* bench.h - what the benches share: opening the device, medians of repetitions timed on it,
+ * sets of random matrices, and the report: a Markdown table on the standard output and JSON in
+ * a file.
+ *
+ * A dry run (always, on the grid emulator) does everything once at tiny sizes, looks whether
+ * all outputs were written, and reports no time: it keeps the benches from rotting. */
+#ifndef ASSAY_GPU_BENCH_BENCH_H
+#define ASSAY_GPU_BENCH_BENCH_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include "gpu/bench/kernels.h"
+#include "gpu/dense.h"
+
+enum { AG_REPETITIONS = 25, AG_MOST_ROWS = 128, AG_NO_DEVICE = 77 /* exit code */ };
+
+typedef struct {
+    ag_device device;
+    ag_facts facts;
+    ag_timer timer;
+    int dry;
+    FILE *json; /* NULL without --json */
+    int entries;
+    as_error e;
+    double read, rate; /* ceilings: bytes and floating-point operations a second; 0 if dry */
+    void *sink;        /* 16 bytes */
+} ag_bench;
+
+/* Microseconds of one repetition. */
+typedef struct {
+    double median, low, high;
+} ag_times;
+
+/* Reads the options --dry and --json FILE, opens the device, begins the report of the bench
+ * `name` and measures the ceilings. Exits with AG_NO_DEVICE, and says so, where there is no
+ * device; with 2 on other options. */
+void ag_bench_open(ag_bench *b, const char *name, int argc, char **argv);
+
+/* Ends the report; the exit code for main. */
+int ag_bench_close(ag_bench *b);
+
+/* Ends the program with the error that a call left in b->e, if it left one. */
+void ag_bench_check(ag_bench *b, as_status s);
+
+/* Times `work`, which launches one repetition: AG_REPETITIONS after three that do not count. */
+typedef as_status ag_work(ag_bench *b, void *what);
+ag_times ag_bench_time(ag_bench *b, ag_work *work, void *what);
+
+/* The ceilings at a dry run are unknown; a share of one then is 0. */
+double ag_share(double part, double whole);
+
+/* One object of the report's list, one call for each of its members. */
+void ag_entry(ag_bench *b);
+void ag_text(ag_bench *b, const char *key, const char *value);
+void ag_number(ag_bench *b, const char *key, double value);
+/* A measured value: null in a dry run. */
+void ag_measured(ag_bench *b, const char *key, double value);
+
+/* A cell of the table: a measured value, or `-` in a dry run. */
+void ag_cell(const ag_bench *b, int decimals, double value);
+
+/* Equal-shaped random matrices that together exceed the caches, so that a product that takes
+ * the next one each time reads it from memory. */
+enum { AG_MOST_MATRICES = 64 };
+typedef struct {
+    ag_matrix m[AG_MOST_MATRICES];
+    int n;
+    size_t bytes; /* of one */
+    float *x;     /* [AG_MOST_ROWS][K] */
+    float *y;     /* [AG_MOST_ROWS][N] */
+} ag_set;
+
+/* 0 when the device's memory is too small for one. */
+int ag_set_make(ag_bench *b, int32_t N, int32_t K, as_storage s, ag_set *set);
+void ag_set_free(ag_set *set);
+
+/* Before the first product of a kind: y = NaN; after it, the outputs: a NaN is one that nobody
+ * wrote, and an error. The caller frees them. */
+void ag_set_poison(ag_bench *b, const ag_set *set, int32_t R);
+float *ag_set_outputs(ag_bench *b, const ag_set *set, int32_t R, const char *what /* [R][N] */);
+
+/* What T(R) says of a product: the least seconds that R rows of N outputs and K inputs can
+ * take, the weights read once and three quarters of the rate of multiply-adds reached. */
+double ag_floor(const ag_bench *b, const ag_set *set, int32_t R);
+
+#endif

@@ -1,0 +1,500 @@
+/* row.cuh - what a block of threads does with a row of the vocabulary: its maximum, its sums, a
+ * draw. Every kernel over rows is made of these functions, so that each rule has one text.
+ *
+ * All sums are integers (DIST-07): threads may add in any order, and no bit depends on how many
+ * threads or blocks a row is given. Two shapes of work use the same functions. Where there are
+ * rows enough, a block has a row for itself. Where there are few, a row is shared among blocks
+ * by stretches; each leaves its maximum or its sums in device memory, and the last one to
+ * arrive finishes alone with what all have left.
+ *
+ * A stretch is what one warp adds up: 128 entries, or as many more as it takes for 1,024
+ * stretches to cover the row. Loads are of 4 bytes, 128 bytes a warp: a row of an odd number of
+ * entries is not aligned to more.
+ *
+ * Every function whose name begins with block_ is called by all threads of the block, whose
+ * number is a multiple of 32, and gives all of them the same answer. It ends at a barrier, so
+ * the room may be used again at once. */
+#ifndef ASSAY_GPU_ROW_CUH
+#define ASSAY_GPU_ROW_CUH
+
+#include "gpu/cuda.h"
+#include "gpu/rows.h"
+#include "ref/num/fixed.h"
+#include "ref/num/order.h"
+#include "ref/num/uniform.h"
+
+namespace ag
+{
+
+/* The type that CUDA's atomics on 64 bits take. */
+using u64 = unsigned long long;
+
+enum { WARPS = 32, STRETCHES = 1024, AHEAD = 8 /* loads in flight */ };
+
+/* Shared memory of a block. The sums of stretches stand behind it. */
+struct room {
+    u64 warp[WARPS];
+    u64 word;
+    int32_t id;
+    uint32_t last;
+    __device__ u64 *part() { return reinterpret_cast<u64 *>(this + 1); }
+};
+
+/* How rows of V entries are worked on: the same for all rows of a launch. */
+struct layout {
+    int32_t V, length, stretches; /* entries of a stretch; stretches of a row */
+};
+
+inline __device__ int lane()
+{
+    return static_cast<int>(threadIdx.x) % warpSize;
+}
+
+inline __device__ int warp()
+{
+    return static_cast<int>(threadIdx.x) / warpSize;
+}
+
+inline __device__ int warps()
+{
+    return static_cast<int>(blockDim.x) / warpSize;
+}
+
+inline __device__ int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- Reductions. --------------------------------------------------------------------------
+ */
+
+struct add {
+    __device__ u64 operator()(u64 a, u64 b) const { return a + b; }
+};
+
+struct greater {
+    __device__ u64 operator()(u64 a, u64 b) const { return a > b ? a : b; }
+};
+
+template <class Op> __device__ u64 warp_reduce(u64 v, Op op)
+{
+    UNROLL
+    for (int d = warpSize / 2; d > 0; d /= 2) v = op(v, __shfl_xor_sync(0xffffffffu, v, d));
+    return v;
+}
+
+template <class Op> __device__ u64 block_reduce(room &r, u64 v, Op op)
+{
+    v = warp_reduce(v, op);
+    if (lane() == 0) r.warp[warp()] = v;
+    __syncthreads();
+    v = r.warp[0];
+    for (int w = 1; w < warps(); w++) v = op(v, r.warp[w]);
+    __syncthreads();
+    return v;
+}
+
+/* The least i < n for which the predicate holds, or n. */
+template <class P> __device__ int32_t block_first(room &r, int32_t n, const P &holds)
+{
+    int32_t i = static_cast<int32_t>(threadIdx.x);
+    while (i < n && !holds(i)) i += static_cast<int32_t>(blockDim.x);
+    const u64 behind = static_cast<u64>(n - least(i, n)); /* greater is earlier */
+    return n - static_cast<int32_t>(block_reduce(r, behind, greater{}));
+}
+
+/* The first of n entries at which the sum of the weights in their order exceeds `target`, which
+ * is below the sum of all; *before is the sum of those in front of it. */
+template <class W>
+__device__ int32_t block_find(room &r, int32_t n, const W &weight, u64 target, u64 *before)
+{
+    u64 running = 0;
+    for (int32_t first = 0; first < n; first += static_cast<int32_t>(blockDim.x)) {
+        const int32_t i = first + static_cast<int32_t>(threadIdx.x);
+        const u64 own = i < n ? weight(i) : 0;
+        u64 sum = own; /* with those of the lanes below */
+        UNROLL
+        for (int d = 1; d < warpSize; d *= 2) {
+            const u64 below = __shfl_up_sync(0xffffffffu, sum, d);
+            if (lane() >= d) sum += below;
+        }
+        if (lane() == warpSize - 1) r.warp[warp()] = sum;
+        __syncthreads();
+        u64 all = running;
+        for (int w = 0; w < warps(); w++) {
+            if (w == warp()) sum += all;
+            all += r.warp[w];
+        }
+        if (sum > target && sum - own <= target) {
+            r.id = i;
+            r.word = sum - own;
+        }
+        __syncthreads();
+        running = all;
+        if (running > target) break;
+    }
+    const int32_t id = r.id;
+    *before = r.word;
+    __syncthreads();
+    return id;
+}
+
+/* ---- Passes over a row. -------------------------------------------------------------------
+ */
+
+/* f(i, x[i]) for each entry from begin to end, AHEAD of a thread's loaded before the first is
+ * used. */
+template <class F>
+__device__ __forceinline__ void each_entry(const float *x, int32_t begin, int32_t end, F f)
+{
+    const int32_t step = static_cast<int32_t>(blockDim.x);
+    int32_t i = begin + static_cast<int32_t>(threadIdx.x);
+    for (; i + (AHEAD - 1) * step < end; i += AHEAD * step) {
+        float v[AHEAD];
+        UNROLL
+        for (int a = 0; a < AHEAD; a++) v[a] = x[i + a * step];
+        UNROLL
+        for (int a = 0; a < AHEAD; a++) f(i + a * step, v[a]);
+    }
+    for (; i < end; i += step) f(i, x[i]);
+}
+
+/* The same for two rows. */
+template <class F>
+__device__ __forceinline__ void each_pair(const float *x, const float *y, int32_t begin,
+                                          int32_t end, F f)
+{
+    const int32_t step = static_cast<int32_t>(blockDim.x);
+    int32_t i = begin + static_cast<int32_t>(threadIdx.x);
+    for (; i + (AHEAD - 1) * step < end; i += AHEAD * step) {
+        float v[AHEAD], w[AHEAD];
+        UNROLL
+        for (int a = 0; a < AHEAD; a++) v[a] = x[i + a * step], w[a] = y[i + a * step];
+        UNROLL
+        for (int a = 0; a < AHEAD; a++) f(i + a * step, v[a], w[a]);
+    }
+    for (; i < end; i += step) f(i, x[i], y[i]);
+}
+
+/* Some stretches of a row. */
+struct share {
+    int32_t first, end;
+};
+
+/* Part number `part` of `parts`, of at most 2^10 each. */
+inline __device__ share share_of(const layout &l, int32_t part, int32_t parts)
+{
+    return {l.stretches * part / parts, l.stretches * (part + 1) / parts};
+}
+
+/* ---- Ranking (DIST-08) and argmax (GRD-02). ------------------------------------------------
+ */
+
+/* Grows with the logit; equal logits, -0 and +0 too, have equal ranks. */
+inline __device__ uint32_t rank_of(float logit)
+{
+    return static_cast<uint32_t>(as_order(logit + 0.0f)) ^ 0x80000000u;
+}
+
+enum : uint32_t {
+    RANK_MASKED = static_cast<uint32_t>(AS_ORDER_NEG_INF) ^ 0x80000000u,
+    RANK_INFINITE = static_cast<uint32_t>(AS_ORDER_POS_INF) ^ 0x80000000u,
+    RANK_NAN = 0xffffffffu
+};
+
+/* A word that is greatest for the greatest logit and, of equal ones, for the lowest id; a NaN
+ * of either sign exceeds all, so that the greatest word of a row tells what is wrong with it.
+ */
+inline __device__ u64 place_of(float logit, int32_t id)
+{
+    const uint32_t rank = logit != logit ? RANK_NAN : rank_of(logit);
+    return static_cast<u64>(rank) << 32 | (0xffffffffu - static_cast<uint32_t>(id));
+}
+
+/* What the greatest word of a row says. */
+struct top {
+    ag_row_state state;
+    int32_t id;
+};
+
+inline __device__ top top_of(u64 word)
+{
+    const uint32_t rank = static_cast<uint32_t>(word >> 32);
+    const int32_t id = static_cast<int32_t>(0xffffffffu - static_cast<uint32_t>(word));
+    if (rank == RANK_NAN) return {AG_ROW_NAN, -1};
+    if (rank == RANK_INFINITE) return {AG_ROW_INFINITE, -1};
+    if (rank == RANK_MASKED) return {AG_ROW_MASKED, -1};
+    return {AG_ROW_GOOD, id};
+}
+
+/* The greatest word of a share of a row. */
+inline __device__ u64 block_top(room &r, const layout &l, share s, const float *logits)
+{
+    u64 best = 0;
+    each_entry(logits, s.first * l.length, least(s.end * l.length, l.V),
+               [&](int32_t i, float x) { best = greater{}(best, place_of(x, i)); });
+    return block_reduce(r, best, greater{});
+}
+
+/* ---- Laws: what a draw gives an id. -------------------------------------------------------
+ */
+
+struct law_of_row {
+    const float *p;
+    __device__ u64 operator()(int32_t i) const { return as_weight(p[i]); }
+};
+
+/* RES-01. */
+inline __device__ float excess(float p, float q)
+{
+    const float d = __fsub_rn(p, q);
+    return d > 0.0f ? d : 0.0f;
+}
+
+struct law_of_residual {
+    const float *p, *q;
+    __device__ u64 operator()(int32_t i) const { return as_weight(excess(p[i], q[i])); }
+};
+
+/* What is left of a row without n tokens (ONEH-04). */
+struct law_without {
+    const float *p;
+    const int32_t *token;
+    int32_t n;
+    __device__ u64 operator()(int32_t i) const
+    {
+        for (int32_t k = 0; k < n; k++)
+            if (token[k] == i) return 0;
+        return as_weight(p[i]);
+    }
+};
+
+/* The sums of the stretches of a share, to sum[stretch]. No barrier. */
+template <class L>
+__device__ void sum_stretches(const layout &l, share s, const L &law, u64 *sum)
+{
+    for (int32_t t = s.first + warp(); t < s.end; t += warps()) {
+        const int32_t end = least((t + 1) * l.length, l.V);
+        u64 v = 0;
+        for (int32_t i = t * l.length + lane(); i < end; i += warpSize) v += law(i);
+        v = warp_reduce(v, add{});
+        if (lane() == 0) sum[t] = v;
+    }
+}
+
+/* The sum of all stretches in the room. */
+inline __device__ u64 block_total(room &r, const layout &l)
+{
+    u64 v = 0;
+    for (int32_t t = static_cast<int32_t>(threadIdx.x); t < l.stretches;
+         t += static_cast<int32_t>(blockDim.x))
+        v += r.part()[t];
+    return block_reduce(r, v, add{});
+}
+
+/* The first id at which the cumulative weight exceeds `target`, which is below the total, the
+ * sums of the stretches of the law being in the room. */
+template <class L>
+__device__ int32_t block_place(room &r, const layout &l, const L &law, u64 target)
+{
+    const u64 *part = r.part();
+    u64 before, unused;
+    const int32_t t = block_find(
+        r, l.stretches, [=](int32_t i) { return part[i]; }, target, &before);
+    const int32_t first = t * l.length;
+    return first + block_find(
+                       r, least(l.length, l.V - first),
+                       [&](int32_t i) { return law(first + i); }, target - before, &unused);
+}
+
+/* DRAW-02 from the law whose sums are in the room; -1 iff its total is 0. */
+template <class L>
+__device__ int32_t block_draw_summed(room &r, const layout &l, const L &law, uint64_t U)
+{
+    const u64 W = block_total(r, l);
+    return W == 0 ? -1 : block_place(r, l, law, as_target(U, W));
+}
+
+/* Fills the room with the sums of a law that this block adds up alone. */
+template <class L> __device__ void block_sum_row(room &r, const layout &l, const L &law)
+{
+    sum_stretches(l, share{0, l.stretches}, law, r.part());
+    __syncthreads();
+}
+
+template <class L>
+__device__ int32_t block_draw(room &r, const layout &l, const L &law, uint64_t U)
+{
+    block_sum_row(r, l, law);
+    return block_draw_summed(r, l, law, U);
+}
+
+/* RES-02 and RES-03, alone: from p when the residual is empty. */
+inline __device__ int32_t block_draw_residual(room &r, const layout &l, const float *p,
+                                              const float *q, uint64_t U)
+{
+    const int32_t id = block_draw(r, l, law_of_residual{p, q}, U);
+    return id >= 0 ? id : block_draw(r, l, law_of_row{p}, U);
+}
+
+/* ---- Rows that blocks share. ---------------------------------------------------------------
+ */
+
+/* Whether this block is the last of `all` that count with the counter, which is 0 again when it
+ * is. What the others wrote to device memory before is then to be seen, by __ldcg. */
+inline __device__ bool block_arrives_last(room &r, uint32_t *counter, uint32_t all)
+{
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        r.last = atomicAdd(counter, 1u) == all - 1;
+        if (r.last) *counter = 0;
+    }
+    __syncthreads();
+    __threadfence();
+    const bool last = r.last != 0;
+    __syncthreads();
+    return last;
+}
+
+/* Words of scratch that a row has: for what its blocks found, one word a block or a stretch,
+ * and for what serving it takes (rows.cu). */
+enum { BINS = 1 << 11, KNOWN = 8, ROW_WORDS = STRETCHES + BINS + KNOWN };
+
+/* Where the blocks of a case leave what they found about its rows, each in its slot. NULL: a
+ * block has the case for itself, and looks at a row when it is asked for it. */
+struct found {
+    u64 *word;
+    __device__ u64 *of(int32_t slot) const
+    {
+        return word + static_cast<int64_t>(slot) * ROW_WORDS;
+    }
+};
+
+/* The cases of a launch: the blocks of a case stand one after the other, those of its first
+ * slot first. */
+struct meeting {
+    u64 *word; /* [cases][slots][ROW_WORDS], or NULL: one block a case */
+    uint32_t *arrived;
+    int32_t slots, parts; /* blocks of a case: the product */
+    __device__ int32_t own_case() const
+    {
+        return static_cast<int32_t>(blockIdx.x / static_cast<unsigned>(slots * parts));
+    }
+    __device__ int32_t own_slot() const
+    {
+        return static_cast<int32_t>(blockIdx.x / static_cast<unsigned>(parts)) % slots;
+    }
+    __device__ int32_t own_part() const
+    {
+        return static_cast<int32_t>(blockIdx.x % static_cast<unsigned>(parts));
+    }
+    __device__ found of(int32_t i) const
+    {
+        return found{word ? word + static_cast<int64_t>(i) * slots * ROW_WORDS : nullptr};
+    }
+    /* Whether this block is the one that goes on with its case. */
+    __device__ bool block_goes_on(room &r) const
+    {
+        return !word || block_arrives_last(r, arrived + own_case(),
+                                           static_cast<uint32_t>(slots * parts));
+    }
+};
+
+/* Leaves the greatest word of this block's part of the row in `slot` for block_top_of. */
+inline __device__ void block_leave_top(room &r, const layout &l, const meeting &m, int32_t slot,
+                                       const float *logits)
+{
+    const u64 best = block_top(r, l, share_of(l, m.own_part(), m.parts), logits);
+    if (threadIdx.x == 0) m.of(m.own_case()).of(slot)[m.own_part()] = best;
+}
+
+/* Leaves the sums of this block's part of the row in `slot` for block_sums_of. No barrier. */
+template <class L>
+__device__ void leave_sums(const layout &l, const meeting &m, int32_t slot, const L &law)
+{
+    sum_stretches(l, share_of(l, m.own_part(), m.parts), law, m.of(m.own_case()).of(slot));
+}
+
+/* The greatest word of a row, from what was left or from the row. */
+inline __device__ u64 block_top_of(room &r, const layout &l, const meeting &m, int32_t slot,
+                                   const float *logits)
+{
+    const found f = m.of(m.own_case());
+    if (!f.word) return block_top(r, l, share{0, l.stretches}, logits);
+    u64 best = 0;
+    for (int32_t b = static_cast<int32_t>(threadIdx.x); b < m.parts;
+         b += static_cast<int32_t>(blockDim.x))
+        best = greater{}(best, __ldcg(f.of(slot) + b));
+    return block_reduce(r, best, greater{});
+}
+
+/* Fills the room with the sums of a row, from what leave_sums left or from the row. */
+template <class L>
+__device__ void block_sums_of(room &r, const layout &l, const meeting &m, int32_t slot,
+                              const L &law)
+{
+    const found f = m.of(m.own_case());
+    if (!f.word) {
+        block_sum_row(r, l, law);
+        return;
+    }
+    for (int32_t t = static_cast<int32_t>(threadIdx.x); t < l.stretches;
+         t += static_cast<int32_t>(blockDim.x))
+        r.part()[t] = __ldcg(f.of(slot) + t);
+    __syncthreads();
+}
+
+/* ---- Uniforms. ----------------------------------------------------------------------------
+ */
+
+/* DRAW-01. u is a multiple of 2^-53 below 1, so the product is exact and below 2^64. */
+inline __device__ uint64_t word_of_unit(double u)
+{
+    return static_cast<uint64_t>(u * 0x1p64);
+}
+
+inline __device__ uint64_t seed_of(const ag_seeds &s, int32_t i)
+{
+    return s.seed ? s.seed[i] : s.first_seed + static_cast<uint64_t>(i);
+}
+
+inline __device__ uint64_t position_of(const ag_seeds &s, int32_t i)
+{
+    return s.position ? s.position[i] : s.first_position;
+}
+
+inline __device__ uint64_t random_word(uint64_t seed, uint64_t position, as_purpose purpose,
+                                       uint32_t index)
+{
+    return as_word64(as_random(seed, position, purpose, index));
+}
+
+/* ---- The host's part. ----------------------------------------------------------------------
+ */
+
+inline cudaStream_t stream_of(const ag_device *d)
+{
+    return static_cast<cudaStream_t>(d->stream);
+}
+
+/* A launch: its layout and meeting, its blocks and threads, and its shared memory before what
+ * a kernel adds. */
+struct launch {
+    layout l;
+    meeting m;
+    unsigned blocks, threads;
+    size_t shared;
+};
+
+/* Plans a launch over `cases` of `slots` rows of V each. The rows are shared when there are
+ * fewer cases than processors and the scratch, which may be NULL, has room: among so many
+ * blocks that all together give each processor two, as long as each has a stretch for each of
+ * its warps. A shared row's blocks have 8 warps, a case's own block up to 16; small rows have
+ * no more warps than stretches. It decides speed and no bit. */
+as_status plan_launch(const ag_device *d, int32_t cases, int32_t slots, int32_t V,
+                      const ag_scratch *s, launch *to, as_error *e);
+
+} // namespace ag
+
+#endif

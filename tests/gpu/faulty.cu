@@ -1,0 +1,75 @@
+/* faulty.cu - kernels that each break rules of gpu/check_code.py, so that the rules are seen to
+ * hold: all of them must be reported, by name. Nothing runs this code. */
+#include "gpu/cuda.h"
+
+extern "C" {
+
+/* local: an array indexed by data. */
+__global__ void attend_in_local_memory(const int *at, int n, int *to)
+{
+    int count[64];
+    for (int i = 0; i < 64; i++) count[i] = at[i];
+    int sum = 0;
+    for (int i = 0; i < n; i++) sum += count[at[i]]++;
+    *to = sum;
+}
+
+/* large. */
+#define TIMES10(text) text text text text text text text text text text
+__global__ void attend_unrolled(unsigned *at)
+{
+    unsigned x = *at;
+    UNROLL
+    for (int i = 0; i < 5; i++) {
+        TIMES10(TIMES10(TIMES10(asm volatile("mad.lo.u32 %0, %0, %0, 3;" : "+r"(x));)))
+    }
+    *at = x;
+}
+
+/* narrow: weights by 4 bytes. */
+__global__ void product_of_narrow_loads(const float *w, float *y)
+{
+    y[threadIdx.x] = __ldcs(w + threadIdx.x);
+}
+
+/* wide: weights through the caches. */
+__global__ void product_through_caches(const float4 *w, float4 *y)
+{
+    y[threadIdx.x] = __ldg(w + threadIdx.x);
+}
+
+/* flush, and fast: it is an approximation that the PTX names. */
+__global__ void flushes(const float *x, float *y)
+{
+    asm("add.rn.ftz.f32 %0, %1, %2;" : "=f"(y[0]) : "f"(x[0]), "f"(x[1]));
+}
+
+/* fast. */
+__global__ void approximates(const float *x, float *y)
+{
+    *y = __sinf(*x);
+}
+
+/* contracted: as if the compiler had made one operation of two. */
+__global__ void probe_contracted(const float *x, float *y)
+{
+    *y = __fmaf_rn(x[0], x[1], x[2]);
+}
+
+/* loose. */
+__global__ void leaves_rounding_open(const float *x, float *y)
+{
+    float product;
+    asm("mul.f32 %0, %1, %2;" : "=f"(product) : "f"(x[0]), "f"(x[1]));
+    asm("add.f32 %0, %1, %2;" : "=f"(*y) : "f"(product), "f"(x[2]));
+}
+
+/* tensor. */
+__global__ void multiplies_on_tensor_cores(const unsigned *a, float *c)
+{
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]));
+}
+}
