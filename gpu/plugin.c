@@ -410,7 +410,7 @@ static iut_status draw(iut *x, iut_draw_batch *b)
     status = check_rows(x, &x->p_state, b->state, b->n, "target");
     if (status != IUT_OK) return status;
     work w = {x, AS_OK};
-    const ag_seeds seeds = {.first_seed = b->seed, .first_position = b->position};
+    const ag_seeds seeds = {.first = b->seed, .ahead = b->position};
     put(&w, &x->work[STATE], b->state, (size_t)b->n * sizeof *b->state);
     room(&w, &x->work[OUT], (size_t)b->n * sizeof *b->token);
     if (supplied) put_words(&w, &x->work[U], b->u, b->n);
@@ -478,7 +478,7 @@ static iut_status verify_by(iut *x, iut_verify_batch *b, as_rule rule)
                          .len = x->work[LEN].at,
                          .draft = x->work[DRAFT].at,
                          .u = supplied ? x->work[U].at : NULL,
-                         .seeds = {.first_seed = b->seed, .first_position = b->position},
+                         .seeds = {.first = b->seed, .ahead = b->position},
                          .out = x->work[OUT].at,
                          .out_len = x->work[OUT_LEN].at,
                          .fault = x->work[FAULT].at};

@@ -456,12 +456,12 @@ inline __device__ uint64_t word_of_unit(double u)
 
 inline __device__ uint64_t seed_of(const ag_seeds &s, int32_t i)
 {
-    return s.seed ? s.seed[i] : s.first_seed + static_cast<uint64_t>(i);
+    return s.seed ? s.seed[i] : s.first + static_cast<uint64_t>(i);
 }
 
 inline __device__ uint64_t position_of(const ag_seeds &s, int32_t i)
 {
-    return s.position ? s.position[i] : s.first_position;
+    return s.ahead + (s.position ? s.position[i] : 0);
 }
 
 inline __device__ uint64_t random_word(uint64_t seed, uint64_t position, as_purpose purpose,

@@ -32,7 +32,7 @@ as_status plan_launch(const ag_device *d, int32_t cases, int32_t slots, int32_t 
     const int32_t warps = shared ? SHARED_BY : OWN;
     to->blocks = static_cast<unsigned>(cases) * static_cast<unsigned>(to->m.slots) *
                  static_cast<unsigned>(to->m.parts);
-    to->threads = static_cast<unsigned>(stretches < warps ? stretches : warps) * warpSize;
+    to->threads = static_cast<unsigned>(stretches < warps ? stretches : warps) * 32;
     to->shared = sizeof(room) + static_cast<size_t>(stretches) * sizeof(u64);
     return AS_OK;
 }
@@ -51,6 +51,7 @@ struct rows {
     const float *at; /* [][V] */
     const int32_t *row;
     layout l;
+    __device__ bool none(int32_t i) const { return row && row[i] < 0; }
     __device__ const float *operator[](int32_t i) const
     {
         return at + static_cast<int64_t>(row ? row[i] : i) * l.V;
@@ -65,6 +66,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2)
 {
     SHARED(room, r);
     const int32_t i = m.own_case();
+    if (x.none(i)) return;
     if (m.word) block_leave_top(*r, x.l, m, 0, x[i]);
     if (!m.block_goes_on(*r)) return;
     const top t = top_of(block_top_of(*r, x.l, m, 0, x[i]));
@@ -80,6 +82,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) check_rows(rows p, int32_t *s
 {
     SHARED(room, r);
     const int32_t i = static_cast<int32_t>(blockIdx.x);
+    if (p.none(i)) return;
     u64 bad = 0, W = 0;
     each_entry(p[i], 0, p.l.V, [&](int32_t, float v) {
         const bool good = v >= 0.0f && v <= 1.0f; /* NaN is not */
@@ -96,6 +99,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2)
 {
     SHARED(room, r);
     const int32_t i = static_cast<int32_t>(blockIdx.x);
+    if (p.none(i)) return;
     const float *taken = q[i];
     float *out = to + static_cast<int64_t>(i) * p.l.V;
     u64 sum = 0;
@@ -112,6 +116,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) totals(rows p, rows q, uint64
 {
     SHARED(room, r);
     const int32_t i = static_cast<int32_t>(blockIdx.x);
+    if (p.none(i)) return;
     const float *other = q.at ? q[i] : p[i];
     u64 sum = 0;
     each_pair(p[i], other, 0, p.l.V,
@@ -139,8 +144,10 @@ __device__ void draw_from(room &r, const draw_job &j, int32_t i, const L &law, b
     const layout &l = j.p.l;
     if (j.m.word) leave_sums(l, j.m, 0, law);
     if (!j.m.block_goes_on(r)) return;
+    const uint32_t index = j.seeds.index ? j.seeds.index[i] : 0;
     const uint64_t U =
-        j.U ? j.U[i] : random_word(seed_of(j.seeds, i), position_of(j.seeds, i), j.purpose, 0);
+        j.U ? j.U[i]
+            : random_word(seed_of(j.seeds, i), position_of(j.seeds, i), j.purpose, index);
     block_sums_of(r, l, j.m, 0, law);
     int32_t id = block_draw_summed(r, l, law, U);
     if (residual && id < 0) id = block_draw(r, l, law_of_row{j.p[i]}, U); /* RES-03 */
@@ -151,6 +158,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) draw(draw_job j)
 {
     SHARED(room, r);
     const int32_t i = j.m.own_case();
+    if (j.p.none(i)) return;
     if (j.q.at)
         draw_from(*r, j, i, law_of_residual{j.p[i], j.q[i]}, true);
     else
@@ -457,6 +465,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) serve(serve_job j)
     SHARED(room, r);
     serve_room &own = *reinterpret_cast<serve_room *>(r->part() + j.x.l.stretches);
     const int32_t i = j.m.own_case();
+    if (j.x.none(i)) return;
     const serving v = {j,
                        *r,
                        own,

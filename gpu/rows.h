@@ -3,8 +3,9 @@
  * DRAW-05, RES-01 to RES-04, GRD-02.
  *
  * Rows are [V] binary32, 1 <= V <= AS_MAX_VOCAB, one behind the other. Every call works on n
- * rows that `row` [n] names, or on the first n where it is NULL. All pointers but those of
- * as_sampling, ag_scratch and ag_seeds themselves are to device memory. Calls return when the
+ * rows that `row` [n] names, or on the first n where it is NULL; -1 names none, and leaves its
+ * answers as they are. All pointers but those of as_sampling, ag_scratch and ag_seeds
+ * themselves are to device memory. Calls return when the
  * work is enqueued; nothing is allocated and nothing copied to the host, so that they may stand
  * in a graph. What is wrong with a row is told by its state, on the device. */
 #ifndef ASSAY_GPU_ROWS_H
@@ -42,11 +43,12 @@ typedef struct {
 as_status ag_scratch_reserve(const ag_device *d, int32_t rows, ag_scratch *s, as_error *e);
 void ag_scratch_free(ag_scratch *s);
 
-/* The seeds and positions of n cases: those in device memory, or, where that is NULL, case i
- * has seed first_seed + i, and all the same position. */
+/* The seeds and positions of n cases. Case i has seed[i] and position[i] + ahead, or, where
+ * there is no such array, seed first + i and position ahead. */
 typedef struct {
     const uint64_t *seed, *position; /* [n] or NULL */
-    uint64_t first_seed, first_position;
+    uint64_t first, ahead;
+    const uint32_t *index; /* [n] of a draw by ag_draw, or NULL: 0. The rules have their own */
 } ag_seeds;
 
 /* id[i] = as_argmax of the row, -1 where state[i] says that it has none. */
@@ -75,7 +77,7 @@ as_status ag_totals(const ag_device *d, const float *p, const float *q, const in
                     int32_t n, int32_t V, uint64_t *W /* [n] */, as_error *e);
 
 /* token[i] = as_draw of a row of p or, with a q, as_draw_residual. The uniform is U[i], or,
- * where U is NULL, that of the case's seed and position for `purpose`, index 0. -1 iff there is
+ * where U is NULL, that of the case's seed, position and index for `purpose`. -1 iff there is
  * no mass. */
 as_status ag_draw(const ag_device *d, const float *p, const float *q, const int32_t *row,
                   int32_t n, int32_t V, const uint64_t *U /* [n] */, const ag_seeds *seeds,

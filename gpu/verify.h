@@ -59,7 +59,7 @@ as_status ag_verify(const ag_device *d, as_rule rule, const ag_chains *c, const 
 
 /* What as_tree says of one tree. */
 typedef struct {
-    int32_t rows;   /* 1 to the capacity; 0: there is no tree, its length is 0, accepted is -1 */
+    int32_t rows; /* 1 to the capacity; 0: there is no tree, its length is 0, accepted is -1 */
     int32_t wanted; /* row r has its logits or its law if it is 0 or at least this, 1 or more */
     int32_t drafts; /* as_tree: rows from this one on may be accepted */
     int32_t all, most, bonus;

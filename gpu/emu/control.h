@@ -9,7 +9,8 @@ extern "C" {
 #endif
 
 /* The order of blocks, and of the threads of a block, from now on: 0 ascending, 1 descending,
- * others permuted. No bit may depend on it. */
+ * others permuted. With odd seeds a warp runs ahead of the others up to the next barrier, with
+ * even ones all stop at each warp operation. No bit may depend on it. */
 void emu_order(uint64_t seed);
 
 /* How many multiprocessors devices opened from now on say they have: it decides how work is

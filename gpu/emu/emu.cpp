@@ -216,6 +216,22 @@ bool open_warps()
     return any;
 }
 
+/* Lets a warp run on by itself, without the others, as far as its own operations carry it: what
+ * it overwrites before the others have read it wants a barrier. */
+void run_ahead(size_t w)
+{
+    const size_t end = std::min(emu.threads, (w + 1) * 32);
+    for (bool any = true; any;) {
+        any = false;
+        for (size_t i = w * 32; i < end; i++) {
+            const fiber &f = emu.fibers[i];
+            if (f.where == at::warp && open_warp(w, f.mask, f)) any = true;
+        }
+        for (size_t i = w * 32; i < end; i++)
+            if (emu.fibers[i].where == at::ready && any) enter_fiber(static_cast<int>(i));
+    }
+}
+
 uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 33) * UINT64_C(0xff51afd7ed558ccd);
@@ -241,10 +257,12 @@ void run_block(uint64_t salt)
     for (;;) {
         size_t gone = 0;
         for (int i : order) {
-            fiber &f = emu.fibers[static_cast<size_t>(i)];
+            const fiber &f = emu.fibers[static_cast<size_t>(i)];
             if (f.where == at::ready) enter_fiber(i);
-            gone += f.where == at::gone;
+            if (emu.seed % 2 == 1 && f.where == at::warp)
+                run_ahead(static_cast<size_t>(i) / 32);
         }
+        for (size_t i = 0; i < emu.threads; i++) gone += emu.fibers[i].where == at::gone;
         if (gone == emu.threads) return;
         if (!open_warps() && !open_barrier())
             fail(gone ? "threads wait for others that have left"

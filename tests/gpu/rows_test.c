@@ -10,6 +10,7 @@
 #include "gpu/rows.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
+#include "ref/num/exp.h"
 #include "ref/num/fixed.h"
 #include "ref/num/rows.h"
 #include "tests/gpu/rows.h"
@@ -37,11 +38,13 @@ static void fetch(void *to, void *from, size_t bytes)
     ag_free(from);
 }
 
+enum { UNTOUCHED = -1 }; /* what nobody wrote on the emulator's device */
+
 /* Rows of V on both sides, and in which order a call names them. */
 typedef struct {
     int32_t V, n;
     float *logits, *p, *q; /* [n][V] */
-    int32_t *row;          /* [n] */
+    int32_t *row;          /* [n] each row once, but for one that is -1 */
     void *d_logits, *d_p, *d_q, *d_row;
 } table;
 
@@ -59,7 +62,7 @@ static table make(int32_t V, int32_t n, uint64_t seed)
     t.row = malloc((size_t)n * sizeof *t.row);
     for (int32_t i = 0; i < n; i++) {
         float *x = t.logits + (size_t)i * (size_t)V, *q = t.q + (size_t)i * (size_t)V;
-        t.row[i] = (int32_t)(((uint32_t)i * 7u + (uint32_t)(seed & 3)) % (uint32_t)n);
+        t.row[i] = i == 3 ? -1 : i * 5 % n;
         some_logits(q, V, (form)(seed % FORMS), &seed);
         ok(as_serve(q, V, &plain, t.p + (size_t)i * (size_t)V, &why));
         memcpy(q, t.p + (size_t)i * (size_t)V, (size_t)V * sizeof *q);
@@ -97,6 +100,10 @@ static void check_argmax(const table *t, const ag_scratch *s)
     fetch(state, d_state, bytes);
     for (int32_t i = 0; i < t->n; i++) {
         int32_t wanted;
+        if (t->row[i] < 0) {
+            ck_assert_int_eq(state[i], UNTOUCHED);
+            continue;
+        }
         ok(as_argmax(of(t, t->logits, i), t->V, &wanted, &why));
         ck_assert_int_eq(state[i], AG_ROW_GOOD);
         ck_assert_int_eq(id[i], wanted);
@@ -116,6 +123,10 @@ static void check_serve(const table *t, const as_sampling *how, const ag_scratch
     fetch(p, d_p, bytes);
     fetch(state, d_state, states);
     for (int32_t i = 0; i < t->n; i++) {
+        if (t->row[i] < 0) {
+            ck_assert_int_eq(state[i], UNTOUCHED);
+            continue;
+        }
         ok(as_serve(of(t, t->logits, i), t->V, how, wanted, &why));
         ck_assert_int_eq(state[i], AG_ROW_GOOD);
         snprintf(what, sizeof what, "V %d, row %d: T %g, top-k %d, top-p %g, min-p %g",
@@ -145,29 +156,34 @@ static void check_draws(const table *t, bool residual, const ag_scratch *s)
     const size_t bytes = (size_t)t->n * sizeof(int32_t), words = (size_t)t->n * 8;
     uint64_t seed = (uint64_t)t->V + residual, *U = malloc(words);
     int32_t *token = malloc(bytes);
+    uint32_t *index = malloc(bytes);
     float *r = malloc((size_t)t->V * sizeof *r);
     for (int32_t i = 0; i < t->n; i++) {
+        index[i] = (uint32_t)splitmix(&seed);
+        if (t->row[i] < 0) continue;
         as_residual(of(t, t->p, i), of(t, t->q, i), t->V, r);
         U[i] = some_uniform(residual ? r : of(t, t->p, i), t->V, &seed);
     }
-    void *d_U = on_device(U, words), *d_token = on_device(NULL, bytes);
+    void *d_U = on_device(U, words), *d_token = on_device(NULL, bytes),
+         *d_index = on_device(index, bytes);
     const void *q = residual ? t->d_q : NULL;
-    const ag_seeds seeds = {NULL, NULL, UINT64_MAX - 1, 1234567890123};
+    const ag_seeds seeds = {NULL, NULL, UINT64_MAX - 1, 1234567890123, d_index};
     for (int seeded = 0; seeded < 2; seeded++) {
         ok(ag_draw(&device, t->d_p, q, t->d_row, t->n, t->V, seeded ? NULL : d_U, &seeds,
                    AS_RESIDUAL, d_token, s, &why));
         ok(ag_download(&device, token, d_token, bytes, &why));
         for (int32_t i = 0; i < t->n; i++) {
             const as_words w =
-                as_random(seeds.first_seed + (uint64_t)i, seeds.first_position, AS_RESIDUAL, 0);
+                as_random(seeds.first + (uint64_t)i, seeds.ahead, AS_RESIDUAL, index[i]);
+            if (t->row[i] < 0) continue;
             const uint64_t u = seeded ? as_word64(w) : U[i];
             const float *p = of(t, t->p, i);
             ck_assert_int_eq(token[i], residual ? as_draw_residual(p, of(t, t->q, i), t->V, u)
                                                 : as_draw(p, t->V, u));
         }
     }
-    ag_free(d_U), ag_free(d_token);
-    free(U), free(token), free(r);
+    ag_free(d_U), ag_free(d_token), ag_free(d_index);
+    free(index), free(U), free(token), free(r);
 }
 
 static void check_residuals(const table *t)
@@ -185,6 +201,10 @@ static void check_residuals(const table *t)
     fetch(total, d_total, sums);
     fetch(overlap, d_overlap, sums);
     for (int32_t i = 0; i < t->n; i++) {
+        if (t->row[i] < 0) {
+            ck_assert_uint_eq(W[i] & total[i] & overlap[i], UINT64_MAX);
+            continue;
+        }
         const float *p = of(t, t->p, i), *q = of(t, t->q, i);
         ck_assert_uint_eq(W[i], as_residual(p, q, t->V, wanted));
         compare(r + (size_t)i * (size_t)t->V, wanted, t->V, "residual");
@@ -205,6 +225,7 @@ static void check_samplings(const table *t, const ag_scratch *s, size_t every)
         {0.8f, 40, 0.95f, 0.05f},   {1.0f, 0, 0.99999994f, 0.0f},
         {1.0f, V, 0.25f, 1.0f},     {1.0f, V + 7, 1.0f, 0x1p-140f},
         {1e-3f, 7, 0.999f, 0.0f},   {2.0f, 0, 1e-3f, 0.0f},
+        {1.0f, 0, 1.0f, 1.0f},
     };
     for (size_t i = 0; i < sizeof how / sizeof *how; i += every) {
         if (how[i].top_k < 0) continue;
@@ -255,9 +276,9 @@ START_TEST(shared_rows)
     with_processors(processors[_i]);
     ag_scratch s = {0};
     ok(ag_scratch_reserve(&device, FORMS, &s, &why));
-    for (uint64_t seed = 0; seed < 4; seed++) {
-        table t = make(4099 + (int32_t)seed * 2900, seed < 2 ? 3 : FORMS, seed);
-        check_table(&t, &s, 1);
+    for (int32_t few = 0; few < 2; few++) {
+        table t = few ? make(7003, 2, 1) : make(4099, FORMS, 2);
+        check_table(&t, &s, 1 + (size_t)few);
         discard(&t);
     }
     ag_scratch_free(&s);
@@ -278,6 +299,43 @@ START_TEST(large_rows)
     check_draws(&t, true, &s);
     discard(&t);
     ag_scratch_free(&s);
+    ag_device_close(&device);
+}
+END_TEST
+
+/* A logit whose exponential has exactly this weight, or 0: there is none near. */
+static float logit_of(uint64_t weight)
+{
+    float x = logf((float)ldexp((double)weight, -44));
+    for (int i = 0; i < 16; i++) x = nextafterf(x, -INFINITY);
+    for (int i = 0; i < 32; i++, x = nextafterf(x, 0.0f))
+        if (as_weight(as_exp(x)) == weight) return x;
+    return 0.0f;
+}
+
+/* Rows whose first token has S with S * 2^32 < P * W < (S + 1) * 2^32: by less than one unit
+ * not enough, so that the second token is kept (DIST-10). */
+START_TEST(mass_border)
+{
+    int found = 0;
+    with_processors(4);
+    const ag_scratch none = {0};
+    for (uint64_t P = (UINT64_C(1) << 31) + (1 << 20); P < UINT64_C(3) << 30; P += 37 << 20) {
+        const as_u128 S = (as_u128)1 << 44;
+        const uint64_t W = (uint64_t)((S << 32) / P) + 1, rest = W - (uint64_t)S;
+        const uint64_t second = rest >> 20 << 20, third = rest - second;
+        if ((as_u128)P * W >= (S + 1) << 32 || third == 0) continue;
+        float x[3] = {0.0f, logit_of(second), logit_of(third)};
+        if (x[1] == 0.0f || x[2] == 0.0f) continue;
+        const as_sampling how = {1.0f, 0, (float)ldexp((double)P, -32), 0.0f};
+        int32_t row = 0;
+        table t = {.V = 3, .n = 1, .logits = x, .row = &row};
+        t.d_logits = on_device(x, sizeof x), t.d_row = on_device(&row, sizeof row);
+        check_serve(&t, &how, &none);
+        ag_free(t.d_logits), ag_free(t.d_row);
+        found++;
+    }
+    ck_assert_int_gt(found, 3);
     ag_device_close(&device);
 }
 END_TEST
@@ -381,6 +439,7 @@ int main(void)
     tcase_add_loop_test(tests, shared_rows, 0, 3);
     tcase_add_loop_test(tests, large_rows, 0, 3);
     tcase_add_loop_test(tests, bad_logits, 0, 3);
+    tcase_add_test(tests, mass_border);
     tcase_add_test(tests, bad_probabilities);
     tcase_add_test(tests, errors);
     return suite_main("gpu rows", tests);

@@ -260,7 +260,7 @@ static void check_chains(const panel *x, iut *r, as_rule rule, bool given, const
                           len,
                           draft,
                           given ? u : NULL,
-                          {NULL, NULL, seed + at, position},
+                          {NULL, NULL, seed + at, position, NULL},
                           d_out,
                           d_len,
                           d_fault};
@@ -354,8 +354,8 @@ START_TEST(one_launch)
     void *draft = on_device(b.draft, sizeof(int32_t) * GAMMA),
          *out = on_device(NULL, sizeof(int32_t) * (GAMMA + 1)), *len = on_device(NULL, 4),
          *fault = on_device(NULL, sizeof(ag_fault));
-    const uint64_t seed = 77, position = 5;
-    void *d_seed = on_device(&seed, 8), *d_position = on_device(&position, 8);
+    const uint64_t seed = 77, position = 5, earlier = 3;
+    void *d_seed = on_device(&seed, 8), *d_position = on_device(&earlier, 8);
     for (int rule = AS_RULE_GREEDY; rule <= AS_RULE_MATCH; rule++) {
         int32_t got[GAMMA + 1], n;
         const ag_chains c = {.n = 1,
@@ -364,7 +364,7 @@ START_TEST(one_launch)
                              .p = rule == AS_RULE_GREEDY ? x.d_logits : x.on.p,
                              .q = x.on.q,
                              .draft = draft,
-                             .seeds = {d_seed, d_position, 0, 0},
+                             .seeds = {d_seed, d_position, 9, position - earlier, NULL},
                              .out = out,
                              .out_len = len,
                              .fault = fault};
@@ -410,6 +410,12 @@ static float *row_in(const forest *f, float *at, int32_t t, int32_t slot)
     return at + ((size_t)t * CAPACITY + (size_t)slot) * (size_t)f->V;
 }
 
+/* One of the few tokens of the trees, far from each other. */
+static int32_t common(int32_t V, int32_t k)
+{
+    return V < 3 ? k : k * (V / 3);
+}
+
 /* Candidates repeat and share prefixes: tokens are few. A row favours one of its children. */
 static void make_tree(forest *f, int32_t t, uint64_t *seed)
 {
@@ -418,7 +424,7 @@ static void make_tree(forest *f, int32_t t, uint64_t *seed)
     const int32_t few = f->V < 3 ? f->V : 3;
     int32_t *token = f->token[t], *parent = f->parent[t];
     for (int32_t r = 0; r < R; r++) {
-        token[r] = below(seed, 8) ? below(seed, few) : below(seed, f->V);
+        token[r] = below(seed, 8) ? common(f->V, below(seed, few)) : below(seed, f->V);
         parent[r] = r == 0 ? -1 : below(seed, 3) ? below(seed, r < 4 ? r : 4) : r - 1;
     }
     const int32_t drafts = below(seed, 3) ? 1 : 1 + below(seed, R), all = below(seed, 3) == 0;
@@ -428,10 +434,10 @@ static void make_tree(forest *f, int32_t t, uint64_t *seed)
         const int32_t r = s == 0 ? 0 : wanted + s - 1;
         float *x = row_in(f, f->row, t, s);
         some_logits(x, f->V, (form)(below(seed, 4) ? ORDINARY : TIES), seed);
-        for (int32_t k = 0; k < few; k++) x[k] += 7.0f;
+        for (int32_t k = 0; k < few; k++) x[common(f->V, k)] += 7.0f;
         for (int32_t k = 1; k < R; k++)
             if (parent[k] == r && below(seed, 3) == 0) x[token[k]] += 2.0f;
-        if (below(seed, 5) == 0) x[below(seed, few)] = -INFINITY;
+        if (below(seed, 5) == 0) x[common(f->V, below(seed, few))] = -INFINITY;
         if (f->V < 3) x[0] = 0.0f;
         if (below(seed, 40) == 0) x[below(seed, f->V)] = NAN;
         f->state[t][s] = as_serve(x, f->V, &how, row_in(f, f->served, t, s), NULL) == AS_OK
@@ -543,7 +549,7 @@ static void check_walks(const forest *f, as_rule rule, int32_t first, int32_t n,
                         parent,
                         law,
                         rule == AS_RULE_GREEDY ? NULL : state,
-                        {NULL, NULL, seed, position},
+                        {NULL, NULL, seed, position, NULL},
                         run,
                         path,
                         length,
