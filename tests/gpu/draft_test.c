@@ -34,7 +34,7 @@ enum { PAPER, LADE, LLAMACPP, TRTLLM, ANY, JACOBI, ORIGINAL, HF, CHAIN, PLAIN, K
 static const char *const kind_name[KINDS] = {
     "paper", "lade", "llamacpp", "trtllm", "any", "jacobi", "original", "hf", "chain", "plain"};
 
-static int batches = 200;
+static int batches = 120;
 static ag_device device;
 static as_error why;
 
@@ -635,13 +635,18 @@ static void check_tree(follower *f, int32_t b)
     free(token), free(parent);
 }
 
+/* n words from the device. */
+static int32_t *fetch_words(const int32_t *from, int32_t n)
+{
+    int32_t *to = words(n > 0 ? n : 1);
+    ok(ag_download(&device, to, from, (size_t)n * sizeof *to, &why));
+    return to;
+}
+
 /* A batch's array of `size` words a sequence. */
 static int32_t *fetch(const follower *f, const int32_t *from, int32_t size)
 {
-    int32_t *to = words(f->c->sequences * size);
-    const size_t bytes = (size_t)(f->c->sequences * size) * sizeof *to;
-    ok(ag_download(&device, to, from, bytes, &why));
-    return to;
+    return fetch_words(from, f->c->sequences * size);
 }
 
 /* Row i of sequence b stands behind those of the sequences before it; what is left is nobody's;
@@ -724,21 +729,41 @@ static void check_window(const follower *f, int32_t b, const record *s)
     SAME(f, b, n, 0, "columns of a row that does not exist");
 }
 
+/* A key as those see it who look at one. */
+static void check_key(const follower *f, int32_t b, int32_t key, const int32_t *bucket)
+{
+    const as_lookahead *o = &f->c->o.lookahead;
+    int32_t *values = words(o->G * (o->N - 1) + 1), count;
+    ok(ag_drafter_pool(&f->d, b, key, values, &count, &why));
+    SAME(f, b, count, bucket[0], "values of the key that is asked for");
+    same_tokens(f, b, values, bucket + 1, count * (o->N - 1), "a token of its values");
+    free(values);
+}
+
 static void check_pool(const follower *f, int32_t b, const record *s)
 {
     const as_lookahead *o = &f->c->o.lookahead;
-    int32_t *values = words(o->G * (o->N - 1) + 1), count, at = 0;
-    for (int32_t t = 0; t < f->c->V; t++) {
-        ok(ag_drafter_pool(&f->d, b, t, values, &count, &why));
+    const ag_pool *p = &f->d.pool;
+    const int32_t V = f->c->V, asked = f->slot[b].step * 7 % V;
+    int32_t *number = fetch_words(p->number + (size_t)b * (size_t)V, V), at = 0, used;
+    ok(ag_download(&device, &used, p->buckets + b, sizeof used, &why));
+    MUST(used <= p->capacity);
+    int32_t *bucket = fetch_words(p->bucket + (size_t)b * (size_t)p->capacity * (size_t)p->size,
+                                  used * p->size);
+    for (int32_t t = 0; t < V; t++) {
+        MUST(number[t] >= 0 && number[t] <= used);
+        const int32_t *held = number[t] ? bucket + (number[t] - 1) * p->size : NULL;
+        const int32_t count = !held ? 0 : held[0] < o->G ? held[0] : o->G;
         SAME(f, b, count, s->pool[at], "values of a key");
-        same_tokens(f, b, values, s->pool + at + 1, count * (o->N - 1), "a token of the pool");
+        if (held)
+            same_tokens(f, b, held + 1, s->pool + at + 1, count * (o->N - 1),
+                        "a token of the pool");
+        if (t == asked) check_key(f, b, t, s->pool + at);
         at += 1 + count * (o->N - 1);
         if (count > met[f->c->kind].values) met[f->c->kind].values = count;
     }
     SAME(f, b, at, s->pool_words, "words of the pool");
-    ok(ag_download(&device, &count, f->d.pool.buckets + b, sizeof count, &why));
-    MUST(count <= f->d.pool.capacity);
-    free(values);
+    free(number), free(bucket);
 }
 
 static void count_step(const follower *f, const request *r, const record *s)
@@ -915,7 +940,7 @@ static void check_coverage(int kind)
         for (int i = 1; i < 4; i++) ck_assert_int_ge(m->accepted[i], least);
     if (kind <= ANY) ck_assert_int_ge(m->plain_for_room, least);
     if (kind <= ANY) ck_assert_int_ge(m->cut, least);
-    if ((kind == PAPER || kind == ANY) && batches >= 200)
+    if ((kind == PAPER || kind == ANY) && batches >= 120)
         ck_assert_int_gt(m->values, 32); /* more than a warp has lanes */
     if (kind == ANY || kind == LLAMACPP) ck_assert_int_ge(m->drawn, least);
     if (kind == ANY || kind == LADE) ck_assert_int_ge(m->filtered, least);
@@ -1114,19 +1139,27 @@ START_TEST(memory)
 }
 END_TEST
 
+static void open_device(void)
+{
+    ok(ag_device_open(&device, 0, &why));
+}
+
+static void close_device(void)
+{
+    ag_device_close(&device);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2) batches = atoi(argv[1]);
     if (argc > 2 || batches < 1) return 2;
-    if (ag_device_open(&device, 0, &why) != AS_OK) return 2;
     TCase *t = tcase_create("draft");
+    tcase_add_checked_fixture(t, open_device, close_device);
     tcase_add_loop_test(t, as_the_reference, 0, KINDS);
     tcase_add_test(t, options_are_refused_by_name);
     tcase_add_test(t, requests_are_refused_by_name);
     tcase_add_loop_test(t, a_sequence_fails_alone, 0, 4);
     tcase_add_loop_test(t, many_sequences_are_assembled, 0, 3);
     tcase_add_test(t, memory);
-    const int failed = suite_main_within("gpu draft", t, 300);
-    ag_device_close(&device);
-    return failed;
+    return suite_main_within("gpu draft", t, 300);
 }
