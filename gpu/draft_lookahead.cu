@@ -16,9 +16,10 @@
  * bucket) and 120 rows, one a thread. An observation is one warp for each of the 15 n-grams,
  * all at once when their keys differ, each a chain of five dependent accesses to the L2 cache
  * (number, bucket, its values, the move, the write), and 60 tokens of the new window. By the
- * latency of these chains, some microseconds each with its launch; a step of a model of 1.1e9
- * weights of 4 bytes reads 4.4 GB, more than a millisecond on any device of today. Counted so,
- * the two launches stay below 2 % of a step; nobody has measured it. */
+ * latency of these chains that is some microseconds each with its launch, and as much for the
+ * list of rows (draft_assemble.cu); a step of a model of 1.1e9 weights of 4 bytes reads 4.4 GB,
+ * more than half a millisecond at 8 TB/s. So reckoned, all three stay about 2 % of a step of
+ * that model on the fastest of devices, and below it elsewhere; nobody has measured it. */
 #include "gpu/draft_pool.h"
 
 namespace
