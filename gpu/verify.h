@@ -12,6 +12,7 @@
 #define ASSAY_GPU_VERIFY_H
 
 #include "gpu/rows.h"
+#include "gpu/step.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -59,20 +60,12 @@ as_status ag_verify(const ag_device *d, as_rule rule, const ag_chains *c, const 
 
 /* ---- Trees of candidates. ------------------------------------------------------------- */
 
-/* What as_tree says of one tree. */
-typedef struct {
-    int32_t rows; /* 1 to the capacity; 0: there is no tree, its length is 0, accepted is -1 */
-    int32_t wanted; /* row r has its logits or its law if it is 0 or at least this, 1 or more */
-    int32_t drafts; /* as_tree: rows from this one on may be accepted */
-    int32_t all, most, bonus;
-} ag_tree;
-
 /* The wanted rows of a tree stand close together: the root, then the rows from `wanted` on. */
 typedef struct {
     int32_t n, V;
     int32_t capacity;              /* rows of a tree at most */
     int32_t wants;                 /* wanted rows of a tree at most; few are faster */
-    const ag_tree *tree;           /* [n] */
+    const ag_tree *tree;           /* [n] rows 0: no tree, its length is 0, accepted -1 */
     const int32_t *token, *parent; /* [n][capacity] */
     const float *row;              /* [n][wants][V] logits for greedy, else served rows */
     const int32_t *row_state;      /* [n][wants] of served rows, or NULL: all are good */

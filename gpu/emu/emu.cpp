@@ -86,6 +86,7 @@ struct {
     const void *bottom = nullptr; /* of the scheduler's stack */
     size_t size = 0;
     int running = 0;
+    bool any = false; /* a predicate at the last barrier */
     const std::function<void()> *body = nullptr;
     const char *kernel = "";
     uint64_t seed = 0, launches = 0;
@@ -178,7 +179,11 @@ bool open_barrier()
         if (emu.fibers[i].line != first.line ||
             std::strcmp(emu.fibers[i].file, first.file) != 0)
             fail("threads stand at different barriers");
-    for (size_t i = 0; i < emu.threads; i++) emu.fibers[i].where = at::ready;
+    emu.any = false;
+    for (size_t i = 0; i < emu.threads; i++) {
+        emu.fibers[i].where = at::ready;
+        emu.any |= emu.fibers[i].predicate;
+    }
     return true;
 }
 
@@ -330,6 +335,13 @@ int emu_lane(void)
 void emu_sync_block(const char *file, int line)
 {
     wait(at::barrier, file, line);
+}
+
+bool emu_sync_or(bool predicate, const char *file, int line)
+{
+    emu.fibers[static_cast<size_t>(emu.running)].predicate = predicate;
+    wait(at::barrier, file, line);
+    return emu.any;
 }
 
 static const warp &meet(uint32_t mask, uint64_t value, bool predicate, const char *file,

@@ -72,6 +72,8 @@ void emu_launch(void (*kernel)(P...), const char *name, dim3 grid, dim3 block, s
 /* ---- Barriers and warps. ----------------------------------------------------------------- */
 
 void emu_sync_block(const char *file, int line);
+/* A barrier; whether the predicate holds in any thread. */
+bool emu_sync_or(bool predicate, const char *file, int line);
 /* Every lane of the mask gives its value; returns that of lane `from`. */
 uint64_t emu_exchange(uint32_t mask, uint64_t value, int from, const char *file, int line);
 /* The bits of the lanes of the mask whose predicate holds. */
@@ -79,6 +81,7 @@ uint32_t emu_vote(uint32_t mask, bool predicate, const char *file, int line);
 int emu_lane(void);
 
 #define __syncthreads() emu_sync_block(__FILE__, __LINE__)
+#define __syncthreads_or(p) emu_sync_or((p) != 0, __FILE__, __LINE__)
 #define __syncwarp(...) emu_vote(0xffffffffu, true, __FILE__, __LINE__)
 #define __ballot_sync(mask, p) emu_vote(mask, (p) != 0, __FILE__, __LINE__)
 #define __any_sync(mask, p) (emu_vote(mask, (p) != 0, __FILE__, __LINE__) != 0)

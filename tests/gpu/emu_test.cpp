@@ -152,6 +152,26 @@ START_TEST(warp_operations)
 }
 END_TEST
 
+/* Barriers one behind the other, each with an answer of its own. */
+__global__ void asks(int *to, int who)
+{
+    const int t = static_cast<int>(threadIdx.x);
+    to[t] = __syncthreads_or(t == who);
+    to[t] += 2 * __syncthreads_or(false);
+    to[t] += 4 * (__syncthreads_or(t == 0) != 0);
+}
+
+START_TEST(a_barrier_that_asks)
+{
+    for (int who = 63; who <= 64; who++) { /* the last thread; nobody */
+        int to[64];
+        emu_order(static_cast<uint64_t>(who));
+        LAUNCH(asks, 1, 64, 0, nullptr, to, who);
+        for (int answer : to) ck_assert_int_eq(answer, who < 64 ? 5 : 4);
+    }
+}
+END_TEST
+
 /* ---- The grid. --------------------------------------------------------------------------- */
 
 __global__ void visit(uint32_t *seen, uint32_t *turn, uint32_t *when)
@@ -199,6 +219,7 @@ int main()
     tcase_add_test_raise_signal(tests, a_warp_that_never_meets_aborts, SIGABRT);
     tcase_add_test_raise_signal(tests, a_lane_outside_its_mask_aborts, SIGABRT);
     tcase_add_test(tests, warp_operations);
+    tcase_add_test(tests, a_barrier_that_asks);
     tcase_add_test(tests, every_thread_runs_once);
     tcase_add_test_raise_signal(tests, a_block_too_large_aborts, SIGABRT);
     return suite_main("gpu emulator", tests);
