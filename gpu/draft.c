@@ -91,7 +91,7 @@ static int64_t method_rows(const ag_drafting *o)
 }
 
 /* The budget bounds the rows of a chain, too: no more than `longest` are ever laid. */
-static int32_t rows_of(const ag_drafting *o, const ag_room *room)
+int32_t ag_drafting_rows(const ag_drafting *o, const ag_room *room)
 {
     int64_t rows = method_rows(o);
     if (o->method != AG_LOOKAHEAD && rows > room->longest) rows = room->longest;
@@ -252,7 +252,7 @@ as_status ag_drafter_open(const ag_device *device, const ag_drafting *o, const a
     d->lookup = o->lookup;
     d->batch = (ag_batch){.B = room->sequences,
                           .V = room->V,
-                          .R = rows_of(o, room),
+                          .R = ag_drafting_rows(o, room),
                           .H = room->longest,
                           .E = room->eoses,
                           .positions = room->positions};
