@@ -23,7 +23,7 @@ enum {
     ROWS = 400,
     MOST_V = 80,
     POISON = -99,
-    BATCHES = 6
+    BATCHES = 4
 };
 enum { PAPER, LADE, LLAMACPP, TRTLLM, JACOBI, ORIGINAL, HF, CHAIN, PLAIN, KINDS };
 static const char *const kind_name[KINDS] = {"paper",    "lade", "llamacpp", "trtllm", "jacobi",
@@ -142,7 +142,7 @@ static void make_rule(batch *c, uint64_t *seed)
         c->o.rule = c->kind <= HF ? any[2 + below(seed, 2)] : any[below(seed, 4)];
 }
 
-/* Prompts that repeat themselves, so that something is found in them. */
+/* Prompts that repeat themselves, so that something is found in them; long ones do not. */
 static void make_request(const batch *c, request *r, uint64_t *seed)
 {
     const int32_t V = c->target.t->config.V, period = 1 + below(seed, 9);
@@ -150,7 +150,7 @@ static void make_request(const batch *c, request *r, uint64_t *seed)
     r->prompts = below(seed, 12) ? 1 + below(seed, 24) : 100 + below(seed, 50);
     r->budget = below(seed, BUDGET + 1);
     for (int32_t i = 0; i < PROMPT; i++)
-        r->prompt[i] = i < period ? below(seed, V) : r->prompt[i - period];
+        r->prompt[i] = i < period || i > 50 ? below(seed, V) : r->prompt[i - period];
     for (int32_t i = 0; i < ENDS; i++) r->eos[i] = below(seed, V);
     r->eoses = below(seed, 3) ? 0 : 1 + below(seed, ENDS);
 }
@@ -376,6 +376,47 @@ START_TEST(as_the_reference)
 }
 END_TEST
 
+/* A draft model whose logits overflow here and there, under every rule: a chain that meets them
+ * fails as the reference's, and the request that takes its place knows nothing of it. */
+START_TEST(a_draft_model_fails)
+{
+    static batch c;
+    const as_rule rule[] = {AS_RULE_GREEDY, AS_RULE_MATCH, AS_RULE_CHAIN};
+    int failed = 0, others = 0;
+    open_device(2);
+    for (uint64_t n = 0; n < 3; n++) {
+        uint64_t seed = n;
+        c = (batch){.number = n, .kind = CHAIN, .requests = REQUESTS};
+        c.o = (ag_decoding){.drafting = {.method = AG_CHAIN, .gamma = 3},
+                            .rule = rule[_i],
+                            .sampling = {1.0f, 0, 1.0f, 0.0f},
+                            .draft_sampling = {1.0f, 0, 1.0f, 0.0f},
+                            .sequences = 1,
+                            .longest = PROMPT + BUDGET,
+                            .eoses = ENDS,
+                            .stride = 2};
+        c.target = make_model(0, 7 + n, false, 0, ROWS);
+        c.draft = make_model(0, 7 + n, true, 0, ROWS);
+        make_twin(&c.target, 0, 1, 0);
+        make_twin(&c.draft, 0, 1, 0);
+        c.o.target = c.target.gpu;
+        c.o.draft = c.draft.gpu;
+        for (int i = 0; i < REQUESTS; i++) {
+            make_request(&c, &c.r[i], &seed);
+            c.r[i].prompts = i % 3 < 2 ? 4 : PROMPT, c.r[i].budget = 6;
+        }
+        decode_all(&c, &seed);
+        for (int i = 0; i < REQUESTS; i++)
+            c.r[i].status == AS_OK ? (others += failed > 0) : failed++;
+        compare(&c);
+        free_batch(&c);
+    }
+    ck_assert_int_gt(failed, 0);
+    ck_assert_int_gt(others, 0);
+    ag_device_close(&device);
+}
+END_TEST
+
 /* ---- What is refused. -------------------------------------------------------------- */
 
 /* What as_decode refuses, in its words, among requests that are decoded. */
@@ -482,6 +523,7 @@ int main(int argc, char **argv)
     if (argc > 2 || batches < 1) return 2;
     TCase *t = tcase_create("decode");
     tcase_add_loop_test(t, as_the_reference, 0, KINDS);
+    tcase_add_loop_test(t, a_draft_model_fails, 0, 3);
     tcase_add_loop_test(t, requests_are_refused_by_name, 0, 3);
     tcase_add_test(t, options_are_refused_by_name);
     return suite_main_within("gpu decode", t, 300);
