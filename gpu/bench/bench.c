@@ -90,15 +90,16 @@ static void *record(ag_bench *b, ag_work *work, void *what)
 
 ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what)
 {
+    b->recorded = 0;
     if (b->dry) return ag_bench_time(b, work, what);
     ag_bench_check(b, work(b, what)); /* what is done once is done before */
     ag_bench_check(b, ag_wait(&b->device, &b->e));
     void *graph = record(b, work, what);
     if (!graph) {
-        if (!b->unrecorded++)
-            fprintf(stderr, "bench: launched, not recorded as a graph: %s\n", b->e.text);
+        fprintf(stderr, "bench: launched, not recorded as a graph: %s\n", b->e.text);
         return ag_bench_time(b, work, what);
     }
+    b->recorded = 1;
     const ag_times t = ag_bench_time(b, replay, graph);
     ag_graph_free(graph);
     return t;
@@ -135,8 +136,9 @@ void ag_measured(ag_bench *b, const char *key, double value)
         fprintf(b->json, ", \"%s\": null", key);
 }
 
-void ag_measured_times(ag_bench *b, ag_times t)
+void ag_graph_times(ag_bench *b, ag_times t)
 {
+    ag_text(b, "timed", b->dry ? "not" : b->recorded ? "graph" : "launches");
     ag_measured(b, "us", t.median);
     ag_measured(b, "us_least", t.low);
     ag_measured(b, "us_most", t.high);

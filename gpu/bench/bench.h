@@ -25,7 +25,7 @@ typedef struct {
     double read, rate; /* ceilings: bytes and floating-point operations a second; 0 if dry */
     void *sink;        /* 16 bytes */
     const char *only;  /* of the parts, the one to run; NULL: all */
-    int unrecorded;    /* 1: something could not be recorded as a graph, and that was said */
+    int recorded;      /* 1: the last times are of a graph */
 } ag_bench;
 
 /* Microseconds of one repetition. */
@@ -54,8 +54,8 @@ typedef as_status ag_work(ag_bench *b, void *what);
 ag_times ag_bench_time(ag_bench *b, ag_work *work, void *what);
 
 /* The same for the launches of a repetition recorded as a graph, without the host's time for
- * each. The work must neither wait nor allocate. What cannot be recorded is launched, and the
- * report says so once; a dry run records nothing. */
+ * each. The work must neither wait nor allocate. What cannot be recorded is launched, and that
+ * is said on standard error; a dry run records nothing. */
 ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what);
 
 /* Each of the times divided by n. */
@@ -71,8 +71,9 @@ void ag_number(ag_bench *b, const char *key, double value);
 /* A measured value: null in a dry run. */
 void ag_measured(ag_bench *b, const char *key, double value);
 
-/* Three: median, least and most, as `us`, `us_least` and `us_most`. */
-void ag_measured_times(ag_bench *b, ag_times t);
+/* What ag_bench_time_graph gave: median, least and most as `us`, `us_least` and `us_most`, and
+ * how they were `timed`. */
+void ag_graph_times(ag_bench *b, ag_times t);
 
 /* A cell of the table: a measured value, or `-` in a dry run. */
 void ag_cell(const ag_bench *b, int decimals, double value);

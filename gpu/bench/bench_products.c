@@ -61,7 +61,9 @@ static void measure_rows(ag_bench *b, products *p, double *one_row)
     ag_number(b, "outputs", m->N);
     ag_number(b, "inputs", m->K);
     ag_number(b, "rows", p->R);
-    ag_measured_times(b, t);
+    ag_measured(b, "us", t.median);
+    ag_measured(b, "us_least", t.low);
+    ag_measured(b, "us_most", t.high);
     ag_measured(b, "share_of_read", ag_share(bandwidth, b->read));
     ag_measured(b, "share_of_floor", ag_share(floor, seconds));
     ag_measured(b, "times_one_row", ag_share(t.median, *one_row));

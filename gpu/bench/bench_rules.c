@@ -303,7 +303,7 @@ static void measure(ag_bench *b, rules *r, const char *what, ag_work *work, doub
     ag_number(b, "vocabulary", r->V);
     ag_number(b, "cases", r->n);
     ag_number(b, "calls", r->sets);
-    ag_measured_times(b, t);
+    ag_graph_times(b, t);
     if (target > 0) ag_number(b, "target_us", target);
 }
 

@@ -175,7 +175,7 @@ static void measure_rows(ag_bench *b, steps *p, double *one_row)
     ag_number(b, "prefix", p->prefix);
     ag_number(b, "rows", p->R);
     ag_measured(b, "launched_us", launched.median);
-    ag_measured_times(b, t);
+    ag_graph_times(b, t);
     ag_measured(b, "times_one_row", ag_share(t.median, *one_row));
     ag_measured(b, "share_of_read", read);
     ag_measured(b, "share_of_floor", floor);
