@@ -2,60 +2,16 @@
  * 128 rows, all of their logits wanted, on a prefix of 512 positions. The weights are random
  * and made on the device. A step stands beside T(R) (bench.h) for the weights that it reads:
  * what attention reads of the prefix is not in T(R). */
+#include "gpu/bench/model.h"
 #include "gpu/bench/parts.h"
-#include "gpu/llama.h"
 
 #include <stdlib.h>
 
-enum { PREFIX = 512, POSITIONS = 1024, DRY_PREFIX = 70 };
+enum { PREFIX = 512, DRY_PREFIX = 70 };
 
 typedef struct {
-    const char *name;
-    as_llama_config config;
-} shape;
-
-/* Of TinyLlama and of Llama 3; and one for dry runs. */
-static const shape shapes[] = {
-    {"1.1B",
-     {.V = 32000,
-      .layers = 22,
-      .hidden = 2048,
-      .heads = 32,
-      .kv_heads = 4,
-      .head_dim = 64,
-      .ffn = 5632,
-      .max_positions = POSITIONS,
-      .eps = 1e-5f,
-      .rope = {.theta = 10000}}},
-    {"8B",
-     {.V = 128256,
-      .layers = 32,
-      .hidden = 4096,
-      .heads = 32,
-      .kv_heads = 8,
-      .head_dim = 128,
-      .ffn = 14336,
-      .max_positions = POSITIONS,
-      .eps = 1e-5f,
-      .rope = {.theta = 500000}}},
-    {"dry",
-     {.V = 40,
-      .layers = 2,
-      .hidden = 24,
-      .heads = 4,
-      .kv_heads = 2,
-      .head_dim = 8,
-      .ffn = 36,
-      .max_positions = 300,
-      .eps = 1e-5f,
-      .rope = {.theta = 10000}}},
-};
-enum { REAL = 2 };
-
-typedef struct {
-    const shape *of;
+    const ag_shape *of;
     as_storage storage;
-    uint64_t seed; /* of the next weights */
     as_lm *lm;
     int32_t *rows; /* [4][AG_MOST_ROWS] token, parent, sequence; each row itself */
     float *logits; /* [AG_MOST_ROWS][V] */
@@ -64,26 +20,6 @@ typedef struct {
 } steps;
 
 /* ---- The model. ------------------------------------------------------------------------- */
-
-typedef struct {
-    ag_bench *b;
-    uint64_t *seed;
-} filling;
-
-static as_status fill(void *with, void *at, size_t bytes, as_storage storage, as_error *e)
-{
-    const filling *f = with;
-    return ag_fill_weights(&f->b->device, at, bytes, storage, (*f->seed)++, e);
-}
-
-/* About the bytes that a model needs: its weights, and one in eight and a gigabyte more. */
-static double needed(const as_llama_config *c, as_storage s)
-{
-    const double H = c->hidden, q = (double)c->heads * c->head_dim,
-                 kv = (double)c->kv_heads * c->head_dim;
-    const double layer = H * (2 * q + 2 * kv) + 3 * H * c->ffn;
-    return 1.125 * (c->layers * layer + 2 * H * c->V) * (double)as_storage_size(s) + 1e9;
-}
 
 /* The prefix, in pieces, and the rows of a step on top of it. */
 static void start(ag_bench *b, steps *p)
@@ -111,10 +47,8 @@ static void start(ag_bench *b, steps *p)
 static void open_model(ag_bench *b, steps *p)
 {
     const as_llama_config *c = &p->of->config;
-    filling f = {b, &p->seed};
-    const ag_llama_maker maker = {p->storage, fill, &f};
     const ag_llama_options o = {.rows = AG_MOST_ROWS, .sequences = 1};
-    ag_bench_check(b, ag_llama_make(&b->device, c, &maker, &o, &p->lm, &b->e));
+    p->lm = ag_model_make(b, c, p->storage, &o);
     const size_t logits = AG_MOST_ROWS * (size_t)c->V * sizeof(float);
     p->logits = ag_bench_memory(b, logits, "logits");
     p->bytes = (double)ag_llama_weight_bytes(p->lm);
@@ -182,18 +116,18 @@ static void measure_rows(ag_bench *b, steps *p, double *one_row)
     ag_number(b, "target", target);
 }
 
-static void measure_model(ag_bench *b, const shape *of, as_storage s)
+static void measure_model(ag_bench *b, const ag_shape *of, as_storage s)
 {
     static const int32_t rows[] = {1, 2, 4, 8, 16, 32, 64, 120, AG_MOST_ROWS},
                          few[] = {1, 3, 70};
     const size_t n = b->dry ? sizeof few / sizeof *few : sizeof rows / sizeof *rows;
-    steps p = {.of = of, .storage = s, .seed = 1, .prefix = b->dry ? DRY_PREFIX : PREFIX};
+    steps p = {.of = of, .storage = s, .prefix = b->dry ? DRY_PREFIX : PREFIX};
     double one_row = 0;
-    if (!b->dry && !ag_bench_fits(b, needed(&of->config, s))) {
+    if (!b->dry && !ag_bench_fits(b, ag_model_needs(&of->config, s))) {
         printf("| %s | %s | not run: %.1f GB of memory are unused, about %.1f are needed "
                "| | | | | | | | |\n",
                of->name, ag_storage_name(s), (double)b->facts.unused / 1e9,
-               needed(&of->config, s) / 1e9);
+               ag_model_needs(&of->config, s) / 1e9);
         return;
     }
     open_model(b, &p);
@@ -216,8 +150,8 @@ void ag_bench_steps(ag_bench *b)
         "| model | weights | rows | launched | graph | least | most | x1 | read | T | aim |\n"
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         b->dry ? DRY_PREFIX : PREFIX);
-    for (int i = 0; i < REAL; i++)
-        for (int k = 0; !b->dry && k < 2; k++) measure_model(b, &shapes[i], storage[k]);
-    for (int k = 0; b->dry && k < 2; k++) measure_model(b, &shapes[REAL], storage[k]);
+    const int first = b->dry ? AG_DRY_SHAPE : 0, end = b->dry ? AG_SHAPES : AG_DRY_SHAPE;
+    for (int i = first; i < end; i++)
+        for (int k = 0; k < 2; k++) measure_model(b, &ag_shapes[i], storage[k]);
     printf("\n");
 }
