@@ -279,12 +279,15 @@ int bench_main(int argc, char **argv)
     const bool cpu = strcmp(what, "cpu") == 0;
     if (strcmp(what, "speculative") == 0 && argc == 2) return bench_speculative();
     if (strcmp(what, "lookahead") == 0) return bench_lookahead(argc, argv);
+    if (strcmp(what, "gpu") == 0) return bench_device(argv + 1);
     if (!cpu && strcmp(what, "verify") != 0) {
         return option_usage(argc, argv,
                             "usage: assay bench verify|cpu [--seconds S]\n"
                             "       assay bench speculative\n"
                             "       assay bench lookahead [--quick] [--prompts P] [--only "
                             "PART] [--svg FILE]\n"
+                            "       assay bench gpu [--dry] [--json FILE] [--only "
+                            "products|rules|steps]\n"
                             "  verify       chain verification, draws and exp\n"
                             "  cpu          matrix products and whole steps of a model\n"
                             "  speculative  the trained pair with drafts against without\n"
@@ -292,6 +295,9 @@ int bench_main(int argc, char **argv)
                             "is methods, grid,\n"
                             "               shifts, switches or clock; P is at most 200 "
                             "(default 16)\n"
+                            "  gpu          kernels and steps on a GPU, as shares of what it "
+                            "can do; needs a build\n"
+                            "               with nvcc; exit code 77: there is no GPU\n"
                             "  S is the least time of one repeat (default 0.1)\n");
     }
     for (int i = 2; i < argc; i++) {

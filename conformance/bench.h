@@ -1,5 +1,5 @@
-/* bench.h - `assay bench`: how fast the reference works on this machine, and how many tokens a
- * step its methods give. */
+/* bench.h - `assay bench`: how fast the reference works on this machine, how many tokens a step
+ * its methods give, and how fast gpu/ is. */
 #ifndef ASSAY_CONFORMANCE_BENCH_H
 #define ASSAY_CONFORMANCE_BENCH_H
 
@@ -14,5 +14,9 @@ int bench_speculative(void);
 
 /* That of bench_lookahead.c, with options from argv[2] on. */
 int bench_lookahead(int argc, char **argv);
+
+/* That of bench_device.c: becomes bench_gpu, with options from argv[1] on; argv[0] is
+ * overwritten. Returns only if there is no such program. */
+int bench_device(char **argv);
 
 #endif

@@ -259,7 +259,7 @@ static const struct {
     {"mutants", mutants_main, "the kill matrix: every known fault against every check"},
     {"traces", traces_main, "write an example of a file of traces"},
     {"vectors", vectors_main, "list, show, check or generate the golden vectors"},
-    {"bench", bench_main, "how fast the reference verifies here"},
+    {"bench", bench_main, "how fast the reference verifies here, and gpu/ on a GPU"},
     {"coverage", coverage_main, "which clause is covered by what"},
     {"worker", worker_command, "serve an implementation on standard input and output"},
     {"--version", version_command, "versions of the suite, the arithmetic and the ABI"},

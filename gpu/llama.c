@@ -1,5 +1,5 @@
 /* llama.c - the life of a model on the device: its options checked, its weights packed and
- * carried over, everything allocated that its steps will need, its end. */
+ * carried over or made there, everything allocated that its steps will need, its end. */
 #include "gpu/llama.h"
 
 #include <stdlib.h>
@@ -39,7 +39,8 @@ static as_status check_options(const as_llama_config *c, const ag_llama_options 
 /* One loading of all weights: the first failure stays and names the tensor. */
 typedef struct {
     model *m;
-    int32_t layer; /* -1: outside of the layers */
+    const ag_llama_maker *maker; /* NULL: the weights are on the host */
+    int32_t layer;               /* -1: outside of the layers */
     as_status status;
     as_error *e;
 } loading;
@@ -83,23 +84,55 @@ static void copy_part(loading *p, const part *a, int32_t K, as_storage storage, 
     as_matrix_free(&m);
 }
 
-static void upload(loading *p, const char *name, as_matrix *m, ag_matrix *to)
+static int64_t matrix_bytes(const ag_matrix *m)
+{
+    const int64_t panels = ((int64_t)m->N + AS_PANEL - 1) / AS_PANEL;
+    return panels * AS_PANEL * m->K * (int64_t)as_storage_size(m->storage);
+}
+
+/* Memory on the device that the maker fills. */
+static as_status make(loading *p, void **at, size_t bytes, as_storage storage, as_error *why)
+{
+    const as_status s = ag_alloc(&p->m->device, at, bytes, "weights", why);
+    return s == AS_OK ? p->maker->fill(p->maker->with, *at, bytes, storage, why) : s;
+}
+
+/* The matrix of the host, or with NULL the maker's, of the shape that `to` has. */
+static void place(loading *p, const char *name, const as_matrix *m, ag_matrix *to)
 {
     as_error why;
     as_status s = AS_OK;
-    if ((int64_t)m->N > (int64_t)MOST_SEQUENCES * AS_PANEL)
-        s = as_fail(&why, AS_LIMIT, "%d outputs; a grid has room for %d", (int)m->N,
+    if ((int64_t)to->N > (int64_t)MOST_SEQUENCES * AS_PANEL)
+        s = as_fail(&why, AS_LIMIT, "%d outputs; a grid has room for %d", (int)to->N,
                     MOST_SEQUENCES * AS_PANEL);
-    if (s == AS_OK) s = ag_matrix_upload(&p->m->device, m, to, &why);
+    if (s == AS_OK)
+        s = m ? ag_matrix_upload(&p->m->device, m, to, &why)
+              : make(p, &to->panel, (size_t)matrix_bytes(to), to->storage, &why);
     if (s == AS_OK) s = ag_parts_reserve(&p->m->device, to, p->m->tile, &p->m->parts, &why);
     if (s != AS_OK) blame(p, name, s, &why);
+}
+
+static void upload(loading *p, const char *name, as_matrix *m, ag_matrix *to)
+{
+    *to = (ag_matrix){m->N, m->K, m->storage, NULL};
+    place(p, name, m, to);
     as_matrix_free(m);
+}
+
+static void make_matrix(loading *p, const char *name, int32_t N, int32_t K, ag_matrix *to)
+{
+    *to = (ag_matrix){N, K, p->maker->storage, NULL};
+    place(p, name, NULL, to);
 }
 
 static void load(loading *p, const char *name, as_tensor t, int32_t N, int32_t K, ag_matrix *to)
 {
     as_matrix m = {.panel = NULL};
-    if (p->status == AS_OK && pack_part(p, &(part){name, t, N}, K, &m)) upload(p, name, &m, to);
+    if (p->status != AS_OK) return;
+    if (p->maker)
+        make_matrix(p, name, N, K, to);
+    else if (pack_part(p, &(part){name, t, N}, K, &m))
+        upload(p, name, &m, to);
 }
 
 /* Packs the rows of all parts. If that cannot be done, a part is to blame, or memory. */
@@ -128,6 +161,10 @@ static void load_together(loading *p, const char *name, const part *a, int parts
         N += a[i].N;
         if (a[i].t.storage != storage) storage = AS_F32;
     }
+    if (p->maker) {
+        make_matrix(p, name, N, K, to);
+        return;
+    }
     const size_t row = (size_t)K * as_storage_size(storage), bytes = (size_t)N * row;
     as_error why;
     as_matrix m = {.panel = NULL};
@@ -141,6 +178,15 @@ static void load_together(loading *p, const char *name, const part *a, int parts
     free(rows);
 }
 
+static void make_vector(loading *p, const char *name, int32_t n, float **to)
+{
+    as_error why;
+    void *at;
+    const as_status s = make(p, &at, (size_t)model_round4(n) * sizeof **to, AS_F32, &why);
+    *to = at;
+    if (s != AS_OK) blame(p, name, s, &why);
+}
+
 /* Vectors one after the other, widened: a vector is a matrix of one row. */
 static void load_vectors(loading *p, const part *a, int parts, float **to)
 {
@@ -148,6 +194,10 @@ static void load_vectors(loading *p, const part *a, int parts, float **to)
     as_error why;
     if (p->status != AS_OK) return;
     for (int i = 0; i < parts; i++) n += (size_t)a[i].N;
+    if (p->maker) {
+        make_vector(p, a[0].name, (int32_t)n, to);
+        return;
+    }
     float *x = malloc(n * sizeof *x);
     void *device = NULL;
     as_status s = x ? ag_alloc(&p->m->device, &device, n * sizeof *x, "a vector", &why)
@@ -188,15 +238,20 @@ static void load_layer(loading *p, const as_llama_config *c, const as_llama_laye
     load_vectors(p, &(part){"k norm", w->k_norm, c->head_dim}, 1, &l->k_norm);
 }
 
-static as_status load_all(model *m, const as_llama_weights *w, as_error *e)
+/* The weights are those of the host, or the maker's, the other being NULL. */
+static as_status load_all(model *m, const as_llama_weights *weights,
+                          const ag_llama_maker *maker, as_error *e)
 {
+    static const as_llama_weights none;
+    static const as_llama_layer no_layer;
     const as_llama_config *c = &m->config;
-    loading p = {m, -1, AS_OK, e};
+    const as_llama_weights *w = maker ? &none : weights;
+    loading p = {m, maker, -1, AS_OK, e};
     load(&p, "embedding", w->embedding, c->V, c->hidden, &m->embedding);
     load_vectors(&p, &(part){"final norm", w->final_norm, c->hidden}, 1, &m->final_norm);
     if (!c->tied) load(&p, "output", w->output, c->V, c->hidden, &m->output);
     for (p.layer = 0; p.status == AS_OK && p.layer < c->layers; p.layer++)
-        load_layer(&p, c, &w->layer[p.layer], &m->layer[p.layer]);
+        load_layer(&p, c, maker ? &no_layer : &w->layer[p.layer], &m->layer[p.layer]);
     return p.status;
 }
 
@@ -219,12 +274,6 @@ static as_status load_table(model *m, as_error *e)
     }
     free(x);
     return status;
-}
-
-static int64_t matrix_bytes(const ag_matrix *m)
-{
-    const int64_t panels = ((int64_t)m->N + AS_PANEL - 1) / AS_PANEL;
-    return panels * AS_PANEL * m->K * (int64_t)as_storage_size(m->storage);
 }
 
 int64_t ag_llama_weight_bytes(const as_lm *lm)
@@ -341,11 +390,12 @@ static as_status allocate_host(model *m, as_error *e)
     return AS_OK;
 }
 
-static as_status build(model *m, const as_llama_weights *w, as_error *e)
+static as_status build(model *m, const as_llama_weights *w, const ag_llama_maker *maker,
+                       as_error *e)
 {
     as_status s = ag_attention_fits(&m->device, &m->cache, e);
     if (s == AS_OK) s = allocate_host(m, e);
-    if (s == AS_OK) s = load_all(m, w, e);
+    if (s == AS_OK) s = load_all(m, w, maker, e);
     if (s == AS_OK) s = allocate_all(m, e);
     return s == AS_OK ? load_table(m, e) : s;
 }
@@ -415,9 +465,9 @@ void model_free(as_lm *lm)
     free(m);
 }
 
-as_status ag_llama(const ag_device *d, const as_llama_config *config,
-                   const as_llama_weights *weights, const ag_llama_options *options, as_lm **lm,
-                   as_error *e)
+static as_status create(const ag_device *d, const as_llama_config *config,
+                        const as_llama_weights *weights, const ag_llama_maker *maker,
+                        const ag_llama_options *options, as_lm **lm, as_error *e)
 {
     *lm = NULL;
     as_status s = as_llama_check(config, e);
@@ -438,10 +488,24 @@ as_status ag_llama(const ag_device *d, const as_llama_config *config,
                           .pages = model_chunks(positions),
                           .row_limit = options->rows};
     m->tile = options->tile ? model_least(options->tile, options->rows) : tile_of(m);
-    s = build(m, weights, e);
+    s = build(m, weights, maker, e);
     if (s == AS_OK)
         *lm = &m->base;
     else
         model_free(&m->base);
     return s;
+}
+
+as_status ag_llama(const ag_device *d, const as_llama_config *config,
+                   const as_llama_weights *weights, const ag_llama_options *options, as_lm **lm,
+                   as_error *e)
+{
+    return create(d, config, weights, NULL, options, lm, e);
+}
+
+as_status ag_llama_make(const ag_device *d, const as_llama_config *config,
+                        const ag_llama_maker *maker, const ag_llama_options *options,
+                        as_lm **lm, as_error *e)
+{
+    return create(d, config, NULL, maker, options, lm, e);
 }

@@ -31,8 +31,26 @@ as_status ag_llama(const ag_device *d, const as_llama_config *config,
                    const as_llama_weights *weights, const ag_llama_options *options, as_lm **lm,
                    as_error *e);
 
-/* As as_llama_cache_read and as_llama_cache_poison. lm must come from ag_llama, here and
- * below. */
+/* Makes weights on the device, for models that no host has: `fill` writes finite numbers of the
+ * storage to all `bytes`, a multiple of 16, and may return before they are there, if it
+ * enqueued the work in the device's stream. It is called for embedding, final norm, output
+ * matrix (unless tied), then layer by layer for attention norm, MLP norm, [q; k; v], o, [gate;
+ * up], down and, where the model has them, the biases as one vector, q norm, k norm. A matrix
+ * is in panels as ag_matrix (dense.h) has them, vectors are F32; both may be filled beyond
+ * their end. */
+typedef struct {
+    as_storage storage; /* of all matrices */
+    as_status (*fill)(void *with, void *at, size_t bytes, as_storage storage, as_error *e);
+    void *with;
+} ag_llama_maker;
+
+/* As ag_llama, with weights that are made. Nothing checks them. */
+as_status ag_llama_make(const ag_device *d, const as_llama_config *config,
+                        const ag_llama_maker *maker, const ag_llama_options *options,
+                        as_lm **lm, as_error *e);
+
+/* As as_llama_cache_read and as_llama_cache_poison. lm must come from ag_llama or
+ * ag_llama_make, here and below. */
 as_status ag_llama_cache_read(as_lm *lm, int32_t sequence, int32_t layer, int32_t position,
                               float *key, float *value, as_error *e);
 as_status ag_llama_cache_poison(as_lm *lm, as_error *e);

@@ -6,9 +6,11 @@
 #include <string.h>
 #include <time.h>
 
-static void usage(const char *program)
+static void usage(const char *program, const char *const *parts)
 {
-    fprintf(stderr, "usage: %s [--dry] [--json FILE]\n", program);
+    fprintf(stderr, "usage: %s [--dry] [--json FILE]%s", program, parts ? " [--only " : "");
+    for (int i = 0; parts && parts[i]; i++) fprintf(stderr, "%s%s", i ? "|" : "", parts[i]);
+    fprintf(stderr, "%s\n", parts ? "]" : "");
     exit(2);
 }
 
@@ -62,6 +64,47 @@ ag_times ag_bench_time(ag_bench *b, ag_work *work, void *what)
     return (ag_times){us[n / 2], us[0], us[n - 1]};
 }
 
+ag_times ag_times_of_one(ag_times t, int n)
+{
+    return (ag_times){t.median / n, t.low / n, t.high / n};
+}
+
+static as_status replay(ag_bench *b, void *graph)
+{
+    return ag_replay(&b->device, graph, &b->e);
+}
+
+/* NULL, and b->e says why, if it cannot be had. */
+static void *record(ag_bench *b, ag_work *work, void *what)
+{
+    void *graph = NULL;
+    as_error why;
+    if (ag_record_begin(&b->device, &b->e) != AS_OK) return NULL;
+    const as_status inside = work(b, what);
+    const as_status s = ag_record_end(&b->device, &graph, &why);
+    if (inside == AS_OK && s != AS_OK) b->e = why;
+    if (inside == AS_OK && s == AS_OK) return graph;
+    ag_graph_free(graph);
+    return NULL;
+}
+
+ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what)
+{
+    b->recorded = 0;
+    if (b->dry) return ag_bench_time(b, work, what);
+    ag_bench_check(b, work(b, what)); /* what is done once is done before */
+    ag_bench_check(b, ag_wait(&b->device, &b->e));
+    void *graph = record(b, work, what);
+    if (!graph) {
+        fprintf(stderr, "bench: launched, not recorded as a graph: %s\n", b->e.text);
+        return ag_bench_time(b, work, what);
+    }
+    b->recorded = 1;
+    const ag_times t = ag_bench_time(b, replay, graph);
+    ag_graph_free(graph);
+    return t;
+}
+
 double ag_share(double part, double whole)
 {
     return whole > 0 ? part / whole : 0;
@@ -91,6 +134,14 @@ void ag_measured(ag_bench *b, const char *key, double value)
         ag_number(b, key, value);
     else if (b->json)
         fprintf(b->json, ", \"%s\": null", key);
+}
+
+void ag_graph_times(ag_bench *b, ag_times t)
+{
+    ag_text(b, "timed", b->dry ? "not" : b->recorded ? "graph" : "launches");
+    ag_measured(b, "us", t.median);
+    ag_measured(b, "us_least", t.low);
+    ag_measured(b, "us_most", t.high);
 }
 
 void ag_cell(const ag_bench *b, int decimals, double value)
@@ -170,7 +221,21 @@ static void measure_ceilings(ag_bench *b)
 
 /* ---- Begin and end. --------------------------------------------------------------------- */
 
-void ag_bench_open(ag_bench *b, const char *name, int argc, char **argv)
+/* The part that is asked for; NULL: there is none of that name. */
+static const char *part_of(const char *const *parts, const char *name)
+{
+    for (int i = 0; parts && parts[i]; i++)
+        if (strcmp(parts[i], name) == 0) return parts[i];
+    return NULL;
+}
+
+int ag_bench_runs(const ag_bench *b, const char *part)
+{
+    return !b->only || strcmp(b->only, part) == 0;
+}
+
+void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int argc,
+                   char **argv)
 {
     const char *file = NULL;
     memset(b, 0, sizeof *b);
@@ -179,8 +244,11 @@ void ag_bench_open(ag_bench *b, const char *name, int argc, char **argv)
             b->dry = 1;
         else if (strcmp(argv[i], "--json") == 0 && i + 1 < argc)
             file = argv[++i];
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc &&
+                 (b->only = part_of(parts, argv[i + 1])))
+            i++;
         else
-            usage(argv[0]);
+            usage(argv[0], parts);
     }
     if (ag_device_open(&b->device, 0, &b->e) != AS_OK) {
         printf("not run: no GPU (%s)\n", b->e.text);
@@ -213,15 +281,34 @@ int ag_bench_close(ag_bench *b)
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* ---- Sets of matrices. ------------------------------------------------------------------ */
+/* ---- Memory. ----------------------------------------------------------------------------- */
 
-static void *rows_of(ag_bench *b, int32_t n, const char *what)
+void *ag_bench_memory(ag_bench *b, size_t bytes, const char *what)
 {
     void *at;
-    const size_t bytes = (size_t)AG_MOST_ROWS * (size_t)n * sizeof(float);
     ag_bench_check(b, ag_alloc(&b->device, &at, bytes, what, &b->e));
     return at;
 }
+
+int ag_bench_fits(ag_bench *b, double bytes)
+{
+    ag_bench_check(b, ag_facts_of(&b->device, &b->facts, &b->e));
+    return (double)b->facts.unused >= bytes;
+}
+
+float *ag_bench_outputs(ag_bench *b, const float *at, size_t n, const char *what)
+{
+    float *y = malloc(n * sizeof *y);
+    if (!y) ag_bench_check(b, as_fail(&b->e, AS_NO_MEMORY, "no memory to look at outputs"));
+    ag_bench_check(b, ag_download(&b->device, y, at, n * sizeof *y, &b->e));
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(y[i]))
+            ag_bench_check(
+                b, as_fail(&b->e, AS_DEVICE, "%s: output %zu was not written", what, i));
+    return y;
+}
+
+/* ---- Sets of matrices. ------------------------------------------------------------------ */
 
 int ag_set_make(ag_bench *b, int32_t N, int32_t K, as_storage s, ag_set *set)
 {
@@ -240,8 +327,8 @@ int ag_set_make(ag_bench *b, int32_t N, int32_t K, as_storage s, ag_set *set)
         ag_bench_check(b, ag_fill_weights(&b->device, m->panel, set->bytes, s,
                                           (uint64_t)set->n + 2, &b->e));
     }
-    set->x = rows_of(b, K, "x");
-    set->y = rows_of(b, N, "y");
+    set->x = ag_bench_memory(b, AG_MOST_ROWS * (size_t)K * sizeof(float), "x");
+    set->y = ag_bench_memory(b, AG_MOST_ROWS * (size_t)N * sizeof(float), "y");
     ag_bench_check(
         b, ag_fill_weights(&b->device, set->x, AG_MOST_ROWS * (size_t)K * 4, AS_F32, 1, &b->e));
     return 1;
@@ -262,21 +349,18 @@ void ag_set_poison(ag_bench *b, const ag_set *set, int32_t R)
 
 float *ag_set_outputs(ag_bench *b, const ag_set *set, int32_t R, const char *what)
 {
-    const size_t n = (size_t)R * (size_t)set->m[0].N;
-    float *y = malloc(n * sizeof *y);
-    if (!y) ag_bench_check(b, as_fail(&b->e, AS_NO_MEMORY, "no memory to look at outputs"));
-    ag_bench_check(b, ag_download(&b->device, y, set->y, n * sizeof *y, &b->e));
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(y[i]))
-            ag_bench_check(
-                b, as_fail(&b->e, AS_DEVICE, "%s: output %zu was not written", what, i));
-    return y;
+    return ag_bench_outputs(b, set->y, (size_t)R * (size_t)set->m[0].N, what);
 }
 
-double ag_floor(const ag_bench *b, const ag_set *set, int32_t R)
+const char *ag_storage_name(as_storage s)
 {
-    const double flops = 2.0 * R * set->m[0].N * set->m[0].K;
-    const double reading = ag_share((double)set->bytes, b->read);
+    return s == AS_F32 ? "F32" : "BF16";
+}
+
+double ag_floor(const ag_bench *b, double bytes, as_storage s, int32_t R)
+{
+    const double flops = 2.0 * R * (bytes / (double)as_storage_size(s));
+    const double reading = ag_share(bytes, b->read);
     const double computing = ag_share(flops, 0.75 * b->rate);
     return reading > computing ? reading : computing;
 }

@@ -24,6 +24,8 @@ typedef struct {
     as_error e;
     double read, rate; /* ceilings: bytes and floating-point operations a second; 0 if dry */
     void *sink;        /* 16 bytes */
+    const char *only;  /* of the parts, the one to run; NULL: all */
+    int recorded;      /* 1: the last times are of a graph */
 } ag_bench;
 
 /* Microseconds of one repetition. */
@@ -31,10 +33,15 @@ typedef struct {
     double median, low, high;
 } ag_times;
 
-/* Reads the options --dry and --json FILE, opens the device, begins the report of the bench
- * `name` and measures the ceilings. Exits with AG_NO_DEVICE, and says so, where there is no
- * device; with 2 on other options. */
-void ag_bench_open(ag_bench *b, const char *name, int argc, char **argv);
+/* Reads the options --dry, --json FILE and, where there are `parts` (ended by NULL; or NULL),
+ * --only PART, opens the device, begins the report of the bench `name` and measures the
+ * ceilings. Exits with AG_NO_DEVICE, and says so, where there is no device; with 2 on other
+ * options. */
+void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int argc,
+                   char **argv);
+
+/* Whether this part is to run. */
+int ag_bench_runs(const ag_bench *b, const char *part);
 
 /* Ends the report; the exit code for main. */
 int ag_bench_close(ag_bench *b);
@@ -46,6 +53,14 @@ void ag_bench_check(ag_bench *b, as_status s);
 typedef as_status ag_work(ag_bench *b, void *what);
 ag_times ag_bench_time(ag_bench *b, ag_work *work, void *what);
 
+/* The same for the launches of a repetition recorded as a graph, without the host's time for
+ * each. The work must neither wait nor allocate. What cannot be recorded is launched, and that
+ * is said on standard error; a dry run records nothing. */
+ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what);
+
+/* Each of the times divided by n. */
+ag_times ag_times_of_one(ag_times t, int n);
+
 /* The ceilings at a dry run are unknown; a share of one then is 0. */
 double ag_share(double part, double whole);
 
@@ -56,8 +71,22 @@ void ag_number(ag_bench *b, const char *key, double value);
 /* A measured value: null in a dry run. */
 void ag_measured(ag_bench *b, const char *key, double value);
 
+/* What ag_bench_time_graph gave: median, least and most as `us`, `us_least` and `us_most`, and
+ * how they were `timed`. */
+void ag_graph_times(ag_bench *b, ag_times t);
+
 /* A cell of the table: a measured value, or `-` in a dry run. */
 void ag_cell(const ag_bench *b, int decimals, double value);
+
+/* Device memory that is needed until the end of the part. */
+void *ag_bench_memory(ag_bench *b, size_t bytes, const char *what);
+
+/* Whether the device has so much memory now. */
+int ag_bench_fits(ag_bench *b, double bytes);
+
+/* n numbers from the device. A NaN, with which outputs are filled before, is one that nobody
+ * wrote, and an error. The caller frees them. */
+float *ag_bench_outputs(ag_bench *b, const float *at, size_t n, const char *what);
 
 /* Equal-shaped random matrices that together exceed the caches, so that a product that takes
  * the next one each time reads it from memory. */
@@ -74,13 +103,15 @@ typedef struct {
 int ag_set_make(ag_bench *b, int32_t N, int32_t K, as_storage s, ag_set *set);
 void ag_set_free(ag_set *set);
 
-/* Before the first product of a kind: y = NaN; after it, the outputs: a NaN is one that nobody
- * wrote, and an error. The caller frees them. */
+/* Before the first product of a kind: y = NaN; after it, ag_bench_outputs. */
 void ag_set_poison(ag_bench *b, const ag_set *set, int32_t R);
 float *ag_set_outputs(ag_bench *b, const ag_set *set, int32_t R, const char *what /* [R][N] */);
 
-/* What T(R) says of a product: the least seconds that R rows of N outputs and K inputs can
- * take, the weights read once and three quarters of the rate of multiply-adds reached. */
-double ag_floor(const ag_bench *b, const ag_set *set, int32_t R);
+/* T(R): the least seconds that R rows can take that are multiplied with `bytes` of weights of
+ * the storage, the weights read once and three quarters of the rate of multiply-adds reached.
+ */
+double ag_floor(const ag_bench *b, double bytes, as_storage s, int32_t R);
+
+const char *ag_storage_name(as_storage s);
 
 #endif

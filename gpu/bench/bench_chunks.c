@@ -36,8 +36,7 @@ static ag_times measure(ag_bench *b, variant *v, const char *name, float **y)
     ag_set_poison(b, &v->set, v->R);
     ag_times t = ag_bench_time(b, products, v);
     *y = ag_set_outputs(b, &v->set, v->R, name);
-    t.median /= v->set.n, t.low /= v->set.n, t.high /= v->set.n;
-    return t;
+    return ag_times_of_one(t, v->set.n);
 }
 
 /* How many of the outputs differ. None would say that both are one arithmetic, and that nothing
@@ -57,7 +56,7 @@ static void report(ag_bench *b, const variant *v, ag_times grouped, ag_times fla
                    size_t different)
 {
     const ag_matrix *m = &v->set.m[0];
-    const char *storage = m->storage == AS_F32 ? "F32" : "BF16";
+    const char *storage = ag_storage_name(m->storage);
     const double bytes = (double)v->set.bytes * 1e6;
     const double shares[] = {ag_share(bytes / grouped.median, b->read),
                              ag_share(bytes / flat.median, b->read)};
@@ -120,7 +119,7 @@ int main(int argc, char **argv)
     } shape[] = {{2048, 2048}, {5632, 2048},  {2048, 5632}, {32000, 2048},
                  {4096, 4096}, {14336, 4096}, {4096, 14336}};
     ag_bench b;
-    ag_bench_open(&b, "Grouped and flat chunk sums", argc, argv);
+    ag_bench_open(&b, "Grouped and flat chunk sums", NULL, argc, argv);
     printf("Microseconds of one product, median and spread; share: of the read bandwidth.\n\n"
            "| outputs | inputs | weights | rows | grouped | spread | share | flat | spread | "
            "share | flat/grouped |\n"

@@ -527,6 +527,137 @@ START_TEST(mixed_storage)
 }
 END_TEST
 
+/* ---- Made on the device. ------------------------------------------------------------------
+ */
+
+/* What is to be filled, in the order that is promised: parts of one matrix stand together. */
+typedef struct {
+    const tiny_llama *t;
+    int call;
+} making;
+
+static const char *const outer[] = {"model.embed_tokens.weight", "model.norm.weight",
+                                    "lm_head.weight"};
+static const char *const inner[][3] = {
+    {"input_layernorm.weight"},
+    {"post_attention_layernorm.weight"},
+    {"self_attn.q_proj.weight", "self_attn.k_proj.weight", "self_attn.v_proj.weight"},
+    {"self_attn.o_proj.weight"},
+    {"mlp.gate_proj.weight", "mlp.up_proj.weight"},
+    {"mlp.down_proj.weight"},
+    {"self_attn.q_proj.bias", "self_attn.k_proj.bias", "self_attn.v_proj.bias"},
+    {"self_attn.q_norm.weight"},
+    {"self_attn.k_norm.weight"}};
+
+/* The parts of what call number `call` fills; a model has no tensors for some of the calls. */
+static int parts_of(const making *x, int call, const tiny_tensor *part[3])
+{
+    enum { BIASES = 6, EACH = 9 };
+    const int before = x->t->config.tied ? 2 : 3;
+    int n = 0;
+    if (call < before) {
+        part[n++] = tiny_find(x->t, outer[call]);
+        return n;
+    }
+    const int which = (call - before) % EACH;
+    if ((which == BIASES && !x->t->config.qkv_bias) ||
+        (which > BIASES && !x->t->config.qk_norm))
+        return 0;
+    for (; n < 3 && inner[which][n]; n++) {
+        char name[80];
+        snprintf(name, sizeof name, "model.layers.%d.%s", (call - before) / EACH,
+                 inner[which][n]);
+        part[n] = tiny_find(x->t, name);
+    }
+    return n;
+}
+
+/* The rows of a part into panels, from output `first` on. */
+static void pack_rows(const tiny_tensor *t, int32_t first, unsigned char *panels)
+{
+    const size_t size = as_storage_size(t->storage), K = (size_t)t->columns;
+    for (int32_t r = 0; r < t->rows; r++)
+        for (size_t k = 0; k < K; k++) {
+            const size_t n = (size_t)(first + r);
+            memcpy(panels + ((n / AS_PANEL * K + k) * AS_PANEL + n % AS_PANEL) * size,
+                   t->bytes + ((size_t)r * K + k) * size, size);
+        }
+}
+
+/* Ends of panels and vectors hold other numbers. */
+static as_status fill(void *with, void *at, size_t bytes, as_storage storage, as_error *e)
+{
+    making *x = with;
+    const tiny_tensor *part[3];
+    int n;
+    while ((n = parts_of(x, x->call++, part)) == 0)
+        ;
+    unsigned char *host = malloc(bytes);
+    memset(host, 0x3c, bytes);
+    int32_t first = 0;
+    for (int i = 0; i < n; i++) {
+        const int32_t rows = part[i]->rows, columns = part[i]->columns;
+        ck_assert_int_eq(storage, rows ? part[i]->storage : AS_F32);
+        if (rows)
+            pack_rows(part[i], first, host);
+        else
+            memcpy(host + 4 * (size_t)first, part[i]->value, 4 * (size_t)columns);
+        first += rows ? rows : columns;
+    }
+    const size_t all = (size_t)(part[0]->rows ? (first + 31) / 32 * 32 : (first + 3) / 4 * 4);
+    ck_assert_uint_eq(bytes, part[0]->rows
+                                 ? all * (size_t)part[0]->columns * as_storage_size(storage)
+                                 : all * 4);
+    const as_status s = ag_upload(&device, at, host, bytes, e);
+    free(host);
+    return s;
+}
+
+/* Weights made where they lie are those of the host. */
+START_TEST(made)
+{
+    static const int variant[] = {0, 1, 3, TINY_WIDE};
+    both b = start(variant[_i], 4, 100, 50, 0);
+    uint64_t seed = 9;
+    making x = {b.t, 0};
+    const ag_llama_maker maker = {b.t->layer[0].q.storage, fill, &x};
+    const int64_t bytes = ag_llama_weight_bytes(b.gpu);
+    as_lm_free(b.gpu);
+    ok(ag_llama_make(&device, &b.t->config, &maker,
+                     &(ag_llama_options){100, 50, SEQUENCES, 0, 0}, &b.gpu, &why));
+    ck_assert_int_eq(ag_llama_weight_bytes(b.gpu), bytes);
+    chain(&b, open_one(&b), &seed, 40, 0, 40);
+    stop(&b);
+}
+END_TEST
+
+static as_status refuse(void *with, void *at, size_t bytes, as_storage storage, as_error *e)
+{
+    int *calls = with;
+    (void)at, (void)bytes, (void)storage;
+    return --*calls > 0 ? AS_OK : as_fail(e, AS_DEVICE, "not today");
+}
+
+START_TEST(not_made)
+{
+    tiny_llama *t = tiny_new(0, 5, 1);
+    const ag_llama_options o = {100, 50, SEQUENCES, 0, 0};
+    as_lm *lm;
+    int calls = 1;
+    const ag_llama_maker maker = {AS_F32, refuse, &calls};
+    emu_processors(4);
+    ok(ag_device_open(&device, 0, &why));
+    ck_assert_int_eq(ag_llama_make(&device, &t->config, &maker, &o, &lm, &why), AS_DEVICE);
+    ck_assert_str_eq(why.text, "embedding: not today");
+    ck_assert_ptr_null(lm);
+    calls = 6;
+    ck_assert_int_eq(ag_llama_make(&device, &t->config, &maker, &o, &lm, &why), AS_DEVICE);
+    ck_assert_str_eq(why.text, "layer 0, q, k and v: not today");
+    tiny_free(t);
+    ag_device_close(&device);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("llama");
@@ -538,5 +669,7 @@ int main(void)
     tcase_add_test(tests, refusals_of_its_own);
     tcase_add_test(tests, bad_models);
     tcase_add_test(tests, mixed_storage);
+    tcase_add_loop_test(tests, made, 0, 4);
+    tcase_add_test(tests, not_made);
     return suite_main("gpu llama", tests);
 }

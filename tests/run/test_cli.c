@@ -101,6 +101,30 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
     }
 }
 
+/* A copy of the program, beside which there is nothing, a stand-in, and what cannot be run. */
+static void the_bench_of_a_gpu_is_another_program(void **unused)
+{
+    char folder[] = "/tmp/assay-bench-XXXXXX", command[4096];
+    (void)unused;
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command, "cp '%s' %s/assay && %s/assay bench gpu", program, folder,
+             folder);
+    assert_int_equal(run_command(command), EXIT_ERROR);
+    assert_says("bench_gpu; it is built with nvcc");
+    snprintf(command, sizeof command,
+             "printf '#!/bin/sh\\necho given \"$@\"; exit 77' >%s/bench_gpu; "
+             "%s/assay bench gpu",
+             folder, folder);
+    assert_int_equal(run_command(command), EXIT_ERROR);
+    assert_says("cannot run");
+    snprintf(command, sizeof command,
+             "chmod +x %s/bench_gpu; %s/assay bench gpu --only rules --dry", folder, folder);
+    assert_int_equal(run_command(command), 77);
+    assert_says("given --only rules --dry\n");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(run_command(command), 0);
+}
+
 static void help_and_version_exit_0(void **unused)
 {
     static const char *const commands[] = {"run",   "explain",  "mutants", "vectors",
@@ -424,6 +448,7 @@ int main(int argc, char **argv)
     source = argv[2];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(usage_errors_exit_2_and_say_what_to_do),
+        cmocka_unit_test(the_bench_of_a_gpu_is_another_program),
         cmocka_unit_test(help_and_version_exit_0),
         cmocka_unit_test(values_may_follow_an_equals_sign),
         cmocka_unit_test(a_clause_is_named_by_its_whole_id),

@@ -1,0 +1,157 @@
+/* bench_steps.c - whole steps of the language model at the shapes of real ones: a chain of 1 to
+ * 128 rows, all of their logits wanted, on a prefix of 512 positions. The weights are random
+ * and made on the device. A step stands beside T(R) (bench.h) for the weights that it reads:
+ * what attention reads of the prefix is not in T(R). */
+#include "gpu/bench/model.h"
+#include "gpu/bench/parts.h"
+
+#include <stdlib.h>
+
+enum { PREFIX = 512, DRY_PREFIX = 70 };
+
+typedef struct {
+    const ag_shape *of;
+    as_storage storage;
+    as_lm *lm;
+    int32_t *rows; /* [4][AG_MOST_ROWS] token, parent, sequence; each row itself */
+    float *logits; /* [AG_MOST_ROWS][V] */
+    int32_t prefix, R;
+    double bytes; /* of weights that a step reads */
+} steps;
+
+/* ---- The model. ------------------------------------------------------------------------- */
+
+/* The prefix, in pieces, and the rows of a step on top of it. */
+static void start(ag_bench *b, steps *p)
+{
+    as_row row[AG_MOST_ROWS];
+    int32_t rows[4 * AG_MOST_ROWS], *each = rows + 3 * AG_MOST_ROWS, sequence;
+    ag_bench_check(b, as_lm_open(p->lm, &sequence, &b->e));
+    for (int32_t i = 0; i < AG_MOST_ROWS; i++) {
+        row[i] = (as_row){(int32_t)((i * 7919 + 17) % p->of->config.V), i - 1};
+        rows[i] = row[i].token;
+        rows[AG_MOST_ROWS + i] = row[i].parent;
+        rows[2 * AG_MOST_ROWS + i] = sequence;
+        each[i] = i;
+    }
+    for (int32_t at = 0, n; at < p->prefix; at += n) {
+        n = p->prefix - at < AG_MOST_ROWS ? p->prefix - at : AG_MOST_ROWS;
+        const as_forward f = {sequence, n, 0, row, NULL, NULL};
+        ag_bench_check(b, as_lm_forward(p->lm, &f, 1, &b->e));
+        ag_bench_check(b, as_lm_commit(p->lm, sequence, each, n, &b->e));
+    }
+    p->rows = ag_bench_memory(b, sizeof rows, "rows");
+    ag_bench_check(b, ag_upload(&b->device, p->rows, rows, sizeof rows, &b->e));
+}
+
+static void open_model(ag_bench *b, steps *p)
+{
+    const as_llama_config *c = &p->of->config;
+    const ag_llama_options o = {.rows = AG_MOST_ROWS, .sequences = 1};
+    p->lm = ag_model_make(b, c, p->storage, &o);
+    const size_t logits = AG_MOST_ROWS * (size_t)c->V * sizeof(float);
+    p->logits = ag_bench_memory(b, logits, "logits");
+    p->bytes = (double)ag_llama_weight_bytes(p->lm);
+    start(b, p);
+}
+
+static void close_model(steps *p)
+{
+    as_lm_free(p->lm);
+    ag_free(p->rows);
+    ag_free(p->logits);
+}
+
+/* ---- Steps. ----------------------------------------------------------------------------- */
+
+/* The rows of the step before are replaced: every step is the same. */
+static as_status one_step(ag_bench *b, void *what)
+{
+    const steps *p = what;
+    const ag_step s = {.rows = p->R,
+                       .token = p->rows,
+                       .parent = p->rows + AG_MOST_ROWS,
+                       .sequence = p->rows + 2 * AG_MOST_ROWS,
+                       .positions = p->prefix + p->R,
+                       .sequences = 1,
+                       .wants = p->R,
+                       .want = p->rows + 3 * AG_MOST_ROWS,
+                       .logits = p->logits};
+    return ag_llama_step(p->lm, &s, &b->e);
+}
+
+/* A line of the table; one_row is the time of one row, 0 before it is known. */
+static void measure_rows(ag_bench *b, steps *p, double *one_row)
+{
+    const size_t n = (size_t)p->R * (size_t)p->of->config.V;
+    ag_bench_check(b, ag_fill(&b->device, p->logits, 0xff, n * sizeof(float), &b->e));
+    const ag_times launched = ag_bench_time(b, one_step, p);
+    free(ag_bench_outputs(b, p->logits, n, "step"));
+    const ag_times t = ag_bench_time_graph(b, one_step, p);
+    if (p->R == 1) *one_row = t.median;
+    const double seconds = t.median * 1e-6, target = p->R < 64 ? 0.80 : 0.70;
+    const double read = ag_share(ag_share(p->bytes, seconds), b->read);
+    const double floor = ag_share(ag_floor(b, p->bytes, p->storage, p->R), seconds);
+    printf("| %s | %s | %d |", p->of->name, ag_storage_name(p->storage), p->R);
+    ag_cell(b, 1, launched.median);
+    ag_cell(b, 1, t.median);
+    ag_cell(b, 1, t.low);
+    ag_cell(b, 1, t.high);
+    ag_cell(b, 3, ag_share(t.median, *one_row));
+    ag_cell(b, 3, read);
+    ag_cell(b, 3, floor);
+    printf(" %.2f |\n", target);
+    ag_entry(b);
+    ag_text(b, "what", "step");
+    ag_text(b, "model", p->of->name);
+    ag_text(b, "storage", ag_storage_name(p->storage));
+    ag_number(b, "weight_bytes", p->bytes);
+    ag_number(b, "prefix", p->prefix);
+    ag_number(b, "rows", p->R);
+    ag_measured(b, "launched_us", launched.median);
+    ag_graph_times(b, t);
+    ag_measured(b, "times_one_row", ag_share(t.median, *one_row));
+    ag_measured(b, "share_of_read", read);
+    ag_measured(b, "share_of_floor", floor);
+    ag_number(b, "target", target);
+}
+
+static void measure_model(ag_bench *b, const ag_shape *of, as_storage s)
+{
+    static const int32_t rows[] = {1, 2, 4, 8, 16, 32, 64, 120, AG_MOST_ROWS},
+                         few[] = {1, 3, 70};
+    const size_t n = b->dry ? sizeof few / sizeof *few : sizeof rows / sizeof *rows;
+    steps p = {.of = of, .storage = s, .prefix = b->dry ? DRY_PREFIX : PREFIX};
+    double one_row = 0;
+    if (!b->dry && !ag_bench_fits(b, ag_model_needs(&of->config, s))) {
+        printf("| %s | %s | not run: %.1f GB of memory are unused, about %.1f are needed "
+               "| | | | | | | | |\n",
+               of->name, ag_storage_name(s), (double)b->facts.unused / 1e9,
+               ag_model_needs(&of->config, s) / 1e9);
+        return;
+    }
+    open_model(b, &p);
+    for (size_t i = 0; i < n; i++) {
+        p.R = b->dry ? few[i] : rows[i];
+        measure_rows(b, &p, &one_row);
+    }
+    close_model(&p);
+}
+
+void ag_bench_steps(ag_bench *b)
+{
+    static const as_storage storage[] = {AS_F32, AS_BF16};
+    printf(
+        "#### Steps of the language model\n\n"
+        "Microseconds of a step of so many rows, a chain on a prefix of %d positions, all "
+        "logits wanted: launched one by one, and as a graph (median, least, most; the rest "
+        "is of these); x1: times the time of one row; read: the weights' bytes, share of the "
+        "read bandwidth; T: share of the least time T(rows), and what is aimed at.\n\n"
+        "| model | weights | rows | launched | graph | least | most | x1 | read | T | aim |\n"
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        b->dry ? DRY_PREFIX : PREFIX);
+    const int first = b->dry ? AG_DRY_SHAPE : 0, end = b->dry ? AG_SHAPES : AG_DRY_SHAPE;
+    for (int i = first; i < end; i++)
+        for (int k = 0; k < 2; k++) measure_model(b, &ag_shapes[i], storage[k]);
+    printf("\n");
+}
