@@ -215,8 +215,8 @@ static as_status make_drafter(const bench_pair *b, const bench_method *m,
         *rule = AS_RULE_CHAIN;
         return as_draft_lm(b->draft.lm, sampling, BENCH_GAMMA, d, e);
     }
-    const bool made = method_drafter(m->method, &m->options, NULL, b->target.lm->V, d, rule,
-                                     e->text, sizeof e->text);
+    const bool made = method_drafter(m->method, &m->options, NULL, NULL, b->target.lm->V, d,
+                                     rule, e->text, sizeof e->text);
     return made ? AS_OK : AS_BAD_INPUT;
 }
 

@@ -21,7 +21,7 @@ enum { ROWS = 512, MAX_GAMMA = 255 };
 /* -- The command line ---------------------------------------------------------------------- */
 
 typedef struct {
-    const char *method, *model, *draft, *prompt, *prompt_file, *tokens, *rule, *json;
+    const char *method, *model, *draft, *prompt, *prompt_file, *tokens, *rule, *guesses, *json;
     method_options without_draft;
     uint64_t gamma, max_new, seed, threads, top_k;
     double temperature, top_p, min_p;
@@ -55,6 +55,7 @@ enum {
     O_POOL,
     O_BLOCK,
     O_INIT,
+    O_GIVEN,
     O_TEMPERATURE,
     O_TOP_K,
     O_TOP_P,
@@ -94,7 +95,7 @@ static const option options[OPTIONS] = {
                   "original or hf (default: hf)",
                   VALUE_TEXT, AT(without_draft.preset), 0, 0},
     [O_SWITCHES] = {"--switches", "LIST",
-                    "lookahead: NAME=VALUE,... that differ from the preset", VALUE_TEXT,
+                    "lookahead, lookup: NAME=VALUE,... that differ from the preset", VALUE_TEXT,
                     AT(without_draft.switches), 0, 0},
     [O_WINDOW] = {"--window", "W", "lookahead: columns (default 5)", VALUE_COUNT,
                   AT(without_draft.window), 1, 4096},
@@ -108,6 +109,9 @@ static const option options[OPTIONS] = {
                  AT(without_draft.block), 1, 4096},
     [O_INIT] = {"--init", "NAME", "jacobi: first guesses, last, prompt or pad (default: last)",
                 VALUE_TEXT, AT(without_draft.init), 0, 0},
+    [O_GIVEN] = {"--given", "IDS",
+                 "jacobi, lookahead: the first guesses, in the place of --init or init",
+                 VALUE_TEXT, AT(guesses), 0, 0},
     [O_TEMPERATURE] = {"--temperature", "T", "0 is greedy (default 0)", VALUE_NUMBER,
                        AT(temperature), 0, 1e6},
     [O_TOP_K] = {"--top-k", "N", "0 keeps all (default 0)", VALUE_COUNT, AT(top_k), 0, 1 << 20},
@@ -200,10 +204,12 @@ static const struct {
 } methods[] = {
     {"ar", "with --method ar", 0},
     {"speculative", "with --method speculative", BIT(DRAFT) | BIT(GAMMA) | BIT(RULE)},
-    {"jacobi", "with --method jacobi", BIT(BLOCK) | BIT(INIT)},
+    {"jacobi", "with --method jacobi", BIT(BLOCK) | BIT(INIT) | BIT(GIVEN)},
     {"lookahead", "with --method lookahead",
-     BIT(RULE) | BIT(PRESET) | BIT(SWITCHES) | BIT(WINDOW) | BIT(NGRAM) | BIT(POOL)},
-    {"lookup", "with --method lookup", BIT(GAMMA) | BIT(RULE) | BIT(PRESET) | BIT(NGRAM)},
+     BIT(RULE) | BIT(PRESET) | BIT(SWITCHES) | BIT(WINDOW) | BIT(NGRAM) | BIT(POOL) |
+         BIT(GIVEN)},
+    {"lookup", "with --method lookup",
+     BIT(GAMMA) | BIT(RULE) | BIT(PRESET) | BIT(SWITCHES) | BIT(NGRAM)},
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
@@ -226,6 +232,7 @@ static bool coherent(const arguments *a)
         strcmp(a->rule, "onehot") != 0)
         return refuse("--rule %s is unknown; there are chain, match and onehot", a->rule);
     if (!coherent_method(a)) return false;
+    if (a->guesses && !none_given(a, BIT(INIT), "with --given")) return false;
     if (!prompts || prompts & (prompts - 1))
         return refuse("give one of --prompt, --prompt-file and --tokens");
     /* Guesses and windows are drawn at temperature 0 as well. */
@@ -478,16 +485,25 @@ static int without_draft(const arguments *a, const model *target, const token_li
     as_drafter *drafter = NULL;
     as_rule rule;
     char why[300];
+    token_list guesses = {0};
     method_options o = a->without_draft;
+    const int32_t V = target->info.config.V;
+    int code = EXIT_USAGE;
     o.gamma = a->given & 1u << O_GAMMA ? a->gamma : 0;
-    if (!method_drafter(a->method, &o, a->rule, target->info.config.V, &drafter, &rule, why,
-                        sizeof why))
+    if (a->guesses && !tokens_of_ids(a->guesses, "--given", V, &guesses, why, sizeof why))
         return refuse("%s", why), EXIT_USAGE;
-    const int code =
-        a->temperature != 0 && rule == AS_RULE_GREEDY
-            ? (refuse("%s decodes at temperature 0 only", drafter->name), EXIT_USAGE)
-            : decode(a, target, drafter, rule, prompt);
+    const method_guesses given = {guesses.token, guesses.n};
+    if (a->guesses && guesses.n == 0)
+        refuse("--given: give at least one id");
+    else if (!method_drafter(a->method, &o, a->guesses ? &given : NULL, a->rule, V, &drafter,
+                             &rule, why, sizeof why))
+        refuse("%s", why);
+    else if (a->temperature != 0 && rule == AS_RULE_GREEDY)
+        refuse("%s decodes at temperature 0 only", drafter->name);
+    else
+        code = decode(a, target, drafter, rule, prompt);
     as_drafter_free(drafter);
+    free(guesses.token);
     return code;
 }
 

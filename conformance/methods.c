@@ -21,10 +21,10 @@ static bool say(char *why, size_t size, const char *what, const char *value, con
     return false;
 }
 
-/* ---- Lookahead's switches. ------------------------------------------------------------- */
+/* ---- Switches of lookahead and prompt lookup. -------------------------------------------- */
 
-/* One value of one switch: the field it sets and what it sets it to. Fields are enums or
- * bools. */
+/* One value of one switch: the field that it sets in the parameters of its method, and what it
+ * sets it to. Fields are enums or bools. */
 typedef struct {
     const char *name, *value;
     size_t at;
@@ -38,7 +38,7 @@ typedef struct {
     {                                                                                          \
 #name, "no", AT(name), true, 0                                                         \
     }
-static const setting settings[] = {
+static const setting lookahead_settings[] = {
     {"init", "prompt", AT(init), false, AS_FILL_PROMPT},
     {"init", "constant", AT(init), false, AS_FILL_CONSTANT},
     YES_NO(first_plain),
@@ -64,6 +64,23 @@ static const setting settings[] = {
     YES_NO(eos_filter),
 };
 #undef AT
+#define AT(field) offsetof(as_lookup, field)
+static const setting lookup_settings[] = {YES_NO(partial), YES_NO(cut_at_eos)};
+#undef AT
+
+/* The settings of a method, and the chapter that has them. */
+typedef struct {
+    const setting *of;
+    size_t n;
+    int chapter;
+} setting_list;
+
+static const setting_list of_lookahead = {lookahead_settings,
+                                          sizeof lookahead_settings /
+                                              sizeof lookahead_settings[0],
+                                          8},
+                          of_lookup = {lookup_settings,
+                                       sizeof lookup_settings / sizeof lookup_settings[0], 9};
 
 _Static_assert(sizeof(as_fill) == sizeof(unsigned) && sizeof(as_key) == sizeof(unsigned) &&
                    sizeof(as_shift) == sizeof(unsigned) &&
@@ -71,7 +88,7 @@ _Static_assert(sizeof(as_fill) == sizeof(unsigned) && sizeof(as_key) == sizeof(u
                    sizeof(as_pool_policy) == sizeof(unsigned),
                "the enums of as_lookahead are set alike");
 
-static void set(as_lookahead *o, const setting *s)
+static void set(void *o, const setting *s)
 {
     char *field = (char *)o + s->at;
     const unsigned number = (unsigned)s->number;
@@ -82,28 +99,31 @@ static void set(as_lookahead *o, const setting *s)
 }
 
 /* "NAME=VALUE" of length n. */
-static bool set_one(as_lookahead *o, const char *text, size_t n)
+static bool set_one(void *o, const setting_list *list, const char *text, size_t n)
 {
-    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
-        const size_t name = strlen(settings[i].name), value = strlen(settings[i].value);
-        if (n != name + 1 + value || strncmp(text, settings[i].name, name) != 0 ||
-            text[name] != '=' || strncmp(text + name + 1, settings[i].value, value) != 0)
+    for (size_t i = 0; i < list->n; i++) {
+        const setting *s = &list->of[i];
+        const size_t name = strlen(s->name), value = strlen(s->value);
+        if (n != name + 1 + value || strncmp(text, s->name, name) != 0 || text[name] != '=' ||
+            strncmp(text + name + 1, s->value, value) != 0)
             continue;
-        set(o, &settings[i]);
+        set(o, s);
         return true;
     }
     return false;
 }
 
-static bool set_all(as_lookahead *o, const char *text, char *why, size_t why_size)
+static bool set_all(void *o, const setting_list *list, const char *text, char *why,
+                    size_t why_size)
 {
     while (text && *text) {
         const size_t n = strcspn(text, ",");
-        if (!set_one(o, text, n)) {
+        if (!set_one(o, list, text, n)) {
             snprintf(why, why_size,
-                     "--switches: %.*s is unknown; chapter 8 of the specification has the "
-                     "switches and their values",
-                     (int)n, text);
+                     "--switches: %.*s is unknown; chapter %d of the specification has the "
+                     "switches and their values%s",
+                     (int)n, text, list->chapter,
+                     list == &of_lookahead ? "; --given is init=given" : "");
             return false;
         }
         text += n + (text[n] == ',');
@@ -118,8 +138,8 @@ static int32_t number(uint64_t given, int32_t otherwise)
     return given ? (int32_t)given : otherwise;
 }
 
-static bool lookahead(const method_options *o, int32_t V, as_drafter **d, as_rule *verify,
-                      char *why, size_t why_size)
+static bool lookahead(const method_options *o, const method_guesses *given, int32_t V,
+                      as_drafter **d, as_rule *verify, char *why, size_t why_size)
 {
     const char *name = o->preset ? o->preset : "paper";
     const as_lookahead *preset = as_lookahead_preset(name);
@@ -130,15 +150,20 @@ static bool lookahead(const method_options *o, int32_t V, as_drafter **d, as_rul
     x.W = number(o->window, 5);
     x.N = number(o->ngram, 4);
     x.G = o->pool == UINT64_MAX ? x.W : (int32_t)o->pool;
-    if (!set_all(&x, o->switches, why, why_size)) return false;
+    if (!set_all(&x, &of_lookahead, o->switches, why, why_size)) return false;
+    if (given && o->switches && strstr(o->switches, "init=")) {
+        snprintf(why, why_size, "--switches: init has no meaning with --given; leave it out");
+        return false;
+    }
+    if (given) x.init = AS_FILL_GIVEN, x.given = given->token, x.givens = given->n;
     *verify = x.rule;
     if (as_draft_lookahead(&x, V, d, &e) == AS_OK) return true;
     snprintf(why, why_size, "%s", e.text);
     return false;
 }
 
-static bool jacobi(const method_options *o, int32_t V, as_drafter **d, char *why,
-                   size_t why_size)
+static bool jacobi(const method_options *o, const method_guesses *given, int32_t V,
+                   as_drafter **d, char *why, size_t why_size)
 {
     static const char *const name[] = {"pad", "last", "prompt"};
     static const as_jacobi_init init[] = {AS_GUESS_PAD, AS_GUESS_LAST, AS_GUESS_PROMPT};
@@ -147,7 +172,8 @@ static bool jacobi(const method_options *o, int32_t V, as_drafter **d, char *why
     int i = 0;
     while (i < 3 && strcmp(name[i], asked) != 0) i++;
     if (i == 3) return say(why, why_size, "--init", asked, "pad, last and prompt");
-    const as_jacobi x = {number(o->block, 8), init[i], 0, NULL, 0};
+    const as_jacobi x = {number(o->block, 8), given ? AS_GUESS_GIVEN : init[i], 0,
+                         given ? given->token : NULL, given ? given->n : 0};
     if (as_draft_jacobi(&x, V, d, &e) == AS_OK) return true;
     snprintf(why, why_size, "%s", e.text);
     return false;
@@ -162,17 +188,19 @@ static bool lookup(const method_options *o, as_drafter **d, char *why, size_t wh
     as_lookup x = *preset;
     x.longest = number(o->ngram, x.longest);
     x.drafts = number(o->gamma, x.drafts);
+    if (!set_all(&x, &of_lookup, o->switches, why, why_size)) return false;
     if (as_draft_lookup(&x, d, &e) == AS_OK) return true;
     snprintf(why, why_size, "%s", e.text);
     return false;
 }
 
-bool method_drafter(const char *method, const method_options *o, const char *rule, int32_t V,
-                    as_drafter **d, as_rule *verify, char *why, size_t why_size)
+bool method_drafter(const char *method, const method_options *o, const method_guesses *given,
+                    const char *rule, int32_t V, as_drafter **d, as_rule *verify, char *why,
+                    size_t why_size)
 {
     *verify = strcmp(method, "jacobi") == 0 ? AS_RULE_GREEDY : AS_RULE_MATCH;
-    if (!(strcmp(method, "lookahead") == 0 ? lookahead(o, V, d, verify, why, why_size)
-          : strcmp(method, "jacobi") == 0  ? jacobi(o, V, d, why, why_size)
+    if (!(strcmp(method, "lookahead") == 0 ? lookahead(o, given, V, d, verify, why, why_size)
+          : strcmp(method, "jacobi") == 0  ? jacobi(o, given, V, d, why, why_size)
                                            : lookup(o, d, why, why_size)))
         return false;
     if (rule)

@@ -12,19 +12,26 @@
 /* What was given; NULL or 0: the default. */
 typedef struct {
     const char *preset;   /* lookahead, lookup */
-    const char *switches; /* lookahead: NAME=VALUE,... of chapter 8's table */
+    const char *switches; /* lookahead, lookup: NAME=VALUE,... of chapter 8's or 9's table */
     const char *init;     /* jacobi: pad, last, prompt */
     uint64_t window, pool, block, ngram, gamma;
 } method_options;
+
+/* The tokens of init given, of jacobi and lookahead. They must outlive the drafter. */
+typedef struct {
+    const int32_t *token; /* [n] */
+    int32_t n;
+} method_guesses;
 
 /* Is it one of these methods: jacobi, lookahead, lookup? */
 bool method_known(const char *method);
 
 /* The drafter of a method and the rule that goes with it above T = 0, GREEDY if none does;
- * `rule` is what was asked for, NULL: nothing. False, and `why`, where something is unknown or
- * out of range. */
-bool method_drafter(const char *method, const method_options *o, const char *rule, int32_t V,
-                    as_drafter **d, as_rule *verify, char *why, size_t why_size);
+ * `given` and `rule` are what was asked for, NULL: nothing. False, and `why`, where something
+ * is unknown or out of range. */
+bool method_drafter(const char *method, const method_options *o, const method_guesses *given,
+                    const char *rule, int32_t V, as_drafter **d, as_rule *verify, char *why,
+                    size_t why_size);
 
 /* How a token is shown on standard error. */
 typedef void method_show_token(const void *data, int32_t token);

@@ -29,6 +29,23 @@ static as_status constructed(const ag_drafting *o, int32_t V, as_drafter **twin,
     return as_fail(e, AS_BAD_INPUT, "drafter: method %d is unknown", (int)o->method);
 }
 
+as_status ag_drafting_check(const ag_drafting *o, int32_t V, as_rule rule, as_error *e)
+{
+    static const char *const name[] = {[AS_RULE_GREEDY] = "greedy",
+                                       [AS_RULE_CHAIN] = "chain",
+                                       [AS_RULE_MATCH] = "match",
+                                       [AS_RULE_ONEHOT] = "onehot"};
+    as_drafter *twin = NULL;
+    if ((unsigned)rule >= sizeof name / sizeof *name)
+        return as_fail(e, AS_BAD_INPUT, "decode: rule %d is unknown", (int)rule);
+    as_status s = constructed(o, V, &twin, e);
+    if (s == AS_OK && !(twin->rules & 1u << rule))
+        s = as_fail(e, AS_BAD_INPUT, "decode: %s does not go with the rule %s", twin->name,
+                    name[rule]);
+    as_drafter_free(twin);
+    return s;
+}
+
 /* LAH-07, LAH-10: the most rows of any step. */
 static int64_t lookahead_rows(const as_lookahead *o)
 {
@@ -74,7 +91,7 @@ static int64_t method_rows(const ag_drafting *o)
 }
 
 /* The budget bounds the rows of a chain, too: no more than `longest` are ever laid. */
-static int32_t rows_of(const ag_drafting *o, const ag_room *room)
+int32_t ag_drafting_rows(const ag_drafting *o, const ag_room *room)
 {
     int64_t rows = method_rows(o);
     if (o->method != AG_LOOKAHEAD && rows > room->longest) rows = room->longest;
@@ -235,7 +252,7 @@ as_status ag_drafter_open(const ag_device *device, const ag_drafting *o, const a
     d->lookup = o->lookup;
     d->batch = (ag_batch){.B = room->sequences,
                           .V = room->V,
-                          .R = rows_of(o, room),
+                          .R = ag_drafting_rows(o, room),
                           .H = room->longest,
                           .E = room->eoses,
                           .positions = room->positions};

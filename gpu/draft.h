@@ -99,6 +99,12 @@ typedef struct {
  * as_decode has them for a request (STOP-05 included), AS_LIMIT beyond the drafter's room. */
 as_status ag_drafter_start(ag_drafter *d, int32_t b, const ag_request *r, as_error *e);
 
+/* Rows of a tree in such a room, at most. */
+int32_t ag_drafting_rows(const ag_drafting *o, const ag_room *room);
+
+/* AS_BAD_INPUT where as_decode finds that the rule is unknown, or not one for the method. */
+as_status ag_drafting_check(const ag_drafting *o, int32_t V, as_rule rule, as_error *e);
+
 /* Sequence b takes part no more. */
 as_status ag_drafter_stop(ag_drafter *d, int32_t b, as_error *e);
 

@@ -157,16 +157,18 @@ __device__ __forceinline__ void emit(const ag_batch &b, const ag_answers &w, int
     if (thread() == 0) b.kept[q] = kept;
 }
 
-/* The sequence after the step. The method adds its own. */
+/* The sequence after the step; one without a token counts for nothing. The method adds its own.
+ */
 __device__ __forceinline__ ag_sequence after(const ag_sequence &s, const ag_tree &t,
                                              const outcome &k)
 {
     ag_sequence next = s;
+    next.emitted = k.emitted;
+    next.failed = k.length == 0;
+    if (next.failed) return next;
     next.n += k.emitted;
     next.left -= k.emitted;
     next.ended = k.ended;
-    next.failed = k.length == 0;
-    next.emitted = k.emitted;
     next.steps++;
     next.drafted += t.rows - (t.all ? 1 : t.drafts);
     next.accepted += k.accepted;

@@ -1,6 +1,6 @@
 /* plugin.c - libassay_gpu as an implementation under test (conformance/iut.h): every operation
  * of a panel or a model runs on the device, and is the reference's, bit for bit. `generate`
- * runs the transformers on the device, in the reference's loop.
+ * decodes there, several requests at once.
  *
  * Without a device the plugin still loads, and every operation answers IUT_NO_DEVICE, which the
  * suite reports as UNAVAILABLE. With the grid emulator (emu/emu.h) in the device's place it
@@ -13,11 +13,15 @@
 #include <string.h>
 
 #include "conformance/iut/engine_ops.h"
+#include "gpu/decode.h"
 #include "gpu/llama.h"
 #include "gpu/verify.h"
 #include "ref/num/fixed.h"
 
 enum { EMULATED_V = 64, SCRATCH_ROWS = 64 };
+
+/* Of `generate`: requests decoded at once, the rows of their forward, steps before a look. */
+enum { AT_ONCE = 8, FORWARD_ROWS = 2 * ENGINE_OPS_ROWS, STRIDE = 2 };
 
 /* Device memory that grows as calls need it. */
 typedef struct {
@@ -567,13 +571,103 @@ static iut_status cache_poison(iut *x)
     return status_of(model_ops_cache_poison(&x->model, &x->error));
 }
 
+static ag_drafting drafting_of(const iut_generate_batch *b, const engine_ops_plan *plan)
+{
+    const ag_method chain = b->gamma > 0 ? AG_CHAIN : AG_PLAIN;
+    return (ag_drafting){.method = b->method == IUT_JACOBI      ? AG_JACOBI
+                                   : b->method == IUT_LOOKAHEAD ? AG_LOOKAHEAD
+                                   : b->method == IUT_LOOKUP    ? AG_LOOKUP
+                                                                : chain,
+                         .gamma = b->gamma,
+                         .jacobi = plan->jacobi,
+                         .lookahead = plan->lookahead,
+                         .lookup = plan->lookup};
+}
+
+/* The longest of a prompt and its budget; requests beyond the positions are refused anyway. */
+static int32_t longest_of(const iut_generate_batch *b, int32_t positions)
+{
+    int64_t longest = 1;
+    for (int32_t i = 0; i < b->n; i++) {
+        const int64_t tokens = (int64_t)b->prompt_count[i] + b->k;
+        longest = tokens > longest ? tokens : longest;
+    }
+    return (int32_t)(longest > positions ? (int64_t)positions + 1 : longest);
+}
+
+/* A decoder for as many of the requests at once as there are rows for. */
+static as_status open_decoder(iut *x, const iut_generate_batch *b, const engine_ops_plan *plan,
+                              ag_decoder **d)
+{
+    ag_decoding o = {.target = x->engine.target.lm,
+                     .draft = x->engine.draft.lm,
+                     .drafting = drafting_of(b, plan),
+                     .rule = plan->rule,
+                     .sampling = plan->sampling,
+                     .draft_sampling = plan->sampling,
+                     .sequences = b->n < AT_ONCE ? b->n : AT_ONCE,
+                     .longest = longest_of(b, x->engine.target.lm->positions),
+                     .eoses = 1,
+                     .rows = ENGINE_OPS_ROWS,
+                     .stride = STRIDE};
+    const ag_room room = {.longest = o.longest, .rows = o.rows};
+    const int32_t rows = ag_drafting_rows(&o.drafting, &room);
+    if (rows > 0 && o.sequences > FORWARD_ROWS / rows) o.sequences = FORWARD_ROWS / rows;
+    if (o.sequences < 1) o.sequences = 1;
+    return ag_decoder_open(&x->device, &o, d, &x->error);
+}
+
+/* The first request that fails is the batch's answer. */
+static as_status tell(iut *x, const iut_generate_batch *b, const ag_generation *g)
+{
+    for (int32_t i = 0; i < b->n; i++) {
+        if (g[i].status != AS_OK) return as_fail(&x->error, g[i].status, "%s", g[i].error.text);
+        b->out_len[i] = g[i].result.tokens;
+        for (int32_t k = 0; k < g[i].result.steps; k++) g[i].length[k]--;
+    }
+    return AS_OK;
+}
+
+static as_status decode_all(iut *x, const iut_generate_batch *b, ag_decoder *d)
+{
+    ag_generation *g = calloc((size_t)b->n + 1, sizeof *g);
+    if (!g) return as_fail(&x->error, AS_NO_MEMORY, "no memory for %d requests", (int)b->n);
+    const int32_t *prompt = b->prompt;
+    for (int32_t i = 0; i < b->n; prompt += b->prompt_count[i++])
+        g[i] = (ag_generation){.prompt = prompt,
+                               .prompts = b->prompt_count[i],
+                               .budget = b->k,
+                               .eos = &b->eos,
+                               .eoses = b->eos >= 0,
+                               .seed = b->seed + (uint64_t)i,
+                               .out = b->out + (ptrdiff_t)i * b->k,
+                               .length = b->accepted + (ptrdiff_t)i * b->k};
+    as_status s = ag_decode(d, g, b->n, &x->error);
+    if (s == AS_OK) s = tell(x, b, g);
+    free(g);
+    return s;
+}
+
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
-    const engine_ops_manner how = {x->rule == IUT_RULE_MATCH, 1, x->lookahead, x->lookup,
-                                   &x->maker};
+    const engine_ops_manner how = {.match = x->rule == IUT_RULE_MATCH,
+                                   .threads = 1,
+                                   .lookahead = x->lookahead,
+                                   .lookup = x->lookup,
+                                   .maker = &x->maker,
+                                   .sequences = AT_ONCE,
+                                   .rows = FORWARD_ROWS};
+    engine_ops_plan plan;
+    ag_decoder *d = NULL;
     iut_status status;
     if (!there(x, &status)) return status;
-    return answer(x, engine_ops_generate(&x->engine, b, &how, &x->error));
+    as_status s = engine_ops_load(&x->engine, b, &how, &x->error);
+    if (s == AS_OK) s = engine_ops_translate(b, &how, &plan, &x->error);
+    if (s == AS_OK) s = open_decoder(x, b, &plan, &d);
+    if (s == AS_OK) s = engine_ops_check_rule(&plan, &x->error);
+    if (s == AS_OK) s = decode_all(x, b, d);
+    ag_decoder_close(d);
+    return answer(x, s);
 }
 
 IUT_EXPORT const iut_api *iut_entry(void)

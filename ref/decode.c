@@ -2,6 +2,7 @@
  * method is a drafter and an entry in the table of rules. */
 #include "ref/decode.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ref/dist/draw.h"
@@ -287,6 +288,7 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
 
     const as_walk *k = &w->walk;
     const int32_t emitted = emit(w, &c, out, result);
+    assert(emitted >= 1 && emitted <= k->length);
     as_step done = {result->steps++, w->position, &w->tree,  w->row,  k->path,
                     k->accepted,     k->run,      k->length, emitted, NULL};
     result->drafted += w->tree.rows - (w->tree.all ? 1 : w->tree.drafts);
@@ -295,6 +297,7 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
      * evaluated with the next step, even where the step accepted its row (LAH-19, LAH-30). */
     const int32_t kept = k->accepted < emitted ? k->accepted + 1 : emitted;
     s = as_lm_commit(r->target, w->sequence, k->path, kept, e);
+    assert(s != AS_OK || as_lm_length(r->target, w->sequence) == w->n - 1); /* KV-08 */
     if (s == AS_OK) s = r->drafter->ops->observe(r->drafter, &c, &done, e);
     return s == AS_OK ? trace(w, &done, e) : s;
 }

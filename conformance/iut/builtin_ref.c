@@ -506,8 +506,11 @@ static iut_status cache_poison(iut *x)
 
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
-    const engine_ops_manner how = {x->rule == IUT_RULE_MATCH, x->threads, x->lookahead,
-                                   x->lookup, &maker};
+    const engine_ops_manner how = {.match = x->rule == IUT_RULE_MATCH,
+                                   .threads = x->threads,
+                                   .lookahead = x->lookahead,
+                                   .lookup = x->lookup,
+                                   .maker = &maker};
     return answer_of(engine_ops_generate(&x->engine, b, &how, &x->error));
 }
 

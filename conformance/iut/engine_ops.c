@@ -5,10 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ref/draft/jacobi.h"
-
-enum { ROWS = 512 };
-
 static void forget(engine_ops_model *m)
 {
     as_lm_free(m->lm);
@@ -25,18 +21,20 @@ void engine_ops_free(engine_ops *x)
 static as_status load(engine_ops_model *m, const char *folder, const engine_ops_manner *how,
                       as_error *e)
 {
-    const as_llama_options options = {.rows = ROWS, .threads = how->threads};
+    const as_llama_options options = {.rows = how->rows ? how->rows : ENGINE_OPS_ROWS,
+                                      .threads = how->threads};
+    const int32_t sequences = how->sequences ? how->sequences : 1;
     if (m->folder && strcmp(m->folder, folder) == 0) return AS_OK;
     forget(m);
     const as_status s =
-        how->maker->load(how->maker->with, folder, &options, 1, &m->lm, &m->info, e);
+        how->maker->load(how->maker->with, folder, &options, sequences, &m->lm, &m->info, e);
     if (s != AS_OK) return s;
     m->folder = strdup(folder);
     return m->folder ? AS_OK : as_fail(e, AS_NO_MEMORY, "no memory for the name of a folder");
 }
 
-static as_status load_pair(engine_ops *x, const iut_generate_batch *b,
-                           const engine_ops_manner *how, as_error *e)
+as_status engine_ops_load(engine_ops *x, const iut_generate_batch *b,
+                          const engine_ops_manner *how, as_error *e)
 {
     if (b->method && (b->gamma || *b->draft))
         return as_fail(e, AS_BAD_INPUT, "generate: a draft model with a method that has none");
@@ -60,14 +58,14 @@ static void on_step(void *data, const as_step *s)
 }
 
 static as_status one(const engine_ops *x, const iut_generate_batch *b, int32_t i,
-                     const int32_t *prompt, as_rule rule, as_drafter *drafter, as_error *e)
+                     const int32_t *prompt, const engine_ops_plan *plan, as_drafter *drafter,
+                     as_error *e)
 {
     steps told = {b->accepted + (ptrdiff_t)i * b->k};
     const as_request r = {.target = x->target.lm,
                           .drafter = drafter,
-                          .rule = b->sampling.temperature == 0 ? AS_RULE_GREEDY : rule,
-                          .sampling = {b->sampling.temperature, b->sampling.top_k,
-                                       b->sampling.top_p, b->sampling.min_p},
+                          .rule = plan->rule,
+                          .sampling = plan->sampling,
                           .seed = b->seed + (uint64_t)i,
                           .prompt = prompt,
                           .prompts = b->prompt_count[i],
@@ -82,49 +80,68 @@ static as_status one(const engine_ops *x, const iut_generate_batch *b, int32_t i
     return s;
 }
 
-/* The drafter of a request, and its rule above temperature 0. */
-static as_status open_drafter(const engine_ops *x, const iut_generate_batch *b,
-                              const engine_ops_manner *how, as_drafter **d, as_rule *rule,
-                              as_error *e)
+static as_rule rule_of(const iut_generate_batch *b, const engine_ops_manner *how)
 {
-    const int32_t V = x->target.lm->V, *size = b->sizes;
-    const as_sampling sampling = {b->sampling.temperature, b->sampling.top_k, b->sampling.top_p,
-                                  b->sampling.min_p};
-    const as_jacobi jacobi = {.m = size[0], .init = AS_GUESS_LAST};
-    as_lookahead lookahead = *how->lookahead;
-    as_lookup lookup = *how->lookup;
-    lookahead.W = size[0], lookahead.N = size[1], lookahead.G = size[2];
-    lookup.longest = size[0], lookup.drafts = size[1];
-    *rule = how->match ? AS_RULE_MATCH : b->method ? AS_RULE_ONEHOT : AS_RULE_CHAIN;
+    if (b->sampling.temperature == 0) return AS_RULE_GREEDY;
+    if (how->match) return AS_RULE_MATCH;
+    if (b->method == IUT_LOOKAHEAD) return how->lookahead->rule;
+    return b->method ? AS_RULE_ONEHOT : AS_RULE_CHAIN;
+}
+
+as_status engine_ops_translate(const iut_generate_batch *b, const engine_ops_manner *how,
+                               engine_ops_plan *plan, as_error *e)
+{
+    const int32_t *size = b->sizes;
+    *plan = (engine_ops_plan){.sampling = {b->sampling.temperature, b->sampling.top_k,
+                                           b->sampling.top_p, b->sampling.min_p},
+                              .rule = rule_of(b, how),
+                              .jacobi = {.m = size[0], .init = AS_GUESS_LAST},
+                              .lookahead = *how->lookahead,
+                              .lookup = *how->lookup};
+    plan->lookahead.W = size[0], plan->lookahead.N = size[1], plan->lookahead.G = size[2];
+    if (how->match) plan->lookahead.rule = AS_RULE_MATCH;
+    plan->lookup.longest = size[0], plan->lookup.drafts = size[1];
+    if (b->method == 0 || b->method == IUT_JACOBI || b->method == IUT_LOOKAHEAD ||
+        b->method == IUT_LOOKUP)
+        return AS_OK;
+    return as_fail(e, AS_LIMIT, "generate: there is no method %d", (int)b->method);
+}
+
+as_status engine_ops_check_rule(const engine_ops_plan *plan, as_error *e)
+{
+    if (plan->rule != AS_RULE_GREEDY || plan->sampling.temperature == 0) return AS_OK;
+    return as_fail(e, AS_LIMIT, "generate: this preset decodes at temperature 0 alone");
+}
+
+static as_status open_drafter(const engine_ops *x, const iut_generate_batch *b,
+                              const engine_ops_plan *plan, as_drafter **d, as_error *e)
+{
+    const int32_t V = x->target.lm->V;
     switch (b->method) {
-    case 0:
-        return b->gamma > 0 ? as_draft_lm(x->draft.lm, &sampling, b->gamma, d, e)
-                            : as_draft_none(d, e);
     case IUT_JACOBI:
-        return as_draft_jacobi(&jacobi, V, d, e);
+        return as_draft_jacobi(&plan->jacobi, V, d, e);
     case IUT_LOOKAHEAD:
-        if (how->match) lookahead.rule = AS_RULE_MATCH;
-        *rule = lookahead.rule;
-        return as_draft_lookahead(&lookahead, V, d, e);
+        return as_draft_lookahead(&plan->lookahead, V, d, e);
     case IUT_LOOKUP:
-        return as_draft_lookup(&lookup, d, e);
+        return as_draft_lookup(&plan->lookup, d, e);
     default:
-        return as_fail(e, AS_LIMIT, "generate: there is no method %d", (int)b->method);
+        return b->gamma > 0 ? as_draft_lm(x->draft.lm, &plan->sampling, b->gamma, d, e)
+                            : as_draft_none(d, e);
     }
 }
 
 as_status engine_ops_generate(engine_ops *x, const iut_generate_batch *b,
                               const engine_ops_manner *how, as_error *e)
 {
+    engine_ops_plan plan;
     as_drafter *drafter = NULL;
-    as_rule rule = AS_RULE_GREEDY;
-    as_status s = load_pair(x, b, how, e);
-    if (s == AS_OK) s = open_drafter(x, b, how, &drafter, &rule, e);
-    if (s == AS_OK && rule == AS_RULE_GREEDY && b->sampling.temperature > 0)
-        s = as_fail(e, AS_LIMIT, "generate: this preset decodes at temperature 0 alone");
+    as_status s = engine_ops_load(x, b, how, e);
+    if (s == AS_OK) s = engine_ops_translate(b, how, &plan, e);
+    if (s == AS_OK) s = open_drafter(x, b, &plan, &drafter, e);
+    if (s == AS_OK) s = engine_ops_check_rule(&plan, e);
     const int32_t *prompt = b->prompt;
     for (int32_t i = 0; i < b->n && s == AS_OK; i++) {
-        s = one(x, b, i, prompt, rule, drafter, e);
+        s = one(x, b, i, prompt, &plan, drafter, e);
         prompt += b->prompt_count[i];
     }
     as_drafter_free(drafter);

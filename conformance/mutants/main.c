@@ -10,6 +10,7 @@
 
 typedef struct {
     const char *only, *json;
+    uint64_t every; /* one of so many */
     bool list, help, quick;
     run_options run;
 } command;
@@ -19,6 +20,7 @@ static const char help[] =
     "Runs every known-bad implementation, every liar and every look-alike through the suite.\n"
     "Exit code 0: all judged rightly; 1: not; 2: usage.\n"
     "  --only GLOB    mutants of these names; case does not matter\n"
+    "  --every N      one of N of these, the first included\n"
     "  --list         name, clause, check and provenance of each, and nothing else\n"
     "  --quick        each fault against its named check alone\n"
     "  --level LEVEL  smoke (default), full, deep\n"
@@ -52,6 +54,9 @@ static bool take(command *c, int argc, char **argv, int *i)
     } else if ((v = option_value(argc, argv, i, "--seed"))) {
         if (!number(v, &n, "--seed")) return false;
         c->run.seed = n;
+    } else if ((v = option_value(argc, argv, i, "--every"))) {
+        if (!number(v, &n, "--every")) return false;
+        c->every = n > 0 ? n : 1;
     } else if ((v = option_value(argc, argv, i, "--jobs"))) {
         if (!number(v, &n, "--jobs")) return false;
         c->run.jobs = n < 256 ? (int)n : 256;
@@ -65,16 +70,19 @@ static bool take(command *c, int argc, char **argv, int *i)
     return false;
 }
 
-static bool wanted(const command *c, const mutant *m)
+/* Mutant number i of the table; `named` counts those that --only has let pass. */
+static bool wanted(const command *c, size_t i, size_t *named)
 {
-    return !c->only || fnmatch(c->only, m->name, FNM_CASEFOLD) == 0;
+    if (c->only && fnmatch(c->only, mutant_table[i].name, FNM_CASEFOLD) != 0) return false;
+    return (*named)++ % c->every == 0;
 }
 
 static void list(const command *c)
 {
+    size_t named = 0;
     for (size_t i = 0; i < mutant_count; i++) {
         const mutant *m = &mutant_table[i];
-        if (!wanted(c, m)) continue;
+        if (!wanted(c, i, &named)) continue;
         printf("%-28s %-8s %-20s %s [%s]\n", m->name, m->clause, m->check, m->text,
                m->provenance);
     }
@@ -92,11 +100,11 @@ static void close_with(const matrix_row *rows, size_t n, size_t right)
 static int run_matrix(const command *c)
 {
     matrix_row *rows = calloc(mutant_count, sizeof *rows);
-    size_t n = 0, right = 0;
+    size_t n = 0, right = 0, named = 0;
     if (!rows) return fprintf(stderr, "assay mutants: out of memory\n"), EXIT_ERROR;
     matrix_print_head(stdout, check_list);
     for (size_t i = 0; i < mutant_count; i++) {
-        if (!wanted(c, &mutant_table[i])) continue;
+        if (!wanted(c, i, &named)) continue;
         matrix_run(&mutant_table[i], &c->run, check_list, c->quick, &rows[n]);
         matrix_print_row(stdout, check_list, &rows[n]);
         right += rows[n++].judged_rightly;
@@ -120,7 +128,7 @@ static int run_matrix(const command *c)
 int mutants_main(int argc, char **argv)
 {
     char vectors[4096];
-    command c = {.run = {.level = LEVEL_SMOKE, .seed = 1, .vectors = vectors}};
+    command c = {.every = 1, .run = {.level = LEVEL_SMOKE, .seed = 1, .vectors = vectors}};
     for (int i = 1; i < argc; i++)
         if (!take(&c, argc, argv, &i)) return EXIT_USAGE;
     share_folder("vectors", vectors, sizeof vectors);

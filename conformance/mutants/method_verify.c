@@ -222,7 +222,8 @@ iut_status method_verify(method_job *j, method_tree *t, bool paths, method_run *
     }
     /* LAH-19, and its like in ONEH-05 and LAH-21. */
     const bool whole = m->name == ORACLE_LOOKAHEAD && run->hits == m->size[1] - 1;
-    if (whole && !m->sw[LAH_BONUS] && !fault(j->fault, LAH_BONUS_ALWAYS))
-        run->count = run->hits;
+    const bool bonus = m->sw[LAH_BONUS] ? !fault(j->fault, LAH_BONUS_NEVER)
+                                        : fault(j->fault, LAH_BONUS_ALWAYS);
+    if (whole && !bonus) run->count = run->hits;
     return s;
 }

@@ -180,6 +180,7 @@ static as_status lay_window(const lookahead *d, as_tree *tree, as_error *e)
     as_status s = AS_OK;
     for (int32_t r = 1; r < d->filled * n && s == AS_OK; r++)
         s = as_tree_add(tree, row_of(d, r / n)[r % n], r < n ? r - 1 : r - n, e);
+    assert(s != AS_OK || tree->rows == d->filled * n); /* LAH-10 */
     tree->drafts = tree->rows;
     tree->wanted = d->filled > 1 ? (d->filled - 1) * n : 1; /* for the answers */
     return s;
@@ -194,8 +195,10 @@ static as_status lay_candidates(const lookahead *d, as_tree *tree, as_error *e)
     if (!full(d) && !d->o.verify_filling) return s;
     int32_t count;
     const int32_t *token = as_pool_find(d->pool, tree->row[0].token, &count);
+    assert(count <= d->o.G);
     for (int32_t j = 0; j < count * length && s == AS_OK; j++)
         s = as_tree_add(tree, token[j], j % length ? tree->rows - 1 : 0, e);
+    assert(s != AS_OK || !full(d) || tree->rows == (d->o.W + count) * length);
     if (d->o.accept_window) {
         tree->all = true;
         tree->wanted = 1;

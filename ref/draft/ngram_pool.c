@@ -85,7 +85,8 @@ const int32_t *as_pool_find(const as_pool *p, int32_t key, int32_t *count)
 static as_status open_bucket(as_pool *p, int32_t key, as_error *e)
 {
     if (p->buckets == p->capacity) {
-        const int32_t capacity = p->capacity ? 2 * p->capacity : 8;
+        const int32_t twice = p->capacity ? 2 * p->capacity : 8;
+        const int32_t capacity = p->capacity < p->V / 2 && twice < p->V ? twice : p->V;
         int32_t *grown = realloc(p->bucket, (size_t)capacity * bucket_size(p) * sizeof *grown);
         if (!grown)
             return as_fail(e, AS_NO_MEMORY, "no memory for a pool of %d keys", (int)capacity);

@@ -3,8 +3,8 @@
  *
  * A look-up is two loads. An insertion looks at the G values of one key. Memory: 4 bytes a
  * token of the vocabulary, and for each key that was ever inserted (1 + G * length) * 4 bytes,
- * doubled at worst by growth; so at most 8 * V * (1 + G * length) + 4 * V bytes, whatever is
- * inserted. */
+ * doubled at worst by growth, which ends with room for V keys; so at most
+ * 4 * V * (2 + G * length) bytes and 64 of its own, whatever is inserted. */
 #ifndef ASSAY_REF_DRAFT_NGRAM_POOL_H
 #define ASSAY_REF_DRAFT_NGRAM_POOL_H
 

@@ -19,6 +19,7 @@
 #include "conformance/iut/traces_alone.h"
 #include "conformance/iut/write_traces.h"
 #include "conformance/run.h"
+#include "vectors/trace.h"
 
 enum { GROUPS = 21 };
 static char folder[] = "/tmp/assay-test-traces-XXXXXX", whole[60], file[60];
@@ -271,6 +272,63 @@ static void rows_may_be_merged(void **state)
     assert_says(&case_of(group)->result, STATE_FAIL, "step 2: rows[");
 }
 
+/* Rows of tokens and positions, each under the last one before it that stands one position
+ * earlier; -1 ends them. */
+static void hang(const char *token, const int32_t *position, oracle_lists *rows)
+{
+    int32_t under[32]; /* the row at each position from position[0] on */
+    for (int32_t r = 0; position[r] >= 0; r++) {
+        const int32_t depth = position[r] - position[0];
+        oracle_list *path = oracle_another(rows);
+        if (depth > 0)
+            oracle_append(path, rows->l[under[depth - 1]].t, rows->l[under[depth - 1]].n);
+        oracle_push(path, token[r]);
+        under[depth] = r;
+    }
+}
+
+/* A step of those rows as it stands is what is due; merged, its rows are `count`, and it is the
+ * same step still. */
+static void expect_merged(const char *token, const int32_t *position, int32_t count)
+{
+    oracle_trace step[2] = {{.steps = 1}, {.steps = 1}};
+    char why[200];
+    for (int i = 0; i < 2; i++) {
+        step[i].step = oracle_take(1, sizeof *step[i].step);
+        hang(token, position, &step[i].step[0].rows);
+    }
+    oracle_lists *rows = &step[1].step[0].rows;
+    for (int32_t r = rows->n - 1; r > 0; r--) {
+        int32_t k = 0;
+        while (k < r && !oracle_alike(&rows->l[k], &rows->l[r])) k++;
+        if (k < r) oracle_remove(rows, r);
+    }
+    assert_int_equal(rows->n, count);
+    const vector_answer due = {.trace = &step[0]}, got = {.trace = &step[1]};
+    assert_false(traces_differ(&due, &got, why, sizeof why));
+    oracle_remove(rows, rows->n - 1);
+    assert_true(traces_differ(&due, &got, why, sizeof why));
+    for (int i = 0; i < 2; i++) oracle_trace_free(&step[i]);
+}
+
+/* How many rows the public unit test of TensorRT-LLM's lookahead states for these after merging
+ * those of one path (TREE-05, TRC-04); '_' is a blank there. */
+static void rows_merge_as_published(void **state)
+{
+    (void)state;
+    expect_merged("01234512345",
+                  (const int32_t[]){10, 11, 12, 13, 14, 15, 11, 12, 13, 14, 15, -1}, 6);
+    expect_merged("01234512abc",
+                  (const int32_t[]){10, 11, 12, 13, 14, 15, 11, 12, 13, 14, 15, -1}, 9);
+    expect_merged(
+        "01234512abc2aBCD",
+        (const int32_t[]){10, 11, 12, 13, 14, 15, 11, 12, 13, 14, 15, 12, 13, 14, 15, 16, -1},
+        12);
+    expect_merged(
+        "wmplhi__folxamp",
+        (const int32_t[]){21, 22, 23, 24, 25, 26, 27, 21, 22, 23, 24, 21, 22, 23, 24, -1}, 15);
+}
+
 /* -- Refusals ----------------------------------------------------------------------- */
 
 static void spoil_refusal(oracle_trace *t, int how)
@@ -333,6 +391,62 @@ static void flipped_vectors_are_noticed_by_name(void **state)
     assert_int_equal(noticed, 315);
 }
 
+/* Is there a vector of the preset that is another trace when the switch has that value? */
+static bool shows(const char *preset, oracle_method_name method, int32_t s, int32_t value)
+{
+    char id[40];
+    const int n = snprintf(id, sizeof id, "trace.%s.%s.",
+                           method == ORACLE_LOOKUP ? "lookup" : "lookahead", preset);
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        if (strncmp(g->id, id, (size_t)n) != 0 || g->toy->folder) continue;
+        for (int32_t k = 0; k < g->tests; k++)
+            if (trace_differs(g, &g->test[k], s, value)) return true;
+    }
+    return false;
+}
+
+/* What makes no difference to a preset, or is refused there. No n-gram is in the pool while a
+ * window fills, but where prompt or output give some; a stored key goes with no warm-up; trtllm
+ * is greedy; the rule none is refused or has no use, and no list of tokens comes with a
+ * preset. */
+static bool without_effect(const char *preset, const char *name, const char *value)
+{
+    const bool trt = !strcmp(preset, "trtllm"), stale = !strcmp(preset, "llamacpp");
+    if (!strcmp(value, "given") || !strcmp(value, "stale")) return true;
+    if (!strcmp(name, "verify_filling")) return !trt;
+    if (!strcmp(name, "warmup")) return stale;
+    if (!strcmp(name, "rule")) return trt || !strcmp(value, "none");
+    return trt && (!strcmp(name, "window") || !strcmp(name, "eos_filter"));
+}
+
+/* Any one switch of any preset, set otherwise, fails a vector of that preset. */
+static void every_switch_of_every_preset_shows(void **state)
+{
+    static const char *const preset[] = {"paper",  "lade",     "llamacpp",
+                                         "trtllm", "original", "hf"};
+    int32_t shown = 0;
+    (void)state;
+    for (size_t p = 0; p < sizeof preset / sizeof *preset; p++) {
+        oracle_method m = {.name = p < 4 ? ORACLE_LOOKAHEAD : ORACLE_LOOKUP};
+        int32_t n;
+        const oracle_switch *s = oracle_method_switches(m.name, &n);
+        assert_true(oracle_preset(&m, preset[p]));
+        for (int32_t i = 0; i < n; i++)
+            for (int32_t v = 0; v < oracle_switch_values(&s[i]); v++) {
+                char value[32];
+                reader_word(s[i].values, v, value, sizeof value);
+                if (v == m.sw[i]) continue;
+                const bool due = !without_effect(preset[p], s[i].name, value);
+                if (shows(preset[p], m.name, i, v) != due)
+                    fail_msg("%s with %s = %s: %s", preset[p], s[i].name, value,
+                             due ? "no vector fails" : "a vector fails");
+                shown += due;
+            }
+    }
+    print_message("%d other values fail a vector\n", (int)shown);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,8 +456,10 @@ int main(void)
         cmocka_unit_test(groups_are_claimed_whole_or_not_at_all),
         cmocka_unit_test(every_member_of_a_step_is_compared),
         cmocka_unit_test(rows_may_be_merged),
+        cmocka_unit_test(rows_merge_as_published),
         cmocka_unit_test(refusals_name_what_they_refuse),
         cmocka_unit_test(flipped_vectors_are_noticed_by_name),
+        cmocka_unit_test(every_switch_of_every_preset_shows),
     };
     return cmocka_run_group_tests_name("checks: traces", tests, make_files, remove_files);
 }

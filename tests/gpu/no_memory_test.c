@@ -1,9 +1,9 @@
-/* no_memory_test.c - a model on the device for which some allocation there fails: an error that
- * says so, and nothing kept. */
+/* no_memory_test.c - a model on the device for which some allocation there fails, or a decoder:
+ * an error that says so, and nothing kept. And decoding allocates nothing. */
 #include <string.h>
 
+#include "gpu/decode.h"
 #include "gpu/emu/control.h"
-#include "gpu/llama.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
 
@@ -64,9 +64,62 @@ START_TEST(no_memory)
 }
 END_TEST
 
+/* A chain under the chain rule, and lookahead: between them they need every array. */
+static void open_and_decode(as_lm *lm, const ag_drafting *drafting, as_rule rule)
+{
+    const ag_decoding o = {.target = lm,
+                           .draft = lm,
+                           .drafting = *drafting,
+                           .rule = rule,
+                           .sampling = {1.0f, 0, 1.0f, 0.0f},
+                           .draft_sampling = {1.0f, 0, 1.0f, 0.0f},
+                           .sequences = 1,
+                           .longest = 40,
+                           .stride = 1};
+    const int32_t prompt[] = {3, 4, 5};
+    int32_t out[9];
+    ag_generation g = {.prompt = prompt, .prompts = 3, .budget = 9, .out = out};
+    const long before = live;
+    ag_decoder *d;
+    as_status s = AS_NO_MEMORY;
+    for (long n = 0; s != AS_OK; n++) {
+        left = n;
+        s = ag_decoder_open(&device, &o, &d, &why);
+        ck_assert(s == AS_OK || (s == AS_NO_MEMORY && strstr(why.text, "no memory")));
+        ck_assert(s != AS_OK || n > 40);
+        ck_assert(s == AS_OK || live == before);
+    }
+    left = 0;
+    ok(ag_decode(d, &g, 1, &why));
+    ck_assert_int_eq(g.status, AS_OK);
+    ck_assert_int_eq(g.result.tokens, 9);
+    left = -1;
+    ag_decoder_close(d);
+    ck_assert_int_eq(live, before);
+}
+
+START_TEST(no_memory_for_decoding)
+{
+    tiny_llama *t = tiny_new(0, 1, 1);
+    const ag_llama_options o = {.rows = 20, .sequences = 2, .positions = 100};
+    as_lm *lm;
+    ag_drafting window = {.method = AG_LOOKAHEAD, .lookahead = *as_lookahead_preset("paper")};
+    window.lookahead.W = 2, window.lookahead.N = 3, window.lookahead.G = 2;
+    emu_processors(4);
+    ok(ag_device_open(&device, 0, &why));
+    ok(ag_llama(&device, &t->config, &t->weights, &o, &lm, &why));
+    open_and_decode(lm, &(ag_drafting){.method = AG_CHAIN, .gamma = 3}, AS_RULE_CHAIN);
+    open_and_decode(lm, &window, window.lookahead.rule);
+    as_lm_free(lm);
+    tiny_free(t);
+    ag_device_close(&device);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("no memory");
     tcase_add_test(tests, no_memory);
+    tcase_add_test(tests, no_memory_for_decoding);
     return suite_main("gpu no memory", tests);
 }

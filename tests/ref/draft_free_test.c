@@ -46,7 +46,7 @@ typedef struct {
     uint64_t seed;
     int method;
     as_lm *lm;
-    int32_t V, prompts, budget, eoses, eos;
+    int32_t V, prompts, budget, eoses, eos[2];
     int32_t prompt[PROMPT], given[GIVEN];
     as_lookahead o;
     as_jacobi jacobi;
@@ -358,12 +358,17 @@ static void mix(uint64_t *digest, int32_t x)
     *digest = (*digest ^ (uint32_t)x) * UINT64_C(0x100000001b3);
 }
 
+static bool is_end(const configuration *c, int32_t token)
+{
+    return (c->eoses > 0 && token == c->eos[0]) || (c->eoses > 1 && token == c->eos[1]);
+}
+
 static void watch(void *data, const as_step *s)
 {
     watcher *w = data;
     const coverage before = met[w->c->method];
-    const bool over = w->tokens + s->emitted == w->c->budget ||
-                      (w->c->eoses && s->run[s->emitted - 1] == w->c->eos);
+    const bool over =
+        w->tokens + s->emitted == w->c->budget || is_end(w->c, s->run[s->emitted - 1]);
     MUST(s->step == w->steps);
     w->steps++;
     MUST(s->position == (uint64_t)w->tokens);
@@ -380,7 +385,7 @@ static void watch(void *data, const as_step *s)
         MUST(s->tree->row[s->path[i]].parent == s->path[i - 1]);
         MUST(s->tree->row[s->path[i]].token == s->run[i - 1]);
     }
-    const bool ended = w->c->eoses && s->run[s->emitted - 1] == w->c->eos;
+    const bool ended = is_end(w->c, s->run[s->emitted - 1]);
     met[w->c->method].eos_inside += ended && s->emitted < s->length;
     met[w->c->method].budget_inside += !ended && s->emitted < s->length;
     if (w->c->method <= ANY)
@@ -409,7 +414,7 @@ static as_result run(const configuration *c, recorder *target, as_drafter *d, as
                           .seed = c->seed,
                           .prompt = c->prompt,
                           .prompts = c->prompts,
-                          .eos = &c->eos,
+                          .eos = c->eos,
                           .eoses = c->eoses,
                           .budget = c->budget,
                           .trace = w ? watch : NULL,
@@ -430,8 +435,10 @@ static as_result run_plain(configuration *c, recorder *ar, int32_t *free_run, in
     if (coin(&seed))
         for (int32_t i = 0; i < c->budget; i++)
             if (below(&seed, 4)) c->given[i] = free_run[i];
-    c->eoses = below(&seed, 3) > 0;
-    c->eos = coin(&seed) ? free_run[below(&seed, c->budget)] : below(&seed, c->V);
+    c->eoses = below(&seed, 3);
+    const int32_t end = coin(&seed) ? free_run[below(&seed, c->budget)] : below(&seed, c->V);
+    c->eos[0] = c->eoses < 2 ? end : below(&seed, 4) ? c->V : below(&seed, c->V);
+    c->eos[1] = end;
     const as_result result = run(c, ar, none, rule, NULL, out);
     as_drafter_free(none);
     return result;

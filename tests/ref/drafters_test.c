@@ -126,8 +126,18 @@ START_TEST(pool_limits)
     for (int32_t i = 0; i < 3000; i++)
         as_pool_insert(p, i % 1000, (int32_t[]){i % 997, 0, 0}, NULL);
     ck_assert_uint_eq(as_pool_bytes(p), bytes);
-    ck_assert_uint_le(bytes, 64 + 4 * 1000 + 8 * 1000 * (1 + 7 * 3));
+    ck_assert_uint_le(bytes, 64 + 4 * 1000 * (2 + 7 * 3));
     as_pool_free(p);
+    for (int32_t V = 1; V <= 33; V++) {
+        ck_assert_int_eq(as_pool_new(AS_POOL_LRU, V, 1, 1, &p, NULL), AS_OK);
+        for (int32_t i = 0; i < V; i++) as_pool_insert(p, i, (int32_t[]){V - 1 - i}, NULL);
+        for (int32_t i = 0; i < V; i++) {
+            ck_assert_int_eq(*as_pool_find(p, i, &count), V - 1 - i);
+            ck_assert_int_eq(count, 1);
+        }
+        ck_assert_uint_le(as_pool_bytes(p), 64 + 4 * (size_t)V * (2 + 1));
+        as_pool_free(p);
+    }
 }
 END_TEST
 

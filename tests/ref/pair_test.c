@@ -1,8 +1,9 @@
 /* pair_test.c - the trained pair: greedy decoding with drafts and without gives the same tokens
  * and the same logit bits on every prompt, with a draft model and by the methods without one,
  * and sampled decoding under the match rule the same tokens; drafts are accepted about as often
- * as the distributions overlap. Clauses GRD-03, MAT-02, TREE-05, TREE-06, KV-02, KV-08, JAC-09,
- * LAH-28, LKP-07.
+ * as the distributions overlap. Without a draft model the cache holds after each step the bits
+ * of plain decoding, and threads change no token under a seed. Clauses GRD-03, MAT-02,
+ * TREE-05, TREE-06, TREE-08, KV-02, KV-08, JAC-09, JAC-10, LAH-28, LAH-30, LKP-07.
  *
  *   pair_test VECTORS/MODELS [deep]     deep: the methods without a draft model on all prompts
  */
@@ -25,9 +26,9 @@ static bool deep; /* Jacobi, lookahead and prompt lookup on all prompts, and not
 static as_lm *target, *draft;
 static as_model_info target_info, draft_info;
 
-static as_lm *load(const char *name, as_model_info *info)
+static as_lm *load(const char *name, int32_t threads, as_model_info *info)
 {
-    const as_llama_options options = {.rows = ROWS, .threads = 1};
+    const as_llama_options options = {.rows = ROWS, .threads = threads};
     char path[1000];
     as_error e;
     as_lm *lm;
@@ -39,8 +40,8 @@ static as_lm *load(const char *name, as_model_info *info)
 static void load_pair(void)
 {
     as_error e;
-    target = load("target", &target_info);
-    draft = load("draft", &draft_info);
+    target = load("target", 1, &target_info);
+    draft = load("draft", 1, &draft_info);
     ck_assert_msg(as_models_match(&target_info, &draft_info, &e) == AS_OK, "%s", e.text);
 }
 
@@ -189,9 +190,10 @@ END_TEST
 
 /* The drafter k of those without a draft model; the lookaheads come first. */
 enum { DRAFT_FREE = 7 };
+static const char *const preset[] = {"paper", "lade", "llamacpp", "trtllm"};
+
 static as_drafter *draft_free(int k)
 {
-    static const char *const preset[] = {"paper", "lade", "llamacpp", "trtllm"};
     const as_jacobi jacobi = {8, AS_GUESS_PROMPT, 0, NULL, 0};
     as_drafter *d;
     if (k < 4) {
@@ -212,7 +214,7 @@ START_TEST(draft_free_is_plain_greedy)
     const int32_t budget = deep ? DEEP_BUDGET : BUDGET;
     json_t *list = prompts();
     as_drafter *none, *d[DRAFT_FREE];
-    int32_t saved[DRAFT_FREE] = {0};
+    int32_t saved[DRAFT_FREE] = {0}, compared[DRAFT_FREE] = {0};
     ck_assert_int_eq(as_draft_none(&none, NULL), AS_OK);
     for (int k = 0; k < DRAFT_FREE; k++) d[k] = draft_free(k);
     recorder plain = record(target), drafted = record(target);
@@ -231,15 +233,120 @@ START_TEST(draft_free_is_plain_greedy)
             ck_assert_msg(memcmp(plain.log, drafted.log, tokens * V * sizeof(float)) == 0,
                           "prompt %zu, drafter %d: bits of logits", i, k);
             saved[k] += y.tokens - y.steps;
+            compared[k] += y.tokens;
         }
     }
     for (int k = 0; k < DRAFT_FREE; k++) {
+        printf("%s: %d tokens and their logits as in plain decoding, in %d steps\n",
+               k < 4    ? preset[k]
+               : k == 4 ? "jacobi"
+               : k == 5 ? "original"
+                        : "hf",
+               (int)compared[k], (int)(compared[k] - saved[k]));
         ck_assert_msg(saved[k] > 0, "drafter %d saved no forward", k);
         as_drafter_free(d[k]);
     }
     record_free(&plain.base);
     record_free(&drafted.base);
     as_drafter_free(none);
+    json_decref(list);
+}
+END_TEST
+
+/* ---- The cache after each step. ------------------------------------------------------- */
+
+enum { LAYERS = 6, KV = 64, FEW = 32 };
+typedef struct {
+    float kv[MOST + FEW][LAYERS][2][KV]; /* of plain decoding */
+    int32_t n;                           /* positions looked at */
+    bool plain;
+} cache_log;
+
+/* What the step committed; and from here on nothing else may be read. */
+static void look_at_cache(void *data, const as_step *s)
+{
+    cache_log *log = data;
+    float kv[2][KV];
+    for (const int32_t n = as_lm_length(target, 0); log->n < n; log->n++)
+        for (int32_t l = 0; l < LAYERS; l++) {
+            ck_assert_int_eq(as_llama_cache_read(target, 0, l, log->n, kv[0], kv[1], NULL),
+                             AS_OK);
+            if (log->plain) memcpy(log->kv[log->n][l], kv, sizeof kv);
+            ck_assert_msg(memcmp(log->kv[log->n][l], kv, sizeof kv) == 0,
+                          "step %d, position %d, layer %d: keys and values", (int)s->step,
+                          (int)log->n, (int)l);
+        }
+    as_llama_cache_poison(target);
+}
+
+static int32_t decode_looking(as_drafter *d, const int32_t *prompt, int32_t n, cache_log *log)
+{
+    as_result result;
+    as_error e = {""};
+    int32_t out[FEW];
+    const as_request r = {.target = target,
+                          .drafter = d,
+                          .rule = AS_RULE_GREEDY,
+                          .sampling = {1.0f, 0, 1.0f, 0.0f},
+                          .prompt = prompt,
+                          .prompts = n,
+                          .budget = FEW,
+                          .trace = look_at_cache,
+                          .trace_data = log};
+    log->n = 0;
+    ck_assert_msg(as_decode(&r, out, &result, &e) == AS_OK, "%s", e.text);
+    ck_assert_int_eq(log->n, n + FEW - 1);
+    return result.accepted;
+}
+
+START_TEST(draft_free_cache_is_that_of_plain)
+{
+    const as_llama_config *c = &target_info.config;
+    json_t *list = prompts();
+    cache_log *log = malloc(sizeof *log);
+    ck_assert(log && c->layers == LAYERS && c->kv_heads * c->head_dim == KV);
+    for (size_t i = 0; i < PROMPTS; i += 70) {
+        int32_t prompt[MOST];
+        const int32_t n = tokens_of(list, i, prompt);
+        as_drafter *d;
+        ck_assert_int_eq(as_draft_none(&d, NULL), AS_OK);
+        log->plain = true;
+        decode_looking(d, prompt, n, log);
+        as_drafter_free(d);
+        log->plain = false;
+        for (int k = 0; k < DRAFT_FREE; k++) {
+            d = draft_free(k);
+            const int32_t accepted = decode_looking(d, prompt, n, log);
+            ck_assert_msg(k >= 4 || accepted > 0, "drafter %d accepted nothing", k);
+            as_drafter_free(d);
+        }
+    }
+    free(log);
+    json_decref(list);
+}
+END_TEST
+
+/* Above T = 0, by the rules that each may follow; two more threads, the same tokens. */
+START_TEST(threads_change_no_token)
+{
+    static const as_rule rule[DRAFT_FREE] = {AS_RULE_ONEHOT, AS_RULE_ONEHOT, AS_RULE_MATCH,
+                                             AS_RULE_GREEDY, AS_RULE_GREEDY, AS_RULE_ONEHOT,
+                                             AS_RULE_MATCH};
+    json_t *list = prompts();
+    as_model_info info;
+    as_lm *threaded = load("target", 3, &info);
+    for (int k = 0; k < DRAFT_FREE; k++) {
+        int32_t prompt[MOST], a[FEW], b[FEW];
+        const int32_t n = tokens_of(list, 20 + (size_t)k, prompt);
+        as_drafter *d = draft_free(k);
+        const as_result x = run(target, d, rule[k], prompt, n, FEW, 5, a, NULL);
+        const as_result y = run(threaded, d, rule[k], prompt, n, FEW, 5, b, NULL);
+        ck_assert_int_eq(x.tokens, y.tokens);
+        ck_assert_int_eq(x.steps, y.steps);
+        ck_assert_msg(memcmp(a, b, (size_t)x.tokens * sizeof *a) == 0, "drafter %d", k);
+        as_drafter_free(d);
+    }
+    as_lm_free(threaded);
     json_decref(list);
 }
 END_TEST
@@ -253,6 +360,8 @@ int main(int argc, char **argv)
     tcase_add_checked_fixture(tests, load_pair, free_pair);
     tcase_add_test(tests, draft_free_is_plain_greedy);
     if (deep) return suite_main_within("pair", tests, 7200);
+    tcase_add_test(tests, draft_free_cache_is_that_of_plain);
+    tcase_add_test(tests, threads_change_no_token);
     tcase_add_test(tests, greedy_with_drafts_is_plain_greedy);
     tcase_add_test(tests, drafts_are_accepted_as_often_as_they_overlap);
     tcase_add_test(tests, match_with_drafts_is_plain_sampling);
