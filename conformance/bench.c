@@ -287,7 +287,7 @@ int bench_main(int argc, char **argv)
                             "       assay bench lookahead [--quick] [--prompts P] [--only "
                             "PART] [--svg FILE]\n"
                             "       assay bench gpu [--dry] [--json FILE] [--only "
-                            "products|rules|steps]\n"
+                            "products|rules|steps|decode]\n"
                             "  verify       chain verification, draws and exp\n"
                             "  cpu          matrix products and whole steps of a model\n"
                             "  speculative  the trained pair with drafts against without\n"

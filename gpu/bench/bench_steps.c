@@ -150,7 +150,7 @@ void ag_bench_steps(ag_bench *b)
         "| model | weights | rows | launched | graph | least | most | x1 | read | T | aim |\n"
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         b->dry ? DRY_PREFIX : PREFIX);
-    const int first = b->dry ? AG_DRY_SHAPE : 0, end = b->dry ? AG_SHAPES : AG_DRY_SHAPE;
+    const int first = b->dry ? AG_DRY_SHAPE : 0, end = b->dry ? AG_DRY_SHAPE + 1 : AG_DRY_SHAPE;
     for (int i = first; i < end; i++)
         for (int k = 0; k < 2; k++) measure_model(b, &ag_shapes[i], storage[k]);
     printf("\n");

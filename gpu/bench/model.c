@@ -35,6 +35,17 @@ const ag_shape ag_shapes[AG_SHAPES] = {
       .max_positions = 300,
       .eps = 1e-5f,
       .rope = {.theta = 10000}}},
+    {"draft",
+     {.V = 32000,
+      .layers = 4,
+      .hidden = 512,
+      .heads = 8,
+      .kv_heads = 2,
+      .head_dim = 64,
+      .ffn = 1536,
+      .max_positions = 1024,
+      .eps = 1e-5f,
+      .rope = {.theta = 10000}}},
 };
 
 typedef struct {

@@ -11,8 +11,9 @@ typedef struct {
     as_llama_config config;
 } ag_shape;
 
-/* Those of TinyLlama and of Llama 3, and one for dry runs. */
-enum { AG_1B_SHAPE, AG_8B_SHAPE, AG_DRY_SHAPE, AG_SHAPES };
+/* Those of TinyLlama and of Llama 3, one for dry runs, and that of a draft model for the first.
+ */
+enum { AG_1B_SHAPE, AG_8B_SHAPE, AG_DRY_SHAPE, AG_DRAFT_SHAPE, AG_SHAPES };
 extern const ag_shape ag_shapes[AG_SHAPES];
 
 /* The caller frees it. */

@@ -13,4 +13,7 @@ void ag_bench_rules(ag_bench *b);
 /* Whole steps of the language model (bench_steps.c). */
 void ag_bench_steps(ag_bench *b);
 
+/* Tokens a second (bench_decode.c). */
+void ag_bench_decode(ag_bench *b);
+
 #endif

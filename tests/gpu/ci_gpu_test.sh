@@ -46,15 +46,15 @@ echo 'import sys; sys.exit(77)' >"$folder/bin/peers.py"
 # shellcheck disable=SC2016 # the stand-in expands it
 program "$folder/tools/compute-sanitizer" '[ "$2" != "$FAULT" ] || exit 9; shift 4; exec "$@"'
 
-expect 0 '^22 passed, 0 failed$' # the device, 4 tests, the suite, 4 benches, 12 under the sanitizer
+expect 0 '^23 passed, 0 failed$' # the device, 4 tests, the suite, 5 benches, 12 under the sanitizer
 python3 -c 'import json, sys
 report = json.load(open(sys.argv[1]))
-assert report["passed"] == 22 and report["commit"] == "abc", report
+assert report["passed"] == 23 and report["commit"] == "abc", report
 assert report["suite"] == {"verdict": "CONFORMANT", "cases": []}
 assert [(b["bench"], b["dry"]) for b in report["benches"]] == [
-    ("Grouped and flat chunk sums", True)] + 3 * [("Kernels and steps", True)]
+    ("Grouped and flat chunk sums", True)] + 4 * [("Kernels and steps", True)]
 assert [{r["what"] for r in b["results"] if "unit" not in r} for b in report["benches"][1:]] == [
-    {"rule"}, {"step"}, {"product"}]
+    {"rule"}, {"step"}, {"decoding"}, {"product"}]
 names = [p["part"] for p in report["parts"]]
 assert names.index("suite") < names.index("bench_chunks") < names.index("device_a_test memcheck")
 assert not any(n.startswith("device_pair_test ") for n in names), names
@@ -92,7 +92,7 @@ GPU_SECONDS=10 expect 1 '^suite +OUT OF TIME'
 grep -q '^| bench_gpu steps | ok |' "$folder/out/gpu.md"
 python3 -c 'import json, sys
 report = json.load(open(sys.argv[1]))
-assert report["suite"] is None and len(report["benches"]) == 4, report' "$folder/out/gpu.json"
+assert report["suite"] is None and len(report["benches"]) == 5, report' "$folder/out/gpu.json"
 GPU_SECONDS=1 expect 1 '^device_b_test initcheck +OUT OF TIME'
 
 # What --prepare packs is unpacked.

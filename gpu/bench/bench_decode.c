@@ -1,0 +1,116 @@
+/* bench_decode.c - tokens a second of one sequence: plain decoding, a small draft model and
+ * lookahead with W = G = 15, N = 5, all greedy, so that all emit the same tokens, which is
+ * checked. Weights are random: how many drafts they let pass says nothing of a trained pair, so
+ * the tokens of a step stand beside the time of a step. */
+#include "gpu/bench/model.h"
+#include "gpu/bench/parts.h"
+#include "gpu/decode.h"
+
+#include <string.h>
+
+enum { PROMPT = 16, BUDGET = 64, DRY_BUDGET = 12, DRAFTS = 4, STRIDE = 8 };
+
+typedef struct {
+    ag_decoder *decoder;
+    ag_generation g;
+} run;
+
+static as_status decode(ag_bench *b, void *what)
+{
+    run *r = what;
+    const as_status s = ag_decode(r->decoder, &r->g, 1, &b->e);
+    if (s == AS_OK && r->g.status != AS_OK) b->e = r->g.error;
+    return s == AS_OK ? r->g.status : s;
+}
+
+static void report(ag_bench *b, const char *method, const char *model, as_storage s,
+                   const as_result *of, ag_times t)
+{
+    const double tokens = of->tokens * 1e6, steps = of->steps;
+    printf("| %s | %s | %s |", method, model, ag_storage_name(s));
+    ag_cell(b, 1, ag_share(tokens, t.median));
+    ag_cell(b, 1, ag_share(tokens, t.high));
+    ag_cell(b, 1, ag_share(tokens, t.low));
+    ag_cell(b, 1, ag_share(t.median, steps));
+    printf(" %.2f |\n", ag_share(of->tokens, steps));
+    ag_entry(b);
+    ag_text(b, "what", "decoding");
+    ag_text(b, "method", method);
+    ag_text(b, "model", model);
+    ag_text(b, "storage", ag_storage_name(s));
+    ag_number(b, "tokens", of->tokens);
+    ag_number(b, "steps", of->steps);
+    ag_number(b, "drafted", of->drafted);
+    ag_number(b, "accepted", of->accepted);
+    ag_measured(b, "us", t.median);
+    ag_measured(b, "us_least", t.low);
+    ag_measured(b, "us_most", t.high);
+}
+
+/* What the method emits goes to `out`, and must be what `plain` has, unless that is NULL. */
+static void measure(ag_bench *b, const char *method, const char *model, as_storage s,
+                    const ag_decoding *o, const int32_t *plain, int32_t *out)
+{
+    int32_t prompt[PROMPT];
+    run r = {.g = {.prompt = prompt,
+                   .prompts = PROMPT,
+                   .budget = b->dry ? DRY_BUDGET : BUDGET,
+                   .out = out}};
+    for (int32_t i = 0; i < PROMPT; i++) prompt[i] = (i * 7919 + 17) % o->target->V;
+    ag_bench_check(b, ag_decoder_open(&b->device, o, &r.decoder, &b->e));
+    const ag_times t = ag_bench_time(b, decode, &r);
+    ag_decoder_close(r.decoder);
+    if (r.g.result.tokens != r.g.budget ||
+        (plain && memcmp(out, plain, (size_t)r.g.budget * sizeof *out) != 0))
+        ag_bench_check(b, as_fail(&b->e, AS_DEVICE,
+                                  "%s: other tokens than those of plain "
+                                  "decoding",
+                                  method));
+    report(b, method, model, s, &r.g.result, t);
+}
+
+static void measure_model(ag_bench *b, as_storage s)
+{
+    const ag_shape *of = &ag_shapes[b->dry ? AG_DRY_SHAPE : AG_1B_SHAPE];
+    const ag_shape *small = &ag_shapes[b->dry ? AG_DRY_SHAPE : AG_DRAFT_SHAPE];
+    const ag_llama_options room = {.rows = AG_MOST_ROWS, .sequences = 1};
+    int32_t plain[BUDGET], other[BUDGET];
+    if (!b->dry &&
+        !ag_bench_fits(b, ag_model_needs(&of->config, s) + ag_model_needs(&small->config, s))) {
+        printf("| all | %s | %s | not run: the device's memory is too small | | | | |\n",
+               of->name, ag_storage_name(s));
+        return;
+    }
+    ag_decoding o = {.target = ag_model_make(b, &of->config, s, &room),
+                     .drafting = {.method = AG_PLAIN},
+                     .rule = AS_RULE_GREEDY,
+                     .sampling = {0.0f, 0, 1.0f, 0.0f},
+                     .draft_sampling = {0.0f, 0, 1.0f, 0.0f},
+                     .sequences = 1,
+                     .longest = PROMPT + BUDGET,
+                     .stride = STRIDE};
+    measure(b, "plain", of->name, s, &o, NULL, plain);
+    o.drafting =
+        (ag_drafting){.method = AG_LOOKAHEAD, .lookahead = *as_lookahead_preset("paper")};
+    o.drafting.lookahead.W = o.drafting.lookahead.G = 15;
+    o.drafting.lookahead.N = 5;
+    measure(b, "lookahead", of->name, s, &o, plain, other);
+    o.drafting = (ag_drafting){.method = AG_CHAIN, .gamma = DRAFTS};
+    o.draft = ag_model_make(b, &small->config, s, &room);
+    measure(b, "draft model", of->name, s, &o, plain, other);
+    as_lm_free(o.draft);
+    as_lm_free(o.target);
+}
+
+void ag_bench_decode(ag_bench *b)
+{
+    printf("#### Decoding\n\n"
+           "Tokens a second of one sequence of %d tokens after a prompt of %d, which is "
+           "included; microseconds of a step; tokens a step, which random weights decide.\n\n"
+           "| method | model | weights | tokens/s | least | most | step | tokens a step |\n"
+           "|---|---|---|---:|---:|---:|---:|---:|\n",
+           b->dry ? DRY_BUDGET : BUDGET, PROMPT);
+    measure_model(b, AS_F32);
+    measure_model(b, AS_BF16);
+    printf("\n");
+}
