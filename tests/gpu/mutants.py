@@ -8,10 +8,12 @@ in a copy, compiled as the emulator's library compiles it, and linked in front o
 with the test that must fail. A fault that the test does not notice, or whose text is no longer
 there, makes this fail; so does a file that is built so without a fault, and whose test fails."""
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SECONDS = 300
@@ -73,9 +75,14 @@ def survives(fault, a):
         return None if done.returncode else f"the test {fault['test']} passes"
 
 
+def judge(fault, a):
+    start = time.monotonic()
+    return survives(fault, a), time.monotonic() - start
+
+
 def controls(faults):
-    """A fault that changes nothing, once for each test and file."""
-    first = {(f["test"], f["file"]): f for f in reversed(faults)}
+    """A fault that changes nothing, once for each test."""
+    first = {f["test"]: f for f in reversed(faults)}
     return [{**f, "name": "NONE " + f["file"], "+": f["-"]} for f in first.values()]
 
 
@@ -85,21 +92,22 @@ def main():
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--cxx", required=True)
     parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--library", nargs="+", required=True, help="archives of the emulator and what it needs")
     parser.add_argument("--link", default="", type=str.split, help="further words for the linker")
     parser.add_argument("--argument", nargs="*", default=[], help="of the tests")
     a = parser.parse_args()
     faults = [f for f in read_faults(a.source / "tests/gpu/mutants.txt") if a.only in f["name"]]
+    none = controls(faults)
     alive = 0
-    for control in controls(faults):
-        if survives(control, a) is None:
-            print(f"{control['name']}: the test {control['test']} fails without a fault, so it shows nothing")
-            return 1
-    for fault in faults:
-        start = time.monotonic()
-        why = survives(fault, a)
-        alive += why is not None
-        print(f"{fault['name']:34} {fault['test']:10} {why or 'noticed'}  {time.monotonic() - start:.1f} s", flush=True)
+    with ThreadPoolExecutor(a.jobs) as pool:
+        for control, (why, _) in zip(none, pool.map(lambda f: judge(f, a), none)):
+            if why is None:
+                print(f"{control['name']}: the test {control['test']} fails without a fault, so it shows nothing")
+                return 1
+        for fault, (why, seconds) in zip(faults, pool.map(lambda f: judge(f, a), faults)):
+            alive += why is not None
+            print(f"{fault['name']:34} {fault['test']:10} {why or 'noticed'}  {seconds:.1f} s", flush=True)
     print(f"{len(faults) - alive} faults noticed, {alive} not")
     return 1 if alive or not faults else 0
 
