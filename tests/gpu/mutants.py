@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Known faults in the kernels, each of which a test must notice.
 
-    mutants.py --source ROOT --build FOLDER --cxx COMPILER [--only NAME]
+    mutants.py --source ROOT --build FOLDER --cxx COMPILER [--only NAME] [--every N]
 
 A fault is a text of one file of gpu/ and what stands there instead (mutants.txt). The file is changed
 in a copy, compiled as the emulator's library compiles it, and linked in front of the unchanged rest
@@ -92,12 +92,13 @@ def main():
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--cxx", required=True)
     parser.add_argument("--only", default="")
+    parser.add_argument("--every", type=int, default=1, help="one of so many, the first included")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--library", nargs="+", required=True, help="archives of the emulator and what it needs")
     parser.add_argument("--link", default="", type=str.split, help="further words for the linker")
     parser.add_argument("--argument", nargs="*", default=[], help="of the tests")
     a = parser.parse_args()
-    faults = [f for f in read_faults(a.source / "tests/gpu/mutants.txt") if a.only in f["name"]]
+    faults = [f for f in read_faults(a.source / "tests/gpu/mutants.txt") if a.only in f["name"]][::a.every]
     none = controls(faults)
     alive = 0
     with ThreadPoolExecutor(a.jobs) as pool:
