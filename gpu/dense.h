@@ -11,11 +11,12 @@
 extern "C" {
 #endif
 
-/* A matrix on the device, packed as as_matrix is. */
+/* A matrix on the device, packed as as_matrix is, or, for a library (fast.h), in rows. */
 typedef struct {
     int32_t N, K;
     as_storage storage;
-    void *panel; /* [ceil(N/32)][K][32] of that storage */
+    void *panel;     /* [ceil(N/32)][K][32] of that storage; in rows: [N][K] */
+    int32_t in_rows; /* 1: in rows */
 } ag_matrix;
 
 /* Where blocks that share the sums of one output leave their parts. One serves all products of
@@ -36,7 +37,7 @@ void ag_parts_free(ag_parts *p);
 
 /* y[r][n] = dot(x[r], w[n]), n < N, for R rows: x is [R] rows of K floats, `x_step` apart, a
  * multiple of 4, 16-byte aligned; y is [R] rows of N floats, `y_step` apart. AS_LIMIT when the
- * parts have no room for it. */
+ * parts have no room for it, AS_BAD_INPUT for a matrix in rows. */
 as_status ag_product(const ag_device *d, const ag_matrix *w, const float *x, int64_t x_step,
                      int32_t R, float *y, int64_t y_step, const ag_parts *p, as_error *e);
 

@@ -10,7 +10,7 @@ static void usage(const char *program, const char *const *parts)
 {
     fprintf(stderr, "usage: %s [--dry] [--json FILE]%s", program, parts ? " [--only " : "");
     for (int i = 0; parts && parts[i]; i++) fprintf(stderr, "%s%s", i ? "|" : "", parts[i]);
-    fprintf(stderr, "%s\n", parts ? "]" : "");
+    fprintf(stderr, "%s\n", parts ? "] [--models FOLDER]" : "");
     exit(2);
 }
 
@@ -244,6 +244,8 @@ void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int 
             b->dry = 1;
         else if (strcmp(argv[i], "--json") == 0 && i + 1 < argc)
             file = argv[++i];
+        else if (parts && strcmp(argv[i], "--models") == 0 && i + 1 < argc)
+            b->models = argv[++i];
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc &&
                  (b->only = part_of(parts, argv[i + 1])))
             i++;
@@ -322,7 +324,7 @@ int ag_set_make(ag_bench *b, int32_t N, int32_t K, as_storage s, ag_set *set)
     if (n == 0) return 0;
     for (; set->n < (int)n; set->n++) {
         ag_matrix *m = &set->m[set->n];
-        *m = (ag_matrix){N, K, s, NULL};
+        *m = (ag_matrix){.N = N, .K = K, .storage = s};
         ag_bench_check(b, ag_alloc(&b->device, &m->panel, set->bytes, "a matrix", &b->e));
         ag_bench_check(b, ag_fill_weights(&b->device, m->panel, set->bytes, s,
                                           (uint64_t)set->n + 2, &b->e));
@@ -354,7 +356,7 @@ float *ag_set_outputs(ag_bench *b, const ag_set *set, int32_t R, const char *wha
 
 const char *ag_storage_name(as_storage s)
 {
-    return s == AS_F32 ? "F32" : "BF16";
+    return s == AS_F32 ? "F32" : s == AS_F16 ? "F16" : "BF16";
 }
 
 double ag_floor(const ag_bench *b, double bytes, as_storage s, int32_t R)

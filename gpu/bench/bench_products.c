@@ -1,8 +1,9 @@
 /* bench_products.c - how near the matrix product is to what the device can do: at the outputs
  * and rows of real models, as shares of the read bandwidth and of T(R) (bench.h), beside
  * cuBLAS. */
+#include "gpu/bench/model.h"
 #include "gpu/bench/parts.h"
-#include "gpu/bench/cublas.h"
+#include "gpu/cublas.h"
 
 #include <stdlib.h>
 
@@ -31,7 +32,8 @@ static as_status theirs(ag_bench *b, void *what)
     as_status s = AS_OK;
     for (int i = 0; i < p->set.n && s == AS_OK; i++) {
         const ag_matrix *m = &p->set.m[i];
-        s = ag_cublas_product(p->cublas, m->panel, p->set.x, p->set.y, m->N, m->K, p->R, &b->e);
+        const ag_cublas_job j = {m->panel, p->set.x, p->set.y, m->N, m->K, p->R, m->K, m->N};
+        s = ag_cublas_product(p->cublas, &j, &b->e);
     }
     return s;
 }
@@ -101,9 +103,9 @@ void ag_bench_products(ag_bench *b)
     } shape[] = {{2048, 2048}, {4096, 4096}, {14336, 4096}, {128256, 4096}},
       small[] = {{40, 300}};
     products p = {0};
-    p.cublas = b->dry ? NULL : ag_cublas_open(&b->device, &b->e);
     printf("#### The matrix product\n\n");
-    if (!p.cublas) printf("cuBLAS: not run: %s\n\n", b->dry ? "this is a dry run" : b->e.text);
+    if (ag_bench_library(b))
+        ag_bench_check(b, ag_cublas_open(&b->device, AS_F32, &p.cublas, &b->e));
     printf(
         "Microseconds of one product, in a row of products with other weights; read: share of "
         "the read bandwidth; T: share of the least time T(rows); x1: times the time of one "

@@ -41,7 +41,7 @@ as_status ag_replay(const ag_device *d, void *graph, as_error *e);
 void ag_graph_free(void *graph);
 
 /* Fills `bytes`, a multiple of 16, with finite weights of the storage, of either sign and at
- * most 1 in magnitude, by Philox under the seed. F16 is not made. */
+ * most 1 in magnitude, by Philox under the seed. */
 as_status ag_fill_weights(const ag_device *d, void *at, size_t bytes, as_storage s,
                           uint64_t seed, as_error *e);
 

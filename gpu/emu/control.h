@@ -17,6 +17,10 @@ void emu_order(uint64_t seed);
  * split. */
 void emu_processors(int n);
 
+/* Whether cuBLAS's twin (library.c) is there, and how many of its products succeed from now on;
+ * -1: all. */
+void emu_library(int there, long products);
+
 /* Kernel launches so far: a test that claims to have run a kernel can look. */
 uint64_t emu_launches(void);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The benches on the grid emulator: they run dry, write the JSON and the table that they promise, and
-report no time. `bench_test.py PROGRAM [PART:]KIND=LEAST...`: how many results of each KIND there are at
-least, and with which --only they come alone."""
+report no time. `bench_test.py PROGRAM [OPTIONS] [PART:]KIND=LEAST...`: how many results of each KIND there
+are at least, and with which --only they come alone."""
 import json
 import pathlib
 import subprocess
@@ -27,9 +27,11 @@ def check_tables(out):
 
 
 def main():
-    program, kinds = sys.argv[1], sys.argv[2:]
+    program, given, kinds = sys.argv[1], [], sys.argv[2:]
+    while kinds[0].startswith("--"):
+        given, kinds = given + kinds[:2], kinds[2:]
     with tempfile.TemporaryDirectory() as folder:
-        out, report = run(program, folder)
+        out, report = run(program, folder, *given)
         for expected in kinds:
             part, _, kind = expected.rpartition(":")
             kind, least = kind.split("=")
@@ -46,7 +48,7 @@ def main():
     check_tables(out)
     rows = [line for line in out.splitlines() if line.startswith("| ") and " F" in line]
     assert rows, "no table"
-    for options in (["--unknown"], ["--only", "unknown"], ["--only"]):
+    for options in (["--unknown"], ["--only", "unknown"], ["--only"], ["--models"]):
         wrong = subprocess.run([program, *options], capture_output=True, text=True, check=False)
         assert wrong.returncode == 2 and "usage:" in wrong.stderr, f"{options} must be refused"
     print(f"{program}: {len(report['results'])} results, none timed")

@@ -35,26 +35,39 @@ program "$folder/bin/device_pair_test" '[ -d "$1/target" ]'
 # shellcheck disable=SC2016
 program "$folder/bin/device_draft_test" 'echo "cases: $1"'
 mkdir -p "$folder/share/assay/vectors/models/target"
+cp -r "$(dirname "$script")/../vectors/models/draft" "$folder/share/assay/vectors/models/"
+# The suite against the fast path; and at level full.
 # shellcheck disable=SC2016
-program "$folder/bin/assay" '[ "$1 $2 $4 $5 ${10}" = "run --iut --level full --json" ] || exit 2
+program "$folder/bin/assay" 'if [ "$4" = --iut-options ]; then
+        [ "$6 $7 $8 ${16}" = "--level smoke --claims --json" ] || exit 2
+        echo "{\"cases\": []}" >"${17}"
+        case $5 in
+        products=free,storage=f32,promise=identical) echo "$FREE"; [ "$FREE" = CONFORMANT ]; exit ;;
+        products=fixed-shape,storage=bf16,*) echo UNDECIDED; exit "${FIXED:-0}" ;;
+        esac
+        echo CONFORMANT
+        exit
+    fi
+    [ "$1 $2 $4 $5 ${10}" = "run --iut --level full --json" ] || exit 2
     [ -f "${3#plugin:}" ] && printf "{\"verdict\": \"%s\",\n \"cases\": []\n}" "$VERDICT" >"${11}"
     echo "$VERDICT: 1 case"; [ "$VERDICT" = CONFORMANT ]'
 : >"$folder/bin/libassay_gpu.so"
-export VERDICT=CONFORMANT
+export VERDICT=CONFORMANT FREE=CONFORMANT
 program "$folder/bin/peers.py" ''
 echo 'import sys; sys.exit(77)' >"$folder/bin/peers.py"
 # shellcheck disable=SC2016 # the stand-in expands it
 program "$folder/tools/compute-sanitizer" '[ "$2" != "$FAULT" ] || exit 9; shift 4; exec "$@"'
 
-expect 0 '^23 passed, 0 failed$' # the device, 4 tests, the suite, 5 benches, 12 under the sanitizer
+expect 0 '^28 passed, 0 failed$' # the device, 4 tests, 5 suites, 6 benches, 12 under the sanitizer
 python3 -c 'import json, sys
 report = json.load(open(sys.argv[1]))
-assert report["passed"] == 23 and report["commit"] == "abc", report
+assert report["passed"] == 28 and report["commit"] == "abc", report
 assert report["suite"] == {"verdict": "CONFORMANT", "cases": []}
 assert [(b["bench"], b["dry"]) for b in report["benches"]] == [
-    ("Grouped and flat chunk sums", True)] + 4 * [("Kernels and steps", True)]
+    ("Grouped and flat chunk sums", True)] + 5 * [("Kernels and steps", True)]
+assert list(report["modes"]) == [m + s for m in ("free-", "fixed-shape-") for s in ("f32", "bf16")]
 assert [{r["what"] for r in b["results"] if "unit" not in r} for b in report["benches"][1:]] == [
-    {"rule"}, {"step"}, {"decoding"}, {"product"}]
+    {"rule"}, {"step"}, {"decoding"}, {"shapes"}, {"product"}]
 names = [p["part"] for p in report["parts"]]
 assert names.index("suite") < names.index("bench_chunks") < names.index("device_a_test memcheck")
 assert not any(n.startswith("device_pair_test ") for n in names), names
@@ -77,6 +90,11 @@ done
 VERDICT='NOT CONFORMANT' expect 1 '^suite +FAILED'
 python3 -c 'import json, sys
 assert json.load(open(sys.argv[1]))["suite"]["verdict"] == "NOT CONFORMANT"' "$folder/out/gpu.json"
+FREE='NOT CONFORMANT' expect 0 '^suite, free, f32 +finding' # what is found out about a library
+grep -q ', 0 failed, found: suite, free, f32, not run: peers' "$folder/out/gpu.md"
+grep -q '^| free | f32 | NOT CONFORMANT |$' "$folder/out/gpu.md"
+FIXED=4 expect 0 '^suite, fixed-shape, bf16 +not run'
+FIXED=3 expect 1 '^suite, fixed-shape, bf16 +FAILED'
 FAULT=racecheck expect 1 '^device_b_test racecheck +FAILED'
 program "$folder/bin/device_b_test" 'echo the bits differ; exit 1'
 expect 1 '^the bits differ$'
@@ -87,12 +105,13 @@ program "$folder/bin/device_b_test" 'exit 0'
 # A suite that hangs, and writes half a report, takes its own share of the time alone; where nothing is
 # left, parts have failed, too.
 # shellcheck disable=SC2016
-program "$folder/bin/assay" 'printf "{\"verdict\": " >"${11}"; sleep 100'
+program "$folder/bin/assay" '[ "$4" = --level ] || exit 0
+    printf "{\"verdict\": " >"${11}"; sleep 100'
 GPU_SECONDS=10 expect 1 '^suite +OUT OF TIME'
 grep -q '^| bench_gpu steps | ok |' "$folder/out/gpu.md"
 python3 -c 'import json, sys
 report = json.load(open(sys.argv[1]))
-assert report["suite"] is None and len(report["benches"]) == 5, report' "$folder/out/gpu.json"
+assert report["suite"] is None and len(report["benches"]) == 6, report' "$folder/out/gpu.json"
 GPU_SECONDS=1 expect 1 '^device_b_test initcheck +OUT OF TIME'
 
 # What --prepare packs is unpacked.
