@@ -20,8 +20,8 @@
 
 enum { EMULATED_V = 64, SCRATCH_ROWS = 64 };
 
-/* Rows of every product under products=fixed-shape. */
-enum { SHAPE = 32 };
+/* Rows of every product under products=fixed-shape; few, where they are to be waited for. */
+enum { SHAPE = 32, EMULATED_SHAPE = 8 };
 
 /* Of `generate`: requests decoded at once, the rows of their forward, steps before a look. */
 enum { AT_ONCE = 8, FORWARD_ROWS = 2 * ENGINE_OPS_ROWS, STRIDE = 2 };
@@ -96,7 +96,9 @@ static as_status load_model(void *with, const char *folder, const as_llama_optio
                                   .rows = options->rows,
                                   .sequences = sequences,
                                   .layout_seed = options->layout_seed,
-                                  .tile = x->products == AG_FIXED_SHAPE ? SHAPE : 0,
+                                  .tile = x->products != AG_FIXED_SHAPE ? 0
+                                          : x->device.emulated          ? EMULATED_SHAPE
+                                                                        : SHAPE,
                                   .products = x->products,
                                   .storage = x->storage};
     as_model_files files;

@@ -75,7 +75,7 @@ assert [p["outcome"] for p in report["parts"] if p["part"].startswith("peers")] 
 grep -q 'not run: peers products, not run: peers steps' "$folder/out/gpu.md"
 grep -q '^| device_a_test racecheck | ok |' "$folder/out/gpu.md"
 grep -q '^CONFORMANT: 1 case$' "$folder/out/gpu.md"
-grep -q '^| dry | BF16 | 70 |' "$folder/out/gpu.md"
+grep -q '^| dry | ours | BF16 | 64 |' "$folder/out/gpu.md"
 grep -q '^cases: $' "$folder/out/device-draft-test.log"
 grep -q '^cases: 40$' "$folder/out/device-draft-test-memcheck.log"
 
