@@ -348,6 +348,49 @@ START_TEST(models)
 }
 END_TEST
 
+/* A step beside the host has a fixed shape too, and writes the wanted rows alone. */
+START_TEST(steps)
+{
+    enum { N = 3, GUARD = 5 };
+    subject x = load(0, AG_FIXED_SHAPE, (as_storage)_i);
+    const size_t n = N * (size_t)x.V;
+    float *due = malloc(n * sizeof *due), *got = malloc((n + GUARD) * sizeof *got);
+    int32_t row[4 * N]; /* token, parent, sequence, want */
+    void *rows, *logits;
+    evaluate(&x, 0, PREFIX, CHAIN, NULL);
+    evaluate(&x, PREFIX, N, SIBLINGS, due);
+    for (int32_t i = 0; i < N; i++) {
+        row[i] = token_of(PREFIX + i, x.V);
+        row[N + i] = -1;
+        row[2 * N + i] = x.sequence;
+        row[3 * N + i] = i;
+    }
+    ok(ag_alloc(&device, &rows, sizeof row, "rows", &why));
+    ok(ag_alloc(&device, &logits, (n + GUARD) * sizeof *got, "logits", &why));
+    ok(ag_upload(&device, rows, row, sizeof row, &why));
+    ok(ag_fill(&device, logits, 0x5a, (n + GUARD) * sizeof *got, &why));
+    const int32_t *at = rows;
+    const ag_step s = {.rows = N,
+                       .token = at,
+                       .parent = at + N,
+                       .sequence = at + 2 * N,
+                       .positions = PREFIX + 1,
+                       .sequences = 1,
+                       .wants = N,
+                       .want = at + 3 * N,
+                       .logits = logits};
+    ok(ag_llama_step(x.lm, &s, &why));
+    ok(ag_download(&device, got, logits, (n + GUARD) * sizeof *got, &why));
+    ck_assert(same(got, due, (int32_t)n));
+    for (size_t i = n; i < n + GUARD; i++) ck_assert_uint_eq(ag_bits_of(got[i]), 0x5a5a5a5au);
+    ag_free(rows);
+    ag_free(logits);
+    free(due);
+    free(got);
+    stop(&x);
+}
+END_TEST
+
 /* ---- What goes wrong. ------------------------------------------------------------------- */
 
 static void expect(as_status got, as_status due, const char *text)
@@ -458,6 +501,7 @@ int main(int argc, char **argv)
     if (library) {
         tcase_add_loop_test(tests, products, AS_F32, AS_BF16 + 1);
         tcase_add_loop_test(tests, models, 0, TINY_WIDE);
+        tcase_add_loop_test(tests, steps, AS_F32, AS_BF16 + 1);
         tcase_add_test(tests, weights_beyond_a_storage);
         tcase_add_test(tests, wrong_calls);
         tcase_add_test(tests, library_fails);
