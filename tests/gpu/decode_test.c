@@ -1,5 +1,6 @@
 /* decode_test.c - the loop of decoding on the grid emulator against as_decode: random batches
- * of requests by every method, preset and rule, over random transformers.
+ * of requests by every method, preset and rule, over random transformers, their steps launched
+ * and replayed as graphs.
  *
  *   decode_test [BATCHES]
  *
@@ -17,6 +18,7 @@
 
 enum {
     PROMPT = 150, /* more than a piece */
+    LONG = 185,   /* and a budget: more than three pages of the cache */
     BUDGET = 24,
     ENDS = 2,
     REQUESTS = 6,
@@ -52,7 +54,7 @@ typedef struct {
 } both;
 
 typedef struct {
-    int32_t prompt[PROMPT], eos[ENDS], out[BUDGET];
+    int32_t prompt[LONG], eos[ENDS], out[BUDGET];
     int32_t prompts, budget, eoses;
     uint64_t seed;
     as_status status;
@@ -228,7 +230,7 @@ typedef struct {
 } room;
 
 typedef struct {
-    int requests, steps, accepted, ended, failed;
+    int requests, steps, accepted, ended, failed, graphs, replayed;
 } coverage;
 static coverage met[KINDS];
 
@@ -304,6 +306,10 @@ static void compare(const batch *c)
     ok(ag_decoder_open(&device, &c->o, &d, &why));
     compare_from(c, d, 0, first);
     compare_from(c, d, first, c->requests - first);
+    const ag_graphs g = ag_decoder_graphs(d);
+    ck_assert_msg(!g.refused, "%s", g.why.text);
+    met[c->kind].graphs += g.recorded;
+    met[c->kind].replayed += (int)g.replayed;
     ag_decoder_close(d);
 }
 
@@ -370,8 +376,10 @@ START_TEST(as_the_reference)
         ag_device_close(&device);
     }
     const coverage *m = &met[_i];
-    printf("%-9s %4d requests, %5d steps, %5d accepted, %3d ended, %2d failed\n", kind_name[_i],
-           m->requests, m->steps, m->accepted, m->ended, m->failed);
+    printf("%-9s %4d requests, %5d steps, %5d accepted, %3d ended, %2d failed; %d graphs, "
+           "replayed %d times\n",
+           kind_name[_i], m->requests, m->steps, m->accepted, m->ended, m->failed, m->graphs,
+           m->replayed);
     ck_assert(batches < BATCHES || (m->ended > 0 && (_i == PLAIN || m->accepted > 0)));
 }
 END_TEST
@@ -413,6 +421,94 @@ START_TEST(a_draft_model_fails)
     }
     ck_assert_int_gt(failed, 0);
     ck_assert_int_gt(others, 0);
+    ag_device_close(&device);
+}
+END_TEST
+
+/* ---- Graphs. ----------------------------------------------------------------------- */
+
+/* Sequences that end one after the other, and in whose places others go to higher positions. */
+static void make_uneven(batch *c, uint64_t *seed)
+{
+    static const int32_t prompts[REQUESTS] = {4, 9, 20, 130, LONG, 60},
+                         budgets[REQUESTS] = {20, 24, 3, 13, 13, 17};
+    c->requests = REQUESTS;
+    for (int32_t i = 0; i < REQUESTS; i++) {
+        request *r = &c->r[i];
+        make_request(c, r, seed);
+        for (int32_t k = PROMPT; k < LONG; k++) r->prompt[k] = r->prompt[k - PROMPT];
+        r->prompts = prompts[i], r->budget = budgets[i], r->eoses = 0;
+    }
+    decode_all(c, seed);
+}
+
+/* One request; then all, again and again: from the third time on every step is a graph, of
+ * which there are few. And all once more without graphs. */
+static void replay(const batch *c)
+{
+    enum { KINDS_OF_STEPS = 3 * 3 }; /* sequences; bounds 64, 128, 256 */
+    ag_decoding o = c->o;
+    ag_decoder *d;
+    ag_graphs g, before = {0};
+    ok(ag_decoder_open(&device, &o, &d, &why));
+    compare_from(c, d, 0, 1);
+    for (int n = 0; n < 3; n++) {
+        before = ag_decoder_graphs(d);
+        compare_from(c, d, 0, c->requests);
+    }
+    g = ag_decoder_graphs(d);
+    ck_assert_msg(!g.refused, "%s", g.why.text);
+    ck_assert_int_eq(g.launched, before.launched);
+    ck_assert_int_eq(g.recorded, before.recorded);
+    ck_assert_int_le(g.recorded, KINDS_OF_STEPS);
+    ck_assert_int_le(g.launched, KINDS_OF_STEPS);
+    ck_assert_int_gt(g.recorded, 2);
+    ck_assert_int_gt(g.replayed, 4 * g.recorded);
+    ag_decoder_close(d);
+    o.launched = true;
+    ok(ag_decoder_open(&device, &o, &d, &why));
+    compare_from(c, d, 0, c->requests);
+    g = ag_decoder_graphs(d);
+    ck_assert(g.recorded == 0 && g.replayed == 0 && g.launched > 0);
+    ag_decoder_close(d);
+}
+
+/* Each method with each of its rules; where few batches are asked for, two of them. */
+START_TEST(steps_are_replayed)
+{
+    static batch c;
+    static const int32_t strides[] = {1, 2, 5};
+    const bool few = batches < BATCHES;
+    const int last = few ? AS_RULE_GREEDY : AS_RULE_ONEHOT;
+    int rules = 0;
+    if (few && _i != PAPER && _i != CHAIN) return;
+    open_device((uint64_t)_i);
+    for (int rule = AS_RULE_GREEDY; rule <= last; rule++) {
+        uint64_t seed = 31 + (uint64_t)_i;
+        c = (batch){.number = (uint64_t)rule, .kind = _i};
+        c.o = (ag_decoding){.rule = (as_rule)rule,
+                            .sampling = {0.8f, 0, 1.0f, 0.0f},
+                            .draft_sampling = {1.0f, 0, 1.0f, 0.0f},
+                            .sequences = 3,
+                            .longest = LONG + BUDGET,
+                            .eoses = ENDS,
+                            .stride = strides[(rule + _i) % 3]};
+        make_method(&c, &seed);
+        if (ag_drafting_check(&c.o.drafting, 33, c.o.rule, NULL) != AS_OK) continue;
+        c.target = make_model(0, 7, false, 250, ROWS);
+        make_twin(&c.target, 250, 3, 0);
+        if (_i == CHAIN) {
+            c.draft = make_model(0, 8, false, 0, ROWS);
+            make_twin(&c.draft, 0, 3, 0);
+        }
+        c.o.target = c.target.gpu;
+        c.o.draft = c.draft.gpu;
+        make_uneven(&c, &seed);
+        replay(&c);
+        free_batch(&c);
+        rules++;
+    }
+    ck_assert_int_gt(rules, 0);
     ag_device_close(&device);
 }
 END_TEST
@@ -524,6 +620,7 @@ int main(int argc, char **argv)
     TCase *t = tcase_create("decode");
     tcase_add_loop_test(t, as_the_reference, 0, KINDS);
     tcase_add_loop_test(t, a_draft_model_fails, 0, 3);
+    tcase_add_loop_test(t, steps_are_replayed, 0, KINDS);
     tcase_add_loop_test(t, requests_are_refused_by_name, 0, 3);
     tcase_add_test(t, options_are_refused_by_name);
     return suite_main_within("gpu decode", t, 300);
