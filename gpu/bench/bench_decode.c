@@ -127,8 +127,8 @@ void ag_bench_decode(ag_bench *b)
     printf("#### Decoding\n\n"
            "Tokens a second of one sequence of %d tokens after a prompt of %d, which is "
            "included, with steps as graphs; microseconds of a step, as a graph and launched "
-           "one kernel after the other, and how many times those of the graph these are; "
-           "tokens a step, which random weights decide.\n\n"
+           "one kernel after the other; x: the latter over the former; tokens a step, which "
+           "random weights decide.\n\n"
            "| method | model | weights | tokens/s | least | most | graph | launched | x | "
            "tokens a step |\n"
            "|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n",
