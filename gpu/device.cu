@@ -98,17 +98,31 @@ void ag_free(void *at)
     (void)cudaFree(at);
 }
 
+/* A graph would remember where on the host, and read or write there at every replay. */
+static as_status refuse_recording(const ag_device *d, const char *what, as_error *e)
+{
+    cudaStreamCaptureStatus status;
+    const as_status s = check(cudaStreamIsCapturing(stream_of(d), &status), what, e);
+    if (s != AS_OK || status == cudaStreamCaptureStatusNone) return s;
+    return as_fail(e, AS_DEVICE, "GPU: %s while launches are recorded: do it before", what);
+}
+
 as_status ag_upload(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e)
 {
-    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(d)),
-                 "copying to the device", e);
+    const char *const what = "copying to the device";
+    const as_status s = refuse_recording(d, what, e);
+    if (s != AS_OK) return s;
+    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(d)), what,
+                 e);
 }
 
 as_status ag_download(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e)
 {
-    const as_status s =
-        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_of(d)),
-              "copying from the device", e);
+    const char *const what = "copying from the device";
+    as_status s = refuse_recording(d, what, e);
+    if (s == AS_OK)
+        s = check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_of(d)), what,
+                  e);
     return s == AS_OK ? ag_wait(d, e) : s;
 }
 
@@ -133,4 +147,60 @@ as_status ag_launched(const char *kernel, as_error *e)
     const cudaError_t code = cudaGetLastError();
     if (code == cudaSuccess) return AS_OK;
     return as_fail(e, AS_DEVICE, "GPU: kernel %s: %s", kernel, cudaGetErrorString(code));
+}
+
+/* ---- Graphs. -----------------------------------------------------------------------------
+ */
+
+/* An ag_graph is CUDA's executable graph, under a name that C can have. */
+static cudaGraphExec_t exec_of(const ag_graph *graph)
+{
+    return reinterpret_cast<cudaGraphExec_t>(const_cast<ag_graph *>(graph));
+}
+
+/* Other threads may allocate and wait as they like: nothing of theirs is recorded. */
+static as_status capture(const ag_device *d, as_status (*launch)(void *with, as_error *e),
+                         void *with, cudaGraph_t *recorded, as_error *e)
+{
+    as_status s = check(cudaStreamBeginCapture(stream_of(d), cudaStreamCaptureModeThreadLocal),
+                        "recording", e);
+    if (s != AS_OK) return s;
+    s = launch(with, e);
+    const cudaError_t end = cudaStreamEndCapture(stream_of(d), recorded);
+    return s == AS_OK ? check(end, "recording", e) : s;
+}
+
+/* The upload is what the first replay would do: a lack of memory shows here. */
+static as_status make_ready(const ag_device *d, cudaGraph_t recorded, cudaGraphExec_t *ready,
+                            as_error *e)
+{
+    const as_status s =
+        check(cudaGraphInstantiateWithFlags(ready, recorded, 0), "making a graph", e);
+    return s == AS_OK ? check(cudaGraphUpload(*ready, stream_of(d)), "placing a graph", e) : s;
+}
+
+as_status ag_record(const ag_device *d, as_status (*launch)(void *with, as_error *e),
+                    void *with, ag_graph **graph, as_error *e)
+{
+    cudaGraph_t recorded = nullptr;
+    cudaGraphExec_t ready = nullptr;
+    as_status s = capture(d, launch, with, &recorded, e);
+    if (s == AS_OK) s = make_ready(d, recorded, &ready, e);
+    if (recorded) (void)cudaGraphDestroy(recorded);
+    *graph = reinterpret_cast<ag_graph *>(ready);
+    if (s == AS_OK) return s;
+    ag_graph_free(*graph);
+    *graph = nullptr;
+    (void)cudaGetLastError(); /* a recording that fails leaves the device as it was */
+    return s;
+}
+
+as_status ag_replay(const ag_device *d, const ag_graph *graph, as_error *e)
+{
+    return check(cudaGraphLaunch(exec_of(graph), stream_of(d)), "running a graph", e);
+}
+
+void ag_graph_free(ag_graph *graph)
+{
+    if (graph) (void)cudaGraphExecDestroy(exec_of(graph));
 }

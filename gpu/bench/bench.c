@@ -74,32 +74,33 @@ static as_status replay(ag_bench *b, void *graph)
     return ag_replay(&b->device, graph, &b->e);
 }
 
-/* NULL, and b->e says why, if it cannot be had. */
-static void *record(ag_bench *b, ag_work *work, void *what)
+/* Work as ag_record calls it. */
+typedef struct {
+    ag_bench *b;
+    ag_work *work;
+    void *what;
+} recording;
+
+static as_status launch(void *with, as_error *e)
 {
-    void *graph = NULL;
-    as_error why;
-    if (ag_record_begin(&b->device, &b->e) != AS_OK) return NULL;
-    const as_status inside = work(b, what);
-    const as_status s = ag_record_end(&b->device, &graph, &why);
-    if (inside == AS_OK && s != AS_OK) b->e = why;
-    if (inside == AS_OK && s == AS_OK) return graph;
-    ag_graph_free(graph);
-    return NULL;
+    const recording *r = with;
+    const as_status s = r->work(r->b, r->what);
+    if (s != AS_OK) *e = r->b->e;
+    return s;
 }
 
 ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what)
 {
-    b->recorded = 0;
-    if (b->dry) return ag_bench_time(b, work, what);
+    recording r = {b, work, what};
+    ag_graph *graph;
+    as_error why;
     ag_bench_check(b, work(b, what)); /* what is done once is done before */
     ag_bench_check(b, ag_wait(&b->device, &b->e));
-    void *graph = record(b, work, what);
-    if (!graph) {
-        fprintf(stderr, "bench: launched, not recorded as a graph: %s\n", b->e.text);
+    b->recorded = ag_record(&b->device, launch, &r, &graph, &why) == AS_OK;
+    if (!b->recorded) {
+        fprintf(stderr, "bench: launched, not recorded as a graph: %s\n", why.text);
         return ag_bench_time(b, work, what);
     }
-    b->recorded = 1;
     const ag_times t = ag_bench_time(b, replay, graph);
     ag_graph_free(graph);
     return t;

@@ -55,7 +55,7 @@ ag_times ag_bench_time(ag_bench *b, ag_work *work, void *what);
 
 /* The same for the launches of a repetition recorded as a graph, without the host's time for
  * each. The work must neither wait nor allocate. What cannot be recorded is launched, and that
- * is said on standard error; a dry run records nothing. */
+ * is said on standard error. */
 ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what);
 
 /* Each of the times divided by n. */

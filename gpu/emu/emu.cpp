@@ -272,6 +272,104 @@ void run_block(uint64_t salt)
 
 } // namespace
 
+/* ---- Graphs.
+ * ------------------------------------------------------------------------------------- */
+
+struct emu_graph {
+    std::vector<std::function<void()>> work;
+};
+struct emu_exec {
+    emu_graph graph;
+};
+
+static struct {
+    emu_graph *graph; /* NULL: nothing is recorded */
+    bool spoilt;      /* something was called that has no place in a graph */
+} tape;
+static cudaError_t last_error = cudaSuccess;
+
+static cudaError_t answer(cudaError_t code)
+{
+    if (code != cudaSuccess) last_error = code;
+    return code;
+}
+
+/* Does the work, or keeps it for the replay. */
+static void enqueue(const std::function<void()> &work)
+{
+    if (!tape.graph)
+        work();
+    else if (tape.spoilt)
+        answer(cudaErrorStreamCaptureInvalidated);
+    else
+        tape.graph->work.push_back(work);
+}
+
+/* Of what has no place in a graph: cudaSuccess where none is recorded. */
+cudaError_t emu_outside_of_graphs(void)
+{
+    if (!tape.graph) return cudaSuccess;
+    tape.spoilt = true;
+    return answer(cudaErrorStreamCaptureUnsupported);
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode)
+{
+    if (tape.graph) return answer(cudaErrorIllegalState);
+    tape = {new emu_graph, false};
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status)
+{
+    *status = !tape.graph   ? cudaStreamCaptureStatusNone
+              : tape.spoilt ? cudaStreamCaptureStatusInvalidated
+                            : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph)
+{
+    *graph = nullptr;
+    if (!tape.graph) return answer(cudaErrorIllegalState);
+    if (tape.spoilt)
+        delete tape.graph;
+    else
+        *graph = tape.graph;
+    tape.graph = nullptr;
+    return tape.spoilt ? answer(cudaErrorStreamCaptureInvalidated) : cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *ready, cudaGraph_t graph, unsigned)
+{
+    *ready = new emu_exec{*graph};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t)
+{
+    return emu_outside_of_graphs();
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t)
+{
+    if (emu_outside_of_graphs() != cudaSuccess) return last_error;
+    for (const auto &work : graph->graph.work) work();
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
+
 void emu_order(uint64_t seed)
 {
     emu.seed = seed;
@@ -295,6 +393,7 @@ void *emu_shared(void)
 void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared,
              const std::function<void()> &body)
 {
+    if (tape.graph) return enqueue([=] { emu_run(kernel, grid, block, shared, body); });
     const size_t threads = static_cast<size_t>(block.x) * block.y * block.z;
     const size_t blocks = static_cast<size_t>(grid.x) * grid.y * grid.z;
     emu.kernel = kernel;
@@ -371,6 +470,7 @@ uint32_t emu_vote(uint32_t mask, bool predicate, const char *file, int line)
 
 cudaError_t cudaMalloc(void **at, size_t bytes)
 {
+    if (emu_outside_of_graphs() != cudaSuccess) return last_error;
     if (posix_memalign(at, 256, bytes) != 0) return cudaErrorMemoryAllocation;
     std::memset(*at, 0xff, bytes);
     return cudaSuccess;
@@ -378,31 +478,47 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
 
 cudaError_t cudaFree(void *at)
 {
+    if (at && emu_outside_of_graphs() != cudaSuccess) return last_error;
     std::free(at);
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind,
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t)
 {
-    if (bytes) std::memcpy(to, from, bytes);
+    if (kind != cudaMemcpyDeviceToDevice && emu_outside_of_graphs() != cudaSuccess)
+        return last_error;
+    if (bytes) enqueue([=] { std::memcpy(to, from, bytes); });
     return cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void *at, int byte, size_t bytes, cudaStream_t)
 {
-    if (bytes) std::memset(at, byte, bytes);
+    if (bytes) enqueue([=] { std::memset(at, byte, bytes); });
     return cudaSuccess;
 }
 
 cudaError_t cudaGetLastError(void)
 {
-    return cudaSuccess;
+    const cudaError_t code = last_error;
+    last_error = cudaSuccess;
+    return code;
 }
 
 const char *cudaGetErrorString(cudaError_t e)
 {
-    return e == cudaErrorMemoryAllocation ? "out of memory" : "emulator";
+    switch (e) {
+    case cudaErrorMemoryAllocation:
+        return "out of memory";
+    case cudaErrorIllegalState:
+        return "nothing is recorded, or something is already";
+    case cudaErrorStreamCaptureUnsupported:
+        return "not permitted while launches are recorded";
+    case cudaErrorStreamCaptureInvalidated:
+        return "what was recorded is spoilt by something that is not permitted then";
+    default:
+        return "emulator";
+    }
 }
 
 struct emu_event {
@@ -423,6 +539,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
 {
+    if (emu_outside_of_graphs() != cudaSuccess) return last_error;
     event->when = std::chrono::steady_clock::now();
     return cudaSuccess;
 }

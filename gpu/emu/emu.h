@@ -13,7 +13,8 @@
  *     every access beside them.
  * What it cannot see: the compiler for the device, races inside a warp, memory order, speed.
  *
- * Kernels are run at the call; streams exist in name. One host thread launches at a time. */
+ * Kernels are run at the call, or, where a graph is recorded, at its replay; streams exist in
+ * name. One host thread launches at a time. */
 #ifndef ASSAY_GPU_EMU_H
 #define ASSAY_GPU_EMU_H
 
@@ -204,9 +205,14 @@ template <class T> static inline T __ldcg(const T *p)
 typedef enum {
     cudaSuccess,
     cudaErrorMemoryAllocation = 2,
-    cudaErrorNoDevice = 100
+    cudaErrorNoDevice = 100,
+    cudaErrorIllegalState = 401,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901
 } cudaError_t;
 typedef struct emu_stream *cudaStream_t;
+/* For what has no place in a graph (below): cudaSuccess where none is recorded. */
+cudaError_t emu_outside_of_graphs(void);
 typedef enum {
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
@@ -231,7 +237,7 @@ static inline cudaError_t cudaStreamDestroy(cudaStream_t)
 }
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
-    return cudaSuccess;
+    return emu_outside_of_graphs();
 }
 static inline cudaError_t cudaGetDeviceCount(int *n)
 {
@@ -276,5 +282,26 @@ template <class K> cudaError_t cudaFuncSetAttribute(K, cudaFuncAttribute, int)
 {
     return cudaSuccess;
 }
+
+/* Graphs. While one is recorded, launches, copies on the device and fills are kept with their
+ * arguments as they are, and nothing runs. Memory, copies from and to the host, waiting and
+ * events spoil the recording: a device refuses most of them, and nothing here needs the rest.
+ */
+typedef struct emu_graph *cudaGraph_t;
+typedef struct emu_exec *cudaGraphExec_t;
+typedef enum { cudaStreamCaptureModeThreadLocal = 1 } cudaStreamCaptureMode;
+typedef enum {
+    cudaStreamCaptureStatusNone,
+    cudaStreamCaptureStatusActive,
+    cudaStreamCaptureStatusInvalidated
+} cudaStreamCaptureStatus;
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode);
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status);
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *ready, cudaGraph_t, unsigned flags);
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
+cudaError_t cudaGraphDestroy(cudaGraph_t);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t);
 
 #endif

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The benches on the grid emulator: they run dry, write the JSON and the table that they promise, and
-report no time. `bench_test.py PROGRAM [PART:]KIND=LEAST...`: how many results of each KIND there are at
-least, and with which --only they come alone."""
+report no time; what a device runs as graphs is recorded and replayed. `bench_test.py PROGRAM
+[PART:]KIND=LEAST...`: how many results of each KIND there are at least, and with which --only they come
+alone."""
 import json
 import pathlib
 import subprocess
@@ -13,8 +14,9 @@ TIMES = ("us", "share", "median", "least", "most", "times_")  # begin or are par
 
 def run(program, folder, *options):
     file = pathlib.Path(folder) / "bench.json"
-    out = subprocess.run([program, "--json", str(file), *options], capture_output=True, text=True, check=True).stdout
-    return out, json.loads(file.read_text())
+    done = subprocess.run([program, "--json", str(file), *options], capture_output=True, text=True, check=True)
+    assert "graph" not in done.stderr, f"what is timed as a graph must be one: {done.stderr}"
+    return done.stdout, json.loads(file.read_text())
 
 
 def check_tables(out):

@@ -208,6 +208,87 @@ START_TEST(a_block_too_large_aborts)
 }
 END_TEST
 
+/* ---- Graphs. ----------------------------------------------------------------------------- */
+
+static cudaGraphExec_t made(void)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    ck_assert_int_eq(cudaStreamEndCapture(nullptr, &graph), cudaSuccess);
+    ck_assert_int_eq(cudaGraphInstantiateWithFlags(&ready, graph, 0), cudaSuccess);
+    ck_assert_int_eq(cudaGraphDestroy(graph), cudaSuccess);
+    return ready;
+}
+
+START_TEST(a_recording_keeps_its_arguments)
+{
+    float *x = number(THREADS), *y = number(1), *to = y;
+    fault f = NO_FAULT;
+    const uint64_t before = emu_launches();
+    ck_assert_int_eq(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeThreadLocal),
+                     cudaSuccess);
+    LAUNCH(sum, 1, THREADS, THREADS * sizeof(float), nullptr, x, to, f);
+    cudaGraphExec_t graph = made();
+    f = READS_FRESH, to = nullptr;
+    ck_assert(y[0] != y[0]);
+    ck_assert_uint_eq(emu_launches(), before);
+    for (int n = 1; n <= 2; n++) {
+        for (int i = 0; i < THREADS; i++) x[i] = static_cast<float>(n);
+        ck_assert_int_eq(cudaGraphLaunch(graph, nullptr), cudaSuccess);
+        ck_assert(y[0] == static_cast<float>(n * THREADS));
+        ck_assert_uint_eq(emu_launches() - before, n);
+    }
+    ck_assert_int_eq(cudaGraphExecDestroy(graph), cudaSuccess);
+    cudaFree(x);
+    cudaFree(y);
+    (void)f, (void)to;
+}
+END_TEST
+
+/* One of the calls that have no place in a graph. */
+static cudaError_t misplaced(int which, float *at, cudaEvent_t event)
+{
+    void *fresh;
+    float one = 1.0f;
+    switch (which) {
+    case 0:
+        return cudaMalloc(&fresh, 1);
+    case 1:
+        return cudaFree(at);
+    case 2:
+        return cudaMemcpyAsync(at, &one, sizeof one, cudaMemcpyHostToDevice, nullptr);
+    case 3:
+        return cudaMemcpyAsync(&one, at, sizeof one, cudaMemcpyDeviceToHost, nullptr);
+    case 4:
+        return cudaStreamSynchronize(nullptr);
+    default:
+        return cudaEventRecord(event, nullptr);
+    }
+}
+
+START_TEST(what_a_recording_refuses)
+{
+    float *x = number(THREADS), *y = number(1);
+    cudaEvent_t event;
+    cudaGraph_t graph;
+    ck_assert_int_eq(cudaEventCreate(&event), cudaSuccess);
+    ck_assert_int_eq(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeThreadLocal),
+                     cudaSuccess);
+    ck_assert_int_eq(misplaced(_i, x, event), cudaErrorStreamCaptureUnsupported);
+    ck_assert_int_eq(cudaGetLastError(), cudaErrorStreamCaptureUnsupported);
+    LAUNCH(sum, 1, THREADS, THREADS * sizeof(float), nullptr, x, y, NO_FAULT);
+    ck_assert_int_eq(cudaGetLastError(), cudaErrorStreamCaptureInvalidated);
+    ck_assert_int_eq(cudaGetLastError(), cudaSuccess);
+    ck_assert_int_eq(cudaStreamEndCapture(nullptr, &graph), cudaErrorStreamCaptureInvalidated);
+    ck_assert_ptr_null(graph);
+    ck_assert_int_eq(cudaStreamEndCapture(nullptr, &graph), cudaErrorIllegalState);
+    ck_assert(y[0] != y[0]);
+    ck_assert_int_eq(cudaEventDestroy(event), cudaSuccess);
+    ck_assert_int_eq(cudaFree(x), cudaSuccess);
+    ck_assert_int_eq(cudaFree(y), cudaSuccess);
+}
+END_TEST
+
 int main()
 {
     TCase *tests = tcase_create("emulator");
@@ -222,5 +303,7 @@ int main()
     tcase_add_test(tests, a_barrier_that_asks);
     tcase_add_test(tests, every_thread_runs_once);
     tcase_add_test_raise_signal(tests, a_block_too_large_aborts, SIGABRT);
+    tcase_add_test(tests, a_recording_keeps_its_arguments);
+    tcase_add_loop_test(tests, what_a_recording_refuses, 0, 6);
     return suite_main("gpu emulator", tests);
 }
