@@ -251,10 +251,13 @@ void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int 
         else
             usage(argv[0], parts);
     }
-    if (ag_device_open(&b->device, 0, &b->e) != AS_OK) {
+    const as_status opened = ag_device_open(&b->device, 0, &b->e);
+    if (opened != AS_OK && ag_devices() == 0) {
         printf("not run: no GPU (%s)\n", b->e.text);
         exit(AG_NO_DEVICE);
     }
+    ag_bench_check(b, opened);
+    setvbuf(stdout, NULL, _IOLBF, 0); /* a bench that is ended has printed what it measured */
     if (strcmp(b->device.name, "grid emulator") == 0) b->dry = 1;
     if (file && !(b->json = fopen(file, "w"))) {
         perror(file);

@@ -35,8 +35,8 @@ typedef struct {
 
 /* Reads the options --dry, --json FILE and, where there are `parts` (ended by NULL; or NULL),
  * --only PART, opens the device, begins the report of the bench `name` and measures the
- * ceilings. Exits with AG_NO_DEVICE, and says so, where there is no device; with 2 on other
- * options. */
+ * ceilings. Exits with AG_NO_DEVICE, and says so, where there is no device; with 1 where one
+ * does not open; with 2 on other options. */
 void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int argc,
                    char **argv);
 

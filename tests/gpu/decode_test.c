@@ -13,6 +13,7 @@
 
 #include "gpu/decode.h"
 #include "gpu/emu/control.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
 
@@ -32,13 +33,6 @@ static const char *const kind_name[KINDS] = {"paper",    "lade", "llamacpp", "tr
                                              "original", "hf",   "chain",    "plain"};
 
 static int batches = BATCHES; /* of each kind */
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    if (s != AS_OK) ck_abort_msg("%s", why.text);
-}
 
 static int32_t below(uint64_t *seed, int32_t n)
 {

@@ -7,17 +7,10 @@
 
 #include "gpu/emu/control.h"
 #include "gpu/layer.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 
 enum { ORDERS = 4 };
-
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
 
 static void open_device(void)
 {
@@ -35,14 +28,6 @@ static float *randoms(uint64_t *seed, size_t n)
     for (size_t i = 0; i < n; i++)
         x[i] = (float)((int64_t)(splitmix(seed) >> 40) - (1 << 23)) * 0x1p-21f;
     return x;
-}
-
-static void *on_device(const void *host, size_t bytes)
-{
-    void *at;
-    ok(ag_alloc(&device, &at, bytes, "test", &why));
-    if (host) ok(ag_upload(&device, at, host, bytes, &why));
-    return at;
 }
 
 /* Rows of n floats, `step` apart on the device, which is at least n. */

@@ -7,6 +7,7 @@
 
 #include "gpu/emu/control.h"
 #include "gpu/llama.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
 
@@ -19,14 +20,6 @@ typedef struct {
     int32_t V;
     float *wanted, *got; /* [logits][V] */
 } both;
-
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
 
 static uint32_t below(uint64_t *seed, uint32_t n)
 {
@@ -268,14 +261,6 @@ START_TEST(random_lives)
 END_TEST
 
 /* ---- Staying on the device. -------------------------------------------------------------- */
-
-static void *on_device(const void *host, size_t bytes)
-{
-    void *at;
-    ok(ag_alloc(&device, &at, bytes, "test", &why));
-    ok(ag_upload(&device, at, host, bytes, &why));
-    return at;
-}
 
 /* A step whose rows lie on the device, scattered over the sequences with absent ones between,
  * against the same rows as shares; then a commit and a truncation that only the device sees. */

@@ -5,16 +5,9 @@
 
 #include "gpu/decode.h"
 #include "gpu/emu/control.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
-
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
 
 /* Calls of ag_alloc and ag_free come here first (--wrap). */
 static long live, left = -1; /* allocations, and those to come that succeed; -1: all */

@@ -11,30 +11,9 @@
 #include "gpu/emu/control.h"
 #include "gpu/verify.h"
 #include "ref/dist/draw.h"
+#include "tests/gpu/on_device.h"
 #include "tests/gpu/rows.h"
 #include "tests/ref/suite.h"
-
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
-
-static void *on_device(const void *from, size_t bytes)
-{
-    void *to;
-    ok(ag_alloc(&device, &to, bytes, "test data", &why));
-    if (from) ok(ag_upload(&device, to, from, bytes, &why));
-    return to;
-}
-
-static void fetch(void *to, void *from, size_t bytes)
-{
-    ok(ag_download(&device, to, from, bytes, &why));
-    ag_free(from);
-}
 
 /* A device that shares rows (many processors) or does not (one). */
 static void open_device(int processors)
