@@ -69,8 +69,7 @@ __device__ __forceinline__ int32_t guess_from(const int32_t *list, int32_t n, ui
     return list[as_target(as_word64(r), static_cast<uint64_t>(n))];
 }
 
-/* ---- A tree. ------------------------------------------------------------------------------
- */
+/* ---- A tree. ----------------------------------------------------------------------------- */
 
 /* as_chain_limit of a sequence that is alive. Positions suffice for the rest of the budget,
  * less its last token (STOP-05, which ag_drafter_start has checked), so they limit no chain. */
@@ -116,8 +115,7 @@ __device__ __forceinline__ void lay_chain(const ag_batch &b, int32_t q, const ag
               position_of(s));
 }
 
-/* ---- What became of it. -------------------------------------------------------------------
- */
+/* ---- What became of it. ------------------------------------------------------------------ */
 
 /* length 0: the rule gave no token. */
 struct outcome {
@@ -181,8 +179,7 @@ __device__ __forceinline__ void rest(const ag_batch &b, int32_t q)
     if (thread() == 0) b.sequence[q].emitted = b.kept[q] = 0;
 }
 
-/* ---- Launches. ----------------------------------------------------------------------------
- */
+/* ---- Launches. --------------------------------------------------------------------------- */
 
 inline cudaStream_t stream_of(const ag_drafter *d)
 {

@@ -33,7 +33,7 @@ static uint32_t below(uint64_t *seed, uint32_t n)
     return (uint32_t)((splitmix(seed) >> 32) % n);
 }
 
-/* The layout seed also decides on the tile. */
+/* The layout seed also decides on the tile, and on how much of it attention takes at a time. */
 static both start(int variant, int processors, int32_t positions, int32_t rows, uint32_t layout)
 {
     both b = {.t = tiny_new(variant, 77 + (uint64_t)variant, 1)};
@@ -43,7 +43,7 @@ static both start(int variant, int processors, int32_t positions, int32_t rows, 
         tiny_lm(b.t, &(as_llama_options){.positions = positions, .rows = rows, .threads = 1});
     ok(ag_llama(&device, &b.t->config, &b.t->weights,
                 &(ag_llama_options){positions, rows, SEQUENCES, layout,
-                                    layout % 3 ? (int32_t)layout : 0},
+                                    layout % 3 ? (int32_t)layout : 0, layout % 2 ? (int32_t)layout : 0},
                 &b.gpu, &why));
     b.V = b.t->config.V;
     b.wanted = malloc(2 * ROWS * (size_t)b.V * sizeof *b.wanted);
@@ -483,7 +483,10 @@ START_TEST(bad_models)
     o.sequences = 1, o.tile = 129;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why),
          "tiles of 129");
-    o.tile = 0, o.positions = 301;
+    o.tile = 0, o.attended = -1;
+    SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why),
+         "attention of -1 rows");
+    o.attended = 0, o.positions = 301;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why), "301 pos");
     o.positions = 0;
     device.shared = 1000;
