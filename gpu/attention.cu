@@ -133,16 +133,16 @@ __device__ __forceinline__ void step(chains &c, const float4 &x, const float4 &y
     step(c.of[3], x, y.w);
 }
 
-/* The terms of four chains from k on, FAR of them or, where not ALL are below n, those that
+/* The terms of four chains from k on, COUNT of them or, where not ALL are below n, those that
  * are: `y(k)` is one number for the four, `x(k)` where theirs lie, in shared memory. */
-template <bool ALL, class X, class Y>
+template <int COUNT, bool ALL, class X, class Y>
 __device__ __forceinline__ void far_steps(float4 &c, int32_t k, int32_t n, X x, Y y)
 {
-    float v[FAR];
+    float v[COUNT];
     UNROLL
-    for (int a = 0; a < FAR; a++) v[a] = y(ALL ? k + a : least(k + a, n - 1));
+    for (int a = 0; a < COUNT; a++) v[a] = y(ALL ? k + a : least(k + a, n - 1));
     UNROLL
-    for (int a = 0; a < FAR; a++) {
+    for (int a = 0; a < COUNT; a++) {
         float4 next = c;
         step(next, four(x(ALL ? k + a : least(k + a, n - 1))), v[a]);
         c = ALL || k + a < n ? next : c;
@@ -155,8 +155,9 @@ template <class X, class Y> __device__ __forceinline__ float4 far_chains(int32_t
     float4 c = {};
     int32_t k = 0;
     UNROLL_BY(1)
-    for (; k + FAR <= n; k += FAR) far_steps<true>(c, k, n, x, y);
-    if (k < n) far_steps<false>(c, k, n, x, y);
+    for (; k + FAR <= n; k += FAR) far_steps<FAR, true>(c, k, n, x, y);
+    UNROLL_BY(1)
+    for (; k < n; k += FAR / 2) far_steps<FAR / 2, false>(c, k, n, x, y);
     return c;
 }
 
@@ -422,17 +423,17 @@ __device__ float greatest_of(const float *m, int32_t chunks, float *shared)
     return greatest;
 }
 
-/* The terms of FAR chunks in their order or, where they are not ALL, of the first n: their
+/* The terms of COUNT chunks in their order or, where they are not ALL, of the first n: their
  * weights and sums l in shared memory, and o on the device, `apart` from one to the next. */
-template <bool ALL>
+template <int COUNT, bool ALL>
 __device__ __forceinline__ void add_chunks(const float *weight, const float *l, const float *o,
                                            int32_t apart, int32_t n, float &L, float &O)
 {
-    float v[FAR];
+    float v[COUNT];
     UNROLL
-    for (int a = 0; a < FAR; a++) v[a] = o[(ALL ? a : least(a, n - 1)) * apart];
+    for (int a = 0; a < COUNT; a++) v[a] = o[(ALL ? a : least(a, n - 1)) * apart];
     UNROLL
-    for (int a = 0; a < FAR; a += 4) {
+    for (int a = 0; a < COUNT; a += 4) {
         const float4 four_weights = four(weight + a), four_l = four(l + a);
         UNROLL
         for (int i = 0; i < 4; i++) {
@@ -448,7 +449,7 @@ __device__ __forceinline__ void add_chunks(const float *weight, const float *l, 
 /* A block has one row and head, and as many dimensions as threads; a thread beyond the last
  * dimension goes with it, and writes nothing. The weights of as many chunks are computed at a
  * time, a thread each; L every thread adds by itself. */
-__global__ void __launch_bounds__(THREADS, 8) combine(job j)
+__global__ void __launch_bounds__(THREADS, 6) combine(job j)
 {
     SHARED(float, shared); /* [2][threads()]: weights and sums l */
     float *const l = shared + threads();
@@ -471,8 +472,10 @@ __global__ void __launch_bounds__(THREADS, 8) combine(job j)
         int32_t c = 0;
         UNROLL_BY(1)
         for (; c + FAR <= here; c += FAR, o += FAR * j.c.wide)
-            add_chunks<true>(shared + c, l + c, o, j.c.wide, FAR, L, O);
-        if (c < here) add_chunks<false>(shared + c, l + c, o, j.c.wide, here - c, L, O);
+            add_chunks<FAR, true>(shared + c, l + c, o, j.c.wide, FAR, L, O);
+        UNROLL_BY(1)
+        for (; c < here; c += FAR / 2, o += FAR / 2 * j.c.wide)
+            add_chunks<FAR / 2, false>(shared + c, l + c, o, j.c.wide, here - c, L, O);
         __syncthreads();
     }
     if (i < j.c.d)
