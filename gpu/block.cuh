@@ -111,7 +111,8 @@ inline cudaStream_t stream_of(const ag_device *d)
 /* Blocks of `size` for n. */
 inline unsigned blocks_for(int32_t n, int32_t size)
 {
-    return static_cast<unsigned>((n + size - 1) / size);
+    return (static_cast<unsigned>(n) + static_cast<unsigned>(size) - 1) /
+           static_cast<unsigned>(size);
 }
 
 } // namespace ag

@@ -7,7 +7,7 @@
 #ifndef ASSAY_GPU_DRAFT_STEP_H
 #define ASSAY_GPU_DRAFT_STEP_H
 
-#include "gpu/cuda.h"
+#include "gpu/block.cuh"
 #include "gpu/draft.h"
 #include "ref/num/fixed.h"
 #include "ref/num/uniform.h"
@@ -15,27 +15,7 @@
 namespace
 {
 
-enum : uint32_t { FULL = 0xffffffffu };
-
-__device__ __forceinline__ int32_t least(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
-__device__ __forceinline__ int32_t thread()
-{
-    return static_cast<int32_t>(threadIdx.x);
-}
-
-__device__ __forceinline__ int32_t threads()
-{
-    return static_cast<int32_t>(blockDim.x);
-}
-
-__device__ __forceinline__ int32_t lane()
-{
-    return thread() % 32;
-}
+using namespace ag;
 
 /* Entry b of an array of B pieces. */
 template <class T> __device__ __forceinline__ T *piece(T *array, int32_t b, int32_t size)
@@ -183,7 +163,7 @@ __device__ __forceinline__ void rest(const ag_batch &b, int32_t q)
 
 inline cudaStream_t stream_of(const ag_drafter *d)
 {
-    return static_cast<cudaStream_t>(d->device->stream);
+    return ag::stream_of(d->device);
 }
 
 inline unsigned blocks_of(const ag_drafter *d)

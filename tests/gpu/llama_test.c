@@ -42,8 +42,12 @@ static both start(int variant, int processors, int32_t positions, int32_t rows, 
     b.ref =
         tiny_lm(b.t, &(as_llama_options){.positions = positions, .rows = rows, .threads = 1});
     ok(ag_llama(&device, &b.t->config, &b.t->weights,
-                &(ag_llama_options){positions, rows, SEQUENCES, layout,
-                                    layout % 3 ? (int32_t)layout : 0, layout % 2 ? (int32_t)layout : 0},
+                &(ag_llama_options){.positions = positions,
+                                    .rows = rows,
+                                    .sequences = SEQUENCES,
+                                    .layout_seed = layout,
+                                    .tile = layout % 3 ? (int32_t)layout : 0,
+                                    .attended = layout % 2 ? (int32_t)layout : 0},
                 &b.gpu, &why));
     b.V = b.t->config.V;
     b.wanted = malloc(2 * ROWS * (size_t)b.V * sizeof *b.wanted);
@@ -524,7 +528,8 @@ START_TEST(mixed_storage)
             (as_tensor){tiny_find(b.t, full)->value, AS_F32};
     }
     ok(ag_llama(&device, &b.t->config, &b.t->weights,
-                &(ag_llama_options){100, 50, SEQUENCES, 0, 0}, &b.gpu, &why));
+                &(ag_llama_options){.positions = 100, .rows = 50, .sequences = SEQUENCES},
+                &b.gpu, &why));
     chain(&b, open_one(&b), &seed, 40, 0, 40);
     stop(&b);
 }
@@ -627,7 +632,8 @@ START_TEST(made)
     const int64_t bytes = ag_llama_weight_bytes(b.gpu);
     as_lm_free(b.gpu);
     ok(ag_llama_make(&device, &b.t->config, &maker,
-                     &(ag_llama_options){100, 50, SEQUENCES, 0, 0}, &b.gpu, &why));
+                     &(ag_llama_options){.positions = 100, .rows = 50, .sequences = SEQUENCES},
+                &b.gpu, &why));
     ck_assert_int_eq(ag_llama_weight_bytes(b.gpu), bytes);
     chain(&b, open_one(&b), &seed, 40, 0, 40);
     stop(&b);
@@ -644,7 +650,7 @@ static as_status refuse(void *with, void *at, size_t bytes, as_storage storage, 
 START_TEST(not_made)
 {
     tiny_llama *t = tiny_new(0, 5, 1);
-    const ag_llama_options o = {100, 50, SEQUENCES, 0, 0};
+    const ag_llama_options o = {.positions = 100, .rows = 50, .sequences = SEQUENCES};
     as_lm *lm;
     int calls = 1;
     const ag_llama_maker maker = {AS_F32, refuse, &calls};
