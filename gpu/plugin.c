@@ -85,8 +85,10 @@ static as_status load_model(void *with, const char *folder, const as_llama_optio
                             int32_t sequences, as_lm **lm, as_model_info *info, as_error *e)
 {
     iut *x = with;
-    const ag_llama_options own = {options->positions, options->rows, sequences,
-                                  options->layout_seed, 0};
+    const ag_llama_options own = {.positions = options->positions,
+                                  .rows = options->rows,
+                                  .sequences = sequences,
+                                  .layout_seed = options->layout_seed};
     as_model_files files;
     *lm = NULL;
     as_status s = as_open_weights(folder, &files, info, e);

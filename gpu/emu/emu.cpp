@@ -196,7 +196,9 @@ bool open_warp(size_t w, uint32_t mask, const fiber &asks)
         const size_t i = w * 32 + l;
         if (i >= emu.threads) fail("a warp operation names lanes that do not exist");
         const fiber &f = emu.fibers[i];
-        if (f.where != at::warp || f.mask != mask || f.line != asks.line) return false;
+        if (f.where != at::warp || f.mask != mask || f.line != asks.line ||
+            std::strcmp(f.file, asks.file) != 0)
+            return false;
         to.value[l] = f.value;
         to.votes |= static_cast<uint32_t>(f.predicate) << l;
     }

@@ -55,7 +55,6 @@ struct alignas(8) uint2 {
 /* Of the fiber that runs. */
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
-enum { warpSize = 32 };
 
 /* ---- Launching. -------------------------------------------------------------------------- */
 

@@ -90,7 +90,11 @@ static both make_model(int variant, uint64_t seed, bool bad, int32_t positions, 
 static void make_twin(both *m, int32_t positions, int32_t sequences, uint32_t layout)
 {
     ok(ag_llama(&device, &m->t->config, &m->t->weights,
-                &(ag_llama_options){positions, ROWS, sequences, layout, 0}, &m->gpu, &why));
+                &(ag_llama_options){.positions = positions,
+                                    .rows = ROWS,
+                                    .sequences = sequences,
+                                    .layout_seed = layout},
+                &m->gpu, &why));
 }
 
 static void free_model(both *m)

@@ -57,22 +57,23 @@ static void same_rows(const float *wanted, const float *at, size_t rows, size_t 
 
 static void check_norm(size_t n, int add, uint64_t order)
 {
-    enum { R = 3, APART = 5 };
+    enum { R = 3 };
     const float eps = 1e-5f;
+    const size_t wide = (n + 3) / 4 * 4, x_step = wide + 8, y_step = wide + 4;
     uint64_t seed = n;
     float *x = randoms(&seed, R * n), *y = randoms(&seed, R * n), *gain = randoms(&seed, n);
     float *wanted = malloc(R * n * sizeof *wanted);
-    float *dx = rows_on_device(x, R, n, n + APART), *dy = rows_on_device(y, R, n, n + 1);
-    float *out = rows_on_device(NULL, R, n, n + 2), *dg = rows_on_device(gain, 1, n, n);
+    float *dx = rows_on_device(x, R, n, x_step), *dy = rows_on_device(y, R, n, y_step);
+    float *out = rows_on_device(NULL, R, n, wide), *dg = rows_on_device(gain, 1, n, n);
     emu_order(order);
     ok(ag_add_norm(&device,
-                   &(ag_norm){dx, add ? dy : NULL, dg, out, (int64_t)n + APART, (int64_t)n + 1,
-                              (int64_t)n + 2, R, (int32_t)n, eps},
+                   &(ag_norm){dx, add ? dy : NULL, dg, out, (int64_t)x_step, (int64_t)y_step,
+                              (int64_t)wide, R, (int32_t)n, eps},
                    &why));
     if (add) as_dense()->add(x, y, (int32_t)(R * n));
     as_dense()->norm(x, R, (int32_t)n, gain, eps, wanted);
-    same_rows(x, dx, R, n, n + APART, "stream", order);
-    same_rows(wanted, out, R, n, n + 2, "norm", order);
+    same_rows(x, dx, R, n, x_step, "stream", order);
+    same_rows(wanted, out, R, n, wide, "norm", order);
     ag_free(dx), ag_free(dy), ag_free(out), ag_free(dg);
     free(x), free(y), free(gain), free(wanted);
 }

@@ -26,7 +26,7 @@ static uint32_t below(uint64_t *seed, uint32_t n)
     return (uint32_t)((splitmix(seed) >> 32) % n);
 }
 
-/* The layout seed also decides on the tile. */
+/* The layout seed also decides on the tile, and on how much of it attention takes at a time. */
 static both start(int variant, int processors, int32_t positions, int32_t rows, uint32_t layout)
 {
     both b = {.t = tiny_new(variant, 77 + (uint64_t)variant, 1)};
@@ -35,8 +35,12 @@ static both start(int variant, int processors, int32_t positions, int32_t rows, 
     b.ref =
         tiny_lm(b.t, &(as_llama_options){.positions = positions, .rows = rows, .threads = 1});
     ok(ag_llama(&device, &b.t->config, &b.t->weights,
-                &(ag_llama_options){positions, rows, SEQUENCES, layout,
-                                    layout % 3 ? (int32_t)layout : 0},
+                &(ag_llama_options){.positions = positions,
+                                    .rows = rows,
+                                    .sequences = SEQUENCES,
+                                    .layout_seed = layout,
+                                    .tile = layout % 3 ? (int32_t)layout : 0,
+                                    .attended = layout % 2 ? (int32_t)layout : 0},
                 &b.gpu, &why));
     b.V = b.t->config.V;
     b.wanted = malloc(2 * ROWS * (size_t)b.V * sizeof *b.wanted);
@@ -468,7 +472,10 @@ START_TEST(bad_models)
     o.sequences = 1, o.tile = 129;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why),
          "tiles of 129");
-    o.tile = 0, o.positions = 301;
+    o.tile = 0, o.attended = -1;
+    SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why),
+         "attention of -1 rows");
+    o.attended = 0, o.positions = 301;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why), "301 pos");
     o.positions = 0;
     device.shared = 1000;
@@ -506,7 +513,8 @@ START_TEST(mixed_storage)
             (as_tensor){tiny_find(b.t, full)->value, AS_F32};
     }
     ok(ag_llama(&device, &b.t->config, &b.t->weights,
-                &(ag_llama_options){100, 50, SEQUENCES, 0, 0}, &b.gpu, &why));
+                &(ag_llama_options){.positions = 100, .rows = 50, .sequences = SEQUENCES},
+                &b.gpu, &why));
     chain(&b, open_one(&b), &seed, 40, 0, 40);
     stop(&b);
 }
@@ -609,7 +617,8 @@ START_TEST(made)
     const int64_t bytes = ag_llama_weight_bytes(b.gpu);
     as_lm_free(b.gpu);
     ok(ag_llama_make(&device, &b.t->config, &maker,
-                     &(ag_llama_options){100, 50, SEQUENCES, 0, 0}, &b.gpu, &why));
+                     &(ag_llama_options){.positions = 100, .rows = 50, .sequences = SEQUENCES},
+                &b.gpu, &why));
     ck_assert_int_eq(ag_llama_weight_bytes(b.gpu), bytes);
     chain(&b, open_one(&b), &seed, 40, 0, 40);
     stop(&b);
@@ -626,7 +635,7 @@ static as_status refuse(void *with, void *at, size_t bytes, as_storage storage, 
 START_TEST(not_made)
 {
     tiny_llama *t = tiny_new(0, 5, 1);
-    const ag_llama_options o = {100, 50, SEQUENCES, 0, 0};
+    const ag_llama_options o = {.positions = 100, .rows = 50, .sequences = SEQUENCES};
     as_lm *lm;
     int calls = 1;
     const ag_llama_maker maker = {AS_F32, refuse, &calls};

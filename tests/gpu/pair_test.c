@@ -41,8 +41,10 @@ static both load(const char *name)
     ok(as_load_model(path, &(as_llama_options){.positions = 256, .rows = ROWS, .threads = 1},
                      &b.ref, &b.info, &why));
     ok(as_open_weights(path, &files, &b.info, &why));
-    ok(ag_llama(&device, &b.info.config, &files.weights,
-                &(ag_llama_options){256, ROWS, 2, 3, 0}, &b.gpu, &why));
+    ok(ag_llama(
+        &device, &b.info.config, &files.weights,
+        &(ag_llama_options){.positions = 256, .rows = ROWS, .sequences = 2, .layout_seed = 3},
+        &b.gpu, &why));
     as_close_weights(&files);
     return b;
 }
