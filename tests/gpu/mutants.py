@@ -77,13 +77,15 @@ def build(fault, text, folder, a):
         subprocess.run([*run, "-c", str(at), "-o", objects[-1]], check=True)
     program, part = folder / "test", fault["test"]
     if is_plugin(fault):
-        link = ["-shared", *objects, *a.plugin]
-        command = [a.assay, "run", "--iut", f"plugin:{program}", "--level", "smoke", "--samples", "2000", "--timeout",
-                   "600", "--jobs", "1", "--quiet", "--only", part[len("run="):]]
+        link = ["-shared", *objects]
+        cases, *options = part[len("run="):].split(",")
+        command = [a.assay, "run", "--iut", f"plugin:{program}", "--iut-options", " ".join(options), "--level", "smoke",
+                   "--samples", "2000", "--timeout", "600", "--jobs", "1", "--quiet", "--only", cases]
     else:
         link = [str(o) for o in (a.build / f"tests/gpu/CMakeFiles/gpu_{part}_test.dir").rglob("*.o")] + objects
         command = [program, *a.argument]
-    subprocess.run([a.cxx, "-o", str(program), *link, *a.library, "-fopenmp", *a.link], check=True)
+    libraries = ["-Wl,--start-group", *a.library, "-Wl,--end-group"]
+    subprocess.run([a.cxx, "-o", str(program), *link, *libraries, "-fopenmp", *a.link], check=True)
     return command
 
 
@@ -128,8 +130,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--every", type=int, default=1, help="one of so many, beside those marked `always`")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--library", nargs="+", required=True, help="archives of the emulator and what it needs")
-    parser.add_argument("--plugin", nargs="+", default=[], help="archives in front of them that the plugin needs")
+    parser.add_argument("--library", nargs="+", required=True, help="archives that tests and plugins need")
     parser.add_argument("--assay", help="the program that judges plugins")
     parser.add_argument("--link", default="", type=str.split, help="further words for the linker")
     parser.add_argument("--argument", nargs="*", default=[], help="of the tests")
