@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <memory>
 #include <numeric>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "gpu/emu/control.h"
@@ -392,6 +394,19 @@ void *emu_shared(void)
     return emu.shared.data();
 }
 
+/* The names of the kernels that run go to the end of the file that ASSAY_EMU_KERNELS names,
+ * each once a process: a test can see that none was left out. */
+static void remember(const char *kernel)
+{
+    static const char *const file = std::getenv("ASSAY_EMU_KERNELS");
+    static std::set<std::string> known;
+    if (!file || !known.insert(kernel).second) return;
+    FILE *const to = std::fopen(file, "a");
+    if (!to) fail("the file that ASSAY_EMU_KERNELS names cannot be written");
+    std::fprintf(to, "%s\n", kernel);
+    std::fclose(to);
+}
+
 void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared,
              const std::function<void()> &body)
 {
@@ -415,6 +430,7 @@ void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared,
     }
     as_leave(before);
     emu.launches++;
+    remember(kernel);
 }
 
 /* ---- What fibers call.
