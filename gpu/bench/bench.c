@@ -23,8 +23,8 @@ static void usage(const char *program, const char *const *parts)
 /* ---- The JSON. -------------------------------------------------------------------------- */
 
 /* Writes over the end of the document, and ends it again, in one write: whenever the program is
- * killed, the file is a document. */
-static void put(ag_bench *b, const char *format, ...)
+ * killed, the file is a document. At most 1,900 characters. */
+AS_PRINTF(2, 3) static void put(ag_bench *b, const char *format, ...)
 {
     static const char no_entry[] = "\n]}\n", entry[] = "}\n]}\n";
     char text[2048];

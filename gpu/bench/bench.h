@@ -36,7 +36,7 @@ typedef struct {
     int entries;
     as_error e;
     int repetitions;      /* of what is timed: AG_REPETITIONS, or what a part sets */
-    double limit, begun;  /* seconds: that the program may take, 0 if it may; of a clock */
+    double limit, begun;  /* seconds: that it may take, 0: any; by the clock */
     int timed, shortened; /* measurements; those with fewer repetitions than they should have */
     double read, rate;    /* ceilings: bytes and floating-point operations a second; 0 if dry */
     void *sink;           /* 16 bytes */

@@ -1,14 +1,15 @@
 /* bench_chunks.c - what the grouping of chunk sums (ARI-06) costs or gains on a device: the
  * product with groups of 8 chunks, the spec's, against flat sums, at all shapes of the layers
  * of a model of 1.1 billion parameters and of one of 8 billion. It settles which of the two
- * version 1 of the arithmetic has, by a rule that the report states. Needs no package where it
- * runs.
+ * version 1 of the arithmetic has, by a rule that the report states (chunk_rule.h). Needs no
+ * package where it runs.
  *
  * Both are graphs of products whose weights no cache holds, repeated in turn: what is compared
  * is neither the time of a launch nor the device at two times. The products of a whole step are
  * not run as one: their time is added up from the products of each shape, repetition by
  * repetition. */
 #include "gpu/bench/bench.h"
+#include "gpu/bench/chunk_rule.h"
 #include "gpu/bench/flat.h"
 #include "gpu/bench/model.h"
 
@@ -20,9 +21,6 @@ enum { GROUPED, FLAT, VARIANTS, MODELS = 2, STORAGES = 2 };
 static const int32_t all_rows[] = {1, 2, 4, 8, 16, 32, 64, AG_MOST_ROWS};
 enum { LINES = sizeof all_rows / sizeof *all_rows };
 static const as_storage storages[STORAGES] = {AS_F32, AS_BF16};
-
-/* Less than this, in three of four repetitions, is no difference. */
-static const double MARGIN = 0.02;
 
 typedef as_status product(const ag_device *d, const ag_matrix *w, const float *x,
                           int64_t x_step, int32_t R, float *y, int64_t y_step,
@@ -194,16 +192,9 @@ static void compare(ag_bench *b, const shape *of, as_storage storage, step *to /
 
 /* ---- The rule. -------------------------------------------------------------------------- */
 
-/* +1: flat sums take less time than grouped ones, -1: more, 0: neither. */
 static int winner(const step *of)
 {
-    int less = 0, more = 0;
-    for (int i = 0; i < of->s.n; i++) {
-        const double ratio = of->s.us[FLAT][i] / of->s.us[GROUPED][i];
-        less += ratio < 1 - MARGIN;
-        more += ratio > 1 + MARGIN;
-    }
-    return (4 * less >= 3 * of->s.n) - (4 * more >= 3 * of->s.n);
+    return chunk_winner(of->s.us[GROUPED], of->s.us[FLAT], of->s.n);
 }
 
 /* Whether a step of so many rows has a voice. */
@@ -245,16 +236,16 @@ static void decide(ag_bench *b, step all[MODELS][STORAGES][LINES])
                 lost += winner(&all[m][k][i]) < 0;
                 missing += all[m][k][i].missing;
             }
-    const char *sums = b->dry || missing ? "undecided" : won && !lost ? "flat" : "grouped";
+    const char *sums = b->dry ? "undecided" : chunk_decision(won, lost, missing);
     printf(
         "\nThe rule: version 1 of the arithmetic has groups of 8 chunks, the default, unless "
         "flat sums win on a device: unless at 1, 8, 32 and 128 rows, in both models and "
         "storages, they win a line of the last table and lose none. A line is won by what "
         "takes less time by more than %.0f %% in three of four repetitions.\n\n"
-        "By this rule: %s sums",
-        100 * MARGIN, sums);
+        "By this rule: %s",
+        100 * CHUNK_MARGIN, sums);
     if (!b->dry)
-        printf("; of %d lines flat sums win %d and lose %d, %d were not run",
+        printf("; of %d lines flat sums win %d and lose %d, %d were not measured",
                MODELS * STORAGES * 4, won, lost, missing);
     printf(".\n\n");
     ag_entry(b);
