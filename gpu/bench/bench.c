@@ -55,17 +55,18 @@ void ag_text(ag_bench *b, const char *key, const char *value)
     put(b, ", \"%s\": \"%s\"", key, plain);
 }
 
+/* JSON has no word for infinite. */
 void ag_number(ag_bench *b, const char *key, double value)
 {
-    put(b, ", \"%s\": %.10g", key, value);
+    if (isfinite(value))
+        put(b, ", \"%s\": %.10g", key, value);
+    else
+        put(b, ", \"%s\": null", key);
 }
 
 void ag_measured(ag_bench *b, const char *key, double value)
 {
-    if (!b->dry)
-        ag_number(b, key, value);
-    else
-        put(b, ", \"%s\": null", key);
+    ag_number(b, key, b->dry ? (double)NAN : value);
 }
 
 void ag_graph_times(ag_bench *b, ag_times t)
