@@ -175,7 +175,7 @@ static double once(ag_bench *b, const ag_job *job)
 static double warm_up(ag_bench *b, const ag_job *job, int jobs, double least)
 {
     double all = 0, round = 0;
-    for (int i = 0; i < 2 || (all < least && i < 2000); i++, all += round) {
+    for (int i = 0; i == 0 || (all < least && i < 2000); i++, all += round) {
         round = 0;
         for (int k = 0; k < jobs; k++) round += once(b, &job[k]);
     }
@@ -240,8 +240,11 @@ void ag_bench_time_graphs(ag_bench *b, const ag_job *job, int jobs, ag_samples *
         recorded++;
     }
     b->recorded = recorded == jobs;
-    if (!b->dry && !b->recorded)
+    if (!b->dry && !b->recorded) {
         fprintf(stderr, "bench: launched, not recorded as a graph: %s\n", b->e.text);
+        b->launched++;
+        b->why_launched = b->e;
+    }
     time_jobs(b, b->recorded ? graph : job, jobs, s);
     for (int k = 0; k < recorded; k++) ag_graph_free(graph[k].what);
 }
@@ -433,6 +436,9 @@ int ag_bench_close(ag_bench *b)
     if (b->shortened > 0)
         printf("Time was short: %d of %d measurements have fewer than %d repetitions.\n",
                b->shortened, b->timed, b->repetitions);
+    if (b->launched > 0)
+        printf("%d measurements are of launches: they could not be recorded as graphs (%s).\n",
+               b->launched, b->why_launched.text);
     if (b->json) {
         failed = ferror(b->json);
         failed |= fclose(b->json);

@@ -20,7 +20,7 @@
 enum {
     AG_REPETITIONS = 25, /* at most, */
     AG_FEW = 3,          /* and at least, where time is short */
-    AG_MOST_JOBS = 2,
+    AG_MOST_JOBS = 3,
     AG_MOST_ROWS = 128,
     AG_NO_DEVICE = 77,    /* exit codes */
     AG_OUT_OF_TIME = 124, /* as timeout(1) has it */
@@ -42,6 +42,8 @@ typedef struct {
     void *sink;           /* 16 bytes */
     const char *only;     /* of the parts, the one to run; NULL: all */
     int recorded;         /* 1: the last times are of a graph */
+    int launched;         /* measurements that should have been, but could not, */
+    as_error why_launched; /* and why the last of them could not */
 } ag_bench;
 
 /* Microseconds of one repetition, of n. */
@@ -66,14 +68,14 @@ int ag_bench_close(ag_bench *b);
 /* Ends report and program with the error that a call left in b->e, if it left one. */
 void ag_bench_check(ag_bench *b, as_status s);
 
-/* Times `work`, which launches one repetition: b->repetitions, after two or more, for 20 ms,
+/* Times `work`, which launches one repetition: b->repetitions, after one or more, for 20 ms,
  * that do not count. */
 typedef as_status ag_work(ag_bench *b, void *what);
 ag_times ag_bench_time(ag_bench *b, ag_work *work, void *what);
 
 /* The same for the launches of a repetition recorded as a graph, without the host's time for
  * each. The work must neither wait nor allocate. What cannot be recorded is launched, and that
- * is said on standard error; a dry run records nothing. */
+ * is said at the end of the report; a dry run records nothing. */
 ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what);
 
 /* Graphs of several jobs, to be compared: one repetition of each in turn, so that what changes

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The products and steps of bench_gpu in PyTorch, for the side by side: `peers.py [--only products|steps]
-[--json FILE] [--seconds LIMIT]`. Prints Markdown tables; where the results of bench_gpu (bench_products.json,
-bench_steps.json) lie beside FILE, with our times and how many times ours PyTorch takes. Where PyTorch or a GPU
-is missing it says so and ends with code 77.
+[--json FILE] [--seconds LIMIT]`. Prints Markdown tables; where results of bench_gpu lie in FILE's folder,
+with our times and how many times ours PyTorch takes. Where PyTorch or a GPU is missing it says so and ends
+with code 77.
 
 FILE is a whole document after each result. LIMIT (or GPU_PART_SECONDS in the environment): the seconds that it
 may take; then it measures less often, ends by itself, with code 124, and before that does not compile.
@@ -75,7 +75,15 @@ class Report:
     def __init__(self, file, version):
         self.file = pathlib.Path(file) if file else None
         self.document = {"bench": "PyTorch", "version": version, "results": []}
+        self.ours_all = list(self.read_ours())
         self.write()
+
+    def read_ours(self):
+        for at in sorted(self.file.parent.glob("*.json")) if self.file else ():
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                document = json.loads(at.read_text(encoding="utf-8"))
+                if document["bench"] == "Kernels and steps":
+                    yield from document["results"]
 
     def write(self):
         if self.file:
@@ -87,13 +95,9 @@ class Report:
         self.document["results"].append(result)
         self.write()
 
-    def ours(self, bench, **what):
+    def ours(self, **what):
         """Microseconds of ours, from bench_gpu's results; None where there are none."""
-        try:
-            found = json.loads(self.file.with_name(bench).read_text(encoding="utf-8"))["results"]
-        except (AttributeError, OSError, ValueError, KeyError):
-            return None
-        for r in found:
+        for r in self.ours_all:
             if r.get("products", "ours") == "ours" and all(r.get(k) == v for k, v in what.items()):
                 return r.get("us")
         return None
@@ -126,7 +130,7 @@ def once(torch, work):
 def warm_up(torch, work, least):
     """Calls that do not count: two or more, for so many microseconds; those of the last."""
     calls, total = 0, 0.0
-    while calls < 2 or (total < least and calls < 2000):
+    while calls == 0 or (total < least and calls < 2000):
         last = once(torch, work)
         calls, total = calls + 1, total + last
     return last
@@ -335,8 +339,8 @@ def all_products(torch, clock, report):
     for kind in (torch.float32, torch.bfloat16):
         for outputs, inputs in SHAPES:
             for r in measure(torch, clock, outputs, inputs, kind):
-                ours = report.ours("bench_products.json", what="product", outputs=outputs, inputs=inputs,
-                                   rows=r["rows"], storage=STORAGE[r["weights"]])
+                ours = report.ours(what="product", outputs=outputs, inputs=inputs, rows=r["rows"],
+                                   storage=STORAGE[r["weights"]])
                 print(f"| {outputs} | {inputs} | {r['weights']} | {r['rows']} | {r['eager_us']:.2f} | "
                       f"{r['graph_us']:.2f} | {r['graph_us_least']:.2f} | {r['graph_us_most']:.2f} | "
                       f"{beside(r, ours)} |")
@@ -346,8 +350,7 @@ def all_products(torch, clock, report):
 
 
 def our_step(report, r):
-    return report.ours("bench_steps.json", what="step", model=r["model"], rows=r["rows"],
-                       storage=STORAGE[r["weights"]])
+    return report.ours(what="step", model=r["model"], rows=r["rows"], storage=STORAGE[r["weights"]])
 
 
 def all_steps(torch, clock, report):

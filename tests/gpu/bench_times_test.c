@@ -54,12 +54,12 @@ int main(void)
     sleeper fast = {.us = 1000, .last = &last};
     ag_times t = ag_bench_time(&b, work, &fast);
     EXPECT(t.n == AG_REPETITIONS && t.low >= 900 && t.low <= t.median && t.median <= t.high);
-    EXPECT(fast.calls >= t.n + 2 && fast.calls <= t.n + 21); /* 20 ms of warming up */
+    EXPECT(fast.calls > t.n && fast.calls <= t.n + 21); /* 20 ms of warming up */
     EXPECT(b.timed == 1 && b.shortened == 0);
 
     b.repetitions = 7;
     sleeper slow = {.us = 30000, .last = &last};
-    EXPECT(ag_bench_time(&b, work, &slow).n == 7 && slow.calls == 9);
+    EXPECT(ag_bench_time(&b, work, &slow).n == 7 && slow.calls == 8);
 
     start(&b, 1.5); /* of which a repetition may take 0.15 s less a little: 4 times */
     t = ag_bench_time(&b, work, &slow);
@@ -73,7 +73,7 @@ int main(void)
     const ag_job job[] = {{work, &one}, {work, &two}};
     ag_samples s;
     ag_bench_time_graphs(&b, job, 2, &s);
-    EXPECT(s.n == AG_REPETITIONS);
+    EXPECT(s.n == AG_REPETITIONS && b.launched == !b.recorded);
     if (!b.recorded) {
         EXPECT(one.turns + 1 >= one.calls && two.turns == two.calls);
         for (int i = 0; i < s.n; i++) EXPECT(s.us[0][i] >= 90 && s.us[1][i] >= 270);
