@@ -9,7 +9,14 @@
 
 #include <string.h>
 
-enum { PROMPT = 16, BUDGET = 64, DRY_BUDGET = 12, DRAFTS = 4, STRIDE = 8 };
+enum {
+    PROMPT = 16,
+    BUDGET = 64,
+    DRY_BUDGET = 12,
+    DRAFTS = 4,
+    STRIDE = 8,
+    DECODINGS = 7 /* repetitions: each is many steps */
+};
 
 typedef struct {
     ag_decoder *decoder;
@@ -133,7 +140,9 @@ void ag_bench_decode(ag_bench *b)
            "tokens a step |\n"
            "|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n",
            b->dry ? DRY_BUDGET : BUDGET, PROMPT);
+    b->repetitions = DECODINGS;
     measure_model(b, AS_F32);
     measure_model(b, AS_BF16);
+    b->repetitions = AG_REPETITIONS;
     printf("\n");
 }

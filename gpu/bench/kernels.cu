@@ -10,9 +10,11 @@ namespace
 
 enum { THREADS = 256, CHAINS = 16, LINKS = 16, LOADS = 8 };
 
+/* A failure is told here, and not by the next launch (ag_launched) once more. */
 as_status check(cudaError_t code, const char *what, as_error *e)
 {
     if (code == cudaSuccess) return AS_OK;
+    (void)cudaGetLastError();
     return as_fail(e, AS_DEVICE, "GPU: %s: %s", what, cudaGetErrorString(code));
 }
 
@@ -101,6 +103,17 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 } // namespace
+
+extern "C" int ag_has_device(void)
+{
+    int devices = 0, driver = 0;
+    const cudaError_t code = cudaGetDeviceCount(&devices);
+    if (code == cudaSuccess) return devices > 0;
+    (void)cudaGetLastError();
+    /* Version 0 is no driver; one that is too old, or otherwise refuses, is there. */
+    return code != cudaErrorNoDevice && cudaDriverGetVersion(&driver) == cudaSuccess &&
+           driver > 0;
+}
 
 extern "C" as_status ag_facts_of(const ag_device *d, ag_facts *f, as_error *e)
 {
