@@ -36,6 +36,40 @@ static as_status theirs(ag_bench *b, void *what)
     return s;
 }
 
+/* Where the blocks that share outputs are a cluster: the time it takes them to meet in device
+ * memory instead, as they do where there are no clusters. */
+static void measure_without_cluster(ag_bench *b, products *p)
+{
+    const int32_t cluster = b->device.cluster;
+    ag_product_layout layout;
+    ag_bench_check(b, ag_product_layout_of(&b->device, &p->set.m[0], p->R, &layout, &b->e));
+    ag_number(b, "blocks", (double)layout.blocks);
+    ag_number(b, "split", layout.sharers);
+    printf(" %d |", layout.sharers);
+    if (!layout.clustered) {
+        printf(" - |");
+        return;
+    }
+    b->device.cluster = 1;
+    ag_set_poison(b, &p->set, p->R);
+    const ag_times t = ag_times_of_one(ag_bench_time(b, ours, p), p->set.n);
+    free(ag_set_outputs(b, &p->set, p->R, "product without a cluster"));
+    b->device.cluster = cluster;
+    ag_cell(b, 2, t.median);
+    ag_measured(b, "us_without_cluster", t.median);
+}
+
+/* Room for the products of the set, in clusters and without. */
+static void reserve(ag_bench *b, products *p)
+{
+    const int32_t cluster = b->device.cluster;
+    for (int with = 0; with < 2; with++) {
+        b->device.cluster = with ? cluster : 1;
+        ag_bench_check(
+            b, ag_parts_reserve(&b->device, &p->set.m[0], AG_MOST_ROWS, &p->parts, &b->e));
+    }
+}
+
 /* A line of the table; one_row is the time of one row, 0 before it is known. */
 static void measure_rows(ag_bench *b, products *p, double *one_row)
 {
@@ -67,6 +101,7 @@ static void measure_rows(ag_bench *b, products *p, double *one_row)
     ag_measured(b, "share_of_read", ag_share(bandwidth, b->read));
     ag_measured(b, "share_of_floor", ag_share(floor, seconds));
     ag_measured(b, "times_one_row", ag_share(t.median, *one_row));
+    measure_without_cluster(b, p);
     if (p->cublas && m->storage == AS_F32) {
         const ag_times other = ag_times_of_one(ag_bench_time(b, theirs, p), p->set.n);
         ag_cell(b, 2, other.median);
@@ -85,8 +120,7 @@ static void measure_products(ag_bench *b, products *p, int32_t N, int32_t K, as_
         printf("| %d | %d | not run: the device's memory is too small |\n", N, K);
         return;
     }
-    ag_bench_check(b,
-                   ag_parts_reserve(&b->device, &p->set.m[0], AG_MOST_ROWS, &p->parts, &b->e));
+    reserve(b, p);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         p->R = rows[i];
         measure_rows(b, p, &one_row);
@@ -99,7 +133,7 @@ void ag_bench_products(ag_bench *b)
     static const struct {
         int32_t N, K;
     } shape[] = {{2048, 2048}, {4096, 4096}, {14336, 4096}, {128256, 4096}},
-      small[] = {{40, 300}};
+      small[] = {{40, 2500}};
     products p = {0};
     p.cublas = b->dry ? NULL : ag_cublas_open(&b->device, &b->e);
     printf("#### The matrix product\n\n");
@@ -107,9 +141,11 @@ void ag_bench_products(ag_bench *b)
     printf(
         "Microseconds of one product, in a row of products with other weights; read: share of "
         "the read bandwidth; T: share of the least time T(rows); x1: times the time of one "
-        "row.\n\n");
+        "row; split: blocks that share an output; no cluster: the median where these meet in "
+        "device memory, as they do where there are no clusters.\n\n");
     printf("| outputs | inputs | weights | rows | median | least | most | read | T | x1 | "
-           "cuBLAS |\n|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+           "split | no cluster | cuBLAS |\n"
+           "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (int half = 0; half < 2; half++) {
         const as_storage s = half ? AS_BF16 : AS_F32;
         for (size_t i = 0; !b->dry && i < sizeof shape / sizeof *shape; i++)
