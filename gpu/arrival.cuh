@@ -4,6 +4,8 @@
 #ifndef ASSAY_GPU_ARRIVAL_CUH
 #define ASSAY_GPU_ARRIVAL_CUH
 
+#include <cstdint>
+
 #include "gpu/cuda.h"
 
 namespace ag
