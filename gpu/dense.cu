@@ -16,25 +16,29 @@
  * at the end of a product that may take no longer than a few of those. Neither lets a block
  * wait for one that might not be running.
  *
- * What the shapes are chosen by; nothing of it has been measured:
+ * What the shapes are chosen by; nothing of it has been measured.
  *
- * - Bytes in flight. A load from memory takes about 0.7 us under load, so 3.0 TB/s (H100) want
- *   16 KiB in flight on each of 132 multiprocessors, 4.3 TB/s (H200) 23 KiB, and about twice
- *   that here, where a thread uses up what it has loaded before it loads again. A block of 256
- *   threads has 64 KiB in flight with 1 or 2 rows, 32 with 3 or 4, 16 with 5 to 8, and there
- * are two; with more rows 32 KiB, and one block. But threads without a chunk load nothing: a
- *   product of 2048 x 2048 has work for 62 threads a multiprocessor, 16 KiB with 1 row and 4
- *   with 8. So where a multiprocessor has one block at most, a thread also asks for weights
- *   `far` inputs ahead, which takes no register. With more blocks that would only fill the
- *   second cache with what is not used soon.
- * - Few rows wait for memory: one block on each of three quarters of the multiprocessors
- * suffices (2048 outputs: 64 panels, split in two; 4096: 128 panels, not split), and rounds of
- * blocks that are not full cost little (14336: 448 blocks, 128256: 4008, for 264 places), since
- * far fewer than all use up the bandwidth.
- * - Many rows wait for arithmetic: there, idle multiprocessors count, so the split is the one
- *   with the shortest rounds (32 rows: 64 outputs a block; 4096 outputs split in two are 128
- *   blocks for 132 places; 14336 in four, 896 blocks, are 7 rounds of a group instead of 2 of
- *   four), and blocks are narrower where even that leaves many idle. */
+ * Bytes in flight. A load from memory takes about 0.7 us under load, so 3.0 TB/s (H100) want 16
+ * KiB in flight on each of 132 multiprocessors, 4.3 TB/s (H200) 23 KiB, and about twice that
+ * here, where a thread uses up what it has loaded before it loads again. A block of 256 threads
+ * has 64 KiB in flight with 1 or 2 rows, 32 with 3 or 4, 16 with 5 to 8, 32 with more (16 of
+ * 2-byte weights); there are two blocks where a thread has at most 32 chains. Short of
+ * registers, the compiler adds before all loads are made, and keeps fewer in flight: in its
+ * code for sm_90, 7 or more of 16, 5 or more of 8. But threads without a chunk load nothing: a
+ * product of 2048 x 2048 has work for 62 threads a multiprocessor, 16 KiB with 1 row and 4 with
+ * 8. So where a multiprocessor has one block at most, a thread also asks for weights `far`
+ * inputs ahead, which takes no register. With more blocks that would only fill the second cache
+ * with what is not used soon.
+ *
+ * Few rows wait for memory: one block on each of three quarters of the multiprocessors suffices
+ * (2048 outputs: 64 panels, split in two; 4096: 128 panels, not split), and rounds of blocks
+ * that are not full cost little (14336: 448 blocks, 128256: 4008, for 264 places), since far
+ * fewer than all use up the bandwidth.
+ *
+ * Many rows wait for arithmetic: there, idle multiprocessors count, so the split is the one
+ * with the shortest rounds (32 rows, 64 outputs a block: 4096 outputs split in two are 128
+ * blocks for 132 places; 14336 in four, 896 blocks, are 7 rounds of one group instead of 2 of
+ * four), and blocks are narrower where even that leaves many idle. */
 #include "gpu/dense.h"
 
 #include "gpu/arrival.cuh"
