@@ -9,8 +9,8 @@
  *   cluster_sync(), cluster_at(p, rank)                the same
  *
  * Blocks of a cluster run at the same time and read each other's shared memory. Only code for
- * sm_90 and later has them (CLUSTERS is 1 in it); a launch without them is one in which every
- * block is a cluster by itself.
+ * sm_90 and later has them (CLUSTERS is 1 in it); other code stops at the last two with an
+ * error.
  *
  * Everything is compiled without contraction (-fmad=false, -ffp-contract=off): a fused
  * multiply-add is one that is written. */
@@ -45,9 +45,8 @@ static __device__ __forceinline__ void prefetch(const void *p)
 static __device__ __forceinline__ void cluster_sync()
 {
 #if CLUSTERS
-    asm volatile("barrier.cluster.arrive.release.aligned;\n\t"
-                 "barrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
+    __cluster_barrier_arrive();
+    __cluster_barrier_wait();
 #else
     __trap();
 #endif
@@ -59,9 +58,7 @@ static __device__ __forceinline__ void cluster_sync()
 template <class T> static __device__ __forceinline__ const T *cluster_at(const T *p, int rank)
 {
 #if CLUSTERS
-    const T *there;
-    asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(rank));
-    return there;
+    return static_cast<const T *>(__cluster_map_shared_rank(p, static_cast<unsigned>(rank)));
 #else
     __trap();
     return p + rank;
