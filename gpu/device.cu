@@ -17,24 +17,41 @@ static cudaStream_t stream_of(const ag_device *d)
 }
 
 /* Whether device.cu, and so every kernel, has code for the device, and code that neither
- * contracts nor flushes: a * b + c is 0 in two roundings and 2^-24 in one. */
+ * contracts nor flushes: a * b + c is 0 in two roundings and 2^-24 in one. And whether that
+ * code has clusters: what an older architecture's PTX became on a newer device has none. */
 __global__ void probe(float a, float b, float c, float tiny, float *answer)
 {
     answer[0] = a * b + c;
     answer[1] = tiny * 0.5f;
+    answer[2] = CLUSTERS;
 }
 
-static as_status check_code(const ag_device *d, as_error *e)
+/* The blocks that a cluster may have, each with a multiprocessor for itself, on any device that
+ * has clusters: no more than 8, and fewer on a small part of a device. */
+static int largest_cluster(const ag_device *d)
+{
+    int most = 0;
+    cudaLaunchConfig_t c = {};
+    c.gridDim = dim3(1, 1, 8), c.blockDim = dim3(256), c.dynamicSmemBytes = d->shared;
+    cudaError_t code = cudaFuncSetAttribute(probe, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(d->shared));
+    if (code == cudaSuccess) code = cudaOccupancyMaxPotentialClusterSize(&most, probe, &c);
+    if (code != cudaSuccess) (void)cudaGetLastError(); /* a device can be used without them */
+    return code != cudaSuccess || most < 1 ? 1 : most < 8 ? most : 8;
+}
+
+static as_status check_code(ag_device *d, as_error *e)
 {
     const float a = 1.0f + 0x1p-12f, square = 1.0f + 0x1p-11f, tiny = 0x1p-126f;
     void *at;
-    float answer[2] = {-1.0f, -1.0f};
+    float answer[3] = {-1.0f, -1.0f, 0.0f};
     as_status s = ag_alloc(d, &at, sizeof answer, "a probe", e);
     if (s != AS_OK) return s;
     LAUNCH(probe, 1, 1, 0, stream_of(d), a, a, -square, tiny, static_cast<float *>(at));
     s = ag_launched("probe", e);
     if (s == AS_OK) s = ag_download(d, answer, at, sizeof answer, e);
     ag_free(at);
+    d->cluster = answer[2] == 1.0f ? largest_cluster(d) : 1;
     if (s != AS_OK || (answer[0] == 0.0f && answer[1] == 0x1p-127f)) return s;
     return as_fail(e, AS_DEVICE,
                    "GPU: the kernels compute with other roundings than the reference's (%a and "

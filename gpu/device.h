@@ -17,6 +17,7 @@ extern "C" {
 typedef struct {
     char name[128];
     int ordinal, processors; /* streaming multiprocessors */
+    int cluster;             /* blocks that a cluster may have; 1: there are none */
     int emulated;            /* 1: there is no GPU, but the grid emulator */
     size_t shared;           /* bytes of shared memory that a block may have */
     void *stream;

@@ -17,6 +17,7 @@
 #ifndef ASSAY_GPU_ROW_CUH
 #define ASSAY_GPU_ROW_CUH
 
+#include "gpu/arrival.cuh"
 #include "gpu/block.cuh"
 #include "gpu/rows.h"
 #include "ref/num/fixed.h"
@@ -296,23 +297,6 @@ inline __device__ int32_t block_draw(room &r, const layout &l, const law_of &w, 
 
 /* ---- Rows that blocks share. ------------------------------------------------------------- */
 
-/* Whether this block is the last of `all` that count with the counter, which is 0 again when it
- * is. What the others wrote to device memory before is then to be seen, by __ldcg. */
-inline __device__ bool block_arrives_last(room &r, uint32_t *counter, uint32_t all)
-{
-    __threadfence();
-    __syncthreads();
-    if (thread() == 0) {
-        r.last = atomicAdd(counter, 1u) == all - 1;
-        if (r.last) *counter = 0;
-    }
-    __syncthreads();
-    __threadfence();
-    const bool last = r.last != 0;
-    __syncthreads();
-    return last;
-}
-
 /* Words of scratch that a row has: for what its blocks found, one word a block or a stretch,
  * and for what serving it takes (rows.cu). */
 enum { BINS = 1 << 11, KNOWN = 8, ROW_WORDS = STRETCHES + BINS + KNOWN };
@@ -352,8 +336,8 @@ struct meeting {
     /* Whether this block is the one that goes on with its case. */
     __device__ bool block_goes_on(room &r) const
     {
-        return !word || block_arrives_last(r, arrived + own_case(),
-                                           static_cast<uint32_t>(slots * parts));
+        return !word || block_arrives_last(arrived + own_case(),
+                                           static_cast<uint32_t>(slots * parts), &r.last);
     }
 };
 

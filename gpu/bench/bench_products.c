@@ -36,25 +36,60 @@ static as_status theirs(ag_bench *b, void *what)
     return s;
 }
 
+/* The same where the blocks that share outputs meet in device memory, as they do where there
+ * are no clusters. */
+static as_status without_cluster(ag_bench *b, void *what)
+{
+    const int32_t cluster = b->device.cluster;
+    b->device.cluster = 1;
+    const as_status s = ours(b, what);
+    b->device.cluster = cluster;
+    return s;
+}
+
+/* Room for the products of the set, in clusters and without. */
+static void reserve(ag_bench *b, products *p)
+{
+    const int32_t cluster = b->device.cluster;
+    for (int with = 0; with < 2; with++) {
+        b->device.cluster = with ? cluster : 1;
+        ag_bench_check(
+            b, ag_parts_reserve(&b->device, &p->set.m[0], AG_MOST_ROWS, &p->parts, &b->e));
+    }
+}
+
 /* The share of the read bandwidth that is aimed at: of one row, from 64 MB; else 0. */
 static double aim_of(const products *p)
 {
     return p->R == 1 && p->set.bytes >= 64 << 20 ? 0.90 : 0;
 }
 
-/* cuBLAS in turn with ours; how many times our time it takes, of pairs of repetitions. */
-static void report_library(ag_bench *b, const ag_samples *s, int n)
+/* Another way, in turn with ours, and how many times our time it takes, of pairs of
+ * repetitions; or, if `job` is 0, that there is none. */
+static void report_other(ag_bench *b, const ag_samples *s, int job, int n, const char *name)
 {
+    char key[80];
     double ratio[AG_REPETITIONS];
-    for (int i = 0; i < s->n; i++) ratio[i] = s->us[1][i] / s->us[0][i];
-    const ag_times t = ag_times_of_one(ag_times_of(s->us[1], s->n), n);
+    if (job == 0) {
+        printf(" - | - |");
+        return;
+    }
+    for (int i = 0; i < s->n; i++) ratio[i] = s->us[job][i] / s->us[0][i];
+    const ag_times t = ag_times_of_one(ag_times_of(s->us[job], s->n), n);
     const ag_times times = ag_times_of(ratio, s->n);
+    const struct {
+        const char *what;
+        double value;
+    } figure[] = {{"us", t.median},
+                  {"us_least", t.low},
+                  {"us_most", t.high},
+                  {"times_ours", times.median}};
     ag_cell(b, 2, t.median);
     ag_cell(b, 3, times.median);
-    ag_measured(b, "cublas_us", t.median);
-    ag_measured(b, "cublas_us_least", t.low);
-    ag_measured(b, "cublas_us_most", t.high);
-    ag_measured(b, "cublas_times_ours", times.median);
+    for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) {
+        snprintf(key, sizeof key, "%s_%s", name, figure[i].what);
+        ag_measured(b, key, figure[i].value);
+    }
 }
 
 static void report(ag_bench *b, const products *p, const ag_samples *s, double one_row)
@@ -90,22 +125,36 @@ static void report(ag_bench *b, const products *p, const ag_samples *s, double o
     if (aim_of(p) > 0) ag_number(b, "target", aim_of(p));
 }
 
+/* What a way of computing the products gives is looked at before it is timed. */
+static void look(ag_bench *b, products *p, ag_work *work, const char *name)
+{
+    ag_set_poison(b, &p->set, p->R);
+    ag_bench_check(b, work(b, p));
+    free(ag_set_outputs(b, &p->set, p->R, name));
+}
+
 /* A line of the table; one_row is the time of one row, 0 before it is known. */
 static void measure_rows(ag_bench *b, products *p, double *one_row)
 {
-    const ag_job job[] = {{ours, p}, {theirs, p}};
-    const int library = p->cublas && p->set.m[0].storage == AS_F32;
+    ag_job job[3] = {{ours, p}};
+    int jobs = 1, unclustered = 0, library = 0;
     ag_samples s;
-    ag_set_poison(b, &p->set, p->R);
-    ag_bench_check(b, ours(b, p));
-    free(ag_set_outputs(b, &p->set, p->R, "product"));
-    ag_bench_time_graphs(b, job, 1 + library, &s);
+    ag_product_layout layout;
+    ag_bench_check(b, ag_product_layout_of(&b->device, &p->set.m[0], p->R, &layout, &b->e));
+    look(b, p, ours, "product");
+    if (layout.clustered) {
+        look(b, p, without_cluster, "product without a cluster");
+        job[unclustered = jobs++] = (ag_job){without_cluster, p};
+    }
+    if (p->cublas && p->set.m[0].storage == AS_F32) job[library = jobs++] = (ag_job){theirs, p};
+    ag_bench_time_graphs(b, job, jobs, &s);
     if (p->R == 1) *one_row = ag_times_of(s.us[0], s.n).median / p->set.n;
     report(b, p, &s, *one_row);
-    if (library)
-        report_library(b, &s, p->set.n);
-    else
-        printf(" - | - |");
+    printf(" %d |", layout.sharers);
+    ag_number(b, "blocks", (double)layout.blocks);
+    ag_number(b, "split", layout.sharers);
+    report_other(b, &s, unclustered, p->set.n, "unclustered");
+    report_other(b, &s, library, p->set.n, "cublas");
     printf("\n");
 }
 
@@ -114,13 +163,12 @@ static void measure_products(ag_bench *b, products *p, int32_t N, int32_t K, as_
     static const int32_t rows[] = {1, 2, 4, 8, 16, 32, 64, 120, AG_MOST_ROWS};
     double one_row = 0;
     if (!ag_set_make(b, N, K, s, &p->set)) {
-        printf(
-            "| %d | %d | %s | not run: the device's memory is too small | | | | | | | | | |\n",
-            N, K, ag_storage_name(s));
+        printf("| %d | %d | %s | not run: the device's memory is too small | | | | | | | | | | "
+               "| | |\n",
+               N, K, ag_storage_name(s));
         return;
     }
-    ag_bench_check(b,
-                   ag_parts_reserve(&b->device, &p->set.m[0], AG_MOST_ROWS, &p->parts, &b->e));
+    reserve(b, p);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         p->R = rows[i];
         measure_rows(b, p, &one_row);
@@ -176,7 +224,7 @@ void ag_bench_products(ag_bench *b)
     static const struct {
         int32_t N, K;
     } shape[] = {{2048, 2048}, {4096, 4096}, {14336, 4096}, {128256, 4096}},
-      small[] = {{40, 300}};
+      small[] = {{40, 2500}};
     products p = {0};
     p.cublas = b->dry ? NULL : ag_cublas_open(&b->device, &b->e);
     printf("#### The matrix product\n\n");
@@ -187,12 +235,13 @@ void ag_bench_products(ag_bench *b)
     printf(
         "Microseconds of one product in a graph of products with other weights; read: share of "
         "the read bandwidth, and what is aimed at, at one row from 64 MiB; T: share of the "
-        "least "
-        "time T(rows); x1: times the time of one row; cuBLAS: in turn with ours, and how many "
-        "times our time that is.\n\n"
+        "least time T(rows); x1: times the time of one row; split: blocks that share an "
+        "output; no cluster: where these meet in device memory, as they do where there are no "
+        "clusters, and cuBLAS: both in turn with ours, and how many times our time that "
+        "is.\n\n"
         "| outputs | inputs | weights | rows | median | least | most | read | aim | T | x1 | "
-        "cuBLAS | x |\n"
-        "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+        "split | no cluster | x | cuBLAS | x |\n"
+        "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (int half = 0; half < 2; half++) {
         const as_storage s = half ? AS_BF16 : AS_F32;
         for (size_t i = 0; !b->dry && i < sizeof shape / sizeof *shape; i++)

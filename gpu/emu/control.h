@@ -17,6 +17,10 @@ void emu_order(uint64_t seed);
  * split. */
 void emu_processors(int n);
 
+/* How many blocks may form a cluster on devices opened from now on: 8, as from sm_90 on, unless
+ * said otherwise; 1: there are no clusters. */
+void emu_clusters(int most);
+
 /* Kernel launches so far: a test that claims to have run a kernel can look. */
 uint64_t emu_launches(void);
 

@@ -58,7 +58,7 @@ emu_switch:
 namespace
 {
 
-enum class at { ready, barrier, warp, gone };
+enum class at { ready, barrier, warp, cluster, gone };
 
 constexpr size_t stack_bytes = 64 << 10;
 
@@ -80,10 +80,12 @@ struct warp {
 };
 
 struct {
-    std::vector<fiber> fibers; /* those beyond the block's threads keep their stacks */
-    size_t threads = 0;
+    std::vector<fiber> fibers;        /* [together][threads]; those beyond keep their stacks */
+    size_t threads = 0, together = 1; /* threads of a block; blocks of a cluster */
+    size_t rank = 0;                  /* of the block that runs */
+    fiber *block = nullptr;           /* its fibers */
     std::vector<warp> warps;
-    std::vector<char> shared;
+    std::vector<std::vector<char>> shared; /* of each block of the cluster */
     void *scheduler = nullptr, *scheduler_fake = nullptr;
     const void *bottom = nullptr; /* of the scheduler's stack */
     size_t size = 0;
@@ -92,12 +94,12 @@ struct {
     const std::function<void()> *body = nullptr;
     const char *kernel = "";
     uint64_t seed = 0, launches = 0;
-    int processors = 4;
+    int processors = 4, cluster = 8;
 } emu;
 
 void enter_fiber(int i)
 {
-    fiber &f = emu.fibers[static_cast<size_t>(i)];
+    fiber &f = emu.block[i];
     const unsigned n = static_cast<unsigned>(i);
     emu.running = i;
     threadIdx = {n % blockDim.x, n / blockDim.x % blockDim.y, n / blockDim.x / blockDim.y};
@@ -129,7 +131,7 @@ void start()
     __sanitizer_finish_switch_fiber(nullptr, &emu.bottom, &emu.size);
 #endif
     (*emu.body)();
-    fiber &f = emu.fibers[static_cast<size_t>(emu.running)];
+    fiber &f = emu.block[emu.running];
     f.where = at::gone;
     leave_fiber(f);
     std::abort(); /* nobody enters a fiber that is gone */
@@ -155,9 +157,9 @@ void prepare(fiber &f)
     std::fprintf(stderr, "emulator: kernel %s, block (%u, %u, %u): %s\n", emu.kernel,
                  blockIdx.x, blockIdx.y, blockIdx.z, what);
     static const char *const name[] = {"runs", "at a barrier", "at a warp operation",
-                                       "has left"};
+                                       "at a cluster's barrier", "has left"};
     for (size_t i = 0; i < emu.threads; i++) {
-        const fiber &f = emu.fibers[i], &before = emu.fibers[i ? i - 1 : 0];
+        const fiber &f = emu.block[i], &before = emu.block[i ? i - 1 : 0];
         const bool same = f.where == before.where && f.line == before.line;
         if (i > 0 && same) continue;
         std::fprintf(stderr, "  from thread %zu on: %s%s%s:%d\n", i,
@@ -171,20 +173,30 @@ void prepare(fiber &f)
 /* ---- The scheduler.
  * -------------------------------------------------------------------------- */
 
+bool all_at(at where)
+{
+    for (size_t i = 0; i < emu.threads; i++)
+        if (emu.block[i].where != where) return false;
+    return true;
+}
+
+/* All threads of the block stand where `first` does. */
+void check_place(const fiber &first)
+{
+    for (size_t i = 0; i < emu.threads; i++)
+        if (emu.block[i].line != first.line || std::strcmp(emu.block[i].file, first.file) != 0)
+            fail("threads stand at different barriers");
+}
+
 /* All fibers stand at one and the same barrier: it opens. */
 bool open_barrier()
 {
-    const fiber &first = emu.fibers[0];
-    for (size_t i = 0; i < emu.threads; i++)
-        if (emu.fibers[i].where != at::barrier) return false;
-    for (size_t i = 0; i < emu.threads; i++)
-        if (emu.fibers[i].line != first.line ||
-            std::strcmp(emu.fibers[i].file, first.file) != 0)
-            fail("threads stand at different barriers");
+    if (!all_at(at::barrier)) return false;
+    check_place(emu.block[0]);
     emu.any = false;
     for (size_t i = 0; i < emu.threads; i++) {
-        emu.fibers[i].where = at::ready;
-        emu.any |= emu.fibers[i].predicate;
+        emu.block[i].where = at::ready;
+        emu.any |= emu.block[i].predicate;
     }
     return true;
 }
@@ -197,7 +209,7 @@ bool open_warp(size_t w, uint32_t mask, const fiber &asks)
         if (!(mask >> l & 1)) continue;
         const size_t i = w * 32 + l;
         if (i >= emu.threads) fail("a warp operation names lanes that do not exist");
-        const fiber &f = emu.fibers[i];
+        const fiber &f = emu.block[i];
         if (f.where != at::warp || f.mask != mask || f.line != asks.line ||
             std::strcmp(f.file, asks.file) != 0)
             return false;
@@ -206,7 +218,7 @@ bool open_warp(size_t w, uint32_t mask, const fiber &asks)
     }
     emu.warps[w] = to;
     for (size_t l = 0; l < 32; l++)
-        if (mask >> l & 1) emu.fibers[w * 32 + l].where = at::ready;
+        if (mask >> l & 1) emu.block[w * 32 + l].where = at::ready;
     return true;
 }
 
@@ -214,7 +226,7 @@ bool open_warps()
 {
     bool any = false;
     for (size_t i = 0; i < emu.threads; i++) {
-        const fiber &f = emu.fibers[i];
+        const fiber &f = emu.block[i];
         if (f.where == at::warp && open_warp(i / 32, f.mask, f)) any = true;
     }
     return any;
@@ -228,11 +240,11 @@ void run_ahead(size_t w)
     for (bool any = true; any;) {
         any = false;
         for (size_t i = w * 32; i < end; i++) {
-            const fiber &f = emu.fibers[i];
+            const fiber &f = emu.block[i];
             if (f.where == at::warp && open_warp(w, f.mask, f)) any = true;
         }
         for (size_t i = w * 32; i < end; i++)
-            if (emu.fibers[i].where == at::ready && any) enter_fiber(static_cast<int>(i));
+            if (emu.block[i].where == at::ready && any) enter_fiber(static_cast<int>(i));
     }
 }
 
@@ -253,24 +265,70 @@ std::vector<int> order_of(size_t n, uint64_t salt)
     return order;
 }
 
+/* Runs the block as far as the next barrier of its cluster, or to its end. */
 void run_block(uint64_t salt)
 {
     const std::vector<int> order = order_of(emu.threads, salt);
-    for (size_t i = 0; i < emu.threads; i++) prepare(emu.fibers[i]);
-    std::fill(emu.shared.begin(), emu.shared.end(), static_cast<char>(0xff));
     for (;;) {
         size_t gone = 0;
         for (int i : order) {
-            const fiber &f = emu.fibers[static_cast<size_t>(i)];
+            const fiber &f = emu.block[i];
             if (f.where == at::ready) enter_fiber(i);
             if (emu.seed % 2 == 1 && f.where == at::warp)
                 run_ahead(static_cast<size_t>(i) / 32);
         }
-        for (size_t i = 0; i < emu.threads; i++) gone += emu.fibers[i].where == at::gone;
-        if (gone == emu.threads) return;
+        for (size_t i = 0; i < emu.threads; i++) gone += emu.block[i].where == at::gone;
+        if (gone == emu.threads || all_at(at::cluster)) return;
         if (!open_warps() && !open_barrier())
             fail(gone ? "threads wait for others that have left"
                       : "threads wait for each other at different places");
+    }
+}
+
+void spoil_shared(size_t rank)
+{
+    std::fill(emu.shared[rank].begin(), emu.shared[rank].end(), static_cast<char>(0xff));
+}
+
+/* Makes the block of this rank, in the cluster that begins at `first`, the one that runs. */
+void enter_block(size_t rank, const uint3 &first)
+{
+    emu.rank = rank;
+    emu.block = emu.fibers.data() + rank * emu.threads;
+    blockIdx = {first.x, first.y, first.z + static_cast<unsigned>(rank)};
+}
+
+/* All threads of all blocks of the cluster stand at one and the same barrier of it: it opens.
+ * A device counts those that have left as present; here they are missed, since what they leave
+ * in shared memory is gone. */
+void open_cluster(const uint3 &first)
+{
+    for (size_t r = 0; r < emu.together; r++) {
+        enter_block(r, first);
+        if (!all_at(at::cluster))
+            fail("the blocks of its cluster wait for a block that has left");
+        check_place(emu.fibers[0]);
+    }
+    for (size_t i = 0; i < emu.together * emu.threads; i++) emu.fibers[i].where = at::ready;
+}
+
+/* Blocks see each other only across barriers of the cluster, so each may run up to the next one
+ * before another begins. What a block that has left had in shared memory is NaN. */
+void run_cluster(const uint3 &first, uint64_t salt)
+{
+    for (size_t i = 0; i < emu.together * emu.threads; i++) prepare(emu.fibers[i]);
+    for (size_t r = 0; r < emu.together; r++) spoil_shared(r);
+    for (uint64_t turn = 0;; turn++) {
+        size_t gone = 0;
+        for (int r : order_of(emu.together, salt + turn)) {
+            enter_block(static_cast<size_t>(r), first);
+            run_block(salt + static_cast<uint64_t>(r));
+            if (!all_at(at::gone)) continue;
+            spoil_shared(static_cast<size_t>(r));
+            gone++;
+        }
+        if (gone == emu.together) return;
+        open_cluster(first);
     }
 }
 
@@ -384,6 +442,11 @@ void emu_processors(int n)
     emu.processors = n;
 }
 
+void emu_clusters(int most)
+{
+    emu.cluster = most;
+}
+
 uint64_t emu_launches(void)
 {
     return emu.launches;
@@ -391,7 +454,7 @@ uint64_t emu_launches(void)
 
 void *emu_shared(void)
 {
-    return emu.shared.data();
+    return emu.shared[emu.rank].data();
 }
 
 /* The names of the kernels that run go to the end of the file that ASSAY_EMU_KERNELS names,
@@ -407,26 +470,29 @@ static void remember(const char *kernel)
     std::fclose(to);
 }
 
-void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared,
+void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned cluster,
              const std::function<void()> &body)
 {
-    if (tape.graph) return enqueue([=] { emu_run(kernel, grid, block, shared, body); });
+    if (tape.graph) return enqueue([=] { emu_run(kernel, grid, block, shared, cluster, body); });
     const size_t threads = static_cast<size_t>(block.x) * block.y * block.z;
     const size_t blocks = static_cast<size_t>(grid.x) * grid.y * grid.z;
     emu.kernel = kernel;
     gridDim = grid, blockDim = block;
     if (threads < 1 || threads > 1024 || blocks < 1 || grid.y > 65535 || grid.z > 65535)
         fail("the grid or the block has a size that no device takes");
-    emu.threads = threads;
-    if (emu.fibers.size() < threads) emu.fibers.resize(threads);
+    if (cluster < 1 || cluster > 8 || grid.z % cluster != 0)
+        fail("clusters have 1 to 8 blocks, and the grid is made of whole ones");
+    emu.threads = threads, emu.together = cluster;
+    if (emu.fibers.size() < threads * cluster) emu.fibers.resize(threads * cluster);
     emu.warps.assign((threads + 31) / 32, warp{});
-    if (emu.shared.size() != shared) emu.shared = std::vector<char>(shared);
+    if (emu.shared.size() != cluster || emu.shared[0].size() != shared)
+        emu.shared = std::vector<std::vector<char>>(cluster, std::vector<char>(shared));
     emu.body = &body;
     const as_environment before = as_enter(); /* a device has no other */
-    for (int b : order_of(blocks, emu.launches)) {
+    for (int b : order_of(blocks / cluster, emu.launches)) {
         const unsigned n = static_cast<unsigned>(b);
-        blockIdx = {n % grid.x, n / grid.x % grid.y, n / grid.x / grid.y};
-        run_block(emu.launches * blocks + n);
+        run_cluster({n % grid.x, n / grid.x % grid.y, n / grid.x / grid.y * cluster},
+                    emu.launches * blocks + n);
     }
     as_leave(before);
     emu.launches++;
@@ -438,7 +504,7 @@ void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared,
 
 static fiber &wait(at where, const char *file, int line)
 {
-    fiber &f = emu.fibers[static_cast<size_t>(emu.running)];
+    fiber &f = emu.block[emu.running];
     f.where = where, f.file = file, f.line = line;
     leave_fiber(f);
     return f;
@@ -454,9 +520,24 @@ void emu_sync_block(const char *file, int line)
     wait(at::barrier, file, line);
 }
 
+void emu_sync_cluster(const char *file, int line)
+{
+    wait(at::cluster, file, line);
+}
+
+const void *emu_cluster_at(const void *p, unsigned rank)
+{
+    const std::vector<char> &own = emu.shared[emu.rank];
+    const ptrdiff_t offset = static_cast<const char *>(p) - own.data();
+    if (rank >= emu.together) fail("a block reads beyond its cluster");
+    if (offset < 0 || offset > static_cast<ptrdiff_t>(own.size()))
+        fail("what a block maps into another is not in its shared memory");
+    return emu.shared[rank].data() + offset;
+}
+
 bool emu_sync_or(bool predicate, const char *file, int line)
 {
-    emu.fibers[static_cast<size_t>(emu.running)].predicate = predicate;
+    emu.block[emu.running].predicate = predicate;
     wait(at::barrier, file, line);
     return emu.any;
 }
@@ -464,7 +545,7 @@ bool emu_sync_or(bool predicate, const char *file, int line)
 static const warp &meet(uint32_t mask, uint64_t value, bool predicate, const char *file,
                         int line)
 {
-    fiber &f = emu.fibers[static_cast<size_t>(emu.running)];
+    fiber &f = emu.block[emu.running];
     if (!(mask >> emu_lane() & 1)) fail("a lane calls a warp operation whose mask lacks it");
     f.mask = mask, f.value = value, f.predicate = predicate;
     wait(at::warp, file, line);
@@ -581,4 +662,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
     p->multiProcessorCount = emu.processors;
     p->sharedMemPerBlockOptin = 227 << 10;
     return cudaSuccess;
+}
+
+int emu_largest_cluster(void)
+{
+    return emu.cluster;
 }

@@ -3,12 +3,14 @@
  *
  * A thread of a block is a fiber. Blocks run one after the other, the fibers of a block until
  * each stands at a barrier or a warp operation; the order of blocks and of fibers is permuted
- * by a seed. What is wrong in a kernel shows:
+ * by a seed. The blocks of a cluster exist together, and each runs up to the cluster's next
+ * barrier, in a permuted order, too. What is wrong in a kernel shows:
  *   - shared memory and fresh device memory are full of NaN; reading what nobody wrote spoils
  * bits;
  *   - threads that stand at different barriers, or at one that another thread has left, abort
  *     with the places named; so does a warp operation whose lanes never come together;
- *   - a missing barrier gives other bits under another order;
+ *   - a missing barrier, of a block or a cluster, gives other bits under another order;
+ *   - the shared memory of a block that has left is NaN for the others of its cluster;
  *   - device and shared memory are allocations of exactly their size: AddressSanitizer sees
  *     every access beside them.
  * What it cannot see: the compiler for the device, races inside a warp, memory order, speed.
@@ -59,19 +61,31 @@ extern dim3 blockDim, gridDim;
 /* ---- Launching. -------------------------------------------------------------------------- */
 
 void *emu_shared(void);
-void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared,
+/* `cluster` blocks with successive blockIdx.z run together. */
+void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned cluster,
              const std::function<void()> &body);
+
+template <class... P, class... A>
+void emu_launch_clusters(unsigned cluster, void (*kernel)(P...), const char *name, dim3 grid,
+                         dim3 block, size_t shared, A... argument)
+{
+    emu_run(name, grid, block, shared, cluster, [=] { kernel(static_cast<P>(argument)...); });
+}
 
 template <class... P, class... A>
 void emu_launch(void (*kernel)(P...), const char *name, dim3 grid, dim3 block, size_t shared,
                 A... argument)
 {
-    emu_run(name, grid, block, shared, [=] { kernel(static_cast<P>(argument)...); });
+    emu_launch_clusters(1, kernel, name, grid, block, shared, argument...);
 }
 
 /* ---- Barriers and warps. ----------------------------------------------------------------- */
 
 void emu_sync_block(const char *file, int line);
+/* A barrier of all threads of the cluster. */
+void emu_sync_cluster(const char *file, int line);
+/* Where the block of this rank has what this block has at p in shared memory. */
+const void *emu_cluster_at(const void *p, unsigned rank);
 /* A barrier; whether the predicate holds in any thread. */
 bool emu_sync_or(bool predicate, const char *file, int line);
 /* Every lane of the mask gives its value; returns that of lane `from`. */
@@ -302,5 +316,16 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
 cudaError_t cudaGraphDestroy(cudaGraph_t);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t);
+typedef struct {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+} cudaLaunchConfig_t;
+int emu_largest_cluster(void);
+template <class K>
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int *most, K, const cudaLaunchConfig_t *)
+{
+    *most = emu_largest_cluster();
+    return cudaSuccess;
+}
 
 #endif

@@ -17,7 +17,7 @@
 
 enum { NOT_RUN = 77 }; /* what CTest counts as skipped */
 
-static int processors;
+static int processors, cluster;
 static uint64_t launches;
 
 /* A device orders blocks and threads as it likes. */
@@ -31,6 +31,11 @@ void emu_processors(int n)
     processors = n;
 }
 
+void emu_clusters(int most)
+{
+    cluster = most;
+}
+
 uint64_t emu_launches(void)
 {
     return launches;
@@ -41,11 +46,12 @@ as_status __wrap_ag_device_open(ag_device *d, int ordinal, as_error *e);
 as_status __real_ag_launched(const char *kernel, as_error *e);
 as_status __wrap_ag_launched(const char *kernel, as_error *e);
 
-/* Work is split as the test asks, on whatever device. */
+/* Work is split as the test asks, on whatever device, and clusters are no larger. */
 as_status __wrap_ag_device_open(ag_device *d, int ordinal, as_error *e)
 {
     const as_status s = __real_ag_device_open(d, ordinal, e);
     if (s == AS_OK && processors > 0) d->processors = processors;
+    if (s == AS_OK && cluster > 0 && cluster < d->cluster) d->cluster = cluster;
     return s;
 }
 

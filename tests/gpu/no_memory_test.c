@@ -59,6 +59,7 @@ START_TEST(no_memory)
     const ag_llama_options o = {.rows = 4, .sequences = 2, .positions = 100};
     as_lm *lm;
     emu_processors(40);
+    emu_clusters(1); /* sums and counters of products are allocated */
     ok(ag_device_open(&device, 0, &why));
     const long before = live;
     as_status s = AS_NO_MEMORY;
