@@ -10,6 +10,7 @@
 #include "conformance/coverage.h"
 #include "conformance/decode.h"
 #include "conformance/explain.h"
+#include "conformance/iut/load.h"
 #include "conformance/iut/worker.h"
 #include "conformance/logits.h"
 #include "conformance/mutants/mutants.h"
@@ -192,6 +193,33 @@ static const char *unreadable_traces(const run_options *o)
     return file && access(file, R_OK) != 0 ? file : NULL;
 }
 
+/* Our own kernels without a GPU: what was not asked for is what the grid emulator does in
+ * minutes, and a line says so. Another process finds out, as this one must not load CUDA. */
+static void suit_emulator(command_line *c)
+{
+    enum { SAMPLES = 2000, SECONDS = 600 };
+    const client_options how = {.spec = c->run.iut, .options = c->run.iut_options};
+    const size_t length = strlen(LOAD_EMULATOR);
+    call_result result;
+    char why[400], most[60] = "";
+    if (strcmp(c->run.iut, "gpu") != 0) return;
+    client *probe = client_open(&how, &result, why, sizeof why);
+    if (!probe) return; /* the run will say why */
+    if (strncmp(client_claims(probe)->device, LOAD_EMULATOR, length) == 0) {
+        if (!c->level_given && c->run.samples == 0) c->run.samples = SAMPLES;
+        if (!c->level_given) c->run.level = LEVEL_SMOKE;
+        if (c->run.timeout <= 0) c->run.timeout = SECONDS;
+        if (c->run.samples > 0)
+            snprintf(most, sizeof most, ", at most %lld samples a case",
+                     (long long)c->run.samples);
+        if (!c->quiet)
+            fprintf(stderr, "assay: no GPU, so on the %s: level %s%s, %g s a call\n",
+                    client_claims(probe)->device, level_name(c->run.level), most,
+                    c->run.timeout);
+    }
+    client_close(probe);
+}
+
 static int run_main(int argc, char **argv)
 {
     command_line c;
@@ -201,6 +229,7 @@ static int run_main(int argc, char **argv)
         options_help(stdout);
         return EXIT_SUCCESS;
     }
+    suit_emulator(&c);
     const int selected = select_cases(&c, c.list);
     if (c.list || selected != EXIT_SUCCESS) return selected;
     c.run.program = program;

@@ -84,6 +84,7 @@ static bool set_iut_options(command_line *c, const char *value)
 
 static bool set_level(command_line *c, const char *value)
 {
+    c->level_given = true;
     return option_level(value, &c->run.level);
 }
 
@@ -152,7 +153,9 @@ static const option options[] = {
      "what to test: ref (default), gpu, plugin:FILE.so, exec:CMD, mutant:NAME, traces:FILE",
      set_iut},
     {"--iut-options", "TEXT", "handed to the implementation as it is", set_iut_options},
-    {"--level", "LEVEL", "smoke, full or deep (default: full, and smoke for exec:)", set_level},
+    {"--level", "LEVEL",
+     "smoke, full or deep (default: full, and smoke for exec: and for gpu without a GPU)",
+     set_level},
     {"--only", "GLOB", "cases whose id matches; may be repeated", set_only},
     {"--claims", "GLOB", "checks whose name matches; may be repeated", set_claims},
     {"--samples", "N", "of a statistical case at most, 1000 to 1e9: less power, as printed",
@@ -224,18 +227,16 @@ static bool parse_one(command_line *c, int argc, char **argv, int *i, char *why,
 
 bool options_parse(command_line *c, int argc, char **argv, char *why, size_t why_size)
 {
-    enum { UNSET = -1 };
     memset(c, 0, sizeof *c);
     c->run.iut = "ref";
     c->run.seed = 1;
     c->run.only = c->only;
     c->run.claims = c->claims;
-    c->run.level = (check_level)UNSET;
     for (int i = 1; i < argc; i++) {
         if (!parse_one(c, argc, argv, &i, why, why_size)) return false;
     }
     const bool exec = strncmp(c->run.iut, "exec:", 5) == 0;
-    if (c->run.level == (check_level)UNSET) c->run.level = exec ? LEVEL_SMOKE : LEVEL_FULL;
+    if (!c->level_given) c->run.level = exec ? LEVEL_SMOKE : LEVEL_FULL;
     if (exec && c->run.iut_options && *c->run.iut_options) {
         snprintf(why, why_size,
                  "--iut-options with exec: put the options into the command itself, exec:CMD");

@@ -10,7 +10,7 @@ typedef struct {
     run_options run;
     const char *only[OPTION_GLOBS], *claims[OPTION_GLOBS];
     const char *log, *json, *junit, *html, *waivers, *iut_log; /* files; NULL: not wanted */
-    bool list, help, quiet;
+    bool level_given, list, help, quiet;
 } command_line;
 
 /* argv[0] is the subcommand. False, and `why` says what, where and what to do: a usage error.

@@ -9,8 +9,15 @@
  * they share comes from the cache. A thread owns 4 positions x 4 queries for the scores, whose
  * chains of fma run over d, then 4 dimensions x 4 queries for the values, whose chains run over
  * the positions: either loads 16 bytes of keys or values and 16 of shared memory for 16 fma.
- * AHEAD loads of a thread are under way at a time. With few queries few threads load, so all
- * threads ask for the whole page first.
+ * AHEAD loads of a thread are under way at a time, and all threads ask for the whole page
+ * first.
+ *
+ * Up to FEW queries, one row of a model with up to as many query heads for a KV head, would so
+ * keep few threads busy, each with many loads one after the other. A thread then owns one
+ * position, or one dimension, x 4 queries, and has FAR loads of 4 bytes under way: for d = 128
+ * it waits four times for keys and twice for values. The combination has its loads in the same
+ * way. What lies beyond the end is loaded as the last is, and takes no part: a loop over the
+ * rest would wait for each load by itself.
  *
  * Behind the pages every row has a path of its own (cache.h: seat, end): one block takes one
  * row, and a thread one position, wherever its key lies. Which block computes a chunk, with
@@ -18,20 +25,24 @@
 #include "gpu/attention.h"
 
 #include <cmath>
+#include "gpu/block.cuh"
 #include "gpu/cache_at.h"
-#include "gpu/cuda.h"
 #include "ref/num/exp_core.h"
 
 namespace
 {
 
+using namespace ag;
+
 enum {
     THREADS = 128,
-    WARPS = THREADS / 32,
-    QUERIES = 32,        /* at a time */
+    WARPS = THREADS / LANES,
+    QUERIES = 32, /* at a time */
+    FEW = 8,
     APART = QUERIES + 4, /* floats from a position to the next: other banks, 16 bytes aligned */
     QUADS = AS_POSITIONS / 4,
     AHEAD = 8,
+    FAR = 32,
     LINE = 32 /* floats of a prefetch */
 };
 
@@ -73,16 +84,6 @@ struct batch {
     int32_t row, head, first, queries;
 };
 
-__device__ int32_t thread()
-{
-    return static_cast<int32_t>(threadIdx.x);
-}
-
-__device__ int32_t least(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
 __device__ int32_t row_of(const job &j, const batch &b, int32_t i)
 {
     return b.row + (b.first + i) / j.group;
@@ -103,15 +104,14 @@ __device__ int64_t sums_at(const job &j, const batch &b, int32_t i, int32_t c)
 __device__ void load_queries(const job &j, const batch &b, const block &s)
 {
     const int32_t d = j.c.d;
-    for (int32_t i = thread(); i < b.queries * d; i += THREADS) {
-        const int32_t n = i / d, k = i % d;
-        const int64_t at = row_of(j, b, n) * j.a.q_step + head_of(j, b, n) * d;
-        s.query[k * APART + n] = j.a.q[at + k];
+    for (int32_t n = warp(); n < b.queries; n += WARPS) {
+        const float *q = j.a.q + row_of(j, b, n) * j.a.q_step + head_of(j, b, n) * d;
+        UNROLL_BY(4)
+        for (int32_t k = lane(); k < d; k += LANES) s.query[k * APART + n] = q[k];
     }
 }
 
-/* ---- Four fma chains of four queries each. ------------------------------------------------
- */
+/* ---- Four fma chains of four queries each. ---------------------------------------------- */
 
 struct chains {
     float4 of[4]; /* one for each of four positions or dimensions; its parts are queries */
@@ -133,15 +133,45 @@ __device__ __forceinline__ void step(chains &c, const float4 &x, const float4 &y
     step(c.of[3], x, y.w);
 }
 
-__device__ __forceinline__ float4 four(const float *p)
+/* The terms of four chains from k on, COUNT of them or, where not ALL are below n, those that
+ * are: `y(k)` is one number for the four, `x(k)` where theirs lie, in shared memory. */
+template <int COUNT, bool ALL, class X, class Y>
+__device__ __forceinline__ void far_steps(float4 &c, int32_t k, int32_t n, X x, Y y)
 {
-    return *reinterpret_cast<const float4 *>(p);
+    float v[COUNT];
+    UNROLL
+    for (int a = 0; a < COUNT; a++) v[a] = y(ALL ? k + a : least(k + a, n - 1));
+    UNROLL
+    for (int a = 0; a < COUNT; a++) {
+        float4 next = c;
+        step(next, four(x(ALL ? k + a : least(k + a, n - 1))), v[a]);
+        c = ALL || k + a < n ? next : c;
+    }
+}
+
+/* All n terms. */
+template <class X, class Y> __device__ __forceinline__ float4 far_chains(int32_t n, X x, Y y)
+{
+    float4 c = {};
+    int32_t k = 0;
+    UNROLL_BY(1)
+    for (; k + FAR <= n; k += FAR) far_steps<FAR, true>(c, k, n, x, y);
+    UNROLL_BY(1)
+    for (; k < n; k += FAR / 2) far_steps<FAR / 2, false>(c, k, n, x, y);
+    return c;
 }
 
 __device__ float4 scaled(const float4 &c, float scale)
 {
     return float4{__fmul_rn(c.x, scale), __fmul_rn(c.y, scale), __fmul_rn(c.z, scale),
                   __fmul_rn(c.w, scale)};
+}
+
+/* Four floats of the cache, which the kernel only reads: what is said so is loaded as what lies
+ * on the device, wherever the pointer came from. */
+__device__ __forceinline__ float4 far_four(const float *p)
+{
+    return __ldg(reinterpret_cast<const float4 *>(p));
 }
 
 /* ---- Scores (ARI-14). ------------------------------------------------------------------- */
@@ -158,11 +188,11 @@ __device__ void page_scores(const job &j, const batch &b, const block &s, const 
     for (; k + AHEAD <= d; k += AHEAD) {
         float4 four_keys[AHEAD];
         UNROLL
-        for (int a = 0; a < AHEAD; a++) four_keys[a] = four(key + (k + a) * AS_POSITIONS);
+        for (int a = 0; a < AHEAD; a++) four_keys[a] = far_four(key + (k + a) * AS_POSITIONS);
         UNROLL
         for (int a = 0; a < AHEAD; a++) step(c, four(query + (k + a) * APART), four_keys[a]);
     }
-    for (; k < d; k++) step(c, four(query + k * APART), four(key + k * AS_POSITIONS));
+    for (; k < d; k++) step(c, four(query + k * APART), far_four(key + k * AS_POSITIONS));
     UNROLL
     for (int i = 0; i < 4; i++)
         *reinterpret_cast<float4 *>(s.e + (quad * 4 + i) * APART + first) =
@@ -174,19 +204,12 @@ __device__ void own_scores(const job &j, const batch &b, const block &s, const f
                            int32_t apart)
 {
     enum { TOGETHER = THREADS / AS_POSITIONS };
-    const int32_t place = thread() % AS_POSITIONS, d = j.c.d;
+    const int32_t place = thread() % AS_POSITIONS;
     for (int32_t g = thread() / AS_POSITIONS * 4; g < b.queries; g += TOGETHER * 4) {
-        float4 c = {};
-        int32_t k = 0;
-        for (; k + AHEAD <= d; k += AHEAD) {
-            float keys[AHEAD];
-            UNROLL
-            for (int a = 0; a < AHEAD; a++) keys[a] = key[(k + a) * apart];
-            UNROLL
-            for (int a = 0; a < AHEAD; a++)
-                step(c, four(s.query + (k + a) * APART + g), keys[a]);
-        }
-        for (; k < d; k++) step(c, four(s.query + k * APART + g), key[k * apart]);
+        const float *query = s.query + g;
+        const float4 c = far_chains(
+            j.c.d, [=](int32_t k) { return query + k * APART; },
+            [=](int32_t k) { return __ldg(key + k * apart); });
         *reinterpret_cast<float4 *>(s.e + place * APART + g) = scaled(c, j.a.scale);
     }
 }
@@ -196,13 +219,13 @@ __device__ void own_scores(const job &j, const batch &b, const block &s, const f
 /* m, and the exponentials in place of the scores, of the first n positions. */
 __device__ void exponentials(const batch &b, const block &s, int32_t n)
 {
-    const int32_t query = thread() % 32, warp = thread() / 32;
+    const int32_t query = lane();
     float greatest = -INFINITY;
-    for (int32_t p = warp; query < b.queries && p < n; p += WARPS) {
+    for (int32_t p = warp(); query < b.queries && p < n; p += WARPS) {
         const float score = s.e[p * APART + query];
         greatest = score > greatest ? score : greatest;
     }
-    s.most[warp * QUERIES + query] = greatest;
+    s.most[warp() * QUERIES + query] = greatest;
     __syncthreads();
     for (int32_t i = thread(); i < n * b.queries; i += THREADS) {
         const int32_t q = i % b.queries;
@@ -223,39 +246,50 @@ __device__ void write_sums(const job &j, const batch &b, const block &s, int32_t
     const int32_t q = thread();
     if (q >= b.queries) return;
     float l = 0.0f;
+    UNROLL_BY(16)
     for (int32_t p = 0; p < n; p++) l = __fadd_rn(l, s.e[p * APART + q]);
     j.a.m[sums_at(j, b, q, c)] = s.m[q];
     j.a.l[sums_at(j, b, q, c)] = l;
 }
 
-__device__ float part(const float4 &v, int i)
+/* o, from where s.value says that the values lie. */
+__device__ void write_own(const job &j, const batch &b, const block &s, int32_t c, int32_t n)
 {
-    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+    const int32_t d = j.c.d, items = (b.queries + 3) / 4 * d;
+    for (int32_t item = thread(); item < items; item += THREADS) {
+        const int32_t i = item % d, first = item / d * 4;
+        const float *e = s.e + first;
+        const float4 sum = far_chains(
+            n, [=](int32_t p) { return e + p * APART; },
+            [&](int32_t p) { return __ldg(s.value[p] + i); });
+        UNROLL
+        for (int q = 0; q < 4; q++)
+            if (first + q < b.queries)
+                j.a.o[sums_at(j, b, first + q, c) * j.c.wide + i] = part(sum, q);
+    }
 }
 
-/* o: `value(p)` is where the value of position p lies. */
-template <class F>
-__device__ void write_values(const job &j, const batch &b, const block &s, int32_t c, int32_t n,
-                             F value)
+/* o of a page; value is [64][wide]. */
+__device__ void write_page(const job &j, const batch &b, const block &s, int32_t c,
+                           const float *value)
 {
-    const int32_t quads = j.c.wide / 4, items = (b.queries + 3) / 4 * quads;
+    const int32_t wide = j.c.wide, quads = wide / 4, items = (b.queries + 3) / 4 * quads;
     for (int32_t item = thread(); item < items; item += THREADS) {
         const int32_t i = item % quads * 4, first = item / quads * 4;
-        const float *e = s.e + first;
+        const float *e = s.e + first, *v = value + i;
         chains sum = {};
-        int32_t p = 0;
-        for (; p + AHEAD <= n; p += AHEAD, e += AHEAD * APART) {
+        UNROLL_BY(1)
+        for (int32_t p = 0; p < AS_POSITIONS; p += AHEAD, e += AHEAD * APART) {
             float4 four_values[AHEAD];
             UNROLL
-            for (int a = 0; a < AHEAD; a++) four_values[a] = four(value(p + a) + i);
+            for (int a = 0; a < AHEAD; a++) four_values[a] = far_four(v + (p + a) * wide);
             UNROLL
             for (int a = 0; a < AHEAD; a++) step(sum, four(e + a * APART), four_values[a]);
         }
-        for (; p < n; p++, e += APART) step(sum, four(e), four(value(p) + i));
         UNROLL
         for (int q = 0; q < 4; q++) {
             if (first + q >= b.queries) continue;
-            *reinterpret_cast<float4 *>(j.a.o + sums_at(j, b, first + q, c) * j.c.wide + i) =
+            *reinterpret_cast<float4 *>(j.a.o + sums_at(j, b, first + q, c) * wide + i) =
                 float4{part(sum.of[0], q), part(sum.of[1], q), part(sum.of[2], q),
                        part(sum.of[3], q)};
         }
@@ -264,72 +298,94 @@ __device__ void write_values(const job &j, const batch &b, const block &s, int32
 
 /* ---- Chunks. ---------------------------------------------------------------------------- */
 
-/* A page, for the rows of a run. */
-__device__ void see_page(const job &j, const block &s, const ag_run &run, int32_t head,
-                         int32_t c)
+/* The first n positions of chunk c. Thread and position p share the key of p, whose elements
+ * lie `apart`; where its value lies s.value says. */
+struct seen {
+    int32_t c, n;
+    const float *key;
+    int32_t apart;
+    const float *page; /* keys [d][64] and values [64][wide] of all 64, or NULL */
+};
+
+/* For `queries` of the KV head, from row `row` of the tile on. */
+__device__ __forceinline__ void see(const job &j, const block &s, int32_t row, int32_t head,
+                                    int32_t queries, const seen &x)
 {
-    const int32_t sequence = j.r.sequence[j.a.first + run.first];
-    if (c >= j.c.length[sequence] / AS_POSITIONS) return;
-    const float *key = ag_chunk_at(j.c, ag_page_of(j.c, sequence, c), j.a.layer, head);
-    const float *values = key + AS_POSITIONS * j.c.d;
-    const int32_t queries = run.rows * j.group, wide = j.c.wide;
-    for (int32_t i = thread() * LINE; i < AS_POSITIONS * (j.c.d + wide); i += THREADS * LINE)
-        prefetch(key + i);
     for (int32_t first = 0; first < queries; first += QUERIES) {
-        const batch b = {run.first, head, first, least(queries - first, QUERIES)};
+        const batch b = {row, head, first, least(queries - first, QUERIES)};
+        const bool many = x.page && b.queries > FEW;
         load_queries(j, b, s);
         __syncthreads();
-        page_scores(j, b, s, key);
+        if (many)
+            page_scores(j, b, s, x.page);
+        else if (thread() % AS_POSITIONS < x.n)
+            own_scores(j, b, s, x.key, x.apart);
         __syncthreads();
-        exponentials(b, s, AS_POSITIONS);
-        write_sums(j, b, s, c, AS_POSITIONS);
-        write_values(j, b, s, c, AS_POSITIONS, [=](int32_t p) { return values + p * wide; });
+        exponentials(b, s, x.n);
+        write_sums(j, b, s, x.c, x.n);
+        if (many)
+            write_page(j, b, s, x.c, x.page + AS_POSITIONS * j.c.d);
+        else
+            write_own(j, b, s, x.c, x.n);
         __syncthreads();
     }
 }
 
-/* The first n positions of chunk c, up to row `at` of the forward, for row `row` of the tile.
- * Thread and position p share the key of p; where its value lies all threads learn. */
-__device__ void see_path(const job &j, const block &s, int32_t row, int32_t head, int32_t at,
-                         int32_t c, int32_t n)
+/* Position p of a page. */
+__device__ void find_in_page(const job &j, const block &s, const float *page, int32_t p,
+                             seen &x)
 {
-    const int32_t p = thread() % AS_POSITIONS, sequence = j.r.sequence[at];
-    const float *key = nullptr;
-    int32_t apart = 1;
-    if (p < n) {
-        const int32_t seat = j.r.seat[static_cast<int64_t>(at) * AS_POSITIONS + p];
-        const float *value;
-        if (seat >= 0) {
-            key = ag_waiting_at(j.c, j.a.layer, 0, sequence, seat, head);
-            value = ag_waiting_at(j.c, j.a.layer, 1, sequence, seat, head);
-        } else {
-            const float *chunk =
-                ag_chunk_at(j.c, ag_page_of(j.c, sequence, c), j.a.layer, head);
-            key = chunk + p;
-            apart = AS_POSITIONS;
-            value = chunk + AS_POSITIONS * j.c.d + p * j.c.wide;
-        }
-        if (thread() < AS_POSITIONS) s.value[p] = value;
-    }
-    for (int32_t first = 0; first < j.group; first += QUERIES) {
-        const batch b = {row, head, first, least(j.group - first, QUERIES)};
-        load_queries(j, b, s);
-        __syncthreads();
-        if (p < n) own_scores(j, b, s, key, apart);
-        __syncthreads();
-        exponentials(b, s, n);
-        write_sums(j, b, s, c, n);
-        write_values(j, b, s, c, n, [&](int32_t i) { return s.value[i]; });
-        __syncthreads();
-    }
+    x.key = page + p;
+    x.apart = AS_POSITIONS;
+    s.value[p] = page + AS_POSITIONS * j.c.d + p * j.c.wide;
 }
 
-/* A row's chunks behind the pages, the last one first. */
-__device__ void see_tail(const job &j, const block &s, int32_t row, int32_t head)
+/* Page c of a sequence; n = 0 where there is none. */
+__device__ seen find_page(const job &j, const block &s, int32_t sequence, int32_t head,
+                          int32_t c)
 {
-    for (int32_t at = j.a.first + row; at >= 0; at = j.r.end[at]) {
-        const int32_t position = j.r.position[at];
-        see_path(j, s, row, head, at, position / AS_POSITIONS, position % AS_POSITIONS + 1);
+    seen x = {c, 0, nullptr, 0, nullptr};
+    if (c >= j.c.length[sequence] / AS_POSITIONS) return x;
+    x.n = AS_POSITIONS;
+    x.page = ag_chunk_at(j.c, ag_page_of(j.c, sequence, c), j.a.layer, head);
+    for (int32_t i = thread() * LINE; i < AS_POSITIONS * (j.c.d + j.c.wide);
+         i += THREADS * LINE)
+        prefetch(x.page + i);
+    find_in_page(j, s, x.page, thread() % AS_POSITIONS, x);
+    return x;
+}
+
+/* The chunk in which row `at` of the forward stands, up to it. */
+__device__ seen find_path(const job &j, const block &s, int32_t sequence, int32_t head,
+                          int32_t at)
+{
+    const int32_t p = thread() % AS_POSITIONS, position = j.r.position[at];
+    seen x = {position / AS_POSITIONS, position % AS_POSITIONS + 1, nullptr, 1, nullptr};
+    if (p >= x.n) return x;
+    const int32_t seat = j.r.seat[static_cast<int64_t>(at) * AS_POSITIONS + p];
+    if (seat >= 0) {
+        x.key = ag_waiting_at(j.c, j.a.layer, 0, sequence, seat, head);
+        s.value[p] = ag_waiting_at(j.c, j.a.layer, 1, sequence, seat, head);
+    } else {
+        const int32_t page = ag_page_of(j.c, sequence, x.c);
+        find_in_page(j, s, ag_chunk_at(j.c, page, j.a.layer, head), p, x);
+    }
+    return x;
+}
+
+/* Page z - tails for all rows of a run or, before those, what row z of it sees behind the
+ * pages, the last chunk first. */
+__device__ void see_run(const job &j, const block &s, const ag_run &run, int32_t head,
+                        int32_t z)
+{
+    const bool is_page = z >= j.tails;
+    const int32_t row = is_page ? run.first : run.first + z;
+    if (!is_page && z >= run.rows) return;
+    const int32_t sequence = j.r.sequence[j.a.first + row];
+    for (int32_t at = j.a.first + row; at >= 0; at = is_page ? -1 : j.r.end[at]) {
+        const seen x = is_page ? find_page(j, s, sequence, head, z - j.tails)
+                               : find_path(j, s, sequence, head, at);
+        see(j, s, row, head, x.n == 0 ? 0 : is_page ? run.rows * j.group : j.group, x);
     }
 }
 
@@ -339,15 +395,10 @@ __global__ void __launch_bounds__(THREADS, 4) attend(job j)
     SHARED(unsigned char, shared);
     const block s = block_of(shared);
     const int32_t head = static_cast<int32_t>(blockIdx.x) / j.a.run_bound;
-    const int32_t z = static_cast<int32_t>(blockIdx.z), runs = *j.a.runs;
+    const int32_t runs = *j.a.runs;
     for (int32_t i = static_cast<int32_t>(blockIdx.x) % j.a.run_bound; i < runs;
-         i += j.a.run_bound) {
-        const ag_run run = j.a.run[i];
-        if (z >= j.tails)
-            see_page(j, s, run, head, z - j.tails);
-        else if (z < run.rows)
-            see_tail(j, s, run.first + z, head);
-    }
+         i += j.a.run_bound)
+        see_run(j, s, j.a.run[i], head, static_cast<int32_t>(blockIdx.z));
 }
 
 /* ---- The combination (ARI-18). ---------------------------------------------------------- */
@@ -355,50 +406,76 @@ __global__ void __launch_bounds__(THREADS, 4) attend(job j)
 /* The greatest m of the chunks, in every thread. `shared` is [THREADS]. */
 __device__ float greatest_of(const float *m, int32_t chunks, float *shared)
 {
-    const int32_t threads = static_cast<int32_t>(blockDim.x);
     float greatest = -INFINITY;
-    for (int32_t c = thread(); c < chunks; c += threads)
+    UNROLL_BY(8)
+    for (int32_t c = thread(); c < chunks; c += threads())
         greatest = m[c] > greatest ? m[c] : greatest;
     UNROLL
-    for (int bits = 16; bits > 0; bits /= 2) {
-        const float other = __shfl_xor_sync(0xffffffffu, greatest, bits);
+    for (int bits = LANES / 2; bits > 0; bits /= 2) {
+        const float other = __shfl_xor_sync(FULL, greatest, bits);
         greatest = other > greatest ? other : greatest;
     }
-    if (thread() % 32 == 0) shared[thread() / 32] = greatest;
+    if (lane() == 0) shared[warp()] = greatest;
     __syncthreads();
-    for (int32_t w = 0; w < threads / 32; w++)
+    for (int32_t w = 0; w < warps(); w++)
         greatest = shared[w] > greatest ? shared[w] : greatest;
     __syncthreads();
     return greatest;
 }
 
-/* A block has one row and head, and as many dimensions as threads. The weights of as many
- * chunks are computed at a time, a thread each; L every thread adds by itself. */
-__global__ void __launch_bounds__(THREADS, 8) combine(job j)
+/* The terms of COUNT chunks in their order or, where they are not ALL, of the first n: their
+ * weights and sums l in shared memory, and o on the device, `apart` from one to the next. */
+template <int COUNT, bool ALL>
+__device__ __forceinline__ void add_chunks(const float *weight, const float *l, const float *o,
+                                           int32_t apart, int32_t n, float &L, float &O)
 {
-    SHARED(float, shared); /* [2][blockDim]: weights and sums l */
-    const int32_t threads = static_cast<int32_t>(blockDim.x);
+    float v[COUNT];
+    UNROLL
+    for (int a = 0; a < COUNT; a++) v[a] = o[(ALL ? a : least(a, n - 1)) * apart];
+    UNROLL
+    for (int a = 0; a < COUNT; a += 4) {
+        const float4 four_weights = four(weight + a), four_l = four(l + a);
+        UNROLL
+        for (int i = 0; i < 4; i++) {
+            const float w = part(four_weights, i);
+            const float next_L = __fmaf_rn(w, part(four_l, i), L);
+            const float next_O = __fmaf_rn(w, v[a + i], O);
+            L = ALL || a + i < n ? next_L : L;
+            O = ALL || a + i < n ? next_O : O;
+        }
+    }
+}
+
+/* A block has one row and head, and as many dimensions as threads; a thread beyond the last
+ * dimension goes with it, and writes nothing. The weights of as many chunks are computed at a
+ * time, a thread each; L every thread adds by itself. */
+__global__ void __launch_bounds__(THREADS, 6) combine(job j)
+{
+    SHARED(float, shared); /* [2][threads()]: weights and sums l */
+    float *const l = shared + threads();
     const int64_t row = blockIdx.x / static_cast<unsigned>(j.a.heads);
     const int32_t head = static_cast<int32_t>(blockIdx.x) % j.a.heads;
-    const int32_t i = static_cast<int32_t>(blockIdx.y) * threads + thread();
+    const int32_t i = static_cast<int32_t>(blockIdx.y) * threads() + thread();
     const int32_t position = j.r.position[j.a.first + row];
     const int64_t at = (row * j.a.heads + head) * j.a.chunks;
-    const float *o = j.a.o + at * j.c.wide + i;
+    const float *o = j.a.o + at * j.c.wide + least(i, j.c.d - 1);
     const int32_t chunks = position < 0 ? 0 : position / AS_POSITIONS + 1;
     const float M = greatest_of(j.a.m + at, chunks, shared);
     float L = 0.0f, O = 0.0f;
-    for (int32_t first = 0; first < chunks; first += threads) {
-        const int32_t here = least(chunks - first, threads);
+    for (int32_t first = 0; first < chunks; first += threads()) {
+        const int32_t here = least(chunks - first, threads());
         if (thread() < here) {
             shared[thread()] = as_exp_core(__fsub_rn(j.a.m[at + first + thread()], M));
-            shared[threads + thread()] = j.a.l[at + first + thread()];
+            l[thread()] = j.a.l[at + first + thread()];
         }
         __syncthreads();
-        for (int32_t c = 0; c < here; c++) {
-            L = __fmaf_rn(shared[c], shared[threads + c], L);
-            if (i < j.c.d)
-                O = __fmaf_rn(shared[c], o[static_cast<int64_t>(first + c) * j.c.wide], O);
-        }
+        int32_t c = 0;
+        UNROLL_BY(1)
+        for (; c + FAR <= here; c += FAR, o += FAR * j.c.wide)
+            add_chunks<FAR, true>(shared + c, l + c, o, j.c.wide, FAR, L, O);
+        UNROLL_BY(1)
+        for (; c < here; c += FAR / 2, o += FAR / 2 * j.c.wide)
+            add_chunks<FAR / 2, false>(shared + c, l + c, o, j.c.wide, here - c, L, O);
         __syncthreads();
     }
     if (i < j.c.d)
@@ -410,24 +487,26 @@ as_status launch_attend(const ag_device *d, const job &j, as_error *e)
     const size_t bytes = shared_bytes(j.c.d);
     static size_t known = 48 << 10; /* what a launch may have; the device is one */
     if (bytes > known) {
-        (void)cudaFuncSetAttribute(attend, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(bytes));
+        const cudaError_t code = cudaFuncSetAttribute(
+            attend, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+        if (code != cudaSuccess)
+            return as_fail(e, AS_DEVICE, "GPU: %zu bytes of shared memory for attention: %s",
+                           bytes, cudaGetErrorString(code));
         known = bytes;
     }
     const dim3 grid(static_cast<unsigned>(j.a.run_bound * j.c.kv_heads), 1,
                     static_cast<unsigned>(j.tails + j.a.chunks));
-    LAUNCH(attend, grid, THREADS, bytes, static_cast<cudaStream_t>(d->stream), j);
+    LAUNCH(attend, grid, THREADS, bytes, stream_of(d), j);
     return ag_launched("attend", e);
 }
 
 as_status launch_combine(const ag_device *d, const job &j, as_error *e)
 {
-    const int32_t warps = (j.c.d + 31) / 32, width = 32 * (warps < WARPS ? warps : WARPS);
-    const unsigned threads = static_cast<unsigned>(width);
+    const unsigned wanted = blocks_for(j.c.d, LANES) * LANES, most = THREADS;
+    const unsigned width = wanted < most ? wanted : most;
     const dim3 grid(static_cast<unsigned>(j.a.rows * j.a.heads),
-                    static_cast<unsigned>((j.c.d + width - 1) / width));
-    LAUNCH(combine, grid, threads, 2 * threads * sizeof(float),
-           static_cast<cudaStream_t>(d->stream), j);
+                    blocks_for(j.c.d, static_cast<int32_t>(width)));
+    LAUNCH(combine, grid, width, 2 * width * sizeof(float), stream_of(d), j);
     return ag_launched("combine", e);
 }
 

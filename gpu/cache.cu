@@ -2,18 +2,15 @@
  * one key and value. */
 #include "gpu/cache.h"
 
+#include "gpu/block.cuh"
 #include "gpu/cache_at.h"
-#include "gpu/cuda.h"
 
 namespace
 {
 
-enum { THREADS = 128 };
+using namespace ag;
 
-cudaStream_t stream_of(const ag_device *d)
-{
-    return static_cast<cudaStream_t>(d->stream);
-}
+enum { THREADS = 128 };
 
 /* ---- Rows. ------------------------------------------------------------------------------ */
 
@@ -117,11 +114,6 @@ __global__ void spoil_page(ag_cache c, int32_t page, int32_t from)
         if (i / c.wide >= from) bits[i] = 0xffffffffu;
 }
 
-unsigned blocks_for(int32_t n)
-{
-    return (static_cast<unsigned>(n) + THREADS - 1) / THREADS;
-}
-
 } // namespace
 
 /* ---- What cache.h promises. ------------------------------------------------------------- */
@@ -145,7 +137,7 @@ extern "C" int64_t ag_waiting_floats(const ag_cache *c)
 extern "C" as_status ag_place_rows(const ag_device *d, const ag_cache *c, const ag_rows *r,
                                    as_error *e)
 {
-    LAUNCH(place_rows, blocks_for(r->rows), THREADS, 0, stream_of(d), *c, *r);
+    LAUNCH(place_rows, blocks_for(r->rows, THREADS), THREADS, 0, stream_of(d), *c, *r);
     return ag_launched("place_rows", e);
 }
 
@@ -166,7 +158,7 @@ extern "C" as_status ag_commit_rows(const ag_device *d, const ag_cache *c, const
     LAUNCH(copy_rows, grid, THREADS, 0, stream_of(d), *c, *p);
     const as_status s = ag_launched("copy_rows", e);
     if (s != AS_OK) return s;
-    LAUNCH(lengthen, blocks_for(p->paths), THREADS, 0, stream_of(d), *c, *p);
+    LAUNCH(lengthen, blocks_for(p->paths, THREADS), THREADS, 0, stream_of(d), *c, *p);
     return ag_launched("lengthen", e);
 }
 

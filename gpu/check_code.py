@@ -2,11 +2,13 @@
 """Reads the machine code and the PTX in compiled kernels, prints what they use, and fails where a
 kernel breaks a rule that its bits or its speed rest on.
 
-    check_code.py FILE...               a library, object or cubin; device code uncompressed (-no-compress)
-    check_code.py --expect RULE,... FILE...
-                                        succeeds if exactly these rules are broken: tests the rules
+    check_code.py FILE...           a library, object or cubin; device code uncompressed (-no-compress)
+      --architectures 80,90         every kernel is compiled for these
+      --compact                     a line for each product and attention, one for all others
+      --expect RULE,...             succeeds if exactly these rules are broken: tests the rules
 
 The rules, by name:
+    missing     each kernel is there for each architecture that is asked for
     local       a product or attention kernel has no stack frame and touches no local memory
     narrow      what a product loads past the caches (its weights) it loads 16 bytes at a time
     wide        a product has such loads at all
@@ -247,6 +249,14 @@ def widths(k, name, of=(32, 64, 128)):
     return "/".join(str(n) for n in [small] + [k.count[name, b] for b in of])
 
 
+def print_rows(rows):
+    """Aligned to the right, the last column to the left."""
+    size = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    for r in rows:
+        print("  ".join(t.ljust(w) if i == len(r) - 1 else t.rjust(w)
+                        for i, (t, w) in enumerate(zip(r, size))).rstrip())
+
+
 def print_table(kernels, short):
     head = ("sm", "regs", "stack", "LDG <32/32/64/128", "streamed", "LDS <32/32/64/128", "FFMA", "fma in PTX",
             "DFMA", "LDL+STL", "BAR", "KB", "kernel")
@@ -255,23 +265,54 @@ def print_table(kernels, short):
              str(k.count["LDL"] + k.count["STL"]), str(k.count["BAR"]),
              f"{k.bytes / 1024:.1f}", short[k.name])
             for k in sorted(kernels, key=lambda k: (short[k.name], k.arch))]
-    size = [max(len(r[i]) for r in [head] + rows) for i in range(len(head))]
-    for r in [head] + rows:
-        print("  ".join(t.ljust(w) if i == len(head) - 1 else t.rjust(w)
-                        for i, (t, w) in enumerate(zip(r, size))).rstrip())
+    print_rows([head] + rows)
+
+
+def print_compact(kernels, short):
+    """Products and attention with their registers, spills and loads; three figures are of the
+    architectures in their order, one is of all. The others in a line."""
+    hot = [k for k in kernels if HOT.search(k.name)]
+    others = [k for k in kernels if not HOT.search(k.name)]
+    figures = (("regs", lambda k: str(k.registers)),
+               ("spills", lambda k: str(k.stack + k.count["LDL"] + k.count["STL"])),
+               ("streamed <32/32/64/128", lambda k: widths(k, "stream")),
+               ("LDG <32/32/64/128", lambda k: widths(k, "LDG")),
+               ("LDS <32/32/64/128", lambda k: widths(k, "LDS")))
+    rows = [[name for name, _ in figures] + ["sm", "kernel"]]
+    for name in sorted({short[k.name] for k in hot}):
+        same = sorted((k for k in hot if short[k.name] == name), key=lambda k: k.arch)
+        cells = [[figure(k) for k in same] for _, figure in figures]
+        rows.append([" ".join(c) if len(set(c)) > 1 else c[0] for c in cells] +
+                    [" ".join(str(k.arch) for k in same), name])
+    print_rows(rows)
+    spilt = sum(k.count["LDL"] + k.count["STL"] > 0 for k in others)
+    print(f"{len({k.name for k in others})} other kernels, {len(others)} compiled: at most "
+          f"{max((k.registers for k in others), default=0)} registers; {spilt} touch local memory")
+
+
+def missing(kernels, architectures):
+    """(rule, kernel, what) for those that lack an architecture."""
+    for name in sorted({k.name for k in kernels}):
+        same = [k for k in kernels if k.name == name]
+        lacking = sorted(set(architectures) - {k.arch for k in same})
+        if lacking:
+            yield "missing", same[0], "not compiled for " + ", ".join(f"sm_{a}" for a in lacking)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--expect", help="rules that must be broken, by name, and no others")
+    parser.add_argument("--architectures", default="", help="numbers, for which every kernel must be there")
+    parser.add_argument("--compact", action="store_true", help="print less")
     parser.add_argument("file", nargs="+")
     ask = parser.parse_args()
     kernels = [k for path in ask.file for k in read_file(path)]
     if not kernels:
         sys.exit("check_code: no uncompressed machine code found in " + " ".join(ask.file))
     short = readable(sorted({k.name for k in kernels}))
-    print_table(kernels, short)
+    (print_compact if ask.compact else print_table)(kernels, short)
     faults = [(rule, k, what) for k in kernels for rule, what in broken(k)]
+    faults += missing(kernels, [int(a) for a in ask.architectures.split(",") if a])
     for rule, k, what in faults:
         print(f"{rule}: {short[k.name]}, sm_{k.arch}: {what}")
     names = {short[k.name] for k in kernels}

@@ -8,6 +8,7 @@ set_property(CACHE ASSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
 
 set(ASSAY_NVCC "")
 if(ASSAY_CUDA STREQUAL "OFF")
+  message(STATUS "The kernels are not compiled for a GPU: ASSAY_CUDA is OFF. The emulator runs them.")
   return()
 endif()
 find_program(ASSAY_FOUND_NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
@@ -17,9 +18,12 @@ if(NOT ASSAY_FOUND_NVCC)
 else()
   execute_process(COMMAND ${ASSAY_FOUND_NVCC} --list-gpu-code OUTPUT_VARIABLE known ERROR_QUIET)
   set(architectures)
+  set(lacking)
   foreach(architecture 80 90 100)
     if(known MATCHES "sm_${architecture}[\r\n]")
       list(APPEND architectures ${architecture})
+    else()
+      list(APPEND lacking sm_${architecture})
     endif()
   endforeach()
   # nvcc may be a link or a script elsewhere: it says where it belongs.
@@ -57,6 +61,11 @@ if(ASSAY_WERROR)
 endif()
 list(JOIN architectures ", sm_" text)
 message(STATUS "The kernels are compiled by ${ASSAY_NVCC} for sm_${text}")
+if(lacking)
+  list(JOIN lacking ", " text)
+  message(NOTICE "They are not compiled for ${text}, which it does not know; CUDA 13.0 does. The test "
+                 "gpu/machine-code fails.")
+endif()
 
 # assay_cuda_objects(VARIABLE sources... [PREFIX p] [FLAGS flags...]): *VARIABLE = the object files
 # of the sources, compiled with these flags too.

@@ -1,6 +1,7 @@
 /* decode.c - see decode.h. A step is a row of launches that follows ref/decode.c line by line:
  * propose, forward, verify, observe, commit. What the host decides, it decides between steps:
- * which requests run, in which sequences. */
+ * which requests run, in which sequences, and whether a step is launched, recorded or replayed.
+ */
 #include "gpu/decode.h"
 
 #include <stdlib.h>
@@ -8,6 +9,12 @@
 #include "gpu/verify.h"
 
 enum { MOST_TREE = 3072 /* rows that a walk takes */, MOST_SHARED = 1024 /* rows */ };
+
+/* Steps with as many sequences alive, and the same bound of positions. */
+typedef struct {
+    ag_graph *graph; /* or NULL */
+    bool met;        /* one has been launched */
+} kind;
 
 struct ag_decoder {
     ag_device device;
@@ -31,7 +38,10 @@ struct ag_decoder {
     ag_sequence *seen;              /* [B] */
     ag_generation **running;        /* [B] NULL: the sequence is idle */
     int32_t alive;                  /* of these, as the host knows */
-    int32_t bound;                  /* positions below which all rows stand */
+    int32_t doubled;                /* all rows stand below position 64 * 2^doubled */
+    int32_t bounds;                 /* such numbers, from 0 on */
+    kind *kinds;                    /* [bounds][B] those with b + 1 alive */
+    ag_graphs graphs;
 };
 
 static int32_t least(int32_t a, int32_t b)
@@ -47,6 +57,19 @@ static bool samples(const ag_decoder *d)
 static bool is_chain(const ag_decoder *d)
 {
     return d->o.rule == AS_RULE_CHAIN;
+}
+
+/* The least `doubled` for rows of a request of so many tokens: its tree stands behind them, in
+ * models that have no positions beyond theirs. */
+static int32_t doubled_for(const ag_decoder *d, int64_t tokens)
+{
+    const as_lm *target = d->o.target, *draft = d->o.draft;
+    int64_t bound = tokens + d->drafter.batch.R;
+    int32_t most = target->positions, n = 0;
+    if (draft && draft->positions > most) most = draft->positions;
+    if (bound > most) bound = most;
+    while ((int64_t)AS_POSITIONS << n < bound) n++;
+    return n;
 }
 
 /* ---- Opening. ---------------------------------------------------------------------- */
@@ -181,7 +204,9 @@ static as_status allocate_host(ag_decoder *d, as_error *e)
     d->draft_number = malloc(B * sizeof *d->draft_number);
     d->seen = malloc(B * sizeof *d->seen);
     d->running = calloc(B, sizeof *d->running);
-    if (!d->number || !d->draft_number || !d->seen || !d->running)
+    d->bounds = doubled_for(d, d->o.longest) + 1;
+    d->kinds = calloc((size_t)d->bounds * B, sizeof *d->kinds);
+    if (!d->number || !d->draft_number || !d->seen || !d->running || !d->kinds)
         return as_fail(e, AS_NO_MEMORY, "no memory for %zu sequences", B);
     for (size_t b = 0; b < B; b++) d->number[b] = d->draft_number[b] = -1;
     return AS_OK;
@@ -267,9 +292,17 @@ static void free_arrays(ag_decoder *d)
     ag_scratch_free(&d->scratch);
 }
 
+static void free_graphs(ag_decoder *d)
+{
+    const int64_t kinds = (int64_t)d->bounds * d->o.sequences;
+    for (int64_t i = 0; d->kinds && i < kinds; i++) ag_graph_free(d->kinds[i].graph);
+    free(d->kinds);
+}
+
 void ag_decoder_close(ag_decoder *d)
 {
     if (!d) return;
+    free_graphs(d);
     for (int32_t b = 0; d->running && b < d->o.sequences; b++) {
         if (d->number[b] >= 0) as_lm_close(d->o.target, d->number[b]);
         if (d->draft_number[b] >= 0) as_lm_close(d->o.draft, d->draft_number[b]);
@@ -285,6 +318,13 @@ void ag_decoder_close(ag_decoder *d)
 
 /* ---- A step. ----------------------------------------------------------------------- */
 
+/* All rows of a step in this model stand below it. */
+static int32_t positions_of(const ag_decoder *d, const as_lm *lm)
+{
+    const int64_t bound = (int64_t)AS_POSITIONS << d->doubled;
+    return bound < lm->positions ? (int32_t)bound : lm->positions;
+}
+
 /* From the tokens that draft model's caches lack to draft i of every chain. */
 static as_status draw_draft(const ag_decoder *d, int32_t i, as_error *e)
 {
@@ -296,7 +336,7 @@ static as_status draw_draft(const ag_decoder *d, int32_t i, as_error *e)
                           .token = d->feed.row_token,
                           .parent = d->feed.row_parent,
                           .sequence = d->feed.row_of,
-                          .positions = least(d->bound, d->o.draft->positions),
+                          .positions = positions_of(d, d->o.draft),
                           .sequences = d->alive,
                           .wants = B,
                           .want = d->feed.want,
@@ -335,7 +375,7 @@ static as_status forward(const ag_decoder *d, as_error *e)
                           .token = b->row_token,
                           .parent = b->row_parent,
                           .sequence = b->row_of,
-                          .positions = least(d->bound, d->o.target->positions),
+                          .positions = positions_of(d, d->o.target),
                           .sequences = d->alive,
                           .wants = places,
                           .want = d->glue.want,
@@ -426,8 +466,8 @@ static as_status answer(const ag_decoder *d, as_error *e)
                    g->answer, &d->scratch, e);
 }
 
-/* What a graph would capture: its arguments depend on d->alive and d->bound alone. */
-static as_status step(const ag_decoder *d, as_error *e)
+/* What a graph has: all arguments but d->alive and d->doubled are the same in every step. */
+static as_status launch_step(const ag_decoder *d, as_error *e)
 {
     const ag_batch *b = &d->drafter.batch;
     const ag_glue *g = &d->glue;
@@ -439,6 +479,38 @@ static as_status step(const ag_decoder *d, as_error *e)
     if (s == AS_OK) s = answer(d, e);
     if (s == AS_OK) s = ag_observe(&d->drafter, &answers, e);
     return s == AS_OK ? ag_llama_commit(d->o.target, &paths, e) : s;
+}
+
+static as_status launch_recorded(void *decoder, as_error *e)
+{
+    return launch_step(decoder, e);
+}
+
+/* What cannot be recorded can still be launched: it is no error, but why is kept. */
+static void record_step(ag_decoder *d, kind *k)
+{
+    if (ag_record(&d->device, launch_recorded, d, &k->graph, &d->graphs.why) == AS_OK)
+        d->graphs.recorded++;
+    else
+        d->graphs.refused = true;
+}
+
+static as_status step(ag_decoder *d, as_error *e)
+{
+    kind *k = &d->kinds[d->doubled * d->o.sequences + d->alive - 1];
+    if (k->met && !k->graph && !d->o.launched && !d->graphs.refused) record_step(d, k);
+    k->met = true;
+    if (k->graph) {
+        d->graphs.replayed++;
+        return ag_replay(&d->device, k->graph, e);
+    }
+    d->graphs.launched++;
+    return launch_step(d, e);
+}
+
+ag_graphs ag_decoder_graphs(const ag_decoder *d)
+{
+    return d->graphs;
 }
 
 /* ---- Requests. --------------------------------------------------------------------- */
@@ -500,8 +572,8 @@ static as_status begin(ag_decoder *d, int32_t b, ag_generation *g)
         ag_drafter_stop(&d->drafter, b, NULL);
         return s;
     }
-    const int64_t bound = (int64_t)g->prompts + g->budget + d->drafter.batch.R;
-    if (bound > d->bound) d->bound = (int32_t)(bound < INT32_MAX ? bound : INT32_MAX);
+    const int32_t doubled = doubled_for(d, (int64_t)g->prompts + g->budget);
+    if (doubled > d->doubled) d->doubled = doubled;
     d->running[b] = g;
     d->alive++;
     return AS_OK;
@@ -586,7 +658,7 @@ as_status ag_decode(ag_decoder *d, ag_generation *g, int32_t n, as_error *e)
     as_error why;
     as_status s = AS_OK;
     for (int32_t i = 0; i < n; i++) g[i].result = (as_result){0};
-    d->bound = 1;
+    d->doubled = 0;
     while (s == AS_OK) {
         s = admit(d, g, n, &next, &why);
         if (s != AS_OK || d->alive == 0) break;

@@ -5,12 +5,26 @@
  *
  * Everything of a step happens on the device (gpu/step.h); the host makes the launches, and
  * looks once in so many steps which sequences are over. It then takes their tokens and lets the
- * next requests take their places. All is allocated when the decoder is opened. Launches and
- * addresses of a step depend on nothing but how many sequences are alive, so that a step is
- * what a graph would capture, one for each such number. */
+ * next requests take their places.
+ *
+ * A step is recorded as a graph. What changes from step to step lies on the device, at
+ * addresses that stay. Left to the host, and so in a graph for good, are two numbers: how many
+ * sequences are alive, which sets the rows of a forward, and below which position all rows
+ * stand, which sets the blocks of attention; the latter is rounded up to 64, 128, 256, ... and
+ * what it exceeds costs blocks that leave at once. They make a kind of step. There are at most
+ * `sequences` times 1 + log2(longest / 64) kinds, about, and a batch meets few of them: alive
+ * sequences become fewer only where no request is left to take a place, and the bound of a
+ * batch only grows. The first step of a kind is launched, which loads its kernels; the second
+ * is recorded, and it and all others are replayed, in every later batch, too.
+ *
+ * All is allocated when the decoder is opened, but for the memory in which the driver keeps a
+ * graph, on the host and on the device, when it is recorded. Where there is none, or something
+ * else forbids it, the decoder launches its steps as before, and says so (ag_decoder_graphs):
+ * no step fails for want of memory. */
 #ifndef ASSAY_GPU_DECODE_H
 #define ASSAY_GPU_DECODE_H
 
+#include <stdbool.h>
 #include "gpu/draft.h"
 #include "gpu/llama.h"
 #include "gpu/rows.h"
@@ -34,6 +48,7 @@ typedef struct {
     int32_t eoses;     /* of a request, at most */
     int32_t rows;      /* of a sequence's share of a forward; 0: what the method can use */
     int32_t stride;    /* steps between two looks of the host, at least 1 */
+    bool launched;     /* every step is launched: no graphs */
 } ag_decoding;
 
 typedef struct {
@@ -63,6 +78,16 @@ void ag_decoder_close(ag_decoder *d);
  * logits that cannot be served. Otherwise AS_OK, unless the device fails, of which then all
  * that are unfinished tell. */
 as_status ag_decode(ag_decoder *d, ag_generation *g /* [n] */, int32_t n, as_error *e);
+
+/* What became of the steps since the decoder was opened. */
+typedef struct {
+    int32_t recorded;           /* graphs */
+    int64_t launched, replayed; /* steps, one launch after the other and as graphs */
+    bool refused;               /* a graph could not be had, no other is tried, and why: */
+    as_error why;
+} ag_graphs;
+
+ag_graphs ag_decoder_graphs(const ag_decoder *d);
 
 /* ---- The launches between those of the other parts: for decode.c alone. ----------------- */
 

@@ -8,10 +8,40 @@
  * their order (ARI-06). Which thread computes a chunk, and how many chunks or rows are at work,
  * changes no order: the bits are those of one row on one thread.
  *
- * When there are too few panels to fill the device, blocks share a panel by groups: each leaves
- * its groups' sums in memory, and the last one to arrive adds them all in their order. */
+ * When there are too few panels to fill the device, up to 8 blocks share a panel by groups, and
+ * the sums of all groups are added in their order: where the device has clusters, by the blocks
+ * of one, out of each other's shared memory; elsewhere in device memory, by the last block to
+ * arrive. The one costs a barrier of the cluster before that and one before leaving; the other
+ * a fence, a count and a read that each go to the second cache and back, one after the other,
+ * at the end of a product that may take no longer than a few of those. Neither lets a block
+ * wait for one that might not be running.
+ *
+ * What the shapes are chosen by; nothing of it has been measured.
+ *
+ * Bytes in flight. A load from memory takes about 0.7 us under load, so 3.0 TB/s (H100) want 16
+ * KiB in flight on each of 132 multiprocessors, 4.3 TB/s (H200) 23 KiB, and about twice that
+ * here, where a thread uses up what it has loaded before it loads again. A block of 256 threads
+ * has 64 KiB in flight with 1 or 2 rows, 32 with 3 or 4, 16 with 5 to 8, 32 with more (16 of
+ * 2-byte weights); there are two blocks where a thread has at most 32 chains. Short of
+ * registers, the compiler adds before all loads are made, and keeps fewer in flight: in its
+ * code for sm_90, 7 or more of 16, 5 or more of 8. But threads without a chunk load nothing: a
+ * product of 2048 x 2048 has work for 62 threads a multiprocessor, 16 KiB with 1 row and 4 with
+ * 8. So where a multiprocessor has one block at most, a thread also asks for weights `far`
+ * inputs ahead, which takes no register. With more blocks that would only fill the second cache
+ * with what is not used soon.
+ *
+ * Few rows wait for memory: one block on each of three quarters of the multiprocessors suffices
+ * (2048 outputs: 64 panels, split in two; 4096: 128 panels, not split), and rounds of blocks
+ * that are not full cost little (14336: 448 blocks, 128256: 4008, for 264 places), since far
+ * fewer than all use up the bandwidth.
+ *
+ * Many rows wait for arithmetic: there, idle multiprocessors count, so the split is the one
+ * with the shortest rounds (32 rows, 64 outputs a block: 4096 outputs split in two are 128
+ * blocks for 132 places; 14336 in four, 896 blocks, are 7 rounds of one group instead of 2 of
+ * four), and blocks are narrower where even that leaves many idle. */
 #include "gpu/dense.h"
 
+#include "gpu/arrival.cuh"
 #include "gpu/cuda.h"
 #include "ref/num/widen.h"
 
@@ -23,7 +53,11 @@
 namespace
 {
 
-enum { THREADS = 256, LOAD = 16 /* bytes */ };
+enum {
+    THREADS = 256,
+    SHARERS = 8, /* blocks that share an output, at most: what any cluster may have */
+    FAR = 16     /* inputs ahead of a load */
+};
 
 /* ---- Weights as they are stored. -------------------------------------------------------- */
 
@@ -74,7 +108,8 @@ template <as_storage S, int ROWS_, int SHARE_, int PANELS_, int AHEAD_> struct s
         WIDTH = AS_PANEL * PANELS,               /* outputs of a block */
         OUTPUTS = TILE * WIDTH,                  /* both */
         OWN = (OUTPUTS + THREADS - 1) / THREADS, /* outputs whose sums a thread adds */
-        SHARED = CHUNKS * OUTPUTS * 4            /* bytes */
+        RESIDENT = CHAINS > 32 ? 1 : 2,          /* blocks that a multiprocessor has room for */
+        SHARED = CHUNKS * OUTPUTS * 4            /* bytes, without sums of groups */
     };
     static_assert(CHUNKS % AS_GROUP == 0, "a block takes whole groups");
 };
@@ -86,13 +121,21 @@ struct job {
     float *y;
     int64_t x_step, y_step;
     int32_t N, K, R;
-    float *sum;        /* [groups][R][N], unless a block has all groups of its panel */
+    int32_t far; /* inputs from a load to the weights asked for with it; 0: nothing is */
+    /* Of blocks that share their outputs through device memory; NULL where they are a cluster,
+     * or where a block has all groups of its panel. */
+    float *sum;        /* [groups][R][N] */
     uint32_t *arrived; /* [grid.y][grid.x] */
 };
 
 __device__ int32_t least(int32_t a, int32_t b)
 {
     return a < b ? a : b;
+}
+
+__device__ __host__ int32_t parts_of(int32_t n, int32_t size)
+{
+    return (n + size - 1) / size;
 }
 
 template <class T> struct chains {
@@ -121,15 +164,29 @@ __device__ __forceinline__ float part(const float4 &v, int i)
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
+/* Asks for the weights of the inputs from k to `end`, 128 bytes a lane. */
+template <class T>
+__device__ __forceinline__ void ask(const uint4 *const (&w)[T::PANELS], int32_t k, int32_t end)
+{
+    enum { LINE = 8 / T::LANES }; /* inputs in 128 bytes */
+    for (k += static_cast<int32_t>(threadIdx.x) % T::LANES * LINE; k < end; k += 8) {
+        UNROLL
+        for (int p = 0; p < T::PANELS; p++) prefetch(w[p] + k * T::LANES);
+    }
+}
+
 /* ARI-05 for `length` inputs; w[p] is the thread's first weight in panel p, x its first row. */
 template <class T>
 __device__ __forceinline__ void walk_chunk(chains<T> &sums, const uint4 *const (&w)[T::PANELS],
-                                           const float *const (&x)[T::ROWS], int32_t length)
+                                           const float *const (&x)[T::ROWS], int32_t length,
+                                           int32_t far)
 {
     enum { STEP = T::LANES }; /* loads from one input's weights to the next's */
     int32_t k = 0;
+    if (far > 0) ask<T>(w, T::AHEAD, least(far, length));
     UNROLL_BY(1)
     for (; k + T::AHEAD <= length; k += T::AHEAD) {
+        if (far > 0) ask<T>(w, k + far, least(k + far + T::AHEAD, length));
         uint4 raw[T::AHEAD][T::PANELS];
         UNROLL
         for (int a = 0; a < T::AHEAD; a++) {
@@ -166,7 +223,7 @@ template <class T>
 __device__ void sum_chunk(const job &j, int32_t chunk, float *chunk_sum /* of the chunk */)
 {
     const int lane = threadIdx.x % T::LANES, row = threadIdx.x / T::LANES % T::SHARE * T::ROWS;
-    const int32_t k = chunk * AS_CHUNK, panels = (j.N + AS_PANEL - 1) / AS_PANEL;
+    const int32_t k = chunk * AS_CHUNK, panels = parts_of(j.N, AS_PANEL);
     const int32_t first_row = static_cast<int32_t>(blockIdx.x) * T::TILE + row;
     const uint4 *w[T::PANELS];
     const float *x[T::ROWS];
@@ -179,7 +236,7 @@ __device__ void sum_chunk(const job &j, int32_t chunk, float *chunk_sum /* of th
     }
     UNROLL
     for (int r = 0; r < T::ROWS; r++) x[r] = j.x + least(first_row + r, j.R - 1) * j.x_step + k;
-    walk_chunk<T>(sums, w, x, least(j.K - k, AS_CHUNK));
+    walk_chunk<T>(sums, w, x, least(j.K - k, AS_CHUNK), j.far);
     UNROLL
     for (int p = 0; p < T::PANELS; p++) {
         UNROLL
@@ -212,30 +269,50 @@ __device__ int64_t sum_at(const job &j, int32_t group, int32_t row, int32_t n)
     return (static_cast<int64_t>(group) * j.R + row) * j.N + n;
 }
 
-/* Whether this block is the last of those that share its outputs. The counter is 0 again. */
-__device__ bool arrives_last(const job &j, uint32_t *shared)
+/* Adds the groups that all blocks left in device memory; the last of the blocks does. */
+template <class T> __device__ void add_left(const job &j, int32_t groups)
 {
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        uint32_t *counter = j.arrived + blockIdx.y * gridDim.x + blockIdx.x;
-        *shared = atomicAdd(counter, 1u) == gridDim.z - 1;
-        if (*shared) *counter = 0;
+    for (int o = threadIdx.x; o < T::OUTPUTS; o += THREADS) {
+        int32_t row, n;
+        if (!place<T>(j, o, &row, &n)) continue;
+        float t = 0.0f;
+        UNROLL_BY(4)
+        for (int32_t g = 0; g < groups; g++)
+            t = __fadd_rn(t, __ldcg(j.sum + sum_at(j, g, row, n)));
+        j.y[row * j.y_step + n] = t;
     }
-    __syncthreads();
-    __threadfence();
-    return *shared != 0;
 }
 
+/* Adds the groups that the blocks of the cluster have in their shared memory, `share` groups
+ * each. Each block does so for some of the outputs. */
 template <class T>
-__global__ void __launch_bounds__(THREADS, T::CHAINS > 32 ? 1 : 2) product(job j)
+__device__ void add_clustered(const job &j, const float *group_sum, int32_t groups,
+                              int32_t share)
+{
+    const int splits = static_cast<int>(gridDim.z), part = static_cast<int>(blockIdx.z);
+    for (int o = part * THREADS + static_cast<int>(threadIdx.x); o < T::OUTPUTS;
+         o += splits * THREADS) {
+        int32_t row, n;
+        if (!place<T>(j, o, &row, &n)) continue;
+        float t = 0.0f;
+        int32_t rank = 0, at = 0;
+        UNROLL_BY(4)
+        for (int32_t g = 0; g < groups; g++) {
+            t = __fadd_rn(t, cluster_at(group_sum, rank)[at * T::OUTPUTS + o]);
+            if (++at == share) at = 0, rank++;
+        }
+        j.y[row * j.y_step + n] = t;
+    }
+}
+
+template <class T> __global__ void __launch_bounds__(THREADS, T::RESIDENT) product(job j)
 {
     SHARED(float, chunk_sum);
-    const int32_t chunks = (j.K + AS_CHUNK - 1) / AS_CHUNK;
-    const int32_t groups = (chunks + AG_GROUP - 1) / AG_GROUP;
-    const int32_t splits = static_cast<int32_t>(gridDim.z), part = blockIdx.z;
-    const int32_t begin = groups * part / splits * AG_GROUP;
-    const int32_t end = least(groups * (part + 1) / splits * AG_GROUP, chunks);
+    float *group_sum = chunk_sum + T::CHUNKS * T::OUTPUTS; /* [share][OUTPUTS], in a cluster */
+    const int32_t chunks = parts_of(j.K, AS_CHUNK), groups = parts_of(chunks, AG_GROUP);
+    const int32_t splits = static_cast<int32_t>(gridDim.z), share = parts_of(groups, splits);
+    const int32_t begin = static_cast<int32_t>(blockIdx.z) * share * AG_GROUP;
+    const int32_t end = least(begin + share * AG_GROUP, chunks);
     const int mine = threadIdx.x / (T::LANES * T::SHARE);
     float total[T::OWN] = {};
 
@@ -252,91 +329,150 @@ __global__ void __launch_bounds__(THREADS, T::CHAINS > 32 ? 1 : 2) product(job j
                 const float g =
                     sum_group<T>(chunk_sum + c * T::OUTPUTS, least(here - c, AG_GROUP), o);
                 total[i] = __fadd_rn(total[i], g);
-                if (splits > 1) j.sum[sum_at(j, (first + c) / AG_GROUP, row, n)] = g;
+                if (j.sum)
+                    j.sum[sum_at(j, (first + c) / AG_GROUP, row, n)] = g;
+                else if (splits > 1)
+                    group_sum[(first - begin + c) / AG_GROUP * T::OUTPUTS + o] = g;
             }
         }
         __syncthreads();
     }
-    const bool last = splits == 1 || arrives_last(j, reinterpret_cast<uint32_t *>(chunk_sum));
-    if (!last) return;
-    UNROLL
-    for (int i = 0; i < T::OWN; i++) {
-        int32_t row, n;
-        if (!place<T>(j, static_cast<int>(threadIdx.x) + i * THREADS, &row, &n)) continue;
-        if (splits > 1) {
-            total[i] = 0.0f;
-            for (int32_t g = 0; g < groups; g++)
-                total[i] = __fadd_rn(total[i], __ldcg(j.sum + sum_at(j, g, row, n)));
+    if (j.sum) {
+        uint32_t *counter = j.arrived + blockIdx.y * gridDim.x + blockIdx.x;
+        if (ag::block_arrives_last(counter, gridDim.z, reinterpret_cast<uint32_t *>(chunk_sum)))
+            add_left<T>(j, groups);
+    } else if (splits > 1) {
+        cluster_sync();
+        add_clustered<T>(j, group_sum, groups, share);
+        cluster_sync();
+    } else {
+        UNROLL
+        for (int i = 0; i < T::OWN; i++) {
+            int32_t row, n;
+            if (place<T>(j, static_cast<int>(threadIdx.x) + i * THREADS, &row, &n))
+                j.y[row * j.y_step + n] = total[i];
         }
-        j.y[row * j.y_step + n] = total[i];
     }
 }
 
 /* ---- Choosing. --------------------------------------------------------------------------- */
 
+/* Among how many blocks the groups of an output are split: as many as finish first, if all
+ * groups take the same time and a multiprocessor runs RESIDENT blocks at a time; but more only
+ * for a sixteenth less. A product of few rows waits for memory, whichever multiprocessors ask
+ * for it: it is split no further once three quarters of them do. */
+template <class T> int32_t splits_of(int32_t processors, int64_t blocks, int32_t groups)
+{
+    const int64_t slots = static_cast<int64_t>(processors) * T::RESIDENT;
+    int64_t least_time = 0;
+    int32_t best = 1;
+    for (int32_t s = 1; s <= groups && s <= SHARERS; s++) {
+        const int32_t share = parts_of(groups, s);
+        if (parts_of(groups, share) < s) continue; /* some would have none */
+        const int64_t time = (blocks * s + slots - 1) / slots * share;
+        if (s == 1 || time * 16 <= least_time * 15) least_time = time, best = s;
+        if (T::RESIDENT > 1 && blocks * s * 4 >= processors * INT64_C(3)) break;
+    }
+    return best;
+}
+
 /* How a product of R rows is laid out. It decides speed and no bit. */
 struct plan {
     int32_t tiles, widths, splits; /* the grid */
+    int32_t groups;
+    bool clustered;
+    size_t shared;
 };
 
 template <class T> plan plan_of(const ag_device *d, int32_t N, int32_t K, int32_t R)
 {
-    const int32_t groups = ((K + AS_CHUNK - 1) / AS_CHUNK + AG_GROUP - 1) / AG_GROUP;
-    plan p = {(R + T::TILE - 1) / T::TILE, (N + T::WIDTH - 1) / T::WIDTH, 1};
-    const int64_t blocks = static_cast<int64_t>(p.tiles) * p.widths;
-    const int64_t wanted = (2 * d->processors + blocks - 1) / blocks;
-    p.splits = static_cast<int32_t>(wanted < groups ? wanted : groups);
+    plan p = {parts_of(R, T::TILE), parts_of(N, T::WIDTH), 1, 0, false, T::SHARED};
+    p.groups = parts_of(parts_of(K, AS_CHUNK), AG_GROUP);
+    p.splits = splits_of<T>(d->processors, static_cast<int64_t>(p.tiles) * p.widths, p.groups);
+    const size_t left = static_cast<size_t>(parts_of(p.groups, p.splits)) * T::OUTPUTS * 4;
+    p.clustered = p.splits > 1 && p.splits <= d->cluster && p.shared + left <= d->shared;
+    if (p.clustered) p.shared += left;
     return p;
 }
 
+/* What a product takes, and what is said of it. */
 struct need {
     int64_t sums, counters;
+    ag_product_layout layout;
 };
 
 struct call {
     const ag_device *d;
     job j;
     const ag_parts *p;
-    need *ask; /* only say what is needed */
+    need *ask; /* only say what is needed, and make the kernel ready */
     as_error *e;
 };
+
+/* Loads the kernel, so that no launch has to, and lets its blocks have all shared memory that a
+ * block can: once for each, on the device that was opened last. */
+template <class T> as_status make_ready(const ag_device *d, as_error *e)
+{
+    static int ready = -1;
+    if (ready == d->ordinal) return AS_OK;
+    const cudaError_t code = cudaFuncSetAttribute(
+        product<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(d->shared));
+    if (code != cudaSuccess) {
+        (void)cudaGetLastError();
+        return as_fail(e, AS_DEVICE, "GPU: kernel product: %s", cudaGetErrorString(code));
+    }
+    ready = d->ordinal;
+    return AS_OK;
+}
 
 template <class T> as_status go(const call &c)
 {
     const plan p = plan_of<T>(c.d, c.j.N, c.j.K, c.j.R);
-    const int64_t groups = (c.j.K + AS_CHUNK * AG_GROUP - 1) / (AS_CHUNK * AG_GROUP);
-    const need n = {p.splits > 1 ? groups * c.j.R * c.j.N : 0,
-                    p.splits > 1 ? static_cast<int64_t>(p.tiles) * p.widths : 0};
-    if (c.ask) {
-        *c.ask = n;
-        return AS_OK;
-    }
+    const int64_t own = static_cast<int64_t>(p.tiles) * p.widths;
+    const bool left = p.splits > 1 && !p.clustered; /* in device memory */
+    const need n = {left ? static_cast<int64_t>(p.groups) * c.j.R * c.j.N : 0,
+                    left ? own : 0,
+                    {own * p.splits, p.splits, p.clustered}};
+    if (c.ask) *c.ask = n;
+    const as_status s = make_ready<T>(c.d, c.e);
+    if (c.ask || s != AS_OK) return s;
     if (n.sums > c.p->sums || n.counters > c.p->counters)
         return as_fail(c.e, AS_LIMIT,
                        "product: %d rows of %d x %d, for which no room is reserved", c.j.R,
                        c.j.N, c.j.K);
-    static bool known = false; /* set once for each kernel; the device is one */
-    if (!known && T::SHARED > 48 << 10) {
-        (void)cudaFuncSetAttribute(product<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   T::SHARED);
-        known = true;
-    }
+    job j = c.j;
+    j.far = T::RESIDENT == 1 || own * p.splits <= c.d->processors ? FAR : 0;
+    if (!left) j.sum = nullptr;
     const dim3 grid(static_cast<unsigned>(p.tiles), static_cast<unsigned>(p.widths),
                     static_cast<unsigned>(p.splits));
-    LAUNCH(product<T>, grid, THREADS, T::SHARED, static_cast<cudaStream_t>(c.d->stream), c.j);
+    const cudaStream_t stream = static_cast<cudaStream_t>(c.d->stream);
+    if (p.clustered)
+        LAUNCH_CLUSTERS(grid.z, product<T>, grid, THREADS, p.shared, stream, j);
+    else
+        LAUNCH(product<T>, grid, THREADS, p.shared, stream, j);
     return ag_launched("product", c.e);
+}
+
+/* Whether such blocks leave more than a quarter of the device idle, however they are split. */
+template <class T> bool idles(const call &c)
+{
+    const plan p = plan_of<T>(c.d, c.j.N, c.j.K, c.j.R);
+    const int64_t most = p.groups < SHARERS ? p.groups : SHARERS;
+    return most * p.tiles * p.widths * 4 < c.d->processors * INT64_C(3);
 }
 
 template <as_storage S> as_status choose(const call &c)
 {
     enum { WIDE = S == AS_F32 ? 2 : 1 }; /* 8 outputs a thread, where many rows pay for them */
+    using half = shape<S, 8, 2, WIDE, 4>;
+    using full = shape<S, 8, 4, WIDE, 4>;
     const int32_t R = c.j.R;
     if (R == 1) return go<shape<S, 1, 1, 1, 16>>(c);
     if (R == 2) return go<shape<S, 2, 1, 1, 16>>(c);
     if (R <= 4) return go<shape<S, 4, 1, 1, 8>>(c);
     if (R <= 8) return go<shape<S, 8, 1, 1, 4>>(c);
-    if (R <= 16) return go<shape<S, 8, 2, WIDE, 4>>(c);
-    return go<shape<S, 8, 4, WIDE, 4>>(c);
+    if (R <= 16) return idles<half>(c) ? go<shape<S, 8, 2, 1, 4>>(c) : go<half>(c);
+    return idles<full>(c) ? go<shape<S, 8, 4, 1, 4>>(c) : go<full>(c);
 }
 
 as_status dispatch(const call &c, as_storage s)
@@ -369,14 +505,30 @@ extern "C" void ag_matrix_free(ag_matrix *m)
     m->panel = nullptr;
 }
 
+/* What a product of R rows takes. */
+static as_status need_of(const ag_device *d, const ag_matrix *w, int32_t R, need *n,
+                         as_error *e)
+{
+    const job j = {nullptr, nullptr, nullptr, 0, 0, w->N, w->K, R, 0, nullptr, nullptr};
+    return dispatch(call{d, j, nullptr, n, e}, w->storage);
+}
+
+extern "C" as_status ag_product_layout_of(const ag_device *d, const ag_matrix *w, int32_t R,
+                                          ag_product_layout *to, as_error *e)
+{
+    need n = {};
+    const as_status s = need_of(d, w, R, &n, e);
+    *to = n.layout;
+    return s;
+}
+
 extern "C" as_status ag_parts_reserve(const ag_device *d, const ag_matrix *w, int32_t R,
                                       ag_parts *p, as_error *e)
 {
     int64_t sums = 0, counters = 0;
     for (int32_t r = 1; r <= R; r++) {
         need n = {};
-        const job j = {nullptr, nullptr, nullptr, 0, 0, w->N, w->K, r, nullptr, nullptr};
-        const as_status s = dispatch(call{d, j, nullptr, &n, e}, w->storage);
+        const as_status s = need_of(d, w, r, &n, e);
         if (s != AS_OK) return s;
         sums = n.sums > sums ? n.sums : sums;
         counters = n.counters > counters ? n.counters : counters;
@@ -417,6 +569,9 @@ extern "C" as_status ag_product(const ag_device *d, const ag_matrix *w, const fl
         return as_fail(e, AS_BAD_INPUT, "product: %d rows, %lld and %lld floats apart", R,
                        static_cast<long long>(x_step), static_cast<long long>(y_step));
     if (w->in_rows) return as_fail(e, AS_BAD_INPUT, "product: the matrix is not in panels");
-    const job j = {w->panel, x, y, x_step, y_step, w->N, w->K, R, p->sum, p->arrived};
+    if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
+        return as_fail(e, AS_BAD_INPUT, "product: its rows begin at %p, not a multiple of 16",
+                       static_cast<const void *>(x));
+    const job j = {w->panel, x, y, x_step, y_step, w->N, w->K, R, 0, p->sum, p->arrived};
     return dispatch(call{d, j, p, nullptr, e}, w->storage);
 }

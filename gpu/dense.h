@@ -30,16 +30,30 @@ typedef struct {
 as_status ag_matrix_upload(const ag_device *d, const as_matrix *m, ag_matrix *to, as_error *e);
 void ag_matrix_free(ag_matrix *m);
 
-/* Room for products of up to R rows with each of these matrices. */
+/* Room for products of up to R rows with each of these matrices, and their kernels made ready:
+ * after it a product allocates nothing, and can be recorded in a graph. */
 as_status ag_parts_reserve(const ag_device *d, const ag_matrix *w, int32_t R, ag_parts *p,
                            as_error *e);
 void ag_parts_free(ag_parts *p);
 
 /* y[r][n] = dot(x[r], w[n]), n < N, for R rows: x is [R] rows of K floats, `x_step` apart, a
  * multiple of 4, 16-byte aligned; y is [R] rows of N floats, `y_step` apart. AS_LIMIT when the
- * parts have no room for it, AS_BAD_INPUT for a matrix in rows. */
+ * parts have no room for it, AS_BAD_INPUT for a matrix in rows. N is at most 32 * 65535: a grid
+ * has no more panels.
+ *
+ * Where blocks share outputs, their sums meet in the shared memory of a cluster if d->cluster
+ * is at least their number, else in the parts: the same bits. */
 as_status ag_product(const ag_device *d, const ag_matrix *w, const float *x, int64_t x_step,
                      int32_t R, float *y, int64_t y_step, const ag_parts *p, as_error *e);
+
+/* How a product of R rows is laid out on this device: for reports. */
+typedef struct {
+    int64_t blocks;
+    int32_t sharers; /* blocks that share an output; 1: a block has all of its own */
+    int clustered;   /* the sharers are a cluster */
+} ag_product_layout;
+as_status ag_product_layout_of(const ag_device *d, const ag_matrix *w, int32_t R,
+                               ag_product_layout *to, as_error *e);
 
 #ifdef __cplusplus
 }

@@ -17,24 +17,41 @@ static cudaStream_t stream_of(const ag_device *d)
 }
 
 /* Whether device.cu, and so every kernel, has code for the device, and code that neither
- * contracts nor flushes: a * b + c is 0 in two roundings and 2^-24 in one. */
+ * contracts nor flushes: a * b + c is 0 in two roundings and 2^-24 in one. And whether that
+ * code has clusters: what an older architecture's PTX became on a newer device has none. */
 __global__ void probe(float a, float b, float c, float tiny, float *answer)
 {
     answer[0] = a * b + c;
     answer[1] = tiny * 0.5f;
+    answer[2] = CLUSTERS;
 }
 
-static as_status check_code(const ag_device *d, as_error *e)
+/* The blocks that a cluster may have, each with a multiprocessor for itself, on any device that
+ * has clusters: no more than 8, and fewer on a small part of a device. */
+static int largest_cluster(const ag_device *d)
+{
+    int most = 0;
+    cudaLaunchConfig_t c = {};
+    c.gridDim = dim3(1, 1, 8), c.blockDim = dim3(256), c.dynamicSmemBytes = d->shared;
+    cudaError_t code = cudaFuncSetAttribute(probe, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(d->shared));
+    if (code == cudaSuccess) code = cudaOccupancyMaxPotentialClusterSize(&most, probe, &c);
+    if (code != cudaSuccess) (void)cudaGetLastError(); /* a device can be used without them */
+    return code != cudaSuccess || most < 1 ? 1 : most < 8 ? most : 8;
+}
+
+static as_status check_code(ag_device *d, as_error *e)
 {
     const float a = 1.0f + 0x1p-12f, square = 1.0f + 0x1p-11f, tiny = 0x1p-126f;
     void *at;
-    float answer[2] = {-1.0f, -1.0f};
+    float answer[3] = {-1.0f, -1.0f, 0.0f};
     as_status s = ag_alloc(d, &at, sizeof answer, "a probe", e);
     if (s != AS_OK) return s;
     LAUNCH(probe, 1, 1, 0, stream_of(d), a, a, -square, tiny, static_cast<float *>(at));
     s = ag_launched("probe", e);
     if (s == AS_OK) s = ag_download(d, answer, at, sizeof answer, e);
     ag_free(at);
+    d->cluster = answer[2] == 1.0f ? largest_cluster(d) : 1;
     if (s != AS_OK || (answer[0] == 0.0f && answer[1] == 0x1p-127f)) return s;
     return as_fail(e, AS_DEVICE,
                    "GPU: the kernels compute with other roundings than the reference's (%a and "
@@ -98,17 +115,31 @@ void ag_free(void *at)
     (void)cudaFree(at);
 }
 
+/* A graph would remember where on the host, and read or write there at every replay. */
+static as_status refuse_recording(const ag_device *d, const char *what, as_error *e)
+{
+    cudaStreamCaptureStatus status;
+    const as_status s = check(cudaStreamIsCapturing(stream_of(d), &status), what, e);
+    if (s != AS_OK || status == cudaStreamCaptureStatusNone) return s;
+    return as_fail(e, AS_DEVICE, "GPU: %s while launches are recorded: do it before", what);
+}
+
 as_status ag_upload(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e)
 {
-    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(d)),
-                 "copying to the device", e);
+    const char *const what = "copying to the device";
+    const as_status s = refuse_recording(d, what, e);
+    if (s != AS_OK) return s;
+    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(d)), what,
+                 e);
 }
 
 as_status ag_download(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e)
 {
-    const as_status s =
-        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_of(d)),
-              "copying from the device", e);
+    const char *const what = "copying from the device";
+    as_status s = refuse_recording(d, what, e);
+    if (s == AS_OK)
+        s = check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_of(d)), what,
+                  e);
     return s == AS_OK ? ag_wait(d, e) : s;
 }
 
@@ -133,4 +164,60 @@ as_status ag_launched(const char *kernel, as_error *e)
     const cudaError_t code = cudaGetLastError();
     if (code == cudaSuccess) return AS_OK;
     return as_fail(e, AS_DEVICE, "GPU: kernel %s: %s", kernel, cudaGetErrorString(code));
+}
+
+/* ---- Graphs. -----------------------------------------------------------------------------
+ */
+
+/* An ag_graph is CUDA's executable graph, under a name that C can have. */
+static cudaGraphExec_t exec_of(const ag_graph *graph)
+{
+    return reinterpret_cast<cudaGraphExec_t>(const_cast<ag_graph *>(graph));
+}
+
+/* Other threads may allocate and wait as they like: nothing of theirs is recorded. */
+static as_status capture(const ag_device *d, as_status (*launch)(void *with, as_error *e),
+                         void *with, cudaGraph_t *recorded, as_error *e)
+{
+    as_status s = check(cudaStreamBeginCapture(stream_of(d), cudaStreamCaptureModeThreadLocal),
+                        "recording", e);
+    if (s != AS_OK) return s;
+    s = launch(with, e);
+    const cudaError_t end = cudaStreamEndCapture(stream_of(d), recorded);
+    return s == AS_OK ? check(end, "recording", e) : s;
+}
+
+/* The upload is what the first replay would do: a lack of memory shows here. */
+static as_status make_ready(const ag_device *d, cudaGraph_t recorded, cudaGraphExec_t *ready,
+                            as_error *e)
+{
+    const as_status s =
+        check(cudaGraphInstantiateWithFlags(ready, recorded, 0), "making a graph", e);
+    return s == AS_OK ? check(cudaGraphUpload(*ready, stream_of(d)), "placing a graph", e) : s;
+}
+
+as_status ag_record(const ag_device *d, as_status (*launch)(void *with, as_error *e),
+                    void *with, ag_graph **graph, as_error *e)
+{
+    cudaGraph_t recorded = nullptr;
+    cudaGraphExec_t ready = nullptr;
+    as_status s = capture(d, launch, with, &recorded, e);
+    if (s == AS_OK) s = make_ready(d, recorded, &ready, e);
+    if (recorded) (void)cudaGraphDestroy(recorded);
+    *graph = reinterpret_cast<ag_graph *>(ready);
+    if (s == AS_OK) return s;
+    ag_graph_free(*graph);
+    *graph = nullptr;
+    (void)cudaGetLastError(); /* a recording that fails leaves the device as it was */
+    return s;
+}
+
+as_status ag_replay(const ag_device *d, const ag_graph *graph, as_error *e)
+{
+    return check(cudaGraphLaunch(exec_of(graph), stream_of(d)), "running a graph", e);
+}
+
+void ag_graph_free(ag_graph *graph)
+{
+    if (graph) (void)cudaGraphExecDestroy(exec_of(graph));
 }

@@ -1,5 +1,6 @@
 /* device.h - a GPU as the rest of gpu/ sees it: memory, copies, one stream in which everything
- * happens in order. With the grid emulator the same functions work on the host's memory.
+ * happens in order, and graphs of what is enqueued there. With the grid emulator the same
+ * functions work on the host's memory.
  *
  * Every call into CUDA is checked. A failure is AS_DEVICE, or AS_NO_MEMORY when the device's
  * memory is used up, with a text that names what was tried and what CUDA says of it. */
@@ -16,6 +17,7 @@ extern "C" {
 typedef struct {
     char name[128];
     int ordinal, processors; /* streaming multiprocessors */
+    int cluster;             /* blocks that a cluster may have; 1: there are none */
     int emulated;            /* 1: there is no GPU, but the grid emulator */
     size_t shared;           /* bytes of shared memory that a block may have */
     void *stream;
@@ -46,6 +48,25 @@ as_status ag_wait(const ag_device *d, as_error *e);
 
 /* Whether the launch just made was accepted. */
 as_status ag_launched(const char *kernel, as_error *e);
+
+/* ---- Graphs. -----------------------------------------------------------------------------
+ *
+ * Launches, copies and fills on the device, with their arguments, to be enqueued all at once
+ * and again and again. What an argument points to is read when the graph runs, and must still
+ * be there. A graph takes memory of the driver's own, on the host and on the device. */
+typedef struct ag_graph ag_graph;
+
+/* Calls launch(with, e) once: what it enqueues is recorded in *graph, and not run. It must not
+ * allocate, free, upload, download or wait, and should have been called before, outside of a
+ * recording, as the driver loads a kernel when it is first launched. Errors of `launch`;
+ * AS_DEVICE and AS_NO_MEMORY where there can be no graph. *graph is then NULL, and the device
+ * as if nothing had been recorded. */
+as_status ag_record(const ag_device *d, as_status (*launch)(void *with, as_error *e),
+                    void *with, ag_graph **graph, as_error *e);
+/* Takes no memory, and returns before it has run. */
+as_status ag_replay(const ag_device *d, const ag_graph *graph, as_error *e);
+/* A graph that runs is run to its end. */
+void ag_graph_free(ag_graph *graph);
 
 #ifdef __cplusplus
 }

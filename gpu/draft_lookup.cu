@@ -15,7 +15,7 @@
 namespace
 {
 
-enum { THREADS = 512, WARPS = THREADS / 32 };
+enum { THREADS = 512 };
 
 /* How many tokens before s equal the last of the L tokens, `longest` at most. */
 __device__ __forceinline__ int32_t likeness(const int32_t *history, int32_t L, int32_t longest,
@@ -36,36 +36,17 @@ __device__ __forceinline__ int32_t usable(const as_lookup &o, int32_t L, int32_t
     return least(like, L - s - 1);
 }
 
-__device__ __forceinline__ uint64_t greater(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* The maximum of the block's values, in every thread. */
-__device__ uint64_t block_maximum(uint64_t value, uint64_t *shared)
-{
-    for (int bits = 16; bits > 0; bits /= 2)
-        value = greater(value, __shfl_xor_sync(FULL, value, bits));
-    if (lane() == 0) shared[thread() / 32] = value;
-    __syncthreads();
-    value = lane() < WARPS ? shared[lane()] : 0;
-    for (int bits = 16; bits > 0; bits /= 2)
-        value = greater(value, __shfl_xor_sync(FULL, value, bits));
-    return value;
-}
-
 /* LKP-01: where the drafts start; L if there is no such place. */
-__device__ int32_t search(const as_lookup &o, const int32_t *history, int32_t L,
-                          uint64_t *shared)
+__device__ int32_t search(const as_lookup &o, const int32_t *history, int32_t L, u64 *shared)
 {
-    uint64_t best = 0;
+    u64 best = 0;
     for (int32_t s = 1 + thread(); s < L; s += threads()) {
         const int32_t l = usable(o, L, s, likeness(history, L, o.longest, s));
-        const uint64_t word = static_cast<uint64_t>(static_cast<uint32_t>(l)) << 32 |
-                              static_cast<uint32_t>(L - s);
-        if (l > 0) best = greater(best, word);
+        const u64 word =
+            static_cast<u64>(static_cast<uint32_t>(l)) << 32 | static_cast<uint32_t>(L - s);
+        if (l > 0) best = greater{}(best, word);
     }
-    best = block_maximum(best, shared);
+    best = block_reduce(shared, best, greater{});
     return best ? L - static_cast<int32_t>(static_cast<uint32_t>(best)) : L;
 }
 
@@ -83,7 +64,7 @@ __device__ int32_t before_eos(const int32_t *token, int32_t n, const int32_t *eo
 
 __global__ void __launch_bounds__(THREADS) lookup_propose(const ag_drafter d)
 {
-    SHARED(uint64_t, shared);
+    SHARED(u64, shared); /* [LANES] */
     const int32_t q = static_cast<int32_t>(blockIdx.x);
     const ag_sequence &s = d.batch.sequence[q];
     if (!alive(s)) return lay_nothing(d.batch, q);
@@ -100,5 +81,5 @@ __global__ void __launch_bounds__(THREADS) lookup_propose(const ag_drafter d)
 
 extern "C" void ag_lookup_propose(const ag_drafter *d)
 {
-    LAUNCH(lookup_propose, blocks_of(d), THREADS, WARPS * sizeof(uint64_t), stream_of(d), *d);
+    LAUNCH(lookup_propose, blocks_of(d), THREADS, LANES * sizeof(u64), stream_of(d), *d);
 }

@@ -7,7 +7,7 @@
 #ifndef ASSAY_GPU_DRAFT_STEP_H
 #define ASSAY_GPU_DRAFT_STEP_H
 
-#include "gpu/cuda.h"
+#include "gpu/block.cuh"
 #include "gpu/draft.h"
 #include "ref/num/fixed.h"
 #include "ref/num/uniform.h"
@@ -15,27 +15,7 @@
 namespace
 {
 
-enum : uint32_t { FULL = 0xffffffffu };
-
-__device__ __forceinline__ int32_t least(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
-__device__ __forceinline__ int32_t thread()
-{
-    return static_cast<int32_t>(threadIdx.x);
-}
-
-__device__ __forceinline__ int32_t threads()
-{
-    return static_cast<int32_t>(blockDim.x);
-}
-
-__device__ __forceinline__ int32_t lane()
-{
-    return thread() % 32;
-}
+using namespace ag;
 
 /* Entry b of an array of B pieces. */
 template <class T> __device__ __forceinline__ T *piece(T *array, int32_t b, int32_t size)
@@ -69,8 +49,7 @@ __device__ __forceinline__ int32_t guess_from(const int32_t *list, int32_t n, ui
     return list[as_target(as_word64(r), static_cast<uint64_t>(n))];
 }
 
-/* ---- A tree. ------------------------------------------------------------------------------
- */
+/* ---- A tree. ----------------------------------------------------------------------------- */
 
 /* as_chain_limit of a sequence that is alive. Positions suffice for the rest of the budget,
  * less its last token (STOP-05, which ag_drafter_start has checked), so they limit no chain. */
@@ -116,8 +95,7 @@ __device__ __forceinline__ void lay_chain(const ag_batch &b, int32_t q, const ag
               position_of(s));
 }
 
-/* ---- What became of it. -------------------------------------------------------------------
- */
+/* ---- What became of it. ------------------------------------------------------------------ */
 
 /* length 0: the rule gave no token. */
 struct outcome {
@@ -181,12 +159,11 @@ __device__ __forceinline__ void rest(const ag_batch &b, int32_t q)
     if (thread() == 0) b.sequence[q].emitted = b.kept[q] = 0;
 }
 
-/* ---- Launches. ----------------------------------------------------------------------------
- */
+/* ---- Launches. --------------------------------------------------------------------------- */
 
 inline cudaStream_t stream_of(const ag_drafter *d)
 {
-    return static_cast<cudaStream_t>(d->device->stream);
+    return ag::stream_of(d->device);
 }
 
 inline unsigned blocks_of(const ag_drafter *d)

@@ -19,7 +19,8 @@ extern "C" {
 as_status ag_embed(const ag_device *d, const ag_matrix *embedding, const ag_rows *r,
                    int32_t first, int32_t n, float *x, int64_t step, as_error *e);
 
-/* x += y unless y is NULL (ARI-21); out = the RMSNorm of x with these gains (ARI-09). */
+/* x += y unless y is NULL (ARI-21); out = the RMSNorm of x with these gains (ARI-09). Where n
+ * is a multiple of 4 so are the steps, and all rows are aligned to 16 bytes. */
 typedef struct {
     float *x;
     const float *y;    /* NULL: nothing to add */

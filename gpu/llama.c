@@ -9,8 +9,8 @@
 #include "ref/num/rope.h"
 
 enum {
-    SOME = 4096,    /* positions whose cosines and sines are computed at a time */
-    LEAST_TILE = 8, /* rows that a tile has in any case */
+    SOME = 4096,        /* positions whose cosines and sines are computed at a time */
+    LEAST_ATTENDED = 8, /* rows that attention has room for in any case, up to a tile */
     MOST_SEQUENCES =
         65535, /* and panels of a matrix: what a grid has in its second dimension */
 };
@@ -28,6 +28,9 @@ static as_status check_options(const as_llama_config *c, const ag_llama_options 
     if (o->tile < 0 || o->tile > AG_TILE)
         return as_fail(e, AS_BAD_INPUT, "model: tiles of %d rows; it must be 1 to %d",
                        (int)o->tile, AG_TILE);
+    if (o->attended < 0)
+        return as_fail(e, AS_BAD_INPUT, "model: attention of %d rows; it must be 1 or more",
+                       (int)o->attended);
     if (o->sequences < 1 || o->sequences > MOST_SEQUENCES)
         return as_fail(e, AS_BAD_INPUT, "model: %d sequences; it must be 1 to %d",
                        (int)o->sequences, MOST_SEQUENCES);
@@ -299,18 +302,16 @@ int64_t ag_llama_weight_bytes(const as_lm *lm)
 
 /* ---- Memory. ----------------------------------------------------------------------------- */
 
-/* One of the numbers of heads and chunks that each row of a tile needs sums for. */
-static size_t sums_of_row(const model *m)
+/* How many sums of attention there is room for: one for each row, head and chunk. A row at the
+ * end of the capacity needs `row` of them. */
+static int64_t sums_of(const model *m, int32_t attended)
 {
-    return (size_t)m->config.heads * (size_t)m->cache.pages;
-}
-
-static int32_t tile_of(const model *m)
-{
-    const size_t bytes = sums_of_row(m) * (2 + (size_t)m->cache.wide) * sizeof(float);
-    int32_t tile = model_least(m->base.rows, AG_TILE);
-    while (tile > LEAST_TILE && (size_t)tile * bytes > MOST_SUMS) tile /= 2;
-    return tile;
+    const int64_t row = (int64_t)m->config.heads * m->cache.pages;
+    const int64_t most = MOST_SUMS / ((2 + (size_t)m->cache.wide) * sizeof(float));
+    const int64_t rows = attended                      ? attended
+                         : most < LEAST_ATTENDED * row ? LEAST_ATTENDED
+                                                       : most / row;
+    return (rows < m->tile ? rows : m->tile) * row;
 }
 
 typedef struct {
@@ -340,7 +341,7 @@ static as_status allocate_all(model *m, as_error *e)
     const size_t shape = m->fast.shape > m->tile ? (size_t)m->fast.shape : T;
     const size_t H = (size_t)model_round4(c->hidden), q = (size_t)c->heads * d;
     const size_t qkv = q + 2 * (size_t)c->kv_heads * d, ffn = (size_t)c->ffn;
-    const size_t y = (qkv > 2 * ffn ? qkv : 2 * ffn) + H, sums = T * sums_of_row(m);
+    const size_t y = (qkv > 2 * ffn ? qkv : 2 * ffn) + H, sums = (size_t)m->sums;
     const size_t inner = (q > ffn ? q : ffn) + 3;
     const size_t table = (size_t)k->sequences * (size_t)k->pages;
     const size_t angles = (size_t)m->base.positions * (d / 2);
@@ -356,7 +357,7 @@ static as_status allocate_all(model *m, as_error *e)
         {&m->rows.seat, "seats", rows * AS_POSITIONS * sizeof(int32_t)},
         {&m->input, "rows", 3 * rows * sizeof(int32_t)},
         {&m->run, "runs", T * sizeof(ag_run)},
-        {&m->runs, "runs", sizeof(int32_t)},
+        {&m->runs, "runs", T * sizeof(int32_t)},
         {&m->x, "the stream", T * H * F},
         {&m->normed, "norms", T * H * F},
         {&m->y, "products", shape * y * F},
@@ -510,7 +511,8 @@ static as_status create(const ag_device *d, const as_llama_config *config,
                           .sequences = options->sequences,
                           .pages = model_chunks(positions),
                           .row_limit = options->rows};
-    m->tile = options->tile ? model_least(options->tile, options->rows) : tile_of(m);
+    m->tile = model_least(options->tile ? options->tile : AG_TILE, options->rows);
+    m->sums = sums_of(m, options->attended);
     s = build(m, weights, maker, options, e);
     if (s == AS_OK)
         *lm = &m->base;

@@ -22,8 +22,9 @@ typedef struct {
     int32_t rows;         /* of a forward, of all its sequences; so many may wait in each */
     int32_t sequences;    /* open at the same time, up to 65535 */
     uint32_t layout_seed; /* permutes which pages are taken: no bit may change */
-    int32_t tile; /* rows that go through the layers together, up to 128; 0: as many as there
-                     is memory for */
+    int32_t tile;         /* rows that go through the layers together, up to 128; 0: 128 */
+    int32_t attended;     /* rows whose attention there is room for together at the end of the
+                             capacity, more where they stand before; 0: as there is memory for */
     ag_products products; /* the spec's bits, or a library's (fast.h), where under
                              AG_FIXED_SHAPE every product has `tile` rows, 0 being 128 */
     as_storage storage;   /* of a library's products; a maker's is in its place */

@@ -34,6 +34,7 @@ typedef struct {
     as_llama_config config;
     ag_device device;
     int32_t tile; /* rows that go through the layers together */
+    int64_t sums; /* of attention */
 
     model_layer *layer;   /* [layers] */
     ag_matrix embedding;  /* [V][hidden] */
@@ -42,15 +43,15 @@ typedef struct {
     float *cosine, *sine; /* [positions][d/2] */
 
     ag_cache cache;
-    ag_rows rows;   /* of the forward; what stands in it beyond token, parent and sequence */
-    int32_t *input; /* [3][row_limit] token, parent, sequence of a forward of the host */
-    ag_run *run;    /* [tile] */
-    int32_t *runs;
+    ag_rows rows;      /* of the forward; what stands in it beyond token, parent and sequence */
+    int32_t *input;    /* [3][row_limit] token, parent, sequence of a forward of the host */
+    ag_run *run;       /* [tile] of all pieces that attention takes a tile in, */
+    int32_t *runs;     /* [tile] and how many of each */
     float *x, *normed; /* [tile][step of hidden] */
     float *y;          /* [tile or shape] outputs of a product, in its own step */
     float *inner;      /* [tile] inputs of o and of down, in a step of their own */
     float *last;       /* [row_limit][step of hidden] the final norm of each row */
-    float *m, *l, *o;  /* [tile][heads][chunks] of attention, o [wide] each */
+    float *m, *l, *o;  /* [sums] of attention, o [wide] each */
     ag_parts parts;
     ag_fast fast; /* whose products these are */
 

@@ -1,7 +1,9 @@
 /* llama_step.c - the network over rows that lie on the device (TREE-01 to TREE-08, NET-01 to
  * NET-03): a sequence of launches, ten a layer, that depends on nothing but the numbers in the
  * step. Rows are taken in tiles, so that memory is bounded; a row's ancestors come before it,
- * in its own tile or an earlier one. */
+ * in its own tile or an earlier one. Attention needs memory for every position that a row sees:
+ * where there is not enough for the tile, it alone takes the tile in pieces, since a product of
+ * fewer rows would read all weights again. */
 #include "gpu/layer.h"
 #include "gpu/llama_model.h"
 
@@ -10,7 +12,9 @@ typedef struct {
     model *m;
     const ag_rows *r;
     int32_t first, rows;
-    int32_t chunks, runs; /* ag_attention: chunks, run_bound */
+    int32_t chunks; /* as in ag_attention */
+    int32_t piece;  /* rows that attention takes together */
+    int32_t sequences;
     float scale;
     as_error *e;
 } tile;
@@ -75,27 +79,70 @@ static as_status turn_heads(const tile *t, int32_t layer)
                          t->e);
 }
 
-static as_status attend(const tile *t, int32_t layer)
+/* Rows of a tile that attention takes together: whole runs, if there is room for one. */
+static int32_t piece_of(const model *m, int32_t chunks)
+{
+    const int64_t most = m->sums / ((int64_t)m->config.heads * chunks);
+    const int32_t run = ag_run_rows(&m->cache, m->config.heads);
+    if (most >= m->tile) return m->tile;
+    return (int32_t)(most > run ? most / run * run : most);
+}
+
+/* A piece has a run for each `most` rows, and one more for each sequence that begins in it. */
+static int32_t runs_of(const tile *t, int32_t rows)
+{
+    const int32_t most = ag_run_rows(&t->m->cache, t->m->config.heads);
+    const int64_t runs =
+        (int64_t)(rows + most - 1) / most + (t->sequences > 0 ? t->sequences - 1 : 0);
+    return runs < rows ? (int32_t)runs : rows;
+}
+
+/* Finds the runs of all pieces of a tile. */
+static as_status find_runs(const tile *t)
 {
     const model *m = t->m;
+    const int32_t most = ag_run_rows(&m->cache, m->config.heads);
+    as_status s = AS_OK;
+    for (int32_t at = 0; s == AS_OK && at < t->rows; at += t->piece)
+        s = ag_find_runs(&m->device, t->r->sequence + t->first + at,
+                         model_least(t->rows - at, t->piece), most, m->run + at,
+                         m->runs + at / t->piece, t->e);
+    return s;
+}
+
+/* The piece of the tile from row `at` on. */
+static as_status attend_piece(const tile *t, int32_t layer, int32_t at)
+{
+    const model *m = t->m;
+    const int32_t rows = model_least(t->rows - at, t->piece);
+    const int64_t q_step = model_round4(m->layer[layer].qkv.N);
+    const int64_t out_step = model_round4(m->layer[layer].o.K);
     return ag_attend(&m->device, &m->cache, t->r,
                      &(ag_attention){.heads = m->config.heads,
                                      .layer = layer,
                                      .scale = t->scale,
-                                     .first = t->first,
-                                     .rows = t->rows,
-                                     .q = m->y,
-                                     .q_step = model_round4(m->layer[layer].qkv.N),
-                                     .out = m->inner,
-                                     .out_step = model_round4(m->layer[layer].o.K),
+                                     .first = t->first + at,
+                                     .rows = rows,
+                                     .q = m->y + at * q_step,
+                                     .q_step = q_step,
+                                     .out = m->inner + at * out_step,
+                                     .out_step = out_step,
                                      .chunks = t->chunks,
-                                     .run = m->run,
-                                     .runs = m->runs,
-                                     .run_bound = t->runs,
+                                     .run = m->run + at,
+                                     .runs = m->runs + at / t->piece,
+                                     .run_bound = runs_of(t, rows),
                                      .m = m->m,
                                      .l = m->l,
                                      .o = m->o},
                      t->e);
+}
+
+static as_status attend(const tile *t, int32_t layer)
+{
+    as_status s = AS_OK;
+    for (int32_t at = 0; s == AS_OK && at < t->rows; at += t->piece)
+        s = attend_piece(t, layer, at);
+    return s;
 }
 
 /* NET-02, and the first half of NET-03. */
@@ -128,9 +175,8 @@ static as_status mlp(const tile *t, int32_t layer)
 static as_status run_tile(const tile *t)
 {
     const model *m = t->m;
-    const int32_t step = hidden_step(m), most = ag_run_rows(&m->cache, m->config.heads);
-    as_status s = ag_find_runs(&m->device, t->r->sequence + t->first, t->rows, most, m->run,
-                               m->runs, t->e);
+    const int32_t step = hidden_step(m);
+    as_status s = find_runs(t);
     if (s == AS_OK)
         s = ag_embed(&m->device, &m->embedding, t->r, t->first, t->rows, m->x, step, t->e);
     for (int32_t l = 0; s == AS_OK && l < m->config.layers; l++) {
@@ -141,15 +187,6 @@ static as_status run_tile(const tile *t)
     return s == AS_OK ? add_norm(t, true, m->final_norm, last) : s;
 }
 
-/* A tile has a run for each `most` rows, and one more for each sequence that begins in it. */
-static int32_t runs_of(const model *m, const ag_step *s, int32_t rows)
-{
-    const int32_t most = ag_run_rows(&m->cache, m->config.heads);
-    const int64_t runs =
-        (int64_t)(rows + most - 1) / most + (s->sequences > 0 ? s->sequences - 1 : 0);
-    return runs < rows ? (int32_t)runs : rows;
-}
-
 as_status model_evaluate(model *m, const ag_step *s, as_error *e)
 {
     ag_rows r = m->rows;
@@ -157,12 +194,16 @@ as_status model_evaluate(model *m, const ag_step *s, as_error *e)
     r.token = s->token;
     r.parent = s->parent;
     r.sequence = s->sequence;
-    tile t = {.m = m, .r = &r, .scale = as_score_scale(m->config.head_dim), .e = e};
-    t.chunks = model_chunks(s->positions);
+    tile t = {.m = m,
+              .r = &r,
+              .chunks = model_chunks(s->positions),
+              .sequences = s->sequences,
+              .scale = as_score_scale(m->config.head_dim),
+              .e = e};
+    t.piece = piece_of(m, t.chunks);
     as_status status = ag_place_rows(&m->device, &m->cache, &r, e);
     for (; status == AS_OK && t.first < s->rows; t.first += m->tile) {
         t.rows = model_least(s->rows - t.first, m->tile);
-        t.runs = runs_of(m, s, t.rows);
         status = run_tile(&t);
     }
     return status;

@@ -12,12 +12,13 @@
  * entries is not aligned to more.
  *
  * Every function whose name begins with block_ is called by all threads of the block, whose
- * number is a multiple of 32, and gives all of them the same answer. It ends at a barrier, so
- * the room may be used again at once. */
+ * number is a multiple of 32, and gives all of them the same answer. It ends at a barrier, or
+ * has used nothing of the room, so that the room may be used again at once. */
 #ifndef ASSAY_GPU_ROW_CUH
 #define ASSAY_GPU_ROW_CUH
 
-#include "gpu/cuda.h"
+#include "gpu/arrival.cuh"
+#include "gpu/block.cuh"
 #include "gpu/rows.h"
 #include "ref/num/fixed.h"
 #include "ref/num/order.h"
@@ -26,14 +27,11 @@
 namespace ag
 {
 
-/* The type that CUDA's atomics on 64 bits take. */
-using u64 = unsigned long long;
-
-enum { WARPS = 32, STRETCHES = 1024, AHEAD = 8 /* loads in flight */ };
+enum { STRETCHES = 1024, AHEAD = 8 /* loads in flight */ };
 
 /* Shared memory of a block. The sums of stretches stand behind it. */
 struct room {
-    u64 warp[WARPS];
+    u64 warp[LANES];
     u64 word;
     int32_t id;
     uint32_t last;
@@ -45,60 +43,18 @@ struct layout {
     int32_t V, length, stretches; /* entries of a stretch; stretches of a row */
 };
 
-inline __device__ int lane()
-{
-    return static_cast<int>(threadIdx.x) % warpSize;
-}
-
-inline __device__ int warp()
-{
-    return static_cast<int>(threadIdx.x) / warpSize;
-}
-
-inline __device__ int warps()
-{
-    return static_cast<int>(blockDim.x) / warpSize;
-}
-
-inline __device__ int32_t least(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
-/* ---- Reductions. --------------------------------------------------------------------------
- */
-
-struct add {
-    __device__ u64 operator()(u64 a, u64 b) const { return a + b; }
-};
-
-struct greater {
-    __device__ u64 operator()(u64 a, u64 b) const { return a > b ? a : b; }
-};
-
-template <class Op> __device__ u64 warp_reduce(u64 v, Op op)
-{
-    UNROLL
-    for (int d = warpSize / 2; d > 0; d /= 2) v = op(v, __shfl_xor_sync(0xffffffffu, v, d));
-    return v;
-}
+/* ---- Reductions. ------------------------------------------------------------------------- */
 
 template <class Op> __device__ u64 block_reduce(room &r, u64 v, Op op)
 {
-    v = warp_reduce(v, op);
-    if (lane() == 0) r.warp[warp()] = v;
-    __syncthreads();
-    v = r.warp[0];
-    for (int w = 1; w < warps(); w++) v = op(v, r.warp[w]);
-    __syncthreads();
-    return v;
+    return block_reduce(r.warp, v, op);
 }
 
 /* The least i < n for which the predicate holds, or n. */
 template <class P> __device__ int32_t block_first(room &r, int32_t n, const P &holds)
 {
-    int32_t i = static_cast<int32_t>(threadIdx.x);
-    while (i < n && !holds(i)) i += static_cast<int32_t>(blockDim.x);
+    int32_t i = thread();
+    while (i < n && !holds(i)) i += threads();
     const u64 behind = static_cast<u64>(n - least(i, n)); /* greater is earlier */
     return n - static_cast<int32_t>(block_reduce(r, behind, greater{}));
 }
@@ -111,22 +67,16 @@ __device__ int32_t block_find(room &r, int32_t n, const W &weight, u64 target, u
     u64 running = 0;
     *before = 0;
     if (n == 1) return 0;
-    for (int32_t first = 0; first < n; first += static_cast<int32_t>(blockDim.x)) {
-        const int32_t i = first + static_cast<int32_t>(threadIdx.x);
+    for (int32_t first = 0; first < n; first += threads()) {
+        const int32_t i = first + thread();
         const u64 own = i < n ? weight(i) : 0;
-        u64 sum = own; /* with those of the lanes below */
-        UNROLL
-        for (int d = 1; d < warpSize; d *= 2) {
-            const u64 below = __shfl_up_sync(0xffffffffu, sum, d);
-            if (lane() >= d) sum += below;
-        }
-        if (lane() == warpSize - 1) r.warp[warp()] = sum;
+        const u64 in_warp = warp_running(own);
+        if (lane() == LANES - 1) r.warp[warp()] = in_warp;
         __syncthreads();
-        u64 all = running;
-        for (int w = 0; w < warps(); w++) {
-            if (w == warp()) sum += all;
-            all += r.warp[w];
-        }
+        const u64 of_warps = warp_running(lane() < warps() ? r.warp[lane()] : 0);
+        const u64 with_own = __shfl_sync(FULL, of_warps, warp());
+        const u64 all = running + __shfl_sync(FULL, of_warps, LANES - 1);
+        const u64 sum = running + with_own - r.warp[warp()] + in_warp;
         if (sum > target && sum - own <= target) {
             r.id = i;
             r.word = sum - own;
@@ -141,16 +91,15 @@ __device__ int32_t block_find(room &r, int32_t n, const W &weight, u64 target, u
     return id;
 }
 
-/* ---- Passes over a row. -------------------------------------------------------------------
- */
+/* ---- Passes over a row. ------------------------------------------------------------------ */
 
 /* f(i, x[i]) for each entry from begin to end, AHEAD of a thread's loaded before the first is
  * used. */
 template <class F>
 __device__ __forceinline__ void each_entry(const float *x, int32_t begin, int32_t end, F f)
 {
-    const int32_t step = static_cast<int32_t>(blockDim.x);
-    int32_t i = begin + static_cast<int32_t>(threadIdx.x);
+    const int32_t step = threads();
+    int32_t i = begin + thread();
     for (; i + (AHEAD - 1) * step < end; i += AHEAD * step) {
         float v[AHEAD];
         UNROLL
@@ -167,8 +116,8 @@ __device__ __forceinline__ void each_pair(const float *x, const float *y, int32_
                                           int32_t end, F f)
 {
     enum { N = AHEAD / 2 };
-    const int32_t step = static_cast<int32_t>(blockDim.x);
-    int32_t i = begin + static_cast<int32_t>(threadIdx.x);
+    const int32_t step = threads();
+    int32_t i = begin + thread();
     for (; i + (N - 1) * step < end; i += N * step) {
         float v[N], w[N];
         UNROLL
@@ -190,8 +139,7 @@ inline __device__ share share_of(const layout &l, int32_t part, int32_t parts)
     return {l.stretches * part / parts, l.stretches * (part + 1) / parts};
 }
 
-/* ---- Ranking (DIST-08) and argmax (GRD-02). ------------------------------------------------
- */
+/* ---- Ranking (DIST-08) and argmax (GRD-02). ---------------------------------------------- */
 
 /* Grows with the logit; equal logits, -0 and +0 too, have equal ranks. */
 inline __device__ uint32_t rank_of(float logit)
@@ -239,13 +187,7 @@ inline __device__ u64 block_top(room &r, const layout &l, share s, const float *
     return block_reduce(r, best, greater{});
 }
 
-/* ---- Laws: what a draw gives an id. -------------------------------------------------------
- */
-
-struct law_of_row {
-    const float *p;
-    __device__ u64 operator()(int32_t i) const { return as_weight(p[i]); }
-};
+/* ---- Laws: what a draw gives an id. ------------------------------------------------------ */
 
 /* RES-01. */
 inline __device__ float excess(float p, float q)
@@ -254,9 +196,14 @@ inline __device__ float excess(float p, float q)
     return d > 0.0f ? d : 0.0f;
 }
 
-struct law_of_residual {
-    const float *p, *q;
-    __device__ u64 operator()(int32_t i) const { return as_weight(excess(p[i], q[i])); }
+/* A row or, with a q, the residual. One law and not two, so that a kernel that draws from
+ * either has the code once: what exceeds 0 of a probability is the probability. */
+struct law_of {
+    const float *p, *q; /* q may be NULL */
+    __device__ u64 operator()(int32_t i) const
+    {
+        return as_weight(excess(p[i], q ? q[i] : 0.0f));
+    }
 };
 
 /* What is left of a row without n tokens (ONEH-04). */
@@ -279,7 +226,8 @@ __device__ void sum_stretches(const layout &l, share s, const L &law, u64 *sum)
     for (int32_t t = s.first + warp(); t < s.end; t += warps()) {
         const int32_t end = least((t + 1) * l.length, l.V);
         u64 v = 0;
-        for (int32_t i = t * l.length + lane(); i < end; i += warpSize) v += law(i);
+        UNROLL_BY(4)
+        for (int32_t i = t * l.length + lane(); i < end; i += LANES) v += law(i);
         v = warp_reduce(v, add{});
         if (lane() == 0) sum[t] = v;
     }
@@ -294,9 +242,7 @@ inline __device__ u64 block_total(room &r, const layout &l)
         __syncthreads();
         return v;
     }
-    for (int32_t t = static_cast<int32_t>(threadIdx.x); t < l.stretches;
-         t += static_cast<int32_t>(blockDim.x))
-        v += r.part()[t];
+    for (int32_t t = thread(); t < l.stretches; t += threads()) v += r.part()[t];
     return block_reduce(r, v, add{});
 }
 
@@ -315,6 +261,13 @@ __device__ int32_t block_place(room &r, const layout &l, const L &law, u64 targe
                        [&](int32_t i) { return law(first + i); }, target - before, &unused);
 }
 
+/* Fills the room with the sums of a law that this block adds up alone. */
+template <class L> __device__ void block_sum_row(room &r, const layout &l, const L &law)
+{
+    sum_stretches(l, share{0, l.stretches}, law, r.part());
+    __syncthreads();
+}
+
 /* DRAW-02 from the law whose sums are in the room; -1 iff its total is 0. */
 template <class L>
 __device__ int32_t block_draw_summed(room &r, const layout &l, const L &law, uint64_t U)
@@ -323,47 +276,26 @@ __device__ int32_t block_draw_summed(room &r, const layout &l, const L &law, uin
     return W == 0 ? -1 : block_place(r, l, law, as_target(U, W));
 }
 
-/* Fills the room with the sums of a law that this block adds up alone. */
-template <class L> __device__ void block_sum_row(room &r, const layout &l, const L &law)
+/* The same and, if it is a residual without mass, from its p: RES-02 and RES-03. */
+inline __device__ int32_t block_draw_summed(room &r, const layout &l, law_of w, uint64_t U)
 {
-    sum_stretches(l, share{0, l.stretches}, law, r.part());
-    __syncthreads();
-}
-
-template <class L>
-__device__ int32_t block_draw(room &r, const layout &l, const L &law, uint64_t U)
-{
-    block_sum_row(r, l, law);
-    return block_draw_summed(r, l, law, U);
-}
-
-/* RES-02 and RES-03, alone: from p when the residual is empty. */
-inline __device__ int32_t block_draw_residual(room &r, const layout &l, const float *p,
-                                              const float *q, uint64_t U)
-{
-    const int32_t id = block_draw(r, l, law_of_residual{p, q}, U);
-    return id >= 0 ? id : block_draw(r, l, law_of_row{p}, U);
-}
-
-/* ---- Rows that blocks share. ---------------------------------------------------------------
- */
-
-/* Whether this block is the last of `all` that count with the counter, which is 0 again when it
- * is. What the others wrote to device memory before is then to be seen, by __ldcg. */
-inline __device__ bool block_arrives_last(room &r, uint32_t *counter, uint32_t all)
-{
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        r.last = atomicAdd(counter, 1u) == all - 1;
-        if (r.last) *counter = 0;
+    u64 W = block_total(r, l);
+    if (W == 0 && w.q) {
+        w.q = nullptr;
+        block_sum_row(r, l, w);
+        W = block_total(r, l);
     }
-    __syncthreads();
-    __threadfence();
-    const bool last = r.last != 0;
-    __syncthreads();
-    return last;
+    return W == 0 ? -1 : block_place(r, l, w, as_target(U, W));
 }
+
+/* Alone. */
+inline __device__ int32_t block_draw(room &r, const layout &l, const law_of &w, uint64_t U)
+{
+    block_sum_row(r, l, w);
+    return block_draw_summed(r, l, w, U);
+}
+
+/* ---- Rows that blocks share. ------------------------------------------------------------- */
 
 /* Words of scratch that a row has: for what its blocks found, one word a block or a stretch,
  * and for what serving it takes (rows.cu). */
@@ -404,8 +336,8 @@ struct meeting {
     /* Whether this block is the one that goes on with its case. */
     __device__ bool block_goes_on(room &r) const
     {
-        return !word || block_arrives_last(r, arrived + own_case(),
-                                           static_cast<uint32_t>(slots * parts));
+        return !word || block_arrives_last(arrived + own_case(),
+                                           static_cast<uint32_t>(slots * parts), &r.last);
     }
 };
 
@@ -414,7 +346,7 @@ inline __device__ void block_leave_top(room &r, const layout &l, const meeting &
                                        const float *logits)
 {
     const u64 best = block_top(r, l, share_of(l, m.own_part(), m.parts), logits);
-    if (threadIdx.x == 0) m.of(m.own_case()).of(slot)[m.own_part()] = best;
+    if (thread() == 0) m.of(m.own_case()).of(slot)[m.own_part()] = best;
 }
 
 /* Leaves the sums of this block's part of the row in `slot` for block_sums_of. No barrier. */
@@ -431,10 +363,24 @@ inline __device__ u64 block_top_of(room &r, const layout &l, const meeting &m, i
     const found f = m.of(m.own_case());
     if (!f.word) return block_top(r, l, share{0, l.stretches}, logits);
     u64 best = 0;
-    for (int32_t b = static_cast<int32_t>(threadIdx.x); b < m.parts;
-         b += static_cast<int32_t>(blockDim.x))
+    for (int32_t b = thread(); b < m.parts; b += threads())
         best = greater{}(best, __ldcg(f.of(slot) + b));
     return block_reduce(r, best, greater{});
+}
+
+/* The greatest words of rows in slots `first` to first + n - 1, of which n is at most the
+ * stretches of a row, to the room: a warp takes a slot, so that all are read at once. */
+inline __device__ void block_tops_of(room &r, const meeting &m, int32_t first, int32_t n)
+{
+    const found f = m.of(m.own_case());
+    for (int32_t i = warp(); i < n; i += warps()) {
+        u64 best = 0;
+        for (int32_t b = lane(); b < m.parts; b += LANES)
+            best = greater{}(best, __ldcg(f.of(first + i) + b));
+        best = warp_reduce(best, greater{});
+        if (lane() == 0) r.part()[i] = best;
+    }
+    __syncthreads();
 }
 
 /* Fills the room with the sums of a row, from what leave_sums left or from the row. */
@@ -447,14 +393,12 @@ __device__ void block_sums_of(room &r, const layout &l, const meeting &m, int32_
         block_sum_row(r, l, law);
         return;
     }
-    for (int32_t t = static_cast<int32_t>(threadIdx.x); t < l.stretches;
-         t += static_cast<int32_t>(blockDim.x))
+    for (int32_t t = thread(); t < l.stretches; t += threads())
         r.part()[t] = __ldcg(f.of(slot) + t);
     __syncthreads();
 }
 
-/* ---- Uniforms. ----------------------------------------------------------------------------
- */
+/* ---- Uniforms. --------------------------------------------------------------------------- */
 
 /* DRAW-01. u is a multiple of 2^-53 below 1, so the product is exact and below 2^64. */
 inline __device__ uint64_t word_of_unit(double u)
@@ -478,13 +422,7 @@ inline __device__ uint64_t random_word(uint64_t seed, uint64_t position, as_purp
     return as_word64(as_random(seed, position, purpose, index));
 }
 
-/* ---- The host's part. ----------------------------------------------------------------------
- */
-
-inline cudaStream_t stream_of(const ag_device *d)
-{
-    return static_cast<cudaStream_t>(d->stream);
-}
+/* ---- The host's part. -------------------------------------------------------------------- */
 
 /* A launch: its layout and meeting, its blocks and threads, and its shared memory before what
  * a kernel adds. */

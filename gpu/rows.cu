@@ -58,8 +58,7 @@ struct rows {
     }
 };
 
-/* ---- Argmax. ------------------------------------------------------------------------------
- */
+/* ---- Argmax. ----------------------------------------------------------------------------- */
 
 __global__ void __launch_bounds__(MOST_THREADS, 2)
     argmax(rows x, meeting m, int32_t *id, int32_t *state)
@@ -70,13 +69,12 @@ __global__ void __launch_bounds__(MOST_THREADS, 2)
     if (m.word) block_leave_top(*r, x.l, m, 0, x[i]);
     if (!m.block_goes_on(*r)) return;
     const top t = top_of(block_top_of(*r, x.l, m, 0, x[i]));
-    if (threadIdx.x != 0) return;
+    if (thread() != 0) return;
     id[i] = t.id;
     state[i] = t.state;
 }
 
-/* ---- Rows of probabilities. ---------------------------------------------------------------
- */
+/* ---- Rows of probabilities. -------------------------------------------------------------- */
 
 __global__ void __launch_bounds__(MOST_THREADS, 2) check_rows(rows p, int32_t *state)
 {
@@ -91,7 +89,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) check_rows(rows p, int32_t *s
     });
     bad = block_reduce(*r, bad, greater{});
     W = block_reduce(*r, W, add{});
-    if (threadIdx.x == 0) state[i] = bad ? AG_ROW_RANGE : W == 0 ? AG_ROW_EMPTY : AG_ROW_GOOD;
+    if (thread() == 0) state[i] = bad ? AG_ROW_RANGE : W == 0 ? AG_ROW_EMPTY : AG_ROW_GOOD;
 }
 
 __global__ void __launch_bounds__(MOST_THREADS, 2)
@@ -109,7 +107,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2)
         sum += as_weight(rest);
     });
     sum = block_reduce(*r, sum, add{});
-    if (W && threadIdx.x == 0) W[i] = sum;
+    if (W && thread() == 0) W[i] = sum;
 }
 
 __global__ void __launch_bounds__(MOST_THREADS, 2) totals(rows p, rows q, uint64_t *W)
@@ -122,11 +120,10 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) totals(rows p, rows q, uint64
     each_pair(p[i], other, 0, p.l.V,
               [&](int32_t, float a, float b) { sum += as_weight(a < b ? a : b); });
     sum = block_reduce(*r, sum, add{});
-    if (threadIdx.x == 0) W[i] = sum;
+    if (thread() == 0) W[i] = sum;
 }
 
-/* ---- Draws. -------------------------------------------------------------------------------
- */
+/* ---- Draws. ------------------------------------------------------------------------------ */
 
 /* What a draw is of: q.at is NULL for a draw from p. */
 struct draw_job {
@@ -138,31 +135,22 @@ struct draw_job {
     int32_t *token;
 };
 
-template <class L>
-__device__ void draw_from(room &r, const draw_job &j, int32_t i, const L &law, bool residual)
-{
-    const layout &l = j.p.l;
-    if (j.m.word) leave_sums(l, j.m, 0, law);
-    if (!j.m.block_goes_on(r)) return;
-    const uint32_t index = j.seeds.index ? j.seeds.index[i] : 0;
-    const uint64_t U =
-        j.U ? j.U[i]
-            : random_word(seed_of(j.seeds, i), position_of(j.seeds, i), j.purpose, index);
-    block_sums_of(r, l, j.m, 0, law);
-    int32_t id = block_draw_summed(r, l, law, U);
-    if (residual && id < 0) id = block_draw(r, l, law_of_row{j.p[i]}, U); /* RES-03 */
-    if (threadIdx.x == 0) j.token[i] = id;
-}
-
 __global__ void __launch_bounds__(MOST_THREADS, 2) draw(draw_job j)
 {
     SHARED(room, r);
     const int32_t i = j.m.own_case();
     if (j.p.none(i)) return;
-    if (j.q.at)
-        draw_from(*r, j, i, law_of_residual{j.p[i], j.q[i]}, true);
-    else
-        draw_from(*r, j, i, law_of_row{j.p[i]}, false);
+    const law_of w = {j.p[i], j.q.at ? j.q[i] : nullptr};
+    const layout &l = j.p.l;
+    if (j.m.word) leave_sums(l, j.m, 0, w);
+    if (!j.m.block_goes_on(*r)) return;
+    const uint32_t index = j.seeds.index ? j.seeds.index[i] : 0;
+    const uint64_t U =
+        j.U ? j.U[i]
+            : random_word(seed_of(j.seeds, i), position_of(j.seeds, i), j.purpose, index);
+    block_sums_of(*r, l, j.m, 0, w);
+    const int32_t id = block_draw_summed(*r, l, w, U);
+    if (thread() == 0) j.token[i] = id;
 }
 
 /* ---- The served distribution. -------------------------------------------------------------
@@ -273,11 +261,10 @@ __device__ int shift_of(int digit)
 template <class Op> __device__ bool block_gather(const serving &v, u64 *word, Op op)
 {
     if (!v.word) return true;
-    if (threadIdx.x == 0) v.word[v.j.m.own_part()] = *word;
+    if (thread() == 0) v.word[v.j.m.own_part()] = *word;
     if (!v.j.m.block_goes_on(v.r)) return false;
     u64 all = 0;
-    for (int32_t b = static_cast<int32_t>(threadIdx.x); b < v.j.m.parts;
-         b += static_cast<int32_t>(blockDim.x))
+    for (int32_t b = thread(); b < v.j.m.parts; b += threads())
         all = op(all, __ldcg(v.word + b));
     *word = block_reduce(v.r, all, op);
     return true;
@@ -287,7 +274,7 @@ __device__ bool look(const serving &v)
 {
     u64 best = block_top(v.r, v.l, v.mine, v.logits);
     if (!block_gather(v, &best, greater{})) return false;
-    if (threadIdx.x == 0) {
+    if (thread() == 0) {
         const top t = top_of(best);
         v.own.k.state = v.j.state[v.i] = t.state;
         v.own.k.id = t.id;
@@ -299,8 +286,7 @@ __device__ bool look(const serving &v)
 __device__ bool point(const serving &v)
 {
     const int32_t id = v.own.k.id;
-    for (int32_t i = v.begin() + static_cast<int32_t>(threadIdx.x); i < v.end();
-         i += static_cast<int32_t>(blockDim.x))
+    for (int32_t i = v.begin() + thread(); i < v.end(); i += threads())
         v.p[i] = i == id ? 1.0f : 0.0f;
     return false;
 }
@@ -310,7 +296,7 @@ __device__ bool conclude_total(const serving &v, u64 W)
 {
     W = block_reduce(v.r, W, add{});
     if (!block_gather(v, &W, add{})) return false;
-    if (threadIdx.x == 0) v.own.k.total = W;
+    if (thread() == 0) v.own.k.total = W;
     return true;
 }
 
@@ -383,7 +369,7 @@ __device__ bool find_digit(const serving &v, const pass &step)
     const int32_t down = block_find(
         v.r, static_cast<int32_t>(digits) + 1,
         [&](int32_t i) { return h.of(digits - static_cast<uint32_t>(i)); }, need - 1, &above);
-    if (threadIdx.x == 0) {
+    if (thread() == 0) {
         k.need = need - above;
         k.key = key | (digits - static_cast<uint32_t>(down)) << shift;
         k.fixed = fixed | digits << shift;
@@ -408,7 +394,7 @@ __device__ bool find_last(const serving &v, const pass &step)
     if (!v.j.m.block_goes_on(v.r)) return false;
     block_sums_of(v.r, v.l, v.j.m, 0, law);
     const int32_t last = block_place(v.r, v.l, law, v.own.k.need - 1);
-    if (threadIdx.x == 0) v.own.k.last = last;
+    if (thread() == 0) v.own.k.last = last;
     return true;
 }
 
@@ -476,7 +462,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) serve(serve_job j)
                        j.m.of(i).word,
                        share_of(j.x.l, j.m.own_part(), j.m.parts)};
     if (v.word && j.first > 0) {
-        if (threadIdx.x == 0) own.k = *v.kept();
+        if (thread() == 0) own.k = *v.kept();
         __syncthreads();
     }
     bool knows = true;
@@ -485,7 +471,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) serve(serve_job j)
         knows = make(v, j.list[n]);
         __syncthreads();
     }
-    if (v.word && knows && threadIdx.x == 0) *v.kept() = own.k;
+    if (v.word && knows && thread() == 0) *v.kept() = own.k;
 }
 
 /* The passes that the parameters ask for; returns how many. */
@@ -512,8 +498,7 @@ int32_t list_passes(const as_sampling &s, int32_t V, pass *list)
 
 } // namespace
 
-/* ---- What rows.h promises. ----------------------------------------------------------------
- */
+/* ---- What rows.h promises. --------------------------------------------------------------- */
 
 extern "C" as_status ag_scratch_reserve(const ag_device *d, int32_t n, ag_scratch *s,
                                         as_error *e)

@@ -20,8 +20,7 @@ __device__ bool accepts(float p, float q, double u)
     return u * static_cast<double>(q) < static_cast<double>(p);
 }
 
-/* ---- One case of chains. ------------------------------------------------------------------
- */
+/* ---- One case of chains. ----------------------------------------------------------------- */
 
 struct chain_job {
     ag_chains c;
@@ -39,23 +38,17 @@ struct chain {
     {
         return c.draft + static_cast<int64_t>(i) * c.gamma;
     }
-    __device__ int32_t p_number(int32_t k) const
+    __device__ int64_t p_number(int32_t k) const
     {
         const int64_t at = static_cast<int64_t>(i) * (c.gamma + 1) + k;
-        return c.state ? c.state[at] : static_cast<int32_t>(at);
+        return c.state ? c.state[at] : at;
     }
-    __device__ int32_t q_number(int32_t k) const
+    __device__ int64_t q_number(int32_t k) const
     {
-        return c.state ? p_number(k) : i * c.gamma + k;
+        return c.state ? p_number(k) : static_cast<int64_t>(i) * c.gamma + k;
     }
-    __device__ const float *p(int32_t k) const
-    {
-        return c.p + static_cast<int64_t>(p_number(k)) * c.V;
-    }
-    __device__ const float *q(int32_t k) const
-    {
-        return c.q + static_cast<int64_t>(q_number(k)) * c.V;
-    }
+    __device__ const float *p(int32_t k) const { return c.p + p_number(k) * c.V; }
+    __device__ const float *q(int32_t k) const { return c.q + q_number(k) * c.V; }
     __device__ double given(int32_t k) const
     {
         return c.u[static_cast<int64_t>(i) * (c.gamma + 2) + k];
@@ -96,7 +89,7 @@ __device__ head block_drafts(room &r, const chain &c)
     return {length, {AG_CASE_GOOD, 0}};
 }
 
-__device__ bool is_bad(const int32_t *state, int32_t row)
+__device__ bool is_bad(const int32_t *state, int64_t row)
 {
     return state && state[row] != AG_ROW_GOOD;
 }
@@ -120,10 +113,8 @@ __device__ void block_emit(const chain &c, ag_fault fault, int32_t accepted, int
 {
     const bool good = fault.kind == AG_CASE_GOOD;
     int32_t *out = c.c.out + static_cast<int64_t>(c.i) * (c.c.gamma + 1);
-    for (int32_t k = static_cast<int32_t>(threadIdx.x); good && k < accepted;
-         k += static_cast<int32_t>(blockDim.x))
-        out[k] = c.draft()[k];
-    if (threadIdx.x != 0) return;
+    for (int32_t k = thread(); good && k < accepted; k += threads()) out[k] = c.draft()[k];
+    if (thread() != 0) return;
     if (good) out[accepted] = token;
     c.c.out_len[c.i] = good ? accepted + 1 : 0;
     c.c.fault[c.i] = fault;
@@ -135,21 +126,7 @@ __device__ bool is_first(const meeting &m)
     return m.own_slot() == 0 && m.own_part() == 0;
 }
 
-/* ---- The chain rule. ----------------------------------------------------------------------
- */
-
-template <class L>
-__device__ void settle(room &r, const chain_job &j, const chain &c, int32_t accepted,
-                       const L &law, uint64_t U, bool rejected)
-{
-    if (j.m.word) leave_sums(j.l, j.m, 0, law);
-    if (!j.m.block_goes_on(r)) return;
-    block_sums_of(r, j.l, j.m, 0, law);
-    int32_t token = block_draw_summed(r, j.l, law, U);
-    if (rejected && token < 0) /* RES-03 */
-        token = block_draw(r, j.l, law_of_row{c.p(accepted)}, U);
-    block_emit(c, {AG_CASE_GOOD, 0}, accepted, token);
-}
+/* ---- The chain rule. --------------------------------------------------------------------- */
 
 __global__ void __launch_bounds__(MOST_THREADS, 2) verify_chain(chain_job j)
 {
@@ -164,15 +141,17 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) verify_chain(chain_job j)
     const int32_t a = block_first(*r, h.length, [&](int32_t k) {
         return !accepts(c.p(k)[draft[k]], c.q(k)[draft[k]], c.accept_uniform(k));
     });
-    if (a < h.length)
-        settle(*r, j, c, a, law_of_residual{c.p(a), c.q(a)},
-               c.draw_uniform(a, AS_RESIDUAL, gamma), true);
-    else
-        settle(*r, j, c, a, law_of_row{c.p(a)}, c.draw_uniform(a, AS_DRAW, gamma + 1), false);
+    const bool rejected = a < h.length;
+    const law_of w = {c.p(a), rejected ? c.q(a) : nullptr};
+    if (j.m.word) leave_sums(j.l, j.m, 0, w);
+    if (!j.m.block_goes_on(*r)) return;
+    const uint64_t U =
+        c.draw_uniform(a, rejected ? AS_RESIDUAL : AS_DRAW, rejected ? gamma : gamma + 1);
+    block_sums_of(*r, j.l, j.m, 0, w);
+    block_emit(c, {AG_CASE_GOOD, 0}, a, block_draw_summed(*r, j.l, w, U));
 }
 
-/* ---- The rules that choose a token from each row and go on while it is the draft. ---------
- */
+/* ---- The rules that choose a token from each row and go on while it is the draft. -------- */
 
 /* The token of the row in a slot: its argmax, or a draw by U. -1: it has none. */
 template <as_rule RULE>
@@ -180,8 +159,9 @@ __device__ int32_t block_choose(room &r, const layout &l, const meeting &m, int3
                                 const float *row, uint64_t U)
 {
     if (RULE == AS_RULE_GREEDY) return top_of(block_top_of(r, l, m, slot, row)).id;
-    block_sums_of(r, l, m, slot, law_of_row{row});
-    return block_draw_summed(r, l, law_of_row{row}, U);
+    const law_of w = {row, nullptr};
+    block_sums_of(r, l, m, slot, w);
+    return block_draw_summed(r, l, w, U);
 }
 
 /* This block's part of what block_choose asks for. */
@@ -192,7 +172,41 @@ __device__ void block_leave(room &r, const layout &l, const meeting &m, int32_t 
     if (RULE == AS_RULE_GREEDY)
         block_leave_top(r, l, m, slot, row);
     else
-        leave_sums(l, m, slot, law_of_row{row});
+        leave_sums(l, m, slot, law_of{row, nullptr});
+}
+
+/* What a case has come to by such a rule: `token` was chosen at k. */
+template <as_rule RULE> __device__ void block_stop(const chain &c, int32_t k, int32_t token)
+{
+    const bool none = RULE == AS_RULE_GREEDY && token < 0;
+    block_emit(c, {none ? AG_BAD_P : AG_CASE_GOOD, none ? k : 0}, k, token);
+}
+
+/* The greedy rule on what blocks have left: all drafts are compared at once. */
+__device__ void block_follow_tops(room &r, const chain_job &j, const chain &c, int32_t length)
+{
+    const int32_t *draft = c.draft();
+    for (int32_t first = 0;; first += j.l.stretches) {
+        const int32_t n = least(length + 1 - first, j.l.stretches);
+        block_tops_of(r, j.m, first, n);
+        const int32_t i = block_first(r, n, [&](int32_t s) {
+            const int32_t k = first + s, token = top_of(r.part()[s]).id;
+            return token < 0 || k == length || token != draft[k];
+        });
+        if (i < n) return block_stop<AS_RULE_GREEDY>(c, first + i, top_of(r.part()[i]).id);
+    }
+}
+
+/* Asks for this block's part of the row in its slot, so that it is on its way while the drafts
+ * are looked at: where no states say which row it is, that takes no memory access. */
+__device__ void ask_for_part(const chain_job &j, const chain &c)
+{
+    enum { LINE = 32 /* floats */ };
+    const share s = share_of(j.l, j.m.own_part(), j.m.parts);
+    const float *row = c.p(j.m.own_slot());
+    for (int32_t i = s.first * j.l.length + thread() * LINE;
+         i < least(s.end * j.l.length, j.l.V); i += threads() * LINE)
+        prefetch(row + i);
 }
 
 template <as_rule RULE>
@@ -200,6 +214,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) verify_choice(chain_job j)
 {
     SHARED(room, r);
     const chain c = chain_of(j);
+    if (j.m.word && !j.c.state) ask_for_part(j, c);
     const head h = RULE == AS_RULE_GREEDY ? block_drafts(*r, c) : block_head(*r, c, false);
     if (h.fault.kind != AG_CASE_GOOD) {
         if (is_first(j.m)) block_emit(c, h.fault, 0, 0);
@@ -208,18 +223,16 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) verify_choice(chain_job j)
     const int32_t slot = j.m.own_slot();
     if (j.m.word && slot <= h.length) block_leave<RULE>(*r, j.l, j.m, slot, c.p(slot));
     if (!j.m.block_goes_on(*r)) return;
+    if (RULE == AS_RULE_GREEDY && j.m.word) return block_follow_tops(*r, j, c, h.length);
     for (int32_t k = 0;; k++) {
         const uint64_t U = RULE == AS_RULE_GREEDY ? 0 : c.draw_uniform(k, AS_DRAW, k);
         const int32_t token = block_choose<RULE>(*r, j.l, j.m, k, c.p(k), U);
-        const bool none = RULE == AS_RULE_GREEDY && token < 0;
-        if (!none && k < h.length && token == c.draft()[k]) continue;
-        block_emit(c, {none ? AG_BAD_P : AG_CASE_GOOD, none ? k : 0}, k, token);
-        return;
+        if (token >= 0 && k < h.length && token == c.draft()[k]) continue;
+        return block_stop<RULE>(c, k, token);
     }
 }
 
-/* ---- A walk down a tree. ------------------------------------------------------------------
- */
+/* ---- A walk down a tree. ----------------------------------------------------------------- */
 
 struct walk_job {
     ag_walks w;
@@ -294,7 +307,7 @@ __device__ bool among(int32_t token, const int32_t *list, int32_t n)
 __device__ void block_take_out(room &r, const layout &l, const float *p, const int32_t *token,
                                int32_t n)
 {
-    if (threadIdx.x == 0)
+    if (thread() == 0)
         for (int32_t k = 0; k < n; k++) r.part()[token[k] / l.length] -= as_weight(p[token[k]]);
     __syncthreads();
 }
@@ -305,7 +318,8 @@ __device__ int32_t block_onehot(room &r, const layout &l, const meeting &m, cons
 {
     const uint64_t at = t.position + static_cast<uint64_t>(depth);
     const float *p = t.law(slot);
-    block_sums_of(r, l, m, slot, law_of_row{p});
+    const law_of all = {p, nullptr};
+    block_sums_of(r, l, m, slot, all);
     u64 W = block_total(r, l);
     int32_t n = 0;
     for (; live; n++) {
@@ -317,11 +331,10 @@ __device__ int32_t block_onehot(room &r, const layout &l, const meeting &m, cons
         const uint64_t U = random_word(t.seed, at, AS_ACCEPT, static_cast<uint32_t>(n));
         if (as_target(U, W) < w) return token;
         W -= w;
-        if (threadIdx.x == 0) t.refused[n] = token;
+        if (thread() == 0) t.refused[n] = token;
         __syncthreads();
     }
-    if (n == 0)
-        return block_draw_summed(r, l, law_of_row{p}, random_word(t.seed, at, AS_DRAW, 0));
+    if (n == 0) return block_draw_summed(r, l, all, random_word(t.seed, at, AS_DRAW, 0));
     if (W == 0) return t.refused[n - 1];
     block_take_out(r, l, p, t.refused, n);
     return block_draw_summed(r, l, law_without{p, t.refused, n},
@@ -341,8 +354,7 @@ __device__ int32_t block_follow(room &r, const layout &l, const meeting &m, cons
 /* Lets the rows that follow with the token be here. */
 __device__ void block_descend(tree &t, int32_t token)
 {
-    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < t.t.rows;
-         i += static_cast<int32_t>(blockDim.x))
+    for (int32_t i = thread(); i < t.t.rows; i += threads())
         t.next[i] = i > 0 && t.follows(i) && t.token[i] == token;
     __syncthreads();
     int32_t *const above = t.here;
@@ -352,16 +364,14 @@ __device__ void block_descend(tree &t, int32_t token)
 
 __device__ void block_start(const tree &t)
 {
-    for (int32_t i = static_cast<int32_t>(threadIdx.x); i < t.t.rows;
-         i += static_cast<int32_t>(blockDim.x))
-        t.here[i] = i == 0;
+    for (int32_t i = thread(); i < t.t.rows; i += threads()) t.here[i] = i == 0;
     __syncthreads();
 }
 
 __device__ void finish_walk(const ag_walks &w, const tree &t, int32_t i, ag_fault fault,
                             int32_t length, int32_t accepted, int32_t row)
 {
-    if (threadIdx.x != 0) return;
+    if (thread() != 0) return;
     const bool good = fault.kind == AG_CASE_GOOD;
     int32_t *path = w.path + static_cast<int64_t>(i) * w.capacity;
     w.fault[i] = fault;
@@ -387,7 +397,7 @@ __device__ void walk_tree(room &r, const walk_job &j, tree &t, int32_t i)
             fault = {AG_BAD_P, row};
             break;
         }
-        if (threadIdx.x == 0) run[length] = token;
+        if (thread() == 0) run[length] = token;
         length++;
         const int32_t rank =
             live ? block_rank(r, t, [=](int32_t x) { return x == token; }) : t.drafts();
@@ -416,8 +426,7 @@ template <as_rule RULE> __global__ void __launch_bounds__(MOST_THREADS, 2) walk(
     if (j.m.block_goes_on(*r)) walk_tree<RULE>(*r, j, t, i);
 }
 
-/* ---- Streams over a panel. ----------------------------------------------------------------
- */
+/* ---- Streams over a panel. --------------------------------------------------------------- */
 
 struct stream_job {
     ag_panel x;
@@ -456,13 +465,14 @@ __device__ ag_fault block_propose(room &r, const layout &l, const stream &s, int
                                   int32_t n, int32_t m)
 {
     for (int32_t i = 0;; i++) {
-        if (threadIdx.x == 0) s.state[i] = state;
+        if (thread() == 0) s.state[i] = state;
         __syncthreads();
         if (is_bad(s.x.p_state, state)) return {AG_BAD_P, state};
         if (i == n) return {AG_CASE_GOOD, 0};
         if (is_bad(s.x.q_state, state)) return {AG_BAD_Q, state};
-        const int32_t token = block_draw(r, l, law_of_row{s.q(i)}, s.word(m + i, AS_DRAFT));
-        if (threadIdx.x == 0) s.draft[i] = token;
+        const int32_t token =
+            block_draw(r, l, law_of{s.q(i), nullptr}, s.word(m + i, AS_DRAFT));
+        if (thread() == 0) s.draft[i] = token;
         state = s.after(state, token);
     }
 }
@@ -474,7 +484,7 @@ __device__ int32_t block_step(room &r, const layout &l, const stream &s, int32_t
 {
     if (RULE == AS_RULE_MATCH) {
         for (int32_t k = 0;; k++) {
-            *token = block_draw(r, l, law_of_row{s.p(k)}, s.word(m + k, AS_DRAW));
+            *token = block_draw(r, l, law_of{s.p(k), nullptr}, s.word(m + k, AS_DRAW));
             if (k == n || *token != s.draft[k]) return k;
         }
     }
@@ -483,8 +493,8 @@ __device__ int32_t block_step(room &r, const layout &l, const stream &s, int32_t
             as_unit29(as_random(s.seed, static_cast<uint64_t>(m + k), AS_ACCEPT, 0));
         return !accepts(s.p(k)[s.draft[k]], s.q(k)[s.draft[k]], u);
     });
-    *token = a < n ? block_draw_residual(r, l, s.p(a), s.q(a), s.word(m + a, AS_RESIDUAL))
-                   : block_draw(r, l, law_of_row{s.p(a)}, s.word(m + a, AS_DRAW));
+    *token = block_draw(r, l, law_of{s.p(a), a < n ? s.q(a) : nullptr},
+                        s.word(m + a, a < n ? AS_RESIDUAL : AS_DRAW));
     return a;
 }
 
@@ -494,8 +504,7 @@ __device__ int32_t block_write(room &r, const stream &s, int32_t accepted, int32
 {
     const int32_t end = block_first(r, accepted, [&](int32_t k) { return s.draft[k] == eos; });
     const int32_t n = end < accepted ? end + 1 : accepted + 1;
-    for (int32_t k = static_cast<int32_t>(threadIdx.x); k < n;
-         k += static_cast<int32_t>(blockDim.x))
+    for (int32_t k = thread(); k < n; k += threads())
         out[k] = k < accepted ? s.draft[k] : token;
     __syncthreads(); /* the lists may be written again */
     return n;
@@ -519,12 +528,12 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) run_stream(stream_job j)
         int32_t token;
         const int32_t a = block_step<RULE>(*r, j.l, s, n, m, &token);
         state = s.after(s.state[a], token);
-        if (threadIdx.x == 0) accepted[step] = a;
+        if (thread() == 0) accepted[step] = a;
         const int32_t written = block_write(*r, s, a, token, j.s.eos, out + m);
         m += written;
         if (written <= a || token == j.s.eos) break;
     }
-    if (threadIdx.x != 0) return;
+    if (thread() != 0) return;
     j.s.out_len[i] = fault.kind == AG_CASE_GOOD ? m : 0;
     j.s.fault[i] = fault;
 }
@@ -537,8 +546,7 @@ as_status refuse_rule(as_rule rule, const char *what, as_error *e)
 
 } // namespace
 
-/* ---- What verify.h promises. --------------------------------------------------------------
- */
+/* ---- What verify.h promises. ------------------------------------------------------------- */
 
 extern "C" as_status ag_verify(const ag_device *d, as_rule rule, const ag_chains *c,
                                const ag_scratch *s, as_error *e)

@@ -68,22 +68,50 @@ static bool beside_program(const char *name, char *path, size_t size)
 }
 
 /* Is it there, and is there a device for it? */
-static bool finds_device(const char *file)
+static bool finds_device(const char *file, char *why, size_t why_size)
 {
-    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     int (*devices)(void) = NULL;
-    if (library) *(void **)&devices = dlsym(library, "ag_devices");
-    return devices && devices() > 0;
+    if (access(file, R_OK) != 0)
+        return FAIL("there is no libassay_gpu.so, for which nvcc is needed");
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!library) return FAIL("cannot load libassay_gpu.so: %s", dlerror());
+    *(void **)&devices = dlsym(library, "ag_devices");
+    return (devices && devices() > 0) ||
+           FAIL("libassay_gpu.so finds no GPU, or no driver that serves it");
+}
+
+/* What stands in for a device says why: a run must not be taken for one on a GPU. */
+static struct {
+    iut_status (*claims)(iut *x, iut_claims *c);
+    char absent[200], device[300];
+} emulator;
+
+static iut_status claims_of_emulator(iut *x, iut_claims *c)
+{
+    const iut_status s = emulator.claims(x, c);
+    if (s != IUT_OK) return s;
+    snprintf(emulator.device, sizeof emulator.device, LOAD_EMULATOR " (%s)", emulator.absent);
+    c->device = emulator.device;
+    return s;
+}
+
+static bool load_emulator(const char *file, iut_api *table, char *why, size_t why_size)
+{
+    if (!load_plugin(file, table, why, why_size)) return false;
+    emulator.claims = table->claims;
+    table->claims = claims_of_emulator;
+    return true;
 }
 
 /* Our own kernels: on the device, or on the grid emulator where there is none. */
 static bool load_gpu(iut_api *table, char *why, size_t why_size)
 {
     char path[4096];
-    if (beside_program("libassay_gpu.so", path, sizeof path) && finds_device(path))
+    (void)beside_program("libassay_gpu.so", path, sizeof path);
+    if (finds_device(path, emulator.absent, sizeof emulator.absent))
         return load_plugin(path, table, why, why_size);
     if (beside_program("libassay_gpu_emu.so", path, sizeof path))
-        return load_plugin(path, table, why, why_size);
+        return load_emulator(path, table, why, why_size);
     return FAIL("gpu was not built: build with a C++ compiler, and with nvcc for a device");
 }
 

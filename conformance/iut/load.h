@@ -1,5 +1,5 @@
-/* load.h - finds the table of operations behind a spec: ref | mutant:NAME | plugin:FILE | traces:FILE. For
- * the worker: a plugin's code runs in the calling process. */
+/* load.h - finds the table of operations behind a spec: ref | mutant:NAME | plugin:FILE |
+ * traces:FILE. For the worker: a plugin's code runs in the calling process. */
 #ifndef ASSAY_CONFORMANCE_IUT_LOAD_H
 #define ASSAY_CONFORMANCE_IUT_LOAD_H
 
@@ -11,6 +11,9 @@
  * have are NULL. False, with the reason, for another ABI version or without create, destroy,
  * last_error, claims. */
 bool load_table(const iut_api *api, iut_api *table, char *why, size_t why_size);
+
+/* How the device in the claims of `gpu` begins where no GPU was found; why follows. */
+#define LOAD_EMULATOR "grid emulator"
 
 /* The table of a spec. A plugin stays loaded until the process ends. */
 bool load_spec(const char *spec, iut_api *table, char *why, size_t why_size);

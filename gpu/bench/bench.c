@@ -2,23 +2,97 @@
 #include "gpu/bench/bench.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+/* Microseconds: of the device at work before clocks are taken to have settled, and before each
+ * measurement. */
+static const double SETTLE = 3e5, WARM = 2e4;
+
 static void usage(const char *program, const char *const *parts)
 {
-    fprintf(stderr, "usage: %s [--dry] [--json FILE]%s", program, parts ? " [--only " : "");
+    fprintf(stderr, "usage: %s [--dry] [--json FILE] [--seconds LIMIT]%s", program,
+            parts ? " [--only " : "");
     for (int i = 0; parts && parts[i]; i++) fprintf(stderr, "%s%s", i ? "|" : "", parts[i]);
     fprintf(stderr, "%s\n", parts ? "] [--models FOLDER]" : "");
     exit(2);
 }
 
+/* ---- The JSON. -------------------------------------------------------------------------- */
+
+/* Writes over the end of the document, and ends it again, in one write: whenever the program is
+ * killed, the file is a document. At most 1,900 characters. */
+AS_PRINTF(2, 3) static void put(ag_bench *b, const char *format, ...)
+{
+    static const char no_entry[] = "\n]}\n", entry[] = "}\n]}\n";
+    char text[2048];
+    va_list arguments;
+    if (!b->json) return;
+    va_start(arguments, format);
+    const int n = vsnprintf(text, sizeof text - sizeof entry, format, arguments);
+    va_end(arguments);
+    strcpy(text + n, b->entries ? entry : no_entry);
+    if (fseek(b->json, b->json_end, SEEK_SET) == 0) fputs(text, b->json);
+    fflush(b->json);
+    b->json_end += n;
+}
+
+void ag_entry(ag_bench *b)
+{
+    const int number = b->entries++;
+    put(b, "%s\n {\"entry\": %d", number ? "}," : "", number);
+}
+
+/* Quotes and what would have to be escaped become blanks. */
+void ag_text(ag_bench *b, const char *key, const char *value)
+{
+    char plain[1024];
+    snprintf(plain, sizeof plain, "%s", value);
+    for (char *c = plain; *c; c++)
+        if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ') *c = ' ';
+    put(b, ", \"%s\": \"%s\"", key, plain);
+}
+
+/* JSON has no word for infinite. */
+void ag_number(ag_bench *b, const char *key, double value)
+{
+    if (isfinite(value))
+        put(b, ", \"%s\": %.10g", key, value);
+    else
+        put(b, ", \"%s\": null", key);
+}
+
+void ag_measured(ag_bench *b, const char *key, double value)
+{
+    ag_number(b, key, b->dry ? (double)NAN : value);
+}
+
+void ag_graph_times(ag_bench *b, ag_times t)
+{
+    ag_text(b, "timed", b->dry ? "not" : b->recorded ? "graph" : "launches");
+    ag_number(b, "repetitions", t.n);
+    ag_measured(b, "us", t.median);
+    ag_measured(b, "us_least", t.low);
+    ag_measured(b, "us_most", t.high);
+}
+
+/* Ends report and program before all is measured. */
+static _Noreturn void end(ag_bench *b, int code, const char *why)
+{
+    fprintf(stderr, "bench: %s\n", why);
+    printf("\n\nThe rest was not measured: %s.\n", why);
+    ag_entry(b);
+    ag_text(b, "what", "ended");
+    ag_text(b, "why", why);
+    if (b->json) fclose(b->json);
+    exit(code);
+}
+
 void ag_bench_check(ag_bench *b, as_status s)
 {
-    if (s == AS_OK) return;
-    fprintf(stderr, "bench: %s\n", b->e.text);
-    exit(1);
+    if (s != AS_OK) end(b, EXIT_FAILURE, b->e.text);
 }
 
 static void begin_report(ag_bench *b, const char *name)
@@ -32,116 +106,12 @@ static void begin_report(ag_bench *b, const char *name)
            name, b->device.name, f->major, f->minor, b->device.processors,
            (double)f->memory / 1e9, f->runtime / 1000, f->runtime % 1000 / 10, f->driver / 1000,
            f->driver % 1000 / 10, date, b->dry ? "; dry run: nothing is timed" : "");
-    if (!b->json) return;
-    fprintf(b->json,
-            "{\"bench\": \"%s\", \"device\": \"%s\", \"capability\": \"%d.%d\", "
-            "\"multiprocessors\": %d, \"memory\": %zu, \"cuda\": %d, \"driver_cuda\": %d, "
-            "\"date\": \"%s\", \"dry\": %s, \"repetitions\": %d, \"results\": [",
-            name, b->device.name, f->major, f->minor, b->device.processors, f->memory,
-            f->runtime, f->driver, date, b->dry ? "true" : "false",
-            b->dry ? 1 : AG_REPETITIONS);
-}
-
-/* ---- Times. ----------------------------------------------------------------------------- */
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-ag_times ag_bench_time(ag_bench *b, ag_work *work, void *what)
-{
-    double us[AG_REPETITIONS];
-    const int warm = b->dry ? 0 : 3, n = b->dry ? 1 : AG_REPETITIONS;
-    for (int i = 0; i < warm; i++) ag_bench_check(b, work(b, what));
-    for (int i = 0; i < n; i++) {
-        ag_bench_check(b, ag_timer_start(&b->device, &b->timer, &b->e));
-        ag_bench_check(b, work(b, what));
-        ag_bench_check(b, ag_timer_stop(&b->device, &b->timer, &us[i], &b->e));
-    }
-    qsort(us, (size_t)n, sizeof *us, ascending);
-    return (ag_times){us[n / 2], us[0], us[n - 1]};
-}
-
-ag_times ag_times_of_one(ag_times t, int n)
-{
-    return (ag_times){t.median / n, t.low / n, t.high / n};
-}
-
-static as_status replay(ag_bench *b, void *graph)
-{
-    return ag_replay(&b->device, graph, &b->e);
-}
-
-/* NULL, and b->e says why, if it cannot be had. */
-static void *record(ag_bench *b, ag_work *work, void *what)
-{
-    void *graph = NULL;
-    as_error why;
-    if (ag_record_begin(&b->device, &b->e) != AS_OK) return NULL;
-    const as_status inside = work(b, what);
-    const as_status s = ag_record_end(&b->device, &graph, &why);
-    if (inside == AS_OK && s != AS_OK) b->e = why;
-    if (inside == AS_OK && s == AS_OK) return graph;
-    ag_graph_free(graph);
-    return NULL;
-}
-
-ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what)
-{
-    b->recorded = 0;
-    if (b->dry) return ag_bench_time(b, work, what);
-    ag_bench_check(b, work(b, what)); /* what is done once is done before */
-    ag_bench_check(b, ag_wait(&b->device, &b->e));
-    void *graph = record(b, work, what);
-    if (!graph) {
-        fprintf(stderr, "bench: launched, not recorded as a graph: %s\n", b->e.text);
-        return ag_bench_time(b, work, what);
-    }
-    b->recorded = 1;
-    const ag_times t = ag_bench_time(b, replay, graph);
-    ag_graph_free(graph);
-    return t;
-}
-
-double ag_share(double part, double whole)
-{
-    return whole > 0 ? part / whole : 0;
-}
-
-/* ---- The report. ------------------------------------------------------------------------ */
-
-void ag_entry(ag_bench *b)
-{
-    if (b->json) fprintf(b->json, "%s\n {\"entry\": %d", b->entries ? "}," : "", b->entries);
-    b->entries++;
-}
-
-void ag_text(ag_bench *b, const char *key, const char *value)
-{
-    if (b->json) fprintf(b->json, ", \"%s\": \"%s\"", key, value);
-}
-
-void ag_number(ag_bench *b, const char *key, double value)
-{
-    if (b->json) fprintf(b->json, ", \"%s\": %.10g", key, value);
-}
-
-void ag_measured(ag_bench *b, const char *key, double value)
-{
-    if (!b->dry)
-        ag_number(b, key, value);
-    else if (b->json)
-        fprintf(b->json, ", \"%s\": null", key);
-}
-
-void ag_graph_times(ag_bench *b, ag_times t)
-{
-    ag_text(b, "timed", b->dry ? "not" : b->recorded ? "graph" : "launches");
-    ag_measured(b, "us", t.median);
-    ag_measured(b, "us_least", t.low);
-    ag_measured(b, "us_most", t.high);
+    put(b,
+        "{\"bench\": \"%s\", \"device\": \"%s\", \"capability\": \"%d.%d\", "
+        "\"multiprocessors\": %d, \"memory\": %zu, \"cuda\": %d, \"driver_cuda\": %d, "
+        "\"date\": \"%s\", \"dry\": %s, \"repetitions\": %d, \"results\": [",
+        name, b->device.name, f->major, f->minor, b->device.processors, f->memory, f->runtime,
+        f->driver, date, b->dry ? "true" : "false", b->dry ? 1 : AG_REPETITIONS);
 }
 
 void ag_cell(const ag_bench *b, int decimals, double value)
@@ -150,6 +120,156 @@ void ag_cell(const ag_bench *b, int decimals, double value)
         printf(" - |");
     else
         printf(" %.*f |", decimals, value);
+}
+
+/* ---- Times. ----------------------------------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec t;
+    timespec_get(&t, TIME_UTC);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The seconds that the program may still take. */
+static double left(const ag_bench *b)
+{
+    return b->limit > 0 ? b->begun + b->limit - now() : INFINITY;
+}
+
+static int out_of_time(const ag_bench *b)
+{
+    return left(b) < b->limit / 20;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+ag_times ag_times_of(const double *x, int n)
+{
+    double sorted[AG_REPETITIONS];
+    memcpy(sorted, x, (size_t)n * sizeof *x);
+    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    return (ag_times){sorted[n / 2], sorted[0], sorted[n - 1], n};
+}
+
+ag_times ag_times_of_one(ag_times t, int n)
+{
+    return (ag_times){t.median / n, t.low / n, t.high / n, t.n};
+}
+
+/* Microseconds of one repetition. */
+static double once(ag_bench *b, const ag_job *job)
+{
+    double us;
+    ag_bench_check(b, ag_timer_start(&b->device, &b->timer, &b->e));
+    ag_bench_check(b, job->work(b, job->what));
+    ag_bench_check(b, ag_timer_stop(&b->device, &b->timer, &us, &b->e));
+    return us;
+}
+
+/* Repetitions that do not count; microseconds of the last of all jobs. */
+static double warm_up(ag_bench *b, const ag_job *job, int jobs, double least)
+{
+    double all = 0, round = 0;
+    for (int i = 0; i == 0 || (all < least && i < 2000); i++, all += round) {
+        round = 0;
+        for (int k = 0; k < jobs; k++) round += once(b, &job[k]);
+    }
+    return round;
+}
+
+/* How many repetitions of so many microseconds a measurement has: it may take a tenth of the
+ * time that is left. */
+static int repetitions_of(ag_bench *b, double us)
+{
+    const double fit = left(b) / 10 / (us * 1e-6);
+    if (fit >= b->repetitions) return b->repetitions;
+    b->shortened++;
+    return fit < AG_FEW ? AG_FEW : (int)fit;
+}
+
+static void time_jobs(ag_bench *b, const ag_job *job, int jobs, ag_samples *s)
+{
+    if (out_of_time(b)) end(b, AG_OUT_OF_TIME, "out of time");
+    s->n = b->dry ? 1 : repetitions_of(b, warm_up(b, job, jobs, WARM));
+    for (int i = 0; i < s->n; i++)
+        for (int k = 0; k < jobs; k++) s->us[k][i] = once(b, &job[k]);
+    b->timed++;
+}
+
+ag_times ag_bench_time(ag_bench *b, ag_work *work, void *what)
+{
+    const ag_job job = {work, what};
+    ag_samples s;
+    time_jobs(b, &job, 1, &s);
+    return ag_times_of(s.us[0], s.n);
+}
+
+static as_status replay(ag_bench *b, void *graph)
+{
+    return ag_replay(&b->device, graph, &b->e);
+}
+
+/* A job as ag_record calls it. */
+typedef struct {
+    ag_bench *b;
+    const ag_job *job;
+} recording;
+
+static as_status launch_recorded(void *with, as_error *e)
+{
+    const recording *r = with;
+    const as_status s = r->job->work(r->b, r->job->what);
+    if (s != AS_OK) *e = r->b->e;
+    return s;
+}
+
+/* NULL, and b->e says why, if it cannot be had. */
+static ag_graph *record(ag_bench *b, const ag_job *job)
+{
+    recording r = {b, job};
+    ag_graph *graph;
+    as_error why;
+    ag_bench_check(b, job->work(b, job->what)); /* what is done once is done before */
+    ag_bench_check(b, ag_wait(&b->device, &b->e));
+    if (ag_record(&b->device, launch_recorded, &r, &graph, &why) != AS_OK) b->e = why;
+    return graph;
+}
+
+void ag_bench_time_graphs(ag_bench *b, const ag_job *job, int jobs, ag_samples *s)
+{
+    ag_job graph[AG_MOST_JOBS];
+    int recorded = 0;
+    while (recorded < jobs) {
+        graph[recorded] = (ag_job){replay, record(b, &job[recorded])};
+        if (!graph[recorded].what) break;
+        recorded++;
+    }
+    b->recorded = recorded == jobs;
+    if (!b->recorded) {
+        fprintf(stderr, "bench: launched, not recorded as a graph: %s\n", b->e.text);
+        b->launched++;
+        b->why_launched = b->e;
+    }
+    time_jobs(b, b->recorded ? graph : job, jobs, s);
+    for (int k = 0; k < recorded; k++) ag_graph_free(graph[k].what);
+}
+
+ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what)
+{
+    const ag_job job = {work, what};
+    ag_samples s;
+    ag_bench_time_graphs(b, &job, 1, &s);
+    return ag_times_of(s.us[0], s.n);
+}
+
+double ag_share(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
 }
 
 /* ---- The ceilings. ---------------------------------------------------------------------- */
@@ -179,8 +299,18 @@ static as_status multiply(ag_bench *b, void *what)
     return ag_multiply_adds(&b->device, c->turns, b->sink, &c->flops, &b->e);
 }
 
-static void report_ceiling(ag_bench *b, const char *what, double amount, const char *unit,
-                           ag_times t)
+/* LAUNCHES kernels that have nothing to do: what a kernel takes in a graph beside its work. */
+enum { LAUNCHES = 64 };
+static as_status launch(ag_bench *b, void *what)
+{
+    const ceiling *c = what;
+    as_status s = AS_OK;
+    for (int i = 0; i < LAUNCHES && s == AS_OK; i++)
+        s = ag_read_all(&b->device, c->from, 0, b->sink, &b->e);
+    return s;
+}
+
+void ag_ceiling(ag_bench *b, const char *what, double amount, const char *unit, ag_times t)
 {
     printf("| %s |", what);
     ag_cell(b, 1, amount / t.median * 1e-3); /* amount / us = 1e6 a second */
@@ -195,8 +325,23 @@ static void report_ceiling(ag_bench *b, const char *what, double amount, const c
     ag_measured(b, "most", amount / t.low * 1e-3);
 }
 
-static void measure_ceilings(ag_bench *b)
+static void report_launch(ag_bench *b, ag_times t)
 {
+    printf("| an empty kernel among others, in a graph |");
+    ag_cell(b, 2, t.median);
+    ag_cell(b, 2, t.low);
+    ag_cell(b, 2, t.high);
+    printf(" us |\n");
+    ag_entry(b);
+    ag_text(b, "what", "an empty kernel");
+    ag_text(b, "unit", "us");
+    ag_graph_times(b, t);
+}
+
+/* Those at the beginning are what shares are of; those at the end say whether they held. */
+static void measure_ceilings(ag_bench *b, int at_end)
+{
+    ag_bench_check(b, ag_facts_of(&b->device, &b->facts, &b->e));
     const size_t most = (size_t)4 << 30, third = b->facts.unused / 3 / 4096 * 4096;
     ceiling c = {.bytes = b->dry         ? 40000
                           : third < most ? third
@@ -205,15 +350,20 @@ static void measure_ceilings(ag_bench *b)
     ag_bench_check(b, ag_alloc(&b->device, &c.from, c.bytes, "reading", &b->e));
     ag_bench_check(b, ag_alloc(&b->device, &c.to, c.bytes, "copying", &b->e));
     ag_bench_check(b, ag_fill_weights(&b->device, c.from, c.bytes, AS_F32, 1, &b->e));
-    printf("| ceiling | median | least | most | unit |\n|---|---:|---:|---:|---|\n");
+    const ag_job settle = {multiply, &c};
+    if (!b->dry) (void)warm_up(b, &settle, 1, SETTLE);
+    printf("| ceiling%s | median | least | most | unit |\n|---|---:|---:|---:|---|\n",
+           at_end ? ", at the end" : "");
     ag_times t = ag_bench_time(b, copy, &c);
-    report_ceiling(b, "copy, bytes read plus bytes written", 2.0 * (double)c.bytes, "GB/s", t);
+    ag_ceiling(b, "copy, bytes read plus bytes written", 2.0 * (double)c.bytes, "GB/s", t);
     t = ag_bench_time(b, read_memory, &c);
-    report_ceiling(b, "read", (double)c.bytes, "GB/s", t);
-    if (!b->dry) b->read = (double)c.bytes / t.median * 1e6;
+    ag_ceiling(b, "read", (double)c.bytes, "GB/s", t);
+    if (!b->dry && !at_end) b->read = (double)c.bytes / t.median * 1e6;
     t = ag_bench_time(b, multiply, &c);
-    report_ceiling(b, "fused multiply-adds, binary32", c.flops, "GFLOP/s", t);
-    if (!b->dry) b->rate = c.flops / t.median * 1e6;
+    ag_ceiling(b, "fused multiply-adds, binary32", c.flops, "GFLOP/s", t);
+    if (!b->dry && !at_end) b->rate = c.flops / t.median * 1e6;
+    if (!at_end)
+        report_launch(b, ag_times_of_one(ag_bench_time_graph(b, launch, &c), LAUNCHES));
     printf("\n");
     ag_free(c.from);
     ag_free(c.to);
@@ -234,11 +384,38 @@ int ag_bench_runs(const ag_bench *b, const char *part)
     return !b->only || strcmp(b->only, part) == 0;
 }
 
+/* A limit in seconds; 0: it is none. */
+static double limit_of(const char *seconds)
+{
+    char *rest;
+    const double limit = strtod(seconds, &rest);
+    return *rest == '\0' && limit > 0 ? limit : 0;
+}
+
+/* None is no failure; one that cannot be opened is. */
+static void open_device(ag_bench *b)
+{
+    const int there = ag_has_device();
+    as_status s = ag_device_open(&b->device, 0, &b->e);
+    if (s != AS_OK && !there) {
+        printf("not run: no GPU (%s)\n", b->e.text);
+        exit(AG_NO_DEVICE);
+    }
+    ag_bench_check(b, s);
+    b->dry |= b->device.emulated;
+    ag_bench_check(b, ag_facts_of(&b->device, &b->facts, &b->e));
+    ag_bench_check(b, ag_timer_open(&b->timer, &b->e));
+    ag_bench_check(b, ag_alloc(&b->device, &b->sink, 16, "a sink", &b->e));
+}
+
 void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int argc,
                    char **argv)
 {
-    const char *file = NULL;
+    const char *file = NULL, *seconds = getenv("GPU_PART_SECONDS");
     memset(b, 0, sizeof *b);
+    b->begun = now();
+    b->repetitions = AG_REPETITIONS;
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* what is killed leaves the lines that it wrote */
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--dry") == 0)
             b->dry = 1;
@@ -246,33 +423,35 @@ void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int 
             file = argv[++i];
         else if (parts && strcmp(argv[i], "--models") == 0 && i + 1 < argc)
             b->models = argv[++i];
+        else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
+            seconds = argv[++i];
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc &&
                  (b->only = part_of(parts, argv[i + 1])))
             i++;
         else
             usage(argv[0], parts);
     }
-    if (ag_device_open(&b->device, 0, &b->e) != AS_OK) {
-        printf("not run: no GPU (%s)\n", b->e.text);
-        exit(AG_NO_DEVICE);
-    }
-    if (strcmp(b->device.name, "grid emulator") == 0) b->dry = 1;
-    if (file && !(b->json = fopen(file, "w"))) {
+    if (seconds && (b->limit = limit_of(seconds)) == 0) usage(argv[0], parts);
+    open_device(b);
+    if (file && (!(b->json = fopen(file, "w")) || fseek(b->json, 0, SEEK_SET) != 0)) {
         perror(file);
         exit(2);
     }
-    ag_bench_check(b, ag_facts_of(&b->device, &b->facts, &b->e));
-    ag_bench_check(b, ag_timer_open(&b->timer, &b->e));
-    ag_bench_check(b, ag_alloc(&b->device, &b->sink, 16, "a sink", &b->e));
     begin_report(b, name);
-    measure_ceilings(b);
+    measure_ceilings(b, 0);
 }
 
 int ag_bench_close(ag_bench *b)
 {
     int failed = 0;
+    if (!out_of_time(b)) measure_ceilings(b, 1);
+    if (b->shortened > 0)
+        printf("Time was short: %d of %d measurements have fewer than %d repetitions.\n",
+               b->shortened, b->timed, b->repetitions);
+    if (b->launched > 0)
+        printf("%d measurements are of launches: they could not be recorded as graphs (%s).\n",
+               b->launched, b->why_launched.text);
     if (b->json) {
-        fprintf(b->json, "%s\n]}\n", b->entries ? "}" : "");
         failed = ferror(b->json);
         failed |= fclose(b->json);
     }

@@ -3,7 +3,12 @@
  * a file.
  *
  * A dry run (always, on the grid emulator) does everything once at tiny sizes, looks whether
- * all outputs were written, and reports no time: it keeps the benches from rotting. */
+ * all outputs were written, and reports no time: it keeps the benches from rotting.
+ *
+ * The report survives its program: after each member of each result the file is a whole JSON
+ * document, and a line of a table is out when it is finished. A program that knows how long it
+ * may take (--seconds, or GPU_PART_SECONDS in the environment) repeats less often when time
+ * gets short, and says so; when there is none left, it ends by itself, and says that. */
 #ifndef ASSAY_GPU_BENCH_BENCH_H
 #define ASSAY_GPU_BENCH_BENCH_H
 
@@ -12,52 +17,82 @@
 #include "gpu/bench/kernels.h"
 #include "gpu/dense.h"
 
-enum { AG_REPETITIONS = 25, AG_MOST_ROWS = 128, AG_NO_DEVICE = 77 /* exit code */ };
+enum {
+    AG_REPETITIONS = 25, /* at most, */
+    AG_FEW = 3,          /* and at least, where time is short */
+    AG_MOST_JOBS = 3,
+    AG_MOST_ROWS = 128,
+    AG_NO_DEVICE = 77,    /* exit codes */
+    AG_OUT_OF_TIME = 124, /* as timeout(1) has it */
+};
 
 typedef struct {
     ag_device device;
     ag_facts facts;
     ag_timer timer;
     int dry;
-    FILE *json; /* NULL without --json */
+    FILE *json;    /* NULL without --json */
+    long json_end; /* where its next member goes */
     int entries;
     as_error e;
-    double read, rate;  /* ceilings: bytes and floating-point operations a second; 0 if dry */
-    void *sink;         /* 16 bytes */
-    const char *only;   /* of the parts, the one to run; NULL: all */
-    const char *models; /* folder of the trained pair; NULL: it is not measured */
-    int recorded;       /* 1: the last times are of a graph */
+    int repetitions;      /* of what is timed: AG_REPETITIONS, or what a part sets */
+    double limit, begun;  /* seconds: that it may take, 0: any; by the clock */
+    int timed, shortened; /* measurements; those with fewer repetitions than they should have */
+    double read, rate;    /* ceilings: bytes and floating-point operations a second; 0 if dry */
+    void *sink;           /* 16 bytes */
+    const char *only;     /* of the parts, the one to run; NULL: all */
+    const char *models;   /* folder of the trained pair; NULL: it is not measured */
+    int recorded;         /* 1: the last times are of a graph */
+    int launched;         /* measurements that should have been, but could not, */
+    as_error why_launched; /* and why the last of them could not */
 } ag_bench;
 
-/* Microseconds of one repetition. */
+/* Microseconds of one repetition, of n. */
 typedef struct {
     double median, low, high;
+    int n;
 } ag_times;
 
-/* Reads the options --dry, --json FILE and, where there are `parts` (ended by NULL; or NULL),
- * --only PART and --models FOLDER, opens the device, begins the report of the bench `name` and
- * measures the ceilings. Exits with AG_NO_DEVICE, and says so, where there is no device; with 2
- * on other options. */
+/* Reads the options --dry, --json FILE, --seconds LIMIT and, where there are `parts` (ended by
+ * NULL; or NULL), --only PART and --models FOLDER, opens the device, begins the report of the
+ * bench `name` and measures the ceilings. Exits with AG_NO_DEVICE, and says so, where there is
+ * no device; with 1 where there is one that cannot be opened; with 2 on other options. */
 void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int argc,
                    char **argv);
 
 /* Whether this part is to run. */
 int ag_bench_runs(const ag_bench *b, const char *part);
 
-/* Ends the report; the exit code for main. */
+/* Measures the ceilings again, and ends the report; the exit code for main. */
 int ag_bench_close(ag_bench *b);
 
-/* Ends the program with the error that a call left in b->e, if it left one. */
+/* Ends report and program with the error that a call left in b->e, if it left one. */
 void ag_bench_check(ag_bench *b, as_status s);
 
-/* Times `work`, which launches one repetition: AG_REPETITIONS after three that do not count. */
+/* Times `work`, which launches one repetition: b->repetitions, after one or more, for 20 ms,
+ * that do not count. */
 typedef as_status ag_work(ag_bench *b, void *what);
 ag_times ag_bench_time(ag_bench *b, ag_work *work, void *what);
 
 /* The same for the launches of a repetition recorded as a graph, without the host's time for
  * each. The work must neither wait nor allocate. What cannot be recorded is launched, and that
- * is said on standard error; a dry run records nothing. */
+ * is said at the end of the report. */
 ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what);
+
+/* Graphs of several jobs, to be compared: one repetition of each in turn, so that what changes
+ * in the course of time, as clocks do, changes for all. If one cannot be recorded, none is. */
+typedef struct {
+    ag_work *work;
+    void *what;
+} ag_job;
+typedef struct {
+    double us[AG_MOST_JOBS][AG_REPETITIONS]; /* of the jobs, in the order of time */
+    int n;
+} ag_samples;
+void ag_bench_time_graphs(ag_bench *b, const ag_job *job, int jobs, ag_samples *s);
+
+/* Median, least and most of n numbers, which stay in their order. */
+ag_times ag_times_of(const double *x /* [n] */, int n);
 
 /* Each of the times divided by n. */
 ag_times ag_times_of_one(ag_times t, int n);
@@ -72,9 +107,13 @@ void ag_number(ag_bench *b, const char *key, double value);
 /* A measured value: null in a dry run. */
 void ag_measured(ag_bench *b, const char *key, double value);
 
-/* What ag_bench_time_graph gave: median, least and most as `us`, `us_least` and `us_most`, and
- * how they were `timed`. */
+/* What ag_bench_time_graph gave: median, least and most as `us`, `us_least` and `us_most`, of
+ * how many `repetitions`, and how they were `timed`. */
 void ag_graph_times(ag_bench *b, ag_times t);
+
+/* A line of the table of ceilings and of the report: `amount` of units for each of the times,
+ * in 1e9 a second. */
+void ag_ceiling(ag_bench *b, const char *what, double amount, const char *unit, ag_times t);
 
 /* A cell of the table: a measured value, or `-` in a dry run. */
 void ag_cell(const ag_bench *b, int decimals, double value);

@@ -1,14 +1,22 @@
 /* bench_decode.c - tokens a second of one sequence: plain decoding, a small draft model and
  * lookahead with W = G = 15, N = 5, all greedy, so that all emit the same tokens, which is
  * checked. Weights are random: how many drafts they let pass says nothing of a trained pair, so
- * the tokens of a step stand beside the time of a step. */
+ * the tokens of a step stand beside the time of a step. Each method decodes twice: its steps
+ * launched one kernel after the other, and as graphs. */
 #include "gpu/bench/model.h"
 #include "gpu/bench/parts.h"
 #include "gpu/decode.h"
 
 #include <string.h>
 
-enum { PROMPT = 16, BUDGET = 64, DRY_BUDGET = 12, DRAFTS = 4, STRIDE = 8 };
+enum {
+    PROMPT = 16,
+    BUDGET = 64,
+    DRY_BUDGET = 12,
+    DRAFTS = 4,
+    STRIDE = 8,
+    DECODINGS = 7 /* repetitions: each is many steps */
+};
 
 typedef struct {
     ag_decoder *decoder;
@@ -23,15 +31,19 @@ static as_status decode(ag_bench *b, void *what)
     return s == AS_OK ? r->g.status : s;
 }
 
+/* A method, and what it took: t as graphs, if they could be had. */
 static void report(ag_bench *b, const char *method, const char *model, as_storage s,
-                   const as_result *of, ag_times t)
+                   const as_result *of, ag_times t, ag_times launched)
 {
     const double tokens = of->tokens * 1e6, steps = of->steps;
+    const double faster = ag_share(launched.median, t.median);
     printf("| %s | %s | %s |", method, model, ag_storage_name(s));
     ag_cell(b, 1, ag_share(tokens, t.median));
     ag_cell(b, 1, ag_share(tokens, t.high));
     ag_cell(b, 1, ag_share(tokens, t.low));
     ag_cell(b, 1, ag_share(t.median, steps));
+    ag_cell(b, 1, ag_share(launched.median, steps));
+    ag_cell(b, 3, faster);
     printf(" %.2f |\n", ag_share(of->tokens, steps));
     ag_entry(b);
     ag_text(b, "what", "decoding");
@@ -42,31 +54,46 @@ static void report(ag_bench *b, const char *method, const char *model, as_storag
     ag_number(b, "steps", of->steps);
     ag_number(b, "drafted", of->drafted);
     ag_number(b, "accepted", of->accepted);
-    ag_measured(b, "us", t.median);
-    ag_measured(b, "us_least", t.low);
-    ag_measured(b, "us_most", t.high);
+    ag_graph_times(b, t);
+    ag_measured(b, "launched_us", launched.median);
+    ag_measured(b, "times_graph", faster);
+}
+
+/* Decodes with a decoder of these options, and sets b->recorded. */
+static ag_times time_decoding(ag_bench *b, const ag_decoding *o, run *r)
+{
+    ag_bench_check(b, ag_decoder_open(&b->device, o, &r->decoder, &b->e));
+    const ag_times t = ag_bench_time(b, decode, r);
+    const ag_graphs g = ag_decoder_graphs(r->decoder);
+    ag_decoder_close(r->decoder);
+    if (g.refused) fprintf(stderr, "bench: steps are launched, not graphs: %s\n", g.why.text);
+    b->recorded = g.replayed > 0;
+    return t;
 }
 
 /* What the method emits goes to `out`, and must be what `plain` has, unless that is NULL. */
 static void measure(ag_bench *b, const char *method, const char *model, as_storage s,
                     const ag_decoding *o, const int32_t *plain, int32_t *out)
 {
-    int32_t prompt[PROMPT];
+    int32_t prompt[PROMPT], other[BUDGET];
     run r = {.g = {.prompt = prompt,
                    .prompts = PROMPT,
                    .budget = b->dry ? DRY_BUDGET : BUDGET,
-                   .out = out}};
+                   .out = other}};
+    const size_t bytes = (size_t)r.g.budget * sizeof *out;
+    ag_decoding launching = *o;
+    launching.launched = true;
     for (int32_t i = 0; i < PROMPT; i++) prompt[i] = (i * 7919 + 17) % o->target->V;
-    ag_bench_check(b, ag_decoder_open(&b->device, o, &r.decoder, &b->e));
-    const ag_times t = ag_bench_time(b, decode, &r);
-    ag_decoder_close(r.decoder);
-    if (r.g.result.tokens != r.g.budget ||
-        (plain && memcmp(out, plain, (size_t)r.g.budget * sizeof *out) != 0))
+    const ag_times launched = time_decoding(b, &launching, &r);
+    r.g.out = out;
+    const ag_times t = time_decoding(b, o, &r);
+    if (r.g.result.tokens != r.g.budget || memcmp(out, other, bytes) != 0 ||
+        (plain && memcmp(out, plain, bytes) != 0))
         ag_bench_check(b, as_fail(&b->e, AS_DEVICE,
-                                  "%s: other tokens than those of plain "
-                                  "decoding",
+                                  "%s: launched, as a graph and in plain decoding the tokens "
+                                  "are not the same",
                                   method));
-    report(b, method, model, s, &r.g.result, t);
+    report(b, method, model, s, &r.g.result, t, launched);
 }
 
 static void measure_model(ag_bench *b, as_storage s)
@@ -77,7 +104,7 @@ static void measure_model(ag_bench *b, as_storage s)
     int32_t plain[BUDGET], other[BUDGET];
     if (!b->dry &&
         !ag_bench_fits(b, ag_model_needs(&of->config, s) + ag_model_needs(&small->config, s))) {
-        printf("| all | %s | %s | not run: the device's memory is too small | | | | |\n",
+        printf("| all | %s | %s | not run: the device's memory is too small | | | | | | |\n",
                of->name, ag_storage_name(s));
         return;
     }
@@ -106,11 +133,16 @@ void ag_bench_decode(ag_bench *b)
 {
     printf("#### Decoding\n\n"
            "Tokens a second of one sequence of %d tokens after a prompt of %d, which is "
-           "included; microseconds of a step; tokens a step, which random weights decide.\n\n"
-           "| method | model | weights | tokens/s | least | most | step | tokens a step |\n"
-           "|---|---|---|---:|---:|---:|---:|---:|\n",
+           "included, with steps as graphs; microseconds of a step, as a graph and launched "
+           "one kernel after the other; x: the latter over the former; tokens a step, which "
+           "random weights decide.\n\n"
+           "| method | model | weights | tokens/s | least | most | graph | launched | x | "
+           "tokens a step |\n"
+           "|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n",
            b->dry ? DRY_BUDGET : BUDGET, PROMPT);
+    b->repetitions = DECODINGS;
     measure_model(b, AS_F32);
     measure_model(b, AS_BF16);
+    b->repetitions = AG_REPETITIONS;
     printf("\n");
 }

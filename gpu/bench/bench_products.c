@@ -1,6 +1,6 @@
 /* bench_products.c - how near the matrix product is to what the device can do: at the outputs
- * and rows of real models, as shares of the read bandwidth and of T(R) (bench.h), beside
- * cuBLAS. */
+ * and rows of real models, as shares of the read bandwidth and of T(R) (bench.h), in turn with
+ * cuBLAS, whose rate at a product that is large every way stands with the ceilings. */
 #include "gpu/bench/model.h"
 #include "gpu/bench/parts.h"
 #include "gpu/cublas.h"
@@ -38,44 +38,125 @@ static as_status theirs(ag_bench *b, void *what)
     return s;
 }
 
-/* A line of the table; one_row is the time of one row, 0 before it is known. */
-static void measure_rows(ag_bench *b, products *p, double *one_row)
+/* The same where the blocks that share outputs meet in device memory, as they do where there
+ * are no clusters. */
+static as_status without_cluster(ag_bench *b, void *what)
+{
+    const int32_t cluster = b->device.cluster;
+    b->device.cluster = 1;
+    const as_status s = ours(b, what);
+    b->device.cluster = cluster;
+    return s;
+}
+
+/* Room for the products of the set, in clusters and without. */
+static void reserve(ag_bench *b, products *p)
+{
+    const int32_t cluster = b->device.cluster;
+    for (int with = 0; with < 2; with++) {
+        b->device.cluster = with ? cluster : 1;
+        ag_bench_check(
+            b, ag_parts_reserve(&b->device, &p->set.m[0], AG_MOST_ROWS, &p->parts, &b->e));
+    }
+}
+
+/* The share of the read bandwidth that is aimed at: of one row, from 64 MB; else 0. */
+static double aim_of(const products *p)
+{
+    return p->R == 1 && p->set.bytes >= 64 << 20 ? 0.90 : 0;
+}
+
+/* Another way, in turn with ours, and how many times our time it takes, of pairs of
+ * repetitions; or, if `job` is 0, that there is none. */
+static void report_other(ag_bench *b, const ag_samples *s, int job, int n, const char *name)
+{
+    char key[80];
+    double ratio[AG_REPETITIONS];
+    if (job == 0) {
+        printf(" - | - |");
+        return;
+    }
+    for (int i = 0; i < s->n; i++) ratio[i] = s->us[job][i] / s->us[0][i];
+    const ag_times t = ag_times_of_one(ag_times_of(s->us[job], s->n), n);
+    const ag_times times = ag_times_of(ratio, s->n);
+    const struct {
+        const char *what;
+        double value;
+    } figure[] = {{"us", t.median},
+                  {"us_least", t.low},
+                  {"us_most", t.high},
+                  {"times_ours", times.median}};
+    ag_cell(b, 2, t.median);
+    ag_cell(b, 3, times.median);
+    for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) {
+        snprintf(key, sizeof key, "%s_%s", name, figure[i].what);
+        ag_measured(b, key, figure[i].value);
+    }
+}
+
+static void report(ag_bench *b, const products *p, const ag_samples *s, double one_row)
 {
     const ag_matrix *m = &p->set.m[0];
     const char *storage = ag_storage_name(m->storage);
-    ag_set_poison(b, &p->set, p->R);
-    const ag_times t = ag_times_of_one(ag_bench_time(b, ours, p), p->set.n);
-    free(ag_set_outputs(b, &p->set, p->R, "product"));
-    if (p->R == 1) *one_row = t.median;
-    const double seconds = t.median * 1e-6,
-                 floor = ag_floor(b, (double)p->set.bytes, m->storage, p->R);
-    const double bandwidth = (double)p->set.bytes / seconds;
+    const ag_times t = ag_times_of_one(ag_times_of(s->us[0], s->n), p->set.n);
+    const double bytes = (double)p->set.bytes, seconds = t.median * 1e-6;
+    const double read = ag_share(bytes / seconds, b->read);
+    const double floor = ag_share(ag_floor(b, bytes, m->storage, p->R), seconds);
+    if (p->R == 1) one_row = t.median;
     printf("| %d | %d | %s | %d |", m->N, m->K, storage, p->R);
     ag_cell(b, 2, t.median);
     ag_cell(b, 2, t.low);
     ag_cell(b, 2, t.high);
-    ag_cell(b, 3, ag_share(bandwidth, b->read));
-    ag_cell(b, 3, ag_share(floor, seconds));
-    ag_cell(b, 2, ag_share(t.median, *one_row));
+    ag_cell(b, 3, read);
+    if (aim_of(p) > 0)
+        printf(" %.2f |", aim_of(p));
+    else
+        printf(" - |");
+    ag_cell(b, 3, floor);
+    ag_cell(b, 2, ag_share(t.median, one_row));
     ag_entry(b);
     ag_text(b, "what", "product");
     ag_text(b, "storage", storage);
     ag_number(b, "outputs", m->N);
     ag_number(b, "inputs", m->K);
     ag_number(b, "rows", p->R);
-    ag_measured(b, "us", t.median);
-    ag_measured(b, "us_least", t.low);
-    ag_measured(b, "us_most", t.high);
-    ag_measured(b, "share_of_read", ag_share(bandwidth, b->read));
-    ag_measured(b, "share_of_floor", ag_share(floor, seconds));
-    ag_measured(b, "times_one_row", ag_share(t.median, *one_row));
-    if (p->cublas && m->storage == AS_F32) {
-        const ag_times other = ag_times_of_one(ag_bench_time(b, theirs, p), p->set.n);
-        ag_cell(b, 2, other.median);
-        ag_measured(b, "cublas_us", other.median);
-    } else {
-        printf(" - |");
+    ag_graph_times(b, t);
+    ag_measured(b, "share_of_read", read);
+    ag_measured(b, "share_of_floor", floor);
+    ag_measured(b, "times_one_row", ag_share(t.median, one_row));
+    if (aim_of(p) > 0) ag_number(b, "target", aim_of(p));
+}
+
+/* What a way of computing the products gives is looked at before it is timed. */
+static void look(ag_bench *b, products *p, ag_work *work, const char *name)
+{
+    ag_set_poison(b, &p->set, p->R);
+    ag_bench_check(b, work(b, p));
+    free(ag_set_outputs(b, &p->set, p->R, name));
+}
+
+/* A line of the table; one_row is the time of one row, 0 before it is known. */
+static void measure_rows(ag_bench *b, products *p, double *one_row)
+{
+    ag_job job[3] = {{ours, p}};
+    int jobs = 1, unclustered = 0, library = 0;
+    ag_samples s;
+    ag_product_layout layout;
+    ag_bench_check(b, ag_product_layout_of(&b->device, &p->set.m[0], p->R, &layout, &b->e));
+    look(b, p, ours, "product");
+    if (layout.clustered) {
+        look(b, p, without_cluster, "product without a cluster");
+        job[unclustered = jobs++] = (ag_job){without_cluster, p};
     }
+    if (p->cublas && p->set.m[0].storage == AS_F32) job[library = jobs++] = (ag_job){theirs, p};
+    ag_bench_time_graphs(b, job, jobs, &s);
+    if (p->R == 1) *one_row = ag_times_of(s.us[0], s.n).median / p->set.n;
+    report(b, p, &s, *one_row);
+    printf(" %d |", layout.sharers);
+    ag_number(b, "blocks", (double)layout.blocks);
+    ag_number(b, "split", layout.sharers);
+    report_other(b, &s, unclustered, p->set.n, "unclustered");
+    report_other(b, &s, library, p->set.n, "cublas");
     printf("\n");
 }
 
@@ -84,11 +165,12 @@ static void measure_products(ag_bench *b, products *p, int32_t N, int32_t K, as_
     static const int32_t rows[] = {1, 2, 4, 8, 16, 32, 64, 120, AG_MOST_ROWS};
     double one_row = 0;
     if (!ag_set_make(b, N, K, s, &p->set)) {
-        printf("| %d | %d | not run: the device's memory is too small |\n", N, K);
+        printf("| %d | %d | %s | not run: the device's memory is too small | | | | | | | | | | "
+               "| | |\n",
+               N, K, ag_storage_name(s));
         return;
     }
-    ag_bench_check(b,
-                   ag_parts_reserve(&b->device, &p->set.m[0], AG_MOST_ROWS, &p->parts, &b->e));
+    reserve(b, p);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         p->R = rows[i];
         measure_rows(b, p, &one_row);
@@ -96,22 +178,72 @@ static void measure_products(ag_bench *b, products *p, int32_t N, int32_t K, as_
     ag_set_free(&p->set);
 }
 
+/* ---- The library's own ceiling. --------------------------------------------------------- */
+
+enum { LARGE = 8192, LARGE_REPETITIONS = 7 };
+
+typedef struct {
+    ag_cublas *cublas;
+    float *w, *x, *y; /* [LARGE][LARGE] */
+} large;
+
+static as_status multiply_large(ag_bench *b, void *what)
+{
+    const large *l = what;
+    const ag_cublas_job j = {l->w, l->x, l->y, LARGE, LARGE, LARGE, LARGE, LARGE};
+    return ag_cublas_product(l->cublas, &j, &b->e);
+}
+
+/* The rate of a matrix product that waits for no memory: T(R) counts on three quarters of the
+ * rate of multiply-adds, and this is how much of it the library's own product reaches. */
+static void measure_large(ag_bench *b, ag_cublas *cublas)
+{
+    const size_t n = (size_t)LARGE * LARGE, bytes = n * sizeof(float);
+    large l = {.cublas = cublas};
+    if (b->dry || !ag_bench_fits(b, 3.5 * (double)bytes)) return;
+    l.w = ag_bench_memory(b, bytes, "a large product");
+    l.x = ag_bench_memory(b, bytes, "a large product");
+    l.y = ag_bench_memory(b, bytes, "a large product");
+    ag_bench_check(b, ag_fill_weights(&b->device, l.w, bytes, AS_F32, 1, &b->e));
+    ag_bench_check(b, ag_fill_weights(&b->device, l.x, bytes, AS_F32, 2, &b->e));
+    ag_bench_check(b, ag_fill(&b->device, l.y, 0xff, bytes, &b->e));
+    b->repetitions = LARGE_REPETITIONS;
+    const ag_times t = ag_bench_time(b, multiply_large, &l);
+    b->repetitions = AG_REPETITIONS;
+    free(ag_bench_outputs(b, l.y, n, "cuBLAS"));
+    printf("| ceiling | median | least | most | unit |\n|---|---:|---:|---:|---|\n");
+    ag_ceiling(b, "cuBLAS, binary32, pedantic, 8192 x 8192 x 8192", 2.0 * (double)n * LARGE,
+               "GFLOP/s", t);
+    printf("\n");
+    ag_free(l.w);
+    ag_free(l.x);
+    ag_free(l.y);
+}
+
+/* ---- All. ------------------------------------------------------------------------------- */
+
 void ag_bench_products(ag_bench *b)
 {
     static const struct {
         int32_t N, K;
     } shape[] = {{2048, 2048}, {4096, 4096}, {14336, 4096}, {128256, 4096}},
-      small[] = {{40, 300}};
+      small[] = {{40, 2500}};
     products p = {0};
     printf("#### The matrix product\n\n");
-    if (ag_bench_library(b))
+    if (ag_bench_library(b)) {
         ag_bench_check(b, ag_cublas_open(&b->device, AS_F32, &p.cublas, &b->e));
+        measure_large(b, p.cublas);
+    }
     printf(
-        "Microseconds of one product, in a row of products with other weights; read: share of "
-        "the read bandwidth; T: share of the least time T(rows); x1: times the time of one "
-        "row.\n\n");
-    printf("| outputs | inputs | weights | rows | median | least | most | read | T | x1 | "
-           "cuBLAS |\n|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+        "Microseconds of one product in a graph of products with other weights; read: share of "
+        "the read bandwidth, and what is aimed at, at one row from 64 MiB; T: share of the "
+        "least time T(rows); x1: times the time of one row; split: blocks that share an "
+        "output; no cluster: where these meet in device memory, as they do where there are no "
+        "clusters, and cuBLAS: both in turn with ours, and how many times our time that "
+        "is.\n\n"
+        "| outputs | inputs | weights | rows | median | least | most | read | aim | T | x1 | "
+        "split | no cluster | x | cuBLAS | x |\n"
+        "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (int half = 0; half < 2; half++) {
         const as_storage s = half ? AS_BF16 : AS_F32;
         for (size_t i = 0; !b->dry && i < sizeof shape / sizeof *shape; i++)

@@ -10,9 +10,11 @@ namespace
 
 enum { THREADS = 256, CHAINS = 16, LINKS = 16, LOADS = 8 };
 
+/* A failure is told here, and not by the next launch (ag_launched) once more. */
 as_status check(cudaError_t code, const char *what, as_error *e)
 {
     if (code == cudaSuccess) return AS_OK;
+    (void)cudaGetLastError();
     return as_fail(e, AS_DEVICE, "GPU: %s: %s", what, cudaGetErrorString(code));
 }
 
@@ -103,6 +105,17 @@ __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
+extern "C" int ag_has_device(void)
+{
+    int devices = 0, driver = 0;
+    const cudaError_t code = cudaGetDeviceCount(&devices);
+    if (code == cudaSuccess) return devices > 0;
+    (void)cudaGetLastError();
+    /* Version 0 is no driver; one that is too old, or otherwise refuses, is there. */
+    return code != cudaErrorNoDevice && cudaDriverGetVersion(&driver) == cudaSuccess &&
+           driver > 0;
+}
+
 extern "C" as_status ag_facts_of(const ag_device *d, ag_facts *f, as_error *e)
 {
     cudaDeviceProp p;
@@ -147,57 +160,6 @@ extern "C" as_status ag_timer_stop(const ag_device *d, const ag_timer *t, double
     *us = 1e3 * static_cast<double>(ms);
     return s;
 }
-
-#if EMULATED
-extern "C" as_status ag_record_begin(const ag_device *, as_error *e)
-{
-    return as_fail(e, AS_DEVICE, "there are no graphs on the grid emulator");
-}
-
-extern "C" as_status ag_record_end(const ag_device *d, void **graph, as_error *e)
-{
-    *graph = nullptr;
-    return ag_record_begin(d, e);
-}
-
-extern "C" as_status ag_replay(const ag_device *d, void *, as_error *e)
-{
-    return ag_record_begin(d, e);
-}
-
-extern "C" void ag_graph_free(void *) {}
-#else
-extern "C" as_status ag_record_begin(const ag_device *d, as_error *e)
-{
-    return check(cudaStreamBeginCapture(stream_of(d), cudaStreamCaptureModeThreadLocal),
-                 "recording", e);
-}
-
-extern "C" as_status ag_record_end(const ag_device *d, void **graph, as_error *e)
-{
-    cudaGraph_t recorded = nullptr;
-    cudaGraphExec_t ready = nullptr;
-    as_status s = check(cudaStreamEndCapture(stream_of(d), &recorded), "recording", e);
-    if (s == AS_OK)
-        s = check(cudaGraphInstantiateWithFlags(&ready, recorded, 0), "making a graph", e);
-    if (recorded) (void)cudaGraphDestroy(recorded);
-    if (s != AS_OK)
-        (void)cudaGetLastError(); /* a failed recording leaves the device as it was */
-    *graph = s == AS_OK ? ready : nullptr;
-    return s;
-}
-
-extern "C" as_status ag_replay(const ag_device *d, void *graph, as_error *e)
-{
-    return check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), stream_of(d)),
-                 "launching a graph", e);
-}
-
-extern "C" void ag_graph_free(void *graph)
-{
-    if (graph) (void)cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
-}
-#endif
 
 extern "C" as_status ag_fill_weights(const ag_device *d, void *at, size_t bytes, as_storage s,
                                      uint64_t seed, as_error *e)

@@ -1,6 +1,6 @@
 /* kernels.h - what the benches need of a device beside the kernels they measure: a clock on the
- * device, launches recorded as a graph, random weights made there, and the two ceilings, read
- * bandwidth and rate of fused multiply-adds. */
+ * device, random weights made there, and the two ceilings, read bandwidth and rate of fused
+ * multiply-adds. */
 #ifndef ASSAY_GPU_BENCH_KERNELS_H
 #define ASSAY_GPU_BENCH_KERNELS_H
 
@@ -21,6 +21,9 @@ typedef struct {
 
 as_status ag_facts_of(const ag_device *d, ag_facts *f, as_error *e);
 
+/* Whether there is a device, be it one that cannot be opened. */
+int ag_has_device(void);
+
 /* Two events in the device's stream. */
 typedef struct {
     void *begin, *end;
@@ -31,14 +34,6 @@ void ag_timer_close(ag_timer *t);
 as_status ag_timer_start(const ag_device *d, const ag_timer *t, as_error *e);
 /* Waits for what was launched since the start; *us = the microseconds it took the device. */
 as_status ag_timer_stop(const ag_device *d, const ag_timer *t, double *us, as_error *e);
-
-/* What is launched between begin and end is recorded in a graph, not run. AS_DEVICE where that
- * cannot be; the end must follow a begin that was AS_OK. There are no graphs on the emulator.
- */
-as_status ag_record_begin(const ag_device *d, as_error *e);
-as_status ag_record_end(const ag_device *d, void **graph, as_error *e);
-as_status ag_replay(const ag_device *d, void *graph, as_error *e);
-void ag_graph_free(void *graph);
 
 /* Fills `bytes`, a multiple of 16, with finite weights of the storage, of either sign and at
  * most 1 in magnitude, by Philox under the seed. */

@@ -21,6 +21,10 @@ void emu_processors(int n);
  * -1: all. */
 void emu_library(int there, long products);
 
+/* How many blocks may form a cluster on devices opened from now on: 8, as from sm_90 on, unless
+ * said otherwise; 1: there are no clusters. */
+void emu_clusters(int most);
+
 /* Kernel launches so far: a test that claims to have run a kernel can look. */
 uint64_t emu_launches(void);
 

@@ -7,9 +7,12 @@
 #include <cstdlib>
 #include <memory>
 #include <numeric>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "gpu/emu/control.h"
+#include "gpu/emu/enqueue.h"
 extern "C" {
 #include "ref/num/environment.h"
 }
@@ -56,7 +59,7 @@ emu_switch:
 namespace
 {
 
-enum class at { ready, barrier, warp, gone };
+enum class at { ready, barrier, warp, cluster, gone };
 
 constexpr size_t stack_bytes = 64 << 10;
 
@@ -78,10 +81,12 @@ struct warp {
 };
 
 struct {
-    std::vector<fiber> fibers; /* those beyond the block's threads keep their stacks */
-    size_t threads = 0;
+    std::vector<fiber> fibers;        /* [together][threads]; those beyond keep their stacks */
+    size_t threads = 0, together = 1; /* threads of a block; blocks of a cluster */
+    size_t rank = 0;                  /* of the block that runs */
+    fiber *block = nullptr;           /* its fibers */
     std::vector<warp> warps;
-    std::vector<char> shared;
+    std::vector<std::vector<char>> shared; /* of each block of the cluster */
     void *scheduler = nullptr, *scheduler_fake = nullptr;
     const void *bottom = nullptr; /* of the scheduler's stack */
     size_t size = 0;
@@ -90,12 +95,12 @@ struct {
     const std::function<void()> *body = nullptr;
     const char *kernel = "";
     uint64_t seed = 0, launches = 0;
-    int processors = 4;
+    int processors = 4, cluster = 8;
 } emu;
 
 void enter_fiber(int i)
 {
-    fiber &f = emu.fibers[static_cast<size_t>(i)];
+    fiber &f = emu.block[i];
     const unsigned n = static_cast<unsigned>(i);
     emu.running = i;
     threadIdx = {n % blockDim.x, n / blockDim.x % blockDim.y, n / blockDim.x / blockDim.y};
@@ -127,7 +132,7 @@ void start()
     __sanitizer_finish_switch_fiber(nullptr, &emu.bottom, &emu.size);
 #endif
     (*emu.body)();
-    fiber &f = emu.fibers[static_cast<size_t>(emu.running)];
+    fiber &f = emu.block[emu.running];
     f.where = at::gone;
     leave_fiber(f);
     std::abort(); /* nobody enters a fiber that is gone */
@@ -153,9 +158,9 @@ void prepare(fiber &f)
     std::fprintf(stderr, "emulator: kernel %s, block (%u, %u, %u): %s\n", emu.kernel,
                  blockIdx.x, blockIdx.y, blockIdx.z, what);
     static const char *const name[] = {"runs", "at a barrier", "at a warp operation",
-                                       "has left"};
+                                       "at a cluster's barrier", "has left"};
     for (size_t i = 0; i < emu.threads; i++) {
-        const fiber &f = emu.fibers[i], &before = emu.fibers[i ? i - 1 : 0];
+        const fiber &f = emu.block[i], &before = emu.block[i ? i - 1 : 0];
         const bool same = f.where == before.where && f.line == before.line;
         if (i > 0 && same) continue;
         std::fprintf(stderr, "  from thread %zu on: %s%s%s:%d\n", i,
@@ -169,20 +174,30 @@ void prepare(fiber &f)
 /* ---- The scheduler.
  * -------------------------------------------------------------------------- */
 
+bool all_at(at where)
+{
+    for (size_t i = 0; i < emu.threads; i++)
+        if (emu.block[i].where != where) return false;
+    return true;
+}
+
+/* All threads of the block stand where `first` does. */
+void check_place(const fiber &first)
+{
+    for (size_t i = 0; i < emu.threads; i++)
+        if (emu.block[i].line != first.line || std::strcmp(emu.block[i].file, first.file) != 0)
+            fail("threads stand at different barriers");
+}
+
 /* All fibers stand at one and the same barrier: it opens. */
 bool open_barrier()
 {
-    const fiber &first = emu.fibers[0];
-    for (size_t i = 0; i < emu.threads; i++)
-        if (emu.fibers[i].where != at::barrier) return false;
-    for (size_t i = 0; i < emu.threads; i++)
-        if (emu.fibers[i].line != first.line ||
-            std::strcmp(emu.fibers[i].file, first.file) != 0)
-            fail("threads stand at different barriers");
+    if (!all_at(at::barrier)) return false;
+    check_place(emu.block[0]);
     emu.any = false;
     for (size_t i = 0; i < emu.threads; i++) {
-        emu.fibers[i].where = at::ready;
-        emu.any |= emu.fibers[i].predicate;
+        emu.block[i].where = at::ready;
+        emu.any |= emu.block[i].predicate;
     }
     return true;
 }
@@ -195,14 +210,16 @@ bool open_warp(size_t w, uint32_t mask, const fiber &asks)
         if (!(mask >> l & 1)) continue;
         const size_t i = w * 32 + l;
         if (i >= emu.threads) fail("a warp operation names lanes that do not exist");
-        const fiber &f = emu.fibers[i];
-        if (f.where != at::warp || f.mask != mask || f.line != asks.line) return false;
+        const fiber &f = emu.block[i];
+        if (f.where != at::warp || f.mask != mask || f.line != asks.line ||
+            std::strcmp(f.file, asks.file) != 0)
+            return false;
         to.value[l] = f.value;
         to.votes |= static_cast<uint32_t>(f.predicate) << l;
     }
     emu.warps[w] = to;
     for (size_t l = 0; l < 32; l++)
-        if (mask >> l & 1) emu.fibers[w * 32 + l].where = at::ready;
+        if (mask >> l & 1) emu.block[w * 32 + l].where = at::ready;
     return true;
 }
 
@@ -210,7 +227,7 @@ bool open_warps()
 {
     bool any = false;
     for (size_t i = 0; i < emu.threads; i++) {
-        const fiber &f = emu.fibers[i];
+        const fiber &f = emu.block[i];
         if (f.where == at::warp && open_warp(i / 32, f.mask, f)) any = true;
     }
     return any;
@@ -224,11 +241,11 @@ void run_ahead(size_t w)
     for (bool any = true; any;) {
         any = false;
         for (size_t i = w * 32; i < end; i++) {
-            const fiber &f = emu.fibers[i];
+            const fiber &f = emu.block[i];
             if (f.where == at::warp && open_warp(w, f.mask, f)) any = true;
         }
         for (size_t i = w * 32; i < end; i++)
-            if (emu.fibers[i].where == at::ready && any) enter_fiber(static_cast<int>(i));
+            if (emu.block[i].where == at::ready && any) enter_fiber(static_cast<int>(i));
     }
 }
 
@@ -249,28 +266,179 @@ std::vector<int> order_of(size_t n, uint64_t salt)
     return order;
 }
 
+/* Runs the block as far as the next barrier of its cluster, or to its end. */
 void run_block(uint64_t salt)
 {
     const std::vector<int> order = order_of(emu.threads, salt);
-    for (size_t i = 0; i < emu.threads; i++) prepare(emu.fibers[i]);
-    std::fill(emu.shared.begin(), emu.shared.end(), static_cast<char>(0xff));
     for (;;) {
         size_t gone = 0;
         for (int i : order) {
-            const fiber &f = emu.fibers[static_cast<size_t>(i)];
+            const fiber &f = emu.block[i];
             if (f.where == at::ready) enter_fiber(i);
             if (emu.seed % 2 == 1 && f.where == at::warp)
                 run_ahead(static_cast<size_t>(i) / 32);
         }
-        for (size_t i = 0; i < emu.threads; i++) gone += emu.fibers[i].where == at::gone;
-        if (gone == emu.threads) return;
+        for (size_t i = 0; i < emu.threads; i++) gone += emu.block[i].where == at::gone;
+        if (gone == emu.threads || all_at(at::cluster)) return;
         if (!open_warps() && !open_barrier())
             fail(gone ? "threads wait for others that have left"
                       : "threads wait for each other at different places");
     }
 }
 
+void spoil_shared(size_t rank)
+{
+    std::fill(emu.shared[rank].begin(), emu.shared[rank].end(), static_cast<char>(0xff));
+}
+
+/* Makes the block of this rank, in the cluster that begins at `first`, the one that runs. */
+void enter_block(size_t rank, const uint3 &first)
+{
+    emu.rank = rank;
+    emu.block = emu.fibers.data() + rank * emu.threads;
+    blockIdx = {first.x, first.y, first.z + static_cast<unsigned>(rank)};
+}
+
+/* All threads of all blocks of the cluster stand at one and the same barrier of it: it opens.
+ * A device counts those that have left as present; here they are missed, since what they leave
+ * in shared memory is gone. */
+void open_cluster(const uint3 &first)
+{
+    for (size_t r = 0; r < emu.together; r++) {
+        enter_block(r, first);
+        if (!all_at(at::cluster))
+            fail("the blocks of its cluster wait for a block that has left");
+        check_place(emu.fibers[0]);
+    }
+    for (size_t i = 0; i < emu.together * emu.threads; i++) emu.fibers[i].where = at::ready;
+}
+
+/* Blocks see each other only across barriers of the cluster, so each may run up to the next one
+ * before another begins. What a block that has left had in shared memory is NaN. */
+void run_cluster(const uint3 &first, uint64_t salt)
+{
+    for (size_t i = 0; i < emu.together * emu.threads; i++) prepare(emu.fibers[i]);
+    for (size_t r = 0; r < emu.together; r++) spoil_shared(r);
+    for (uint64_t turn = 0;; turn++) {
+        size_t gone = 0;
+        for (int r : order_of(emu.together, salt + turn)) {
+            enter_block(static_cast<size_t>(r), first);
+            run_block(salt + static_cast<uint64_t>(r));
+            if (!all_at(at::gone)) continue;
+            spoil_shared(static_cast<size_t>(r));
+            gone++;
+        }
+        if (gone == emu.together) return;
+        open_cluster(first);
+    }
+}
+
 } // namespace
+
+/* ---- Graphs.
+ * ------------------------------------------------------------------------------------- */
+
+struct emu_graph {
+    std::vector<std::function<void()>> work;
+};
+struct emu_exec {
+    emu_graph graph;
+};
+
+static struct {
+    emu_graph *graph; /* NULL: nothing is recorded */
+    bool spoilt;      /* something was called that has no place in a graph */
+} tape;
+static cudaError_t last_error = cudaSuccess;
+
+static cudaError_t answer(cudaError_t code)
+{
+    if (code != cudaSuccess) last_error = code;
+    return code;
+}
+
+/* Does the work, or keeps it for the replay. */
+static void enqueue(const std::function<void()> &work)
+{
+    if (!tape.graph)
+        work();
+    else if (tape.spoilt)
+        answer(cudaErrorStreamCaptureInvalidated);
+    else
+        tape.graph->work.push_back(work);
+}
+
+extern "C" void emu_enqueue(void (*call)(const void *), const void *with, size_t bytes)
+{
+    const auto *first = static_cast<const char *>(with);
+    const std::vector<char> copy(first, first + bytes);
+    enqueue([=] { call(copy.data()); });
+}
+
+/* Of what has no place in a graph: cudaSuccess where none is recorded. */
+cudaError_t emu_outside_of_graphs(void)
+{
+    if (!tape.graph) return cudaSuccess;
+    tape.spoilt = true;
+    return answer(cudaErrorStreamCaptureUnsupported);
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode)
+{
+    if (tape.graph) return answer(cudaErrorIllegalState);
+    tape = {new emu_graph, false};
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status)
+{
+    *status = !tape.graph   ? cudaStreamCaptureStatusNone
+              : tape.spoilt ? cudaStreamCaptureStatusInvalidated
+                            : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph)
+{
+    *graph = nullptr;
+    if (!tape.graph) return answer(cudaErrorIllegalState);
+    if (tape.spoilt)
+        delete tape.graph;
+    else
+        *graph = tape.graph;
+    tape.graph = nullptr;
+    return tape.spoilt ? answer(cudaErrorStreamCaptureInvalidated) : cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *ready, cudaGraph_t graph, unsigned)
+{
+    *ready = new emu_exec{*graph};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t)
+{
+    return emu_outside_of_graphs();
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t)
+{
+    if (emu_outside_of_graphs() != cudaSuccess) return last_error;
+    for (const auto &work : graph->graph.work) work();
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
 
 void emu_order(uint64_t seed)
 {
@@ -282,6 +450,11 @@ void emu_processors(int n)
     emu.processors = n;
 }
 
+void emu_clusters(int most)
+{
+    emu.cluster = most;
+}
+
 uint64_t emu_launches(void)
 {
     return emu.launches;
@@ -289,31 +462,50 @@ uint64_t emu_launches(void)
 
 void *emu_shared(void)
 {
-    return emu.shared.data();
+    return emu.shared[emu.rank].data();
 }
 
-void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared,
+/* The names of the kernels that run go to the end of the file that ASSAY_EMU_KERNELS names,
+ * each once a process: a test can see that none was left out. */
+static void remember(const char *kernel)
+{
+    static const char *const file = std::getenv("ASSAY_EMU_KERNELS");
+    static std::set<std::string> known;
+    if (!file || !known.insert(kernel).second) return;
+    FILE *const to = std::fopen(file, "a");
+    if (!to) fail("the file that ASSAY_EMU_KERNELS names cannot be written");
+    std::fprintf(to, "%s\n", kernel);
+    std::fclose(to);
+}
+
+void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned cluster,
              const std::function<void()> &body)
 {
+    if (tape.graph)
+        return enqueue([=] { emu_run(kernel, grid, block, shared, cluster, body); });
     const size_t threads = static_cast<size_t>(block.x) * block.y * block.z;
     const size_t blocks = static_cast<size_t>(grid.x) * grid.y * grid.z;
     emu.kernel = kernel;
     gridDim = grid, blockDim = block;
     if (threads < 1 || threads > 1024 || blocks < 1 || grid.y > 65535 || grid.z > 65535)
         fail("the grid or the block has a size that no device takes");
-    emu.threads = threads;
-    if (emu.fibers.size() < threads) emu.fibers.resize(threads);
+    if (cluster < 1 || cluster > 8 || grid.z % cluster != 0)
+        fail("clusters have 1 to 8 blocks, and the grid is made of whole ones");
+    emu.threads = threads, emu.together = cluster;
+    if (emu.fibers.size() < threads * cluster) emu.fibers.resize(threads * cluster);
     emu.warps.assign((threads + 31) / 32, warp{});
-    if (emu.shared.size() != shared) emu.shared = std::vector<char>(shared);
+    if (emu.shared.size() != cluster || emu.shared[0].size() != shared)
+        emu.shared = std::vector<std::vector<char>>(cluster, std::vector<char>(shared));
     emu.body = &body;
     const as_environment before = as_enter(); /* a device has no other */
-    for (int b : order_of(blocks, emu.launches)) {
+    for (int b : order_of(blocks / cluster, emu.launches)) {
         const unsigned n = static_cast<unsigned>(b);
-        blockIdx = {n % grid.x, n / grid.x % grid.y, n / grid.x / grid.y};
-        run_block(emu.launches * blocks + n);
+        run_cluster({n % grid.x, n / grid.x % grid.y, n / grid.x / grid.y * cluster},
+                    emu.launches * blocks + n);
     }
     as_leave(before);
     emu.launches++;
+    remember(kernel);
 }
 
 /* ---- What fibers call.
@@ -321,7 +513,7 @@ void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared,
 
 static fiber &wait(at where, const char *file, int line)
 {
-    fiber &f = emu.fibers[static_cast<size_t>(emu.running)];
+    fiber &f = emu.block[emu.running];
     f.where = where, f.file = file, f.line = line;
     leave_fiber(f);
     return f;
@@ -337,9 +529,24 @@ void emu_sync_block(const char *file, int line)
     wait(at::barrier, file, line);
 }
 
+void emu_sync_cluster(const char *file, int line)
+{
+    wait(at::cluster, file, line);
+}
+
+const void *emu_cluster_at(const void *p, unsigned rank)
+{
+    const std::vector<char> &own = emu.shared[emu.rank];
+    const ptrdiff_t offset = static_cast<const char *>(p) - own.data();
+    if (rank >= emu.together) fail("a block reads beyond its cluster");
+    if (offset < 0 || offset > static_cast<ptrdiff_t>(own.size()))
+        fail("what a block maps into another is not in its shared memory");
+    return emu.shared[rank].data() + offset;
+}
+
 bool emu_sync_or(bool predicate, const char *file, int line)
 {
-    emu.fibers[static_cast<size_t>(emu.running)].predicate = predicate;
+    emu.block[emu.running].predicate = predicate;
     wait(at::barrier, file, line);
     return emu.any;
 }
@@ -347,7 +554,7 @@ bool emu_sync_or(bool predicate, const char *file, int line)
 static const warp &meet(uint32_t mask, uint64_t value, bool predicate, const char *file,
                         int line)
 {
-    fiber &f = emu.fibers[static_cast<size_t>(emu.running)];
+    fiber &f = emu.block[emu.running];
     if (!(mask >> emu_lane() & 1)) fail("a lane calls a warp operation whose mask lacks it");
     f.mask = mask, f.value = value, f.predicate = predicate;
     wait(at::warp, file, line);
@@ -371,6 +578,7 @@ uint32_t emu_vote(uint32_t mask, bool predicate, const char *file, int line)
 
 cudaError_t cudaMalloc(void **at, size_t bytes)
 {
+    if (emu_outside_of_graphs() != cudaSuccess) return last_error;
     if (posix_memalign(at, 256, bytes) != 0) return cudaErrorMemoryAllocation;
     std::memset(*at, 0xff, bytes);
     return cudaSuccess;
@@ -378,31 +586,47 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
 
 cudaError_t cudaFree(void *at)
 {
+    if (at && emu_outside_of_graphs() != cudaSuccess) return last_error;
     std::free(at);
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind,
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t)
 {
-    if (bytes) std::memcpy(to, from, bytes);
+    if (kind != cudaMemcpyDeviceToDevice && emu_outside_of_graphs() != cudaSuccess)
+        return last_error;
+    if (bytes) enqueue([=] { std::memcpy(to, from, bytes); });
     return cudaSuccess;
 }
 
 cudaError_t cudaMemsetAsync(void *at, int byte, size_t bytes, cudaStream_t)
 {
-    if (bytes) std::memset(at, byte, bytes);
+    if (bytes) enqueue([=] { std::memset(at, byte, bytes); });
     return cudaSuccess;
 }
 
 cudaError_t cudaGetLastError(void)
 {
-    return cudaSuccess;
+    const cudaError_t code = last_error;
+    last_error = cudaSuccess;
+    return code;
 }
 
 const char *cudaGetErrorString(cudaError_t e)
 {
-    return e == cudaErrorMemoryAllocation ? "out of memory" : "emulator";
+    switch (e) {
+    case cudaErrorMemoryAllocation:
+        return "out of memory";
+    case cudaErrorIllegalState:
+        return "nothing is recorded, or something is already";
+    case cudaErrorStreamCaptureUnsupported:
+        return "not permitted while launches are recorded";
+    case cudaErrorStreamCaptureInvalidated:
+        return "what was recorded is spoilt by something that is not permitted then";
+    default:
+        return "emulator";
+    }
 }
 
 struct emu_event {
@@ -423,6 +647,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
 {
+    if (emu_outside_of_graphs() != cudaSuccess) return last_error;
     event->when = std::chrono::steady_clock::now();
     return cudaSuccess;
 }
@@ -446,4 +671,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
     p->multiProcessorCount = emu.processors;
     p->sharedMemPerBlockOptin = 227 << 10;
     return cudaSuccess;
+}
+
+int emu_largest_cluster(void)
+{
+    return emu.cluster;
 }

@@ -3,17 +3,20 @@
  *
  * A thread of a block is a fiber. Blocks run one after the other, the fibers of a block until
  * each stands at a barrier or a warp operation; the order of blocks and of fibers is permuted
- * by a seed. What is wrong in a kernel shows:
+ * by a seed. The blocks of a cluster exist together, and each runs up to the cluster's next
+ * barrier, in a permuted order, too. What is wrong in a kernel shows:
  *   - shared memory and fresh device memory are full of NaN; reading what nobody wrote spoils
  * bits;
  *   - threads that stand at different barriers, or at one that another thread has left, abort
  *     with the places named; so does a warp operation whose lanes never come together;
- *   - a missing barrier gives other bits under another order;
+ *   - a missing barrier, of a block or a cluster, gives other bits under another order;
+ *   - the shared memory of a block that has left is NaN for the others of its cluster;
  *   - device and shared memory are allocations of exactly their size: AddressSanitizer sees
  *     every access beside them.
  * What it cannot see: the compiler for the device, races inside a warp, memory order, speed.
  *
- * Kernels are run at the call; streams exist in name. One host thread launches at a time. */
+ * Kernels are run at the call, or, where a graph is recorded, at its replay; streams exist in
+ * name. One host thread launches at a time. */
 #ifndef ASSAY_GPU_EMU_H
 #define ASSAY_GPU_EMU_H
 
@@ -54,24 +57,35 @@ struct alignas(8) uint2 {
 /* Of the fiber that runs. */
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
-enum { warpSize = 32 };
 
 /* ---- Launching. -------------------------------------------------------------------------- */
 
 void *emu_shared(void);
-void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared,
+/* `cluster` blocks with successive blockIdx.z run together. */
+void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned cluster,
              const std::function<void()> &body);
+
+template <class... P, class... A>
+void emu_launch_clusters(unsigned cluster, void (*kernel)(P...), const char *name, dim3 grid,
+                         dim3 block, size_t shared, A... argument)
+{
+    emu_run(name, grid, block, shared, cluster, [=] { kernel(static_cast<P>(argument)...); });
+}
 
 template <class... P, class... A>
 void emu_launch(void (*kernel)(P...), const char *name, dim3 grid, dim3 block, size_t shared,
                 A... argument)
 {
-    emu_run(name, grid, block, shared, [=] { kernel(static_cast<P>(argument)...); });
+    emu_launch_clusters(1, kernel, name, grid, block, shared, argument...);
 }
 
 /* ---- Barriers and warps. ----------------------------------------------------------------- */
 
 void emu_sync_block(const char *file, int line);
+/* A barrier of all threads of the cluster. */
+void emu_sync_cluster(const char *file, int line);
+/* Where the block of this rank has what this block has at p in shared memory. */
+const void *emu_cluster_at(const void *p, unsigned rank);
 /* A barrier; whether the predicate holds in any thread. */
 bool emu_sync_or(bool predicate, const char *file, int line);
 /* Every lane of the mask gives its value; returns that of lane `from`. */
@@ -204,9 +218,14 @@ template <class T> static inline T __ldcg(const T *p)
 typedef enum {
     cudaSuccess,
     cudaErrorMemoryAllocation = 2,
-    cudaErrorNoDevice = 100
+    cudaErrorNoDevice = 100,
+    cudaErrorIllegalState = 401,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901
 } cudaError_t;
 typedef struct emu_stream *cudaStream_t;
+/* For what has no place in a graph (below): cudaSuccess where none is recorded. */
+cudaError_t emu_outside_of_graphs(void);
 typedef enum {
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
@@ -231,7 +250,7 @@ static inline cudaError_t cudaStreamDestroy(cudaStream_t)
 }
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
-    return cudaSuccess;
+    return emu_outside_of_graphs();
 }
 static inline cudaError_t cudaGetDeviceCount(int *n)
 {
@@ -274,6 +293,38 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device);
 typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 } cudaFuncAttribute;
 template <class K> cudaError_t cudaFuncSetAttribute(K, cudaFuncAttribute, int)
 {
+    return cudaSuccess;
+}
+
+/* Graphs. While one is recorded, launches, copies on the device and fills are kept with their
+ * arguments as they are, and nothing runs. Memory, copies from and to the host, waiting and
+ * events spoil the recording: a device refuses most of them, and nothing here needs the rest.
+ */
+typedef struct emu_graph *cudaGraph_t;
+typedef struct emu_exec *cudaGraphExec_t;
+typedef enum { cudaStreamCaptureModeThreadLocal = 1 } cudaStreamCaptureMode;
+typedef enum {
+    cudaStreamCaptureStatusNone,
+    cudaStreamCaptureStatusActive,
+    cudaStreamCaptureStatusInvalidated
+} cudaStreamCaptureStatus;
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode);
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status);
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *ready, cudaGraph_t, unsigned flags);
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
+cudaError_t cudaGraphDestroy(cudaGraph_t);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t);
+typedef struct {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+} cudaLaunchConfig_t;
+int emu_largest_cluster(void);
+template <class K>
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int *most, K, const cudaLaunchConfig_t *)
+{
+    *most = emu_largest_cluster();
     return cudaSuccess;
 }
 

@@ -9,6 +9,7 @@
 
 #include "gpu/cublas_calls.h"
 #include "gpu/emu/control.h"
+#include "gpu/emu/enqueue.h"
 #include "ref/num/widen.h"
 
 static int present = 1;
@@ -104,11 +105,27 @@ static int refused(const library *l, int op_a, int op_b, const float *alpha, con
     return l->workspace && l->mode == mode ? 0 : CUBLAS_EXECUTION_FAILED;
 }
 
+typedef struct {
+    const void *A, *B;
+    float *C;
+    int type, m, n, k, lda, ldb, ldc;
+} product;
+
+static void multiply(const void *with)
+{
+    const product *p = with;
+    const int parts = 1 + 16 / p->n;
+    for (int j = 0; j < p->n; j++)
+        for (int i = 0; i < p->m; i++)
+            p->C[(int64_t)j * p->ldc + i] = sum_of(p->A, (int64_t)i * p->lda, p->B,
+                                                   (int64_t)j * p->ldb, p->type, p->k, parts);
+}
+
 static int gemm(void *handle, int op_a, int op_b, int m, int n, int k, const void *alpha,
                 const void *A, int type_a, int lda, const void *B, int type_b, int ldb,
                 const void *beta, void *C, int type_c, int ldc, int compute, int algorithm)
 {
-    const int parts = 1 + 16 / n;
+    const product p = {A, B, C, type_a, m, n, k, lda, ldb, ldc};
     const int bad = refused(handle, op_a, op_b, alpha, beta, type_a, type_b, type_c, compute);
     if (bad) return bad;
     if (m < 1 || n < 1 || k < 1 || lda < k || ldb < k || ldc < m ||
@@ -116,10 +133,7 @@ static int gemm(void *handle, int op_a, int op_b, int m, int n, int k, const voi
         return CUBLAS_INVALID_VALUE;
     if (good == 0) return CUBLAS_EXECUTION_FAILED;
     if (good > 0) good--;
-    for (int j = 0; j < n; j++)
-        for (int i = 0; i < m; i++)
-            ((float *)C)[(int64_t)j * ldc + i] =
-                sum_of(A, (int64_t)i * lda, B, (int64_t)j * ldb, type_a, k, parts);
+    emu_enqueue(multiply, &p, sizeof p);
     return 0;
 }
 

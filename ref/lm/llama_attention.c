@@ -172,23 +172,36 @@ static void attend(const llama_pass *p, int32_t layer, const llama_block *b, int
     }
 }
 
-/* The chunk ends first, since any block may need any of them. */
+static void assemble_end(const llama_pass *p, int32_t layer, int32_t i)
+{
+    const int32_t heads = p->m->config.kv_heads;
+    const llama_row *end = &p->end[i / heads];
+    assemble(p->m, end->s, layer, i % heads, end->row, end_chunk(p, i / heads, i % heads));
+}
+
+/* The chunk ends first, since any block may need any of them. No team for one thread: see
+ * as_product. */
 void llama_attend(const llama_pass *p, int32_t layer)
 {
     const int32_t heads = p->m->config.kv_heads;
+    const int32_t ends = p->ends * heads, blocks = p->blocks * heads;
     const double work = 2.0 * p->rows * p->depth * p->m->config.heads * p->m->config.head_dim;
-#pragma omp parallel num_threads(llama_threads_for(p, work))
+    const int threads = llama_threads_for(p, work);
+    if (threads == 1) {
+        const scratch t = scratch_of(p, 0);
+        for (int32_t i = 0; i < ends; i++) assemble_end(p, layer, i);
+        for (int32_t i = 0; i < blocks; i++)
+            attend(p, layer, &p->block[i / heads], i % heads, &t);
+        return;
+    }
+#pragma omp parallel num_threads(threads)
     {
         const as_environment before = as_enter();
         const scratch t = scratch_of(p, omp_get_thread_num());
 #pragma omp for schedule(static)
-        for (int32_t i = 0; i < p->ends * heads; i++) {
-            const llama_row *end = &p->end[i / heads];
-            assemble(p->m, end->s, layer, i % heads, end->row,
-                     end_chunk(p, i / heads, i % heads));
-        }
+        for (int32_t i = 0; i < ends; i++) assemble_end(p, layer, i);
 #pragma omp for schedule(dynamic)
-        for (int32_t i = 0; i < p->blocks * heads; i++)
+        for (int32_t i = 0; i < blocks; i++)
             attend(p, layer, &p->block[i / heads], i % heads, &t);
         as_leave(before);
     }

@@ -100,31 +100,33 @@ void as_matrix_row(const as_matrix *m, int32_t n, float *row)
     as_leave(before);
 }
 
-/* The outputs of panels first .. first + panels - 1, bias included. */
-static void product_part(const as_matrix *w, int32_t first, int32_t panels, const float *bias,
-                         const float *x, int32_t R, float *y)
+/* The share of thread `me` of a team in the outputs, bias included: whole panels. */
+static void product_share(const as_matrix *w, const float *bias, const float *x, int32_t R,
+                          float *y, int64_t me, int64_t team)
 {
+    const as_environment before = as_enter();
     const as_dense_ops *ops = as_dense();
-    const int32_t from = first * AS_PANEL;
-    const int32_t n = w->N - from < panels * AS_PANEL ? w->N - from : panels * AS_PANEL;
-    ops->product(w, first, panels, x, R, y);
-    for (int32_t r = 0; bias && r < R; r++)
+    const int32_t panels = panels_of(w->N);
+    const int32_t first = (int32_t)(panels * me / team);
+    const int32_t end = (int32_t)(panels * (me + 1) / team), from = first * AS_PANEL;
+    const int32_t n = (end * AS_PANEL < w->N ? end * AS_PANEL : w->N) - from;
+    if (end > first) ops->product(w, first, end - first, x, R, y);
+    for (int32_t r = 0; bias && end > first && r < R; r++)
         ops->add(y + (size_t)r * (size_t)w->N + from, bias + from, n);
+    as_leave(before);
 }
 
+/* A team is made only where there is one: to make one of a single thread costs more than the
+ * product of a small matrix. */
 void as_product(const as_matrix *w, const float *bias, const float *x, int32_t R, float *y,
                 int threads)
 {
-    const int32_t panels = panels_of(w->N);
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        const as_environment before = as_enter();
-        const int64_t team = omp_get_num_threads(), me = omp_get_thread_num();
-        const int32_t first = (int32_t)(panels * me / team);
-        const int32_t end = (int32_t)(panels * (me + 1) / team);
-        if (end > first) product_part(w, first, end - first, bias, x, R, y);
-        as_leave(before);
+    if (threads <= 1) {
+        product_share(w, bias, x, R, y, 0, 1);
+        return;
     }
+#pragma omp parallel num_threads(threads)
+    product_share(w, bias, x, R, y, omp_get_thread_num(), omp_get_num_threads());
 }
 
 float as_score_scale(int32_t d)

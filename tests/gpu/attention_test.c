@@ -9,6 +9,7 @@
 
 #include "gpu/attention.h"
 #include "gpu/emu/control.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 
 enum { SEQUENCES = 3, LAYERS = 2, LAYER = 1 };
@@ -34,28 +35,12 @@ typedef struct {
     ag_rows r;
 } scene;
 
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
-
 static float *randoms(uint64_t *seed, size_t n)
 {
     float *x = malloc((n + 1) * sizeof *x);
     for (size_t i = 0; i < n; i++)
         x[i] = (float)((int64_t)(splitmix(seed) >> 40) - (1 << 23)) * 0x1p-22f;
     return x;
-}
-
-static void *on_device(const void *host, size_t bytes)
-{
-    void *at;
-    ok(ag_alloc(&device, &at, bytes, "test", &why));
-    if (host) ok(ag_upload(&device, at, host, bytes, &why));
-    return at;
 }
 
 /* ---- The scene. -------------------------------------------------------------------------- */

@@ -8,17 +8,10 @@
 
 #include "gpu/cache.h"
 #include "gpu/emu/control.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 
 enum { SEQUENCES = 4, ROWS = 300, LAYERS = 2, KV = 3, D = 10, WIDE = 12, PAGES = 5 };
-
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
 
 static void open_device(void)
 {
@@ -28,19 +21,6 @@ static void open_device(void)
 static void close_device(void)
 {
     ag_device_close(&device);
-}
-
-static void *on_device(const void *host, size_t bytes)
-{
-    void *at;
-    ok(ag_alloc(&device, &at, bytes, "test", &why));
-    if (host) ok(ag_upload(&device, at, host, bytes, &why));
-    return at;
-}
-
-static void from_device(void *to, const void *at, size_t bytes)
-{
-    ok(ag_download(&device, to, at, bytes, &why));
 }
 
 /* ---- Rows. ------------------------------------------------------------------------------- */

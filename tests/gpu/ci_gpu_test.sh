@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# What `ci/gpu --run` makes of a folder, where the benches are those of the emulator and the tests, the
-# suite and the sanitizer are stand-ins: ci_gpu_test.sh CI_GPU DRY_BENCH_GPU DRY_BENCH_CHUNKS
+# What `ci/gpu` makes of a folder, where the benches are those of the emulator, and the tests, the suite, the
+# sanitizer, the driver's tools and the repository are stand-ins:
+#   ci_gpu_test.sh CI_GPU DRY_BENCH_GPU DRY_BENCH_CHUNKS
+# shellcheck disable=SC2016 # the stand-ins expand what stands in quotes
 set -euo pipefail
 script=$1 bench_gpu=$2 bench_chunks=$3
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-mkdir "$folder/bin" "$folder/lib" "$folder/tools"
+top=$(mktemp -d)
+trap 'rm -rf "$top"' EXIT
+export top folder=$top/run tools=$top/tools out=$top/out
+mkdir -p "$folder/bin" "$folder/lib" "$tools"
 cp "$script" "$folder/gpu"
-cp "$bench_gpu" "$folder/bin/bench_gpu"
-cp "$bench_chunks" "$folder/bin/bench_chunks"
 echo abc >"$folder/commit"
 
 # program PATH LINES: a stand-in.
@@ -17,113 +18,286 @@ program() {
     chmod +x "$1"
 }
 
-# expect CODE TEXT: runs the folder; its exit code and a line of what it prints.
-expect() {
-    local code=0
-    PATH="$folder/tools:$PATH" "$folder/gpu" --run "$folder/out" >"$folder/printed" 2>&1 || code=$?
-    if [ "$code" != "$1" ] || ! grep -qE "$2" "$folder/printed"; then
-        echo "expected $1 and \"$2\"; got $code and:"
-        cat "$folder/printed"
-        exit 1
-    fi
+fail() {
+    echo "line ${BASH_LINENO[*]}: $*; it printed:"
+    cat "$top/printed"
+    exit 1
 }
 
-program "$folder/bin/device_a_test" 'exit 0'
-program "$folder/bin/device_b_test" 'exit 0'
-# shellcheck disable=SC2016 # the stand-ins expand these
-program "$folder/bin/device_pair_test" '[ -d "$1/target" ]'
-# shellcheck disable=SC2016
-program "$folder/bin/device_draft_test" 'echo "cases: $1"'
+same() { [ "$1" = "$2" ] || fail "\"$1\", not \"$2\""; }
+has() { grep -qE -- "$1" "$2" || fail "no line \"$1\" in $2"; }
+lacks() { ! grep -qE -- "$1" "$2" || fail "a line \"$1\" in $2"; }
+
+# expect CODE TEXT [RUN]: runs the folder; its exit code and a line of what it prints.
+expect() {
+    local code=0 wanted=$1 text=$2
+    shift 2
+    PATH="$tools:$PATH" "$folder/gpu" --run "$@" "$out" >"$top/printed" 2>&1 || code=$?
+    same "$code" "$wanted"
+    has "$text" "$top/printed"
+}
+
+# says PYTHON: of `report`, gpu.json; `parts` and `outcome` are of its parts.
+says() {
+    python3 -c 'import json, sys
+report = json.load(open(sys.argv[1]))
+parts = [p["part"] for p in report["parts"]]
+outcome = {p["part"]: p["outcome"] for p in report["parts"]}
+exec(sys.argv[2])' "$out/gpu.json" "$1" || fail "gpu.json is not as expected"
+}
+
+logged() { tar -xOzf "$out/logs.tar.gz" "work/$1"; }
+
+# The worker of a suite that hangs has ended; nobody may have waited for it.
+worker_ended() {
+    local state
+    state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$(cat "$top/worker.pid")/status" 2>/dev/null) || true
+    [ "${state:-Z}" = Z ] || fail "the suite's worker lives on"
+}
+
+# ---- The stand-ins. ----------------------------------------------------------------------------------
+
+# A test with two arguments or none; `--device` names the device.
+device='[ "$1" != --device ] || { echo "device: Stand-in \"GPU\""; exit 0; }'$'\n'
+program "$folder/bin/device_a_test" "$device"
+program "$folder/bin/device_b_test" "$device"
+program "$folder/bin/device_pair_test" "$device"' [ -d "$1/target" ]'
+program "$folder/bin/device_draft_test" "$device"' echo "cases: $1"'
 mkdir -p "$folder/share/assay/vectors/models/target"
 cp -r "$(dirname "$script")/../vectors/models/draft" "$folder/share/assay/vectors/models/"
-# The suite against the fast path; and at level full.
-# shellcheck disable=SC2016
+# The suite: against the fast path, and at level full.
 program "$folder/bin/assay" 'if [ "$4" = --iut-options ]; then
         [ "$6 $7 $8 ${16}" = "--level smoke --claims --json" ] || exit 2
         echo "{\"cases\": []}" >"${17}"
         case $5 in
         products=free,storage=f32,promise=identical) echo "$FREE"; [ "$FREE" = CONFORMANT ]; exit ;;
-        products=fixed-shape,storage=bf16,*) echo UNDECIDED; exit "${FIXED:-0}" ;;
+        products=fixed-shape,storage=bf16,*) echo CONFORMANT; exit "${FIXED:-0}" ;;
         esac
         echo CONFORMANT
         exit
     fi
-    [ "$1 $2 $4 $5 ${10}" = "run --iut --level full --json" ] || exit 2
+    [ "$1 $2 $4 $5 $6 ${10} ${12}" = "run --iut --level full --jobs --json --log" ] || exit 2
+    echo "$7" >"$top/suite-jobs"; echo "{}" >"${13}"
     [ -f "${3#plugin:}" ] && printf "{\"verdict\": \"%s\",\n \"cases\": []\n}" "$VERDICT" >"${11}"
     echo "$VERDICT: 1 case"; [ "$VERDICT" = CONFORMANT ]'
 : >"$folder/bin/libassay_gpu.so"
 export VERDICT=CONFORMANT FREE=CONFORMANT
-program "$folder/bin/peers.py" ''
 echo 'import sys; sys.exit(77)' >"$folder/bin/peers.py"
-# shellcheck disable=SC2016 # the stand-in expands it
-program "$folder/tools/compute-sanitizer" '[ "$2" != "$FAULT" ] || exit 9; shift 4; exec "$@"'
+# In at-once: how many are at work, and what is. The first ones wait for three others.
+program "$tools/compute-sanitizer" '[ "$2" != "${FAULT:-}" ] || exit 9
+    while [ "$1" != "--error-exitcode" ]; do options="$options $1"; shift; done
+    shift 2
+    mkdir -p "$top/at-work" && : >"$top/at-work/$$"
+    i=0
+    while [ "$2${MODE:-}" = "" ] && [ ! -e "$top/met" ] && [ "$i" != 100 ]; do
+        [ "$(ls "$top/at-work" | wc -l)" -le 3 ] || : >"$top/met"
+        sleep 0.1; i=$((i + 1))
+    done
+    echo "$(ls "$top/at-work" | wc -l) $(basename "$1")$options" >>"$top/at-once"
+    rm "$top/at-work/$$"; exec "$@"'
+program "$tools/nproc" 'echo 8'
+program "$tools/nvidia-smi" 'case $1 in
+    *driver*) echo 580.0 ;;
+    *) echo "${MODE:-Default}" ;;
+    esac'
+program "$tools/find" 'case $1 in
+    /dev) [ -z "${NODE:-}" ] || echo "$NODE" ;;
+    *) exec '"$(command -v find)"' "$@" ;;
+    esac'
 
-expect 0 '^28 passed, 0 failed$' # the device, 4 tests, 5 suites, 6 benches, 12 under the sanitizer
-python3 -c 'import json, sys
-report = json.load(open(sys.argv[1]))
-assert report["passed"] == 28 and report["commit"] == "abc", report
+# ---- A run of all, with the dry benches. -------------------------------------------------------------
+
+cp "$bench_gpu" "$folder/bin/bench_gpu"
+cp "$bench_chunks" "$folder/bin/bench_chunks"
+# The device, 4 tests, 5 suites, 6 benches, the sanitizer, 12 under it.
+expect 0 '^29 passed, 0 failed, 2 not run$'
+says 'assert report["passed"] == 29 and report["commit"] == "abc" and report["device"] == "Stand-in GPU", report
+assert report["driver"] == "580.0" and report["trouble"] == ""
 assert report["suite"] == {"verdict": "CONFORMANT", "cases": []}
 assert [(b["bench"], b["dry"]) for b in report["benches"]] == [
     ("Grouped and flat chunk sums", True)] + 5 * [("Kernels and steps", True)]
-assert list(report["modes"]) == [m + s for m in ("free-", "fixed-shape-") for s in ("f32", "bf16")]
+assert list(report["modes"]) == [f"suite, {m}, {s}" for m in ("free", "fixed-shape") for s in ("f32", "bf16")]
 assert [{r["what"] for r in b["results"] if "unit" not in r} for b in report["benches"][1:]] == [
     {"rule"}, {"step"}, {"decoding"}, {"shapes"}, {"product"}]
-names = [p["part"] for p in report["parts"]]
-assert names.index("suite") < names.index("bench_chunks") < names.index("device_a_test memcheck")
-assert not any(n.startswith("device_pair_test ") for n in names), names
-assert [p["outcome"] for p in report["parts"] if p["part"].startswith("peers")] == 2 * ["not run"]' "$folder/out/gpu.json"
-grep -q 'not run: peers products, not run: peers steps' "$folder/out/gpu.md"
-grep -q '^| device_a_test racecheck | ok |' "$folder/out/gpu.md"
-grep -q '^CONFORMANT: 1 case$' "$folder/out/gpu.md"
-grep -q '^| dry | ours | BF16 | 64 |' "$folder/out/gpu.md"
-grep -q '^cases: $' "$folder/out/device-draft-test.log"
-grep -q '^cases: 40$' "$folder/out/device-draft-test-memcheck.log"
+order = [parts.index(p) for p in ("device", "device_a_test", "suite", "bench_chunks", "bench_gpu rules",
+    "compute-sanitizer", "device_a_test memcheck", "bench_gpu steps", "bench_gpu products", "peers steps")]
+assert order == sorted(order), parts
+assert not any(n.startswith("device_pair_test ") for n in parts), parts
+assert [outcome[p] for p in parts if p.startswith("peers")] == 2 * ["not run"]'
+same "$(cd "$out" && echo *)" "gpu.json gpu.md logs.tar.gz suite.json suite.jsonl"
+has 'not run: peers products, not run: peers steps; of: tests suite chunks' "$out/gpu.md"
+has '^\| device_a_test racecheck \| ok \|' "$out/gpu.md"
+has '^CONFORMANT: 1 case$' "$out/gpu.md"
+has '^\| dry \| ours \| BF16 \| 64 \|' "$out/gpu.md"
+has '^### Kernels and steps \(bench_gpu rules\)$' "$out/gpu.md"
+same "$(grep '^#' "$out/gpu.md" | sort | uniq -d)" ''
+same "$(logged device-draft-test.out)" 'cases: 40'
+same "$(logged device-draft-test-memcheck.out)" 'cases: 10'
+# The sanitizer's runs: several at once, at most three quarters of the processors; as many of the suite.
+at_once=$(cut -d' ' -f1 "$top/at-once" | sort -n | tail -n 1)
+if [ "$at_once" -le 3 ] || [ "$at_once" -gt 6 ]; then fail "the sanitizer ran $at_once at once"; fi
+same "$(cat "$top/suite-jobs")" 6
+rm "$top/at-once"
+# One at a time: the longest first, after the look at the tool; and memcheck also looks for leaks.
+MODE=Exclusive_Process expect 0 '^15 passed, 0 failed, 0 not run$' --only suite,sanitizers
+same "$(cut -d' ' -f1 "$top/at-once" | sort -u) $(cat "$top/suite-jobs")" '1 1'
+same "$(sed -n '2s/^[0-9]* //p' "$top/at-once")" 'device_draft_test --tool racecheck'
+same "$(grep -c -- '_test --tool memcheck --leak-check full$' "$top/at-once")" 3
 
-# From here on the benches are stand-ins, too.
+# From here on the benches are stand-ins, too, which also print what is no part of the table.
 for bench in bench_gpu bench_chunks; do
-    # shellcheck disable=SC2016
-    program "$folder/bin/$bench" 'while [ $# -gt 1 ]; do
+    program "$folder/bin/$bench" 'echo "### Title"; echo noise >&2
+    while [ $# -gt 1 ]; do
         [ "$1" = --json ] && printf "{\"results\": [\n]}\n" >"$2"
         shift
     done'
 done
-VERDICT='NOT CONFORMANT' expect 1 '^suite +FAILED'
-python3 -c 'import json, sys
-assert json.load(open(sys.argv[1]))["suite"]["verdict"] == "NOT CONFORMANT"' "$folder/out/gpu.json"
-FREE='NOT CONFORMANT' expect 0 '^suite, free, f32 +finding' # what is found out about a library
-grep -q ', 0 failed, found: suite, free, f32, not run: peers' "$folder/out/gpu.md"
-grep -q '^| free | f32 | NOT CONFORMANT |$' "$folder/out/gpu.md"
-FIXED=4 expect 0 '^suite, fixed-shape, bf16 +not run'
-FIXED=3 expect 1 '^suite, fixed-shape, bf16 +FAILED'
-FAULT=racecheck expect 1 '^device_b_test racecheck +FAILED'
-program "$folder/bin/device_b_test" 'echo the bits differ; exit 1'
-expect 1 '^the bits differ$'
-program "$folder/bin/device_b_test" 'echo not run: no GPU; exit 77'
-expect 1 '^device_b_test +FAILED' # there is a device: it must run
-program "$folder/bin/device_b_test" 'exit 0'
 
-# A suite that hangs, and writes half a report, takes its own share of the time alone; where nothing is
-# left, parts have failed, too.
-# shellcheck disable=SC2016
-program "$folder/bin/assay" '[ "$4" = --level ] || exit 0
-    printf "{\"verdict\": " >"${11}"; sleep 100'
-GPU_SECONDS=10 expect 1 '^suite +OUT OF TIME'
-grep -q '^| bench_gpu steps | ok |' "$folder/out/gpu.md"
-python3 -c 'import json, sys
-report = json.load(open(sys.argv[1]))
-assert report["suite"] is None and len(report["benches"]) == 6, report' "$folder/out/gpu.json"
-GPU_SECONDS=1 expect 1 '^device_b_test initcheck +OUT OF TIME'
+# ---- Groups. -------------------------------------------------------------------------------------------
 
-# What --prepare packs is unpacked.
-tar -C "$folder" -czf "$folder/carried.tar.gz" bin share
-rm -r "${folder:?}/bin" "${folder:?}/share"
-GPU_SECONDS=1 expect 1 '^suite +OUT OF TIME'
-rm "$folder/carried.tar.gz"
+expect 0 '^7 passed, 0 failed, 2 not run$' --only benches
+says 'assert parts == ["device", "bench_chunks"] + ["bench_gpu " + p for p in ("rules", "steps", "decode", "shapes", "products")] + [
+    "peers products", "peers steps"] and report["groups"] == "chunks rules steps decode shapes products peers", parts'
+lacks noise "$out/gpu.md"
+same "$(logged bench-chunks.err)" noise
+expect 0 '^6 passed, 0 failed, 0 not run$' --only decode,tests
+says 'assert parts[-1] == "bench_gpu decode" and report["suite"] is None, parts'
+expect 3 'there is no group tset' --only tset,suite
+expect 3 'names no group' --only ''
 
-if [ ! -e /dev/nvidia0 ]; then
-    program "$folder/bin/bench_gpu" 'echo "not run: no GPU (why)"; exit 77'
-    expect 0 '^not run: no GPU'
-fi
-rm "$folder/bin/bench_gpu"
+# ---- What is found out about a library. ----------------------------------------------------------------
+
+FREE='NOT CONFORMANT' expect 0 '^suite, free, f32 +finding' --only modes
+has ', 0 failed, found: suite, free, f32; of: modes' "$out/gpu.md"
+has '^\| suite, free, f32 \| NOT CONFORMANT \|$' "$out/gpu.md"
+FIXED=4 expect 0 '^suite, fixed-shape, bf16 +not run' --only modes
+FIXED=3 expect 1 '^suite, fixed-shape, bf16 +FAILED' --only modes
+
+# ---- What fails. ---------------------------------------------------------------------------------------
+
+VERDICT='NOT CONFORMANT' expect 1 '^suite +FAILED' --only suite,chunks
+says 'assert report["suite"]["verdict"] == "NOT CONFORMANT" and outcome["bench_chunks"] == "ok"'
+FAULT=racecheck expect 1 '^device_b_test racecheck +FAILED' --only sanitizers
+program "$folder/bin/device_b_test" "$device"' echo the bits differ; exit 1'
+expect 1 '^the bits differ$' --only tests
+program "$folder/bin/device_b_test" "$device"' echo not run: no GPU; exit 77'
+expect 1 '^device_b_test +FAILED' --only tests # there is a device: it must run
+program "$folder/bin/device_b_test" "$device"' head -c 5000000 /dev/zero'
+expect 0 '^5 passed' --only tests
+same "$(logged device-b-test.out | wc -c)" 4000000
+program "$folder/bin/device_b_test" "$device"
+
+# A sanitizer that does not work here is one line, not one for every test.
+mv "$tools/compute-sanitizer" "$top/checker"
+program "$tools/compute-sanitizer" 'echo "========= Error: Device not supported"; exit 1'
+expect 0 '^1 passed, 0 failed, 1 not run$' --only sanitizers
+says 'assert outcome["compute-sanitizer: refuses the device"] == "not run"'
+program "$tools/compute-sanitizer" 'echo something else; exit 1'
+expect 1 '^1 passed, 1 failed, 0 not run$' --only sanitizers
+mv "$top/checker" "$tools/compute-sanitizer"
+
+# ---- What takes too long. ------------------------------------------------------------------------------
+
+# A suite that hangs, and writes half a report: its worker has a group of processes of its own, and ends with it.
+hangs='bash -c "set -m; sleep 1000 & echo \$! >$top/worker.pid"; printf "{\"verdict\": " >"${11}"; sleep 1000'
+program "$folder/bin/assay" "$hangs"
+GPU_SECONDS=5 expect 1 '^suite +OUT OF TIME' --only suite
+says 'assert report["suite"] is None and report["failed"] == 1, report'
+worker_ended
+# What hangs takes its own share of the time alone.
+mv "$folder/bin/bench_chunks" "$top"
+program "$folder/bin/bench_chunks" 'echo "### Half a table"; sleep 1000'
+GPU_SECONDS=20 expect 1 '^bench_chunks +OUT OF TIME' --only chunks,rules,steps,decode,products
+says 'assert len(report["benches"]) == 4 and report["passed"] == 5 and report["failed"] == 1, report'
+has '^### Half a table \(bench_chunks\)$' "$out/gpu.md"
+mv "$top/bench_chunks" "$folder/bin"
+# Where nothing is left, parts have failed, too; but not the peers.
+GPU_SECONDS=1 expect 1 '^device_b_test +OUT OF TIME' --only tests
+echo 'import time; time.sleep(1000)' >"$folder/bin/peers.py"
+GPU_SECONDS=3 expect 0 '^1 passed, 0 failed, 2 not run$' --only peers
+
+# What is known is written before the end; and a signal ends the worker, too.
+rm -f "$top/worker.pid"
+PATH="$tools:$PATH" "$folder/gpu" --run --only tests,suite "$out" >"$top/printed" 2>&1 &
+run=$!
+for ((i = 0; i < 300; i++)); do
+    [ ! -s "$top/worker.pid" ] || break
+    sleep 0.1
+done
+says 'assert len(parts) == 5 and report["passed"] == 5, report'
+kill -TERM "$run"
+code=0 && wait "$run" || code=$?
+same "$code" 143
+says 'assert outcome["suite"] == "ENDED" and report["trouble"] == "ended by SIGTERM" and report["passed"] == 5, report'
+has '^\| suite \| ENDED \|' "$out/gpu.md"
+same "$(logged suite.err)" ''
+same "$(tail -n 1 "$top/printed")" '5 passed, 1 failed, 0 not run'
+worker_ended
+
+# ---- The device. ---------------------------------------------------------------------------------------
+
+program "$tools/nvidia-smi" 'exit 9'
+program "$tools/grep" 'case "$*" in
+    */proc/driver/nvidia/version) echo "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release" |
+        '"$(command -v grep)"' "$1" "$2" ;;
+    *) exec '"$(command -v grep)"' "$@" ;;
+    esac'
+expect 0 '^Stand-in "GPU", driver 580.159.04;' --only chunks
+program "$folder/bin/device_draft_test" 'echo "not run: no GPU (why)"; exit 77'
+expect 0 '^not run: no GPU'
+NODE=/dev/nvidia3 expect 3 'there is a GPU \(/dev/nvidia3\), but CUDA does not open it'
+program "$folder/bin/device_draft_test" 'echo "there is a GPU, but it cannot be used (why)"; exit 1'
+expect 3 'the GPU cannot be used'
+says 'assert report["trouble"].endswith("cannot be used (why)") and outcome["device"] == "FAILED", report'
+program "$folder/bin/device_draft_test" "$device"
+
+# ---- What --prepare packs, and what the run unpacks. ---------------------------------------------------
+
+repository=$top/repository prepared=$top/prepared
+mkdir -p "$repository"/{ci,build,gpu/bench,vectors/models}
+cp "$script" "$repository/ci/gpu"
+program "$repository/ci/deps" ''
+echo '{}' | tee "$repository/vectors/a.json" >"$repository/vectors/models/b.txt"
+: >"$repository/gpu/bench/peers.py"
+echo 'print("code")' >"$repository/gpu/check_code.py"
+cp "$(command -v xz)" "$repository/build/kept_test"
+cp "$(command -v xz)" "$repository/build/device_stale_test"
+truncate -s 50M "$repository/large"
+export repository
+echo build/kept_test >"$repository/build/gpu_run.txt"
+program "$tools/cmake" ''
+program "$tools/nvcc" ''
+program "$tools/git" '[ "$1" = describe ] && echo def || printf "large\0"'
+
+# prepare CODE TEXT
+prepare() {
+    local code=0
+    PATH="$tools:$PATH" "$repository/ci/gpu" --prepare "$prepared" >"$top/printed" 2>&1 || code=$?
+    same "$code" "$1"
+    has "$2" "$top/printed"
+}
+
+prepare 0 "^prepared: $prepared, 1 MiB, the checkout 50 MiB; commit def$"
+tar -tJf "$prepared/carried.tar.xz" >"$top/carried"
+has '^bin/kept_test$' "$top/carried"
+has '^lib/liblzma' "$top/carried"
+has '^share/assay/vectors/a.json$' "$top/carried"
+lacks 'lib/libc\.|stale|b\.txt' "$top/carried"
+truncate -s 60M "$repository/large"
+prepare 3 'the folder and the checkout have 61 MiB; 60 is what they may have'
+program "$tools/ldd" 'echo "	libgone.so.1 => not found"'
+prepare 3 'build/kept_test needs libgone.so.1, which is not found'
+echo build/gone_test >"$repository/build/gpu_run.txt"
+prepare 3 'build/gone_test is not built'
+
+for how in xz python3; do
+    rm -rf "${folder:?}/old" && mkdir "$folder/old"
+    tar -C "$folder" -cJf "$folder/carried.tar.xz" bin share
+    mv "$folder/bin" "$folder/share" "$folder/old"
+    expect 0 '^5 passed' --only tests
+    [ -d "$folder/bin" ] || fail "nothing was unpacked with $how"
+    program "$tools/tar" 'case "$*" in *-xJf*) exit 2 ;; esac; exec '"$(command -v tar)"' "$@"'
+done
+rm "$folder/carried.tar.xz" "$folder/bin/bench_gpu"
 expect 3 'is not prepared'
-echo "ci/gpu --run: all as expected"
+echo "ci/gpu: all as expected"

@@ -1,5 +1,6 @@
 /* decode_test.c - the loop of decoding on the grid emulator against as_decode: random batches
- * of requests by every method, preset and rule, over random transformers.
+ * of requests by every method, preset and rule, over random transformers, their steps launched
+ * and replayed as graphs.
  *
  *   decode_test [BATCHES]
  *
@@ -12,11 +13,13 @@
 
 #include "gpu/decode.h"
 #include "gpu/emu/control.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
 
 enum {
     PROMPT = 150, /* more than a piece */
+    LONG = 200,   /* more than three pages of the cache */
     BUDGET = 24,
     ENDS = 2,
     REQUESTS = 6,
@@ -30,13 +33,6 @@ static const char *const kind_name[KINDS] = {"paper",    "lade", "llamacpp", "tr
                                              "original", "hf",   "chain",    "plain"};
 
 static int batches = BATCHES; /* of each kind */
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    if (s != AS_OK) ck_abort_msg("%s", why.text);
-}
 
 static int32_t below(uint64_t *seed, int32_t n)
 {
@@ -52,7 +48,7 @@ typedef struct {
 } both;
 
 typedef struct {
-    int32_t prompt[PROMPT], eos[ENDS], out[BUDGET];
+    int32_t prompt[LONG], eos[ENDS], out[BUDGET];
     int32_t prompts, budget, eoses;
     uint64_t seed;
     as_status status;
@@ -232,7 +228,7 @@ typedef struct {
 } room;
 
 typedef struct {
-    int requests, steps, accepted, ended, failed;
+    int requests, steps, accepted, ended, failed, graphs, replayed;
 } coverage;
 static coverage met[KINDS];
 
@@ -308,6 +304,10 @@ static void compare(const batch *c)
     ok(ag_decoder_open(&device, &c->o, &d, &why));
     compare_from(c, d, 0, first);
     compare_from(c, d, first, c->requests - first);
+    const ag_graphs g = ag_decoder_graphs(d);
+    ck_assert_msg(!g.refused, "%s", g.why.text);
+    met[c->kind].graphs += g.recorded;
+    met[c->kind].replayed += (int)g.replayed;
     ag_decoder_close(d);
 }
 
@@ -374,8 +374,10 @@ START_TEST(as_the_reference)
         ag_device_close(&device);
     }
     const coverage *m = &met[_i];
-    printf("%-9s %4d requests, %5d steps, %5d accepted, %3d ended, %2d failed\n", kind_name[_i],
-           m->requests, m->steps, m->accepted, m->ended, m->failed);
+    printf("%-9s %4d requests, %5d steps, %5d accepted, %3d ended, %2d failed; %d graphs, "
+           "replayed %d times\n",
+           kind_name[_i], m->requests, m->steps, m->accepted, m->ended, m->failed, m->graphs,
+           m->replayed);
     ck_assert(batches < BATCHES || (m->ended > 0 && (_i == PLAIN || m->accepted > 0)));
 }
 END_TEST
@@ -417,6 +419,99 @@ START_TEST(a_draft_model_fails)
     }
     ck_assert_int_gt(failed, 0);
     ck_assert_int_gt(others, 0);
+    ag_device_close(&device);
+}
+END_TEST
+
+/* ---- Graphs. ----------------------------------------------------------------------- */
+
+/* Sequences that end one after the other, and in whose places others go to higher positions. */
+static void make_uneven(batch *c, uint64_t *seed)
+{
+    static const int32_t prompts[] = {4, 9, 20, 130, LONG}, budgets[] = {12, 16, 3, 5, 13};
+    c->requests = sizeof prompts / sizeof *prompts;
+    for (int32_t i = 0; i < c->requests; i++) {
+        request *r = &c->r[i];
+        make_request(c, r, seed);
+        for (int32_t k = PROMPT; k < LONG; k++) r->prompt[k] = r->prompt[k - PROMPT];
+        r->prompts = prompts[i], r->budget = budgets[i], r->eoses = 0;
+    }
+    decode_all(c, seed);
+}
+
+/* Few graphs for many steps, and none for what has a graph. */
+static ag_graphs few_graphs(const ag_decoder *d)
+{
+    enum { MOST = 3 * 3 }; /* sequences; bounds 64, 128, 256 */
+    const ag_graphs g = ag_decoder_graphs(d);
+    ck_assert_msg(!g.refused, "%s", g.why.text);
+    ck_assert_int_le(g.recorded, MOST);
+    ck_assert_int_le(g.launched, MOST); /* the first of each kind */
+    ck_assert_int_ge(g.launched, g.recorded);
+    return g;
+}
+
+/* One request; then all; then all again, whose steps are all replayed; and without graphs. */
+static void replay(const batch *c)
+{
+    ag_decoding o = c->o;
+    ag_decoder *d;
+    ok(ag_decoder_open(&device, &o, &d, &why));
+    compare_from(c, d, 0, 1);
+    compare_from(c, d, 0, c->requests);
+    const ag_graphs first = few_graphs(d);
+    compare_from(c, d, 0, c->requests);
+    const ag_graphs all = few_graphs(d);
+    ck_assert_int_eq(all.launched, first.launched);
+    ck_assert_int_eq(all.recorded, all.launched);
+    ck_assert_int_gt(all.recorded, 2);
+    ck_assert_int_gt(all.replayed - first.replayed, 2 * all.recorded);
+    ag_decoder_close(d);
+    o.launched = true;
+    ok(ag_decoder_open(&device, &o, &d, &why));
+    compare_from(c, d, 0, 3);
+    const ag_graphs none = ag_decoder_graphs(d);
+    ck_assert(none.recorded == 0 && none.replayed == 0 && none.launched > 0);
+    ag_decoder_close(d);
+}
+
+/* Every method and every rule; where few batches are asked for, the first two. */
+static const struct {
+    int kind;
+    as_rule rule;
+    int32_t stride;
+} of_steps[] = {
+    {PAPER, AS_RULE_GREEDY, 1},   {CHAIN, AS_RULE_CHAIN, 1},   {LADE, AS_RULE_ONEHOT, 2},
+    {LLAMACPP, AS_RULE_MATCH, 5}, {TRTLLM, AS_RULE_GREEDY, 2}, {JACOBI, AS_RULE_GREEDY, 5},
+    {ORIGINAL, AS_RULE_MATCH, 1}, {HF, AS_RULE_ONEHOT, 2},     {CHAIN, AS_RULE_GREEDY, 2},
+    {CHAIN, AS_RULE_MATCH, 5},    {PLAIN, AS_RULE_CHAIN, 2}};
+
+START_TEST(steps_are_replayed)
+{
+    static batch c;
+    uint64_t seed = 31 + (uint64_t)_i;
+    if (batches < BATCHES && _i > 1) return;
+    open_device((uint64_t)_i);
+    c = (batch){.number = (uint64_t)_i, .kind = of_steps[_i].kind};
+    c.o = (ag_decoding){.rule = of_steps[_i].rule,
+                        .sampling = {0.8f, 0, 1.0f, 0.0f},
+                        .draft_sampling = {1.0f, 0, 1.0f, 0.0f},
+                        .sequences = 3,
+                        .longest = LONG + BUDGET,
+                        .eoses = ENDS,
+                        .stride = of_steps[_i].stride};
+    make_method(&c, &seed);
+    c.target = make_model(0, 7, false, 250, ROWS);
+    make_twin(&c.target, 250, 3, 0);
+    if (c.kind == CHAIN) {
+        c.draft = make_model(0, 8, false, 0, ROWS);
+        make_twin(&c.draft, 0, 3, 0);
+    }
+    c.o.target = c.target.gpu;
+    c.o.draft = c.draft.gpu;
+    make_uneven(&c, &seed);
+    replay(&c);
+    free_batch(&c);
     ag_device_close(&device);
 }
 END_TEST
@@ -528,6 +623,7 @@ int main(int argc, char **argv)
     TCase *t = tcase_create("decode");
     tcase_add_loop_test(t, as_the_reference, 0, KINDS);
     tcase_add_loop_test(t, a_draft_model_fails, 0, 3);
+    tcase_add_loop_test(t, steps_are_replayed, 0, (int)(sizeof of_steps / sizeof *of_steps));
     tcase_add_loop_test(t, requests_are_refused_by_name, 0, 3);
     tcase_add_test(t, options_are_refused_by_name);
     return suite_main_within("gpu decode", t, 300);

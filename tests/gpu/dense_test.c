@@ -8,6 +8,7 @@
 
 #include "gpu/dense.h"
 #include "gpu/emu/control.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 
 enum { MOST_ROWS = 70 };
@@ -17,14 +18,6 @@ typedef struct {
     as_matrix host;
     ag_matrix device;
 } pair;
-
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
 
 static float some_float(uint64_t *seed)
 {
@@ -80,12 +73,11 @@ static void check_rows(const pair *m, int32_t R, const ag_parts *parts, uint64_t
     float *x = malloc((size_t)R * (size_t)K * sizeof *x);
     float *wanted = malloc((size_t)R * (size_t)N * sizeof *wanted),
           *got = malloc((size_t)R * (size_t)N * sizeof *got);
-    void *dx, *dy;
+    void *dx = on_device(NULL, (size_t)R * step * sizeof *x),
+         *dy = on_device(NULL, (size_t)R * (size_t)N * sizeof *x);
     uint64_t seed = order * 77 + (uint64_t)R;
     char what[80];
     for (size_t i = 0; i < (size_t)R * (size_t)K; i++) x[i] = some_float(&seed);
-    ok(ag_alloc(&device, &dx, (size_t)R * step * sizeof *x, "x", &why));
-    ok(ag_alloc(&device, &dy, (size_t)R * (size_t)N * sizeof *x, "y", &why));
     for (int32_t r = 0; r < R; r++)
         ok(ag_upload(&device, (float *)dx + (size_t)r * step, x + (size_t)r * (size_t)K,
                      (size_t)K * sizeof *x, &why));
@@ -110,20 +102,29 @@ static void check_matrix(int32_t N, int32_t K, as_storage s)
     ag_parts parts = {0};
     ok(ag_parts_reserve(&device, &m.device, MOST_ROWS, &parts, &why));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        check_rows(&m, rows[i], &parts, i % 4);
+        check_rows(&m, rows[i], &parts, (i + (size_t)device.cluster) % 5);
     ag_parts_free(&parts);
     discard(&m);
 }
 
+/* A device of so many multiprocessors, whose clusters have at most so many blocks. */
+static void open_device(int processors, int cluster)
+{
+    emu_processors(processors);
+    emu_clusters(cluster);
+    ok(ag_device_open(&device, 0, &why));
+}
+
+/* 1 multiprocessor: a block has all groups of its panel; more: shared. */
 START_TEST(products)
 {
     static const struct {
         int32_t N, K;
     } shape[] = {{1, 1}, {31, 127}, {33, 129}, {64, 1024}, {70, 1030}, {40, 2500}, {258, 192}};
+    static const int device_of[][2] = {{1, 8}, {4, 8}, {40, 1}, {40, 8}};
     const as_storage s = (as_storage)_i;
-    for (int processors = 1; processors <= 40; processors += 39) {
-        emu_processors(processors); /* 1: a block has all groups of its panel; 40: shared */
-        ok(ag_device_open(&device, 0, &why));
+    for (size_t k = 0; k < sizeof device_of / sizeof *device_of; k++) {
+        open_device(device_of[k][0], device_of[k][1]);
         for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
             check_matrix(shape[i].N, shape[i].K, s);
         ag_device_close(&device);
@@ -131,13 +132,69 @@ START_TEST(products)
 }
 END_TEST
 
+/* More groups than blocks that may share them, or than is best: blocks with several groups, the
+ * last with fewer, and a cluster too small for what is shared. Every order of the blocks and of
+ * their threads is as good. */
+START_TEST(shared_products)
+{
+    static const struct {
+        int processors, cluster;
+        int32_t N, K, sharers; /* of one row */
+    } c[] = {{132, 8, 5, 9300, 5},  {132, 1, 5, 9300, 5},  {132, 4, 5, 9300, 5},
+             {132, 8, 5, 17000, 6}, {132, 8, 33, 2100, 3}, {40, 8, 40, 8192, 8},
+             {4, 8, 30, 5000, 3}};
+    static const int32_t rows[] = {1, 4, 12, 20};
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        ag_parts parts = {0};
+        ag_product_layout layout;
+        open_device(c[i].processors, c[i].cluster);
+        const int cluster = device.cluster; /* a GPU may have none */
+        pair m = make(c[i].N, c[i].K, (as_storage)(i % 3), i);
+        ok(ag_product_layout_of(&device, &m.device, 1, &layout, &why));
+        ck_assert_int_eq(layout.sharers, c[i].sharers);
+        ck_assert_int_eq(layout.clustered, cluster >= c[i].sharers);
+        ok(ag_parts_reserve(&device, &m.device, MOST_ROWS, &parts, &why));
+        ck_assert_int_eq(parts.sums == 0, cluster >= 8);
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+            for (uint64_t order = 0; order < (rows[r] > 4 ? 2 : 6); order++)
+                check_rows(&m, rows[r], &parts, order);
+        ag_parts_free(&parts);
+        discard(&m);
+        ag_device_close(&device);
+    }
+}
+END_TEST
+
+/* The shared memory of a cluster may be too small for the groups. */
+START_TEST(no_room_in_the_cluster)
+{
+    open_device(132, 8);
+    pair m = make(8, 70000, AS_F16, 1); /* 69 groups, 9 a block */
+    ag_parts parts = {0};
+    ag_product_layout layout;
+    device.shared = 90 << 10; /* 64 for the chunks, 36 for the groups */
+    ok(ag_product_layout_of(&device, &m.device, 1, &layout, &why));
+    ck_assert_int_eq(layout.clustered, device.cluster == 8);
+    ok(ag_product_layout_of(&device, &m.device, 33, &layout, &why));
+    ck_assert_int_eq(layout.clustered, 0);
+    ok(ag_parts_reserve(&device, &m.device, 33, &parts, &why));
+    check_rows(&m, 33, &parts, 1);
+    ag_parts_free(&parts);
+    discard(&m);
+    ag_device_close(&device);
+}
+END_TEST
+
 START_TEST(errors)
 {
     ag_device none;
-    ck_assert_int_eq(ag_device_open(&none, 7, &why), AS_DEVICE);
-    ck_assert_ptr_nonnull(strstr(why.text, "no device 7"));
-    emu_processors(40);
-    ok(ag_device_open(&device, 0, &why));
+    const int there = ag_devices();
+    char absent[40];
+    ck_assert_int_ge(there, 1);
+    snprintf(absent, sizeof absent, "no device %d;", there);
+    ck_assert_int_eq(ag_device_open(&none, there, &why), AS_DEVICE);
+    ck_assert_ptr_nonnull(strstr(why.text, absent));
+    open_device(40, 1);
     pair m = make(32, 4096, AS_F32, 5);
     const ag_parts nothing = {0};
     void *x;
@@ -148,6 +205,10 @@ START_TEST(errors)
                      AS_BAD_INPUT);
     ck_assert_int_eq(ag_product(&device, &m.device, x, 4096, 0, x, 32, &nothing, &why),
                      AS_BAD_INPUT);
+    ck_assert_int_eq(
+        ag_product(&device, &m.device, (float *)x + 1, 4096, 1, x, 32, &nothing, &why),
+        AS_BAD_INPUT);
+    ck_assert_ptr_nonnull(strstr(why.text, "multiple of 16"));
     ag_free(x);
     discard(&m);
     ag_device_close(&device);
@@ -158,6 +219,8 @@ int main(void)
 {
     TCase *tests = tcase_create("dense");
     tcase_add_loop_test(tests, products, AS_F32, AS_BF16 + 1);
+    tcase_add_test(tests, shared_products);
+    tcase_add_test(tests, no_room_in_the_cluster);
     tcase_add_test(tests, errors);
     return suite_main("gpu dense", tests);
 }

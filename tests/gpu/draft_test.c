@@ -18,6 +18,7 @@
 #include "ref/dist/draw.h"
 #include "ref/lm/hash_lm.h"
 #include "ref/lm/table_lm.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 
 enum {
@@ -35,19 +36,12 @@ static const char *const kind_name[KINDS] = {
     "paper", "lade", "llamacpp", "trtllm", "any", "jacobi", "original", "hf", "chain", "plain"};
 
 static int batches = 120;
-static ag_device device;
-static as_error why;
 
 /* ck_assert writes to a file at each call; this one when it fails. */
 #define MUST(x)                                                                                \
     do {                                                                                       \
         if (!(x)) ck_assert(x);                                                                \
     } while (0)
-
-static void ok(as_status s)
-{
-    if (s != AS_OK) ck_abort_msg("%s", why.text);
-}
 
 static int32_t below(uint64_t *seed, int32_t n)
 {
@@ -485,9 +479,7 @@ typedef struct {
 
 static int32_t *room(int32_t n)
 {
-    void *at;
-    ok(ag_alloc(&device, &at, (size_t)n * sizeof(int32_t), "a walk", &why));
-    return at;
+    return on_device(NULL, (size_t)n * sizeof(int32_t));
 }
 
 static void open_follower(follower *f, const batch *c)
@@ -506,11 +498,10 @@ static void open_draft_models(follower *f)
 {
     const int32_t B = f->c->sequences;
     int32_t *number = words(B);
-    void *at;
+    uint64_t *uniform = on_device(NULL, (size_t)B * sizeof *uniform);
     f->number = room(B), f->drawn = room(B);
-    ok(ag_alloc(&device, &at, (size_t)B * sizeof(uint64_t), "uniforms", &why));
     f->feed = (ag_feed){f->number,   f->drawn, room(B), room(2 * B), room(2 * B),
-                        room(2 * B), room(B),  at,      room(B),     room(2 * B)};
+                        room(2 * B), room(B),  uniform, room(B),     room(2 * B)};
     for (int32_t b = 0; b < B; b++) number[b] = B - 1 - b;
     ok(ag_upload(&device, f->number, number, (size_t)B * sizeof *number, &why));
     free(number);
@@ -644,7 +635,7 @@ static int32_t *fetch_words(const int32_t *from, int32_t n)
 }
 
 /* A batch's array of `size` words a sequence. */
-static int32_t *fetch(const follower *f, const int32_t *from, int32_t size)
+static int32_t *fetch_batch(const follower *f, const int32_t *from, int32_t size)
 {
     return fetch_words(from, f->c->sequences * size);
 }
@@ -654,9 +645,11 @@ static int32_t *fetch(const follower *f, const int32_t *from, int32_t size)
 static void check_rows(const follower *f)
 {
     const ag_batch *d = &f->d.batch;
-    const int32_t *token = fetch(f, d->row_token, d->R), *of = fetch(f, d->row_of, d->R);
-    const int32_t *parent = fetch(f, d->row_parent, d->R), *want = fetch(f, d->want, d->wants);
-    const int32_t *offset = fetch(f, d->offset, 1);
+    const int32_t *token = fetch_batch(f, d->row_token, d->R),
+                  *of = fetch_batch(f, d->row_of, d->R);
+    const int32_t *parent = fetch_batch(f, d->row_parent, d->R),
+                  *want = fetch_batch(f, d->want, d->wants);
+    const int32_t *offset = fetch_batch(f, d->offset, 1);
     int32_t at = 0;
     for (int32_t b = 0; b < f->c->sequences; b++) {
         const record *s = record_of(f, b);
@@ -707,11 +700,11 @@ static void feed(follower *f, int32_t b)
 static void check_path(const follower *f, int32_t b, const record *s)
 {
     const ag_batch *d = &f->d.batch;
-    int32_t *kept = fetch(f, d->kept, 1), *path = fetch(f, d->path, d->R);
-    int32_t *offset = fetch(f, d->offset, 1);
+    int32_t *kept = fetch_batch(f, d->kept, 1), *offset = fetch_batch(f, d->offset, 1);
     SAME(f, b, kept[b], s ? s->kept : 0, "kept");
+    int32_t *path = fetch_words(d->path + (size_t)b * (size_t)d->R, kept[b]);
     for (int32_t i = 0; s && i < s->kept; i++)
-        SAME(f, b, path[b * d->R + i], offset[b] + s->path[i], "a row of the path");
+        SAME(f, b, path[i], offset[b] + s->path[i], "a row of the path");
     free(kept), free(path), free(offset);
 }
 
@@ -748,22 +741,24 @@ static void check_pool(const follower *f, int32_t b, const record *s)
     int32_t *number = fetch_words(p->number + (size_t)b * (size_t)V, V), at = 0, used;
     ok(ag_download(&device, &used, p->buckets + b, sizeof used, &why));
     MUST(used <= p->capacity);
-    int32_t *bucket = fetch_words(p->bucket + (size_t)b * (size_t)p->capacity * (size_t)p->size,
-                                  used * p->size);
+    const size_t first = (size_t)b * (size_t)p->capacity;
     for (int32_t t = 0; t < V; t++) {
         MUST(number[t] >= 0 && number[t] <= used);
-        const int32_t *held = number[t] ? bucket + (number[t] - 1) * p->size : NULL;
-        const int32_t count = !held ? 0 : held[0] < o->G ? held[0] : o->G;
-        SAME(f, b, count, s->pool[at], "values of a key");
-        if (held)
-            same_tokens(f, b, held + 1, s->pool + at + 1, count * (o->N - 1),
-                        "a token of the pool");
+        /* A bucket is written as far as it holds values. */
+        const int32_t held = s->pool[at], words = number[t] ? 1 + held * (o->N - 1) : 0;
+        const size_t of = (first + (size_t)number[t] - 1) * (size_t)p->size;
+        int32_t *bucket = words ? fetch_words(p->bucket + of, words) : NULL;
+        const int32_t count = !bucket ? 0 : bucket[0] < o->G ? bucket[0] : o->G;
+        SAME(f, b, count, held, "values of a key");
+        if (bucket)
+            same_tokens(f, b, bucket + 1, s->pool + at + 1, words - 1, "a token of the pool");
+        free(bucket);
         if (t == asked) check_key(f, b, t, s->pool + at);
         at += 1 + count * (o->N - 1);
         if (count > met[f->c->kind].values) met[f->c->kind].values = count;
     }
     SAME(f, b, at, s->pool_words, "words of the pool");
-    free(number), free(bucket);
+    free(number);
 }
 
 static void count_step(const follower *f, const request *r, const record *s)
@@ -845,10 +840,11 @@ static void feed_draft_models(follower *f, int32_t i)
     const int32_t B = f->c->sequences;
     ok(ag_chain_feed(&f->d, &f->feed, i, &why));
     if (i == f->d.gamma) return;
-    int32_t *token = fetch(f, f->feed.row_token, 2), *parent = fetch(f, f->feed.row_parent, 2);
-    int32_t *of = fetch(f, f->feed.row_of, 2), *path = fetch(f, f->feed.path, 2);
-    int32_t *want = fetch(f, f->feed.want, 1), *kept = fetch(f, f->feed.kept, 1);
-    int32_t *length = fetch(f, f->feed.length, 1), drawn[REQUESTS];
+    int32_t *token = fetch_batch(f, f->feed.row_token, 2),
+            *parent = fetch_batch(f, f->feed.row_parent, 2);
+    int32_t *of = fetch_batch(f, f->feed.row_of, 2), *path = fetch_batch(f, f->feed.path, 2);
+    int32_t *want = fetch_batch(f, f->feed.want, 1), *kept = fetch_batch(f, f->feed.kept, 1);
+    int32_t *length = fetch_batch(f, f->feed.length, 1), drawn[REQUESTS];
     uint64_t U[REQUESTS];
     ok(ag_download(&device, U, f->feed.uniform, (size_t)B * sizeof *U, &why));
     for (int32_t b = 0; b < B; b++) {
@@ -1064,7 +1060,7 @@ START_TEST(a_sequence_fails_alone)
         say(&f, 0, 4 + step, false, -1);
         say(&f, 1, 4 + step, step == 0 && no_token, step > 0 || no_token ? -1 : 2);
         ok(ag_observe(&f.d, &f.walks, &why));
-        int32_t *kept = fetch(&f, f.d.batch.kept, 1);
+        int32_t *kept = fetch_batch(&f, f.d.batch.kept, 1);
         for (int32_t b = 0; b < 2; b++) ok(ag_drafter_sequence(&f.d, b, &q[b], &why));
         ck_assert(!q[0].failed && q[1].failed);
         ck_assert_int_eq(q[0].n, 4 + step);
@@ -1098,12 +1094,14 @@ START_TEST(many_sequences_are_assembled)
     ok(ag_propose(&f.d, &why));
     open_draft_models(&f);
     ok(ag_chain_feed(&f.d, &f.feed, 0, &why));
-    int32_t *fed = fetch(&f, f.feed.kept, 1);
+    int32_t *fed = fetch_batch(&f, f.feed.kept, 1);
     for (int32_t b = 0; b < MANY; b++) ck_assert_int_eq(fed[b], b % 3 > 0 && b % 5 > 0);
     free(fed);
     ok(ag_assemble(&f.d, &why));
-    int32_t *of = fetch(&f, f.d.batch.row_of, 4), *parent = fetch(&f, f.d.batch.row_parent, 4);
-    int32_t *want = fetch(&f, f.d.batch.want, 4), *offset = fetch(&f, f.d.batch.offset, 1);
+    int32_t *of = fetch_batch(&f, f.d.batch.row_of, 4),
+            *parent = fetch_batch(&f, f.d.batch.row_parent, 4);
+    int32_t *want = fetch_batch(&f, f.d.batch.want, 4),
+            *offset = fetch_batch(&f, f.d.batch.offset, 1);
     for (int32_t b = 0; b < MANY; b++) {
         const int32_t rows = b % 3 == 0 ? 0 : b % 5 < 3 ? 1 + b % 5 : 4;
         ck_assert_int_eq(offset[b], at);

@@ -172,6 +172,118 @@ START_TEST(a_barrier_that_asks)
 }
 END_TEST
 
+/* ---- Clusters. --------------------------------------------------------------------------- */
+
+enum cluster_fault {
+    WHOLE,
+    NO_BARRIER_BEFORE,
+    NO_BARRIER_BEHIND,
+    ONE_LEAVES,
+    OTHER_PLACE,
+    BEYOND,
+    NOT_SHARED
+};
+
+/* y[b] = 100 times the rank of the next block of its cluster, and the number of that cluster,
+ * as that block has them in shared memory. */
+__global__ void ask_neighbour(float *y, int blocks, cluster_fault f)
+{
+    SHARED(float, own);
+    const int rank = static_cast<int>(blockIdx.z) % blocks;
+    const unsigned block = blockIdx.z * gridDim.x + blockIdx.x;
+    const float cluster =
+        static_cast<float>(block / gridDim.x / blocks * gridDim.x + blockIdx.x);
+    if (threadIdx.x == 3) own[1] = 100.0f * static_cast<float>(rank) + cluster;
+    __syncthreads();
+    if (f == ONE_LEAVES && rank == 1) return;
+    if (f == OTHER_PLACE && rank == 1)
+        cluster_sync();
+    else if (f != NO_BARRIER_BEFORE)
+        cluster_sync();
+    const int next = f == BEYOND ? rank + 1 : (rank + 1) % blocks;
+    const float *there = cluster_at(f == NOT_SHARED ? y : own + 1, next);
+    if (threadIdx.x == 5) y[block] = *there;
+    if (f != NO_BARRIER_BEHIND) cluster_sync();
+}
+
+static bool neighbours_answer(cluster_fault f, int blocks, uint64_t orders)
+{
+    enum { X = 3, CLUSTERS_OF_Z = 2 };
+    const int z = blocks * CLUSTERS_OF_Z;
+    float *y = number(static_cast<size_t>(X * z));
+    bool right = true;
+    for (uint64_t order = 0; order < orders; order++) {
+        std::memset(y, 0xff, static_cast<size_t>(X * z) * sizeof *y);
+        emu_order(order);
+        LAUNCH_CLUSTERS(static_cast<unsigned>(blocks), ask_neighbour,
+                        dim3(X, 1, static_cast<unsigned>(z)), 64, 2 * sizeof(float), nullptr, y,
+                        blocks, f);
+        for (int i = 0; i < X * z; i++) {
+            const int rank = i / X % blocks, cluster = i / X / blocks * X + i % X;
+            right = right && y[i] == static_cast<float>(100 * ((rank + 1) % blocks) + cluster);
+        }
+    }
+    cudaFree(y);
+    return right;
+}
+
+START_TEST(blocks_of_a_cluster_see_each_other)
+{
+    for (int blocks = 1; blocks <= 8; blocks++) ck_assert(neighbours_answer(WHOLE, blocks, 12));
+}
+END_TEST
+
+START_TEST(a_missing_barrier_of_a_cluster_shows)
+{
+    ck_assert(!neighbours_answer(NO_BARRIER_BEFORE, 2, 1));
+    ck_assert(!neighbours_answer(NO_BARRIER_BEFORE, 8, 1));
+}
+END_TEST
+
+START_TEST(leaving_before_others_have_read_shows)
+{
+    ck_assert(!neighbours_answer(NO_BARRIER_BEHIND, 2, 1));
+    ck_assert(!neighbours_answer(NO_BARRIER_BEHIND, 8, 1));
+}
+END_TEST
+
+START_TEST(a_cluster_that_waits_for_one_that_has_left_aborts)
+{
+    neighbours_answer(ONE_LEAVES, 3, 1);
+}
+END_TEST
+
+START_TEST(different_barriers_of_a_cluster_abort)
+{
+    neighbours_answer(OTHER_PLACE, 3, 1);
+}
+END_TEST
+
+START_TEST(a_rank_beyond_the_cluster_aborts)
+{
+    neighbours_answer(BEYOND, 3, 1);
+}
+END_TEST
+
+START_TEST(what_is_not_shared_is_in_no_other_block)
+{
+    neighbours_answer(NOT_SHARED, 3, 1);
+}
+END_TEST
+
+START_TEST(a_cluster_too_large_aborts)
+{
+    neighbours_answer(WHOLE, 9, 1);
+}
+END_TEST
+
+START_TEST(a_part_of_a_cluster_aborts)
+{
+    float y[8];
+    LAUNCH_CLUSTERS(2, ask_neighbour, dim3(1, 1, 3), 64, 8, nullptr, y, 2, WHOLE);
+}
+END_TEST
+
 /* ---- The grid. --------------------------------------------------------------------------- */
 
 __global__ void visit(uint32_t *seen, uint32_t *turn, uint32_t *when)
@@ -208,6 +320,87 @@ START_TEST(a_block_too_large_aborts)
 }
 END_TEST
 
+/* ---- Graphs. ----------------------------------------------------------------------------- */
+
+static cudaGraphExec_t made(void)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    ck_assert_int_eq(cudaStreamEndCapture(nullptr, &graph), cudaSuccess);
+    ck_assert_int_eq(cudaGraphInstantiateWithFlags(&ready, graph, 0), cudaSuccess);
+    ck_assert_int_eq(cudaGraphDestroy(graph), cudaSuccess);
+    return ready;
+}
+
+START_TEST(a_recording_keeps_its_arguments)
+{
+    float *x = number(THREADS), *y = number(1), *to = y;
+    fault f = NO_FAULT;
+    const uint64_t before = emu_launches();
+    ck_assert_int_eq(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeThreadLocal),
+                     cudaSuccess);
+    LAUNCH(sum, 1, THREADS, THREADS * sizeof(float), nullptr, x, to, f);
+    cudaGraphExec_t graph = made();
+    f = READS_FRESH, to = nullptr;
+    ck_assert(y[0] != y[0]);
+    ck_assert_uint_eq(emu_launches(), before);
+    for (int n = 1; n <= 2; n++) {
+        for (int i = 0; i < THREADS; i++) x[i] = static_cast<float>(n);
+        ck_assert_int_eq(cudaGraphLaunch(graph, nullptr), cudaSuccess);
+        ck_assert(y[0] == static_cast<float>(n * THREADS));
+        ck_assert_uint_eq(emu_launches() - before, n);
+    }
+    ck_assert_int_eq(cudaGraphExecDestroy(graph), cudaSuccess);
+    cudaFree(x);
+    cudaFree(y);
+    (void)f, (void)to;
+}
+END_TEST
+
+/* One of the calls that have no place in a graph. */
+static cudaError_t misplaced(int which, float *at, cudaEvent_t event)
+{
+    void *fresh;
+    float one = 1.0f;
+    switch (which) {
+    case 0:
+        return cudaMalloc(&fresh, 1);
+    case 1:
+        return cudaFree(at);
+    case 2:
+        return cudaMemcpyAsync(at, &one, sizeof one, cudaMemcpyHostToDevice, nullptr);
+    case 3:
+        return cudaMemcpyAsync(&one, at, sizeof one, cudaMemcpyDeviceToHost, nullptr);
+    case 4:
+        return cudaStreamSynchronize(nullptr);
+    default:
+        return cudaEventRecord(event, nullptr);
+    }
+}
+
+START_TEST(what_a_recording_refuses)
+{
+    float *x = number(THREADS), *y = number(1);
+    cudaEvent_t event;
+    cudaGraph_t graph;
+    ck_assert_int_eq(cudaEventCreate(&event), cudaSuccess);
+    ck_assert_int_eq(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeThreadLocal),
+                     cudaSuccess);
+    ck_assert_int_eq(misplaced(_i, x, event), cudaErrorStreamCaptureUnsupported);
+    ck_assert_int_eq(cudaGetLastError(), cudaErrorStreamCaptureUnsupported);
+    LAUNCH(sum, 1, THREADS, THREADS * sizeof(float), nullptr, x, y, NO_FAULT);
+    ck_assert_int_eq(cudaGetLastError(), cudaErrorStreamCaptureInvalidated);
+    ck_assert_int_eq(cudaGetLastError(), cudaSuccess);
+    ck_assert_int_eq(cudaStreamEndCapture(nullptr, &graph), cudaErrorStreamCaptureInvalidated);
+    ck_assert_ptr_null(graph);
+    ck_assert_int_eq(cudaStreamEndCapture(nullptr, &graph), cudaErrorIllegalState);
+    ck_assert(y[0] != y[0]);
+    ck_assert_int_eq(cudaEventDestroy(event), cudaSuccess);
+    ck_assert_int_eq(cudaFree(x), cudaSuccess);
+    ck_assert_int_eq(cudaFree(y), cudaSuccess);
+}
+END_TEST
+
 int main()
 {
     TCase *tests = tcase_create("emulator");
@@ -220,7 +413,19 @@ int main()
     tcase_add_test_raise_signal(tests, a_lane_outside_its_mask_aborts, SIGABRT);
     tcase_add_test(tests, warp_operations);
     tcase_add_test(tests, a_barrier_that_asks);
+    tcase_add_test(tests, blocks_of_a_cluster_see_each_other);
+    tcase_add_test(tests, a_missing_barrier_of_a_cluster_shows);
+    tcase_add_test(tests, leaving_before_others_have_read_shows);
+    tcase_add_test_raise_signal(tests, a_cluster_that_waits_for_one_that_has_left_aborts,
+                                SIGABRT);
+    tcase_add_test_raise_signal(tests, different_barriers_of_a_cluster_abort, SIGABRT);
+    tcase_add_test_raise_signal(tests, a_rank_beyond_the_cluster_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tests, what_is_not_shared_is_in_no_other_block, SIGABRT);
+    tcase_add_test_raise_signal(tests, a_cluster_too_large_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tests, a_part_of_a_cluster_aborts, SIGABRT);
     tcase_add_test(tests, every_thread_runs_once);
     tcase_add_test_raise_signal(tests, a_block_too_large_aborts, SIGABRT);
+    tcase_add_test(tests, a_recording_keeps_its_arguments);
+    tcase_add_loop_test(tests, what_a_recording_refuses, 0, 6);
     return suite_main("gpu emulator", tests);
 }

@@ -7,17 +7,10 @@
 
 #include "gpu/emu/control.h"
 #include "gpu/layer.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 
 enum { ORDERS = 4 };
-
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
 
 static void open_device(void)
 {
@@ -35,14 +28,6 @@ static float *randoms(uint64_t *seed, size_t n)
     for (size_t i = 0; i < n; i++)
         x[i] = (float)((int64_t)(splitmix(seed) >> 40) - (1 << 23)) * 0x1p-21f;
     return x;
-}
-
-static void *on_device(const void *host, size_t bytes)
-{
-    void *at;
-    ok(ag_alloc(&device, &at, bytes, "test", &why));
-    if (host) ok(ag_upload(&device, at, host, bytes, &why));
-    return at;
 }
 
 /* Rows of n floats, `step` apart on the device, which is at least n. */
@@ -72,22 +57,23 @@ static void same_rows(const float *wanted, const float *at, size_t rows, size_t 
 
 static void check_norm(size_t n, int add, uint64_t order)
 {
-    enum { R = 3, APART = 5 };
+    enum { R = 3 };
     const float eps = 1e-5f;
+    const size_t wide = (n + 3) / 4 * 4, x_step = wide + 8, y_step = wide + 4;
     uint64_t seed = n;
     float *x = randoms(&seed, R * n), *y = randoms(&seed, R * n), *gain = randoms(&seed, n);
     float *wanted = malloc(R * n * sizeof *wanted);
-    float *dx = rows_on_device(x, R, n, n + APART), *dy = rows_on_device(y, R, n, n + 1);
-    float *out = rows_on_device(NULL, R, n, n + 2), *dg = rows_on_device(gain, 1, n, n);
+    float *dx = rows_on_device(x, R, n, x_step), *dy = rows_on_device(y, R, n, y_step);
+    float *out = rows_on_device(NULL, R, n, wide), *dg = rows_on_device(gain, 1, n, n);
     emu_order(order);
     ok(ag_add_norm(&device,
-                   &(ag_norm){dx, add ? dy : NULL, dg, out, (int64_t)n + APART, (int64_t)n + 1,
-                              (int64_t)n + 2, R, (int32_t)n, eps},
+                   &(ag_norm){dx, add ? dy : NULL, dg, out, (int64_t)x_step, (int64_t)y_step,
+                              (int64_t)wide, R, (int32_t)n, eps},
                    &why));
     if (add) as_dense()->add(x, y, (int32_t)(R * n));
     as_dense()->norm(x, R, (int32_t)n, gain, eps, wanted);
-    same_rows(x, dx, R, n, n + APART, "stream", order);
-    same_rows(wanted, out, R, n, n + 2, "norm", order);
+    same_rows(x, dx, R, n, x_step, "stream", order);
+    same_rows(wanted, out, R, n, wide, "norm", order);
     ag_free(dx), ag_free(dy), ag_free(out), ag_free(dg);
     free(x), free(y), free(gain), free(wanted);
 }

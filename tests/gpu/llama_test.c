@@ -7,6 +7,7 @@
 
 #include "gpu/emu/control.h"
 #include "gpu/llama.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
 
@@ -20,20 +21,12 @@ typedef struct {
     float *wanted, *got; /* [logits][V] */
 } both;
 
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
-
 static uint32_t below(uint64_t *seed, uint32_t n)
 {
     return (uint32_t)((splitmix(seed) >> 32) % n);
 }
 
-/* The layout seed also decides on the tile. */
+/* The layout seed also decides on the tile, and on how much of it attention takes at a time. */
 static both start(int variant, int processors, int32_t positions, int32_t rows, uint32_t layout)
 {
     both b = {.t = tiny_new(variant, 77 + (uint64_t)variant, 1)};
@@ -46,7 +39,8 @@ static both start(int variant, int processors, int32_t positions, int32_t rows, 
                                     .rows = rows,
                                     .sequences = SEQUENCES,
                                     .layout_seed = layout,
-                                    .tile = layout % 3 ? (int32_t)layout : 0},
+                                    .tile = layout % 3 ? (int32_t)layout : 0,
+                                    .attended = layout % 2 ? (int32_t)layout : 0},
                 &b.gpu, &why));
     b.V = b.t->config.V;
     b.wanted = malloc(2 * ROWS * (size_t)b.V * sizeof *b.wanted);
@@ -272,14 +266,6 @@ END_TEST
 
 /* ---- Staying on the device. -------------------------------------------------------------- */
 
-static void *on_device(const void *host, size_t bytes)
-{
-    void *at;
-    ok(ag_alloc(&device, &at, bytes, "test", &why));
-    ok(ag_upload(&device, at, host, bytes, &why));
-    return at;
-}
-
 /* A step whose rows lie on the device, scattered over the sequences with absent ones between,
  * against the same rows as shares; then a commit and a truncation that only the device sees. */
 typedef struct {
@@ -486,7 +472,10 @@ START_TEST(bad_models)
     o.sequences = 1, o.tile = 129;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why),
          "tiles of 129");
-    o.tile = 0, o.positions = 301;
+    o.tile = 0, o.attended = -1;
+    SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why),
+         "attention of -1 rows");
+    o.attended = 0, o.positions = 301;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why), "301 pos");
     o.positions = 0;
     device.shared = 1000;

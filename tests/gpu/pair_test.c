@@ -12,19 +12,13 @@
 #include "ref/decode.h"
 #include "ref/draft/lookahead.h"
 #include "ref/lm/load/model.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/record.h"
 #include "tests/ref/suite.h"
 
 enum { ROWS = 64, MOST = 64 };
 
 static const char *folder;
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
 
 /* A model on both sides. */
 typedef struct {

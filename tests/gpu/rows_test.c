@@ -13,32 +13,11 @@
 #include "ref/num/exp.h"
 #include "ref/num/fixed.h"
 #include "ref/num/rows.h"
+#include "tests/gpu/on_device.h"
 #include "tests/gpu/rows.h"
 #include "tests/ref/suite.h"
 
-static ag_device device;
-static as_error why;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
-
-static void *on_device(const void *from, size_t bytes)
-{
-    void *to;
-    ok(ag_alloc(&device, &to, bytes, "test data", &why));
-    if (from) ok(ag_upload(&device, to, from, bytes, &why));
-    return to;
-}
-
-static void fetch(void *to, void *from, size_t bytes)
-{
-    ok(ag_download(&device, to, from, bytes, &why));
-    ag_free(from);
-}
-
-enum { UNTOUCHED = -1 }; /* what nobody wrote on the emulator's device */
+enum { UNTOUCHED = -1 }; /* what nobody wrote: on_device.h */
 
 /* Rows of V on both sides, and in which order a call names them. */
 typedef struct {

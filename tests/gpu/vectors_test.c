@@ -7,34 +7,14 @@
 
 #include "gpu/emu/control.h"
 #include "gpu/verify.h"
+#include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 #include "vectors/answer.h"
 
 enum { MOST_V = 4096 };
 
-static ag_device device;
 static ag_scratch scratch;
-static as_error why;
 static vector_set *set;
-
-static void ok(as_status s)
-{
-    ck_assert_msg(s == AS_OK, "%s", why.text);
-}
-
-static void *on_device(const void *from, size_t bytes)
-{
-    void *to;
-    ok(ag_alloc(&device, &to, bytes, "test data", &why));
-    if (from) ok(ag_upload(&device, to, from, bytes, &why));
-    return to;
-}
-
-static void fetch(void *to, void *from, size_t bytes)
-{
-    ok(ag_download(&device, to, from, bytes, &why));
-    ag_free(from);
-}
 
 static void compare(const vector_group *g, const vector_test *t, const vector_answer *a)
 {

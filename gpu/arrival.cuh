@@ -1,0 +1,39 @@
+/* arrival.cuh - blocks that share work, and of which the last to finish goes on alone: the
+ * others leave what they found in device memory. It waits for nobody, so it takes no more than
+ * that every block runs some time. */
+#ifndef ASSAY_GPU_ARRIVAL_CUH
+#define ASSAY_GPU_ARRIVAL_CUH
+
+#include <cstdint>
+
+#include "gpu/cuda.h"
+
+namespace ag
+{
+
+/* Whether this block is the last of `all` that count with the counter, which is 0 again when it
+ * is: for the next launch, or the next replay of this one in a graph. What the others wrote to
+ * device memory before is then to be seen, by __ldcg. All threads of the block call it, with
+ * one word of shared memory, and get the same answer.
+ *
+ * Memory order: the barrier puts what the whole block wrote before the first thread's fence,
+ * and that before its count; for who counts last, the fence behind the count and the barrier
+ * put it before what the block reads. */
+inline __device__ bool block_arrives_last(uint32_t *counter, uint32_t all, uint32_t *shared)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        *shared = atomicAdd(counter, 1u) == all - 1;
+        if (*shared) *counter = 0;
+        __threadfence();
+    }
+    __syncthreads();
+    const bool last = *shared != 0;
+    __syncthreads();
+    return last;
+}
+
+} // namespace ag
+
+#endif
