@@ -493,7 +493,7 @@ extern "C" as_status ag_matrix_upload(const ag_device *d, const as_matrix *m, ag
     const size_t panels = (static_cast<size_t>(m->N) + AS_PANEL - 1) / AS_PANEL;
     const size_t bytes =
         panels * AS_PANEL * static_cast<size_t>(m->K) * as_storage_size(m->storage);
-    *to = ag_matrix{m->N, m->K, m->storage, nullptr};
+    *to = ag_matrix{m->N, m->K, m->storage, nullptr, 0};
     as_status s = ag_alloc(d, &to->panel, bytes, "a weight matrix", e);
     if (s == AS_OK) s = ag_upload(d, to->panel, m->panel, bytes, e);
     return s;
@@ -568,6 +568,7 @@ extern "C" as_status ag_product(const ag_device *d, const ag_matrix *w, const fl
     if (R < 1 || x_step % 4 != 0 || x_step < w->K || y_step < w->N)
         return as_fail(e, AS_BAD_INPUT, "product: %d rows, %lld and %lld floats apart", R,
                        static_cast<long long>(x_step), static_cast<long long>(y_step));
+    if (w->in_rows) return as_fail(e, AS_BAD_INPUT, "product: the matrix is not in panels");
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
         return as_fail(e, AS_BAD_INPUT, "product: its rows begin at %p, not a multiple of 16",
                        static_cast<const void *>(x));

@@ -11,11 +11,12 @@
 extern "C" {
 #endif
 
-/* A matrix on the device, packed as as_matrix is. */
+/* A matrix on the device, packed as as_matrix is, or, for a library (fast.h), in rows. */
 typedef struct {
     int32_t N, K;
     as_storage storage;
-    void *panel; /* [ceil(N/32)][K][32] of that storage */
+    void *panel;     /* [ceil(N/32)][K][32] of that storage; in rows: [N][K] */
+    int32_t in_rows; /* 1: in rows */
 } ag_matrix;
 
 /* Where blocks that share the sums of one output leave their parts. One serves all products of
@@ -37,7 +38,7 @@ void ag_parts_free(ag_parts *p);
 
 /* y[r][n] = dot(x[r], w[n]), n < N, for R rows: x is [R] rows of K floats, `x_step` apart, a
  * multiple of 4, 16-byte aligned; y is [R] rows of N floats, `y_step` apart. AS_LIMIT when the
- * parts have no room for it. N is at most 32 * 65535: a grid has no more panels.
+ * parts have no room for it, AS_BAD_INPUT for a matrix in rows. N is at most 32 * 65535: a grid has no more panels.
  *
  * Where blocks share outputs, their sums meet in the shared memory of a cluster if d->cluster
  * is at least their number, else in the parts: the same bits. */

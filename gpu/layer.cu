@@ -45,11 +45,11 @@ __global__ void embed(lookup j)
 {
     const int32_t row = static_cast<int32_t>(blockIdx.x), token = j.token[row];
     const bool there = j.sequence[row] >= 0;
-    const int64_t start =
-        static_cast<int64_t>(token / AS_PANEL) * j.m.K * AS_PANEL + token % AS_PANEL;
+    const int32_t apart = j.m.in_rows ? 1 : AS_PANEL;
+    const int64_t start = static_cast<int64_t>(token / apart) * j.m.K * apart + token % apart;
     const int32_t k = static_cast<int32_t>(blockIdx.y) * THREADS + thread();
     if (k >= j.m.K) return;
-    const int64_t i = start + static_cast<int64_t>(k) * AS_PANEL;
+    const int64_t i = start + static_cast<int64_t>(k) * apart;
     float x = 0.0f;
     if (there && j.m.storage == AS_F32)
         x = static_cast<const float *>(j.m.panel)[i];

@@ -34,6 +34,9 @@ static as_status check_options(const as_llama_config *c, const ag_llama_options 
     if (o->sequences < 1 || o->sequences > MOST_SEQUENCES)
         return as_fail(e, AS_BAD_INPUT, "model: %d sequences; it must be 1 to %d",
                        (int)o->sequences, MOST_SEQUENCES);
+    if ((uint32_t)o->products > AG_FIXED_SHAPE || (uint32_t)o->storage > AS_BF16)
+        return as_fail(e, AS_BAD_INPUT, "model: products %d of storage %d are unknown",
+                       (int)o->products, (int)o->storage);
     return AS_OK;
 }
 
@@ -87,10 +90,13 @@ static void copy_part(loading *p, const part *a, int32_t K, as_storage storage, 
     as_matrix_free(&m);
 }
 
+/* Of rows as many as a maker fills. */
 static int64_t matrix_bytes(const ag_matrix *m)
 {
     const int64_t panels = ((int64_t)m->N + AS_PANEL - 1) / AS_PANEL;
-    return panels * AS_PANEL * m->K * (int64_t)as_storage_size(m->storage);
+    const int64_t size = (int64_t)as_storage_size(m->storage);
+    if (m->in_rows) return ((int64_t)m->N * m->K * size + 15) / 16 * 16;
+    return panels * AS_PANEL * m->K * size;
 }
 
 /* Memory on the device that the maker fills. */
@@ -108,23 +114,26 @@ static void place(loading *p, const char *name, const as_matrix *m, ag_matrix *t
     if ((int64_t)to->N > (int64_t)MOST_SEQUENCES * AS_PANEL)
         s = as_fail(&why, AS_LIMIT, "%d outputs; a grid has room for %d", (int)to->N,
                     MOST_SEQUENCES * AS_PANEL);
-    if (s == AS_OK)
-        s = m ? ag_matrix_upload(&p->m->device, m, to, &why)
-              : make(p, &to->panel, (size_t)matrix_bytes(to), to->storage, &why);
-    if (s == AS_OK) s = ag_parts_reserve(&p->m->device, to, p->m->tile, &p->m->parts, &why);
+    if (s == AS_OK && !m)
+        s = make(p, &to->panel, (size_t)matrix_bytes(to), to->storage, &why);
+    else if (s == AS_OK)
+        s = to->in_rows ? ag_fast_upload(&p->m->device, m, p->m->fast.storage, to, &why)
+                        : ag_matrix_upload(&p->m->device, m, to, &why);
+    if (s == AS_OK && !to->in_rows)
+        s = ag_parts_reserve(&p->m->device, to, p->m->tile, &p->m->parts, &why);
     if (s != AS_OK) blame(p, name, s, &why);
 }
 
 static void upload(loading *p, const char *name, as_matrix *m, ag_matrix *to)
 {
-    *to = (ag_matrix){m->N, m->K, m->storage, NULL};
+    *to = (ag_matrix){m->N, m->K, m->storage, NULL, p->m->fast.cublas != NULL};
     place(p, name, m, to);
     as_matrix_free(m);
 }
 
 static void make_matrix(loading *p, const char *name, int32_t N, int32_t K, ag_matrix *to)
 {
-    *to = (ag_matrix){N, K, p->maker->storage, NULL};
+    *to = (ag_matrix){N, K, p->maker->storage, NULL, p->m->fast.cublas != NULL};
     place(p, name, NULL, to);
 }
 
@@ -329,6 +338,7 @@ static as_status allocate_all(model *m, as_error *e)
     const as_llama_config *c = &m->config;
     const ag_cache *k = &m->cache;
     const size_t rows = (size_t)m->base.rows, T = (size_t)m->tile, d = (size_t)c->head_dim;
+    const size_t shape = m->fast.shape > m->tile ? (size_t)m->fast.shape : T;
     const size_t H = (size_t)model_round4(c->hidden), q = (size_t)c->heads * d;
     const size_t qkv = q + 2 * (size_t)c->kv_heads * d, ffn = (size_t)c->ffn;
     const size_t y = (qkv > 2 * ffn ? qkv : 2 * ffn) + H, sums = (size_t)m->sums;
@@ -350,14 +360,14 @@ static as_status allocate_all(model *m, as_error *e)
         {&m->runs, "runs", T * sizeof(int32_t)},
         {&m->x, "the stream", T * H * F},
         {&m->normed, "norms", T * H * F},
-        {&m->y, "products", T * y * F},
+        {&m->y, "products", shape * y * F},
         {&m->inner, "inner products", T * inner * F},
         {&m->last, "final norms", rows * H * F},
         {&m->m, "sums of attention", sums * F},
         {&m->l, "sums of attention", sums * F},
         {&m->o, "sums of attention", sums * (size_t)k->wide * F},
         {&m->want, "wanted rows", T * sizeof(int32_t)},
-        {&m->logits, "logits", T * (size_t)c->V * F},
+        {&m->logits, "logits", shape * (size_t)c->V * F},
         {&m->path, "a path", (2 + rows) * sizeof(int32_t)},
         {&m->read, "a position", 2 * (size_t)k->kv_heads * (size_t)k->wide * F}};
     as_status s = allocate(m, all, sizeof all / sizeof *all, e);
@@ -391,10 +401,22 @@ static as_status allocate_host(model *m, as_error *e)
     return AS_OK;
 }
 
+/* What the products need, if they are not ours. */
+static as_status open_fast(model *m, const ag_llama_options *o, as_storage storage, as_error *e)
+{
+    const int32_t q = m->config.heads * m->config.head_dim, H = m->config.hidden;
+    const int32_t K = q > m->config.ffn ? q : m->config.ffn;
+    const int32_t shape = o->tile ? o->tile : AG_TILE;
+    return ag_fast_open(&m->device, o->products, storage,
+                        o->products == AG_FIXED_SHAPE ? shape : m->tile, K > H ? K : H,
+                        &m->fast, e);
+}
+
 static as_status build(model *m, const as_llama_weights *w, const ag_llama_maker *maker,
-                       as_error *e)
+                       const ag_llama_options *o, as_error *e)
 {
     as_status s = ag_attention_fits(&m->device, &m->cache, e);
+    if (s == AS_OK) s = open_fast(m, o, maker ? maker->storage : o->storage, e);
     if (s == AS_OK) s = allocate_host(m, e);
     if (s == AS_OK) s = load_all(m, w, maker, e);
     if (s == AS_OK) s = allocate_all(m, e);
@@ -437,6 +459,7 @@ static void free_device(model *m)
                    m->read};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) ag_free(all[i]);
     ag_parts_free(&m->parts);
+    ag_fast_free(&m->fast);
     ag_matrix_free(&m->embedding);
     ag_matrix_free(&m->output);
 }
@@ -490,7 +513,7 @@ static as_status create(const ag_device *d, const as_llama_config *config,
                           .row_limit = options->rows};
     m->tile = model_least(options->tile ? options->tile : AG_TILE, options->rows);
     m->sums = sums_of(m, options->attended);
-    s = build(m, weights, maker, e);
+    s = build(m, weights, maker, options, e);
     if (s == AS_OK)
         *lm = &m->base;
     else

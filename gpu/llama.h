@@ -1,5 +1,6 @@
 /* llama.h - the transformer of ref/lm/llama.h on the device: the same bits (chapters 1 and 2),
- * as an as_lm (ref/lm/lm.h), and for those who stay on the device.
+ * unless its products are left to a library, as an as_lm (ref/lm/lm.h), and for those who stay
+ * on the device.
  *
  * Everything that a step needs is allocated when the model is made: no step can lack memory,
  * and what is beyond the options is AS_LIMIT before anything is done. AS_DEVICE when the device
@@ -9,6 +10,7 @@
 
 #include "gpu/cache.h"
 #include "gpu/device.h"
+#include "gpu/fast.h"
 #include "ref/lm/llama.h"
 
 #ifdef __cplusplus
@@ -23,11 +25,14 @@ typedef struct {
     int32_t tile;         /* rows that go through the layers together, up to 128; 0: 128 */
     int32_t attended;     /* rows whose attention there is room for together at the end of the
                              capacity, more where they stand before; 0: as there is memory for */
+    ag_products products; /* the spec's bits, or a library's (fast.h), where under
+                             AG_FIXED_SHAPE every product has `tile` rows, 0 being 128 */
+    as_storage storage;   /* of a library's products; a maker's is in its place */
 } ag_llama_options;
 
 /* A new model on the device, which must stay open until as_lm_free. The weights may be released
- * after it. Errors of as_llama; AS_LIMIT for a model that the device's blocks are too small
- * for. */
+ * after it. Errors of as_llama, and of ag_fast_open where a library's products are asked for;
+ * AS_LIMIT for a model that the device's blocks are too small for. */
 as_status ag_llama(const ag_device *d, const as_llama_config *config,
                    const as_llama_weights *weights, const ag_llama_options *options, as_lm **lm,
                    as_error *e);
@@ -37,8 +42,8 @@ as_status ag_llama(const ag_device *d, const as_llama_config *config,
  * enqueued the work in the device's stream. It is called for embedding, final norm, output
  * matrix (unless tied), then layer by layer for attention norm, MLP norm, [q; k; v], o, [gate;
  * up], down and, where the model has them, the biases as one vector, q norm, k norm. A matrix
- * is in panels as ag_matrix (dense.h) has them, vectors are F32; both may be filled beyond
- * their end. */
+ * is in panels as ag_matrix (dense.h) has them, or of the fast path in rows; vectors are F32;
+ * both may be filled beyond their end. */
 typedef struct {
     as_storage storage; /* of all matrices */
     as_status (*fill)(void *with, void *at, size_t bytes, as_storage storage, as_error *e);

@@ -48,14 +48,15 @@ typedef struct {
     ag_run *run;       /* [tile] of all pieces that attention takes a tile in, */
     int32_t *runs;     /* [tile] and how many of each */
     float *x, *normed; /* [tile][step of hidden] */
-    float *y;          /* [tile] outputs of a product, in its own step */
+    float *y;          /* [tile or shape] outputs of a product, in its own step */
     float *inner;      /* [tile] inputs of o and of down, in a step of their own */
     float *last;       /* [row_limit][step of hidden] the final norm of each row */
     float *m, *l, *o;  /* [sums] of attention, o [wide] each */
     ag_parts parts;
+    ag_fast fast; /* whose products these are */
 
     int32_t *want; /* [tile] for the host's forward */
-    float *logits; /* [tile][V] */
+    float *logits; /* [tile or shape][V] */
     int32_t *path; /* [2 + row_limit] for the host's commit */
     float *read;   /* [2][kv_heads][wide] */
 

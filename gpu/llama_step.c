@@ -24,11 +24,19 @@ static int32_t hidden_step(const model *m)
     return model_round4(m->config.hidden);
 }
 
+/* y = w x for R rows, by our kernels or the library. */
+static as_status product(const model *m, const ag_matrix *w, const float *x, int32_t x_step,
+                         int32_t R, float *y, int32_t y_step, as_error *e)
+{
+    if (m->fast.cublas)
+        return ag_fast_product(&m->device, &m->fast, w, x, x_step, R, y, y_step, e);
+    return ag_product(&m->device, w, x, x_step, R, y, y_step, &m->parts, e);
+}
+
 /* m->y = w x. */
 static as_status multiply(const tile *t, const ag_matrix *w, const float *x, int32_t x_step)
 {
-    return ag_product(&t->m->device, w, x, x_step, t->rows, t->m->y, model_round4(w->N),
-                      &t->m->parts, t->e);
+    return product(t->m, w, x, x_step, t->rows, t->m->y, model_round4(w->N), t->e);
 }
 
 /* What the last product gave, if `add`, goes to the stream, and the norm of the stream to
@@ -204,12 +212,14 @@ as_status model_evaluate(model *m, const ag_step *s, as_error *e)
 as_status model_logits(model *m, const int32_t *want, int32_t n, float *logits, as_error *e)
 {
     const ag_matrix *output = m->config.tied ? &m->embedding : &m->output;
-    const int32_t step = hidden_step(m);
-    const as_status s =
+    const int32_t step = hidden_step(m), V = m->config.V;
+    float *y = m->fast.shape > 0 ? m->logits : logits; /* there is room for all rows */
+    as_status s =
         ag_gather(&m->device, m->last, step, want, n, m->config.hidden, m->normed, step, e);
-    if (s != AS_OK) return s;
-    return ag_product(&m->device, output, m->normed, step, n, logits, m->config.V, &m->parts,
-                      e);
+    if (s == AS_OK) s = product(m, output, m->normed, step, n, y, V, e);
+    if (s == AS_OK && y != logits)
+        s = ag_copy(&m->device, logits, y, (size_t)n * (size_t)V * sizeof *y, e);
+    return s;
 }
 
 as_status ag_llama_step(as_lm *lm, const ag_step *s, as_error *e)

@@ -20,6 +20,9 @@
 
 enum { EMULATED_V = 64, SCRATCH_ROWS = 64 };
 
+/* Rows of every product under products=fixed-shape; few, where they are to be waited for. */
+enum { SHAPE = 32, EMULATED_SHAPE = 8 };
+
 /* Of `generate`: requests decoded at once, the rows of their forward, steps before a look. */
 enum { AT_ONCE = 8, FORWARD_ROWS = 2 * ENGINE_OPS_ROWS, STRIDE = 2 };
 
@@ -33,6 +36,10 @@ enum { LEN, STATE, DRAFT, U, OUT, OUT_LEN, MORE, FAULT, BUFFERS };
 
 struct iut {
     uint8_t uniforms, rule, input; /* the claims that options set */
+    ag_products products;          /* whose products a model has, in which storage (fast.h), */
+    as_storage storage;
+    bool promise;                  /* and whether more is claimed than they promise */
+    char name[64];                 /* of an implementation that has them */
     const as_lookahead *lookahead; /* presets of `generate` */
     const as_lookup *lookup;
     int32_t largest; /* vocabulary that is served; 0: any */
@@ -88,7 +95,12 @@ static as_status load_model(void *with, const char *folder, const as_llama_optio
     const ag_llama_options own = {.positions = options->positions,
                                   .rows = options->rows,
                                   .sequences = sequences,
-                                  .layout_seed = options->layout_seed};
+                                  .layout_seed = options->layout_seed,
+                                  .tile = x->products != AG_FIXED_SHAPE ? 0
+                                          : x->device.emulated          ? EMULATED_SHAPE
+                                                                        : SHAPE,
+                                  .products = x->products,
+                                  .storage = x->storage};
     as_model_files files;
     *lm = NULL;
     as_status s = as_open_weights(folder, &files, info, e);
@@ -101,6 +113,21 @@ static as_status load_model(void *with, const char *folder, const as_llama_optio
 }
 
 /* ---- Life. --------------------------------------------------------------------------- */
+
+/* The fast path (fast.h). */
+static bool set_products(iut *x, const char *word)
+{
+    static const char *const products[] = {[AG_CANONICAL] = "products=canonical",
+                                           [AG_FREE] = "products=free",
+                                           [AG_FIXED_SHAPE] = "products=fixed-shape"};
+    static const char *const storage[] = {
+        [AS_F32] = "storage=f32", [AS_F16] = "storage=f16", [AS_BF16] = "storage=bf16"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(word, products[i]) == 0) return x->products = (ag_products)i, true;
+        if (strcmp(word, storage[i]) == 0) return x->storage = (as_storage)i, true;
+    }
+    return strcmp(word, "promise=identical") == 0 && (x->promise = true);
+}
 
 static bool set_option(iut *x, const char *word)
 {
@@ -124,7 +151,7 @@ static bool set_option(iut *x, const char *word)
         return (x->lookahead = as_lookahead_preset(word + 10)) != NULL;
     if (strncmp(word, "lookup=", 7) == 0)
         return (x->lookup = as_lookup_preset(word + 7)) != NULL;
-    return false;
+    return set_products(x, word);
 }
 
 static void destroy(iut *x)
@@ -140,12 +167,25 @@ static void destroy(iut *x)
     free(x);
 }
 
+/* A library that is asked for is as good as part of the device. */
+static bool find_library(iut *x)
+{
+    ag_cublas *c;
+    if (x->products == AG_CANONICAL) return true;
+    const as_status s = ag_cublas_open(&x->device, x->storage, &c, &x->absent);
+    ag_cublas_close(c);
+    return s == AS_OK;
+}
+
 static void find_device(iut *x)
 {
     x->present = ag_device_open(&x->device, 0, &x->absent) == AS_OK;
     if (!x->present) return;
     if (x->device.emulated) x->largest = EMULATED_V;
-    if (ag_scratch_reserve(&x->device, SCRATCH_ROWS, &x->scratch, &x->absent) == AS_OK) return;
+    if (ag_scratch_reserve(&x->device, SCRATCH_ROWS, &x->scratch, &x->absent) == AS_OK &&
+        find_library(x))
+        return;
+    ag_scratch_free(&x->scratch);
     ag_device_close(&x->device);
     x->present = false;
 }
@@ -164,10 +204,20 @@ static iut *create(const char *options, char *error, size_t error_size)
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
         if (set_option(x, word)) continue;
+        snprintf(
+            error, error_size,
+            "gpu: no option %.60s; there are uniforms=supplied|seeded, rule=token|match, "
+            "input=probs|logits, lookahead=paper|lade|llamacpp|trtllm, lookup=original|hf, "
+            "products=canonical|free|fixed-shape, storage=f32|bf16|f16, "
+            "promise=identical",
+            word);
+        free(x);
+        return NULL;
+    }
+    if (x->products == AG_CANONICAL && (x->storage != AS_F32 || x->promise)) {
         snprintf(error, error_size,
-                 "gpu: no option %.60s; there are uniforms=supplied|seeded, rule=token|match, "
-                 "input=probs|logits, lookahead=paper|lade|llamacpp|trtllm, lookup=original|hf",
-                 word);
+                 "gpu: storage and promise are options of products=free and "
+                 "products=fixed-shape; the canonical products take models as they are stored");
         free(x);
         return NULL;
     }
@@ -178,6 +228,26 @@ static iut *create(const char *options, char *error, size_t error_size)
 static const char *last_error(iut *x)
 {
     return x->error.text;
+}
+
+/* A library's products give bits of their own, and sums of binary32 from inputs of the storage.
+ * The same bits for every number of rows are what fixed shapes are for, so they are claimed of
+ * these, and of rows as they come only if that is to be tested. */
+static void claim_fast(iut *x, iut_claims *c)
+{
+    const bool same = x->products == AG_FIXED_SHAPE || x->promise;
+    snprintf(x->name, sizeof x->name, "assay_gpu with cuBLAS, %s, %s",
+             x->products == AG_FREE ? "rows as they come" : "rows of a fixed shape",
+             x->storage == AS_F32   ? "F32"
+             : x->storage == AS_F16 ? "F16"
+                                    : "BF16");
+    c->name = x->name;
+    c->arithmetic = x->storage == AS_F32   ? IUT_ARITH_F32
+                    : x->storage == AS_F16 ? IUT_ARITH_F16
+                                           : IUT_ARITH_BF16;
+    c->lm_arithmetic = same ? IUT_LM_SELF_CONSISTENT : 0;
+    c->greedy_identical = same;
+    c->seed_identical = c->seed_identical && same;
 }
 
 static iut_status claims(iut *x, iut_claims *c)
@@ -205,6 +275,7 @@ static iut_status claims(iut *x, iut_claims *c)
                       .methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP,
                       .greedy_methods =
                           engine_ops_greedy(x->lookahead, x->rule == IUT_RULE_MATCH)};
+    if (x->products != AG_CANONICAL) claim_fast(x, c);
     return IUT_OK;
 }
 

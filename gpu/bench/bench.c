@@ -16,7 +16,7 @@ static void usage(const char *program, const char *const *parts)
     fprintf(stderr, "usage: %s [--dry] [--json FILE] [--seconds LIMIT]%s", program,
             parts ? " [--only " : "");
     for (int i = 0; parts && parts[i]; i++) fprintf(stderr, "%s%s", i ? "|" : "", parts[i]);
-    fprintf(stderr, "%s\n", parts ? "]" : "");
+    fprintf(stderr, "%s\n", parts ? "] [--models FOLDER]" : "");
     exit(2);
 }
 
@@ -214,13 +214,13 @@ static as_status replay(ag_bench *b, void *graph)
     return ag_replay(&b->device, graph, &b->e);
 }
 
-/* A job as ag_record calls it. */
+/* Work as ag_record calls it. */
 typedef struct {
     ag_bench *b;
     const ag_job *job;
 } recording;
 
-static as_status launch_recorded(void *with, as_error *e)
+static as_status run_recorded(void *with, as_error *e)
 {
     const recording *r = with;
     const as_status s = r->job->work(r->b, r->job->what);
@@ -236,17 +236,17 @@ static ag_graph *record(ag_bench *b, const ag_job *job)
     as_error why;
     ag_bench_check(b, job->work(b, job->what)); /* what is done once is done before */
     ag_bench_check(b, ag_wait(&b->device, &b->e));
-    if (ag_record(&b->device, launch_recorded, &r, &graph, &why) != AS_OK) b->e = why;
+    if (ag_record(&b->device, run_recorded, &r, &graph, &why) != AS_OK) b->e = why;
     return graph;
 }
 
 void ag_bench_time_graphs(ag_bench *b, const ag_job *job, int jobs, ag_samples *s)
 {
-    ag_job graph[AG_MOST_JOBS];
+    ag_graph *graph[AG_MOST_JOBS];
+    ag_job replays[AG_MOST_JOBS];
     int recorded = 0;
-    while (recorded < jobs) {
-        graph[recorded] = (ag_job){replay, record(b, &job[recorded])};
-        if (!graph[recorded].what) break;
+    while (recorded < jobs && (graph[recorded] = record(b, &job[recorded]))) {
+        replays[recorded] = (ag_job){replay, graph[recorded]};
         recorded++;
     }
     b->recorded = recorded == jobs;
@@ -255,8 +255,8 @@ void ag_bench_time_graphs(ag_bench *b, const ag_job *job, int jobs, ag_samples *
         b->launched++;
         b->why_launched = b->e;
     }
-    time_jobs(b, b->recorded ? graph : job, jobs, s);
-    for (int k = 0; k < recorded; k++) ag_graph_free(graph[k].what);
+    time_jobs(b, b->recorded ? replays : job, jobs, s);
+    for (int k = 0; k < recorded; k++) ag_graph_free(graph[k]);
 }
 
 ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what)
@@ -423,6 +423,8 @@ void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int 
             file = argv[++i];
         else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
             seconds = argv[++i];
+        else if (parts && strcmp(argv[i], "--models") == 0 && i + 1 < argc)
+            b->models = argv[++i];
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc &&
                  (b->only = part_of(parts, argv[i + 1])))
             i++;
@@ -501,7 +503,7 @@ int ag_set_make(ag_bench *b, int32_t N, int32_t K, as_storage s, ag_set *set)
     if (n == 0) return 0;
     for (; set->n < (int)n; set->n++) {
         ag_matrix *m = &set->m[set->n];
-        *m = (ag_matrix){N, K, s, NULL};
+        *m = (ag_matrix){.N = N, .K = K, .storage = s};
         ag_bench_check(b, ag_alloc(&b->device, &m->panel, set->bytes, "a matrix", &b->e));
         ag_bench_check(b, ag_fill_weights(&b->device, m->panel, set->bytes, s,
                                           (uint64_t)set->n + 2, &b->e));
@@ -533,7 +535,7 @@ float *ag_set_outputs(ag_bench *b, const ag_set *set, int32_t R, const char *wha
 
 const char *ag_storage_name(as_storage s)
 {
-    return s == AS_F32 ? "F32" : "BF16";
+    return s == AS_F32 ? "F32" : s == AS_F16 ? "F16" : "BF16";
 }
 
 double ag_floor(const ag_bench *b, double bytes, as_storage s, int32_t R)

@@ -41,6 +41,7 @@ typedef struct {
     double read, rate;    /* ceilings: bytes and floating-point operations a second; 0 if dry */
     void *sink;           /* 16 bytes */
     const char *only;     /* of the parts, the one to run; NULL: all */
+    const char *models;   /* folder of the trained pair; NULL: it is not measured */
     int recorded;         /* 1: the last times are of a graph */
     int launched;         /* measurements that should have been, but could not, */
     as_error why_launched; /* and why the last of them could not */
@@ -53,9 +54,9 @@ typedef struct {
 } ag_times;
 
 /* Reads the options --dry, --json FILE, --seconds LIMIT and, where there are `parts` (ended by
- * NULL; or NULL), --only PART, opens the device, begins the report of the bench `name` and
- * measures the ceilings. Exits with AG_NO_DEVICE, and says so, where there is no device; with 1
- * where there is one that cannot be opened; with 2 on other options. */
+ * NULL; or NULL), --only PART and --models FOLDER, opens the device, begins the report of the
+ * bench `name` and measures the ceilings. Exits with AG_NO_DEVICE, and says so, where there is
+ * no device; with 1 where there is one that cannot be opened; with 2 on other options. */
 void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int argc,
                    char **argv);
 

@@ -1,17 +1,19 @@
 /* bench_steps.c - whole steps of the language model at the shapes of real ones: a chain of 1 to
  * 128 rows, all of their logits wanted, on a prefix of 512 positions. The weights are random
  * and made on the device. A step stands beside T(R) (bench.h) for the weights that it reads:
- * what attention reads of the prefix is not in T(R). */
+ * what attention reads of the prefix is not in T(R); and beside the same step with a library's
+ * products (fast.h), where that is installed. */
 #include "gpu/bench/model.h"
 #include "gpu/bench/parts.h"
 
 #include <stdlib.h>
 
-enum { PREFIX = 512, DRY_PREFIX = 70 };
+enum { PREFIX = 512, DRY_PREFIX = 70, SHAPE = 32 /* of a fixed one */ };
 
 typedef struct {
     const ag_shape *of;
     as_storage storage;
+    ag_products products;
     as_lm *lm;
     int32_t *rows; /* [4][AG_MOST_ROWS] token, parent, sequence; each row itself */
     float *logits; /* [AG_MOST_ROWS][V] */
@@ -47,7 +49,10 @@ static void start(ag_bench *b, steps *p)
 static void open_model(ag_bench *b, steps *p)
 {
     const as_llama_config *c = &p->of->config;
-    const ag_llama_options o = {.rows = AG_MOST_ROWS, .sequences = 1};
+    const ag_llama_options o = {.rows = AG_MOST_ROWS,
+                                .sequences = 1,
+                                .tile = p->products == AG_FIXED_SHAPE ? SHAPE : 0,
+                                .products = p->products};
     p->lm = ag_model_make(b, c, p->storage, &o);
     const size_t logits = AG_MOST_ROWS * (size_t)c->V * sizeof(float);
     p->logits = ag_bench_memory(b, logits, "logits");
@@ -82,8 +87,34 @@ static as_status one_step(ag_bench *b, void *what)
     return ag_llama_step(p->lm, &s, &b->e);
 }
 
-/* A line of the table; one_row is the time of one row, 0 before it is known. */
-static void measure_rows(ag_bench *b, steps *p, double *one_row)
+static void report_json(ag_bench *b, const steps *p, ag_times launched, ag_times t,
+                        double one_row, double ours)
+{
+    const double seconds = t.median * 1e-6;
+    ag_entry(b);
+    ag_text(b, "what", "step");
+    ag_text(b, "model", p->of->name);
+    ag_text(b, "products", ag_products_name(p->products));
+    ag_text(b, "storage", ag_storage_name(p->storage));
+    ag_number(b, "weight_bytes", p->bytes);
+    ag_number(b, "prefix", p->prefix);
+    ag_number(b, "rows", p->R);
+    ag_measured(b, "launched_us", launched.median);
+    ag_graph_times(b, t);
+    ag_measured(b, "times_one_row", ag_share(t.median, one_row));
+    ag_measured(b, "share_of_read", ag_share(ag_share(p->bytes, seconds), b->read));
+    if (p->products != AG_CANONICAL) {
+        ag_measured(b, "times_ours", ag_share(t.median, ours));
+        return;
+    }
+    ag_measured(b, "share_of_floor",
+                ag_share(ag_floor(b, p->bytes, p->storage, p->R), seconds));
+    ag_number(b, "target", p->R < 64 ? 0.80 : 0.70);
+}
+
+/* A line of the table; one_row and ours are times of one row, and of the same rows with our
+ * products, 0 before they are known. */
+static void measure_rows(ag_bench *b, steps *p, double *one_row, double *ours)
 {
     const size_t n = (size_t)p->R * (size_t)p->of->config.V;
     ag_bench_check(b, ag_fill(&b->device, p->logits, 0xff, n * sizeof(float), &b->e));
@@ -92,70 +123,90 @@ static void measure_rows(ag_bench *b, steps *p, double *one_row)
     b->repetitions = AG_REPETITIONS;
     free(ag_bench_outputs(b, p->logits, n, "step"));
     const ag_times t = ag_bench_time_graph(b, one_step, p);
+    const double seconds = t.median * 1e-6;
     if (p->R == 1) *one_row = t.median;
-    const double seconds = t.median * 1e-6, target = p->R < 64 ? 0.80 : 0.70;
-    const double read = ag_share(ag_share(p->bytes, seconds), b->read);
-    const double floor = ag_share(ag_floor(b, p->bytes, p->storage, p->R), seconds);
-    printf("| %s | %s | %d |", p->of->name, ag_storage_name(p->storage), p->R);
+    if (p->products == AG_CANONICAL) *ours = t.median;
+    printf("| %s | %s | %s | %d |", p->of->name, ag_products_name(p->products),
+           ag_storage_name(p->storage), p->R);
     ag_cell(b, 1, launched.median);
     ag_cell(b, 1, t.median);
     ag_cell(b, 1, t.low);
     ag_cell(b, 1, t.high);
     ag_cell(b, 3, ag_share(t.median, *one_row));
-    ag_cell(b, 3, read);
-    ag_cell(b, 3, floor);
-    printf(" %.2f |\n", target);
-    ag_entry(b);
-    ag_text(b, "what", "step");
-    ag_text(b, "model", p->of->name);
-    ag_text(b, "storage", ag_storage_name(p->storage));
-    ag_number(b, "weight_bytes", p->bytes);
-    ag_number(b, "prefix", p->prefix);
-    ag_number(b, "rows", p->R);
-    ag_measured(b, "launched_us", launched.median);
-    ag_graph_times(b, t);
-    ag_measured(b, "times_one_row", ag_share(t.median, *one_row));
-    ag_measured(b, "share_of_read", read);
-    ag_measured(b, "share_of_floor", floor);
-    ag_number(b, "target", target);
+    ag_cell(b, 3, ag_share(ag_share(p->bytes, seconds), b->read));
+    if (p->products == AG_CANONICAL) {
+        ag_cell(b, 3, ag_share(ag_floor(b, p->bytes, p->storage, p->R), seconds));
+        printf(" %.2f | - |\n", p->R < 64 ? 0.80 : 0.70);
+    } else {
+        printf(" - | - |");
+        ag_cell(b, 3, ag_share(t.median, *ours));
+        printf("\n");
+    }
+    report_json(b, p, launched, t, *one_row, *ours);
 }
 
-static void measure_model(ag_bench *b, const ag_shape *of, as_storage s)
+/* The rows of the table; those of the library are some of ours. */
+enum { LINES = 9 };
+static const int32_t all_rows[LINES] = {1, 2, 4, 8, 16, 32, 64, 120, AG_MOST_ROWS};
+
+static int measures(const ag_bench *b, ag_products products, int32_t rows)
 {
-    static const int32_t rows[] = {1, 2, 4, 8, 16, 32, 64, 120, AG_MOST_ROWS},
-                         few[] = {1, 3, 70};
-    const size_t n = b->dry ? sizeof few / sizeof *few : sizeof rows / sizeof *rows;
-    steps p = {.of = of, .storage = s, .prefix = b->dry ? DRY_PREFIX : PREFIX};
+    if (b->dry) return rows == 1 || rows == 4 || rows == 64;
+    return products == AG_CANONICAL || rows == 1 || rows == 8 || rows == SHAPE ||
+           (products == AG_FREE && rows == AG_MOST_ROWS);
+}
+
+/* ours [LINES]: written or, for the library, read. */
+static void measure_model(ag_bench *b, const ag_shape *of, as_storage s, ag_products products,
+                          double *ours)
+{
+    steps p = {
+        .of = of, .storage = s, .products = products, .prefix = b->dry ? DRY_PREFIX : PREFIX};
     double one_row = 0;
     if (!b->dry && !ag_bench_fits(b, ag_model_needs(&of->config, s))) {
-        printf("| %s | %s | not run: %.1f GB of memory are unused, about %.1f are needed "
-               "| | | | | | | | |\n",
-               of->name, ag_storage_name(s), (double)b->facts.unused / 1e9,
-               ag_model_needs(&of->config, s) / 1e9);
+        printf("| %s | %s | %s | not run: %.1f GB of memory are unused, about %.1f are needed "
+               "| | | | | | | | | |\n",
+               of->name, ag_products_name(products), ag_storage_name(s),
+               (double)b->facts.unused / 1e9, ag_model_needs(&of->config, s) / 1e9);
         return;
     }
     open_model(b, &p);
-    for (size_t i = 0; i < n; i++) {
-        p.R = b->dry ? few[i] : rows[i];
-        measure_rows(b, &p, &one_row);
+    for (int i = 0; i < LINES; i++) {
+        p.R = all_rows[i];
+        if (measures(b, products, p.R)) measure_rows(b, &p, &one_row, &ours[i]);
     }
     close_model(&p);
 }
 
+/* F16 is the library's alone: of ours it has the times of BF16. */
+static void measure_shape(ag_bench *b, const ag_shape *of, int library)
+{
+    static const as_storage storage[] = {AS_F32, AS_BF16, AS_F16};
+    double ours[LINES] = {0};
+    for (int k = 0; k < 3; k++) {
+        if (k < 2) measure_model(b, of, storage[k], AG_CANONICAL, ours);
+        if (!library) continue;
+        measure_model(b, of, storage[k], AG_FREE, ours);
+        measure_model(b, of, storage[k], AG_FIXED_SHAPE, ours);
+    }
+}
+
 void ag_bench_steps(ag_bench *b)
 {
-    static const as_storage storage[] = {AS_F32, AS_BF16};
+    printf("#### Steps of the language model\n\n");
+    const int library = ag_bench_library(b);
     printf(
-        "#### Steps of the language model\n\n"
         "Microseconds of a step of so many rows, a chain on a prefix of %d positions, all "
         "logits wanted: launched one by one, and as a graph (median, least, most; the rest "
         "is of these); x1: times the time of one row; read: the weights' bytes, share of the "
-        "read bandwidth; T: share of the least time T(rows), and what is aimed at.\n\n"
-        "| model | weights | rows | launched | graph | least | most | x1 | read | T | aim |\n"
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
-        b->dry ? DRY_PREFIX : PREFIX);
+        "read bandwidth; T: share of the least time T(rows), and what is aimed at; ours: a "
+        "library's time, times that of our products in the same storage (F16: in BF16), at "
+        "least 1.0 being aimed at in F32. The fixed shape has %d rows.\n\n"
+        "| model | products | weights | rows | launched | graph | least | most | x1 | read | "
+        "T | aim | ours |\n"
+        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        b->dry ? DRY_PREFIX : PREFIX, SHAPE);
     const int first = b->dry ? AG_DRY_SHAPE : 0, end = b->dry ? AG_DRY_SHAPE + 1 : AG_DRY_SHAPE;
-    for (int i = first; i < end; i++)
-        for (int k = 0; k < 2; k++) measure_model(b, &ag_shapes[i], storage[k]);
+    for (int i = first; i < end; i++) measure_shape(b, &ag_shapes[i], library);
     printf("\n");
 }

@@ -28,18 +28,19 @@ cudaEvent_t event(void *e)
     return static_cast<cudaEvent_t>(e);
 }
 
-/* A weight from 32 random bits: binary32 k * 2^-23, |k| <= 2^23; two of BF16 from 2^-7 to
- * 2^-3. */
-__device__ uint32_t weight_of(uint32_t r, bool halves)
+/* A weight from 32 random bits: binary32 k * 2^-23, |k| <= 2^23; two of BF16 or F16 from 2^-7
+ * to 2^-3. */
+__device__ uint32_t weight_of(uint32_t r, as_storage s)
 {
-    if (halves) return (r & 0x81ff81ffu) | 0x3c003c00u;
+    if (s == AS_BF16) return (r & 0x81ff81ffu) | 0x3c003c00u;
+    if (s == AS_F16) return (r & 0x8fff8fffu) | 0x20002000u;
     const float w = static_cast<float>(static_cast<int32_t>(r) >> 8) * 0x1p-23f;
     uint32_t bits;
     memcpy(&bits, &w, sizeof bits);
     return bits;
 }
 
-__global__ void fill_weights(uint4 *to, uint64_t n, bool halves, uint64_t seed)
+__global__ void fill_weights(uint4 *to, uint64_t n, as_storage s, uint64_t seed)
 {
     const uint64_t step = static_cast<uint64_t>(gridDim.x) * THREADS;
     const uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
@@ -49,10 +50,10 @@ __global__ void fill_weights(uint4 *to, uint64_t n, bool halves, uint64_t seed)
                                      0, 0};
         const as_words r = as_philox(counter, key);
         uint4 w;
-        w.x = weight_of(r.w[0], halves);
-        w.y = weight_of(r.w[1], halves);
-        w.z = weight_of(r.w[2], halves);
-        w.w = weight_of(r.w[3], halves);
+        w.x = weight_of(r.w[0], s);
+        w.y = weight_of(r.w[1], s);
+        w.z = weight_of(r.w[2], s);
+        w.w = weight_of(r.w[3], s);
         to[i] = w;
     }
 }
@@ -164,7 +165,7 @@ extern "C" as_status ag_fill_weights(const ag_device *d, void *at, size_t bytes,
                                      uint64_t seed, as_error *e)
 {
     LAUNCH(fill_weights, static_cast<unsigned>(d->processors * 8), THREADS, 0, stream_of(d),
-           static_cast<uint4 *>(at), static_cast<uint64_t>(bytes / 16), s == AS_BF16, seed);
+           static_cast<uint4 *>(at), static_cast<uint64_t>(bytes / 16), s, seed);
     return ag_launched("fill_weights", e);
 }
 

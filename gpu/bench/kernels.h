@@ -36,7 +36,7 @@ as_status ag_timer_start(const ag_device *d, const ag_timer *t, as_error *e);
 as_status ag_timer_stop(const ag_device *d, const ag_timer *t, double *us, as_error *e);
 
 /* Fills `bytes`, a multiple of 16, with finite weights of the storage, of either sign and at
- * most 1 in magnitude, by Philox under the seed. F16 is not made. */
+ * most 1 in magnitude, by Philox under the seed. */
 as_status ag_fill_weights(const ag_device *d, void *at, size_t bytes, as_storage s,
                           uint64_t seed, as_error *e);
 

@@ -76,3 +76,24 @@ double ag_model_needs(const as_llama_config *c, as_storage s)
     const double layer = H * (2 * q + 2 * kv) + 3 * H * c->ffn;
     return 1.125 * (c->layers * layer + 2 * H * c->V) * (double)as_storage_size(s) + 1e9;
 }
+
+const char *ag_products_name(ag_products p)
+{
+    return p == AG_CANONICAL ? "ours" : p == AG_FREE ? "cuBLAS, free" : "cuBLAS, fixed shape";
+}
+
+int ag_bench_library(ag_bench *b)
+{
+    ag_cublas *c;
+    if (ag_cublas_open(&b->device, AS_F32, &c, &b->e) != AS_OK) {
+        printf("cuBLAS: not run: %s\n\n", b->e.text);
+        return 0;
+    }
+    const int version = ag_cublas_version(c);
+    if (version > 0)
+        printf("cuBLAS %d.%d.%d.\n\n", version / 10000, version / 100 % 100, version % 100);
+    else
+        printf("cuBLAS: the emulator's twin stands for it.\n\n");
+    ag_cublas_close(c);
+    return 1;
+}

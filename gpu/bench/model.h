@@ -20,6 +20,12 @@ extern const ag_shape ag_shapes[AG_SHAPES];
 as_lm *ag_model_make(ag_bench *b, const as_llama_config *c, as_storage s,
                      const ag_llama_options *o);
 
+/* Whose products, in words. */
+const char *ag_products_name(ag_products p);
+
+/* Says in the report which library there is, or why there is none; 1: there is one. */
+int ag_bench_library(ag_bench *b);
+
 /* About the bytes that it needs: the weights, and one in eight and a gigabyte more. */
 double ag_model_needs(const as_llama_config *c, as_storage s);
 

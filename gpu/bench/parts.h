@@ -13,6 +13,9 @@ void ag_bench_rules(ag_bench *b);
 /* Whole steps of the language model (bench_steps.c). */
 void ag_bench_steps(ag_bench *b);
 
+/* A row alone and among others, ours and cuBLAS's (bench_shapes.c). */
+void ag_bench_shapes(ag_bench *b);
+
 /* Tokens a second (bench_decode.c). */
 void ag_bench_decode(ag_bench *b);
 

@@ -21,6 +21,10 @@ void emu_processors(int n);
  * said otherwise; 1: there are no clusters. */
 void emu_clusters(int most);
 
+/* Whether cuBLAS's twin (library.c) is there, and how many of its products succeed from now on;
+ * -1: all. */
+void emu_library(int there, long products);
+
 /* Kernel launches so far: a test that claims to have run a kernel can look. */
 uint64_t emu_launches(void);
 

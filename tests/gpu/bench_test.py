@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The benches on the grid emulator: they run dry, write the JSON and the table that they promise, and
 report no time; what a device runs as graphs is recorded and replayed; what they have measured stays when
-they are killed, and when their time is out. `bench_test.py PROGRAM [PART:]KIND=LEAST...`: how many results of
-each KIND there are at least, and with which --only they come alone."""
+they are killed, and when their time is out. `bench_test.py PROGRAM [OPTIONS] [PART:]KIND=LEAST...`: how many results
+of each KIND there are at least, and with which --only they come alone."""
 import json
 import os
 import pathlib
@@ -74,9 +74,11 @@ def check_tables(out):
 
 
 def main():
-    program, kinds = sys.argv[1], sys.argv[2:]
+    program, given, kinds = sys.argv[1], [], sys.argv[2:]
+    while kinds[0].startswith("--"):
+        given, kinds = given + kinds[:2], kinds[2:]
     with tempfile.TemporaryDirectory() as folder:
-        out, report = run(program, folder)
+        out, report = run(program, folder, *given)
         for expected in kinds:
             part, _, kind = expected.rpartition(":")
             kind, least = kind.split("=")
@@ -97,7 +99,7 @@ def main():
     assert rows, "no table"
     ceilings = [r["what"] for r in report["results"] if "unit" in r]
     assert ceilings[:3] == ceilings[-3:] and len(ceilings) == 7, f"ceilings, first and last: {ceilings}"
-    for options in (["--unknown"], ["--only", "unknown"], ["--only"]):
+    for options in (["--unknown"], ["--only", "unknown"], ["--only"], ["--models"]):
         wrong = subprocess.run([program, *options], capture_output=True, text=True, check=False)
         assert wrong.returncode == 2 and "usage:" in wrong.stderr, f"{options} must be refused"
     print(f"{program}: {len(report['results'])} results, none timed")

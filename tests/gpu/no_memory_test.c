@@ -1,6 +1,7 @@
 /* no_memory_test.c - a model on the device for which some allocation there fails, or a decoder:
  * an error that says so, and nothing kept. And decoding allocates nothing but the graphs of its
  * steps, and does without them. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "gpu/decode.h"
@@ -53,14 +54,24 @@ as_status __wrap_ag_record(const ag_device *d, as_status (*launch)(void *with, a
     return as_fail(e, AS_NO_MEMORY, "GPU: making a graph: out of memory");
 }
 
+/* Whether there is a library for the fast path. */
+static bool find_library(void)
+{
+    ag_cublas *c;
+    const as_status s = ag_cublas_open(&device, AS_BF16, &c, &why);
+    ag_cublas_close(c);
+    return s == AS_OK;
+}
+
 START_TEST(no_memory)
 {
     tiny_llama *t = tiny_new(TINY_WIDE, 1, 1);
-    const ag_llama_options o = {.rows = 4, .sequences = 2, .positions = 100};
+    ag_llama_options o = {.rows = 4, .sequences = 2, .positions = 100};
     as_lm *lm;
     emu_processors(40);
     emu_clusters(1); /* sums and counters of products are allocated */
     ok(ag_device_open(&device, 0, &why));
+    if (_i && find_library()) o.products = AG_FIXED_SHAPE, o.storage = AS_BF16;
     const long before = live;
     as_status s = AS_NO_MEMORY;
     for (long n = 0; s != AS_OK; n++) {
@@ -180,7 +191,7 @@ END_TEST
 int main(void)
 {
     TCase *tests = tcase_create("no memory");
-    tcase_add_test(tests, no_memory);
+    tcase_add_loop_test(tests, no_memory, 0, 2);
     tcase_add_test(tests, no_memory_for_decoding);
     tcase_add_test(tests, no_memory_for_graphs);
     return suite_main("gpu no memory", tests);
