@@ -133,7 +133,7 @@ void ag_bench_products(ag_bench *b)
     static const struct {
         int32_t N, K;
     } shape[] = {{2048, 2048}, {4096, 4096}, {14336, 4096}, {128256, 4096}},
-      small[] = {{40, 2500}};
+      small[] = {{40, 1100}};
     products p = {0};
     p.cublas = b->dry ? NULL : ag_cublas_open(&b->device, &b->e);
     printf("#### The matrix product\n\n");
