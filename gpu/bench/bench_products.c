@@ -210,7 +210,7 @@ void ag_bench_products(ag_bench *b)
     static const struct {
         int32_t N, K;
     } shape[] = {{2048, 2048}, {4096, 4096}, {14336, 4096}, {128256, 4096}},
-      small[] = {{40, 2500}};
+      small[] = {{40, 1100}};
     products p = {0};
     printf("#### The matrix product\n\n");
     if (ag_bench_library(b)) {
