@@ -633,7 +633,7 @@ START_TEST(made)
     as_lm_free(b.gpu);
     ok(ag_llama_make(&device, &b.t->config, &maker,
                      &(ag_llama_options){.positions = 100, .rows = 50, .sequences = SEQUENCES},
-                &b.gpu, &why));
+                     &b.gpu, &why));
     ck_assert_int_eq(ag_llama_weight_bytes(b.gpu), bytes);
     chain(&b, open_one(&b), &seed, 40, 0, 40);
     stop(&b);
