@@ -25,7 +25,8 @@ void emu_clusters(int most);
  * -1: all. */
 void emu_library(int there, long products);
 
-/* Kernel launches so far: a test that claims to have run a kernel can look. */
+/* Kernel launches so far: a test that claims to have run a kernel can look. Which kernels ran is
+ * added to the file that the environment's ASSAY_EMU_KERNELS names. */
 uint64_t emu_launches(void);
 
 #ifdef __cplusplus
