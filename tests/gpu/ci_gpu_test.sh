@@ -65,6 +65,7 @@ program "$folder/bin/device_pair_test" "$device"' [ -d "$1/target" ]'
 program "$folder/bin/device_draft_test" "$device"' echo "cases: $1"'
 mkdir -p "$folder/share/assay/vectors/models/target"
 program "$folder/bin/assay" '[ "$1 $2 $4 $5 $6 ${10} ${12}" = "run --iut --level full --jobs --json --log" ] || exit 2
+    case $LD_LIBRARY_PATH in "$folder/lib/suite:$folder/lib:"*) ;; *) exit 2 ;; esac
     echo "$7" >"$top/suite-jobs"; echo "{}" >"${13}"
     [ -f "${3#plugin:}" ] && printf "{\"verdict\": \"%s\",\n \"cases\": []\n}" "$VERDICT" >"${11}"
     echo "$VERDICT: 1 case"; [ "$VERDICT" = CONFORMANT ]'
@@ -73,6 +74,7 @@ export VERDICT=CONFORMANT
 echo 'import sys; sys.exit(77)' >"$folder/bin/peers.py"
 # In at-once: how many are at work, and what is. The first ones wait for three others.
 program "$tools/compute-sanitizer" '[ "$2" != "${FAULT:-}" ] || exit 9
+    case $LD_LIBRARY_PATH in "$folder/lib:"*/suite*) exit 9 ;; "$folder/lib:"*) ;; *) exit 9 ;; esac
     while [ "$1" != "--error-exitcode" ]; do options="$options $1"; shift; done
     shift 2
     mkdir -p "$top/at-work" && : >"$top/at-work/$$"
@@ -242,7 +244,8 @@ cp "$(command -v xz)" "$repository/build/kept_test"
 cp "$(command -v xz)" "$repository/build/device_stale_test"
 truncate -s 50M "$repository/large"
 export repository
-echo build/kept_test >"$repository/build/gpu_run.txt"
+cp "$(command -v xz)" "$repository/build/assay"
+printf 'build/kept_test\nbuild/assay\n' >"$repository/build/gpu_run.txt"
 program "$tools/cmake" ''
 program "$tools/nvcc" ''
 program "$tools/git" '[ "$1" = describe ] && echo def || printf "large\0"'
@@ -259,6 +262,7 @@ prepare 0 "^prepared: $prepared, 1 MiB, the checkout 50 MiB; commit def$"
 tar -tJf "$prepared/carried.tar.xz" >"$top/carried"
 has '^bin/kept_test$' "$top/carried"
 has '^lib/liblzma' "$top/carried"
+has '^lib/suite/liblzma' "$top/carried"
 has '^share/assay/vectors/a.json$' "$top/carried"
 lacks 'lib/libc\.|stale|b\.txt' "$top/carried"
 truncate -s 60M "$repository/large"
