@@ -214,13 +214,13 @@ static as_status replay(ag_bench *b, void *graph)
     return ag_replay(&b->device, graph, &b->e);
 }
 
-/* A job as ag_record calls it. */
+/* Work as ag_record calls it. */
 typedef struct {
     ag_bench *b;
     const ag_job *job;
 } recording;
 
-static as_status launch_recorded(void *with, as_error *e)
+static as_status run_recorded(void *with, as_error *e)
 {
     const recording *r = with;
     const as_status s = r->job->work(r->b, r->job->what);
@@ -236,17 +236,17 @@ static ag_graph *record(ag_bench *b, const ag_job *job)
     as_error why;
     ag_bench_check(b, job->work(b, job->what)); /* what is done once is done before */
     ag_bench_check(b, ag_wait(&b->device, &b->e));
-    if (ag_record(&b->device, launch_recorded, &r, &graph, &why) != AS_OK) b->e = why;
+    if (ag_record(&b->device, run_recorded, &r, &graph, &why) != AS_OK) b->e = why;
     return graph;
 }
 
 void ag_bench_time_graphs(ag_bench *b, const ag_job *job, int jobs, ag_samples *s)
 {
-    ag_job graph[AG_MOST_JOBS];
+    ag_graph *graph[AG_MOST_JOBS];
+    ag_job replays[AG_MOST_JOBS];
     int recorded = 0;
-    while (recorded < jobs) {
-        graph[recorded] = (ag_job){replay, record(b, &job[recorded])};
-        if (!graph[recorded].what) break;
+    while (recorded < jobs && (graph[recorded] = record(b, &job[recorded]))) {
+        replays[recorded] = (ag_job){replay, graph[recorded]};
         recorded++;
     }
     b->recorded = recorded == jobs;
@@ -255,8 +255,8 @@ void ag_bench_time_graphs(ag_bench *b, const ag_job *job, int jobs, ag_samples *
         b->launched++;
         b->why_launched = b->e;
     }
-    time_jobs(b, b->recorded ? graph : job, jobs, s);
-    for (int k = 0; k < recorded; k++) ag_graph_free(graph[k].what);
+    time_jobs(b, b->recorded ? replays : job, jobs, s);
+    for (int k = 0; k < recorded; k++) ag_graph_free(graph[k]);
 }
 
 ag_times ag_bench_time_graph(ag_bench *b, ag_work *work, void *what)

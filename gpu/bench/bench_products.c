@@ -38,8 +38,7 @@ static as_status theirs(ag_bench *b, void *what)
     return s;
 }
 
-/* The same where the blocks that share outputs meet in device memory, as they do where there
- * are no clusters. */
+/* Ours, where the blocks that share an output meet in device memory and are no cluster. */
 static as_status without_cluster(ag_bench *b, void *what)
 {
     const int32_t cluster = b->device.cluster;
@@ -66,32 +65,23 @@ static double aim_of(const products *p)
     return p->R == 1 && p->set.bytes >= 64 << 20 ? 0.90 : 0;
 }
 
-/* Another way, in turn with ours, and how many times our time it takes, of pairs of
- * repetitions; or, if `job` is 0, that there is none. */
-static void report_other(ag_bench *b, const ag_samples *s, int job, int n, const char *name)
+/* Job k in turn with ours: its time, and how many times ours that is, of pairs of repetitions;
+ * k 0: there is no such job. */
+static void report_other(ag_bench *b, const ag_samples *s, int n, int k, const char *us,
+                         const char *times)
 {
-    char key[80];
     double ratio[AG_REPETITIONS];
-    if (job == 0) {
+    if (k == 0) {
         printf(" - | - |");
         return;
     }
-    for (int i = 0; i < s->n; i++) ratio[i] = s->us[job][i] / s->us[0][i];
-    const ag_times t = ag_times_of_one(ag_times_of(s->us[job], s->n), n);
-    const ag_times times = ag_times_of(ratio, s->n);
-    const struct {
-        const char *what;
-        double value;
-    } figure[] = {{"us", t.median},
-                  {"us_least", t.low},
-                  {"us_most", t.high},
-                  {"times_ours", times.median}};
-    ag_cell(b, 2, t.median);
-    ag_cell(b, 3, times.median);
-    for (size_t i = 0; i < sizeof figure / sizeof *figure; i++) {
-        snprintf(key, sizeof key, "%s_%s", name, figure[i].what);
-        ag_measured(b, key, figure[i].value);
-    }
+    for (int i = 0; i < s->n; i++) ratio[i] = s->us[k][i] / s->us[0][i];
+    const double median = ag_times_of(s->us[k], s->n).median / n;
+    const double of_ours = ag_times_of(ratio, s->n).median;
+    ag_cell(b, 2, median);
+    ag_cell(b, 3, of_ours);
+    ag_measured(b, us, median);
+    ag_measured(b, times, of_ours);
 }
 
 static void report(ag_bench *b, const products *p, const ag_samples *s, double one_row)
@@ -127,36 +117,29 @@ static void report(ag_bench *b, const products *p, const ag_samples *s, double o
     if (aim_of(p) > 0) ag_number(b, "target", aim_of(p));
 }
 
-/* What a way of computing the products gives is looked at before it is timed. */
-static void look(ag_bench *b, products *p, ag_work *work, const char *name)
-{
-    ag_set_poison(b, &p->set, p->R);
-    ag_bench_check(b, work(b, p));
-    free(ag_set_outputs(b, &p->set, p->R, name));
-}
-
 /* A line of the table; one_row is the time of one row, 0 before it is known. */
 static void measure_rows(ag_bench *b, products *p, double *one_row)
 {
-    ag_job job[3] = {{ours, p}};
-    int jobs = 1, unclustered = 0, library = 0;
-    ag_samples s;
+    ag_job job[AG_MOST_JOBS] = {{ours, p}};
+    int jobs = 1, alone = 0, library = 0;
     ag_product_layout layout;
+    ag_samples s;
     ag_bench_check(b, ag_product_layout_of(&b->device, &p->set.m[0], p->R, &layout, &b->e));
-    look(b, p, ours, "product");
-    if (layout.clustered) {
-        look(b, p, without_cluster, "product without a cluster");
-        job[unclustered = jobs++] = (ag_job){without_cluster, p};
-    }
+    if (layout.clustered) job[alone = jobs++] = (ag_job){without_cluster, p};
     if (p->cublas && p->set.m[0].storage == AS_F32) job[library = jobs++] = (ag_job){theirs, p};
+    for (int k = 0; k < jobs; k++) {
+        ag_set_poison(b, &p->set, p->R);
+        ag_bench_check(b, job[k].work(b, p));
+        free(ag_set_outputs(b, &p->set, p->R, "product"));
+    }
     ag_bench_time_graphs(b, job, jobs, &s);
     if (p->R == 1) *one_row = ag_times_of(s.us[0], s.n).median / p->set.n;
     report(b, p, &s, *one_row);
-    printf(" %d |", layout.sharers);
     ag_number(b, "blocks", (double)layout.blocks);
     ag_number(b, "split", layout.sharers);
-    report_other(b, &s, unclustered, p->set.n, "unclustered");
-    report_other(b, &s, library, p->set.n, "cublas");
+    printf(" %d |", layout.sharers);
+    report_other(b, &s, p->set.n, alone, "us_without_cluster", "without_cluster_times_ours");
+    report_other(b, &s, p->set.n, library, "cublas_us", "cublas_times_ours");
     printf("\n");
 }
 
@@ -227,7 +210,7 @@ void ag_bench_products(ag_bench *b)
     static const struct {
         int32_t N, K;
     } shape[] = {{2048, 2048}, {4096, 4096}, {14336, 4096}, {128256, 4096}},
-      small[] = {{40, 2500}};
+      small[] = {{40, 1100}};
     products p = {0};
     printf("#### The matrix product\n\n");
     if (ag_bench_library(b)) {
@@ -237,10 +220,10 @@ void ag_bench_products(ag_bench *b)
     printf(
         "Microseconds of one product in a graph of products with other weights; read: share of "
         "the read bandwidth, and what is aimed at, at one row from 64 MiB; T: share of the "
-        "least time T(rows); x1: times the time of one row; split: blocks that share an "
-        "output; no cluster: where these meet in device memory, as they do where there are no "
-        "clusters, and cuBLAS: both in turn with ours, and how many times our time that "
-        "is.\n\n"
+        "least "
+        "time T(rows); x1: times the time of one row; split: blocks that share an output; no "
+        "cluster: where these meet in device memory, as they do where there are no clusters; "
+        "cuBLAS: pedantic; both in turn with ours, and how many times our time that is.\n\n"
         "| outputs | inputs | weights | rows | median | least | most | read | aim | T | x1 | "
         "split | no cluster | x | cuBLAS | x |\n"
         "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");

@@ -25,7 +25,12 @@ void emu_library(int there, long products);
  * said otherwise; 1: there are no clusters. */
 void emu_clusters(int most);
 
-/* Kernel launches so far: a test that claims to have run a kernel can look. */
+/* Whether cuBLAS's twin (library.c) is there, and how many of its products succeed from now on;
+ * -1: all. */
+void emu_library(int there, long products);
+
+/* Kernel launches so far: a test that claims to have run a kernel can look. Which kernels ran is
+ * added to the file that the environment's ASSAY_EMU_KERNELS names. */
 uint64_t emu_launches(void);
 
 #ifdef __cplusplus

@@ -85,6 +85,7 @@ export VERDICT=CONFORMANT FREE=CONFORMANT
 echo 'import sys; sys.exit(77)' >"$folder/bin/peers.py"
 # In at-once: how many are at work, and what is. The first ones wait for three others.
 program "$tools/compute-sanitizer" '[ "$2" != "${FAULT:-}" ] || exit 9
+    case $LD_LIBRARY_PATH in "$folder/lib:"*/suite*) exit 9 ;; "$folder/lib:"*) ;; *) exit 9 ;; esac
     while [ "$1" != "--error-exitcode" ]; do options="$options $1"; shift; done
     shift 2
     mkdir -p "$top/at-work" && : >"$top/at-work/$$"
@@ -264,7 +265,8 @@ cp "$(command -v xz)" "$repository/build/kept_test"
 cp "$(command -v xz)" "$repository/build/device_stale_test"
 truncate -s 50M "$repository/large"
 export repository
-echo build/kept_test >"$repository/build/gpu_run.txt"
+cp "$(command -v xz)" "$repository/build/assay"
+printf 'build/kept_test\nbuild/assay\n' >"$repository/build/gpu_run.txt"
 program "$tools/cmake" ''
 program "$tools/nvcc" ''
 program "$tools/git" '[ "$1" = describe ] && echo def || printf "large\0"'
@@ -281,6 +283,7 @@ prepare 0 "^prepared: $prepared, 1 MiB, the checkout 50 MiB; commit def$"
 tar -tJf "$prepared/carried.tar.xz" >"$top/carried"
 has '^bin/kept_test$' "$top/carried"
 has '^lib/liblzma' "$top/carried"
+has '^lib/suite/liblzma' "$top/carried"
 has '^share/assay/vectors/a.json$' "$top/carried"
 lacks 'lib/libc\.|stale|b\.txt' "$top/carried"
 truncate -s 60M "$repository/large"

@@ -303,10 +303,10 @@ START_TEST(chains)
     static const struct {
         int32_t V, n, gamma;
     } size[] = {{1, 20, 2},   {2, 100, 5},   {5, 150, 4},  {63, 60, 9},
-                {300, 20, 0}, {1000, 3, 20}, {4099, 6, 4}, {7000, 4, 7}};
+                {300, 20, 0}, {1500, 7, 30}, {4099, 6, 4}, {7000, 4, 7}};
     open_device(processors[_i]);
     ag_scratch s = {0};
-    ok(ag_scratch_reserve(&device, 45, &s, &why));
+    ok(ag_scratch_reserve(&device, 130, &s, &why));
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)
         for (int bad = 0; bad < 2; bad++) {
             panel x = make_panel(size[i].V, 12, bad, i);
