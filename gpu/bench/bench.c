@@ -421,10 +421,10 @@ void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int 
             b->dry = 1;
         else if (strcmp(argv[i], "--json") == 0 && i + 1 < argc)
             file = argv[++i];
-        else if (parts && strcmp(argv[i], "--models") == 0 && i + 1 < argc)
-            b->models = argv[++i];
         else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
             seconds = argv[++i];
+        else if (parts && strcmp(argv[i], "--models") == 0 && i + 1 < argc)
+            b->models = argv[++i];
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc &&
                  (b->only = part_of(parts, argv[i + 1])))
             i++;

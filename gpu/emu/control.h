@@ -17,10 +17,6 @@ void emu_order(uint64_t seed);
  * split. */
 void emu_processors(int n);
 
-/* Whether cuBLAS's twin (library.c) is there, and how many of its products succeed from now on;
- * -1: all. */
-void emu_library(int there, long products);
-
 /* How many blocks may form a cluster on devices opened from now on: 8, as from sm_90 on, unless
  * said otherwise; 1: there are no clusters. */
 void emu_clusters(int most);

@@ -481,8 +481,7 @@ static void remember(const char *kernel)
 void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned cluster,
              const std::function<void()> &body)
 {
-    if (tape.graph)
-        return enqueue([=] { emu_run(kernel, grid, block, shared, cluster, body); });
+    if (tape.graph) return enqueue([=] { emu_run(kernel, grid, block, shared, cluster, body); });
     const size_t threads = static_cast<size_t>(block.x) * block.y * block.z;
     const size_t blocks = static_cast<size_t>(grid.x) * grid.y * grid.z;
     emu.kernel = kernel;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The benches on the grid emulator: they run dry, write the JSON and the table that they promise, and
 report no time; what a device runs as graphs is recorded and replayed; what they have measured stays when
-they are killed, and when their time is out. `bench_test.py PROGRAM [OPTIONS] [PART:]KIND=LEAST...`: how many
-results of each KIND there are at least, and with which --only they come alone."""
+they are killed, and when their time is out. `bench_test.py PROGRAM [OPTIONS] [PART:]KIND=LEAST...`: how many results
+of each KIND there are at least, and with which --only they come alone."""
 import json
 import os
 import pathlib

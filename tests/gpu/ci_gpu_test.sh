@@ -77,6 +77,7 @@ program "$folder/bin/assay" 'if [ "$4" = --iut-options ]; then
         exit
     fi
     [ "$1 $2 $4 $5 $6 ${10} ${12}" = "run --iut --level full --jobs --json --log" ] || exit 2
+    case $LD_LIBRARY_PATH in "$folder/lib/suite:$folder/lib:"*) ;; *) exit 2 ;; esac
     echo "$7" >"$top/suite-jobs"; echo "{}" >"${13}"
     [ -f "${3#plugin:}" ] && printf "{\"verdict\": \"%s\",\n \"cases\": []\n}" "$VERDICT" >"${11}"
     echo "$VERDICT: 1 case"; [ "$VERDICT" = CONFORMANT ]'

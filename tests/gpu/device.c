@@ -31,16 +31,16 @@ void emu_processors(int n)
     processors = n;
 }
 
+void emu_clusters(int most)
+{
+    cluster = most;
+}
+
 /* A library is there or not. */
 void emu_library(int there, long products)
 {
     (void)there;
     (void)products;
-}
-
-void emu_clusters(int most)
-{
-    cluster = most;
 }
 
 uint64_t emu_launches(void)

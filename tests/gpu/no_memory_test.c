@@ -36,15 +36,6 @@ void __wrap_ag_free(void *at)
     __real_ag_free(at);
 }
 
-/* Whether there is a library for the fast path. */
-static bool find_library(void)
-{
-    ag_cublas *c;
-    const as_status s = ag_cublas_open(&device, AS_BF16, &c, &why);
-    ag_cublas_close(c);
-    return s == AS_OK;
-}
-
 /* And of ag_record: graphs to come that can be made; -1: all. */
 static long graphs = -1;
 
@@ -61,6 +52,15 @@ as_status __wrap_ag_record(const ag_device *d, as_status (*launch)(void *with, a
     ag_graph_free(*graph);
     *graph = NULL;
     return as_fail(e, AS_NO_MEMORY, "GPU: making a graph: out of memory");
+}
+
+/* Whether there is a library for the fast path. */
+static bool find_library(void)
+{
+    ag_cublas *c;
+    const as_status s = ag_cublas_open(&device, AS_BF16, &c, &why);
+    ag_cublas_close(c);
+    return s == AS_OK;
 }
 
 START_TEST(no_memory)
