@@ -55,6 +55,9 @@ endforeach()
 if(ASSAY_WERROR)
   list(APPEND ASSAY_NVCC_FLAGS -Werror=all-warnings)
 endif()
+list(JOIN architectures ", " text) # 80, 90, 100: as compute capabilities
+string(REGEX REPLACE "0(,|$)" ".0\\1" text "${text}")
+list(APPEND ASSAY_NVCC_FLAGS "-DASSAY_ARCHITECTURES=\"${text}\"")
 list(JOIN architectures ", sm_" text)
 message(STATUS "The kernels are compiled by ${ASSAY_NVCC} for sm_${text}")
 

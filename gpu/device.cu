@@ -43,10 +43,44 @@ static as_status check_code(const ag_device *d, as_error *e)
                    static_cast<double>(answer[0]), static_cast<double>(answer[1]));
 }
 
-int ag_devices(void)
+#ifndef ASSAY_ARCHITECTURES /* cuda.cmake */
+#define ASSAY_ARCHITECTURES "8.0, 9.0, 10.0"
+#endif
+
+/* Whether the kernels have code for the device: a newer one translates that of an older. */
+static as_status check_architecture(const cudaDeviceProp *p, as_error *e)
 {
-    int count = 0;
-    return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+    cudaFuncAttributes of;
+    const cudaError_t code = cudaFuncGetAttributes(&of, probe);
+    if (code == cudaSuccess) return AS_OK;
+    (void)cudaGetLastError();
+    return as_fail(e, AS_DEVICE,
+                   "GPU: %.60s has compute capability %d.%d, the kernels are built for %s and "
+                   "what is newer: use such a device, or a newer driver (%s)",
+                   p->name, p->major, p->minor, ASSAY_ARCHITECTURES, cudaGetErrorString(code));
+}
+
+/* Why there is no device, and what to do; code: what CUDA says when it is asked for them. */
+static as_status no_device(cudaError_t code, as_error *e)
+{
+    int driver = 0, runtime = 0;
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaRuntimeGetVersion(&runtime);
+    (void)cudaGetLastError();
+    if (driver == 0)
+        return as_fail(e, AS_DEVICE,
+                       "GPU: there is no NVIDIA driver (libcuda.so.1): install it, or let the "
+                       "container have the GPU (docker run --gpus all)");
+    if (code == cudaErrorInsufficientDriver)
+        return as_fail(
+            e, AS_DEVICE,
+            "GPU: the driver is for CUDA %d.%d, this was built with %d.%d: install a "
+            "newer driver",
+            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    return as_fail(e, AS_DEVICE,
+                   "GPU: the driver finds no device (%s): see what nvidia-smi lists, and unset "
+                   "CUDA_VISIBLE_DEVICES",
+                   cudaGetErrorString(code));
 }
 
 as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
@@ -55,13 +89,15 @@ as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
     cudaStream_t stream;
     int count = 0;
     *d = ag_device{};
-    as_status s = check(cudaGetDeviceCount(&count), "looking for devices", e);
-    if (s != AS_OK) return AS_DEVICE;
+    const cudaError_t code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess || count == 0)
+        return no_device(code == cudaSuccess ? cudaErrorNoDevice : code, e);
     if (ordinal < 0 || ordinal >= count)
-        return as_fail(e, AS_DEVICE, "GPU: there is no device %d; devices found: %d", ordinal,
-                       count);
-    s = check(cudaSetDevice(ordinal), "selecting the device", e);
+        return as_fail(e, AS_DEVICE, "GPU: there is no device %d; they are 0 to %d", ordinal,
+                       count - 1);
+    as_status s = check(cudaSetDevice(ordinal), "selecting the device", e);
     if (s == AS_OK) s = check(cudaGetDeviceProperties(&p, ordinal), "its properties", e);
+    if (s == AS_OK) s = check_architecture(&p, e);
     if (s == AS_OK) s = check(cudaStreamCreate(&stream), "creating a stream", e);
     if (s != AS_OK) return s;
     std::snprintf(d->name, sizeof d->name, "%.100s", p.name);
@@ -81,6 +117,15 @@ void ag_device_close(ag_device *d)
     *d = ag_device{};
 }
 
+const char *ag_absent(void)
+{
+    static as_error why;
+    ag_device d;
+    if (ag_device_open(&d, 0, &why) != AS_OK) return why.text;
+    ag_device_close(&d);
+    return nullptr;
+}
+
 as_status ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what, as_error *e)
 {
     (void)d;
@@ -96,6 +141,13 @@ as_status ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what
 void ag_free(void *at)
 {
     (void)cudaFree(at);
+}
+
+as_status ag_memory(const ag_device *d, size_t *left, as_error *e)
+{
+    size_t all;
+    (void)d;
+    return check(cudaMemGetInfo(left, &all), "asking for the memory that is left", e);
 }
 
 as_status ag_upload(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e)

@@ -1,9 +1,10 @@
 /* load.c - see load.h. */
-#define _POSIX_C_SOURCE 200809L /* readlink */
+#define _POSIX_C_SOURCE 200809L /* readlink, setenv */
 #include "conformance/iut/load.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "conformance/iut/builtin_ref.h"
@@ -67,24 +68,30 @@ static bool beside_program(const char *name, char *path, size_t size)
     return access(path, R_OK) == 0;
 }
 
-/* Is it there, and is there a device for it? */
-static bool finds_device(const char *file)
+/* Why the kernels have no device to run on, or NULL. */
+static const char *absent(const char *file)
 {
+    const char *(*ask)(void) = NULL;
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    int (*devices)(void) = NULL;
-    if (library) *(void **)&devices = dlsym(library, "ag_devices");
-    return devices && devices() > 0;
+    if (!library) return dlerror();
+    *(void **)&ask = dlsym(library, "ag_absent");
+    return ask ? ask() : "libassay_gpu.so is of another build: build it anew";
 }
 
-/* Our own kernels: on the device, or on the grid emulator where there is none. */
+/* Our own kernels: on the device, or on the grid emulator where there is none, which is told
+ * why and says so in its claims. */
 static bool load_gpu(iut_api *table, char *why, size_t why_size)
 {
     char path[4096];
-    if (beside_program("libassay_gpu.so", path, sizeof path) && finds_device(path))
+    const char *no_gpu = "built without nvcc";
+    if (beside_program("libassay_gpu.so", path, sizeof path) && !(no_gpu = absent(path)))
         return load_plugin(path, table, why, why_size);
-    if (beside_program("libassay_gpu_emu.so", path, sizeof path))
-        return load_plugin(path, table, why, why_size);
-    return FAIL("gpu was not built: build with a C++ compiler, and with nvcc for a device");
+    if (!beside_program("libassay_gpu_emu.so", path, sizeof path))
+        return FAIL("gpu cannot be had: %s; and there is no libassay_gpu_emu.so beside the "
+                    "program: build with a C++ compiler",
+                    no_gpu);
+    setenv("ASSAY_NO_GPU", no_gpu, 1);
+    return load_plugin(path, table, why, why_size);
 }
 
 bool load_spec(const char *spec, iut_api *table, char *why, size_t why_size)

@@ -58,7 +58,9 @@ namespace
 
 enum class at { ready, barrier, warp, gone };
 
-constexpr size_t stack_bytes = 64 << 10;
+/* A little more than a power of two: otherwise the live ends of all stacks, one behind the
+ * other, would have the same few places in the processor's caches. */
+constexpr size_t stack_bytes = (64 << 10) + 528;
 
 struct fiber {
     void *top = nullptr; /* where it was left */
@@ -402,7 +404,57 @@ cudaError_t cudaGetLastError(void)
 
 const char *cudaGetErrorString(cudaError_t e)
 {
-    return e == cudaErrorMemoryAllocation ? "out of memory" : "emulator";
+    return e == cudaErrorMemoryAllocation         ? "out of memory"
+           : e == cudaErrorInsufficientDriver     ? "insufficient driver"
+           : e == cudaErrorNoDevice               ? "no device"
+           : e == cudaErrorNoKernelImageForDevice ? "no kernel image"
+                                                  : "emulator";
+}
+
+/* ---- What machine it is. ------------------------------------------------------------------
+ */
+
+static struct {
+    emu_trouble trouble = EMU_FINE;
+    size_t left = size_t{1} << 30;
+} machine;
+
+void emu_machine(emu_trouble t)
+{
+    machine.trouble = t;
+}
+
+void emu_memory(size_t bytes)
+{
+    machine.left = bytes;
+}
+
+cudaError_t cudaGetDeviceCount(int *n)
+{
+    const emu_trouble t = machine.trouble;
+    *n = t == EMU_FINE || t == EMU_OLD_DEVICE;
+    return t == EMU_NO_DRIVER || t == EMU_OLD_DRIVER ? cudaErrorInsufficientDriver
+           : t == EMU_NO_DEVICE                      ? cudaErrorNoDevice
+                                                     : cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = machine.trouble == EMU_OLD_DRIVER  ? 11040
+               : machine.trouble == EMU_NO_DEVICE ? 13000
+                                                  : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = machine.trouble == EMU_FINE ? 0 : 13000;
+    return cudaSuccess;
+}
+
+cudaError_t emu_function(void)
+{
+    return machine.trouble == EMU_OLD_DEVICE ? cudaErrorNoKernelImageForDevice : cudaSuccess;
 }
 
 struct emu_event {
@@ -435,7 +487,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
 
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *all)
 {
-    *unused = *all = size_t{1} << 30;
+    *unused = *all = machine.left;
     return cudaSuccess;
 }
 
@@ -443,6 +495,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
 {
     *p = {};
     std::snprintf(p->name, sizeof p->name, "grid emulator");
+    if (machine.trouble == EMU_OLD_DEVICE) p->major = 7, p->minor = 5;
     p->multiProcessorCount = emu.processors;
     p->sharedMemPerBlockOptin = 227 << 10;
     return cudaSuccess;

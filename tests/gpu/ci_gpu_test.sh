@@ -38,7 +38,10 @@ mkdir -p "$folder/share/assay/vectors/models/target"
 # shellcheck disable=SC2016
 program "$folder/bin/assay" '[ "$1 $2 $4 $5 ${10}" = "run --iut --level full --json" ] || exit 2
     [ -f "${3#plugin:}" ] && printf "{\"verdict\": \"%s\",\n \"cases\": []\n}" "$VERDICT" >"${11}"
+    [ "${16} ${17}" = "--traces $(dirname "${11}")/traces.json" ] || exit 2
     echo "$VERDICT: 1 case"; [ "$VERDICT" = CONFORMANT ]'
+# shellcheck disable=SC2016
+program "$folder/bin/traces_gpu" '[ -d "$2/models" ] && echo "{}" >"$1"'
 : >"$folder/bin/libassay_gpu.so"
 export VERDICT=CONFORMANT
 program "$folder/bin/peers.py" ''
@@ -46,17 +49,17 @@ echo 'import sys; sys.exit(77)' >"$folder/bin/peers.py"
 # shellcheck disable=SC2016 # the stand-in expands it
 program "$folder/tools/compute-sanitizer" '[ "$2" != "$FAULT" ] || exit 9; shift 4; exec "$@"'
 
-expect 0 '^23 passed, 0 failed$' # the device, 4 tests, the suite, 5 benches, 12 under the sanitizer
+expect 0 '^24 passed, 0 failed$' # the device, 4 tests, traces, the suite, 5 benches, 12 under the sanitizer
 python3 -c 'import json, sys
 report = json.load(open(sys.argv[1]))
-assert report["passed"] == 23 and report["commit"] == "abc", report
+assert report["passed"] == 24 and report["commit"] == "abc", report
 assert report["suite"] == {"verdict": "CONFORMANT", "cases": []}
 assert [(b["bench"], b["dry"]) for b in report["benches"]] == [
     ("Grouped and flat chunk sums", True)] + 4 * [("Kernels and steps", True)]
 assert [{r["what"] for r in b["results"] if "unit" not in r} for b in report["benches"][1:]] == [
     {"rule"}, {"step"}, {"decoding"}, {"product"}]
 names = [p["part"] for p in report["parts"]]
-assert names.index("suite") < names.index("bench_chunks") < names.index("device_a_test memcheck")
+assert names.index("traces") < names.index("suite") < names.index("bench_chunks") < names.index("device_a_test memcheck")
 assert not any(n.startswith("device_pair_test ") for n in names), names
 assert [p["outcome"] for p in report["parts"] if p["part"].startswith("peers")] == 2 * ["not run"]' "$folder/out/gpu.json"
 grep -q 'not run: peers products, not run: peers steps' "$folder/out/gpu.md"

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Our kernels give the reference's verdict table: `verdicts.py ASSAY [options of assay run]` runs the
 suite on both, and fails where a case of --iut gpu has another state than the reference's, unless it
-is UNAVAILABLE, which only vocabularies beyond the emulator's may be, or of a check that our kernels do
-not claim."""
+is UNAVAILABLE, which only vocabularies beyond the emulator's may be."""
 import collections
 import json
 import subprocess
@@ -11,7 +10,6 @@ import tempfile
 from pathlib import Path
 
 BEYOND = "needs a GPU; the grid emulator serves"
-UNCLAIMED = ("pool.values", "trace.methods")
 
 
 def states(assay, iut, options, folder):
@@ -29,11 +27,8 @@ def main():
         ours, due = (states(assay, iut, options, folder) for iut in ("gpu", "ref"))
     wrong = []
     for name in set(ours) & set(due):
-        allowed = [due[name]["state"], "UNAVAILABLE"]
-        if due[name]["check"] in UNCLAIMED:
-            allowed = ["NOT_CLAIMED"]
-        if ours[name]["state"] not in allowed:
-            wrong.append(f"{name}: {ours[name]['state']}, not {allowed[0]}: {ours[name]['detail']}")
+        if ours[name]["state"] not in (due[name]["state"], "UNAVAILABLE"):
+            wrong.append(f"{name}: {ours[name]['state']}, not {due[name]['state']}: {ours[name]['detail']}")
     wrong += [f"{name}: on one side alone" for name in set(ours) ^ set(due)]
     wrong += [f"{name}: UNAVAILABLE, but not for its vocabulary: {case['detail']}" for name, case in ours.items()
               if case["state"] == "UNAVAILABLE" and BEYOND not in case["detail"]]
