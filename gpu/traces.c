@@ -152,10 +152,12 @@ static void show_pool(tracer *t, oracle_pool *pool)
     free(value);
 }
 
-static void show_state(tracer *t, oracle_lists *window, oracle_pool *pool)
+/* LAH-06: with `first_plain` the window is made after the first step, of `steps`. On the device
+ * it lies ready before, where nobody looks at it. */
+static void show_state(tracer *t, int32_t steps, oracle_lists *window, oracle_pool *pool)
 {
     if (t->m->name != ORACLE_LOOKAHEAD) return;
-    show_window(t, window);
+    if (steps > 0 || !t->m->sw[LAH_FIRST_PLAIN]) show_window(t, window);
     show_pool(t, pool);
 }
 
@@ -264,7 +266,7 @@ static void note(tracer *t, const proposal *p)
         t->status =
             ag_drafter_tokens(&t->d, 0, after.n - after.emitted, after.emitted, tokens, &t->e);
     if (good(t)) oracle_append(&to->emitted, tokens, after.emitted);
-    show_state(t, &to->window, &to->pool);
+    show_state(t, after.steps, &to->window, &to->pool);
     free(row);
     free(tokens);
 }
@@ -300,7 +302,7 @@ static void decode(tracer *t)
                   .parent = oracle_take((size_t)b->R, sizeof *p.parent),
                   .path = oracle_take((size_t)b->H + (size_t)b->R, sizeof *p.path)};
     t->status = ag_drafter_sequence(&t->d, 0, &p.sequence, &t->e);
-    show_state(t, &t->trace->window0, &t->trace->pool0);
+    show_state(t, 0, &t->trace->window0, &t->trace->pool0);
     while (good(t) && p.sequence.left > 0 && !p.sequence.ended && !p.sequence.failed)
         step(t, &p);
     if (good(t) && p.sequence.failed)
