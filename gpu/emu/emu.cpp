@@ -29,7 +29,9 @@ dim3 blockDim, gridDim;
 #error "the grid emulator switches fibers in x86-64 assembly; build without it elsewhere"
 #endif
 
-/* Saves what a call must preserve, and goes on where `to` was left. */
+/* Saves what a call must preserve, and goes on where `to` was left: by a jump, since a return
+ * there is one that the processor predicts wrongly. For the same reason the functions that call
+ * it are inlined where they can be. */
 extern "C" void emu_switch(void **from, void *to);
 asm(R"(
     .text
@@ -49,7 +51,8 @@ emu_switch:
     pop %r12
     pop %rbx
     pop %rbp
-    ret
+    pop %rcx
+    jmp *%rcx
     .size emu_switch, .-emu_switch
 )");
 
@@ -58,12 +61,11 @@ namespace
 
 enum class at { ready, barrier, warp, gone };
 
-/* A little more than a power of two: otherwise the live ends of all stacks, one behind the
- * other, would have the same few places in the processor's caches. */
-constexpr size_t stack_bytes = (64 << 10) + 528;
+constexpr size_t stack_bytes = 64 << 10;
 
 struct fiber {
     void *top = nullptr; /* where it was left */
+    uint3 index{};       /* its threadIdx */
     std::unique_ptr<char[]> stack;
     void *fake = nullptr; /* AddressSanitizer's */
     at where = at::ready;
@@ -95,12 +97,11 @@ struct {
     int processors = 4;
 } emu;
 
-void enter_fiber(int i)
+inline __attribute__((always_inline)) void enter_fiber(int i)
 {
     fiber &f = emu.fibers[static_cast<size_t>(i)];
-    const unsigned n = static_cast<unsigned>(i);
     emu.running = i;
-    threadIdx = {n % blockDim.x, n / blockDim.x % blockDim.y, n / blockDim.x / blockDim.y};
+    threadIdx = f.index;
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_start_switch_fiber(&emu.scheduler_fake, f.stack.get(), stack_bytes);
 #endif
@@ -111,7 +112,7 @@ void enter_fiber(int i)
 }
 
 /* Back to the scheduler, which decides when to go on. */
-void leave_fiber(fiber &f)
+inline __attribute__((always_inline)) void leave_fiber(fiber &f)
 {
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_start_switch_fiber(f.where == at::gone ? nullptr : &f.fake, emu.bottom,
@@ -179,7 +180,8 @@ bool open_barrier()
         if (emu.fibers[i].where != at::barrier) return false;
     for (size_t i = 0; i < emu.threads; i++)
         if (emu.fibers[i].line != first.line ||
-            std::strcmp(emu.fibers[i].file, first.file) != 0)
+            (emu.fibers[i].file != first.file &&
+             std::strcmp(emu.fibers[i].file, first.file) != 0))
             fail("threads stand at different barriers");
     emu.any = false;
     for (size_t i = 0; i < emu.threads; i++) {
@@ -254,7 +256,13 @@ std::vector<int> order_of(size_t n, uint64_t salt)
 void run_block(uint64_t salt)
 {
     const std::vector<int> order = order_of(emu.threads, salt);
-    for (size_t i = 0; i < emu.threads; i++) prepare(emu.fibers[i]);
+    uint3 index{0, 0, 0};
+    for (size_t i = 0; i < emu.threads; i++) {
+        prepare(emu.fibers[i]);
+        emu.fibers[i].index = index;
+        if (++index.x == blockDim.x) index.x = 0, ++index.y;
+        if (index.y == blockDim.y) index.y = 0, ++index.z;
+    }
     std::fill(emu.shared.begin(), emu.shared.end(), static_cast<char>(0xff));
     for (;;) {
         size_t gone = 0;
@@ -321,7 +329,7 @@ void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared,
 /* ---- What fibers call.
  * ------------------------------------------------------------------------ */
 
-static fiber &wait(at where, const char *file, int line)
+static inline __attribute__((always_inline)) fiber &wait(at where, const char *file, int line)
 {
     fiber &f = emu.fibers[static_cast<size_t>(emu.running)];
     f.where = where, f.file = file, f.line = line;
@@ -346,8 +354,8 @@ bool emu_sync_or(bool predicate, const char *file, int line)
     return emu.any;
 }
 
-static const warp &meet(uint32_t mask, uint64_t value, bool predicate, const char *file,
-                        int line)
+static inline __attribute__((always_inline)) const warp &
+meet(uint32_t mask, uint64_t value, bool predicate, const char *file, int line)
 {
     fiber &f = emu.fibers[static_cast<size_t>(emu.running)];
     if (!(mask >> emu_lane() & 1)) fail("a lane calls a warp operation whose mask lacks it");
