@@ -69,8 +69,8 @@ static as_status no_device(cudaError_t code, as_error *e)
     (void)cudaGetLastError();
     if (driver == 0)
         return as_fail(e, AS_DEVICE,
-                       "GPU: there is no NVIDIA driver (libcuda.so.1): install it, or let the "
-                       "container have the GPU (docker run --gpus all)");
+                       "GPU: there is no NVIDIA driver (libcuda.so.1): install it, or give the "
+                       "container the GPU (--gpus all)");
     if (code == cudaErrorInsufficientDriver)
         return as_fail(
             e, AS_DEVICE,

@@ -16,7 +16,7 @@ namespace
 {
 
 enum {
-    THREADS = 256,
+    THREADS = 256,        /* of a block at most */
     PIECE = 8 * AS_GROUP, /* chunks of a row in shared memory at a time: whole groups */
     APART = AS_CHUNK + 1, /* floats from a chunk to the next there */
     WARPS = 4             /* heads of a block */
@@ -30,6 +30,11 @@ cudaStream_t stream_of(const ag_device *d)
 __device__ int32_t least(int32_t a, int32_t b)
 {
     return a < b ? a : b;
+}
+
+__device__ __forceinline__ int32_t threads()
+{
+    return static_cast<int32_t>(blockDim.x);
 }
 
 /* ---- Rows in and out. ------------------------------------------------------------------- */
@@ -47,7 +52,7 @@ __global__ void embed(lookup j)
     const bool there = j.sequence[row] >= 0;
     const int64_t start =
         static_cast<int64_t>(token / AS_PANEL) * j.m.K * AS_PANEL + token % AS_PANEL;
-    for (int32_t k = static_cast<int32_t>(threadIdx.x); k < j.m.K; k += THREADS) {
+    for (int32_t k = static_cast<int32_t>(threadIdx.x); k < j.m.K; k += threads()) {
         const int64_t i = start + static_cast<int64_t>(k) * AS_PANEL;
         float x = 0.0f;
         if (there && j.m.storage == AS_F32)
@@ -64,7 +69,7 @@ __global__ void gather(const float *from, int64_t from_step, const int32_t *inde
                        float *to, int64_t to_step)
 {
     const float *row = from + index[blockIdx.x] * from_step;
-    for (int32_t k = static_cast<int32_t>(threadIdx.x); k < n; k += THREADS)
+    for (int32_t k = static_cast<int32_t>(threadIdx.x); k < n; k += threads())
         to[blockIdx.x * to_step + k] = row[k];
 }
 
@@ -86,8 +91,8 @@ __device__ float inverse_root(float ss, int32_t n, float eps)
     return __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, eps)));
 }
 
-/* One block a row. Thread t owns elements t, t + THREADS, ...; from the second pass over them
- * on it reads what it wrote itself. */
+/* One block a row, with a thread for each chunk of a piece at least. Thread t owns elements t,
+ * t + threads(), ...; from the second pass over them on it reads what it wrote itself. */
 __global__ void __launch_bounds__(THREADS) add_norm(ag_norm j)
 {
     SHARED(float, piece);               /* [PIECE][APART] */
@@ -98,7 +103,7 @@ __global__ void __launch_bounds__(THREADS) add_norm(ag_norm j)
     float ss = 0.0f;
     for (int32_t first = 0; first < j.n; first += PIECE * AS_CHUNK) {
         const int32_t here = least(j.n - first, PIECE * AS_CHUNK);
-        for (int32_t i = t; i < here; i += THREADS) {
+        for (int32_t i = t; i < here; i += threads()) {
             float v = x[first + i];
             if (y) x[first + i] = v = __fadd_rn(v, y[first + i]);
             piece[i + i / AS_CHUNK] = v;
@@ -115,7 +120,7 @@ __global__ void __launch_bounds__(THREADS) add_norm(ag_norm j)
         }
     }
     const float r = inverse_root(ss, j.n, j.eps);
-    for (int32_t i = t; i < j.n; i += THREADS)
+    for (int32_t i = t; i < j.n; i += threads())
         out[i] = __fmul_rn(__fmul_rn(x[i], r), j.gain[i]);
 }
 
@@ -177,7 +182,7 @@ __global__ void __launch_bounds__(WARPS * 32) turn_heads(ag_cache c, ag_rows r, 
 __global__ void __launch_bounds__(THREADS)
     silu(const float *y, int64_t y_step, int32_t n, float *out, int64_t out_step)
 {
-    const int32_t i = static_cast<int32_t>(blockIdx.x * THREADS + threadIdx.x);
+    const int32_t i = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= n) return;
     const float g = y[blockIdx.y * y_step + i], up = y[blockIdx.y * y_step + n + i];
     const float a = __fdiv_rn(g, __fadd_rn(1.0f, as_exp_core(-g)));
@@ -189,6 +194,12 @@ unsigned blocks_of(int32_t n, int32_t size)
     return static_cast<unsigned>((n + size - 1) / size);
 }
 
+/* For n elements of a row, whole warps. */
+unsigned threads_for(int32_t n)
+{
+    return n < THREADS ? 32 * blocks_of(n, 32) : static_cast<unsigned>(THREADS);
+}
+
 } // namespace
 
 /* ---- What layer.h promises. ------------------------------------------------------------- */
@@ -197,13 +208,13 @@ extern "C" as_status ag_embed(const ag_device *d, const ag_matrix *embedding, co
                               int32_t first, int32_t n, float *x, int64_t step, as_error *e)
 {
     const lookup j = {*embedding, r->token + first, r->sequence + first, x, step};
-    LAUNCH(embed, static_cast<unsigned>(n), THREADS, 0, stream_of(d), j);
+    LAUNCH(embed, static_cast<unsigned>(n), threads_for(j.m.K), 0, stream_of(d), j);
     return ag_launched("embed", e);
 }
 
 extern "C" as_status ag_add_norm(const ag_device *d, const ag_norm *j, as_error *e)
 {
-    LAUNCH(add_norm, static_cast<unsigned>(j->rows), THREADS,
+    LAUNCH(add_norm, static_cast<unsigned>(j->rows), threads_for(j->n),
            PIECE * (APART + 1) * sizeof(float), stream_of(d), *j);
     return ag_launched("add_norm", e);
 }
@@ -221,8 +232,9 @@ extern "C" as_status ag_turn_heads(const ag_device *d, const ag_cache *c, const 
 extern "C" as_status ag_silu(const ag_device *d, const float *y, int64_t y_step, int32_t rows,
                              int32_t n, float *out, int64_t out_step, as_error *e)
 {
-    const dim3 grid(blocks_of(n, THREADS), static_cast<unsigned>(rows));
-    LAUNCH(silu, grid, THREADS, 0, stream_of(d), y, y_step, n, out, out_step);
+    const unsigned threads = threads_for(n);
+    const dim3 grid(blocks_of(n, static_cast<int32_t>(threads)), static_cast<unsigned>(rows));
+    LAUNCH(silu, grid, threads, 0, stream_of(d), y, y_step, n, out, out_step);
     return ag_launched("silu", e);
 }
 
@@ -230,7 +242,7 @@ extern "C" as_status ag_gather(const ag_device *d, const float *from, int64_t fr
                                const int32_t *index, int32_t rows, int32_t n, float *to,
                                int64_t to_step, as_error *e)
 {
-    LAUNCH(gather, static_cast<unsigned>(rows), THREADS, 0, stream_of(d), from, from_step,
-           index, n, to, to_step);
+    LAUNCH(gather, static_cast<unsigned>(rows), threads_for(n), 0, stream_of(d), from,
+           from_step, index, n, to, to_step);
     return ag_launched("gather", e);
 }

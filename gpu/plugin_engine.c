@@ -107,7 +107,7 @@ static as_status open_decoder(const ag_device *device, const engine_ops *x,
                      .longest = (int32_t)(longest < most ? longest : most), /* or refused */
                      .eoses = 1,
                      .rows = ENGINE_OPS_ROWS,
-                     .stride = STRIDE};
+                     .stride = device->emulated ? 1 : STRIDE}; /* there a look costs nothing */
     const ag_room room = {.longest = o.longest, .rows = o.rows};
     const int32_t rows = ag_drafting_rows(&o.drafting, &room);
     if (o.draft) o.sequences = least(o.sequences, x->draft.sequences);
