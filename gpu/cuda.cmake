@@ -2,7 +2,8 @@
 # knows, without contraction, without fast math. Plain commands rather than CMake's language CUDA:
 # the same files are also C++ (emu/), and CMake 3.25 knows no CUDA 13.
 #
-# Sets ASSAY_NVCC (empty where there is none, or where ASSAY_CUDA is OFF) and ASSAY_CUDART.
+# Sets ASSAY_NVCC (empty where there is none, or where ASSAY_CUDA is OFF), ASSAY_CUDART, and
+# ASSAY_CAPABILITIES, a text that names what the kernels are compiled for.
 set(ASSAY_CUDA AUTO CACHE STRING "Compile the kernels with nvcc: AUTO (where there is one), ON, OFF")
 set_property(CACHE ASSAY_CUDA PROPERTY STRINGS AUTO ON OFF)
 
@@ -59,6 +60,8 @@ endforeach()
 if(ASSAY_WERROR)
   list(APPEND ASSAY_NVCC_FLAGS -Werror=all-warnings)
 endif()
+list(JOIN architectures ", " ASSAY_CAPABILITIES) # 80, 90, 100 become 8.0, 9.0, 10.0
+string(REGEX REPLACE "0(,|$)" ".0\\1" ASSAY_CAPABILITIES "${ASSAY_CAPABILITIES}")
 list(JOIN architectures ", sm_" text)
 message(STATUS "The kernels are compiled by ${ASSAY_NVCC} for sm_${text}")
 if(lacking)

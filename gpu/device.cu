@@ -60,10 +60,55 @@ static as_status check_code(ag_device *d, as_error *e)
                    static_cast<double>(answer[0]), static_cast<double>(answer[1]));
 }
 
-int ag_devices(void)
+#ifndef ASSAY_ARCHITECTURES /* cuda.cmake */
+#define ASSAY_ARCHITECTURES "8.0, 9.0, 10.0"
+#endif
+
+/* Whether the kernels have code for the device: a newer one translates that of an older. */
+static as_status check_architecture(const cudaDeviceProp *p, as_error *e)
 {
-    int count = 0;
-    return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+    cudaFuncAttributes of;
+    const cudaError_t code = cudaFuncGetAttributes(&of, probe);
+    if (code == cudaSuccess) return AS_OK;
+    (void)cudaGetLastError();
+    return as_fail(e, AS_DEVICE,
+                   "GPU: %.60s has compute capability %d.%d, the kernels are built for %s and "
+                   "what is newer: use such a device, or a newer driver (%s)",
+                   p->name, p->major, p->minor, ASSAY_ARCHITECTURES, cudaGetErrorString(code));
+}
+
+/* Why there is no device, and what to do; code: what CUDA says when it is asked for them. */
+static as_status no_device(cudaError_t code, as_error *e)
+{
+    int driver = 0, runtime = 0;
+    (void)cudaDriverGetVersion(&driver);
+    (void)cudaRuntimeGetVersion(&runtime);
+    (void)cudaGetLastError();
+    if (driver == 0)
+        return as_fail(e, AS_DEVICE,
+                       "GPU: there is no NVIDIA driver (libcuda.so.1): install it, or give the "
+                       "container the GPU (--gpus all)");
+    if (code == cudaErrorInsufficientDriver)
+        return as_fail(
+            e, AS_DEVICE,
+            "GPU: the driver is for CUDA %d.%d, this was built with %d.%d: install a "
+            "newer driver",
+            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    return as_fail(e, AS_DEVICE,
+                   "GPU: the driver finds no device (%s): see what nvidia-smi lists, and unset "
+                   "CUDA_VISIBLE_DEVICES",
+                   cudaGetErrorString(code));
+}
+
+int ag_has_device(void)
+{
+    int devices = 0, driver = 0;
+    const cudaError_t code = cudaGetDeviceCount(&devices);
+    if (code == cudaSuccess) return devices > 0;
+    (void)cudaGetLastError();
+    /* Version 0 is no driver; one that is too old, or otherwise refuses, is there. */
+    return code != cudaErrorNoDevice && cudaDriverGetVersion(&driver) == cudaSuccess &&
+           driver > 0;
 }
 
 as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
@@ -72,13 +117,15 @@ as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
     cudaStream_t stream;
     int count = 0;
     *d = ag_device{};
-    as_status s = check(cudaGetDeviceCount(&count), "looking for devices", e);
-    if (s != AS_OK) return AS_DEVICE;
+    const cudaError_t code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess || count == 0)
+        return no_device(code == cudaSuccess ? cudaErrorNoDevice : code, e);
     if (ordinal < 0 || ordinal >= count)
-        return as_fail(e, AS_DEVICE, "GPU: there is no device %d; devices found: %d", ordinal,
-                       count);
-    s = check(cudaSetDevice(ordinal), "selecting the device", e);
+        return as_fail(e, AS_DEVICE, "GPU: there is no device %d; they are 0 to %d", ordinal,
+                       count - 1);
+    as_status s = check(cudaSetDevice(ordinal), "selecting the device", e);
     if (s == AS_OK) s = check(cudaGetDeviceProperties(&p, ordinal), "its properties", e);
+    if (s == AS_OK) s = check_architecture(&p, e);
     if (s == AS_OK) s = check(cudaStreamCreate(&stream), "creating a stream", e);
     if (s != AS_OK) return s;
     std::snprintf(d->name, sizeof d->name, "%.100s", p.name);
@@ -96,6 +143,15 @@ void ag_device_close(ag_device *d)
 {
     if (d->processors > 0) (void)cudaStreamDestroy(stream_of(d));
     *d = ag_device{};
+}
+
+const char *ag_absent(void)
+{
+    static as_error why;
+    ag_device d;
+    if (ag_device_open(&d, 0, &why) != AS_OK) return why.text;
+    ag_device_close(&d);
+    return nullptr;
 }
 
 as_status ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what, as_error *e)
@@ -122,6 +178,13 @@ static as_status refuse_recording(const ag_device *d, const char *what, as_error
     const as_status s = check(cudaStreamIsCapturing(stream_of(d), &status), what, e);
     if (s != AS_OK || status == cudaStreamCaptureStatusNone) return s;
     return as_fail(e, AS_DEVICE, "GPU: %s while launches are recorded: do it before", what);
+}
+
+as_status ag_memory(const ag_device *d, size_t *left, as_error *e)
+{
+    size_t all;
+    (void)d;
+    return check(cudaMemGetInfo(left, &all), "asking for the memory that is left", e);
 }
 
 as_status ag_upload(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e)

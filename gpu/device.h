@@ -23,17 +23,22 @@ typedef struct {
     void *stream;
 } ag_device;
 
-/* Devices that there are; 0 also where there is no driver. */
-int ag_devices(void);
+/* Whether there is a device, be it one that cannot be opened. */
+int ag_has_device(void);
 
-/* Opens device number `ordinal`. AS_DEVICE when there is no driver, no such device, or one
- * that the kernels were not built for. */
+/* Opens device number `ordinal`. AS_DEVICE when there is no driver, one that is too old, no
+ * such device, or one that the kernels were not built for: which of these, and what to do. */
 as_status ag_device_open(ag_device *d, int ordinal, as_error *e);
 void ag_device_close(ag_device *d);
+
+/* Why device 0 cannot be opened, or NULL: for those who can do without. The text stays. */
+const char *ag_absent(void);
 
 /* *at = `bytes` of device memory, uninitialised; `what` names it in an error. */
 as_status ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what, as_error *e);
 void ag_free(void *at);
+/* Bytes of device memory that nobody has. */
+as_status ag_memory(const ag_device *d, size_t *left, as_error *e);
 
 /* Copies and fills happen in the order of the calls. The download waits until it is done, and
  * so for everything before it; an upload has read `from` when it returns. */

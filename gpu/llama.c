@@ -331,6 +331,20 @@ static as_status allocate(const model *m, const buffer *b, size_t n, as_error *e
     return AS_OK;
 }
 
+/* Whether the device has room for it. */
+static as_status check_room(const model *m, const buffer *b, size_t n, as_error *e)
+{
+    size_t bytes = 0, left;
+    for (size_t i = 0; i < n; i++) bytes += b[i].bytes;
+    const as_status s = ag_memory(&m->device, &left, e);
+    if (s != AS_OK || bytes <= left) return s;
+    return as_fail(e, AS_LIMIT,
+                   "model: %d sequences of %d positions and forwards of %d rows need %zu MiB "
+                   "beside the weights; %.60s has %zu MiB left",
+                   (int)m->cache.sequences, (int)m->base.positions, (int)m->base.rows,
+                   (bytes >> 20) + 1, m->device.name, left >> 20);
+}
+
 /* What lies on the device beside the weights. */
 static as_status allocate_all(model *m, as_error *e)
 {
@@ -370,7 +384,8 @@ static as_status allocate_all(model *m, as_error *e)
         {&m->logits, "logits", shape * (size_t)c->V * F},
         {&m->path, "a path", (2 + rows) * sizeof(int32_t)},
         {&m->read, "a position", 2 * (size_t)k->kv_heads * (size_t)k->wide * F}};
-    as_status s = allocate(m, all, sizeof all / sizeof *all, e);
+    as_status s = check_room(m, all, sizeof all / sizeof *all, e);
+    if (s == AS_OK) s = allocate(m, all, sizeof all / sizeof *all, e);
     if (s == AS_OK)
         s = ag_fill(&m->device, k->length, 0, (size_t)k->sequences * sizeof(int32_t), e);
     if (s == AS_OK) /* NaN: whoever reads what is not committed shows it */

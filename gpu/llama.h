@@ -32,7 +32,8 @@ typedef struct {
 
 /* A new model on the device, which must stay open until as_lm_free. The weights may be released
  * after it. Errors of as_llama, and of ag_fast_open where a library's products are asked for;
- * AS_LIMIT for a model that the device's blocks are too small for. */
+ * AS_LIMIT for a model that the device's blocks are too small for, and, with
+ * the numbers, where what lies beside the weights is more than the memory left. */
 as_status ag_llama(const ag_device *d, const as_llama_config *config,
                    const as_llama_weights *weights, const ag_llama_options *options, as_lm **lm,
                    as_error *e);

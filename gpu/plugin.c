@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/iut/engine_ops.h"
-#include "gpu/decode.h"
 #include "gpu/llama.h"
+#include "gpu/plugin_engine.h"
+#include "gpu/pool.h"
 #include "gpu/verify.h"
 #include "ref/num/fixed.h"
 
@@ -22,9 +22,6 @@ enum { EMULATED_V = 64, SCRATCH_ROWS = 64 };
 
 /* Rows of every product under products=fixed-shape; few, where they are to be waited for. */
 enum { SHAPE = 32, EMULATED_SHAPE = 8 };
-
-/* Of `generate`: requests decoded at once, the rows of their forward, steps before a look. */
-enum { AT_ONCE = 8, FORWARD_ROWS = 2 * ENGINE_OPS_ROWS, STRIDE = 2 };
 
 /* Device memory that grows as calls need it. */
 typedef struct {
@@ -53,7 +50,7 @@ struct iut {
     as_sampling target, draft;
     buffer cls, next, p, q, p_logit, q_logit, p_state, q_state; /* on the device */
     buffer work[BUFFERS];
-    lm_maker maker;
+    lm_maker maker, engine_maker; /* of models for these */
     model_ops model;
     engine_ops engine;
 };
@@ -88,28 +85,43 @@ static iut_status answer(iut *x, as_status s)
 }
 
 /* AS_DEVICE for a vocabulary that is not to be served. */
-static as_status load_model(void *with, const char *folder, const as_llama_options *options,
-                            int32_t sequences, as_lm **lm, as_model_info *info, as_error *e)
+static as_status load_folder(iut *x, const char *folder, const as_llama_options *options,
+                             int32_t sequences, bool cut, as_lm **lm, as_model_info *info,
+                             as_error *e)
 {
-    iut *x = with;
-    const ag_llama_options own = {.positions = options->positions,
-                                  .rows = options->rows,
-                                  .sequences = sequences,
-                                  .layout_seed = options->layout_seed,
-                                  .tile = x->products != AG_FIXED_SHAPE ? 0
-                                          : x->device.emulated          ? EMULATED_SHAPE
-                                                                        : SHAPE,
-                                  .products = x->products,
-                                  .storage = x->storage};
+    ag_llama_options own = {.positions = options->positions,
+                            .rows = options->rows,
+                            .sequences = sequences,
+                            .layout_seed = options->layout_seed,
+                            .tile = x->products != AG_FIXED_SHAPE ? 0
+                                    : x->device.emulated          ? EMULATED_SHAPE
+                                                                  : SHAPE,
+                            .products = x->products,
+                            .storage = x->storage};
     as_model_files files;
     *lm = NULL;
     as_status s = as_open_weights(folder, &files, info, e);
     if (s != AS_OK) return s;
+    if (cut && own.positions > info->config.max_positions) own.positions = 0;
     s = serves(x, info->config.V, e)
             ? ag_llama(&x->device, &info->config, &files.weights, &own, lm, e)
             : AS_DEVICE;
     as_close_weights(&files);
     return s;
+}
+
+static as_status load_model(void *with, const char *folder, const as_llama_options *options,
+                            int32_t sequences, as_lm **lm, as_model_info *info, as_error *e)
+{
+    return load_folder(with, folder, options, sequences, false, lm, info, e);
+}
+
+/* For `generate`, which asks for as many positions as its requests have use for. */
+static as_status load_for_engine(void *with, const char *folder,
+                                 const as_llama_options *options, int32_t sequences, as_lm **lm,
+                                 as_model_info *info, as_error *e)
+{
+    return load_folder(with, folder, options, sequences, true, lm, info, e);
 }
 
 /* ---- Life. --------------------------------------------------------------------------- */
@@ -201,6 +213,7 @@ static iut *create(const char *options, char *error, size_t error_size)
     x->uniforms = IUT_UNIFORMS_SUPPLIED, x->rule = IUT_RULE_TOKEN, x->input = IUT_FROM_PROBS;
     x->lookahead = as_lookahead_preset("paper"), x->lookup = as_lookup_preset("hf");
     x->maker = (lm_maker){load_model, ag_llama_cache_read, ag_llama_cache_poison, x};
+    x->engine_maker = (lm_maker){load_for_engine, NULL, NULL, x};
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
         if (set_option(x, word)) continue;
@@ -274,7 +287,8 @@ static iut_status claims(iut *x, iut_claims *c)
                       .lm_architectures = IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3,
                       .methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP,
                       .greedy_methods =
-                          engine_ops_greedy(x->lookahead, x->rule == IUT_RULE_MATCH)};
+                          engine_ops_greedy(x->lookahead, x->rule == IUT_RULE_MATCH),
+                      .pools = IUT_POOL_LRU | IUT_POOL_RING};
     if (x->products != AG_CANONICAL) claim_fast(x, c);
     return IUT_OK;
 }
@@ -610,7 +624,7 @@ static iut_status stream(iut *x, iut_stream_batch *b)
     return collect(&w, b->n, b->out, outs, b->out_len, b->accepted);
 }
 
-/* ---- Models and engine. ------------------------------------------------------------------ */
+/* ---- Models, engine, pools. -------------------------------------------------------------- */
 
 static iut_status model(iut *x, iut_model *m)
 {
@@ -644,103 +658,33 @@ static iut_status cache_poison(iut *x)
     return status_of(model_ops_cache_poison(&x->model, &x->error));
 }
 
-static ag_drafting drafting_of(const iut_generate_batch *b, const engine_ops_plan *plan)
-{
-    const ag_method chain = b->gamma > 0 ? AG_CHAIN : AG_PLAIN;
-    return (ag_drafting){.method = b->method == IUT_JACOBI      ? AG_JACOBI
-                                   : b->method == IUT_LOOKAHEAD ? AG_LOOKAHEAD
-                                   : b->method == IUT_LOOKUP    ? AG_LOOKUP
-                                                                : chain,
-                         .gamma = b->gamma,
-                         .jacobi = plan->jacobi,
-                         .lookahead = plan->lookahead,
-                         .lookup = plan->lookup};
-}
-
-/* The longest of a prompt and its budget; requests beyond the positions are refused anyway. */
-static int32_t longest_of(const iut_generate_batch *b, int32_t positions)
-{
-    int64_t longest = 1;
-    for (int32_t i = 0; i < b->n; i++) {
-        const int64_t tokens = (int64_t)b->prompt_count[i] + b->k;
-        longest = tokens > longest ? tokens : longest;
-    }
-    return (int32_t)(longest > positions ? (int64_t)positions + 1 : longest);
-}
-
-/* A decoder for as many of the requests at once as there are rows for. */
-static as_status open_decoder(iut *x, const iut_generate_batch *b, const engine_ops_plan *plan,
-                              ag_decoder **d)
-{
-    ag_decoding o = {.target = x->engine.target.lm,
-                     .draft = x->engine.draft.lm,
-                     .drafting = drafting_of(b, plan),
-                     .rule = plan->rule,
-                     .sampling = plan->sampling,
-                     .draft_sampling = plan->sampling,
-                     .sequences = b->n < AT_ONCE ? b->n : AT_ONCE,
-                     .longest = longest_of(b, x->engine.target.lm->positions),
-                     .eoses = 1,
-                     .rows = ENGINE_OPS_ROWS,
-                     .stride = STRIDE};
-    const ag_room room = {.longest = o.longest, .rows = o.rows};
-    const int32_t rows = ag_drafting_rows(&o.drafting, &room);
-    if (rows > 0 && o.sequences > FORWARD_ROWS / rows) o.sequences = FORWARD_ROWS / rows;
-    if (o.sequences < 1) o.sequences = 1;
-    return ag_decoder_open(&x->device, &o, d, &x->error);
-}
-
-/* The first request that fails is the batch's answer. */
-static as_status tell(iut *x, const iut_generate_batch *b, const ag_generation *g)
-{
-    for (int32_t i = 0; i < b->n; i++) {
-        if (g[i].status != AS_OK) return as_fail(&x->error, g[i].status, "%s", g[i].error.text);
-        b->out_len[i] = g[i].result.tokens;
-        for (int32_t k = 0; k < g[i].result.steps; k++) g[i].length[k]--;
-    }
-    return AS_OK;
-}
-
-static as_status decode_all(iut *x, const iut_generate_batch *b, ag_decoder *d)
-{
-    ag_generation *g = calloc((size_t)b->n + 1, sizeof *g);
-    if (!g) return as_fail(&x->error, AS_NO_MEMORY, "no memory for %d requests", (int)b->n);
-    const int32_t *prompt = b->prompt;
-    for (int32_t i = 0; i < b->n; prompt += b->prompt_count[i++])
-        g[i] = (ag_generation){.prompt = prompt,
-                               .prompts = b->prompt_count[i],
-                               .budget = b->k,
-                               .eos = &b->eos,
-                               .eoses = b->eos >= 0,
-                               .seed = b->seed + (uint64_t)i,
-                               .out = b->out + (ptrdiff_t)i * b->k,
-                               .length = b->accepted + (ptrdiff_t)i * b->k};
-    as_status s = ag_decode(d, g, b->n, &x->error);
-    if (s == AS_OK) s = tell(x, b, g);
-    free(g);
-    return s;
-}
-
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
     const engine_ops_manner how = {.match = x->rule == IUT_RULE_MATCH,
                                    .threads = 1,
                                    .lookahead = x->lookahead,
                                    .lookup = x->lookup,
-                                   .maker = &x->maker,
-                                   .sequences = AT_ONCE,
-                                   .rows = FORWARD_ROWS};
-    engine_ops_plan plan;
-    ag_decoder *d = NULL;
+                                   .maker = &x->engine_maker};
     iut_status status;
     if (!there(x, &status)) return status;
-    as_status s = engine_ops_load(&x->engine, b, &how, &x->error);
-    if (s == AS_OK) s = engine_ops_translate(b, &how, &plan, &x->error);
-    if (s == AS_OK) s = open_decoder(x, b, &plan, &d);
-    if (s == AS_OK) s = engine_ops_check_rule(&plan, &x->error);
-    if (s == AS_OK) s = decode_all(x, b, d);
-    ag_decoder_close(d);
-    return answer(x, s);
+    return answer(x, plugin_generate(&x->device, &x->engine, b, &how, &x->error));
+}
+
+static iut_status pool(iut *x, iut_pool_batch *b)
+{
+    iut_status status;
+    if (!there(x, &status)) return status;
+    const ag_pool_batch all = {.policy = b->kind == IUT_POOL_RING ? AS_POOL_RING : AS_POOL_LRU,
+                               .V = b->V,
+                               .G = b->G,
+                               .length = b->N - 1,
+                               .n = b->n,
+                               .insert = b->insert,
+                               .key = b->key,
+                               .value = b->value,
+                               .count = b->count,
+                               .out = b->out};
+    return status_of(ag_pool_run(&x->device, &all, &x->error));
 }
 
 IUT_EXPORT const iut_api *iut_entry(void)
@@ -764,6 +708,7 @@ IUT_EXPORT const iut_api *iut_entry(void)
                                 .truncate = truncate_to,
                                 .cache_read = cache_read,
                                 .cache_poison = cache_poison,
-                                .generate = generate};
+                                .generate = generate,
+                                .pool = pool};
     return &api;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "conformance/iut/path_lm.h"
-#include "ref/draft/jacobi.h"
 
 /* A drafter around another one: it notes the state before the first step. */
 typedef struct {
@@ -30,8 +29,7 @@ static void show_window(const scribe *s, oracle_lists *window)
     }
 }
 
-static void show_values(const int32_t *value, int32_t count, int32_t length,
-                        oracle_lists *values)
+void ref_show_values(const int32_t *value, int32_t count, int32_t length, oracle_lists *values)
 {
     for (int32_t i = 0; i < count; i++)
         oracle_append(oracle_another(values), value + i * length, length);
@@ -47,7 +45,7 @@ static void show_pool(const scribe *s, oracle_pool *pool)
         if (count == 0) continue;
         struct oracle_pool_key *key = &pool->of[pool->keys++];
         key->key = t;
-        show_values(value, count, as_pool_length(from), &key->values);
+        ref_show_values(value, count, as_pool_length(from), &key->values);
     }
 }
 
@@ -67,10 +65,10 @@ static void show_path(const as_tree *t, int32_t r, oracle_list *path)
         path->t[--depth] = t->row[above].token;
 }
 
-static void show_tree(const scribe *s, const as_tree *t, oracle_step *to)
+void ref_show_tree(const oracle_method *m, const as_tree *t, oracle_step *to)
 {
     const int32_t drafts = t->rows - t->drafts,
-                  length = s->m->name == ORACLE_LOOKAHEAD ? s->m->size[1] - 1 : drafts;
+                  length = m->name == ORACLE_LOOKAHEAD ? m->size[1] - 1 : drafts;
     for (int32_t r = 0; r < t->rows; r++) show_path(t, r, oracle_another(&to->rows));
     for (int32_t r = t->drafts; r < t->rows; r += length)
         show_path(t, r + length - 1, oracle_another(&to->candidates));
@@ -104,22 +102,23 @@ static void free_drafter(as_drafter *d)
     (void)d;
 }
 
-static oracle_step *another_step(oracle_trace *t)
+oracle_step *ref_another_step(oracle_trace *t)
 {
     if (t->steps == t->room) {
         t->room = 2 * t->room + 16;
         t->step = realloc(t->step, (size_t)t->room * sizeof *t->step);
         if (!t->step) abort();
     }
+    t->step[t->steps] = (oracle_step){.accepted = 0};
     return &t->step[t->steps++];
 }
 
 static void note(void *data, const as_step *step)
 {
     scribe *s = data;
-    oracle_step *to = another_step(s->trace);
-    *to = (oracle_step){.accepted = step->accepted};
-    show_tree(s, step->tree, to);
+    oracle_step *to = ref_another_step(s->trace);
+    to->accepted = step->accepted;
+    ref_show_tree(s->m, step->tree, to);
     oracle_append(&to->run, step->run, step->length);
     oracle_append(&to->emitted, step->run, step->emitted);
     show_state(s, &to->window, &to->pool);
@@ -157,7 +156,7 @@ as_lookahead ref_lookahead_of(const oracle_method *m)
                           .givens = m->given_n};
 }
 
-static as_jacobi jacobi_of(const oracle_method *m)
+as_jacobi ref_jacobi_of(const oracle_method *m)
 {
     static const as_jacobi_init init[] = {AS_GUESS_PAD, AS_GUESS_LAST, AS_GUESS_PROMPT,
                                           AS_GUESS_GIVEN};
@@ -176,16 +175,16 @@ as_status ref_drafter_of(const oracle_method *m, int32_t V, as_drafter **d, as_e
         return as_draft_lookahead(&o, V, d, e);
     }
     if (m->name == ORACLE_JACOBI) {
-        const as_jacobi o = jacobi_of(m);
+        const as_jacobi o = ref_jacobi_of(m);
         return as_draft_jacobi(&o, V, d, e);
     }
     const as_lookup o = ref_lookup_of(m);
     return as_draft_lookup(&o, d, e);
 }
 
-/* Above temperature 0; where there is none, one that must be refused. */
-static as_rule warm_rule(const oracle_method *m)
+as_rule ref_rule_of(const oracle_request *q, const oracle_method *m)
 {
+    if (q->sampling.temperature == 0) return AS_RULE_GREEDY;
     const bool onehot = m->name == ORACLE_LOOKUP
                             ? m->sw[LKP_RULE] == LKP_RULE_ONEHOT
                             : m->name == ORACLE_LOOKAHEAD && m->sw[LAH_RULE] == LAH_RULE_ONEHOT;
@@ -195,7 +194,7 @@ static as_rule warm_rule(const oracle_method *m)
 /* ---- A request -------------------------------------------------------------------- */
 
 /* TRC-03. The reference is asked for a rule where the vectors ask for a temperature. */
-static void refuse(const oracle_request *q, const as_error *e, oracle_trace *trace)
+void ref_refuse(const oracle_request *q, const as_error *e, oracle_trace *trace)
 {
     const char *text = *e->text ? e->text : "an error without a text";
     const bool rule = q->sampling.temperature != 0 && strstr(text, "rule");
@@ -210,7 +209,7 @@ void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_m
     const oracle_sampling *p = &q->sampling;
     const as_request r = {.target = lm,
                           .drafter = &s.base,
-                          .rule = p->temperature == 0 ? AS_RULE_GREEDY : warm_rule(m),
+                          .rule = ref_rule_of(q, m),
                           .sampling = {p->temperature, p->top_k, p->top_p, p->min_p},
                           .seed = q->seed,
                           .prompt = q->prompt,
@@ -224,7 +223,7 @@ void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_m
     int32_t *out = oracle_take((size_t)(q->budget > 0 ? q->budget : 0) + 1, sizeof *out);
     *trace = (oracle_trace){.steps = 0};
     if (as_decode(&r, out, result, &e) != AS_OK)
-        refuse(q, &e, trace);
+        ref_refuse(q, &e, trace);
     else
         oracle_append(&trace->tokens, out, result->tokens);
     free(out);
@@ -240,7 +239,7 @@ void ref_trace_vector(const vector_group *g, const vector_test *t, oracle_trace 
     if (ref_drafter_of(t->method, lm->base.V, &d, &e) == AS_OK)
         ref_trace(&lm->base, d, t->request, t->method, NULL, trace, &result);
     else
-        refuse(t->request, &e, trace);
+        ref_refuse(t->request, &e, trace);
     as_drafter_free(d);
     as_lm_free(&lm->base);
 }

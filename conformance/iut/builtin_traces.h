@@ -8,6 +8,7 @@
 
 #include "conformance/oracle/methods.h"
 #include "ref/decode.h"
+#include "ref/draft/jacobi.h"
 #include "ref/draft/lookahead.h"
 #include "ref/draft/prompt_lookup.h"
 #include "vectors/vectors.h"
@@ -15,6 +16,9 @@
 /* The reference's options for a method of the vectors. */
 as_lookahead ref_lookahead_of(const oracle_method *m);
 as_lookup ref_lookup_of(const oracle_method *m);
+as_jacobi ref_jacobi_of(const oracle_method *m);
+/* Its rule under the request's temperature; where there is none, one that must be refused. */
+as_rule ref_rule_of(const oracle_request *q, const oracle_method *m);
 /* A drafter for it, of a vocabulary of V. */
 as_status ref_drafter_of(const oracle_method *m, int32_t V, as_drafter **d, as_error *e);
 
@@ -29,6 +33,14 @@ typedef struct {
  */
 void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_method *m,
                const ref_trace_watch *watch, oracle_trace *trace, as_result *result);
+
+/* Parts of it, for who decodes elsewhere: another step of the trace, all zeros; its rows and
+ * candidates by the tree; values of a key, or rows of a window, one behind the other; a refusal
+ * with the reference's sentence. */
+oracle_step *ref_another_step(oracle_trace *trace);
+void ref_show_tree(const oracle_method *m, const as_tree *t, oracle_step *to);
+void ref_show_values(const int32_t *value, int32_t count, int32_t length, oracle_lists *values);
+void ref_refuse(const oracle_request *q, const as_error *e, oracle_trace *trace);
 
 /* The same for a vector, on a model and with a drafter of its own. */
 void ref_trace_vector(const vector_group *g, const vector_test *t, oracle_trace *trace);

@@ -18,17 +18,25 @@ void engine_ops_free(engine_ops *x)
     forget(&x->draft);
 }
 
+static bool is_loaded(const engine_ops_model *m, const char *folder, int32_t positions)
+{
+    return m->folder && strcmp(m->folder, folder) == 0 &&
+           (m->lm->positions >= positions || m->lm->positions >= m->info.config.max_positions);
+}
+
 static as_status load(engine_ops_model *m, const char *folder, const engine_ops_manner *how,
                       as_error *e)
 {
-    const as_llama_options options = {.rows = how->rows ? how->rows : ENGINE_OPS_ROWS,
+    const as_llama_options options = {.positions = how->positions,
+                                      .rows = how->rows ? how->rows : ENGINE_OPS_ROWS,
                                       .threads = how->threads};
     const int32_t sequences = how->sequences ? how->sequences : 1;
-    if (m->folder && strcmp(m->folder, folder) == 0) return AS_OK;
+    if (is_loaded(m, folder, how->positions)) return AS_OK;
     forget(m);
     const as_status s =
         how->maker->load(how->maker->with, folder, &options, sequences, &m->lm, &m->info, e);
     if (s != AS_OK) return s;
+    m->sequences = sequences;
     m->folder = strdup(folder);
     return m->folder ? AS_OK : as_fail(e, AS_NO_MEMORY, "no memory for the name of a folder");
 }

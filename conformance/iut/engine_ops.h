@@ -17,6 +17,7 @@ typedef struct {
     char *folder; /* NULL: none is loaded */
     as_lm *lm;
     as_model_info info;
+    int32_t sequences; /* that it has room for */
 } engine_ops_model;
 
 typedef struct {
@@ -31,6 +32,8 @@ typedef struct {
     const as_lookup *lookup;
     const lm_maker *maker;
     int32_t sequences, rows; /* that the models have room for; 0: one, and its share */
+    int32_t positions;       /* that they are to have at least; 0: all that they were made for.
+                                The maker gives a model no more than these */
 } engine_ops_manner;
 
 /* A request in the reference's terms. */
@@ -45,7 +48,7 @@ typedef struct {
 /* CLM-09: those of the methods that decode at temperature 0 alone. */
 uint8_t engine_ops_greedy(const as_lookahead *preset, bool match);
 
-/* Loads the pair that a request names. */
+/* Loads the pair that a request names, unless it is loaded, with positions enough. */
 as_status engine_ops_load(engine_ops *x, const iut_generate_batch *b,
                           const engine_ops_manner *how, as_error *e);
 

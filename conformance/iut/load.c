@@ -67,23 +67,28 @@ static bool beside_program(const char *name, char *path, size_t size)
     return access(path, R_OK) == 0;
 }
 
-/* Is it there, and is there a device for it? */
-static bool finds_device(const char *file, char *why, size_t why_size)
+/* Why the kernels have no device to run on; false where they have one. */
+static bool lacks_device(const char *file, char *why, size_t why_size)
 {
-    int (*devices)(void) = NULL;
+    const char *(*ask)(void) = NULL;
     if (access(file, R_OK) != 0)
-        return FAIL("there is no libassay_gpu.so, for which nvcc is needed");
-    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (!library) return FAIL("cannot load libassay_gpu.so: %s", dlerror());
-    *(void **)&devices = dlsym(library, "ag_devices");
-    return (devices && devices() > 0) ||
-           FAIL("libassay_gpu.so finds no GPU, or no driver that serves it");
+        snprintf(why, why_size, "there is no libassay_gpu.so, for which nvcc is needed");
+    else {
+        void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+        if (library) *(void **)&ask = dlsym(library, "ag_absent");
+        const char *absent = !library ? dlerror()
+                             : ask    ? ask()
+                                      : "libassay_gpu.so is of another build: build it anew";
+        if (!absent) return false;
+        snprintf(why, why_size, "%s", absent);
+    }
+    return true;
 }
 
 /* What stands in for a device says why: a run must not be taken for one on a GPU. */
 static struct {
     iut_status (*claims)(iut *x, iut_claims *c);
-    char absent[200], device[300];
+    char absent[300], device[400];
 } emulator;
 
 static iut_status claims_of_emulator(iut *x, iut_claims *c)
@@ -95,24 +100,21 @@ static iut_status claims_of_emulator(iut *x, iut_claims *c)
     return s;
 }
 
-static bool load_emulator(const char *file, iut_api *table, char *why, size_t why_size)
-{
-    if (!load_plugin(file, table, why, why_size)) return false;
-    emulator.claims = table->claims;
-    table->claims = claims_of_emulator;
-    return true;
-}
-
 /* Our own kernels: on the device, or on the grid emulator where there is none. */
 static bool load_gpu(iut_api *table, char *why, size_t why_size)
 {
     char path[4096];
     (void)beside_program("libassay_gpu.so", path, sizeof path);
-    if (finds_device(path, emulator.absent, sizeof emulator.absent))
+    if (!lacks_device(path, emulator.absent, sizeof emulator.absent))
         return load_plugin(path, table, why, why_size);
-    if (beside_program("libassay_gpu_emu.so", path, sizeof path))
-        return load_emulator(path, table, why, why_size);
-    return FAIL("gpu was not built: build with a C++ compiler, and with nvcc for a device");
+    if (!beside_program("libassay_gpu_emu.so", path, sizeof path))
+        return FAIL("gpu cannot be had: %s; and there is no libassay_gpu_emu.so beside the "
+                    "program: build with a C++ compiler",
+                    emulator.absent);
+    if (!load_plugin(path, table, why, why_size)) return false;
+    emulator.claims = table->claims;
+    table->claims = claims_of_emulator;
+    return true;
 }
 
 bool load_spec(const char *spec, iut_api *table, char *why, size_t why_size)

@@ -20,7 +20,7 @@ static const mutant *mutant_of(const char *spec)
 
 bool writes_traces(const char *spec)
 {
-    return strcmp(spec, "ref") == 0 || mutant_of(spec);
+    return strcmp(spec, "ref") == 0 || strcmp(spec, "gpu") == 0 || mutant_of(spec);
 }
 
 static void write_group(FILE *f, const mutant *m, const vector_group *g, bool *first)

@@ -6,8 +6,8 @@
 
 #include "vectors/vectors.h"
 
-/* Has the implementation of that spec traces of its own? ref, and the mutants of the methods.
- */
+/* Has the implementation of that spec traces of its own? ref, gpu, and the mutants of the
+ * methods; those of gpu are written by a program of its own (gpu/traces.c), not here. */
 bool writes_traces(const char *spec);
 
 /* Decodes all trace vectors of the set. False, with the reason: the file cannot be written. */

@@ -105,17 +105,6 @@ __global__ void __launch_bounds__(THREADS)
 
 } // namespace
 
-extern "C" int ag_has_device(void)
-{
-    int devices = 0, driver = 0;
-    const cudaError_t code = cudaGetDeviceCount(&devices);
-    if (code == cudaSuccess) return devices > 0;
-    (void)cudaGetLastError();
-    /* Version 0 is no driver; one that is too old, or otherwise refuses, is there. */
-    return code != cudaErrorNoDevice && cudaDriverGetVersion(&driver) == cudaSuccess &&
-           driver > 0;
-}
-
 extern "C" as_status ag_facts_of(const ag_device *d, ag_facts *f, as_error *e)
 {
     cudaDeviceProp p;

@@ -21,9 +21,6 @@ typedef struct {
 
 as_status ag_facts_of(const ag_device *d, ag_facts *f, as_error *e);
 
-/* Whether there is a device, be it one that cannot be opened. */
-int ag_has_device(void);
-
 /* Two events in the device's stream. */
 typedef struct {
     void *begin, *end;

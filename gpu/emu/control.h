@@ -2,6 +2,7 @@
 #ifndef ASSAY_GPU_EMU_CONTROL_H
 #define ASSAY_GPU_EMU_CONTROL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -25,8 +26,21 @@ void emu_clusters(int most);
  * -1: all. */
 void emu_library(int there, long products);
 
-/* Kernel launches so far: a test that claims to have run a kernel can look. Which kernels ran is
- * added to the file that the environment's ASSAY_EMU_KERNELS names. */
+/* What is wrong with the machine from now on. */
+typedef enum {
+    EMU_FINE,
+    EMU_NO_DRIVER,
+    EMU_OLD_DRIVER, /* of CUDA 11.4 */
+    EMU_NO_DEVICE,
+    EMU_OLD_DEVICE /* of compute capability 7.5 */
+} emu_trouble;
+void emu_machine(emu_trouble t);
+
+/* The bytes of memory that the device says it has left, always. Nothing is subtracted. */
+void emu_memory(size_t bytes);
+
+/* Kernel launches so far: a test that claims to have run a kernel can look. Which kernels ran
+ * is added to the file that the environment's ASSAY_EMU_KERNELS names. */
 uint64_t emu_launches(void);
 
 #ifdef __cplusplus

@@ -32,7 +32,9 @@ dim3 blockDim, gridDim;
 #error "the grid emulator switches fibers in x86-64 assembly; build without it elsewhere"
 #endif
 
-/* Saves what a call must preserve, and goes on where `to` was left. */
+/* Saves what a call must preserve, and goes on where `to` was left: by a jump, since a return
+ * there is one that the processor predicts wrongly. For the same reason the functions that call
+ * it are inlined where they can be. */
 extern "C" void emu_switch(void **from, void *to);
 asm(R"(
     .text
@@ -52,7 +54,8 @@ emu_switch:
     pop %r12
     pop %rbx
     pop %rbp
-    ret
+    pop %rcx
+    jmp *%rcx
     .size emu_switch, .-emu_switch
 )");
 
@@ -65,6 +68,7 @@ constexpr size_t stack_bytes = 64 << 10;
 
 struct fiber {
     void *top = nullptr; /* where it was left */
+    uint3 index{};       /* its threadIdx */
     std::unique_ptr<char[]> stack;
     void *fake = nullptr; /* AddressSanitizer's */
     at where = at::ready;
@@ -98,12 +102,11 @@ struct {
     int processors = 4, cluster = 8;
 } emu;
 
-void enter_fiber(int i)
+inline __attribute__((always_inline)) void enter_fiber(int i)
 {
     fiber &f = emu.block[i];
-    const unsigned n = static_cast<unsigned>(i);
     emu.running = i;
-    threadIdx = {n % blockDim.x, n / blockDim.x % blockDim.y, n / blockDim.x / blockDim.y};
+    threadIdx = f.index;
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_start_switch_fiber(&emu.scheduler_fake, f.stack.get(), stack_bytes);
 #endif
@@ -114,7 +117,7 @@ void enter_fiber(int i)
 }
 
 /* Back to the scheduler, which decides when to go on. */
-void leave_fiber(fiber &f)
+inline __attribute__((always_inline)) void leave_fiber(fiber &f)
 {
 #ifdef __SANITIZE_ADDRESS__
     __sanitizer_start_switch_fiber(f.where == at::gone ? nullptr : &f.fake, emu.bottom,
@@ -317,7 +320,14 @@ void open_cluster(const uint3 &first)
  * before another begins. What a block that has left had in shared memory is NaN. */
 void run_cluster(const uint3 &first, uint64_t salt)
 {
-    for (size_t i = 0; i < emu.together * emu.threads; i++) prepare(emu.fibers[i]);
+    uint3 index{0, 0, 0};
+    for (size_t i = 0; i < emu.together * emu.threads; i++) {
+        if (i % emu.threads == 0) index = {0, 0, 0};
+        prepare(emu.fibers[i]);
+        emu.fibers[i].index = index;
+        if (++index.x == blockDim.x) index.x = 0, ++index.y;
+        if (index.y == blockDim.y) index.y = 0, ++index.z;
+    }
     for (size_t r = 0; r < emu.together; r++) spoil_shared(r);
     for (uint64_t turn = 0;; turn++) {
         size_t gone = 0;
@@ -481,7 +491,8 @@ static void remember(const char *kernel)
 void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned cluster,
              const std::function<void()> &body)
 {
-    if (tape.graph) return enqueue([=] { emu_run(kernel, grid, block, shared, cluster, body); });
+    if (tape.graph)
+        return enqueue([=] { emu_run(kernel, grid, block, shared, cluster, body); });
     const size_t threads = static_cast<size_t>(block.x) * block.y * block.z;
     const size_t blocks = static_cast<size_t>(grid.x) * grid.y * grid.z;
     emu.kernel = kernel;
@@ -510,7 +521,7 @@ void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned 
 /* ---- What fibers call.
  * ------------------------------------------------------------------------ */
 
-static fiber &wait(at where, const char *file, int line)
+static inline __attribute__((always_inline)) fiber &wait(at where, const char *file, int line)
 {
     fiber &f = emu.block[emu.running];
     f.where = where, f.file = file, f.line = line;
@@ -550,8 +561,8 @@ bool emu_sync_or(bool predicate, const char *file, int line)
     return emu.any;
 }
 
-static const warp &meet(uint32_t mask, uint64_t value, bool predicate, const char *file,
-                        int line)
+static inline __attribute__((always_inline)) const warp &
+meet(uint32_t mask, uint64_t value, bool predicate, const char *file, int line)
 {
     fiber &f = emu.block[emu.running];
     if (!(mask >> emu_lane() & 1)) fail("a lane calls a warp operation whose mask lacks it");
@@ -617,6 +628,12 @@ const char *cudaGetErrorString(cudaError_t e)
     switch (e) {
     case cudaErrorMemoryAllocation:
         return "out of memory";
+    case cudaErrorInsufficientDriver:
+        return "insufficient driver";
+    case cudaErrorNoDevice:
+        return "no device";
+    case cudaErrorNoKernelImageForDevice:
+        return "no kernel image";
     case cudaErrorIllegalState:
         return "nothing is recorded, or something is already";
     case cudaErrorStreamCaptureUnsupported:
@@ -626,6 +643,52 @@ const char *cudaGetErrorString(cudaError_t e)
     default:
         return "emulator";
     }
+}
+
+/* ---- What machine it is. ------------------------------------------------------------------
+ */
+
+static struct {
+    emu_trouble trouble = EMU_FINE;
+    size_t left = size_t{1} << 30;
+} machine;
+
+void emu_machine(emu_trouble t)
+{
+    machine.trouble = t;
+}
+
+void emu_memory(size_t bytes)
+{
+    machine.left = bytes;
+}
+
+cudaError_t cudaGetDeviceCount(int *n)
+{
+    const emu_trouble t = machine.trouble;
+    *n = t == EMU_FINE || t == EMU_OLD_DEVICE;
+    return t == EMU_NO_DRIVER || t == EMU_OLD_DRIVER ? cudaErrorInsufficientDriver
+           : t == EMU_NO_DEVICE                      ? cudaErrorNoDevice
+                                                     : cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = machine.trouble == EMU_OLD_DRIVER  ? 11040
+               : machine.trouble == EMU_NO_DEVICE ? 13000
+                                                  : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = machine.trouble == EMU_FINE ? 0 : 13000;
+    return cudaSuccess;
+}
+
+cudaError_t emu_function(void)
+{
+    return machine.trouble == EMU_OLD_DEVICE ? cudaErrorNoKernelImageForDevice : cudaSuccess;
 }
 
 struct emu_event {
@@ -659,7 +722,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
 
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *all)
 {
-    *unused = *all = size_t{1} << 30;
+    *unused = *all = machine.left;
     return cudaSuccess;
 }
 
@@ -667,6 +730,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
 {
     *p = {};
     std::snprintf(p->name, sizeof p->name, "grid emulator");
+    if (machine.trouble == EMU_OLD_DEVICE) p->major = 7, p->minor = 5;
     p->multiProcessorCount = emu.processors;
     p->sharedMemPerBlockOptin = 227 << 10;
     return cudaSuccess;

@@ -218,7 +218,9 @@ template <class T> static inline T __ldcg(const T *p)
 typedef enum {
     cudaSuccess,
     cudaErrorMemoryAllocation = 2,
+    cudaErrorInsufficientDriver = 35,
     cudaErrorNoDevice = 100,
+    cudaErrorNoKernelImageForDevice = 209,
     cudaErrorIllegalState = 401,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901
@@ -252,12 +254,10 @@ static inline cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
     return emu_outside_of_graphs();
 }
-static inline cudaError_t cudaGetDeviceCount(int *n)
-{
-    *n = 1;
-    return cudaSuccess;
-}
-/* Events tell the host's time; versions are none. */
+cudaError_t cudaGetDeviceCount(int *n); /* 1, unless a test has it otherwise (control.h) */
+cudaError_t cudaDriverGetVersion(int *version);
+cudaError_t cudaRuntimeGetVersion(int *version);
+/* Events tell the host's time. */
 typedef struct emu_event *cudaEvent_t;
 cudaError_t cudaEventCreate(cudaEvent_t *event);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
@@ -268,16 +268,6 @@ static inline cudaError_t cudaEventSynchronize(cudaEvent_t)
     return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *all);
-static inline cudaError_t cudaDriverGetVersion(int *version)
-{
-    *version = 0;
-    return cudaSuccess;
-}
-static inline cudaError_t cudaRuntimeGetVersion(int *version)
-{
-    *version = 0;
-    return cudaSuccess;
-}
 static inline cudaError_t cudaSetDevice(int)
 {
     return cudaSuccess;
@@ -289,6 +279,16 @@ typedef struct {
     size_t totalGlobalMem, sharedMemPerBlockOptin;
 } cudaDeviceProp;
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device);
+
+typedef struct {
+    int numRegs;
+} cudaFuncAttributes;
+cudaError_t emu_function(void); /* whether the device has code for the kernels */
+template <class K> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *of, K)
+{
+    *of = {};
+    return emu_function();
+}
 
 typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 } cudaFuncAttribute;
 template <class K> cudaError_t cudaFuncSetAttribute(K, cudaFuncAttribute, int)

@@ -66,6 +66,7 @@ program "$folder/bin/device_draft_test" "$device"' echo "cases: $1"'
 mkdir -p "$folder/share/assay/vectors/models/target"
 cp -r "$(dirname "$script")/../vectors/models/draft" "$folder/share/assay/vectors/models/"
 # The suite: against the fast path, and at level full.
+program "$folder/bin/traces_gpu" 'echo "{}" >"$1"'
 program "$folder/bin/assay" 'if [ "$4" = --iut-options ]; then
         [ "$6 $7 $8 ${16}" = "--level smoke --claims --json" ] || exit 2
         echo "{\"cases\": []}" >"${17}"
@@ -111,9 +112,9 @@ program "$tools/find" 'case $1 in
 
 cp "$bench_gpu" "$folder/bin/bench_gpu"
 cp "$bench_chunks" "$folder/bin/bench_chunks"
-# The device, 4 tests, 5 suites, 6 benches, the sanitizer, 12 under it.
-expect 0 '^29 passed, 0 failed, 2 not run$'
-says 'assert report["passed"] == 29 and report["commit"] == "abc" and report["device"] == "Stand-in GPU", report
+# The device, 4 tests, traces, 5 suites, 6 benches, the sanitizer, 12 under it.
+expect 0 '^30 passed, 0 failed, 2 not run$'
+says 'assert report["passed"] == 30 and report["commit"] == "abc" and report["device"] == "Stand-in GPU", report
 assert report["driver"] == "580.0" and report["trouble"] == ""
 assert report["suite"] == {"verdict": "CONFORMANT", "cases": []}
 assert [(b["bench"], b["dry"]) for b in report["benches"]] == [
@@ -141,7 +142,7 @@ if [ "$at_once" -le 3 ] || [ "$at_once" -gt 6 ]; then fail "the sanitizer ran $a
 same "$(cat "$top/suite-jobs")" 6
 rm "$top/at-once"
 # One at a time: the longest first, after the look at the tool; and memcheck also looks for leaks.
-MODE=Exclusive_Process expect 0 '^15 passed, 0 failed, 0 not run$' --only suite,sanitizers
+MODE=Exclusive_Process expect 0 '^16 passed, 0 failed, 0 not run$' --only suite,sanitizers
 same "$(cut -d' ' -f1 "$top/at-once" | sort -u) $(cat "$top/suite-jobs")" '1 1'
 same "$(sed -n '2s/^[0-9]* //p' "$top/at-once")" 'device_draft_test --tool racecheck'
 same "$(grep -c -- '_test --tool memcheck --leak-check full$' "$top/at-once")" 3

@@ -188,12 +188,8 @@ END_TEST
 START_TEST(errors)
 {
     ag_device none;
-    const int there = ag_devices();
-    char absent[40];
-    ck_assert_int_ge(there, 1);
-    snprintf(absent, sizeof absent, "no device %d;", there);
-    ck_assert_int_eq(ag_device_open(&none, there, &why), AS_DEVICE);
-    ck_assert_ptr_nonnull(strstr(why.text, absent));
+    ck_assert_int_eq(ag_device_open(&none, 999, &why), AS_DEVICE);
+    ck_assert_ptr_nonnull(strstr(why.text, "no device 999;"));
     open_device(40, 1);
     pair m = make(32, 4096, AS_F32, 5);
     const ag_parts nothing = {0};

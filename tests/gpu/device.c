@@ -80,7 +80,7 @@ static int look_for_device(void)
         ag_device_close(&d);
         return EXIT_SUCCESS;
     }
-    if (ag_devices() > 0) {
+    if (ag_has_device()) {
         printf("there is a GPU, but it cannot be used (%s)\n", e.text);
         return EXIT_FAILURE;
     }

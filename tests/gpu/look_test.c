@@ -13,7 +13,7 @@ static int has(const char *what)
     return device && strcmp(device, what) == 0;
 }
 
-int ag_devices(void)
+int ag_has_device(void)
 {
     return has("broken") || has("there");
 }

@@ -21,6 +21,7 @@ from pathlib import Path
 SECONDS, TIMES = 60, 8  # a test may take so long, and so many times what it takes without a fault
 CONTROL_SECONDS = 600
 MARKS = ("always", "hangs")
+PLUGIN = ("gpu/plugin.c", "gpu/plugin_engine.c")  # the sources of a plugin
 FAILS, PASSES, HANGS = "noticed", "NOT NOTICED: its test passes", "its test does not end"
 
 
@@ -69,7 +70,7 @@ def build(fault, text, folder, a):
     copy.parent.mkdir(parents=True)
     copy.write_text(text)
     objects = []
-    for source in fault["with"] or [fault["file"]]:
+    for source in PLUGIN if is_plugin(fault) else fault["with"] or [fault["file"]]:
         at = folder / source if (folder / source).exists() else a.source / source
         objects.append(str(folder / (Path(source).name + ".o")))
         language = ["-x", "c", "-std=c11"] if source.endswith(".c") else ["-x", "c++", "-std=c++17"]
