@@ -17,8 +17,8 @@ void emu_order(uint64_t seed);
  * split. */
 void emu_processors(int n);
 
-/* Kernel launches so far: a test that claims to have run a kernel can look. Which kernels ran is
- * added to the file that the environment's ASSAY_EMU_KERNELS names. */
+/* Kernel launches so far: a test that claims to have run a kernel can look. Which kernels ran
+ * is added to the file that the environment's ASSAY_EMU_KERNELS names. */
 uint64_t emu_launches(void);
 
 #ifdef __cplusplus
