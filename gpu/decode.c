@@ -202,13 +202,14 @@ static as_status allocate_host(ag_decoder *d, as_error *e)
     const size_t B = (size_t)d->o.sequences;
     d->number = malloc(B * sizeof *d->number);
     d->draft_number = malloc(B * sizeof *d->draft_number);
+    for (size_t b = 0; d->number && d->draft_number && b < B; b++)
+        d->number[b] = d->draft_number[b] = -1;
     d->seen = malloc(B * sizeof *d->seen);
     d->running = calloc(B, sizeof *d->running);
     d->bounds = doubled_for(d, d->o.longest) + 1;
     d->kinds = calloc((size_t)d->bounds * B, sizeof *d->kinds);
     if (!d->number || !d->draft_number || !d->seen || !d->running || !d->kinds)
         return as_fail(e, AS_NO_MEMORY, "no memory for %zu sequences", B);
-    for (size_t b = 0; b < B; b++) d->number[b] = d->draft_number[b] = -1;
     return AS_OK;
 }
 
@@ -303,7 +304,7 @@ void ag_decoder_close(ag_decoder *d)
 {
     if (!d) return;
     free_graphs(d);
-    for (int32_t b = 0; d->running && b < d->o.sequences; b++) {
+    for (int32_t b = 0; d->number && d->draft_number && b < d->o.sequences; b++) {
         if (d->number[b] >= 0) as_lm_close(d->o.target, d->number[b]);
         if (d->draft_number[b] >= 0) as_lm_close(d->o.draft, d->draft_number[b]);
     }

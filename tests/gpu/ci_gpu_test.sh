@@ -227,14 +227,14 @@ for ((i = 0; i < 300; i++)); do
     [ ! -s "$top/worker.pid" ] || break
     sleep 0.1
 done
-says 'assert len(parts) == 5 and report["passed"] == 5, report'
+says 'assert len(parts) == 6 and report["passed"] == 6, report'
 kill -TERM "$run"
 code=0 && wait "$run" || code=$?
 same "$code" 143
-says 'assert outcome["suite"] == "ENDED" and report["trouble"] == "ended by SIGTERM" and report["passed"] == 5, report'
+says 'assert outcome["suite"] == "ENDED" and report["trouble"] == "ended by SIGTERM" and report["passed"] == 6, report'
 has '^\| suite \| ENDED \|' "$out/gpu.md"
 same "$(logged suite.err)" ''
-same "$(tail -n 1 "$top/printed")" '5 passed, 1 failed, 0 not run'
+same "$(tail -n 1 "$top/printed")" '6 passed, 1 failed, 0 not run'
 worker_ended
 
 # ---- The device. ---------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ def main():
         (folder / "bin").mkdir()
         shutil.copy(source / "ci/gpu", folder / "gpu")
         (folder / "bin/bench_gpu").symlink_to(build / "bench_gpu")
+        (folder / "bin/device_dense_test").symlink_to(build / "device_dense_test")
         (folder / "commit").write_text("abc\n")
         due = [
             # Every case needs the device: undecided, and each says why.
