@@ -489,9 +489,11 @@ as_status launch_attend(const ag_device *d, const job &j, as_error *e)
     if (bytes > known) {
         const cudaError_t code = cudaFuncSetAttribute(
             attend, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
-        if (code != cudaSuccess)
+        if (code != cudaSuccess) {
+            (void)cudaGetLastError();
             return as_fail(e, AS_DEVICE, "GPU: %zu bytes of shared memory for attention: %s",
                            bytes, cudaGetErrorString(code));
+        }
         known = bytes;
     }
     const dim3 grid(static_cast<unsigned>(j.a.run_bound * j.c.kv_heads), 1,

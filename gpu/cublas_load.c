@@ -1,4 +1,6 @@
-/* cublas_load.c - see cublas_calls.h: the library itself. */
+/* cublas_load.c - see cublas_calls.h: the library itself, which stays loaded once it is: it has
+ * a part in the device's context. */
+#define _GNU_SOURCE /* RTLD_NODELETE */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -36,7 +38,7 @@ as_status ag_cublas_load(ag_cublas_calls *c, as_error *e)
                                        "/usr/local/cuda/lib64/libcublas.so"};
     *c = (ag_cublas_calls){.library = NULL};
     for (size_t i = 0; i < sizeof name / sizeof *name && !c->library; i++)
-        c->library = dlopen(name[i], RTLD_NOW | RTLD_LOCAL);
+        c->library = dlopen(name[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!c->library)
         return as_fail(e, AS_DEVICE,
                        "cuBLAS is not installed: there is no libcublas.so.13 or .12 where the "

@@ -85,16 +85,6 @@ __global__ void glue_verdict(const ag_glue g)
     piece(g.accepts, q, b.H)[step] = g.accepted[q];
 }
 
-unsigned blocks_for(int32_t n)
-{
-    return static_cast<unsigned>((n + THREADS - 1) / THREADS);
-}
-
-inline cudaStream_t stream_of(const ag_glue *g)
-{
-    return static_cast<cudaStream_t>(g->device->stream);
-}
-
 } // namespace
 
 static_assert(static_cast<int>(AG_PIECE) <= static_cast<int>(THREADS), "a thread a row");
@@ -102,27 +92,30 @@ static_assert(static_cast<int>(AG_PIECE) <= static_cast<int>(THREADS), "a thread
 extern "C" void ag_glue_prompt(const ag_glue *g, int32_t b, int32_t number, int32_t at,
                                int32_t n)
 {
-    LAUNCH(glue_prompt, 1, THREADS, 0, stream_of(g), *g, b, number, at, n);
+    LAUNCH(glue_prompt, 1, THREADS, 0, ag::stream_of(g->device), *g, b, number, at, n);
 }
 
 extern "C" void ag_glue_slots(const ag_glue *g)
 {
-    LAUNCH(glue_slots, blocks_for(g->batch.B * g->batch.wants), THREADS, 0, stream_of(g), *g);
+    LAUNCH(glue_slots, ag::blocks_for(g->batch.B * g->batch.wants, THREADS), THREADS, 0,
+           ag::stream_of(g->device), *g);
 }
 
 extern "C" void ag_glue_drawn(const ag_glue *g, const ag_feed *f, const int32_t *state,
                               int32_t *drawn, int32_t i)
 {
-    LAUNCH(glue_drawn, blocks_for(g->batch.B), THREADS, 0, stream_of(g), *g, *f, state, drawn,
-           i);
+    LAUNCH(glue_drawn, ag::blocks_for(g->batch.B, THREADS), THREADS, 0,
+           ag::stream_of(g->device), *g, *f, state, drawn, i);
 }
 
 extern "C" void ag_glue_asks(const ag_glue *g)
 {
-    LAUNCH(glue_asks, blocks_for(g->batch.B * g->batch.wants), THREADS, 0, stream_of(g), *g);
+    LAUNCH(glue_asks, ag::blocks_for(g->batch.B * g->batch.wants, THREADS), THREADS, 0,
+           ag::stream_of(g->device), *g);
 }
 
 extern "C" void ag_glue_verdict(const ag_glue *g)
 {
-    LAUNCH(glue_verdict, blocks_for(g->batch.B), THREADS, 0, stream_of(g), *g);
+    LAUNCH(glue_verdict, ag::blocks_for(g->batch.B, THREADS), THREADS, 0,
+           ag::stream_of(g->device), *g);
 }

@@ -42,7 +42,7 @@
 #include "gpu/dense.h"
 
 #include "gpu/arrival.cuh"
-#include "gpu/cuda.h"
+#include "gpu/block.cuh"
 #include "ref/num/widen.h"
 
 /* 1 adds the chunk sums flat: another arithmetic, of which gpu/bench measures the speed. */
@@ -52,6 +52,9 @@
 
 namespace
 {
+
+using ag::least;
+using ag::part;
 
 enum {
     THREADS = 256,
@@ -128,11 +131,6 @@ struct job {
     uint32_t *arrived; /* [grid.y][grid.x] */
 };
 
-__device__ int32_t least(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
 __device__ __host__ int32_t parts_of(int32_t n, int32_t size)
 {
     return (n + size - 1) / size;
@@ -157,11 +155,6 @@ __device__ __forceinline__ void step(chains<T> &sums, const uint4 (&raw)[T::PANE
                 sums.c[p][r][i] = __fmaf_rn(x[r], w, sums.c[p][r][i]);
         }
     }
-}
-
-__device__ __forceinline__ float part(const float4 &v, int i)
-{
-    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
 /* Asks for the weights of the inputs from k to `end`, 128 bytes a lane. */
@@ -445,7 +438,7 @@ template <class T> as_status go(const call &c)
     if (!left) j.sum = nullptr;
     const dim3 grid(static_cast<unsigned>(p.tiles), static_cast<unsigned>(p.widths),
                     static_cast<unsigned>(p.splits));
-    const cudaStream_t stream = static_cast<cudaStream_t>(c.d->stream);
+    const cudaStream_t stream = ag::stream_of(c.d);
     if (p.clustered)
         LAUNCH_CLUSTERS(grid.z, product<T>, grid, THREADS, p.shared, stream, j);
     else

@@ -42,7 +42,8 @@ void ag_parts_free(ag_parts *p);
  * has no more panels.
  *
  * Where blocks share outputs, their sums meet in the shared memory of a cluster if d->cluster
- * is at least their number, else in the parts: the same bits. */
+ * is at least their number and a block has the memory for its groups, else in the parts: the
+ * same bits. */
 as_status ag_product(const ag_device *d, const ag_matrix *w, const float *x, int64_t x_step,
                      int32_t R, float *y, int64_t y_step, const ag_parts *p, as_error *e);
 

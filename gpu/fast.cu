@@ -3,7 +3,7 @@
  * of inputs is work for many blocks. */
 #include "gpu/fast.h"
 
-#include "gpu/cuda.h"
+#include "gpu/block.cuh"
 #include "gpu/narrow.h"
 
 namespace
@@ -59,7 +59,7 @@ as_status go(const ag_device *d, const rounding &j, int32_t rows, as_error *e)
 {
     const dim3 grid(static_cast<unsigned>(rows),
                     static_cast<unsigned>((j.K + THREADS * EACH - 1) / (THREADS * EACH)));
-    LAUNCH(narrow_rows<S>, grid, THREADS, 0, static_cast<cudaStream_t>(d->stream), j);
+    LAUNCH(narrow_rows<S>, grid, THREADS, 0, ag::stream_of(d), j);
     return ag_launched("narrow_rows", e);
 }
 

@@ -23,8 +23,9 @@ typedef struct {
     int32_t sequences;    /* open at the same time, up to 65535 */
     uint32_t layout_seed; /* permutes which pages are taken: no bit may change */
     int32_t tile;         /* rows that go through the layers together, up to 128; 0: 128 */
-    int32_t attended;     /* rows whose attention there is room for together at the end of the
-                             capacity, more where they stand before; 0: as there is memory for */
+    int32_t attended;     /* rows whose attention there is room for together at the end of
+                             the capacity, more where they stand before; 0: as there is memory
+                             for */
     ag_products products; /* the spec's bits, or a library's (fast.h), where under
                              AG_FIXED_SHAPE every product has `tile` rows, 0 being 128 */
     as_storage storage;   /* of a library's products; a maker's is in its place */
@@ -32,8 +33,8 @@ typedef struct {
 
 /* A new model on the device, which must stay open until as_lm_free. The weights may be released
  * after it. Errors of as_llama, and of ag_fast_open where a library's products are asked for;
- * AS_LIMIT for a model that the device's blocks are too small for, and, with
- * the numbers, where what lies beside the weights is more than the memory left. */
+ * AS_LIMIT for a model that the device's blocks are too small for, and, with the numbers, where
+ * what lies beside the weights is more than the memory left. */
 as_status ag_llama(const ag_device *d, const as_llama_config *config,
                    const as_llama_weights *weights, const ag_llama_options *options, as_lm **lm,
                    as_error *e);

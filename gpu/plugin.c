@@ -1,10 +1,10 @@
 /* plugin.c - libassay_gpu as an implementation under test (conformance/iut.h): every operation
- * of a panel or a model runs on the device, and is the reference's, bit for bit. `generate`
+ * of a panel, a model or a pool runs on the device, and is the reference's, bit for bit. `generate`
  * decodes there, several requests at once.
  *
  * Without a device the plugin still loads, and every operation answers IUT_NO_DEVICE, which the
  * suite reports as UNAVAILABLE. With the grid emulator (emu/emu.h) in the device's place it
- * serves vocabularies of EMULATED_V at most, the others being UNAVAILABLE too: the emulator is
+ * serves panels and models of EMULATED_V tokens at most, the others being UNAVAILABLE too: the emulator is
  * there to test kernels, not to be waited for. */
 #define _POSIX_C_SOURCE 200809L /* strtok_r */
 #include <stdbool.h>
@@ -268,7 +268,7 @@ static iut_status claims(iut *x, iut_claims *c)
     *c = (iut_claims){.size = c->size,
                       .name = "assay_gpu",
                       .version = "0.1.0",
-                      .device = x->present ? x->device.name : "no GPU",
+                      .device = x->present ? x->device.name : "not available",
                       .uniforms = x->uniforms,
                       .input = x->input,
                       .map = IUT_MAP_CDF_BY_ID,

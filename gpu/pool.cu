@@ -51,6 +51,6 @@ extern "C" as_status ag_pool_launch(const ag_device *d, const ag_pool_batch *b, 
                                     int32_t *bucket, int32_t *buckets, as_error *e)
 {
     const pool p = {b->policy, b->G, b->length, 1 + b->G * b->length, number, bucket, buckets};
-    LAUNCH(play_pool, 1, THREADS, 0, static_cast<cudaStream_t>(d->stream), *b, p);
+    LAUNCH(play_pool, 1, THREADS, 0, ag::stream_of(d), *b, p);
     return ag_launched("play_pool", e);
 }

@@ -4,10 +4,10 @@
  *
  * Rows are [V] binary32, 1 <= V <= AS_MAX_VOCAB, one behind the other. Every call works on n
  * rows that `row` [n] names, or on the first n where it is NULL; -1 names none, and leaves its
- * answers as they are. All pointers but those of as_sampling, ag_scratch and ag_seeds
- * themselves are to device memory. Calls return when the
- * work is enqueued; nothing is allocated and nothing copied to the host, so that they may stand
- * in a graph. What is wrong with a row is told by its state, on the device. */
+ * answers as they are. All pointers but those of as_sampling, ag_scratch and ag_seeds themselves are to
+ * device memory. Calls return when the work is enqueued; nothing is allocated and nothing
+ * copied to the host, so that they may stand in a graph. What is wrong with a row is told by
+ * its state, on the device. */
 #ifndef ASSAY_GPU_ROWS_H
 #define ASSAY_GPU_ROWS_H
 

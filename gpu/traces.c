@@ -6,7 +6,7 @@
  * The models of these vectors are functions of a path, without weights, and no network of the
  * device's: their logits are the host's, for the paths that tree and history have on the
  * device. All else of a step happens there, by the launches of the loop (decode.c), and is read
- * back between them: rows, run, window, pool. Ends with 77 where there is no device. */
+ * back between them: rows, run, window, pool. Ends with 77 where no device can be opened. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -141,7 +141,7 @@ void start()
     std::abort(); /* nobody enters a fiber that is gone */
 }
 
-/* A stack on which emu_switch returns into start(), aligned as after a call. */
+/* A stack on which emu_switch jumps into start(), aligned as after a call. */
 void prepare(fiber &f)
 {
     if (!f.stack) f.stack.reset(new char[stack_bytes]);

@@ -44,14 +44,8 @@ struct uint3 {
 struct alignas(16) float4 {
     float x, y, z, w;
 };
-struct alignas(8) float2 {
-    float x, y;
-};
 struct alignas(16) uint4 {
     uint32_t x, y, z, w;
-};
-struct alignas(8) uint2 {
-    uint32_t x, y;
 };
 
 /* Of the fiber that runs. */
@@ -121,7 +115,6 @@ template <class T> T emu_shuffle(uint32_t mask, T value, int from, const char *f
 }
 
 static inline void __threadfence() {}
-static inline void __threadfence_block() {}
 
 /* ---- Atomics: fibers change places at barriers only, so plain operations will do. ----------
  */
@@ -130,24 +123,6 @@ template <class T> T atomicAdd(T *at, T value)
 {
     const T old = *at;
     *at = old + value;
-    return old;
-}
-template <class T> T atomicMax(T *at, T value)
-{
-    const T old = *at;
-    *at = value > old ? value : old;
-    return old;
-}
-template <class T> T atomicMin(T *at, T value)
-{
-    const T old = *at;
-    *at = value < old ? value : old;
-    return old;
-}
-template <class T> T atomicExch(T *at, T value)
-{
-    const T old = *at;
-    *at = value;
     return old;
 }
 
@@ -177,19 +152,6 @@ static inline float __fdiv_rn(float a, float b)
 static inline float __fsqrt_rn(float a)
 {
     return sqrtf(a);
-}
-static inline double __fma_rn(double a, double b, double c)
-{
-    return fma(a, b, c);
-}
-static inline double __dmul_rn(double a, double b)
-{
-    return a * b;
-}
-static inline uint64_t __umul64hi(uint64_t a, uint64_t b)
-{
-    __extension__ typedef unsigned __int128 wide;
-    return static_cast<uint64_t>(static_cast<wide>(a) * b >> 64);
 }
 static inline int __popc(uint32_t x)
 {

@@ -91,12 +91,12 @@ program "$tools/compute-sanitizer" '[ "$2" != "${FAULT:-}" ] || exit 9
     while [ "$1" != "--error-exitcode" ]; do options="$options $1"; shift; done
     shift 2
     mkdir -p "$top/at-work" && : >"$top/at-work/$$"
-    i=0
+    i=0 n=$(ls "$top/at-work" | wc -l)
     while [ "$2${MODE:-}" = "" ] && [ ! -e "$top/met" ] && [ "$i" != 100 ]; do
-        [ "$(ls "$top/at-work" | wc -l)" -le 3 ] || : >"$top/met"
-        sleep 0.1; i=$((i + 1))
+        sleep 0.1; i=$((i + 1)) n=$(ls "$top/at-work" | wc -l)
+        [ "$n" -le 3 ] || : >"$top/met"
     done
-    echo "$(ls "$top/at-work" | wc -l) $(basename "$1")$options" >>"$top/at-once"
+    echo "$n $(basename "$1")$options" >>"$top/at-once"
     rm "$top/at-work/$$"; exec "$@"'
 program "$tools/nproc" 'echo 8'
 program "$tools/nvidia-smi" 'case $1 in

@@ -1,8 +1,9 @@
 /* dense_test.c - products on the grid emulator against as_product, bit for bit: every storage,
  * every number of rows that has a shape of its own, shapes that are a multiple of nothing, work
- * split among blocks and not, and several orders of blocks and threads. ARI-03, ARI-05 to
- * ARI-07. */
+ * split among blocks and not, as a launch and as a graph, and several orders of blocks and
+ * threads. ARI-03, ARI-05 to ARI-07. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,29 +66,53 @@ static void compare(const float *got, const float *wanted, int32_t R, int32_t N,
                       (double)wanted[i]);
 }
 
-/* One product of R rows on both sides, in one order of threads. */
-static void check_rows(const pair *m, int32_t R, const ag_parts *parts, uint64_t order)
+/* A product, as ag_record calls it. */
+typedef struct {
+    const ag_matrix *m;
+    const float *x;
+    float *y;
+    int64_t step;
+    int32_t R;
+    const ag_parts *parts;
+} call;
+
+static as_status multiply(void *with, as_error *e)
+{
+    const call *c = with;
+    return ag_product(&device, c->m, c->x, c->step, c->R, c->y, c->m->N, c->parts, e);
+}
+
+/* A product of R rows on both sides, in one order of threads; replayed: then twice as a graph,
+ * of other rows each time. */
+static void check_rows(const pair *m, int32_t R, const ag_parts *parts, uint64_t order,
+                       bool replayed)
 {
     const int32_t N = m->host.N, K = m->host.K;
-    const size_t step = ((size_t)K + 3) / 4 * 4;
-    float *x = malloc((size_t)R * (size_t)K * sizeof *x);
+    const size_t step = ((size_t)K + 3) / 4 * 4, inputs = (size_t)R * (size_t)K;
+    float *x = malloc(inputs * sizeof *x);
     float *wanted = malloc((size_t)R * (size_t)N * sizeof *wanted),
           *got = malloc((size_t)R * (size_t)N * sizeof *got);
     void *dx = on_device(NULL, (size_t)R * step * sizeof *x),
          *dy = on_device(NULL, (size_t)R * (size_t)N * sizeof *x);
+    call c = {&m->device, dx, dy, (int64_t)step, R, parts};
+    ag_graph *graph = NULL;
     uint64_t seed = order * 77 + (uint64_t)R;
-    char what[80];
-    for (size_t i = 0; i < (size_t)R * (size_t)K; i++) x[i] = some_float(&seed);
-    for (int32_t r = 0; r < R; r++)
-        ok(ag_upload(&device, (float *)dx + (size_t)r * step, x + (size_t)r * (size_t)K,
-                     (size_t)K * sizeof *x, &why));
+    char what[100];
     emu_order(order);
-    ok(ag_product(&device, &m->device, dx, (int64_t)step, R, dy, N, parts, &why));
-    ok(ag_download(&device, got, dy, (size_t)R * (size_t)N * sizeof *got, &why));
-    as_product(&m->host, NULL, x, R, wanted, 1);
-    snprintf(what, sizeof what, "%d x %d, storage %d, %d rows, order %d", N, K, m->host.storage,
-             R, (int)order);
-    compare(got, wanted, R, N, what);
+    for (int turn = 0; turn < (replayed ? 3 : 1); turn++) {
+        for (size_t i = 0; i < inputs; i++) x[i] = some_float(&seed);
+        for (int32_t r = 0; r < R; r++)
+            ok(ag_upload(&device, (float *)dx + (size_t)r * step, x + (size_t)r * (size_t)K,
+                         (size_t)K * sizeof *x, &why));
+        if (turn == 1) ok(ag_record(&device, multiply, &c, &graph, &why));
+        ok(graph ? ag_replay(&device, graph, &why) : multiply(&c, &why));
+        ok(ag_download(&device, got, dy, (size_t)R * (size_t)N * sizeof *got, &why));
+        as_product(&m->host, NULL, x, R, wanted, 1);
+        snprintf(what, sizeof what, "%d x %d, storage %d, %d rows, order %d, turn %d", N, K,
+                 m->host.storage, R, (int)order, turn);
+        compare(got, wanted, R, N, what);
+    }
+    ag_graph_free(graph);
     ag_free(dx);
     ag_free(dy);
     free(x);
@@ -102,7 +127,7 @@ static void check_matrix(int32_t N, int32_t K, as_storage s)
     ag_parts parts = {0};
     ok(ag_parts_reserve(&device, &m.device, MOST_ROWS, &parts, &why));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        check_rows(&m, rows[i], &parts, (i + (size_t)device.cluster) % 5);
+        check_rows(&m, rows[i], &parts, (i + (size_t)device.cluster) % 5, false);
     ag_parts_free(&parts);
     discard(&m);
 }
@@ -157,7 +182,7 @@ START_TEST(shared_products)
         ck_assert_int_eq(parts.sums == 0, cluster >= 8);
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
             for (uint64_t order = 0; order < (rows[r] > 4 ? 2 : 6); order++)
-                check_rows(&m, rows[r], &parts, order);
+                check_rows(&m, rows[r], &parts, order, order == 1);
         ag_parts_free(&parts);
         discard(&m);
         ag_device_close(&device);
@@ -178,7 +203,7 @@ START_TEST(no_room_in_the_cluster)
     ok(ag_product_layout_of(&device, &m.device, 33, &layout, &why));
     ck_assert_int_eq(layout.clustered, 0);
     ok(ag_parts_reserve(&device, &m.device, 33, &parts, &why));
-    check_rows(&m, 33, &parts, 1);
+    check_rows(&m, 33, &parts, 1, true);
     ag_parts_free(&parts);
     discard(&m);
     ag_device_close(&device);

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 DEFINED = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^()]*\)\s*)?(\w+)\s*\(")
-LAUNCHED = re.compile(r"\bLAUNCH\w*\(\s*(\w+(?:<[^<>()]*>)?)\s*,")
+LAUNCHED = re.compile(r"\bLAUNCH(?:_CLUSTERS\([^,]*,|\()\s*(\w+(?:<[^<>()]*>)?)\s*,")
 
 
 def plain(text):
