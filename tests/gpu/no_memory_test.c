@@ -6,37 +6,12 @@
 
 #include "gpu/decode.h"
 #include "gpu/emu/control.h"
+#include "tests/gpu/device_memory.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
 
-/* Calls of ag_alloc and ag_free come here first (--wrap). */
-static long live, left = -1; /* allocations, and those to come that succeed; -1: all */
-
-as_status __real_ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what,
-                          as_error *e);
-as_status __wrap_ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what,
-                          as_error *e);
-void __real_ag_free(void *at);
-void __wrap_ag_free(void *at);
-
-as_status __wrap_ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what,
-                          as_error *e)
-{
-    *at = NULL;
-    if (left == 0) return as_fail(e, AS_NO_MEMORY, "GPU: no memory for %s", what);
-    if (left > 0) left--;
-    live++;
-    return __real_ag_alloc(d, at, bytes, what, e);
-}
-
-void __wrap_ag_free(void *at)
-{
-    live -= at != NULL;
-    __real_ag_free(at);
-}
-
-/* And of ag_record: graphs to come that can be made; -1: all. */
+/* Calls of ag_record come here first (--wrap): graphs to come that can be made; -1: all. */
 static long graphs = -1;
 
 as_status __real_ag_record(const ag_device *d, as_status (*launch)(void *with, as_error *e),
