@@ -167,11 +167,11 @@ __device__ float4 scaled(const float4 &c, float scale)
                   __fmul_rn(c.w, scale)};
 }
 
-/* Four floats of the cache, which the kernel only reads: what is said so is loaded as what lies
- * on the device, wherever the pointer came from. */
+/* Four floats of the cache: what is said so is loaded as what lies in device memory, wherever
+ * the pointer came from. */
 __device__ __forceinline__ float4 far_four(const float *p)
 {
-    return __ldg(reinterpret_cast<const float4 *>(p));
+    return __ldca(reinterpret_cast<const float4 *>(p));
 }
 
 /* ---- Scores (ARI-14). ------------------------------------------------------------------- */
@@ -209,7 +209,7 @@ __device__ void own_scores(const job &j, const batch &b, const block &s, const f
         const float *query = s.query + g;
         const float4 c = far_chains(
             j.c.d, [=](int32_t k) { return query + k * APART; },
-            [=](int32_t k) { return __ldg(key + k * apart); });
+            [=](int32_t k) { return __ldca(key + k * apart); });
         *reinterpret_cast<float4 *>(s.e + place * APART + g) = scaled(c, j.a.scale);
     }
 }
@@ -261,7 +261,7 @@ __device__ void write_own(const job &j, const batch &b, const block &s, int32_t 
         const float *e = s.e + first;
         const float4 sum = far_chains(
             n, [=](int32_t p) { return e + p * APART; },
-            [&](int32_t p) { return __ldg(s.value[p] + i); });
+            [&](int32_t p) { return __ldca(s.value[p] + i); });
         UNROLL
         for (int q = 0; q < 4; q++)
             if (first + q < b.queries)
@@ -392,6 +392,7 @@ __device__ void see_run(const job &j, const block &s, const ag_run &run, int32_t
 /* Block x is a run and KV head, z a row of the run or, behind those, a page. */
 __global__ void __launch_bounds__(THREADS, 4) attend(job j)
 {
+    take_turn();
     SHARED(unsigned char, shared);
     const block s = block_of(shared);
     const int32_t head = static_cast<int32_t>(blockIdx.x) / j.a.run_bound;
@@ -451,6 +452,7 @@ __device__ __forceinline__ void add_chunks(const float *weight, const float *l, 
  * time, a thread each; L every thread adds by itself. */
 __global__ void __launch_bounds__(THREADS, 6) combine(job j)
 {
+    take_turn();
     SHARED(float, shared); /* [2][threads()]: weights and sums l */
     float *const l = shared + threads();
     const int64_t row = blockIdx.x / static_cast<unsigned>(j.a.heads);
@@ -498,7 +500,7 @@ as_status launch_attend(const ag_device *d, const job &j, as_error *e)
     }
     const dim3 grid(static_cast<unsigned>(j.a.run_bound * j.c.kv_heads), 1,
                     static_cast<unsigned>(j.tails + j.a.chunks));
-    LAUNCH(attend, grid, THREADS, bytes, stream_of(d), j);
+    LAUNCH(attend, grid, THREADS, bytes, d, j);
     return ag_launched("attend", e);
 }
 
@@ -508,7 +510,7 @@ as_status launch_combine(const ag_device *d, const job &j, as_error *e)
     const unsigned width = wanted < most ? wanted : most;
     const dim3 grid(static_cast<unsigned>(j.a.rows * j.a.heads),
                     blocks_for(j.c.d, static_cast<int32_t>(width)));
-    LAUNCH(combine, grid, width, 2 * width * sizeof(float), stream_of(d), j);
+    LAUNCH(combine, grid, width, 2 * width * sizeof(float), d, j);
     return ag_launched("combine", e);
 }
 

@@ -44,7 +44,7 @@ inline __device__ int32_t warps()
     return threads() / LANES;
 }
 
-inline __device__ int32_t least(int32_t a, int32_t b)
+inline __host__ __device__ int32_t least(int32_t a, int32_t b)
 {
     return a < b ? a : b;
 }
@@ -102,11 +102,6 @@ inline __device__ u64 warp_running(u64 v)
 }
 
 /* ---- The host's part. ------------------------------------------------------------------- */
-
-inline cudaStream_t stream_of(const ag_device *d)
-{
-    return static_cast<cudaStream_t>(d->stream);
-}
 
 /* Blocks of `size` for n. */
 inline unsigned blocks_for(int32_t n, int32_t size)

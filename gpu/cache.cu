@@ -18,6 +18,7 @@ enum { THREADS = 128 };
  * filled backwards, until it or the ancestors are used up; what is left is the prefix's. */
 __global__ void place_rows(ag_cache c, ag_rows r)
 {
+    take_turn();
     const int32_t i = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= r.rows) return;
     int32_t position = -1, row = -1;
@@ -37,6 +38,7 @@ __global__ void place_rows(ag_cache c, ag_rows r)
 __global__ void find_runs(const int32_t *sequence, int32_t rows, int32_t most, ag_run *run,
                           int32_t *runs)
 {
+    take_turn();
     SHARED(int32_t, starts); /* of each warp */
     const int32_t i = static_cast<int32_t>(threadIdx.x), warp = i / 32, lane = i % 32;
     const bool starts_here =
@@ -61,6 +63,7 @@ __global__ void find_runs(const int32_t *sequence, int32_t rows, int32_t most, a
 /* A block copies the key and value of one row, layer and KV head. */
 __global__ void copy_rows(ag_cache c, ag_paths p)
 {
+    take_turn();
     const int32_t heads = c.layers * c.kv_heads, path = static_cast<int32_t>(blockIdx.y);
     const int32_t i = static_cast<int32_t>(blockIdx.x) / heads;
     const int32_t layer = static_cast<int32_t>(blockIdx.x) % heads / c.kv_heads;
@@ -83,6 +86,7 @@ __global__ void copy_rows(ag_cache c, ag_paths p)
 /* After copy_rows, whose blocks all read the lengths. */
 __global__ void lengthen(ag_cache c, ag_paths p)
 {
+    take_turn();
     const int32_t path = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
     if (path >= p.paths || p.sequence[path] < 0) return;
     c.length[p.sequence[path]] += p.rows[path];
@@ -92,6 +96,7 @@ __global__ void lengthen(ag_cache c, ag_paths p)
 
 __global__ void read_position(ag_cache c, int32_t layer, int32_t page, int32_t place, float *to)
 {
+    take_turn();
     const int32_t head = static_cast<int32_t>(blockIdx.x);
     const float *key = ag_chunk_at(c, page, layer, head);
     const float *value = key + AS_POSITIONS * c.d + place * c.wide;
@@ -104,6 +109,7 @@ __global__ void read_position(ag_cache c, int32_t layer, int32_t page, int32_t p
 
 __global__ void spoil_page(ag_cache c, int32_t page, int32_t from)
 {
+    take_turn();
     float *chunk = ag_chunk_at(c, page, 0, 0) +
                    static_cast<int64_t>(blockIdx.x) * AS_POSITIONS * (c.d + c.wide);
     uint32_t *bits = reinterpret_cast<uint32_t *>(chunk);
@@ -137,15 +143,15 @@ extern "C" int64_t ag_waiting_floats(const ag_cache *c)
 extern "C" as_status ag_place_rows(const ag_device *d, const ag_cache *c, const ag_rows *r,
                                    as_error *e)
 {
-    LAUNCH(place_rows, blocks_for(r->rows, THREADS), THREADS, 0, stream_of(d), *c, *r);
+    LAUNCH(place_rows, blocks_for(r->rows, THREADS), THREADS, 0, d, *c, *r);
     return ag_launched("place_rows", e);
 }
 
 extern "C" as_status ag_find_runs(const ag_device *d, const int32_t *sequence, int32_t rows,
                                   int32_t most, ag_run *run, int32_t *runs, as_error *e)
 {
-    LAUNCH(find_runs, 1, AG_TILE, AG_TILE / 32 * sizeof(int32_t), stream_of(d), sequence, rows,
-           most, run, runs);
+    LAUNCH(find_runs, 1, AG_TILE, AG_TILE / 32 * sizeof(int32_t), d, sequence, rows, most, run,
+           runs);
     return ag_launched("find_runs", e);
 }
 
@@ -155,25 +161,25 @@ extern "C" as_status ag_commit_rows(const ag_device *d, const ag_cache *c, const
     const int64_t heads = static_cast<int64_t>(c->layers) * c->kv_heads;
     const dim3 grid(static_cast<unsigned>(p->most * heads), static_cast<unsigned>(p->paths));
     if (p->most < 1 || p->paths < 1) return AS_OK;
-    LAUNCH(copy_rows, grid, THREADS, 0, stream_of(d), *c, *p);
+    LAUNCH(copy_rows, grid, THREADS, 0, d, *c, *p);
     const as_status s = ag_launched("copy_rows", e);
     if (s != AS_OK) return s;
-    LAUNCH(lengthen, blocks_for(p->paths, THREADS), THREADS, 0, stream_of(d), *c, *p);
+    LAUNCH(lengthen, blocks_for(p->paths, THREADS), THREADS, 0, d, *c, *p);
     return ag_launched("lengthen", e);
 }
 
 extern "C" as_status ag_read_position(const ag_device *d, const ag_cache *c, int32_t layer,
                                       int32_t page, int32_t place, float *to, as_error *e)
 {
-    LAUNCH(read_position, static_cast<unsigned>(c->kv_heads), THREADS, 0, stream_of(d), *c,
-           layer, page, place, to);
+    LAUNCH(read_position, static_cast<unsigned>(c->kv_heads), THREADS, 0, d, *c, layer, page,
+           place, to);
     return ag_launched("read_position", e);
 }
 
 extern "C" as_status ag_spoil_page(const ag_device *d, const ag_cache *c, int32_t page,
                                    int32_t from, as_error *e)
 {
-    LAUNCH(spoil_page, static_cast<unsigned>(c->layers * c->kv_heads), THREADS, 0, stream_of(d),
-           *c, page, from);
+    LAUNCH(spoil_page, static_cast<unsigned>(c->layers * c->kv_heads), THREADS, 0, d, *c, page,
+           from);
     return ag_launched("spoil_page", e);
 }

@@ -22,10 +22,13 @@ The rules, by name:
     contracted  the probe, whose source adds to a product, has no fused multiply-add: the compiler was
                 told not to make them
     tensor      no tensor core: their sums have another order
+    turn        from sm_90 on, a kernel waits for its turn (cuda.h)
+    early       no access to device memory stands before that
+    constant    no load asks that its memory be constant while the kernel runs
 
 An instruction has 16 bytes on these architectures. Its operation is the low 9 bits; the width of a
 memory access is bits 73 to 75 (from sm_100 on, 74 and 75 of an asynchronous copy), a load's eviction
-priority 84 to 86, a special function 74 to 77, and bit 80 of a binary32 sum, product or fused
+priority 84 to 86 and kind 77 to 79, a special function 74 to 77, and bit 80 of a binary32 sum, product or fused
 multiply-add flushes subnormals. Registers and stack frames stand in the sections .nv.info. The disassembler of CUDA agrees on every instruction of our kernels.
 """
 import argparse
@@ -41,6 +44,7 @@ OPERATIONS = {
     0x037: "MMA", 0x03C: "MMA", 0x03F: "MMA", 0x102: "FCHK", 0x106: "I2F", 0x112: "I2F",
     0x108: "MUFU", 0x11D: "BAR", 0x181: "LDG", 0x183: "LDL", 0x184: "LDS", 0x186: "STG",
     0x187: "STL", 0x188: "STS", 0x189: "SHFL", 0x1A8: "ATOM", 0x18E: "ATOM", 0x1AE: "LDGSTS",
+    0x02E: "ACQBULK",
 }
 MEMORY = ("LDG", "LDS", "LDL", "STG", "STS", "STL", "LDGSTS")
 BITS = (8, 8, 16, 16, 32, 64, 128, 256)
@@ -49,6 +53,8 @@ SPECIAL = {0: "COS", 1: "SIN", 2: "EX2", 3: "LG2", 4: "RCP", 5: "RSQ", 6: "RCP64
 FAST = ("COS", "SIN", "EX2", "LG2", "TANH")
 QUOTIENT, ROOT = 2, 7  # flushing operations in the compiler's routine for all quotients; in each root
 EVICT_FIRST = 0  # what __ldcs asks for
+CONSTANT = 4  # the kind of load that __ldg is
+DEVICE_MEMORY = ("LDG", "STG", "ATOM", "LDGSTS")
 LARGEST = 64 << 10
 REGISTERS, FRAME = 0x2F, 0x11  # attributes in .nv.info
 
@@ -66,6 +72,7 @@ class Kernel:
     def __init__(self, name, arch):
         self.name, self.arch = name, arch
         self.registers = self.stack = self.bytes = 0
+        self.early = 0  # accesses to device memory before the wait for its turn
         self.count = collections.Counter()
         self.special = collections.Counter()
         self.ptx = None  # its PtxKernel
@@ -78,6 +85,8 @@ class Kernel:
             if name is None:
                 continue
             self.count[name] += 1
+            if name in DEVICE_MEMORY and not self.count["ACQBULK"]:
+                self.early += 1
             if name in MEMORY:
                 bits = BITS[high >> 9 & 7]
                 if name == "LDGSTS" and self.arch >= 100:
@@ -85,6 +94,8 @@ class Kernel:
                 self.count[name, bits] += 1
                 if name == "LDG" and high >> 20 & 7 == EVICT_FIRST:
                     self.count["stream", bits] += 1
+                if name == "LDG" and high >> 13 & 7 == CONSTANT:
+                    self.count["constant"] += 1
             elif name == "MUFU":
                 self.special[SPECIAL.get(high >> 10 & 15, "?")] += 1
             elif name in ("FMUL", "FADD", "FFMA") and high >> 16 & 1:
@@ -228,6 +239,12 @@ def broken(k):
         yield "contracted", f"{k.count['FFMA']} FFMA, none written"
     if k.count["MMA"]:
         yield "tensor", f"{k.count['MMA']} tensor core operations"
+    if k.arch >= 90 and not k.count["ACQBULK"]:
+        yield "turn", "it never waits"
+    elif k.arch >= 90 and k.early:
+        yield "early", f"{k.early} accesses to device memory before its turn"
+    if k.count["constant"]:
+        yield "constant", f"{k.count['constant']} loads"
 
 
 def readable(names):

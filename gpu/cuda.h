@@ -2,31 +2,64 @@
  * file, the emulator's imitation of the part of CUDA that the kernels use (emu/emu.h).
  *
  * These are written differently from plain CUDA, so that one kernel body serves both:
- *   LAUNCH(kernel, grid, block, shared, stream, ...)   instead of <<< >>>
+ *   LAUNCH(kernel, grid, block, shared, device, ...)   instead of <<< >>>
  *   LAUNCH_CLUSTERS(n, kernel, grid, ...)              the same, n blocks along z a cluster
  *   SHARED(type, name)                                 all shared memory is dynamic
- *   prefetch(p)                                        instead of its PTX
+ *   release_next(), await_turn(), take_turn()          instead of CUDA's names for them
+ *   prefetch(p), prefetch(p, bytes)                    instead of their PTX
  *   cluster_sync(), cluster_at(p, rank)                the same
  *
- * Blocks of a cluster run at the same time and read each other's shared memory. Only code for
- * sm_90 and later has them (CLUSTERS is 1 in it); other code stops at the last two with an
- * error.
+ * A launch may overlap the one before it (ag_device.overlap): its blocks take the places that
+ * are left, and wait. So every thread of every kernel comes to await_turn(), and behind that,
+ * and only there, all launches before have ended and what they wrote is seen. Before it a
+ * thread may compute, and prefetch what no launch ever writes, as weights are; it neither reads
+ * nor writes device memory. release_next() lets the launch behind begin: that comes into being
+ * when all blocks have called it or ended. And since a kernel so runs while what it will read
+ * is still being written, it never loads by __ldg, which asks that this be constant meanwhile.
+ *
+ * Blocks of a cluster run at the same time and read each other's shared memory.
+ *
+ * Only code for sm_90 and later has clusters, and launches that overlap (HOPPER is 1 in it).
+ * Other code stops at a cluster's barrier with an error, and has nothing to wait for.
  *
  * Everything is compiled without contraction (-fmad=false, -ffp-contract=off): a fused
  * multiply-add is one that is written. */
 #ifndef ASSAY_GPU_CUDA_H
 #define ASSAY_GPU_CUDA_H
 
+#include <cstdint>
+#include "gpu/device.h"
+
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
-#define LAUNCH(kernel, grid, block, shared, stream, ...)                                       \
-    kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
-#define LAUNCH_CLUSTERS(n, kernel, grid, block, shared, stream, ...)                           \
-    launch_clusters(n, kernel, grid, block, shared, stream, __VA_ARGS__)
+#define LAUNCH(kernel, grid, block, shared, device, ...)                                       \
+    launch_kernel(device, 1, kernel, grid, block, shared, __VA_ARGS__)
+#define LAUNCH_CLUSTERS(n, kernel, grid, block, shared, device, ...)                           \
+    launch_kernel(device, n, kernel, grid, block, shared, __VA_ARGS__)
 #define SHARED(type, name)                                                                     \
     extern __shared__ __align__(16) unsigned char assay_shared[];                              \
     type *name = reinterpret_cast<type *>(assay_shared)
 #define UNROLL _Pragma("unroll")
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define HOPPER 1
+#else
+#define HOPPER 0
+#endif
+
+static __device__ __forceinline__ void release_next()
+{
+#if HOPPER
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+static __device__ __forceinline__ void await_turn()
+{
+#if HOPPER
+    cudaGridDependencySynchronize();
+#endif
+}
 
 /* Asks for the 128 bytes at p, so that they are on their way to the cache of the device. */
 static __device__ __forceinline__ void prefetch(const void *p)
@@ -34,17 +67,21 @@ static __device__ __forceinline__ void prefetch(const void *p)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 }
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define CLUSTERS 1
+/* The same for `bytes` at p, both multiples of 16; only where launches overlap. */
+static __device__ __forceinline__ void prefetch(const void *p, uint32_t bytes)
+{
+#if HOPPER
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes) : "memory");
 #else
-#define CLUSTERS 0
+    (void)p, (void)bytes;
 #endif
+}
 
 /* A barrier of all threads of the cluster: what they wrote before it, to shared memory too, is
  * seen by all behind it. */
 static __device__ __forceinline__ void cluster_sync()
 {
-#if CLUSTERS
+#if HOPPER
     __cluster_barrier_arrive();
     __cluster_barrier_wait();
 #else
@@ -57,7 +94,7 @@ static __device__ __forceinline__ void cluster_sync()
  * that it is there, the second keeps the block from leaving with it. */
 template <class T> static __device__ __forceinline__ const T *cluster_at(const T *p, int rank)
 {
-#if CLUSTERS
+#if HOPPER
     return static_cast<const T *>(__cluster_map_shared_rank(p, static_cast<unsigned>(rank)));
 #else
     __trap();
@@ -65,17 +102,23 @@ template <class T> static __device__ __forceinline__ const T *cluster_at(const T
 #endif
 }
 
-/* What fails is told by cudaGetLastError, as after LAUNCH. */
+/* In clusters of n blocks along z. What fails is told by cudaGetLastError. */
 template <class... P, class... A>
-static inline void launch_clusters(unsigned n, void (*kernel)(P...), dim3 grid, dim3 block,
-                                   size_t shared, cudaStream_t stream, A... argument)
+static inline void launch_kernel(const ag_device *d, unsigned n, void (*kernel)(P...),
+                                 dim3 grid, dim3 block, size_t shared, A... argument)
 {
-    cudaLaunchAttribute cluster = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {1, 1, n};
+    cudaLaunchAttribute a[2] = {};
     cudaLaunchConfig_t c = {};
-    c.gridDim = grid, c.blockDim = block, c.dynamicSmemBytes = shared, c.stream = stream;
-    c.attrs = &cluster, c.numAttrs = 1;
+    c.gridDim = grid, c.blockDim = block, c.dynamicSmemBytes = shared;
+    c.stream = static_cast<cudaStream_t>(d->stream), c.attrs = a;
+    if (n > 1) {
+        a[c.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        a[c.numAttrs++].val.clusterDim = {1, 1, n};
+    }
+    if (d->overlap) {
+        a[c.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        a[c.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
     (void)cudaLaunchKernelEx(&c, kernel, static_cast<P>(argument)...);
 }
 #define EMULATED 0
@@ -83,23 +126,36 @@ static inline void launch_clusters(unsigned n, void (*kernel)(P...), dim3 grid, 
 #define UNROLL_BY(n) UNROLL_TEXT(unroll n)
 #else
 #include "gpu/emu/emu.h"
-#define LAUNCH(kernel, grid, block, shared, stream, ...)                                       \
-    (static_cast<void>(stream), emu_launch(kernel, #kernel, grid, block, shared, __VA_ARGS__))
-#define LAUNCH_CLUSTERS(n, kernel, grid, block, shared, stream, ...)                           \
-    (static_cast<void>(stream),                                                                \
+#define LAUNCH(kernel, grid, block, shared, device, ...)                                       \
+    (static_cast<void>(device), emu_launch(kernel, #kernel, grid, block, shared, __VA_ARGS__))
+#define LAUNCH_CLUSTERS(n, kernel, grid, block, shared, device, ...)                           \
+    (static_cast<void>(device),                                                                \
      emu_launch_clusters(n, kernel, #kernel, grid, block, shared, __VA_ARGS__))
 #define SHARED(type, name) type *name = reinterpret_cast<type *>(emu_shared())
 #define UNROLL
 
+static inline void release_next() {}
+static inline void await_turn()
+{
+    emu_await_turn();
+}
 static inline void prefetch(const void *) {}
+static inline void prefetch(const void *, uint32_t) {}
 #define cluster_sync() emu_sync_cluster(__FILE__, __LINE__)
 template <class T> static inline const T *cluster_at(const T *p, int rank)
 {
     return static_cast<const T *>(emu_cluster_at(p, static_cast<unsigned>(rank)));
 }
-#define CLUSTERS 1
+#define HOPPER 1
 #define EMULATED 1
 #define UNROLL_BY(n)
 #endif
+
+/* What most kernels begin with: the launch behind has nothing to do but to wait, too. */
+static __device__ __forceinline__ void take_turn()
+{
+    release_next();
+    await_turn();
+}
 
 #endif

@@ -16,6 +16,7 @@ __device__ __forceinline__ int32_t index()
 
 __global__ void glue_prompt(const ag_glue g, int32_t b, int32_t number, int32_t at, int32_t n)
 {
+    take_turn();
     const int32_t i = thread();
     if (i == 0) g.piece[4 * AG_PIECE] = n;
     if (i >= n) return;
@@ -32,6 +33,7 @@ __device__ __forceinline__ int32_t slots_of(const ag_tree &t)
 
 __global__ void glue_slots(const ag_glue g)
 {
+    take_turn();
     const ag_batch &b = g.batch;
     const int32_t i = index(), q = i / b.wants, k = i % b.wants;
     if (q >= b.B) return;
@@ -50,6 +52,7 @@ __global__ void glue_slots(const ag_glue g)
 __global__ void glue_drawn(const ag_glue g, const ag_feed f, const int32_t *state,
                            int32_t *drawn, int32_t i)
 {
+    take_turn();
     const int32_t q = index();
     if (q >= g.batch.B || g.batch.tree[q].rows == 0) return;
     const bool bad = f.kept[q] > 0 && state[q] != AG_ROW_GOOD;
@@ -59,6 +62,7 @@ __global__ void glue_drawn(const ag_glue g, const ag_feed f, const int32_t *stat
 
 __global__ void glue_asks(const ag_glue g)
 {
+    take_turn();
     const ag_batch &b = g.batch;
     const int32_t i = index(), q = i / b.wants, k = i % b.wants;
     if (q >= b.B) return;
@@ -72,6 +76,7 @@ __global__ void glue_asks(const ag_glue g)
 
 __global__ void glue_verdict(const ag_glue g)
 {
+    take_turn();
     const ag_batch &b = g.batch;
     const int32_t q = index();
     if (q >= b.B || b.tree[q].rows == 0) return;
@@ -92,30 +97,29 @@ static_assert(static_cast<int>(AG_PIECE) <= static_cast<int>(THREADS), "a thread
 extern "C" void ag_glue_prompt(const ag_glue *g, int32_t b, int32_t number, int32_t at,
                                int32_t n)
 {
-    LAUNCH(glue_prompt, 1, THREADS, 0, ag::stream_of(g->device), *g, b, number, at, n);
+    LAUNCH(glue_prompt, 1, THREADS, 0, g->device, *g, b, number, at, n);
 }
 
 extern "C" void ag_glue_slots(const ag_glue *g)
 {
     LAUNCH(glue_slots, ag::blocks_for(g->batch.B * g->batch.wants, THREADS), THREADS, 0,
-           ag::stream_of(g->device), *g);
+           g->device, *g);
 }
 
 extern "C" void ag_glue_drawn(const ag_glue *g, const ag_feed *f, const int32_t *state,
                               int32_t *drawn, int32_t i)
 {
-    LAUNCH(glue_drawn, ag::blocks_for(g->batch.B, THREADS), THREADS, 0,
-           ag::stream_of(g->device), *g, *f, state, drawn, i);
+    LAUNCH(glue_drawn, ag::blocks_for(g->batch.B, THREADS), THREADS, 0, g->device, *g, *f,
+           state, drawn, i);
 }
 
 extern "C" void ag_glue_asks(const ag_glue *g)
 {
     LAUNCH(glue_asks, ag::blocks_for(g->batch.B * g->batch.wants, THREADS), THREADS, 0,
-           ag::stream_of(g->device), *g);
+           g->device, *g);
 }
 
 extern "C" void ag_glue_verdict(const ag_glue *g)
 {
-    LAUNCH(glue_verdict, ag::blocks_for(g->batch.B, THREADS), THREADS, 0,
-           ag::stream_of(g->device), *g);
+    LAUNCH(glue_verdict, ag::blocks_for(g->batch.B, THREADS), THREADS, 0, g->device, *g);
 }

@@ -30,6 +30,14 @@
  * inputs ahead, which takes no register. With more blocks that would only fill the second cache
  * with what is not used soon.
  *
+ * Before its turn. A step is a chain of launches, each of which needs what the one before left,
+ * and most of which are short: norms, attention, and what a product takes to begin and to end.
+ * The memory would have nothing to do meanwhile. But no launch writes weights. So a product
+ * that may overlap the launches before it asks for its first weights while it waits, `early`
+ * inputs of the chunks with which its blocks begin: as many as fill a quarter of the second
+ * cache, which at 3 TB/s is 4 us. It lets the launches behind it begin only when its own turn
+ * has come, so that no more than one product waits with weights in the cache.
+ *
  * Few rows wait for memory: one block on each of three quarters of the multiprocessors suffices
  * (2048 outputs: 64 panels, split in two; 4096: 128 panels, not split), and rounds of blocks
  * that are not full cost little (14336: 448 blocks, 128256: 4008, for 264 places), since far
@@ -122,9 +130,10 @@ struct job {
     const void *panel;
     const float *x;
     float *y;
-    int64_t x_step, y_step;
-    int32_t N, K, R;
-    int32_t far; /* inputs from a load to the weights asked for with it; 0: nothing is */
+    int64_t y_step;
+    int32_t x_step, N, K, R;
+    int32_t far;   /* inputs from a load to the weights asked for with it; 0: nothing is */
+    int32_t early; /* inputs of a block's first chunks that are asked for before its turn */
     /* Of blocks that share their outputs through device memory; NULL where they are a cluster,
      * or where a block has all groups of its panel. */
     float *sum;        /* [groups][R][N] */
@@ -171,8 +180,8 @@ __device__ __forceinline__ void ask(const uint4 *const (&w)[T::PANELS], int32_t 
 /* ARI-05 for `length` inputs; w[p] is the thread's first weight in panel p, x its first row. */
 template <class T>
 __device__ __forceinline__ void walk_chunk(chains<T> &sums, const uint4 *const (&w)[T::PANELS],
-                                           const float *const (&x)[T::ROWS], int32_t length,
-                                           int32_t far)
+                                           const float *x, const int32_t (&at)[T::ROWS],
+                                           int32_t length, int32_t far)
 {
     enum { STEP = T::LANES }; /* loads from one input's weights to the next's */
     int32_t k = 0;
@@ -191,7 +200,7 @@ __device__ __forceinline__ void walk_chunk(chains<T> &sums, const uint4 *const (
             float4 four[T::ROWS];
             UNROLL
             for (int r = 0; r < T::ROWS; r++)
-                four[r] = __ldg(reinterpret_cast<const float4 *>(x[r] + k + a));
+                four[r] = __ldca(reinterpret_cast<const float4 *>(x + (at[r] + k + a)));
             UNROLL
             for (int i = 0; i < 4; i++) {
                 float one[T::ROWS];
@@ -205,8 +214,31 @@ __device__ __forceinline__ void walk_chunk(chains<T> &sums, const uint4 *const (
         uint4 raw[T::PANELS];
         float one[T::ROWS];
         for (int p = 0; p < T::PANELS; p++) raw[p] = __ldcs(w[p] + k * STEP);
-        for (int r = 0; r < T::ROWS; r++) one[r] = __ldg(x[r] + k);
+        for (int r = 0; r < T::ROWS; r++) one[r] = __ldca(x + (at[r] + k));
         step(sums, raw, one);
+    }
+}
+
+/* The first weight of a chunk in panel number p of the block. Panels beyond the last are the
+ * last. */
+template <class T> __device__ const uint4 *weights_of(const job &j, int32_t chunk, int p)
+{
+    const int32_t panels = parts_of(j.N, AS_PANEL);
+    const int64_t panel = least(static_cast<int32_t>(blockIdx.y) * T::PANELS + p, panels - 1);
+    return static_cast<const uint4 *>(j.panel) + (panel * j.K + chunk * AS_CHUNK) * T::LANES;
+}
+
+/* Asks for the weights of the first `early` inputs of `here` chunks; each warp for some. */
+template <class T>
+__device__ __forceinline__ void ask_early(const job &j, int32_t begin, int32_t here)
+{
+    enum { WARPS = THREADS / ag::LANES, BYTES = T::LANES * sizeof(uint4) };
+    if (j.early == 0 || ag::lane() != 0) return;
+    for (int32_t c = begin + ag::warp(); c < begin + here; c += WARPS) {
+        const int32_t inputs = least(j.K - c * AS_CHUNK, j.early);
+        UNROLL
+        for (int p = 0; p < T::PANELS; p++)
+            prefetch(weights_of<T>(j, c, p), static_cast<uint32_t>(inputs) * BYTES);
     }
 }
 
@@ -216,20 +248,16 @@ template <class T>
 __device__ void sum_chunk(const job &j, int32_t chunk, float *chunk_sum /* of the chunk */)
 {
     const int lane = threadIdx.x % T::LANES, row = threadIdx.x / T::LANES % T::SHARE * T::ROWS;
-    const int32_t k = chunk * AS_CHUNK, panels = parts_of(j.N, AS_PANEL);
+    const int32_t k = chunk * AS_CHUNK;
     const int32_t first_row = static_cast<int32_t>(blockIdx.x) * T::TILE + row;
     const uint4 *w[T::PANELS];
-    const float *x[T::ROWS];
+    int32_t x[T::ROWS];
     chains<T> sums = {};
     UNROLL
-    for (int p = 0; p < T::PANELS; p++) {
-        const int64_t panel =
-            least(static_cast<int32_t>(blockIdx.y) * T::PANELS + p, panels - 1);
-        w[p] = static_cast<const uint4 *>(j.panel) + (panel * j.K + k) * T::LANES + lane;
-    }
+    for (int p = 0; p < T::PANELS; p++) w[p] = weights_of<T>(j, chunk, p) + lane;
     UNROLL
-    for (int r = 0; r < T::ROWS; r++) x[r] = j.x + least(first_row + r, j.R - 1) * j.x_step + k;
-    walk_chunk<T>(sums, w, x, least(j.K - k, AS_CHUNK), j.far);
+    for (int r = 0; r < T::ROWS; r++) x[r] = least(first_row + r, j.R - 1) * j.x_step + k;
+    walk_chunk<T>(sums, w, j.x, x, least(j.K - k, AS_CHUNK), j.far);
     UNROLL
     for (int p = 0; p < T::PANELS; p++) {
         UNROLL
@@ -309,6 +337,9 @@ template <class T> __global__ void __launch_bounds__(THREADS, T::RESIDENT) produ
     const int mine = threadIdx.x / (T::LANES * T::SHARE);
     float total[T::OWN] = {};
 
+    if constexpr (HOPPER != 0) ask_early<T>(j, begin, least(end - begin, T::CHUNKS));
+    await_turn();
+    release_next();
     for (int32_t first = begin; first < end; first += T::CHUNKS) {
         const int32_t here = least(end - first, T::CHUNKS);
         if (mine < here) sum_chunk<T>(j, first + mine, chunk_sum + mine * T::OUTPUTS);
@@ -388,6 +419,19 @@ template <class T> plan plan_of(const ag_device *d, int32_t N, int32_t K, int32_
     return p;
 }
 
+/* How many inputs of its first chunks a block asks for before its turn: those of all blocks
+ * that run at once fill a quarter of the cache. */
+template <class T> int32_t early_of(const ag_device *d, const plan &p)
+{
+    const int64_t blocks = static_cast<int64_t>(p.tiles) * p.widths * p.splits;
+    const int64_t most = static_cast<int64_t>(d->processors) * T::RESIDENT;
+    const int32_t chunks = least(parts_of(p.groups, p.splits) * AS_GROUP, T::CHUNKS);
+    const int64_t bytes = T::PANELS * T::LANES * static_cast<int64_t>(sizeof(uint4));
+    const int64_t inputs = (blocks < most ? blocks : most) * chunks * bytes; /* one of each */
+    const int64_t room = static_cast<int64_t>(d->cache / 4) / inputs;
+    return !d->overlap ? 0 : room < AS_CHUNK ? static_cast<int32_t>(room) : AS_CHUNK;
+}
+
 /* What a product takes, and what is said of it. */
 struct need {
     int64_t sums, counters;
@@ -435,14 +479,14 @@ template <class T> as_status go(const call &c)
                        c.j.N, c.j.K);
     job j = c.j;
     j.far = T::RESIDENT == 1 || own * p.splits <= c.d->processors ? FAR : 0;
+    j.early = early_of<T>(c.d, p);
     if (!left) j.sum = nullptr;
     const dim3 grid(static_cast<unsigned>(p.tiles), static_cast<unsigned>(p.widths),
                     static_cast<unsigned>(p.splits));
-    const cudaStream_t stream = ag::stream_of(c.d);
     if (p.clustered)
-        LAUNCH_CLUSTERS(grid.z, product<T>, grid, THREADS, p.shared, stream, j);
+        LAUNCH_CLUSTERS(grid.z, product<T>, grid, THREADS, p.shared, c.d, j);
     else
-        LAUNCH(product<T>, grid, THREADS, p.shared, stream, j);
+        LAUNCH(product<T>, grid, THREADS, p.shared, c.d, j);
     return ag_launched("product", c.e);
 }
 
@@ -502,7 +546,7 @@ extern "C" void ag_matrix_free(ag_matrix *m)
 static as_status need_of(const ag_device *d, const ag_matrix *w, int32_t R, need *n,
                          as_error *e)
 {
-    const job j = {nullptr, nullptr, nullptr, 0, 0, w->N, w->K, R, 0, nullptr, nullptr};
+    const job j = {nullptr, nullptr, nullptr, 0, 0, w->N, w->K, R, 0, 0, nullptr, nullptr};
     return dispatch(call{d, j, nullptr, n, e}, w->storage);
 }
 
@@ -561,10 +605,14 @@ extern "C" as_status ag_product(const ag_device *d, const ag_matrix *w, const fl
     if (R < 1 || x_step % 4 != 0 || x_step < w->K || y_step < w->N)
         return as_fail(e, AS_BAD_INPUT, "product: %d rows, %lld and %lld floats apart", R,
                        static_cast<long long>(x_step), static_cast<long long>(y_step));
+    if (x_step > INT32_MAX / R)
+        return as_fail(e, AS_LIMIT, "product: %d rows, %lld floats apart, are more than 2^31",
+                       R, static_cast<long long>(x_step));
     if (w->in_rows) return as_fail(e, AS_BAD_INPUT, "product: the matrix is not in panels");
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
         return as_fail(e, AS_BAD_INPUT, "product: its rows begin at %p, not a multiple of 16",
                        static_cast<const void *>(x));
-    const job j = {w->panel, x, y, x_step, y_step, w->N, w->K, R, 0, p->sum, p->arrived};
+    const job j = {w->panel, x, y,      y_step,    static_cast<int32_t>(x_step), w->N, w->K, R,
+                   0,        0, p->sum, p->arrived};
     return dispatch(call{d, j, p, nullptr, e}, w->storage);
 }

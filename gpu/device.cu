@@ -2,6 +2,8 @@
 #include "gpu/device.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include "gpu/cuda.h"
 
 static as_status check(cudaError_t code, const char *what, as_error *e)
@@ -18,12 +20,14 @@ static cudaStream_t stream_of(const ag_device *d)
 
 /* Whether device.cu, and so every kernel, has code for the device, and code that neither
  * contracts nor flushes: a * b + c is 0 in two roundings and 2^-24 in one. And whether that
- * code has clusters: what an older architecture's PTX became on a newer device has none. */
+ * code has clusters and launches that overlap: what an older architecture's PTX became on a
+ * newer device has neither. */
 __global__ void probe(float a, float b, float c, float tiny, float *answer)
 {
+    take_turn();
     answer[0] = a * b + c;
     answer[1] = tiny * 0.5f;
-    answer[2] = CLUSTERS;
+    answer[2] = HOPPER;
 }
 
 /* The blocks that a cluster may have, each with a multiprocessor for itself, on any device that
@@ -47,11 +51,14 @@ static as_status check_code(ag_device *d, as_error *e)
     float answer[3] = {-1.0f, -1.0f, 0.0f};
     as_status s = ag_alloc(d, &at, sizeof answer, "a probe", e);
     if (s != AS_OK) return s;
-    LAUNCH(probe, 1, 1, 0, stream_of(d), a, a, -square, tiny, static_cast<float *>(at));
+    LAUNCH(probe, 1, 1, 0, d, a, a, -square, tiny, static_cast<float *>(at));
     s = ag_launched("probe", e);
     if (s == AS_OK) s = ag_download(d, answer, at, sizeof answer, e);
     ag_free(at);
-    d->cluster = answer[2] == 1.0f ? largest_cluster(d) : 1;
+    const bool hopper = answer[2] == 1.0f;
+    const char *const overlap = std::getenv("ASSAY_GPU_OVERLAP");
+    d->cluster = hopper ? largest_cluster(d) : 1;
+    d->overlap = hopper && !(overlap && std::strcmp(overlap, "0") == 0);
     if (s != AS_OK || (answer[0] == 0.0f && answer[1] == 0x1p-127f)) return s;
     return as_fail(e, AS_DEVICE,
                    "GPU: the kernels compute with other roundings than the reference's (%a and "
@@ -132,6 +139,7 @@ as_status ag_device_open(ag_device *d, int ordinal, as_error *e)
     d->ordinal = ordinal;
     d->processors = p.multiProcessorCount;
     d->shared = p.sharedMemPerBlockOptin;
+    d->cache = static_cast<size_t>(p.l2CacheSize);
     d->stream = stream;
     d->emulated = EMULATED;
     s = check_code(d, e);

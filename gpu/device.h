@@ -18,8 +18,10 @@ typedef struct {
     char name[128];
     int ordinal, processors; /* streaming multiprocessors */
     int cluster;             /* blocks that a cluster may have; 1: there are none */
+    int overlap;             /* 1: a launch may begin while the one before it runs (cuda.h) */
     int emulated;            /* 1: there is no GPU, but the grid emulator */
     size_t shared;           /* bytes of shared memory that a block may have */
+    size_t cache;            /* bytes of the cache that all multiprocessors share */
     void *stream;
 } ag_device;
 
@@ -27,7 +29,8 @@ typedef struct {
 int ag_has_device(void);
 
 /* Opens device number `ordinal`. AS_DEVICE when there is no driver, one that is too old, no
- * such device, or one that the kernels were not built for: which of these, and what to do. */
+ * such device, or one that the kernels were not built for: which of these, and what to do.
+ * Launches overlap where the device can, unless ASSAY_GPU_OVERLAP=0 is in the environment. */
 as_status ag_device_open(ag_device *d, int ordinal, as_error *e);
 void ag_device_close(ag_device *d);
 

@@ -49,6 +49,7 @@ __device__ __forceinline__ void copy_tree(const ag_batch &b, int32_t q)
 
 __global__ void __launch_bounds__(32 * MOST_WARPS) assemble(const ag_batch b)
 {
+    take_turn();
     SHARED(int32_t, shared);
     int32_t rows = 0;
     for (int32_t base = 0; base < b.B; base += threads()) {
@@ -71,5 +72,5 @@ __global__ void __launch_bounds__(32 * MOST_WARPS) assemble(const ag_batch b)
 extern "C" void ag_assemble_rows(const ag_drafter *d)
 {
     const unsigned warps = blocks_of(d) < MOST_WARPS ? blocks_of(d) : MOST_WARPS;
-    LAUNCH(assemble, 1, 32 * warps, warps * sizeof(int32_t), stream_of(d), d->batch);
+    LAUNCH(assemble, 1, 32 * warps, warps * sizeof(int32_t), d->device, d->batch);
 }

@@ -15,6 +15,7 @@ enum { THREADS = 64 };
 
 __global__ void chain_propose(const ag_drafter d)
 {
+    take_turn();
     const int32_t q = static_cast<int32_t>(blockIdx.x);
     const ag_sequence &s = d.batch.sequence[q];
     if (!alive(s)) return lay_nothing(d.batch, q);
@@ -30,6 +31,7 @@ __global__ void chain_propose(const ag_drafter d)
 /* A thread a sequence. */
 __global__ void chain_rows(const ag_drafter d, const ag_feed f, int32_t i)
 {
+    take_turn();
     const ag_batch &b = d.batch;
     const int32_t q = static_cast<int32_t>(blockIdx.x) * THREADS + thread();
     if (q >= b.B) return;
@@ -55,6 +57,7 @@ __global__ void chain_rows(const ag_drafter d, const ag_feed f, int32_t i)
 /* Prompt lookup keeps nothing either. */
 __global__ void chain_observe(const ag_drafter d, const ag_answers w)
 {
+    take_turn();
     const int32_t q = static_cast<int32_t>(blockIdx.x);
     const ag_sequence s = d.batch.sequence[q];
     if (!alive(s)) return rest(d.batch, q);
@@ -73,16 +76,16 @@ __global__ void chain_observe(const ag_drafter d, const ag_answers w)
 
 extern "C" void ag_chain_propose(const ag_drafter *d)
 {
-    LAUNCH(chain_propose, blocks_of(d), THREADS, 0, stream_of(d), *d);
+    LAUNCH(chain_propose, blocks_of(d), THREADS, 0, d->device, *d);
 }
 
 extern "C" void ag_chain_rows(const ag_drafter *d, const ag_feed *f, int32_t i)
 {
     const unsigned blocks = (blocks_of(d) + THREADS - 1) / THREADS;
-    LAUNCH(chain_rows, blocks, THREADS, 0, stream_of(d), *d, *f, i);
+    LAUNCH(chain_rows, blocks, THREADS, 0, d->device, *d, *f, i);
 }
 
 extern "C" void ag_chain_observe(const ag_drafter *d, const ag_answers *w)
 {
-    LAUNCH(chain_observe, blocks_of(d), THREADS, 0, stream_of(d), *d, *w);
+    LAUNCH(chain_observe, blocks_of(d), THREADS, 0, d->device, *d, *w);
 }

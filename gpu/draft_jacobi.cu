@@ -29,6 +29,7 @@ __device__ int32_t fresh(const as_jacobi &o, const int32_t *history, const ag_se
 /* JAC-01, JAC-05. */
 __global__ void jacobi_propose(const ag_drafter d)
 {
+    take_turn();
     const int32_t q = static_cast<int32_t>(blockIdx.x);
     const ag_sequence &s = d.batch.sequence[q];
     if (!alive(s)) return lay_nothing(d.batch, q);
@@ -44,6 +45,7 @@ __global__ void jacobi_propose(const ag_drafter d)
 /* JAC-03: a_{c+1} to a_{r-2}. */
 __global__ void jacobi_observe(const ag_drafter d, const ag_answers w)
 {
+    take_turn();
     const int32_t q = static_cast<int32_t>(blockIdx.x);
     const ag_sequence s = d.batch.sequence[q];
     if (!alive(s)) return rest(d.batch, q);
@@ -72,10 +74,10 @@ __global__ void jacobi_observe(const ag_drafter d, const ag_answers w)
 
 extern "C" void ag_jacobi_propose(const ag_drafter *d)
 {
-    LAUNCH(jacobi_propose, blocks_of(d), THREADS, 0, stream_of(d), *d);
+    LAUNCH(jacobi_propose, blocks_of(d), THREADS, 0, d->device, *d);
 }
 
 extern "C" void ag_jacobi_observe(const ag_drafter *d, const ag_answers *w)
 {
-    LAUNCH(jacobi_observe, blocks_of(d), THREADS, 0, stream_of(d), *d, *w);
+    LAUNCH(jacobi_observe, blocks_of(d), THREADS, 0, d->device, *d, *w);
 }

@@ -78,6 +78,7 @@ __device__ __forceinline__ void insert_text(const pool &p, const int32_t *text, 
 __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     lookahead_start(const ag_drafter d, int32_t q)
 {
+    take_turn();
     const as_lookahead &o = d.lookahead;
     const ag_sequence &s = d.batch.sequence[q];
     const int32_t *history = piece(d.batch.history, q, d.batch.H);
@@ -132,6 +133,7 @@ __device__ __forceinline__ ag_tree tree_of(const as_lookahead &o, const ag_seque
 
 __global__ void __launch_bounds__(32 * MOST_WARPS, 1) lookahead_propose(const ag_drafter d)
 {
+    take_turn();
     const int32_t q = static_cast<int32_t>(blockIdx.x), length = d.lookahead.N - 1;
     const ag_sequence &s = d.batch.sequence[q];
     if (!alive(s)) return lay_nothing(d.batch, q);
@@ -257,6 +259,7 @@ __device__ void advance(const ag_drafter &d, int32_t q, const scene &c, int32_t 
 __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
     lookahead_observe(const ag_drafter d, const ag_answers w)
 {
+    take_turn();
     const int32_t q = static_cast<int32_t>(blockIdx.x);
     const as_lookahead &o = d.lookahead;
     const ag_sequence s = d.batch.sequence[q];
@@ -302,15 +305,15 @@ unsigned threads_for(const ag_drafter *d)
 
 extern "C" void ag_lookahead_start(const ag_drafter *d, int32_t b)
 {
-    LAUNCH(lookahead_start, 1, 32 * MOST_WARPS, 0, stream_of(d), *d, b);
+    LAUNCH(lookahead_start, 1, 32 * MOST_WARPS, 0, d->device, *d, b);
 }
 
 extern "C" void ag_lookahead_propose(const ag_drafter *d)
 {
-    LAUNCH(lookahead_propose, blocks_of(d), threads_for(d), 0, stream_of(d), *d);
+    LAUNCH(lookahead_propose, blocks_of(d), threads_for(d), 0, d->device, *d);
 }
 
 extern "C" void ag_lookahead_observe(const ag_drafter *d, const ag_answers *w)
 {
-    LAUNCH(lookahead_observe, blocks_of(d), threads_for(d), 0, stream_of(d), *d, *w);
+    LAUNCH(lookahead_observe, blocks_of(d), threads_for(d), 0, d->device, *d, *w);
 }

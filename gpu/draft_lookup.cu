@@ -64,6 +64,7 @@ __device__ int32_t before_eos(const int32_t *token, int32_t n, const int32_t *eo
 
 __global__ void __launch_bounds__(THREADS) lookup_propose(const ag_drafter d)
 {
+    take_turn();
     SHARED(u64, shared); /* [LANES] */
     const int32_t q = static_cast<int32_t>(blockIdx.x);
     const ag_sequence &s = d.batch.sequence[q];
@@ -81,5 +82,5 @@ __global__ void __launch_bounds__(THREADS) lookup_propose(const ag_drafter d)
 
 extern "C" void ag_lookup_propose(const ag_drafter *d)
 {
-    LAUNCH(lookup_propose, blocks_of(d), THREADS, LANES * sizeof(u64), stream_of(d), *d);
+    LAUNCH(lookup_propose, blocks_of(d), THREADS, LANES * sizeof(u64), d->device, *d);
 }

@@ -161,11 +161,6 @@ __device__ __forceinline__ void rest(const ag_batch &b, int32_t q)
 
 /* ---- Launches. --------------------------------------------------------------------------- */
 
-inline cudaStream_t stream_of(const ag_drafter *d)
-{
-    return ag::stream_of(d->device);
-}
-
 inline unsigned blocks_of(const ag_drafter *d)
 {
     return static_cast<unsigned>(d->batch.B);

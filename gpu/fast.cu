@@ -37,6 +37,7 @@ template <class T> struct alignas(EACH * sizeof(T)) four {
 /* x_step is a multiple of 4, so a load stays within its row; a store, only where K is, too. */
 template <as_storage S> __global__ void narrow_rows(rounding j)
 {
+    take_turn();
     typedef typename element<S>::type type;
     const int32_t row = static_cast<int32_t>(blockIdx.x);
     const int32_t k =
@@ -59,7 +60,7 @@ as_status go(const ag_device *d, const rounding &j, int32_t rows, as_error *e)
 {
     const dim3 grid(static_cast<unsigned>(rows),
                     static_cast<unsigned>((j.K + THREADS * EACH - 1) / (THREADS * EACH)));
-    LAUNCH(narrow_rows<S>, grid, THREADS, 0, ag::stream_of(d), j);
+    LAUNCH(narrow_rows<S>, grid, THREADS, 0, d, j);
     return ag_launched("narrow_rows", e);
 }
 

@@ -43,6 +43,7 @@ struct lookup {
 
 __global__ void embed(lookup j)
 {
+    take_turn();
     const int32_t row = static_cast<int32_t>(blockIdx.x), token = j.token[row];
     const bool there = j.sequence[row] >= 0;
     const int32_t apart = j.m.in_rows ? 1 : AS_PANEL;
@@ -63,6 +64,7 @@ __global__ void embed(lookup j)
 __global__ void gather(const float *from, int64_t from_step, const int32_t *index, int32_t n,
                        float *to, int64_t to_step)
 {
+    take_turn();
     const int32_t k = static_cast<int32_t>(blockIdx.y) * THREADS + thread();
     if (k < n) to[blockIdx.x * to_step + k] = from[index[blockIdx.x] * from_step + k];
 }
@@ -223,6 +225,7 @@ __device__ __forceinline__ void write_piece(const normed &w, int32_t first, cons
  * root is known; a thread reads again what it wrote itself of those before. */
 template <class V> __global__ void __launch_bounds__(MOST_THREADS) add_norm(ag_norm j)
 {
+    take_turn();
     enum { PIECE = owned<V>::PIECE };
     static_assert(PIECE % (AS_CHUNK * AS_GROUP) == 0, "whole groups");
     SHARED(float, piece);                /* [CHUNKS][APART] */
@@ -251,8 +254,7 @@ template <class V> void launch_norm(const ag_device *d, const ag_norm &j)
     const unsigned most = MOST_THREADS;
     const unsigned wanted = blocks_for(j.n, owned<V>::WIDTH * LANES) * LANES; /* a V each */
     LAUNCH(add_norm<V>, static_cast<unsigned>(j.rows), wanted < most ? wanted : most,
-           CHUNKS * (APART * sizeof(float)) + CHUNKS / AS_GROUP * sizeof(float), stream_of(d),
-           j);
+           CHUNKS * (APART * sizeof(float)) + CHUNKS / AS_GROUP * sizeof(float), d, j);
 }
 
 /* ---- Queries, keys, values. ------------------------------------------------------------- */
@@ -285,6 +287,7 @@ __device__ void rotate_head(const float *x, int32_t d, const float *cosine, cons
 /* A warp takes one head of one row: a query's, a key's or a value's. */
 __global__ void __launch_bounds__(WARPS * 32) turn_heads(ag_cache c, ag_rows r, ag_heads j)
 {
+    take_turn();
     SHARED(float, shared); /* [WARPS][wide] */
     const int32_t d = c.d, part = static_cast<int32_t>(blockIdx.x) * WARPS + warp();
     const int32_t row = static_cast<int32_t>(blockIdx.y), at = j.first + row;
@@ -313,6 +316,7 @@ __global__ void __launch_bounds__(WARPS * 32) turn_heads(ag_cache c, ag_rows r, 
 __global__ void __launch_bounds__(THREADS)
     silu(const float *y, int64_t y_step, int32_t n, float *out, int64_t out_step)
 {
+    take_turn();
     const int32_t i = static_cast<int32_t>(blockIdx.x) * THREADS + thread();
     if (i >= n) return;
     const float g = y[blockIdx.y * y_step + i], up = y[blockIdx.y * y_step + n + i];
@@ -329,7 +333,7 @@ extern "C" as_status ag_embed(const ag_device *d, const ag_matrix *embedding, co
 {
     const lookup j = {*embedding, r->token + first, r->sequence + first, x, step};
     const dim3 grid(static_cast<unsigned>(n), blocks_for(embedding->K, THREADS));
-    LAUNCH(embed, grid, THREADS, 0, stream_of(d), j);
+    LAUNCH(embed, grid, THREADS, 0, d, j);
     return ag_launched("embed", e);
 }
 
@@ -348,7 +352,7 @@ extern "C" as_status ag_turn_heads(const ag_device *d, const ag_cache *c, const 
     const dim3 grid(blocks_for(j->heads + 2 * c->kv_heads, WARPS),
                     static_cast<unsigned>(j->rows));
     LAUNCH(turn_heads, grid, WARPS * LANES,
-           WARPS * static_cast<size_t>(c->wide) * sizeof(float), stream_of(d), *c, *r, *j);
+           WARPS * static_cast<size_t>(c->wide) * sizeof(float), d, *c, *r, *j);
     return ag_launched("turn_heads", e);
 }
 
@@ -356,7 +360,7 @@ extern "C" as_status ag_silu(const ag_device *d, const float *y, int64_t y_step,
                              int32_t n, float *out, int64_t out_step, as_error *e)
 {
     const dim3 grid(blocks_for(n, THREADS), static_cast<unsigned>(rows));
-    LAUNCH(silu, grid, THREADS, 0, stream_of(d), y, y_step, n, out, out_step);
+    LAUNCH(silu, grid, THREADS, 0, d, y, y_step, n, out, out_step);
     return ag_launched("silu", e);
 }
 
@@ -365,6 +369,6 @@ extern "C" as_status ag_gather(const ag_device *d, const float *from, int64_t fr
                                int64_t to_step, as_error *e)
 {
     const dim3 grid(static_cast<unsigned>(rows), blocks_for(n, THREADS));
-    LAUNCH(gather, grid, THREADS, 0, stream_of(d), from, from_step, index, n, to, to_step);
+    LAUNCH(gather, grid, THREADS, 0, d, from, from_step, index, n, to, to_step);
     return ag_launched("gather", e);
 }

@@ -288,6 +288,11 @@ static as_status load_table(model *m, as_error *e)
     return status;
 }
 
+void ag_llama_overlap(as_lm *lm, int overlap)
+{
+    model_of(lm)->device.overlap = overlap;
+}
+
 int64_t ag_llama_weight_bytes(const as_lm *lm)
 {
     const model *m = model_of(lm);

@@ -66,6 +66,9 @@ as_status ag_llama_cache_poison(as_lm *lm, as_error *e);
 /* As as_llama_weight_bytes. */
 int64_t ag_llama_weight_bytes(const as_lm *lm);
 
+/* Whether the model's launches may overlap from now on, as ag_device.overlap says of others. */
+void ag_llama_overlap(as_lm *lm, int overlap);
+
 /* ---- For those who stay on the device. ---------------------------------------------------
  *
  * These launch kernels and return: they neither wait nor allocate nor look at what lies on the

@@ -32,6 +32,7 @@ __device__ __forceinline__ int32_t together(const ag_pool_batch &b, int32_t i)
 
 __global__ void __launch_bounds__(THREADS, 1) play_pool(const ag_pool_batch b, const pool p)
 {
+    take_turn();
     for (int32_t i = 0; i < b.n;) {
         const int32_t n = together(b, i);
         insert_all(
@@ -51,6 +52,6 @@ extern "C" as_status ag_pool_launch(const ag_device *d, const ag_pool_batch *b, 
                                     int32_t *bucket, int32_t *buckets, as_error *e)
 {
     const pool p = {b->policy, b->G, b->length, 1 + b->G * b->length, number, bucket, buckets};
-    LAUNCH(play_pool, 1, THREADS, 0, ag::stream_of(d), *b, p);
+    LAUNCH(play_pool, 1, THREADS, 0, d, *b, p);
     return ag_launched("play_pool", e);
 }

@@ -63,6 +63,7 @@ struct rows {
 __global__ void __launch_bounds__(MOST_THREADS, 2)
     argmax(rows x, meeting m, int32_t *id, int32_t *state)
 {
+    take_turn();
     SHARED(room, r);
     const int32_t i = m.own_case();
     if (x.none(i)) return;
@@ -78,6 +79,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2)
 
 __global__ void __launch_bounds__(MOST_THREADS, 2) check_rows(rows p, int32_t *state)
 {
+    take_turn();
     SHARED(room, r);
     const int32_t i = static_cast<int32_t>(blockIdx.x);
     if (p.none(i)) return;
@@ -95,6 +97,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2) check_rows(rows p, int32_t *s
 __global__ void __launch_bounds__(MOST_THREADS, 2)
     residuals(rows p, rows q, float *to, uint64_t *W)
 {
+    take_turn();
     SHARED(room, r);
     const int32_t i = static_cast<int32_t>(blockIdx.x);
     if (p.none(i)) return;
@@ -112,6 +115,7 @@ __global__ void __launch_bounds__(MOST_THREADS, 2)
 
 __global__ void __launch_bounds__(MOST_THREADS, 2) totals(rows p, rows q, uint64_t *W)
 {
+    take_turn();
     SHARED(room, r);
     const int32_t i = static_cast<int32_t>(blockIdx.x);
     if (p.none(i)) return;
@@ -137,6 +141,7 @@ struct draw_job {
 
 __global__ void __launch_bounds__(MOST_THREADS, 2) draw(draw_job j)
 {
+    take_turn();
     SHARED(room, r);
     const int32_t i = j.m.own_case();
     if (j.p.none(i)) return;
@@ -448,6 +453,7 @@ __device__ bool make(const serving &v, const pass &step)
 
 __global__ void __launch_bounds__(MOST_THREADS, 2) serve(serve_job j)
 {
+    take_turn();
     SHARED(room, r);
     serve_room &own = *reinterpret_cast<serve_room *>(r->part() + j.x.l.stretches);
     const int32_t i = j.m.own_case();
@@ -536,7 +542,7 @@ extern "C" as_status ag_argmax(const ag_device *d, const float *logits, const in
     const as_status status = plan_launch(d, n, 1, V, s, &to, e);
     if (status != AS_OK) return status;
     const rows x = {logits, row, to.l};
-    LAUNCH(argmax, to.blocks, to.threads, to.shared, stream_of(d), x, to.m, id, state);
+    LAUNCH(argmax, to.blocks, to.threads, to.shared, d, x, to.m, id, state);
     return ag_launched("argmax", e);
 }
 
@@ -547,7 +553,7 @@ extern "C" as_status ag_check_rows(const ag_device *d, const float *p, const int
     const as_status status = plan_launch(d, n, 1, V, nullptr, &to, e);
     if (status != AS_OK) return status;
     const rows x = {p, row, to.l};
-    LAUNCH(check_rows, to.blocks, to.threads, to.shared, stream_of(d), x, state);
+    LAUNCH(check_rows, to.blocks, to.threads, to.shared, d, x, state);
     return ag_launched("check_rows", e);
 }
 
@@ -559,7 +565,7 @@ extern "C" as_status ag_residual(const ag_device *d, const float *p, const float
     const as_status status = plan_launch(d, n, 1, V, nullptr, &to, e);
     if (status != AS_OK) return status;
     const rows from = {p, row, to.l}, taken = {q, row, to.l};
-    LAUNCH(residuals, to.blocks, to.threads, to.shared, stream_of(d), from, taken, r, W);
+    LAUNCH(residuals, to.blocks, to.threads, to.shared, d, from, taken, r, W);
     return ag_launched("residuals", e);
 }
 
@@ -571,7 +577,7 @@ extern "C" as_status ag_totals(const ag_device *d, const float *p, const float *
     const as_status status = plan_launch(d, n, 1, V, nullptr, &to, e);
     if (status != AS_OK) return status;
     const rows of = {p, row, to.l}, other = {q, row, to.l};
-    LAUNCH(totals, to.blocks, to.threads, to.shared, stream_of(d), of, other, W);
+    LAUNCH(totals, to.blocks, to.threads, to.shared, d, of, other, W);
     return ag_launched("totals", e);
 }
 
@@ -586,7 +592,7 @@ extern "C" as_status ag_draw(const ag_device *d, const float *p, const float *q,
     if (!U && !seeds) return as_fail(e, AS_BAD_INPUT, "GPU: a draw without uniforms or seeds");
     const rows from = {p, row, to.l}, taken = {q, row, to.l};
     const draw_job j = {from, taken, to.m, U, seeds ? *seeds : ag_seeds{}, purpose, token};
-    LAUNCH(draw, to.blocks, to.threads, to.shared, stream_of(d), j);
+    LAUNCH(draw, to.blocks, to.threads, to.shared, d, j);
     return ag_launched("draw", e);
 }
 
@@ -603,7 +609,7 @@ extern "C" as_status ag_serve(const ag_device *d, const float *logits, const int
     const size_t shared = to.shared + sizeof(serve_room);
     j.passes = to.m.word ? 1 : passes;
     for (; j.first < passes && status == AS_OK; j.first += j.passes) {
-        LAUNCH(serve, to.blocks, to.threads, shared, stream_of(d), j);
+        LAUNCH(serve, to.blocks, to.threads, shared, d, j);
         status = ag_launched("serve", e);
     }
     return status;

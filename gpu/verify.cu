@@ -130,6 +130,7 @@ __device__ bool is_first(const meeting &m)
 
 __global__ void __launch_bounds__(MOST_THREADS, 2) verify_chain(chain_job j)
 {
+    take_turn();
     SHARED(room, r);
     const chain c = chain_of(j);
     const head h = block_head(*r, c, true);
@@ -212,6 +213,7 @@ __device__ void ask_for_part(const chain_job &j, const chain &c)
 template <as_rule RULE>
 __global__ void __launch_bounds__(MOST_THREADS, 2) verify_choice(chain_job j)
 {
+    take_turn();
     SHARED(room, r);
     const chain c = chain_of(j);
     if (j.m.word && !j.c.state) ask_for_part(j, c);
@@ -411,6 +413,7 @@ __device__ void walk_tree(room &r, const walk_job &j, tree &t, int32_t i)
 
 template <as_rule RULE> __global__ void __launch_bounds__(MOST_THREADS, 2) walk(walk_job j)
 {
+    take_turn();
     SHARED(room, r);
     const int32_t i = j.m.own_case(), slot = j.m.own_slot();
     tree t = tree_of(j, i, reinterpret_cast<int32_t *>(r->part() + j.l.stretches));
@@ -513,6 +516,7 @@ __device__ int32_t block_write(room &r, const stream &s, int32_t accepted, int32
 template <as_rule RULE>
 __global__ void __launch_bounds__(MOST_THREADS, 2) run_stream(stream_job j)
 {
+    take_turn();
     SHARED(room, r);
     const int32_t i = static_cast<int32_t>(blockIdx.x), k = j.s.k;
     int32_t *const list = reinterpret_cast<int32_t *>(r->part() + j.l.stretches);
@@ -559,12 +563,11 @@ extern "C" as_status ag_verify(const ag_device *d, as_rule rule, const ag_chains
     if (status != AS_OK) return status;
     const chain_job j = {*c, to.l, to.m};
     if (rule == AS_RULE_CHAIN)
-        LAUNCH(verify_chain, to.blocks, to.threads, to.shared, stream_of(d), j);
+        LAUNCH(verify_chain, to.blocks, to.threads, to.shared, d, j);
     else if (rule == AS_RULE_MATCH)
-        LAUNCH(verify_choice<AS_RULE_MATCH>, to.blocks, to.threads, to.shared, stream_of(d), j);
+        LAUNCH(verify_choice<AS_RULE_MATCH>, to.blocks, to.threads, to.shared, d, j);
     else
-        LAUNCH(verify_choice<AS_RULE_GREEDY>, to.blocks, to.threads, to.shared, stream_of(d),
-               j);
+        LAUNCH(verify_choice<AS_RULE_GREEDY>, to.blocks, to.threads, to.shared, d, j);
     return ag_launched("verify", e);
 }
 
@@ -581,11 +584,11 @@ extern "C" as_status ag_walk(const ag_device *d, as_rule rule, const ag_walks *w
     const walk_job j = {*w, to.l, to.m};
     const size_t shared = to.shared + 3 * static_cast<size_t>(w->capacity) * sizeof(int32_t);
     if (rule == AS_RULE_ONEHOT)
-        LAUNCH(walk<AS_RULE_ONEHOT>, to.blocks, to.threads, shared, stream_of(d), j);
+        LAUNCH(walk<AS_RULE_ONEHOT>, to.blocks, to.threads, shared, d, j);
     else if (rule == AS_RULE_MATCH)
-        LAUNCH(walk<AS_RULE_MATCH>, to.blocks, to.threads, shared, stream_of(d), j);
+        LAUNCH(walk<AS_RULE_MATCH>, to.blocks, to.threads, shared, d, j);
     else
-        LAUNCH(walk<AS_RULE_GREEDY>, to.blocks, to.threads, shared, stream_of(d), j);
+        LAUNCH(walk<AS_RULE_GREEDY>, to.blocks, to.threads, shared, d, j);
     return ag_launched("walk", e);
 }
 
@@ -607,10 +610,8 @@ extern "C" as_status ag_stream(const ag_device *d, as_rule rule, const ag_panel 
     const stream_job j = {*panel, *s, to.l, most};
     const size_t lists = (2 * static_cast<size_t>(most) + 1) * sizeof(int32_t);
     if (rule == AS_RULE_CHAIN)
-        LAUNCH(run_stream<AS_RULE_CHAIN>, to.blocks, to.threads, to.shared + lists,
-               stream_of(d), j);
+        LAUNCH(run_stream<AS_RULE_CHAIN>, to.blocks, to.threads, to.shared + lists, d, j);
     else
-        LAUNCH(run_stream<AS_RULE_MATCH>, to.blocks, to.threads, to.shared + lists,
-               stream_of(d), j);
+        LAUNCH(run_stream<AS_RULE_MATCH>, to.blocks, to.threads, to.shared + lists, d, j);
     return ag_launched("stream", e);
 }

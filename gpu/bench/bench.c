@@ -489,6 +489,17 @@ float *ag_bench_outputs(ag_bench *b, const float *at, size_t n, const char *what
     return y;
 }
 
+float *ag_bench_graph_outputs(ag_bench *b, const ag_job *job, float *at, size_t n,
+                              const char *what)
+{
+    ag_graph *graph = record(b, job);
+    ag_bench_check(b, ag_fill(&b->device, at, 0xff, n * sizeof *at, &b->e));
+    ag_bench_check(b, graph ? replay(b, graph) : job->work(b, job->what));
+    float *y = ag_bench_outputs(b, at, n, what);
+    ag_graph_free(graph);
+    return y;
+}
+
 /* ---- Sets of matrices. ------------------------------------------------------------------ */
 
 int ag_set_make(ag_bench *b, int32_t N, int32_t K, as_storage s, ag_set *set)

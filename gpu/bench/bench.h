@@ -128,6 +128,10 @@ int ag_bench_fits(ag_bench *b, double bytes);
  * wrote, and an error. The caller frees them. */
 float *ag_bench_outputs(ag_bench *b, const float *at, size_t n, const char *what);
 
+/* The same of what `work`, as a graph, leaves at `at`. */
+float *ag_bench_graph_outputs(ag_bench *b, const ag_job *job, float *at, size_t n,
+                              const char *what);
+
 /* Equal-shaped random matrices that together exceed the caches, so that a product that takes
  * the next one each time reads it from memory. */
 enum { AG_MOST_MATRICES = 64 };

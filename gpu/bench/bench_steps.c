@@ -7,6 +7,7 @@
 #include "gpu/bench/parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { PREFIX = 512, DRY_PREFIX = 70, SHAPE = 32 /* of a fixed one */ };
 
@@ -87,6 +88,38 @@ static as_status one_step(ag_bench *b, void *what)
     return ag_llama_step(p->lm, &s, &b->e);
 }
 
+/* The same, where no launch begins before the one before it has ended. */
+static as_status step_by_step(ag_bench *b, void *what)
+{
+    const steps *p = what;
+    ag_llama_overlap(p->lm, 0);
+    const as_status s = one_step(b, what);
+    ag_llama_overlap(p->lm, b->device.overlap);
+    return s;
+}
+
+/* The logits of both are there, and ours the same bits. */
+static void look(ag_bench *b, steps *p, const ag_job *job /* [2] */)
+{
+    const size_t n = (size_t)p->R * (size_t)p->of->config.V;
+    float *y = ag_bench_graph_outputs(b, &job[0], p->logits, n, "step");
+    float *apart = ag_bench_graph_outputs(b, &job[1], p->logits, n, "step");
+    if (p->products == AG_CANONICAL && memcmp(y, apart, n * sizeof *y) != 0)
+        ag_bench_check(b,
+                       as_fail(&b->e, AS_DEVICE,
+                               "step: %d rows: launches that overlap leave other bits", p->R));
+    free(y);
+    free(apart);
+}
+
+/* How many times the time of a step it takes so, of pairs of repetitions. */
+static double without_overlap(const ag_samples *s)
+{
+    double ratio[AG_REPETITIONS];
+    for (int i = 0; i < s->n; i++) ratio[i] = s->us[1][i] / s->us[0][i];
+    return ag_times_of(ratio, s->n).median;
+}
+
 static void report_json(ag_bench *b, const steps *p, ag_times launched, ag_times t,
                         double one_row, double ours)
 {
@@ -116,13 +149,14 @@ static void report_json(ag_bench *b, const steps *p, ag_times launched, ag_times
  * products, 0 before they are known. */
 static void measure_rows(ag_bench *b, steps *p, double *one_row, double *ours)
 {
-    const size_t n = (size_t)p->R * (size_t)p->of->config.V;
-    ag_bench_check(b, ag_fill(&b->device, p->logits, 0xff, n * sizeof(float), &b->e));
     b->repetitions = LAUNCHED;
     const ag_times launched = ag_bench_time(b, one_step, p);
     b->repetitions = AG_REPETITIONS;
-    free(ag_bench_outputs(b, p->logits, n, "step"));
-    const ag_times t = ag_bench_time_graph(b, one_step, p);
+    const ag_job job[] = {{one_step, p}, {step_by_step, p}};
+    ag_samples samples;
+    look(b, p, job);
+    ag_bench_time_graphs(b, job, 2, &samples);
+    const ag_times t = ag_times_of(samples.us[0], samples.n);
     const double seconds = t.median * 1e-6;
     if (p->R == 1) *one_row = t.median;
     if (p->products == AG_CANONICAL) *ours = t.median;
@@ -132,6 +166,7 @@ static void measure_rows(ag_bench *b, steps *p, double *one_row, double *ours)
     ag_cell(b, 1, t.median);
     ag_cell(b, 1, t.low);
     ag_cell(b, 1, t.high);
+    ag_cell(b, 3, without_overlap(&samples));
     ag_cell(b, 3, ag_share(t.median, *one_row));
     ag_cell(b, 3, ag_share(ag_share(p->bytes, seconds), b->read));
     if (p->products == AG_CANONICAL) {
@@ -143,6 +178,7 @@ static void measure_rows(ag_bench *b, steps *p, double *one_row, double *ours)
         printf("\n");
     }
     report_json(b, p, launched, t, *one_row, *ours);
+    ag_measured(b, "without_overlap_times_ours", without_overlap(&samples));
 }
 
 /* The rows of the table; those of the library are some of ours. */
@@ -165,7 +201,7 @@ static void measure_model(ag_bench *b, const ag_shape *of, as_storage s, ag_prod
     double one_row = 0;
     if (!b->dry && !ag_bench_fits(b, ag_model_needs(&of->config, s))) {
         printf("| %s | %s | %s | not run: %.1f GB of memory are unused, about %.1f are needed "
-               "| | | | | | | | | |\n",
+               "| | | | | | | | | | |\n",
                of->name, ag_products_name(products), ag_storage_name(s),
                (double)b->facts.unused / 1e9, ag_model_needs(&of->config, s) / 1e9);
         return;
@@ -198,13 +234,15 @@ void ag_bench_steps(ag_bench *b)
     printf(
         "Microseconds of a step of so many rows, a chain on a prefix of %d positions, all "
         "logits wanted: launched one by one, and as a graph (median, least, most; the rest "
-        "is of these); x1: times the time of one row; read: the weights' bytes, share of the "
+        "is of these); apart: the time, in turn with it, when no launch begins before the one "
+        "before it has ended, times that; x1: times the time of one row; read: the weights' "
+        "bytes, share of the "
         "read bandwidth; T: share of the least time T(rows), and what is aimed at; ours: a "
         "library's time, times that of our products in the same storage (F16: in BF16), at "
         "least 1.0 being aimed at in F32. The fixed shape has %d rows.\n\n"
-        "| model | products | weights | rows | launched | graph | least | most | x1 | read | "
-        "T | aim | ours |\n"
-        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        "| model | products | weights | rows | launched | graph | least | most | apart | x1 | "
+        "read | T | aim | ours |\n"
+        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         b->dry ? DRY_PREFIX : PREFIX, SHAPE);
     const int first = b->dry ? AG_DRY_SHAPE : 0, end = b->dry ? AG_DRY_SHAPE + 1 : AG_DRY_SHAPE;
     for (int i = first; i < end; i++) measure_shape(b, &ag_shapes[i], library);

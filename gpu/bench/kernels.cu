@@ -42,6 +42,7 @@ __device__ uint32_t weight_of(uint32_t r, as_storage s)
 
 __global__ void fill_weights(uint4 *to, uint64_t n, as_storage s, uint64_t seed)
 {
+    take_turn();
     const uint64_t step = static_cast<uint64_t>(gridDim.x) * THREADS;
     const uint32_t key[2] = {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)};
     for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x; i < n;
@@ -67,6 +68,7 @@ __device__ __forceinline__ uint32_t mixed(const uint4 &v)
 __global__ void __launch_bounds__(THREADS)
     read_all(const uint4 *from, uint64_t n, uint32_t *sink)
 {
+    take_turn();
     const uint64_t piece = LOADS * THREADS, step = gridDim.x * piece;
     uint32_t sum = 0;
     for (uint64_t base = blockIdx.x * piece; base < n; base += step) {
@@ -87,6 +89,7 @@ __global__ void __launch_bounds__(THREADS)
 __global__ void __launch_bounds__(THREADS)
     multiply_adds(int turns, float b, float c, float *sink)
 {
+    take_turn();
     float x[CHAINS];
     UNROLL
     for (int i = 0; i < CHAINS; i++) x[i] = static_cast<float>(threadIdx.x + i);
@@ -153,7 +156,7 @@ extern "C" as_status ag_timer_stop(const ag_device *d, const ag_timer *t, double
 extern "C" as_status ag_fill_weights(const ag_device *d, void *at, size_t bytes, as_storage s,
                                      uint64_t seed, as_error *e)
 {
-    LAUNCH(fill_weights, static_cast<unsigned>(d->processors * 8), THREADS, 0, stream_of(d),
+    LAUNCH(fill_weights, static_cast<unsigned>(d->processors * 8), THREADS, 0, d,
            static_cast<uint4 *>(at), static_cast<uint64_t>(bytes / 16), s, seed);
     return ag_launched("fill_weights", e);
 }
@@ -161,7 +164,7 @@ extern "C" as_status ag_fill_weights(const ag_device *d, void *at, size_t bytes,
 extern "C" as_status ag_read_all(const ag_device *d, const void *at, size_t bytes,
                                  uint32_t *sink, as_error *e)
 {
-    LAUNCH(read_all, static_cast<unsigned>(d->processors * 8), THREADS, 0, stream_of(d),
+    LAUNCH(read_all, static_cast<unsigned>(d->processors * 8), THREADS, 0, d,
            static_cast<const uint4 *>(at), static_cast<uint64_t>(bytes / 16), sink);
     return ag_launched("read_all", e);
 }
@@ -171,7 +174,7 @@ extern "C" as_status ag_multiply_adds(const ag_device *d, int turns, float *sink
 {
     const int blocks = d->processors * 8;
     *flops = 2.0 * CHAINS * LINKS * THREADS * blocks * turns;
-    LAUNCH(multiply_adds, static_cast<unsigned>(blocks), THREADS, 0, stream_of(d), turns,
-           0.99999f, 0.7f, sink);
+    LAUNCH(multiply_adds, static_cast<unsigned>(blocks), THREADS, 0, d, turns, 0.99999f, 0.7f,
+           sink);
     return ag_launched("multiply_adds", e);
 }

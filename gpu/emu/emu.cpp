@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -62,7 +63,7 @@ emu_switch:
 namespace
 {
 
-enum class at { ready, barrier, warp, cluster, gone };
+enum class at { ready, turn, barrier, warp, cluster, gone };
 
 constexpr size_t stack_bytes = 64 << 10;
 
@@ -77,6 +78,7 @@ struct fiber {
     uint32_t mask = 0; /* of a warp operation */
     uint64_t value = 0;
     bool predicate = false;
+    bool waited = false; /* for its turn */
 };
 
 struct warp {
@@ -100,7 +102,9 @@ struct {
     const char *kernel = "";
     uint64_t seed = 0, launches = 0;
     int processors = 4, cluster = 8;
+    bool early = false; /* the block begins before its turn, and stops at it */
 } emu;
+std::map<void *, size_t> allocated; /* device memory, in bytes */
 
 inline __attribute__((always_inline)) void enter_fiber(int i)
 {
@@ -129,6 +133,8 @@ inline __attribute__((always_inline)) void leave_fiber(fiber &f)
 #endif
 }
 
+[[noreturn]] void fail(const char *what);
+
 void start()
 {
 #ifdef __SANITIZE_ADDRESS__
@@ -136,6 +142,7 @@ void start()
 #endif
     (*emu.body)();
     fiber &f = emu.block[emu.running];
+    if (!f.waited) fail("a thread leaves that did not wait for its turn (await_turn)");
     f.where = at::gone;
     leave_fiber(f);
     std::abort(); /* nobody enters a fiber that is gone */
@@ -153,15 +160,20 @@ void prepare(fiber &f)
     *top = reinterpret_cast<void *>(&start);
     f.top = top - 6;
     f.where = at::ready;
+    f.waited = false;
     f.fake = nullptr;
 }
 
-[[noreturn]] void fail(const char *what)
+void fail(const char *what)
 {
     std::fprintf(stderr, "emulator: kernel %s, block (%u, %u, %u): %s\n", emu.kernel,
                  blockIdx.x, blockIdx.y, blockIdx.z, what);
-    static const char *const name[] = {"runs", "at a barrier", "at a warp operation",
-                                       "at a cluster's barrier", "has left"};
+    static const char *const name[] = {"runs",
+                                       "before its turn",
+                                       "at a barrier",
+                                       "at a warp operation",
+                                       "at a cluster's barrier",
+                                       "has left"};
     for (size_t i = 0; i < emu.threads; i++) {
         const fiber &f = emu.block[i], &before = emu.block[i ? i - 1 : 0];
         const bool same = f.where == before.where && f.line == before.line;
@@ -316,9 +328,34 @@ void open_cluster(const uint3 &first)
     for (size_t i = 0; i < emu.together * emu.threads; i++) emu.fibers[i].where = at::ready;
 }
 
+/* Threads of a launch that has begun while others before it still run: what those will leave in
+ * device memory is not there yet. */
+void run_to_turn(const uint3 &first)
+{
+    std::vector<std::vector<char>> held;
+    for (const auto &[memory, bytes] : allocated) {
+        const char *const from = static_cast<char *>(memory);
+        held.emplace_back(from, from + bytes);
+        std::memset(memory, 0xff, bytes);
+    }
+    emu.early = true;
+    for (size_t r = 0; r < emu.together; r++) {
+        enter_block(r, first);
+        for (size_t i = 0; i < emu.threads; i++) {
+            enter_fiber(static_cast<int>(i));
+            if (emu.block[i].where != at::turn)
+                fail("a thread waits for others before it waits for its turn");
+            emu.block[i].where = at::ready;
+        }
+    }
+    emu.early = false;
+    auto from = held.begin();
+    for (const auto &[memory, bytes] : allocated) std::memcpy(memory, (from++)->data(), bytes);
+}
+
 /* Blocks see each other only across barriers of the cluster, so each may run up to the next one
  * before another begins. What a block that has left had in shared memory is NaN. */
-void run_cluster(const uint3 &first, uint64_t salt)
+void run_cluster(const uint3 &first, uint64_t salt, bool early)
 {
     uint3 index{0, 0, 0};
     for (size_t i = 0; i < emu.together * emu.threads; i++) {
@@ -329,6 +366,7 @@ void run_cluster(const uint3 &first, uint64_t salt)
         if (index.y == blockDim.y) index.y = 0, ++index.z;
     }
     for (size_t r = 0; r < emu.together; r++) spoil_shared(r);
+    if (early) run_to_turn(first);
     for (uint64_t turn = 0;; turn++) {
         size_t gone = 0;
         for (int r : order_of(emu.together, salt + turn)) {
@@ -476,16 +514,18 @@ void *emu_shared(void)
 }
 
 /* The names of the kernels that run go to the end of the file that ASSAY_EMU_KERNELS names,
- * each once a process: a test can see that none was left out. */
-static void remember(const char *kernel)
+ * each once a process: a test can see that none was left out. Whether it is new here. */
+static bool remember(const char *kernel)
 {
     static const char *const file = std::getenv("ASSAY_EMU_KERNELS");
     static std::set<std::string> known;
-    if (!file || !known.insert(kernel).second) return;
+    if (!known.insert(kernel).second) return false;
+    if (!file) return true;
     FILE *const to = std::fopen(file, "a");
     if (!to) fail("the file that ASSAY_EMU_KERNELS names cannot be written");
     std::fprintf(to, "%s\n", kernel);
     std::fclose(to);
+    return true;
 }
 
 void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned cluster,
@@ -507,15 +547,17 @@ void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned 
     if (emu.shared.size() != cluster || emu.shared[0].size() != shared)
         emu.shared = std::vector<std::vector<char>>(cluster, std::vector<char>(shared));
     emu.body = &body;
+    /* Of the first block that runs: of a kernel that is new here, and now and then. */
+    bool early = remember(kernel) || emu.launches % 256 == 0;
     const as_environment before = as_enter(); /* a device has no other */
     for (int b : order_of(blocks / cluster, emu.launches)) {
         const unsigned n = static_cast<unsigned>(b);
         run_cluster({n % grid.x, n / grid.x % grid.y, n / grid.x / grid.y * cluster},
-                    emu.launches * blocks + n);
+                    emu.launches * blocks + n, early);
+        early = false;
     }
     as_leave(before);
     emu.launches++;
-    remember(kernel);
 }
 
 /* ---- What fibers call.
@@ -527,6 +569,14 @@ static inline __attribute__((always_inline)) fiber &wait(at where, const char *f
     f.where = where, f.file = file, f.line = line;
     leave_fiber(f);
     return f;
+}
+
+void emu_await_turn(void)
+{
+    fiber &f = emu.block[emu.running];
+    if (f.waited) fail("a thread waits for its turn again");
+    f.waited = true;
+    if (emu.early) wait(at::turn, "its turn", 0);
 }
 
 int emu_lane(void)
@@ -591,12 +641,14 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
     if (emu_outside_of_graphs() != cudaSuccess) return last_error;
     if (posix_memalign(at, 256, bytes) != 0) return cudaErrorMemoryAllocation;
     std::memset(*at, 0xff, bytes);
+    allocated[*at] = bytes;
     return cudaSuccess;
 }
 
 cudaError_t cudaFree(void *at)
 {
     if (at && emu_outside_of_graphs() != cudaSuccess) return last_error;
+    allocated.erase(at);
     std::free(at);
     return cudaSuccess;
 }
@@ -732,6 +784,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
     std::snprintf(p->name, sizeof p->name, "grid emulator");
     if (machine.trouble == EMU_OLD_DEVICE) p->major = 7, p->minor = 5;
     p->multiProcessorCount = emu.processors;
+    p->l2CacheSize = 1 << 20;
     p->sharedMemPerBlockOptin = 227 << 10;
     return cudaSuccess;
 }

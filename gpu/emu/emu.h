@@ -11,6 +11,8 @@
  *     with the places named; so does a warp operation whose lanes never come together;
  *   - a missing barrier, of a block or a cluster, gives other bits under another order;
  *   - the shared memory of a block that has left is NaN for the others of its cluster;
+ *   - a thread that does not wait for its turn aborts; of some launches, one block has device
+ *     memory full of NaN until it waits, and what it writes there before is lost;
  *   - device and shared memory are allocations of exactly their size: AddressSanitizer sees
  *     every access beside them.
  * What it cannot see: the compiler for the device, races inside a warp, memory order, speed.
@@ -55,6 +57,8 @@ extern dim3 blockDim, gridDim;
 /* ---- Launching. -------------------------------------------------------------------------- */
 
 void *emu_shared(void);
+/* Every thread calls it, once, before it touches device memory (cuda.h). */
+void emu_await_turn(void);
 /* `cluster` blocks with successive blockIdx.z run together. */
 void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned cluster,
              const std::function<void()> &body);
@@ -161,7 +165,7 @@ static inline int __ffs(int x)
 {
     return __builtin_ffs(x);
 }
-template <class T> static inline T __ldg(const T *p)
+template <class T> static inline T __ldca(const T *p)
 {
     return *p;
 }
@@ -237,7 +241,7 @@ static inline cudaError_t cudaSetDevice(int)
 
 typedef struct {
     char name[256];
-    int major, minor, multiProcessorCount;
+    int major, minor, multiProcessorCount, l2CacheSize;
     size_t totalGlobalMem, sharedMemPerBlockOptin;
 } cudaDeviceProp;
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device);

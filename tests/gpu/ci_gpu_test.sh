@@ -185,6 +185,14 @@ program "$folder/bin/device_b_test" "$device"' echo the bits differ; exit 1'
 expect 1 '^the bits differ$' --only tests
 program "$folder/bin/device_b_test" "$device"' echo not run: no GPU; exit 77'
 expect 1 '^device_b_test +FAILED' --only tests # there is a device: it must run
+says 'assert outcome["device_b_test, apart"] == "FAILED" and report["failed"] == 2 and not report["trouble"], report'
+program "$folder/bin/device_b_test" "$device"' [ "$ASSAY_GPU_OVERLAP" = 0 ]'
+mv "$folder/bin/bench_chunks" "$top"
+program "$folder/bin/bench_chunks" '[ "$ASSAY_GPU_OVERLAP" = 0 ]'
+expect 1 '^device_b_test, apart +ok' --only tests,chunks
+says 'assert outcome["bench_chunks"] == "ok" and report["failed"] == 1 and "overlap" in report["trouble"], report'
+expect 1 '^bench_chunks +FAILED' --only chunks
+mv "$top/bench_chunks" "$folder/bin"
 program "$folder/bin/device_b_test" "$device"' head -c 5000000 /dev/zero'
 expect 0 '^5 passed' --only tests
 same "$(logged device-b-test.out | wc -c)" 4000000

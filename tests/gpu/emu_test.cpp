@@ -19,6 +19,11 @@ enum fault {
     READS_FRESH,
     LANE_MISSING,
     LANE_OUTSIDE,
+    NEVER_WAITS,
+    WAITS_TWICE,
+    MEETS_EARLY,
+    READS_EARLY,
+    WRITES_EARLY,
 };
 
 /* y[b] = the sum of THREADS numbers: partial sums in shared memory, then in the first warp. */
@@ -26,7 +31,14 @@ __global__ void sum(const float *x, float *y, fault f)
 {
     SHARED(float, s);
     const int t = static_cast<int>(threadIdx.x);
-    if (f != READS_FRESH || t != 5) s[t] = x[blockIdx.x * THREADS + threadIdx.x];
+    const float *mine = x + blockIdx.x * THREADS + threadIdx.x;
+    const float early = f == READS_EARLY ? *mine : 0.0f;
+    if (f == MEETS_EARLY) __syncthreads();
+    if (f == WRITES_EARLY && t == 0) y[blockIdx.x] = 7.5f * THREADS;
+    if (f != NEVER_WAITS || t != 9) take_turn();
+    if (f == WAITS_TWICE) await_turn();
+    if (f == WRITES_EARLY) return;
+    if (f != READS_FRESH || t != 5) s[t] = f == READS_EARLY ? early : *mine;
     if (f == LEAVES_EARLY && t == 7) return;
     if (f == OTHER_BARRIER && t == 7)
         __syncthreads();
@@ -114,10 +126,41 @@ START_TEST(a_lane_outside_its_mask_aborts)
 }
 END_TEST
 
+START_TEST(a_thread_that_does_not_wait_for_its_turn_aborts)
+{
+    sums_are_right(NEVER_WAITS, 1);
+}
+END_TEST
+
+START_TEST(waiting_twice_for_a_turn_aborts)
+{
+    sums_are_right(WAITS_TWICE, 1);
+}
+END_TEST
+
+START_TEST(a_barrier_before_the_turn_aborts)
+{
+    sums_are_right(MEETS_EARLY, 1);
+}
+END_TEST
+
+START_TEST(what_is_read_before_the_turn_is_not_there)
+{
+    ck_assert(!sums_are_right(READS_EARLY, 1));
+}
+END_TEST
+
+START_TEST(what_is_written_before_the_turn_is_lost)
+{
+    ck_assert(!sums_are_right(WRITES_EARLY, 1));
+}
+END_TEST
+
 /* ---- Warps. ------------------------------------------------------------------------------ */
 
 __global__ void warps(uint32_t *to)
 {
+    take_turn();
     const unsigned t = threadIdx.x, lane = t % 32;
     uint32_t *my = to + t * 6;
     my[0] = __ballot_sync(0xffffffffu, t % 3 == 0);
@@ -155,6 +198,7 @@ END_TEST
 /* Barriers one behind the other, each with an answer of its own. */
 __global__ void asks(int *to, int who)
 {
+    take_turn();
     const int t = static_cast<int>(threadIdx.x);
     to[t] = __syncthreads_or(t == who);
     to[t] += 2 * __syncthreads_or(false);
@@ -188,6 +232,7 @@ enum cluster_fault {
  * as that block has them in shared memory. */
 __global__ void ask_neighbour(float *y, int blocks, cluster_fault f)
 {
+    take_turn();
     SHARED(float, own);
     const int rank = static_cast<int>(blockIdx.z) % blocks;
     const unsigned block = blockIdx.z * gridDim.x + blockIdx.x;
@@ -288,6 +333,7 @@ END_TEST
 
 __global__ void visit(uint32_t *seen, uint32_t *turn, uint32_t *when)
 {
+    take_turn();
     const unsigned b = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
     const unsigned t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     const unsigned i = b * blockDim.x * blockDim.y * blockDim.z + t;
@@ -411,6 +457,12 @@ int main()
     tcase_add_test_raise_signal(tests, different_barriers_abort, SIGABRT);
     tcase_add_test_raise_signal(tests, a_warp_that_never_meets_aborts, SIGABRT);
     tcase_add_test_raise_signal(tests, a_lane_outside_its_mask_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tests, a_thread_that_does_not_wait_for_its_turn_aborts,
+                                SIGABRT);
+    tcase_add_test_raise_signal(tests, waiting_twice_for_a_turn_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tests, a_barrier_before_the_turn_aborts, SIGABRT);
+    tcase_add_test(tests, what_is_read_before_the_turn_is_not_there);
+    tcase_add_test(tests, what_is_written_before_the_turn_is_lost);
     tcase_add_test(tests, warp_operations);
     tcase_add_test(tests, a_barrier_that_asks);
     tcase_add_test(tests, blocks_of_a_cluster_see_each_other);

@@ -7,6 +7,7 @@ extern "C" {
 /* local: an array indexed by data. */
 __global__ void attend_in_local_memory(const int *at, int n, int *to)
 {
+    take_turn();
     int count[64];
     for (int i = 0; i < 64; i++) count[i] = at[i];
     int sum = 0;
@@ -18,6 +19,7 @@ __global__ void attend_in_local_memory(const int *at, int n, int *to)
 #define TIMES10(text) text text text text text text text text text text
 __global__ void attend_unrolled(unsigned *at)
 {
+    take_turn();
     unsigned x = *at;
     UNROLL
     for (int i = 0; i < 5; i++) {
@@ -26,39 +28,67 @@ __global__ void attend_unrolled(unsigned *at)
     *at = x;
 }
 
+/* turn: it does not wait for its turn. */
+__global__ void goes_on(const float *x, float *y)
+{
+    release_next();
+    *y = *x;
+}
+
+/* early: it reads first. */
+__global__ void reads_and_waits(const float *x, float *y)
+{
+    const float v = *x;
+    take_turn();
+    *y = v;
+}
+
+/* constant. */
+__global__ void asks_for_a_constant(const float *x, float *y)
+{
+    take_turn();
+    *y = __ldg(x);
+}
+
 /* narrow: weights by 4 bytes. */
 __global__ void product_of_narrow_loads(const float *w, float *y)
 {
+    take_turn();
     y[threadIdx.x] = __ldcs(w + threadIdx.x);
 }
 
 /* wide: weights through the caches. */
 __global__ void product_through_caches(const float4 *w, float4 *y)
 {
-    y[threadIdx.x] = __ldg(w + threadIdx.x);
+    take_turn();
+    y[threadIdx.x] = w[threadIdx.x];
 }
 
 /* flush, and fast: it is an approximation that the PTX names. */
 __global__ void flushes(const float *x, float *y)
 {
+    take_turn();
     asm("add.rn.ftz.f32 %0, %1, %2;" : "=f"(y[0]) : "f"(x[0]), "f"(x[1]));
 }
 
 /* fast. */
 __global__ void approximates(const float *x, float *y)
 {
+    take_turn();
     *y = __sinf(*x);
 }
 
 /* contracted: as if the compiler had made one operation of two. */
 __global__ void probe_contracted(const float *x, float *y)
 {
+    take_turn();
     *y = __fmaf_rn(x[0], x[1], x[2]);
 }
 
 /* loose. */
 __global__ void leaves_rounding_open(const float *x, float *y)
 {
+    take_turn();
     float product;
     asm("mul.f32 %0, %1, %2;" : "=f"(product) : "f"(x[0]), "f"(x[1]));
     asm("add.f32 %0, %1, %2;" : "=f"(*y) : "f"(product), "f"(x[2]));
@@ -67,6 +97,7 @@ __global__ void leaves_rounding_open(const float *x, float *y)
 /* tensor. */
 __global__ void multiplies_on_tensor_cores(const unsigned *a, float *c)
 {
+    take_turn();
     asm("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
         "{%0, %1, %2, %3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
