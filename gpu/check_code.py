@@ -22,8 +22,8 @@ The rules, by name:
     contracted  the probe, whose source adds to a product, has no fused multiply-add: the compiler was
                 told not to make them
     tensor      no tensor core: their sums have another order
-    turn        from sm_90 on, a kernel waits for its turn (cuda.h)
-    early       no access to device memory stands before that
+    turn        from sm_90 on, a kernel has a wait for its turn (cuda.h)
+    early       no access to device memory stands before the first of those
     constant    no load asks that its memory be constant while the kernel runs
 
 An instruction has 16 bytes on these architectures. Its operation is the low 9 bits; the width of a
@@ -44,7 +44,7 @@ OPERATIONS = {
     0x037: "MMA", 0x03C: "MMA", 0x03F: "MMA", 0x102: "FCHK", 0x106: "I2F", 0x112: "I2F",
     0x108: "MUFU", 0x11D: "BAR", 0x181: "LDG", 0x183: "LDL", 0x184: "LDS", 0x186: "STG",
     0x187: "STL", 0x188: "STS", 0x189: "SHFL", 0x1A8: "ATOM", 0x18E: "ATOM", 0x1AE: "LDGSTS",
-    0x02E: "ACQBULK",
+    0x02E: "ACQBULK", 0x180: "LD", 0x185: "ST", 0x18A: "ATOM", 0x18B: "ATOM", 0x1A9: "ATOM",
 }
 MEMORY = ("LDG", "LDS", "LDL", "STG", "STS", "STL", "LDGSTS")
 BITS = (8, 8, 16, 16, 32, 64, 128, 256)
@@ -54,7 +54,7 @@ FAST = ("COS", "SIN", "EX2", "LG2", "TANH")
 QUOTIENT, ROOT = 2, 7  # flushing operations in the compiler's routine for all quotients; in each root
 EVICT_FIRST = 0  # what __ldcs asks for
 CONSTANT = 4  # the kind of load that __ldg is
-DEVICE_MEMORY = ("LDG", "STG", "ATOM", "LDGSTS")
+DEVICE_MEMORY = ("LDG", "STG", "ATOM", "LDGSTS", "LD", "ST")  # LD and ST: of whatever memory
 LARGEST = 64 << 10
 REGISTERS, FRAME = 0x2F, 0x11  # attributes in .nv.info
 

@@ -10,12 +10,13 @@
  *   cluster_sync(), cluster_at(p, rank)                the same
  *
  * A launch may overlap the one before it (ag_device.overlap): its blocks take the places that
- * are left, and wait. So every thread of every kernel comes to await_turn(), and behind that,
- * and only there, all launches before have ended and what they wrote is seen. Before it a
- * thread may compute, and prefetch what no launch ever writes, as weights are; it neither reads
- * nor writes device memory. release_next() lets the launch behind begin: that comes into being
- * when all blocks have called it or ended. And since a kernel so runs while what it will read
- * is still being written, it never loads by __ldg, which asks that this be constant meanwhile.
+ * are left, and wait. await_turn() returns when the launch before has ended and what it wrote
+ * is seen. Every thread of every kernel calls it, so no launch ends before the one before it
+ * has, and behind it that holds for all of them. Before it a thread may compute and prefetch,
+ * but neither reads nor writes device memory. Once each block has called release_next(), one
+ * thread of it at least, or ended, the launch behind may begin. And since a kernel so runs
+ * while what it will read is still being written, it never loads by __ldg, which asks that this
+ * be constant meanwhile.
  *
  * Blocks of a cluster run at the same time and read each other's shared memory.
  *
@@ -139,8 +140,14 @@ static inline void await_turn()
 {
     emu_await_turn();
 }
-static inline void prefetch(const void *) {}
-static inline void prefetch(const void *, uint32_t) {}
+static inline void prefetch(const void *p)
+{
+    emu_prefetch(p, 1, 1);
+}
+static inline void prefetch(const void *p, uint32_t bytes)
+{
+    emu_prefetch(p, bytes, 16);
+}
 #define cluster_sync() emu_sync_cluster(__FILE__, __LINE__)
 template <class T> static inline const T *cluster_at(const T *p, int rank)
 {

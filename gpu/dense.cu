@@ -32,11 +32,11 @@
  *
  * Before its turn. A step is a chain of launches, each of which needs what the one before left,
  * and most of which are short: norms, attention, and what a product takes to begin and to end.
- * The memory would have nothing to do meanwhile. But no launch writes weights. So a product
- * that may overlap the launches before it asks for its first weights while it waits, `early`
- * inputs of the chunks with which its blocks begin: as many as fill a quarter of the second
- * cache, which at 3 TB/s is 4 us. It lets the launches behind it begin only when its own turn
- * has come, so that no more than one product waits with weights in the cache.
+ * The memory would have nothing to do meanwhile. So a product of up to 32 rows that may overlap
+ * the launches before it asks for its first weights while it waits, `early` inputs of the
+ * chunks with which the blocks begin that find a place at once: as many as fill a quarter of
+ * the second cache, which at 3 TB/s is 4 us. It lets the launches behind it begin only when its
+ * own turn has come, so that no more than one product waits with weights in the cache.
  *
  * Few rows wait for memory: one block on each of three quarters of the multiprocessors suffices
  * (2048 outputs: 64 panels, split in two; 4096: 128 panels, not split), and rounds of blocks
@@ -133,7 +133,8 @@ struct job {
     int64_t y_step;
     int32_t x_step, N, K, R;
     int32_t far;   /* inputs from a load to the weights asked for with it; 0: nothing is */
-    int32_t early; /* inputs of a block's first chunks that are asked for before its turn */
+    int32_t early; /* inputs of a block's first chunks that are asked for before its turn, */
+    int32_t first; /* by so many blocks */
     /* Of blocks that share their outputs through device memory; NULL where they are a cluster,
      * or where a block has all groups of its panel. */
     float *sum;        /* [groups][R][N] */
@@ -228,12 +229,14 @@ template <class T> __device__ const uint4 *weights_of(const job &j, int32_t chun
     return static_cast<const uint4 *>(j.panel) + (panel * j.K + chunk * AS_CHUNK) * T::LANES;
 }
 
-/* Asks for the weights of the first `early` inputs of `here` chunks; each warp for some. */
+/* Asks for the weights of the first `early` inputs of `here` chunks; each warp for some. There
+ * is one tile of rows. */
 template <class T>
 __device__ __forceinline__ void ask_early(const job &j, int32_t begin, int32_t here)
 {
     enum { WARPS = THREADS / ag::LANES, BYTES = T::LANES * sizeof(uint4) };
-    if (j.early == 0 || ag::lane() != 0) return;
+    const auto number = static_cast<int32_t>(blockIdx.z * gridDim.y + blockIdx.y);
+    if (j.early == 0 || number >= j.first || ag::lane() != 0) return;
     for (int32_t c = begin + ag::warp(); c < begin + here; c += WARPS) {
         const int32_t inputs = least(j.K - c * AS_CHUNK, j.early);
         UNROLL
@@ -419,17 +422,18 @@ template <class T> plan plan_of(const ag_device *d, int32_t N, int32_t K, int32_
     return p;
 }
 
-/* How many inputs of its first chunks a block asks for before its turn: those of all blocks
- * that run at once fill a quarter of the cache. */
-template <class T> int32_t early_of(const ag_device *d, const plan &p)
+/* Which blocks ask for weights before their turn, and for how many inputs of their first
+ * chunks: those that may run at once, and so that they fill a quarter of the cache. */
+template <class T> void plan_early(const ag_device *d, const plan &p, job *j)
 {
-    const int64_t blocks = static_cast<int64_t>(p.tiles) * p.widths * p.splits;
-    const int64_t most = static_cast<int64_t>(d->processors) * T::RESIDENT;
+    const int32_t blocks = p.widths * p.splits;
+    j->early = 0, j->first = least(blocks, d->processors * T::RESIDENT);
+    if (!d->overlap || p.tiles > 1) return;
     const int32_t chunks = least(parts_of(p.groups, p.splits) * AS_GROUP, T::CHUNKS);
     const int64_t bytes = T::PANELS * T::LANES * static_cast<int64_t>(sizeof(uint4));
-    const int64_t inputs = (blocks < most ? blocks : most) * chunks * bytes; /* one of each */
+    const int64_t inputs = j->first * chunks * bytes; /* one of each */
     const int64_t room = static_cast<int64_t>(d->cache / 4) / inputs;
-    return !d->overlap ? 0 : room < AS_CHUNK ? static_cast<int32_t>(room) : AS_CHUNK;
+    j->early = room < AS_CHUNK ? static_cast<int32_t>(room) : AS_CHUNK;
 }
 
 /* What a product takes, and what is said of it. */
@@ -479,7 +483,7 @@ template <class T> as_status go(const call &c)
                        c.j.N, c.j.K);
     job j = c.j;
     j.far = T::RESIDENT == 1 || own * p.splits <= c.d->processors ? FAR : 0;
-    j.early = early_of<T>(c.d, p);
+    plan_early<T>(c.d, p, &j);
     if (!left) j.sum = nullptr;
     const dim3 grid(static_cast<unsigned>(p.tiles), static_cast<unsigned>(p.widths),
                     static_cast<unsigned>(p.splits));
@@ -546,7 +550,8 @@ extern "C" void ag_matrix_free(ag_matrix *m)
 static as_status need_of(const ag_device *d, const ag_matrix *w, int32_t R, need *n,
                          as_error *e)
 {
-    const job j = {nullptr, nullptr, nullptr, 0, 0, w->N, w->K, R, 0, 0, nullptr, nullptr};
+    job j = {};
+    j.N = w->N, j.K = w->K, j.R = R;
     return dispatch(call{d, j, nullptr, n, e}, w->storage);
 }
 
@@ -612,7 +617,10 @@ extern "C" as_status ag_product(const ag_device *d, const ag_matrix *w, const fl
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
         return as_fail(e, AS_BAD_INPUT, "product: its rows begin at %p, not a multiple of 16",
                        static_cast<const void *>(x));
-    const job j = {w->panel, x, y,      y_step,    static_cast<int32_t>(x_step), w->N, w->K, R,
-                   0,        0, p->sum, p->arrived};
+    job j = {};
+    j.panel = w->panel, j.x = x, j.y = y;
+    j.x_step = static_cast<int32_t>(x_step), j.y_step = y_step;
+    j.N = w->N, j.K = w->K, j.R = R;
+    j.sum = p->sum, j.arrived = p->arrived;
     return dispatch(call{d, j, p, nullptr, e}, w->storage);
 }

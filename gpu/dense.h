@@ -38,8 +38,8 @@ void ag_parts_free(ag_parts *p);
 
 /* y[r][n] = dot(x[r], w[n]), n < N, for R rows: x is [R] rows of K floats, `x_step` apart, a
  * multiple of 4, 16-byte aligned; y is [R] rows of N floats, `y_step` apart. AS_LIMIT when the
- * parts have no room for it, AS_BAD_INPUT for a matrix in rows. N is at most 32 * 65535: a grid
- * has no more panels.
+ * parts have no room for it, or x has 2^31 floats or more, AS_BAD_INPUT for a matrix in rows. N
+ * is at most 32 * 65535: a grid has no more panels.
  *
  * Where blocks share outputs, their sums meet in the shared memory of a cluster if d->cluster
  * is at least their number and a block has the memory for its groups, else in the parts: the

@@ -102,16 +102,18 @@ static void begin_report(ag_bench *b, const char *name)
     char date[16];
     strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
     printf("### %s\n\n%s, compute capability %d.%d, %d multiprocessors, %.1f GB; CUDA %d.%d, "
-           "driver for CUDA %d.%d; %s%s\n\n",
+           "driver for CUDA %d.%d; launches %s; %s%s\n\n",
            name, b->device.name, f->major, f->minor, b->device.processors,
            (double)f->memory / 1e9, f->runtime / 1000, f->runtime % 1000 / 10, f->driver / 1000,
-           f->driver % 1000 / 10, date, b->dry ? "; dry run: nothing is timed" : "");
+           f->driver % 1000 / 10, b->device.overlap ? "overlap" : "do not overlap", date,
+           b->dry ? "; dry run: nothing is timed" : "");
     put(b,
         "{\"bench\": \"%s\", \"device\": \"%s\", \"capability\": \"%d.%d\", "
         "\"multiprocessors\": %d, \"memory\": %zu, \"cuda\": %d, \"driver_cuda\": %d, "
-        "\"date\": \"%s\", \"dry\": %s, \"repetitions\": %d, \"results\": [",
+        "\"overlap\": %s, \"date\": \"%s\", \"dry\": %s, \"repetitions\": %d, \"results\": [",
         name, b->device.name, f->major, f->minor, b->device.processors, f->memory, f->runtime,
-        f->driver, date, b->dry ? "true" : "false", b->dry ? 1 : AG_REPETITIONS);
+        f->driver, b->device.overlap ? "true" : "false", date, b->dry ? "true" : "false",
+        b->dry ? 1 : AG_REPETITIONS);
 }
 
 void ag_cell(const ag_bench *b, int decimals, double value)

@@ -153,9 +153,10 @@ static void measure_rows(ag_bench *b, steps *p, double *one_row, double *ours)
     const ag_times launched = ag_bench_time(b, one_step, p);
     b->repetitions = AG_REPETITIONS;
     const ag_job job[] = {{one_step, p}, {step_by_step, p}};
+    const int jobs = b->device.overlap ? 2 : 1;
     ag_samples samples;
     look(b, p, job);
-    ag_bench_time_graphs(b, job, 2, &samples);
+    ag_bench_time_graphs(b, job, jobs, &samples);
     const ag_times t = ag_times_of(samples.us[0], samples.n);
     const double seconds = t.median * 1e-6;
     if (p->R == 1) *one_row = t.median;
@@ -166,7 +167,10 @@ static void measure_rows(ag_bench *b, steps *p, double *one_row, double *ours)
     ag_cell(b, 1, t.median);
     ag_cell(b, 1, t.low);
     ag_cell(b, 1, t.high);
-    ag_cell(b, 3, without_overlap(&samples));
+    if (jobs == 2)
+        ag_cell(b, 3, without_overlap(&samples));
+    else
+        printf(" - |");
     ag_cell(b, 3, ag_share(t.median, *one_row));
     ag_cell(b, 3, ag_share(ag_share(p->bytes, seconds), b->read));
     if (p->products == AG_CANONICAL) {
@@ -178,7 +182,7 @@ static void measure_rows(ag_bench *b, steps *p, double *one_row, double *ours)
         printf("\n");
     }
     report_json(b, p, launched, t, *one_row, *ours);
-    ag_measured(b, "without_overlap_times_ours", without_overlap(&samples));
+    if (jobs == 2) ag_measured(b, "without_overlap_times_ours", without_overlap(&samples));
 }
 
 /* The rows of the table; those of the library are some of ours. */

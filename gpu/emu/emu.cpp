@@ -514,28 +514,26 @@ void *emu_shared(void)
 }
 
 /* The names of the kernels that run go to the end of the file that ASSAY_EMU_KERNELS names,
- * each once a process: a test can see that none was left out. Whether it is new here. */
-static bool remember(const char *kernel)
+ * each once a process: a test can see that none was left out. */
+static void remember(const char *kernel)
 {
     static const char *const file = std::getenv("ASSAY_EMU_KERNELS");
     static std::set<std::string> known;
-    if (!known.insert(kernel).second) return false;
-    if (!file) return true;
+    if (!file || !known.insert(kernel).second) return;
     FILE *const to = std::fopen(file, "a");
     if (!to) fail("the file that ASSAY_EMU_KERNELS names cannot be written");
     std::fprintf(to, "%s\n", kernel);
     std::fclose(to);
-    return true;
 }
 
-void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned cluster,
-             const std::function<void()> &body)
+void emu_run(const void *kernel, const char *name, dim3 grid, dim3 block, size_t shared,
+             unsigned cluster, const std::function<void()> &body)
 {
     if (tape.graph)
-        return enqueue([=] { emu_run(kernel, grid, block, shared, cluster, body); });
+        return enqueue([=] { emu_run(kernel, name, grid, block, shared, cluster, body); });
     const size_t threads = static_cast<size_t>(block.x) * block.y * block.z;
     const size_t blocks = static_cast<size_t>(grid.x) * grid.y * grid.z;
-    emu.kernel = kernel;
+    emu.kernel = name;
     gridDim = grid, blockDim = block;
     if (threads < 1 || threads > 1024 || blocks < 1 || grid.y > 65535 || grid.z > 65535)
         fail("the grid or the block has a size that no device takes");
@@ -547,8 +545,8 @@ void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned 
     if (emu.shared.size() != cluster || emu.shared[0].size() != shared)
         emu.shared = std::vector<std::vector<char>>(cluster, std::vector<char>(shared));
     emu.body = &body;
-    /* Of the first block that runs: of a kernel that is new here, and now and then. */
-    bool early = remember(kernel) || emu.launches % 256 == 0;
+    static std::set<const void *> known;
+    bool early = known.insert(kernel).second || emu.launches % 256 == 0; /* the next block */
     const as_environment before = as_enter(); /* a device has no other */
     for (int b : order_of(blocks / cluster, emu.launches)) {
         const unsigned n = static_cast<unsigned>(b);
@@ -558,6 +556,7 @@ void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned 
     }
     as_leave(before);
     emu.launches++;
+    remember(name);
 }
 
 /* ---- What fibers call.
@@ -577,6 +576,18 @@ void emu_await_turn(void)
     if (f.waited) fail("a thread waits for its turn again");
     f.waited = true;
     if (emu.early) wait(at::turn, "its turn", 0);
+}
+
+void emu_prefetch(const void *p, size_t bytes, size_t unit)
+{
+    const auto at = reinterpret_cast<uintptr_t>(p);
+    const auto behind = allocated.upper_bound(const_cast<void *>(p));
+    if (bytes == 0 || at % unit != 0 || bytes % unit != 0)
+        fail("a prefetch of no bytes, or not of whole units");
+    if (behind == allocated.begin()) fail("a prefetch of what is no device memory");
+    const auto &[memory, size] = *std::prev(behind);
+    if (at + bytes > reinterpret_cast<uintptr_t>(memory) + size)
+        fail("a prefetch beyond the end of an allocation");
 }
 
 int emu_lane(void)

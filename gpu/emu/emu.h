@@ -11,8 +11,10 @@
  *     with the places named; so does a warp operation whose lanes never come together;
  *   - a missing barrier, of a block or a cluster, gives other bits under another order;
  *   - the shared memory of a block that has left is NaN for the others of its cluster;
- *   - a thread that does not wait for its turn aborts; of some launches, one block has device
- *     memory full of NaN until it waits, and what it writes there before is lost;
+ *   - a thread that does not wait for its turn aborts; in the first launch of each kernel, and
+ *     of others now and then, one block has device memory full of NaN until it waits, and what
+ *     it writes there before is lost;
+ *   - a prefetch of what is no device memory aborts;
  *   - device and shared memory are allocations of exactly their size: AddressSanitizer sees
  *     every access beside them.
  * What it cannot see: the compiler for the device, races inside a warp, memory order, speed.
@@ -59,15 +61,18 @@ extern dim3 blockDim, gridDim;
 void *emu_shared(void);
 /* Every thread calls it, once, before it touches device memory (cuda.h). */
 void emu_await_turn(void);
+/* Looks whether the bytes are device memory; both numbers are multiples of `unit`. */
+void emu_prefetch(const void *p, size_t bytes, size_t unit);
 /* `cluster` blocks with successive blockIdx.z run together. */
-void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared, unsigned cluster,
-             const std::function<void()> &body);
+void emu_run(const void *kernel, const char *name, dim3 grid, dim3 block, size_t shared,
+             unsigned cluster, const std::function<void()> &body);
 
 template <class... P, class... A>
 void emu_launch_clusters(unsigned cluster, void (*kernel)(P...), const char *name, dim3 grid,
                          dim3 block, size_t shared, A... argument)
 {
-    emu_run(name, grid, block, shared, cluster, [=] { kernel(static_cast<P>(argument)...); });
+    emu_run(reinterpret_cast<const void *>(kernel), name, grid, block, shared, cluster,
+            [=] { kernel(static_cast<P>(argument)...); });
 }
 
 template <class... P, class... A>

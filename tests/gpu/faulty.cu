@@ -43,6 +43,15 @@ __global__ void reads_and_waits(const float *x, float *y)
     *y = v;
 }
 
+/* early, too: it might be shared memory. */
+__global__ void reads_what_it_waits_for(const float *x, int shared, float *y)
+{
+    SHARED(float, s);
+    const float v = *(shared ? s : x);
+    take_turn();
+    *y = v;
+}
+
 /* constant. */
 __global__ void asks_for_a_constant(const float *x, float *y)
 {
