@@ -611,8 +611,9 @@ extern "C" as_status ag_product(const ag_device *d, const ag_matrix *w, const fl
         return as_fail(e, AS_BAD_INPUT, "product: %d rows, %lld and %lld floats apart", R,
                        static_cast<long long>(x_step), static_cast<long long>(y_step));
     if (x_step > INT32_MAX / R)
-        return as_fail(e, AS_LIMIT, "product: %d rows, %lld floats apart, are more than 2^31",
-                       R, static_cast<long long>(x_step));
+        return as_fail(e, AS_LIMIT,
+                       "product: %d rows, %lld floats apart, are 2^31 floats or more", R,
+                       static_cast<long long>(x_step));
     if (w->in_rows) return as_fail(e, AS_BAD_INPUT, "product: the matrix is not in panels");
     if (reinterpret_cast<uintptr_t>(x) % 16 != 0)
         return as_fail(e, AS_BAD_INPUT, "product: its rows begin at %p, not a multiple of 16",

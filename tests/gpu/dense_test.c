@@ -230,6 +230,9 @@ START_TEST(errors)
         ag_product(&device, &m.device, (float *)x + 1, 4096, 1, x, 32, &nothing, &why),
         AS_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(why.text, "multiple of 16"));
+    ck_assert_int_eq(ag_product(&device, &m.device, x, 1 << 30, 2, x, 32, &nothing, &why),
+                     AS_LIMIT);
+    ck_assert_ptr_nonnull(strstr(why.text, "2^31 floats or more"));
     ag_free(x);
     discard(&m);
     ag_device_close(&device);
