@@ -337,7 +337,7 @@ __device__ void find_in_page(const job &j, const block &s, const float *page, in
 {
     x.key = page + p;
     x.apart = AS_POSITIONS;
-    s.value[p] = page + AS_POSITIONS * j.c.d + p * j.c.wide;
+    if (thread() < AS_POSITIONS) s.value[p] = page + AS_POSITIONS * j.c.d + p * j.c.wide;
 }
 
 /* Page c of a sequence; n = 0 where there is none. */
@@ -365,7 +365,8 @@ __device__ seen find_path(const job &j, const block &s, int32_t sequence, int32_
     const int32_t seat = j.r.seat[static_cast<int64_t>(at) * AS_POSITIONS + p];
     if (seat >= 0) {
         x.key = ag_waiting_at(j.c, j.a.layer, 0, sequence, seat, head);
-        s.value[p] = ag_waiting_at(j.c, j.a.layer, 1, sequence, seat, head);
+        if (thread() < AS_POSITIONS)
+            s.value[p] = ag_waiting_at(j.c, j.a.layer, 1, sequence, seat, head);
     } else {
         const int32_t page = ag_page_of(j.c, sequence, x.c);
         find_in_page(j, s, ag_chunk_at(j.c, page, j.a.layer, head), p, x);
@@ -487,17 +488,8 @@ __global__ void __launch_bounds__(THREADS, 6) combine(job j)
 as_status launch_attend(const ag_device *d, const job &j, as_error *e)
 {
     const size_t bytes = shared_bytes(j.c.d);
-    static size_t known = 48 << 10; /* what a launch may have; the device is one */
-    if (bytes > known) {
-        const cudaError_t code = cudaFuncSetAttribute(
-            attend, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
-        if (code != cudaSuccess) {
-            (void)cudaGetLastError();
-            return as_fail(e, AS_DEVICE, "GPU: %zu bytes of shared memory for attention: %s",
-                           bytes, cudaGetErrorString(code));
-        }
-        known = bytes;
-    }
+    const as_status s = allow_shared<attend>(d, bytes, "attend", e);
+    if (s != AS_OK) return s;
     const dim3 grid(static_cast<unsigned>(j.a.run_bound * j.c.kv_heads), 1,
                     static_cast<unsigned>(j.tails + j.a.chunks));
     LAUNCH(attend, grid, THREADS, bytes, d, j);

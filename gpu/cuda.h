@@ -165,4 +165,30 @@ static __device__ __forceinline__ void take_turn()
     await_turn();
 }
 
+/* What a failure of CUDA's is to those above. */
+static inline as_status status_of(cudaError_t code)
+{
+    return code == cudaErrorMemoryAllocation ? AS_NO_MEMORY : AS_DEVICE;
+}
+
+/* Lets the blocks of a kernel have so many bytes of shared memory, on the device that was
+ * opened last, and loads the kernel: a launch may have 48 KiB without asking. */
+template <auto kernel>
+static inline as_status allow_shared(const ag_device *d, size_t bytes, const char *name,
+                                     as_error *e)
+{
+    static int ordinal = -1;
+    static size_t allowed;
+    if (d->ordinal == ordinal && bytes <= allowed) return AS_OK;
+    const cudaError_t code = cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+    if (code != cudaSuccess) {
+        (void)cudaGetLastError();
+        return as_fail(e, status_of(code), "GPU: kernel %s with %zu bytes of shared memory: %s",
+                       name, bytes, cudaGetErrorString(code));
+    }
+    ordinal = d->ordinal, allowed = bytes;
+    return AS_OK;
+}
+
 #endif

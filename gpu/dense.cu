@@ -429,7 +429,8 @@ template <class T> void plan_early(const ag_device *d, const plan &p, job *j)
     const int32_t blocks = p.widths * p.splits;
     j->early = 0, j->first = least(blocks, d->processors * T::RESIDENT);
     if (!d->overlap || p.tiles > 1) return;
-    const int32_t chunks = least(parts_of(p.groups, p.splits) * AS_GROUP, T::CHUNKS);
+    const int32_t share = parts_of(p.groups, p.splits) * AG_GROUP; /* chunks of a block */
+    const int32_t chunks = least(least(share, parts_of(j->K, AS_CHUNK)), T::CHUNKS);
     const int64_t bytes = T::PANELS * T::LANES * static_cast<int64_t>(sizeof(uint4));
     const int64_t inputs = j->first * chunks * bytes; /* one of each */
     const int64_t room = static_cast<int64_t>(d->cache / 4) / inputs;
@@ -450,22 +451,6 @@ struct call {
     as_error *e;
 };
 
-/* Loads the kernel, so that no launch has to, and lets its blocks have all shared memory that a
- * block can: once for each, on the device that was opened last. */
-template <class T> as_status make_ready(const ag_device *d, as_error *e)
-{
-    static int ready = -1;
-    if (ready == d->ordinal) return AS_OK;
-    const cudaError_t code = cudaFuncSetAttribute(
-        product<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(d->shared));
-    if (code != cudaSuccess) {
-        (void)cudaGetLastError();
-        return as_fail(e, AS_DEVICE, "GPU: kernel product: %s", cudaGetErrorString(code));
-    }
-    ready = d->ordinal;
-    return AS_OK;
-}
-
 template <class T> as_status go(const call &c)
 {
     const plan p = plan_of<T>(c.d, c.j.N, c.j.K, c.j.R);
@@ -475,7 +460,7 @@ template <class T> as_status go(const call &c)
                     left ? own : 0,
                     {own * p.splits, p.splits, p.clustered}};
     if (c.ask) *c.ask = n;
-    const as_status s = make_ready<T>(c.d, c.e);
+    const as_status s = allow_shared<product<T>>(c.d, c.d->shared, "product", c.e);
     if (c.ask || s != AS_OK) return s;
     if (n.sums > c.p->sums || n.counters > c.p->counters)
         return as_fail(c.e, AS_LIMIT,

@@ -6,11 +6,12 @@
 #include <cstring>
 #include "gpu/cuda.h"
 
+/* CUDA also keeps the code for who asks next (ag_launched), who did nothing wrong. */
 static as_status check(cudaError_t code, const char *what, as_error *e)
 {
     if (code == cudaSuccess) return AS_OK;
-    const as_status s = code == cudaErrorMemoryAllocation ? AS_NO_MEMORY : AS_DEVICE;
-    return as_fail(e, s, "GPU: %s: %s", what, cudaGetErrorString(code));
+    (void)cudaGetLastError();
+    return as_fail(e, status_of(code), "GPU: %s: %s", what, cudaGetErrorString(code));
 }
 
 static cudaStream_t stream_of(const ag_device *d)
@@ -169,8 +170,7 @@ as_status ag_alloc(const ag_device *d, void **at, size_t bytes, const char *what
     const cudaError_t code = cudaMalloc(at, bytes > 0 ? bytes : 1);
     if (code == cudaSuccess) return AS_OK;
     (void)cudaGetLastError(); /* an allocation that fails leaves the device as it was */
-    const as_status s = code == cudaErrorMemoryAllocation ? AS_NO_MEMORY : AS_DEVICE;
-    return as_fail(e, s, "GPU: no memory for %s (%zu bytes): %s", what, bytes,
+    return as_fail(e, status_of(code), "GPU: no memory for %s (%zu bytes): %s", what, bytes,
                    cudaGetErrorString(code));
 }
 
@@ -198,10 +198,11 @@ as_status ag_memory(const ag_device *d, size_t *left, as_error *e)
 as_status ag_upload(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e)
 {
     const char *const what = "copying to the device";
-    const as_status s = refuse_recording(d, what, e);
-    if (s != AS_OK) return s;
-    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(d)), what,
-                 e);
+    as_status s = refuse_recording(d, what, e);
+    if (s == AS_OK)
+        s = check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_of(d)), what,
+                  e);
+    return s == AS_OK ? ag_wait(d, e) : s; /* CUDA does not promise that `from` was read */
 }
 
 as_status ag_download(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e)
@@ -234,7 +235,7 @@ as_status ag_launched(const char *kernel, as_error *e)
 {
     const cudaError_t code = cudaGetLastError();
     if (code == cudaSuccess) return AS_OK;
-    return as_fail(e, AS_DEVICE, "GPU: kernel %s: %s", kernel, cudaGetErrorString(code));
+    return as_fail(e, status_of(code), "GPU: kernel %s: %s", kernel, cudaGetErrorString(code));
 }
 
 /* ---- Graphs. -----------------------------------------------------------------------------

@@ -43,8 +43,8 @@ void ag_free(void *at);
 /* Bytes of device memory that nobody has. */
 as_status ag_memory(const ag_device *d, size_t *left, as_error *e);
 
-/* Copies and fills happen in the order of the calls. The download waits until it is done, and
- * so for everything before it; an upload has read `from` when it returns. */
+/* Copies and fills happen in the order of the calls. Uploads and downloads wait until they are
+ * done, and so for everything before them. */
 as_status ag_upload(const ag_device *d, void *to, const void *from, size_t bytes, as_error *e);
 as_status ag_download(const ag_device *d, void *to, const void *from, size_t bytes,
                       as_error *e);
@@ -54,7 +54,8 @@ as_status ag_fill(const ag_device *d, void *at, int byte, size_t bytes, as_error
 /* Waits for all work; what went wrong in a kernel is reported here at the latest. */
 as_status ag_wait(const ag_device *d, as_error *e);
 
-/* Whether the launch just made was accepted. */
+/* Whether the launch just made was accepted. AS_NO_MEMORY where the driver, which loads a
+ * kernel when it is first launched, finds no room for it. */
 as_status ag_launched(const char *kernel, as_error *e);
 
 /* ---- Graphs. -----------------------------------------------------------------------------

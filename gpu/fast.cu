@@ -34,7 +34,7 @@ template <class T> struct alignas(EACH * sizeof(T)) four {
     T v[EACH];
 };
 
-/* x_step is a multiple of 4, so a load stays within its row; a store, only where K is, too. */
+/* x_step is a multiple of 4, so four floats lie in line wherever a row has so many left. */
 template <as_storage S> __global__ void narrow_rows(rounding j)
 {
     take_turn();
@@ -44,7 +44,11 @@ template <as_storage S> __global__ void narrow_rows(rounding j)
         (static_cast<int32_t>(blockIdx.y) * THREADS + static_cast<int32_t>(threadIdx.x)) * EACH;
     if (k >= j.K) return;
     float4 x = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (row < j.R) x = *reinterpret_cast<const float4 *>(j.x + row * j.x_step + k);
+    const float *from = j.x + row * j.x_step + k;
+    if (row < j.R && k + EACH <= j.K)
+        x = *reinterpret_cast<const float4 *>(from);
+    else if (row < j.R)
+        x = float4{from[0], k + 1 < j.K ? from[1] : 0.0f, k + 2 < j.K ? from[2] : 0.0f, 0.0f};
     const four<type> y = {
         {element<S>::of(x.x), element<S>::of(x.y), element<S>::of(x.z), element<S>::of(x.w)}};
     type *to = static_cast<type *>(j.to) + static_cast<int64_t>(row) * j.K + k;

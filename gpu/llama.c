@@ -12,7 +12,8 @@ enum {
     SOME = 4096,        /* positions whose cosines and sines are computed at a time */
     LEAST_ATTENDED = 8, /* rows that attention has room for in any case, up to a tile */
     MOST_SEQUENCES =
-        65535, /* and panels of a matrix: what a grid has in its second dimension */
+        65535,          /* and panels of a matrix: what a grid has in its second dimension */
+    KERNELS = 32 << 20, /* bytes that loading all kernels takes at most */
 };
 static const size_t MOST_SUMS = (size_t)256
                                 << 20; /* bytes for attention's sums, if that is enough */
@@ -336,10 +337,11 @@ static as_status allocate(const model *m, const buffer *b, size_t n, as_error *e
     return AS_OK;
 }
 
-/* Whether the device has room for it. */
+/* Whether the device has room for it, and for the kernels, which the driver loads when they are
+ * first launched. */
 static as_status check_room(const model *m, const buffer *b, size_t n, as_error *e)
 {
-    size_t bytes = 0, left;
+    size_t bytes = KERNELS, left;
     for (size_t i = 0; i < n; i++) bytes += b[i].bytes;
     const as_status s = ag_memory(&m->device, &left, e);
     if (s != AS_OK || bytes <= left) return s;

@@ -1,11 +1,11 @@
 /* plugin.c - libassay_gpu as an implementation under test (conformance/iut.h): every operation
- * of a panel, a model or a pool runs on the device, and is the reference's, bit for bit. `generate`
- * decodes there, several requests at once.
+ * of a panel, a model or a pool runs on the device, and is the reference's, bit for bit.
+ * `generate` decodes there, several requests at once.
  *
  * Without a device the plugin still loads, and every operation answers IUT_NO_DEVICE, which the
  * suite reports as UNAVAILABLE. With the grid emulator (emu/emu.h) in the device's place it
- * serves panels and models of EMULATED_V tokens at most, the others being UNAVAILABLE too: the emulator is
- * there to test kernels, not to be waited for. */
+ * serves panels and models of EMULATED_V tokens at most, the others being UNAVAILABLE too: the
+ * emulator is there to test kernels, not to be waited for. */
 #define _POSIX_C_SOURCE 200809L /* strtok_r */
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,8 +42,8 @@ struct iut {
     int32_t largest; /* vocabulary that is served; 0: any */
     bool beyond;     /* what was asked for is beyond it */
     as_error error;
-    bool present; /* a device; without one, `absent` says why */
-    as_error absent;
+    iut_status lacks; /* IUT_OK, or what operations answer; `absent` then says why: */
+    as_error absent;  /* there is no device, or there is one that cannot be used */
     ag_device device;
     ag_scratch scratch;
     int32_t V, S, C; /* of the panel; V = 0: none */
@@ -175,31 +175,32 @@ static void destroy(iut *x)
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) ag_free(owned[i]->at);
     for (int i = 0; i < BUFFERS; i++) ag_free(x->work[i].at);
     ag_scratch_free(&x->scratch);
-    if (x->present) ag_device_close(&x->device);
+    if (x->lacks == IUT_OK) ag_device_close(&x->device);
     free(x);
 }
 
 /* A library that is asked for is as good as part of the device. */
-static bool find_library(iut *x)
+static iut_status find_library(iut *x)
 {
     ag_cublas *c;
-    if (x->products == AG_CANONICAL) return true;
+    if (x->products == AG_CANONICAL) return IUT_OK;
     const as_status s = ag_cublas_open(&x->device, x->storage, &c, &x->absent);
     ag_cublas_close(c);
-    return s == AS_OK;
+    return s == AS_OK ? IUT_OK : IUT_NO_DEVICE;
 }
 
-static void find_device(iut *x)
+/* A device that is there and cannot be opened is a fault, and not a device that is absent. */
+static iut_status find_device(iut *x)
 {
-    x->present = ag_device_open(&x->device, 0, &x->absent) == AS_OK;
-    if (!x->present) return;
+    as_status s = ag_device_open(&x->device, 0, &x->absent);
+    if (s != AS_OK) return ag_has_device() ? status_of(s) : IUT_NO_DEVICE;
     if (x->device.emulated) x->largest = EMULATED_V;
-    if (ag_scratch_reserve(&x->device, SCRATCH_ROWS, &x->scratch, &x->absent) == AS_OK &&
-        find_library(x))
-        return;
+    s = ag_scratch_reserve(&x->device, SCRATCH_ROWS, &x->scratch, &x->absent);
+    const iut_status found = s == AS_OK ? find_library(x) : status_of(s);
+    if (found == IUT_OK) return IUT_OK;
     ag_scratch_free(&x->scratch);
     ag_device_close(&x->device);
-    x->present = false;
+    return found;
 }
 
 static iut *create(const char *options, char *error, size_t error_size)
@@ -214,7 +215,12 @@ static iut *create(const char *options, char *error, size_t error_size)
     x->lookahead = as_lookahead_preset("paper"), x->lookup = as_lookup_preset("hf");
     x->maker = (lm_maker){load_model, ag_llama_cache_read, ag_llama_cache_poison, x};
     x->engine_maker = (lm_maker){load_for_engine, NULL, NULL, x};
-    snprintf(text, sizeof text, "%s", options);
+    if (snprintf(text, sizeof text, "%s", options) >= (int)sizeof text) {
+        snprintf(error, error_size, "gpu: more than %zu characters of options: %.60s ...",
+                 sizeof text - 1, options);
+        free(x);
+        return NULL;
+    }
     for (char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
         if (set_option(x, word)) continue;
         snprintf(
@@ -234,7 +240,7 @@ static iut *create(const char *options, char *error, size_t error_size)
         free(x);
         return NULL;
     }
-    find_device(x);
+    x->lacks = find_device(x);
     return x;
 }
 
@@ -268,7 +274,7 @@ static iut_status claims(iut *x, iut_claims *c)
     *c = (iut_claims){.size = c->size,
                       .name = "assay_gpu",
                       .version = "0.1.0",
-                      .device = x->present ? x->device.name : "not available",
+                      .device = x->lacks == IUT_OK ? x->device.name : "not available",
                       .uniforms = x->uniforms,
                       .input = x->input,
                       .map = IUT_MAP_CDF_BY_ID,
@@ -331,12 +337,12 @@ static iut_status refuse(iut *x, as_status s, const char *text)
     return status_of(as_fail(&x->error, s, "%s", text));
 }
 
-/* Whether there is a device, or why not. */
+/* Whether there is a device to use, or why not. */
 static bool there(iut *x, iut_status *s)
 {
-    *s = IUT_NO_DEVICE;
-    if (!x->present) as_fail(&x->error, AS_DEVICE, "%s", x->absent.text);
-    return x->present;
+    *s = x->lacks;
+    if (*s != IUT_OK) as_fail(&x->error, AS_DEVICE, "%s", x->absent.text);
+    return *s == IUT_OK;
 }
 
 /* ---- Panel. --------------------------------------------------------------------------- */

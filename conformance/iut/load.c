@@ -67,19 +67,25 @@ static bool beside_program(const char *name, char *path, size_t size)
     return access(path, R_OK) == 0;
 }
 
-/* Why the kernels have no device to run on; false where they have one. */
+/* Why the kernels have no device to run on; false where there is one, be it one that cannot be
+ * used: then every case says so, and the emulator must not pass in its place. */
 static bool lacks_device(const char *file, char *why, size_t why_size)
 {
     const char *(*ask)(void) = NULL;
+    int (*there)(void) = NULL;
     if (access(file, R_OK) != 0)
         snprintf(why, why_size, "there is no libassay_gpu.so, for which nvcc is needed");
     else {
         void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-        if (library) *(void **)&ask = dlsym(library, "ag_absent");
+        if (library) {
+            *(void **)&ask = dlsym(library, "ag_absent");
+            *(void **)&there = dlsym(library, "ag_has_device");
+        }
         const char *absent = !library ? dlerror()
-                             : ask    ? ask()
-                                      : "libassay_gpu.so is of another build: build it anew";
-        if (!absent) return false;
+                             : ask && there
+                                 ? ask()
+                                 : "libassay_gpu.so is of another build: build it anew";
+        if (!absent || (there && there())) return false;
         snprintf(why, why_size, "%s", absent);
     }
     return true;

@@ -39,6 +39,12 @@ void emu_machine(emu_trouble t);
 /* The bytes of memory that the device says it has left, always. Nothing is subtracted. */
 void emu_memory(size_t bytes);
 
+/* How many replays of graphs succeed from now on; -1: all. The others find no memory. */
+void emu_replays(long n);
+
+/* The bytes that kernels asked for before their turn so far, in pieces of 16 (cuda.h). */
+uint64_t emu_prefetched(void);
+
 /* Kernel launches so far: a test that claims to have run a kernel can look. Which kernels ran
  * is added to the file that the environment's ASSAY_EMU_KERNELS names. */
 uint64_t emu_launches(void);

@@ -100,11 +100,13 @@ struct {
     bool any = false; /* a predicate at the last barrier */
     const std::function<void()> *body = nullptr;
     const char *kernel = "";
-    uint64_t seed = 0, launches = 0;
+    uint64_t seed = 0, launches = 0, prefetched = 0;
     int processors = 4, cluster = 8;
     bool early = false; /* the block begins before its turn, and stops at it */
 } emu;
-std::map<void *, size_t> allocated; /* device memory, in bytes */
+std::map<void *, size_t> allocated;      /* device memory, in bytes */
+constexpr size_t FREE_SHARED = 48 << 10; /* that a launch may have unasked, */
+std::map<const void *, size_t> allowed;  /* and what else a kernel may */
 
 inline __attribute__((always_inline)) void enter_fiber(int i)
 {
@@ -398,6 +400,8 @@ static struct {
     bool spoilt;      /* something was called that has no place in a graph */
 } tape;
 static cudaError_t last_error = cudaSuccess;
+static std::function<void()> upload; /* that was asked for and has not read its source yet */
+static long replays = -1;            /* of graphs that succeed; -1: all */
 
 static cudaError_t answer(cudaError_t code)
 {
@@ -405,9 +409,18 @@ static cudaError_t answer(cudaError_t code)
     return code;
 }
 
+/* An upload reads its source as late as a device may: when something else is to happen. */
+void emu_settle(void)
+{
+    const std::function<void()> late = std::move(upload);
+    upload = nullptr;
+    if (late) late();
+}
+
 /* Does the work, or keeps it for the replay. */
 static void enqueue(const std::function<void()> &work)
 {
+    emu_settle();
     if (!tape.graph)
         work();
     else if (tape.spoilt)
@@ -472,8 +485,16 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t)
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t)
 {
     if (emu_outside_of_graphs() != cudaSuccess) return last_error;
+    if (replays == 0) return answer(cudaErrorMemoryAllocation);
+    if (replays > 0) replays--;
+    emu_settle();
     for (const auto &work : graph->graph.work) work();
     return cudaSuccess;
+}
+
+void emu_replays(long n)
+{
+    replays = n;
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
@@ -508,6 +529,11 @@ uint64_t emu_launches(void)
     return emu.launches;
 }
 
+uint64_t emu_prefetched(void)
+{
+    return emu.prefetched;
+}
+
 void *emu_shared(void)
 {
     return emu.shared[emu.rank].data();
@@ -531,12 +557,15 @@ void emu_run(const void *kernel, const char *name, dim3 grid, dim3 block, size_t
 {
     if (tape.graph)
         return enqueue([=] { emu_run(kernel, name, grid, block, shared, cluster, body); });
+    emu_settle();
     const size_t threads = static_cast<size_t>(block.x) * block.y * block.z;
     const size_t blocks = static_cast<size_t>(grid.x) * grid.y * grid.z;
     emu.kernel = name;
     gridDim = grid, blockDim = block;
     if (threads < 1 || threads > 1024 || blocks < 1 || grid.y > 65535 || grid.z > 65535)
         fail("the grid or the block has a size that no device takes");
+    if (shared > FREE_SHARED && (!allowed.count(kernel) || shared > allowed[kernel]))
+        fail("a launch with more than 48 KiB of shared memory, which nobody allowed");
     if (cluster < 1 || cluster > 8 || grid.z % cluster != 0)
         fail("clusters have 1 to 8 blocks, and the grid is made of whole ones");
     emu.threads = threads, emu.together = cluster;
@@ -588,6 +617,7 @@ void emu_prefetch(const void *p, size_t bytes, size_t unit)
     const auto &[memory, size] = *std::prev(behind);
     if (at + bytes > reinterpret_cast<uintptr_t>(memory) + size)
         fail("a prefetch beyond the end of an allocation");
+    if (bytes >= 16) emu.prefetched += bytes;
 }
 
 int emu_lane(void)
@@ -659,6 +689,7 @@ cudaError_t cudaMalloc(void **at, size_t bytes)
 cudaError_t cudaFree(void *at)
 {
     if (at && emu_outside_of_graphs() != cudaSuccess) return last_error;
+    emu_settle();
     allocated.erase(at);
     std::free(at);
     return cudaSuccess;
@@ -669,7 +700,13 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 {
     if (kind != cudaMemcpyDeviceToDevice && emu_outside_of_graphs() != cudaSuccess)
         return last_error;
-    if (bytes) enqueue([=] { std::memcpy(to, from, bytes); });
+    if (!bytes) return cudaSuccess;
+    if (kind != cudaMemcpyHostToDevice) {
+        enqueue([=] { std::memcpy(to, from, bytes); });
+        return cudaSuccess;
+    }
+    emu_settle();
+    upload = [=] { std::memcpy(to, from, bytes); };
     return cudaSuccess;
 }
 
@@ -746,6 +783,12 @@ cudaError_t cudaDriverGetVersion(int *version)
 cudaError_t cudaRuntimeGetVersion(int *version)
 {
     *version = machine.trouble == EMU_FINE ? 0 : 13000;
+    return cudaSuccess;
+}
+
+cudaError_t emu_allow(const void *kernel, int bytes)
+{
+    allowed[kernel] = static_cast<size_t>(bytes);
     return cudaSuccess;
 }
 

@@ -199,6 +199,7 @@ typedef enum {
 typedef struct emu_stream *cudaStream_t;
 /* For what has no place in a graph (below): cudaSuccess where none is recorded. */
 cudaError_t emu_outside_of_graphs(void);
+void emu_settle(void); /* what was asked for has happened */
 typedef enum {
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
@@ -223,6 +224,7 @@ static inline cudaError_t cudaStreamDestroy(cudaStream_t)
 }
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
+    emu_settle();
     return emu_outside_of_graphs();
 }
 cudaError_t cudaGetDeviceCount(int *n); /* 1, unless a test has it otherwise (control.h) */
@@ -262,9 +264,10 @@ template <class K> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *of, K)
 }
 
 typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 } cudaFuncAttribute;
-template <class K> cudaError_t cudaFuncSetAttribute(K, cudaFuncAttribute, int)
+cudaError_t emu_allow(const void *kernel, int bytes);
+template <class K> cudaError_t cudaFuncSetAttribute(K kernel, cudaFuncAttribute, int bytes)
 {
-    return cudaSuccess;
+    return emu_allow(reinterpret_cast<const void *>(kernel), bytes);
 }
 
 /* Graphs. While one is recorded, launches, copies on the device and fills are kept with their

@@ -95,13 +95,14 @@ static void check_narrow(int32_t R, int32_t rows, int32_t K, as_storage s, uint6
 {
     const size_t step = ((size_t)K + 3) / 4 * 4, n = (size_t)rows * (size_t)K;
     const size_t size = as_storage_size(s);
+    const size_t given = (size_t)(R - 1) * step + (size_t)K; /* nothing behind the last row */
     float *x = calloc((size_t)R * step + 1, sizeof *x);
     unsigned char *got = malloc((n + 1) * size);
     void *dx, *to;
     for (size_t i = 0; i < (size_t)R * step; i++) x[i] = some_float(&seed);
-    ok(ag_alloc(&device, &dx, (size_t)R * step * sizeof *x, "x", &why));
+    ok(ag_alloc(&device, &dx, given * sizeof *x, "x", &why));
     ok(ag_alloc(&device, &to, (n + 1) * size, "inputs", &why));
-    ok(ag_upload(&device, dx, x, (size_t)R * step * sizeof *x, &why));
+    ok(ag_upload(&device, dx, x, given * sizeof *x, &why));
     ok(ag_fill(&device, to, 0x5a, (n + 1) * size, &why));
     ok(ag_narrow(&device, dx, (int64_t)step, R, K, to, rows, s, &why));
     ok(ag_download(&device, got, to, (n + 1) * size, &why));

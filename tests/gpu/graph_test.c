@@ -189,9 +189,48 @@ START_TEST(what_has_no_place_in_a_graph)
 }
 END_TEST
 
+/* What fails once is told once: the next launch and the next copy are not to blame. */
+START_TEST(a_replay_that_fails)
+{
+    work w = open_work();
+    ag_graph *graph;
+    set_rows(&w, 5);
+    ok(enqueue(&w, &why));
+    ok(ag_record(&device, enqueue, &w, &graph, &why));
+    if (device.emulated) {
+        emu_replays(0);
+        ck_assert_int_eq(ag_replay(&device, graph, &why), AS_NO_MEMORY);
+        ck_assert_str_eq(why.text, "GPU: running a graph: out of memory");
+        emu_replays(-1);
+    }
+    set_rows(&w, 8);
+    ok(enqueue(&w, &why));
+    expect(&w, 8, 0x11111111);
+    ag_graph_free(graph);
+    close_work(&w);
+}
+END_TEST
+
+/* Who uploaded may write to the source at once. */
+START_TEST(an_upload_has_read_its_source)
+{
+    enum { N = 1000 };
+    int32_t x[N], got[N];
+    work w = open_work();
+    for (int32_t i = 0; i < N; i++) x[i] = i;
+    ok(ag_upload(&device, w.from, x, sizeof x, &why));
+    memset(x, 0xff, sizeof x);
+    ok(ag_download(&device, got, w.from, sizeof got, &why));
+    for (int32_t i = 0; i < N; i++) ck_assert_int_eq(got[i], i);
+    close_work(&w);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("graph");
+    tcase_add_test(t, a_replay_that_fails);
+    tcase_add_test(t, an_upload_has_read_its_source);
     tcase_add_test(t, nothing_runs_before_the_replay_and_all_at_each);
     tcase_add_loop_test(t, what_has_no_place_in_a_graph, 0,
                         (int)(sizeof refused / sizeof *refused));

@@ -328,7 +328,7 @@ START_TEST(a_cache_has_what_fits)
     memcpy(first, tokens, sizeof first);
     iut_entry()->destroy(x);
     x = open_plugin("");
-    emu_memory((size_t)12 << 20);
+    emu_memory((size_t)44 << 20); /* kernels may take 32 */
     largest = 0;
     ck_assert_msg(generate(x, 0, 0, BUDGET, 12) == IUT_OK, "%s", iut_entry()->last_error(x));
     ck_assert_mem_eq(tokens, first, sizeof first);
@@ -350,14 +350,19 @@ END_TEST
 
 static const struct {
     emu_trouble trouble;
+    iut_status status;
     const char *says;
 } troubles[] = {
-    {EMU_NO_DRIVER, "there is no NVIDIA driver (libcuda.so.1): install it"},
-    {EMU_OLD_DRIVER, "the driver is for CUDA 11.4, this was built with 13.0: install a newer"},
-    {EMU_NO_DEVICE, "the driver finds no device (no device): see what nvidia-smi lists"},
-    {EMU_OLD_DEVICE, "grid emulator has compute capability 7.5, the kernels are built for"}};
+    {EMU_NO_DRIVER, IUT_NO_DEVICE, "there is no NVIDIA driver (libcuda.so.1): install it"},
+    {EMU_OLD_DRIVER, IUT_FAILED,
+     "the driver is for CUDA 11.4, this was built with 13.0: install a newer"},
+    {EMU_NO_DEVICE, IUT_NO_DEVICE,
+     "the driver finds no device (no device): see what nvidia-smi lists"},
+    {EMU_OLD_DEVICE, IUT_FAILED,
+     "grid emulator has compute capability 7.5, the kernels are built for"}};
 
-/* The plugin loads, claims, and answers every operation with the reason. */
+/* The plugin loads, claims, and answers every operation with the reason; a device that is there
+ * and cannot be used is a failure. */
 START_TEST(without_a_device)
 {
     iut_claims c = {.size = sizeof c};
@@ -372,7 +377,7 @@ START_TEST(without_a_device)
     ck_assert_int_eq(iut_entry()->claims(x, &c), IUT_OK);
     ck_assert_str_eq(c.device, "not available");
     for (int i = 0; i < OPERATIONS; i++) {
-        ck_assert_int_eq(operations[i].operation(x), IUT_NO_DEVICE);
+        ck_assert_int_eq(operations[i].operation(x), troubles[_i].status);
         says(x, troubles[_i].says);
     }
     iut_entry()->destroy(x);
@@ -382,9 +387,20 @@ START_TEST(without_a_device)
 }
 END_TEST
 
+START_TEST(options_beyond_all_measure)
+{
+    char options[400], error[300] = "";
+    memset(options, ' ', sizeof options - 1);
+    options[sizeof options - 1] = '\0';
+    ck_assert_ptr_null(iut_entry()->create(options, error, sizeof error));
+    ck_assert_msg(strstr(error, "gpu: more than 255 characters of options"), "%s", error);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("plugin");
+    tcase_add_test(tests, options_beyond_all_measure);
     tcase_add_loop_test(tests, memory_of_the_device_ends, 0, OPERATIONS);
     tcase_add_loop_test(tests, memory_of_the_host_ends, 0, OPERATIONS);
     tcase_add_test(tests, a_cache_has_what_requests_need);
