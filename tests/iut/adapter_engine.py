@@ -29,6 +29,13 @@ class Echo:
             return [([0], [0] * 13)] * len(prompts)
         return [(p, [4] if len(p) > 1 else None) for p in prompts]
 
+    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds):
+        assert (target, k, eos, seeds) == ("a target", 12, -1, [7, 8, 9])
+        answers = {("lookahead", (9, 3, 8)): [1], ("lookup", (2, 5)): [2]}
+        return [(answers[method, sizes], None)] * len(prompts)
+
 
 architectures = {"no architecture": " ", "unknown architecture": "llama gpt2"}
-assay_iut.serve(Echo, name=mode, uniforms="own", lm_architectures=architectures.get(mode, "qwen3 llama"))
+methods = {} if mode == "no methods" else {"methods": "lookahead lookup", "greedy_methods": "lookahead"}
+assay_iut.serve(Echo, name=mode, uniforms="own", lm_architectures=architectures.get(mode, "qwen3 llama"),
+                **methods)

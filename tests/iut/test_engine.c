@@ -317,18 +317,55 @@ static void python_slips(void **unused)
     }
 }
 
-static void python_architectures(void **unused)
+/* What a client says of a request by a method without a draft model, and the first token. */
+static const char *by(client *c, int32_t method, int32_t a, int32_t b, int32_t d,
+                      float temperature, int32_t *token)
 {
-    static const char *const mode[] = {"no architecture", "unknown architecture"};
+    static answers got;
+    iut_generate_batch q = request(0, &got);
+    q.target = "a target";
+    q.method = method;
+    q.sizes[0] = a, q.sizes[1] = b, q.sizes[2] = d;
+    q.sampling.temperature = temperature;
+    const bool ok = client_generate(c, &q) == CALL_OK;
+    *token = ok ? got.out[0] : -1;
+    return ok ? "" : client_text(c);
+}
+
+/* A method gets its name and its sizes; what is not claimed is refused by name. */
+static void python_methods(void **unused)
+{
+    int32_t token;
+    (void)unused;
+    client *c = open_python("methods");
+    assert_int_equal(client_claims(c)->methods, IUT_LOOKAHEAD | IUT_LOOKUP);
+    assert_int_equal(client_claims(c)->greedy_methods, IUT_LOOKAHEAD);
+    assert_string_equal(by(c, IUT_LOOKAHEAD, 9, 3, 8, 0, &token), "");
+    assert_int_equal(token, 1);
+    assert_string_equal(by(c, IUT_LOOKUP, 2, 5, 0, 0.5f, &token), "");
+    assert_int_equal(token, 2);
+    assert_says(by(c, IUT_LOOKAHEAD, 9, 3, 8, 0.5f, &token),
+                "unsupported: the method lookahead has no rule above temperature 0");
+    assert_says(by(c, IUT_JACOBI, 4, 0, 0, 0, &token),
+                "unsupported: the method jacobi is not claimed");
+    client_close(c);
+}
+
+static void python_claims(void **unused)
+{
+    static const char *const mode[] = {"no architecture", "unknown architecture", "no methods"};
+    static const char *const says[] = {"choose some of llama, qwen2, qwen3",
+                                       "choose some of llama, qwen2, qwen3",
+                                       "generate_by and the claim methods=... belong together"};
     char spec[1200], why[900];
     call_result r;
     (void)unused;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         snprintf(spec, sizeof spec, "exec:PYTHONPATH=%s exec %s %s \"%s\"", PYTHON_EXAMPLES,
                  PYTHON, ADAPTER_ENGINE, mode[i]);
         assert_null(open_spec(spec, NULL, 20, &r, why, sizeof why));
         assert_int_equal(r, CALL_CRASH);
-        assert_says(why, "choose some of llama, qwen2, qwen3");
+        assert_says(why, says[i]);
     }
 }
 
@@ -345,7 +382,12 @@ static void python_example(void **unused)
         ask(ref, &a), ask(c, &b);
         assert_memory_equal(&ours, &theirs, sizeof ours);
     }
-    iut_generate_batch b = request(3, &theirs);
+    iut_generate_batch a = request(0, &ours), b = request(0, &theirs);
+    b.method = IUT_LOOKUP, b.sizes[0] = 2, b.sizes[1] = 3;
+    ask(ref, &a), ask(c, &b);
+    assert_memory_equal(ours.out, theirs.out, sizeof ours.out);
+    assert_memory_not_equal(ours.accepted, theirs.accepted, sizeof ours.accepted);
+    b = request(3, &theirs);
     b.draft = "";
     assert_int_equal(client_generate(c, &b), CALL_REFUSED);
     assert_says(client_text(c), "bad_input: 3 drafts a step, but no draft model");
@@ -367,7 +409,8 @@ int main(void)
                                        cmocka_unit_test(what_is_not_there_is_not_called),
                                        cmocka_unit_test(python_sees_what_was_asked),
                                        cmocka_unit_test(python_slips),
-                                       cmocka_unit_test(python_architectures),
+                                       cmocka_unit_test(python_methods),
+                                       cmocka_unit_test(python_claims),
                                        cmocka_unit_test(python_example)};
     return cmocka_run_group_tests_name("generate", tests, NULL, NULL);
 }

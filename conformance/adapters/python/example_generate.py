@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A whole engine behind `generate`, to copy: speculative decoding of a Llama model with a draft model, each
-with its key-value cache. Small, but nothing in it is a toy: weights, forward, caches, rollback, sampling and
-stopping are real. Standard library and NumPy.
+with its key-value cache, or by prompt lookup without one. Small, but nothing in it is a toy: weights, forward,
+caches, rollback, sampling and stopping are real. Standard library and NumPy.
 
     assay run --only 'engine.*' --level smoke --iut exec:"python3 example_generate.py"
 
@@ -129,18 +129,39 @@ def draw(weights, u):
     return int(np.searchsorted(sums, u * sums[-1], side="right"))
 
 
-def step(target, draft, tokens, gamma, s, uniform):
+def by_model(draft):
+    """Drafts from a model: the tokens, and the rows that they were drawn from."""
+    def propose(tokens, most, s, uniform):
+        drafts, q = [], []
+        for _ in range(most):
+            q.append(served(draft.logits(tokens + drafts, 1)[0], s))
+            drafts.append(draw(q[-1], uniform()))
+        return drafts, q
+    return propose
+
+
+def by_lookup(longest, drafts, V):
+    """Drafts from the text: what followed the last occurrence of its longest ending that came before, each
+    proposed with certainty."""
+    def propose(tokens, most, s, uniform):
+        for n in range(min(longest, len(tokens) - 1), 0, -1):
+            for at in range(len(tokens) - n - 1, -1, -1):
+                if tokens[at : at + n] == tokens[-n:]:
+                    found = tokens[at + n :][: min(drafts, most)]
+                    return found, np.eye(V)[found]
+        return [], []
+    return propose
+
+
+def step(target, propose, tokens, most, s, uniform):
     """The tokens of one step: accepted drafts and one more."""
-    drafts, q = [], []
-    for _ in range(gamma):
-        q.append(served(draft.logits(tokens + drafts, 1)[0], s))
-        drafts.append(draw(q[-1], uniform()))
-    p = [served(row, s) for row in target.logits(tokens + drafts, gamma + 1)]
+    drafts, q = propose(tokens, most, s, uniform)
+    p = [served(row, s) for row in target.logits(tokens + drafts, len(drafts) + 1)]
     for i, token in enumerate(drafts):
         if not uniform() * q[i][token] < p[i][token]:
             residual = np.maximum(p[i] - q[i], 0)
             return [*drafts[:i], draw(residual if residual.any() else p[i], uniform())]
-    return [*drafts, draw(p[gamma], uniform())]
+    return [*drafts, draw(p[-1], uniform())]
 
 
 class Engine:
@@ -159,17 +180,26 @@ class Engine:
     def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds):
         if gamma > 0 and draft is None:
             raise assay_iut.BadInput(f"{gamma} drafts a step, but no draft model")
-        return [self.one(self.model("target", target), self.model("draft", draft) if gamma > 0 else None,
-                         prompt, gamma, k, eos, sampling, seed) for prompt, seed in zip(prompts, seeds)]
+        return [self.one(self.model("target", target), by_model(self.model("draft", draft) if gamma > 0 else None),
+                         gamma, prompt, k, eos, sampling, seed) for prompt, seed in zip(prompts, seeds)]
+
+    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds):
+        longest, drafts = sizes  # method is "lookup", the one that is claimed
+        answers = []
+        for prompt, seed in zip(prompts, seeds):
+            model = self.model("target", target)
+            answers.append(self.one(model, by_lookup(longest, drafts, model.V), drafts, prompt, k, eos, sampling,
+                                    seed))
+        return answers
 
     ### Your engine: one request.
-    def one(self, target, draft, prompt, gamma, k, eos, sampling, seed):
+    def one(self, target, propose, most, prompt, k, eos, sampling, seed):
         if not ((0 <= prompt) & (prompt < target.V)).all():
             raise assay_iut.BadInput(f"a token of the prompt is not in 0..{target.V - 1}")
         prompt, out, accepted = prompt.tolist(), [], []
         uniform = random.Random(seed).random
         while len(out) < k and eos not in out:
-            run = step(target, draft, prompt + out, min(gamma, k - len(out) - 1), sampling, uniform)
+            run = step(target, propose, prompt + out, min(most, k - len(out) - 1), sampling, uniform)
             run = run[: run.index(eos) + 1] if eos in run else run
             out += run
             accepted.append(len(run) - 1)
@@ -178,4 +208,4 @@ class Engine:
 
 if __name__ == "__main__":
     assay_iut.serve(Engine(), name="example_generate.py", version="1", uniforms="own", uniform_bits=53,
-                    rule="token", arithmetic="f32", lm_architectures="llama")
+                    rule="token", arithmetic="f32", lm_architectures="llama", methods="lookup")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Puts the assisted generation of Hugging Face transformers under test: `generate(assistant_model=...)`.
+"""Puts assisted generation and prompt lookup of Hugging Face transformers under test: `generate` with
+`assistant_model`, and with `prompt_lookup_num_tokens`.
 
     ci/audit-transformers generate   installs transformers and PyTorch, then audits it
 
@@ -47,7 +48,14 @@ class Engine:
             settings.num_assistant_tokens = gamma
             settings.num_assistant_tokens_schedule = "constant"
             settings.assistant_confidence_threshold = 0
-        settings = self.settings(k, eos, sampling)
+        return self.all(model, prompts, seeds, self.settings(k, eos, sampling), **options)
+
+    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds):
+        settings = self.settings(k, eos, sampling)  # method is "lookup", the one that is claimed
+        settings.max_matching_ngram_size, settings.prompt_lookup_num_tokens = sizes
+        return self.all(self.model("target", target), prompts, seeds, settings)
+
+    def all(self, model, prompts, seeds, settings, **options):
         return [self.one(model, prompt, seed, generation_config=settings, **options)
                 for prompt, seed in zip(prompts, seeds)]
 
@@ -72,7 +80,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ensemble-weight", type=float)
     weight = parser.parse_args().ensemble_weight
-    assay_iut.serve(Engine(weight), name="transformers.generate(assistant_model)",
+    assay_iut.serve(Engine(weight), name="transformers.generate", methods="lookup",
                     version=f"transformers {transformers.__version__}, torch {torch.__version__}",
                     uniforms="own", uniform_bits=24, rule="token", map="other",
                     arithmetic="f32", input="logits")

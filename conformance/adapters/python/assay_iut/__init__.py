@@ -36,6 +36,11 @@ any of the methods below; what it lacks is not claimed and not tested.
                                                  a whole engine: folders of the two models (draft None: there
                                                  is none), prompts and seeds one a request, and for each its
                                                  tokens and, as in `stream`, accepted counts or None
+    generate_by(method, sizes, target, prompts, k, eos, sampling, seeds) -> as `generate`
+                                                 the same without a draft model, by "jacobi" (sizes: tokens of
+                                                 a block), "lookahead" (W, N, G) or "lookup" (longest n-gram,
+                                                 drafts); claim methods="jacobi lookup", or what you have, and
+                                                 those for temperature 0 alone as greedy_methods, too
     new_pool(kind, V, N, G) -> pool              an empty pool of n-grams, kind "lru" or "ring"; it has
                                                  insert(key, value) and look_up(key) -> list of values, a
                                                  value being N - 1 tokens; claim pools="lru ring", or one
@@ -77,8 +82,11 @@ CHOICES = {
     "empty": {"from p": 1, "other": 2},
     "lm_arithmetic": {"canonical": 1, "self consistent": 2},
 }
+METHODS = {"jacobi": 1, "lookahead": 2, "lookup": 4}
 SETS = {  # several words, with blanks between
     "lm_architectures": {"llama": 1, "qwen2": 2, "qwen3": 4},
+    "methods": METHODS,
+    "greedy_methods": METHODS,
     "pools": {"lru": 1, "ring": 2},
 }
 NUMBERS = ("uniform_bits", "seed_identical", "greedy_identical", "max_vocab", "max_gamma")
@@ -200,6 +208,8 @@ class Server:
     def __init__(self, implementation, words):
         self.iut = implementation
         self.claims = claims_of(words)
+        if hasattr(implementation, "generate_by") != ("methods" in self.claims):
+            raise ValueError("generate_by and the claim methods=... belong together")
         self.panel = None
         self.shape = None  # of the model
         ops = ["panel"]
@@ -288,16 +298,29 @@ class Server:
         return streams(answers, n, k, "stream")
 
     def op_generate(self, args, t):
-        if args["method"] != 0:
-            raise Unsupported("methods other than a draft model's chain are not served")
-        n, k, seed = args["n"], args["k"], int(t["seed"][0])
+        n, k, eos, seed = args["n"], args["k"], args["eos"], int(t["seed"][0])
         prompts = np.split(t["prompt"], np.cumsum(t["prompt_count"]))[:n]
-        seeds = [(seed + i) % 2**64 for i in range(n)]
-        answers = list(self.iut.generate(args["target"], args["draft"] or None, prompts, args["gamma"], k,
-                                         args["eos"], samplings(t)[0], seeds))
+        seeds, sampling = [(seed + i) % 2**64 for i in range(n)], samplings(t)[0]
+        if args["method"] == 0:
+            answers = self.iut.generate(args["target"], args["draft"] or None, prompts, args["gamma"], k, eos,
+                                        sampling, seeds)
+        else:
+            answers = self.iut.generate_by(*self.method(args, sampling), args["target"], prompts, k, eos,
+                                           sampling, seeds)
+        answers = list(answers)
         if len(answers) != n:
             raise ValueError(f"generate answered {len(answers)} of {n} requests")
         return streams(answers, n, k, "generate")
+
+    def method(self, args, sampling):
+        """The method of a request without a draft model, and its sizes."""
+        word, sizes = next((word, {"jacobi": 1, "lookahead": 3, "lookup": 2}[word])
+                           for word, number in METHODS.items() if number == args["method"])
+        if not self.claims.get("methods", 0) & METHODS[word]:
+            raise Unsupported(f"the method {word} is not claimed")
+        if sampling.temperature > 0 and self.claims.get("greedy_methods", 0) & METHODS[word]:
+            raise Unsupported(f"the method {word} has no rule above temperature 0")
+        return word, tuple(args[f"size_{i}"] for i in range(sizes))
 
     def op_pool(self, args, t):
         n, V, N, G = (args[name] for name in ("n", "V", "N", "G"))
