@@ -25,7 +25,7 @@ typedef struct {
     void *stream;
 } ag_device;
 
-/* Whether there is a device, be it one that cannot be opened. */
+/* Whether there is a device, be it one that cannot be opened; a driver too old to say counts. */
 int ag_has_device(void);
 
 /* Opens device number `ordinal`. AS_DEVICE when there is no driver, one that is too old, no

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/cublas_calls.h"
 #include "gpu/llama.h"
 #include "gpu/plugin_engine.h"
 #include "gpu/pool.h"
@@ -182,11 +183,14 @@ static void destroy(iut *x)
 /* A library that is asked for is as good as part of the device. */
 static iut_status find_library(iut *x)
 {
+    ag_cublas_calls calls;
     ag_cublas *c;
     if (x->products == AG_CANONICAL) return IUT_OK;
+    if (ag_cublas_load(&calls, &x->absent) != AS_OK) return IUT_NO_DEVICE;
+    ag_cublas_unload(&calls);
     const as_status s = ag_cublas_open(&x->device, x->storage, &c, &x->absent);
     ag_cublas_close(c);
-    return s == AS_OK ? IUT_OK : IUT_NO_DEVICE;
+    return status_of(s);
 }
 
 /* A device that is there and cannot be opened is a fault, and not a device that is absent. */

@@ -1,6 +1,7 @@
 /* plugin_engine.c - see plugin_engine.h. */
 #include "gpu/plugin_engine.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include "gpu/decode.h"
 
@@ -71,26 +72,6 @@ static as_status check_positions(const iut_generate_batch *b, as_error *e)
 
 /* ---- Models and a decoder. ------------------------------------------------------------- */
 
-/* The pair, for AT_ONCE sequences or, where memory is short, a half of them, a quarter ... */
-static as_status load_pair(engine_ops *x, const iut_generate_batch *b, engine_ops_manner *how,
-                           as_error *e)
-{
-    for (how->sequences = AT_ONCE;; how->sequences /= 2) {
-        const as_status s = engine_ops_load(x, b, how, e);
-        if ((s != AS_LIMIT && s != AS_NO_MEMORY) || how->sequences == 1) return s;
-        engine_ops_free(x);
-    }
-}
-
-static as_status prepare(engine_ops *x, const iut_generate_batch *b, engine_ops_manner *how,
-                         as_error *e)
-{
-    how->rows = FORWARD_ROWS;
-    how->positions = positions_for(longest_of(b));
-    const as_status s = how->positions > LEAST_POSITIONS ? check_positions(b, e) : AS_OK;
-    return s == AS_OK ? load_pair(x, b, how, e) : s;
-}
-
 /* A decoder for as many of the requests at once as there are sequences and rows for. */
 static as_status open_decoder(const ag_device *device, const engine_ops *x,
                               const iut_generate_batch *b, const engine_ops_plan *plan,
@@ -114,6 +95,26 @@ static as_status open_decoder(const ag_device *device, const engine_ops *x,
     if (rows > 0) o.sequences = least(o.sequences, FORWARD_ROWS / rows);
     if (o.sequences < 1) o.sequences = 1;
     return ag_decoder_open(device, &o, d, e);
+}
+
+/* The pair and a decoder, for AT_ONCE sequences or, where memory is short, a half of them, a
+ * quarter ... */
+static as_status prepare(const ag_device *device, engine_ops *x, const iut_generate_batch *b,
+                         engine_ops_manner *how, engine_ops_plan *plan, ag_decoder **d,
+                         as_error *e)
+{
+    how->rows = FORWARD_ROWS;
+    how->positions = positions_for(longest_of(b));
+    const as_status s = how->positions > LEAST_POSITIONS ? check_positions(b, e) : AS_OK;
+    if (s != AS_OK) return s;
+    for (how->sequences = AT_ONCE;; how->sequences /= 2) {
+        as_status tried = engine_ops_load(x, b, how, e);
+        const bool no_room = tried == AS_LIMIT;
+        if (tried == AS_OK) tried = engine_ops_translate(b, how, plan, e);
+        if (tried == AS_OK) tried = open_decoder(device, x, b, plan, d, e);
+        if ((!no_room && tried != AS_NO_MEMORY) || how->sequences == 1) return tried;
+        engine_ops_free(x);
+    }
 }
 
 /* ---- Decoding. ------------------------------------------------------------------------ */
@@ -155,9 +156,7 @@ as_status plugin_generate(const ag_device *device, engine_ops *x, const iut_gene
     engine_ops_manner manner = *how;
     engine_ops_plan plan;
     ag_decoder *d = NULL;
-    as_status s = prepare(x, b, &manner, e);
-    if (s == AS_OK) s = engine_ops_translate(b, &manner, &plan, e);
-    if (s == AS_OK) s = open_decoder(device, x, b, &plan, &d, e);
+    as_status s = prepare(device, x, b, &manner, &plan, &d, e);
     if (s == AS_OK) s = engine_ops_check_rule(&plan, e);
     if (s == AS_OK) s = decode_all(b, d, e);
     ag_decoder_close(d);

@@ -380,6 +380,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (ag_device_open(&device, 0, &e) != AS_OK) {
+        if (ag_has_device()) return fail(e.text);
         printf("not run: no GPU (%s)\n", e.text);
         return NOT_RUN;
     }

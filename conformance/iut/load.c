@@ -67,30 +67,6 @@ static bool beside_program(const char *name, char *path, size_t size)
     return access(path, R_OK) == 0;
 }
 
-/* Why the kernels have no device to run on; false where there is one, be it one that cannot be
- * used: then every case says so, and the emulator must not pass in its place. */
-static bool lacks_device(const char *file, char *why, size_t why_size)
-{
-    const char *(*ask)(void) = NULL;
-    int (*there)(void) = NULL;
-    if (access(file, R_OK) != 0)
-        snprintf(why, why_size, "there is no libassay_gpu.so, for which nvcc is needed");
-    else {
-        void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-        if (library) {
-            *(void **)&ask = dlsym(library, "ag_absent");
-            *(void **)&there = dlsym(library, "ag_has_device");
-        }
-        const char *absent = !library ? dlerror()
-                             : ask && there
-                                 ? ask()
-                                 : "libassay_gpu.so is of another build: build it anew";
-        if (!absent || (there && there())) return false;
-        snprintf(why, why_size, "%s", absent);
-    }
-    return true;
-}
-
 /* What stands in for a device says why: a run must not be taken for one on a GPU. */
 static struct {
     iut_status (*claims)(iut *x, iut_claims *c);
@@ -106,13 +82,26 @@ static iut_status claims_of_emulator(iut *x, iut_claims *c)
     return s;
 }
 
-/* Our own kernels: on the device, or on the grid emulator where there is none. */
+/* Our own kernels: on the device, or on the grid emulator where there is none. A device that is
+ * there and cannot be used, or a library that cannot be asked, is no reason for the emulator.
+ */
 static bool load_gpu(iut_api *table, char *why, size_t why_size)
 {
     char path[4096];
-    (void)beside_program("libassay_gpu.so", path, sizeof path);
-    if (!lacks_device(path, emulator.absent, sizeof emulator.absent))
-        return load_plugin(path, table, why, why_size);
+    snprintf(emulator.absent, sizeof emulator.absent,
+             "there is no libassay_gpu.so, for which nvcc is needed");
+    if (beside_program("libassay_gpu.so", path, sizeof path)) {
+        const char *(*ask)(void) = NULL;
+        int (*there)(void) = NULL;
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!library) return FAIL("cannot load the plugin: %s", dlerror());
+        *(void **)&ask = dlsym(library, "ag_absent");
+        *(void **)&there = dlsym(library, "ag_has_device");
+        if (!ask || !there) return FAIL("%s is of another build: build it anew", path);
+        const char *absent = ask();
+        if (!absent || there()) return load_plugin(path, table, why, why_size);
+        snprintf(emulator.absent, sizeof emulator.absent, "%s", absent);
+    }
     if (!beside_program("libassay_gpu_emu.so", path, sizeof path))
         return FAIL("gpu cannot be had: %s; and there is no libassay_gpu_emu.so beside the "
                     "program: build with a C++ compiler",

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-WHY = r"GPU: (there is no NVIDIA driver \(libcuda\.so\.1\): install it|the driver )"
+WHY = r"GPU: (there is no NVIDIA driver \(libcuda\.so\.1\): install it|the driver finds no device)"
 
 
 def main():
