@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are little-endian");
@@ -213,34 +214,55 @@ uint8_t *frame_encode(const frame *f, size_t *size)
     return bytes;
 }
 
-int frame_read_exact(int fd, void *to, size_t size)
+int frame_read_exact(frame_reader *r, void *to, size_t size)
 {
     for (size_t got = 0; got < size;) {
-        const ssize_t n = read(fd, (char *)to + got, size - got);
+        uint8_t *const rest = (uint8_t *)to + got;
+        const size_t wanted = size - got, there = r->end - r->at;
+        if (there) {
+            const size_t n = there < wanted ? there : wanted;
+            memcpy(rest, r->bytes + r->at, n);
+            r->at += n;
+            got += n;
+            continue;
+        }
+        const bool direct = wanted >= sizeof r->bytes;
+        const ssize_t n =
+            read(r->fd, direct ? rest : r->bytes, direct ? wanted : sizeof r->bytes);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return n == 0 && got == 0 ? 0 : -1;
-        got += (size_t)n;
+        if (direct)
+            got += (size_t)n;
+        else
+            r->at = 0, r->end = (size_t)n;
     }
     return 1;
 }
 
-static bool write_exact(int fd, const void *from, size_t size)
+static bool write_exact(int fd, struct iovec *part, int count)
 {
-    for (size_t sent = 0; sent < size;) {
-        const ssize_t n = write(fd, (const char *)from + sent, size - sent);
+    while (count) {
+        ssize_t n = writev(fd, part, count);
         if (n < 0 && errno != EINTR) return false;
-        if (n > 0) sent += (size_t)n;
+        for (; n > 0 && (size_t)n >= part->iov_len; part++, count--)
+            n -= (ssize_t)part->iov_len;
+        if (n > 0) {
+            part->iov_base = (char *)part->iov_base + n;
+            part->iov_len -= (size_t)n;
+        }
+        while (count && part->iov_len == 0) part++, count--;
     }
     return true;
 }
 
 bool frame_write(int fd, const frame *f)
 {
-    size_t size;
-    uint8_t *head = frame_encode(f, &size);
-    bool ok = head && write_exact(fd, head, size);
+    struct iovec part[FRAME_MAX_TENSORS + 1] = {{0}};
+    uint8_t *head = frame_encode(f, &part[0].iov_len);
+    part[0].iov_base = head;
+    for (int32_t i = 0; i < f->tensors; i++)
+        part[i + 1] = (struct iovec){(void *)f->tensor[i].data, f->tensor[i].size};
+    const bool ok = head && write_exact(fd, part, f->tensors + 1);
     free(head);
-    for (int32_t i = 0; ok && i < f->tensors; i++)
-        ok = write_exact(fd, f->tensor[i].data, f->tensor[i].size);
     return ok;
 }

@@ -70,9 +70,16 @@ bool frame_integer(const frame *f, const char *name, int64_t low, int64_t high, 
  * bytes. NULL if memory runs out or a limit is exceeded. */
 uint8_t *frame_encode(const frame *f, size_t *size);
 
-/* Blocking input and output, for the worker's side. frame_read_exact: 1 when all bytes came, 0
- * at an end of input before the first of them, -1 otherwise. */
-int frame_read_exact(int fd, void *to, size_t size);
+/* Blocking input and output, for the worker's side: a small frame is one read and one write.
+ * frame_read_exact: 1 when all bytes came, 0 at an end of input before the first of them, -1
+ * otherwise. */
+typedef struct {
+    int fd;
+    size_t at, end; /* what of `bytes` was read before it was asked for */
+    uint8_t bytes[1 << 16];
+} frame_reader;
+
+int frame_read_exact(frame_reader *r, void *to, size_t size);
 bool frame_write(int fd, const frame *f);
 
 #endif

@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-enum { TAIL = 1024, PIPE_BYTES = 1 << 20 };
+enum { TAIL = 1024, PIPE_BYTES = 1 << 20, AHEAD = 1 << 16 };
 
 struct process {
     pid_t pid;          /* 0 once reaped */
@@ -26,6 +26,8 @@ struct process {
     int first, count; /* what of `part` is still to be written */
     char tail[TAIL];  /* the last bytes of its standard error */
     size_t tail_size;
+    char ahead[AHEAD]; /* output that was read before it was asked for, from ahead_at on */
+    size_t ahead_at, ahead_end;
 };
 
 double process_now(void)
@@ -148,9 +150,10 @@ static ssize_t write_quietly(int fd, const struct iovec *parts, int count)
 {
     sigset_t pipe, before, pending;
     sigemptyset(&pipe);
+    sigemptyset(&pending);
     sigaddset(&pipe, SIGPIPE);
-    sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &pipe, &before);
+    if (sigismember(&before, SIGPIPE)) sigpending(&pending); /* only then can it be */
     const ssize_t n = writev(fd, parts, count);
     const int error = errno;
     if (n < 0 && error == EPIPE && !sigismember(&pending, SIGPIPE)) {
@@ -202,16 +205,33 @@ void process_send(process *p, const struct iovec *parts, int count)
     push(p);
 }
 
+/* At most `size` bytes of what was read ahead. */
+static size_t take_ahead(process *p, void *to, size_t size)
+{
+    const size_t there = p->ahead_end - p->ahead_at, n = there < size ? there : size;
+    memcpy(to, p->ahead + p->ahead_at, n);
+    p->ahead_at += n;
+    return n;
+}
+
+/* One read for the whole of a small answer, and none into the buffer of what is larger than it.
+ */
 io_result process_read(process *p, void *to, size_t size, double deadline)
 {
-    for (size_t got = 0; got < size;) {
-        const ssize_t n = read(p->out, (char *)to + got, size - got);
-        if (n > 0) {
+    for (size_t got = take_ahead(p, to, size); got < size;) {
+        char *const rest = (char *)to + got;
+        const bool direct = size - got >= AHEAD;
+        const ssize_t n = read(p->out, direct ? rest : p->ahead, direct ? size - got : AHEAD);
+        if (n > 0 && direct) {
             got += (size_t)n;
-            continue;
+        } else if (n > 0) {
+            p->ahead_at = 0, p->ahead_end = (size_t)n;
+            got += take_ahead(p, rest, size - got);
+        } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            return IO_CLOSED;
+        } else if (turn(p, true, deadline) == IO_TIMEOUT) {
+            return IO_TIMEOUT;
         }
-        if (n == 0 || (errno != EAGAIN && errno != EINTR)) return IO_CLOSED;
-        if (turn(p, true, deadline) == IO_TIMEOUT) return IO_TIMEOUT;
     }
     return IO_OK;
 }
@@ -226,6 +246,7 @@ io_result process_flush(process *p, double deadline)
 bool process_has_output(process *p)
 {
     struct pollfd out = {p->out, POLLIN, 0};
+    if (p->ahead_at < p->ahead_end) return true;
     return poll(&out, 1, 0) > 0 && (out.revents & POLLIN);
 }
 

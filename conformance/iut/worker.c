@@ -32,6 +32,7 @@ typedef struct {
     int32_t V, S;                           /* of the panel; V = 0: none yet */
     int32_t shape[4], sequences, positions; /* of the model; shape[0] = 0: none yet */
     int out;                                /* the real standard output */
+    frame_reader in;                        /* standard input */
     region input, output;
 } worker;
 
@@ -578,7 +579,7 @@ static bool read_tensors(worker *w, frame *f)
     for (int32_t i = 0; i < f->tensors; i++) {
         f->tensor[i].data = w->input.base + at;
         if (f->tensor[i].size &&
-            frame_read_exact(0, w->input.base + at, f->tensor[i].size) != 1)
+            frame_read_exact(&w->in, w->input.base + at, f->tensor[i].size) != 1)
             return false;
         at += padded(f->tensor[i].size);
     }
@@ -592,10 +593,10 @@ static int serve_one(worker *w)
     char head[FRAME_MAX_HEADER], why[400] = "end of input within a frame, or no memory for it";
     size_t header, payload;
     frame f;
-    const int begun = frame_read_exact(0, prefix, sizeof prefix);
+    const int begun = frame_read_exact(&w->in, prefix, sizeof prefix);
     if (begun == 0) return 0;
     if (begun < 0 || !frame_prefix(prefix, &header, &payload, why, sizeof why) ||
-        frame_read_exact(0, head, header) != 1 ||
+        frame_read_exact(&w->in, head, header) != 1 ||
         !frame_head(head, header, payload, &f, why, sizeof why)) {
         fprintf(stderr, "assay worker: %s\n", why);
         return -1;

@@ -166,22 +166,24 @@ static bool first_time(const char *file)
     return true;
 }
 
+static frame_reader input; /* standard input */
+
 static bool read_request(frame *f)
 {
     static char head[FRAME_MAX_HEADER];
     char why[200], part[4096];
     uint8_t prefix[FRAME_PREFIX];
     size_t header, payload;
-    if (frame_read_exact(0, prefix, sizeof prefix) != 1 ||
+    if (frame_read_exact(&input, prefix, sizeof prefix) != 1 ||
         !frame_prefix(prefix, &header, &payload, why, sizeof why) ||
-        frame_read_exact(0, head, header) != 1 ||
+        frame_read_exact(&input, head, header) != 1 ||
         !frame_head(head, header, payload, f, why, sizeof why))
         return false;
     if (is("deaf") && strcmp(f->op, "draw") == 0)
         return true; /* answers with the rest unread */
     for (size_t n; payload; payload -= n) {
         n = payload < sizeof part ? payload : sizeof part;
-        if (frame_read_exact(0, part, n) != 1) return false;
+        if (frame_read_exact(&input, part, n) != 1) return false;
     }
     return true;
 }
