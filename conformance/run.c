@@ -23,7 +23,7 @@ typedef struct {
     run_report *report;
     run_case **order;     /* [planned] in which cases are taken */
     pthread_mutex_t lock; /* guards all that follows, the report's cases included */
-    size_t next, done;
+    size_t next, done, failed;
 } shared;
 
 static double now(void)
@@ -157,7 +157,9 @@ static run_case *take(shared *s)
 {
     const run_options *o = s->report->options;
     pthread_mutex_lock(&s->lock);
-    run_case *k = s->next < s->report->planned ? s->order[s->next++] : NULL;
+    const bool more = s->next < s->report->planned, stop = o->enough && s->failed >= o->enough;
+    if (more && stop) s->report->stopped = true;
+    run_case *k = more && !stop ? s->order[s->next++] : NULL;
     if (k) {
         event_begin(o->log, k);
         if (o->progress) {
@@ -173,6 +175,7 @@ static void hand_in(shared *s, run_case *k)
     pthread_mutex_lock(&s->lock);
     verdict_settle(s->report, k);
     k->reported = true;
+    s->failed += k->result.state == STATE_FAIL;
     s->done++;
     event_case(s->report->options->log, s->report, k);
     pthread_mutex_unlock(&s->lock);

@@ -33,6 +33,7 @@ typedef struct {
     double alpha;            /* <= 0: 1e-6 */
     double timeout;          /* seconds a call; <= 0: the client's default */
     int jobs;                /* threads, each with a client of its own; <= 0: one a processor */
+    size_t enough;           /* failed cases after which no other is begun; 0: all run */
     const char *const *only; /* [only_count] globs on case ids; none: all */
     int32_t only_count;
     const char *const *claims; /* [claims_count] globs on check names; none: all */
@@ -73,6 +74,7 @@ typedef struct {
     struct brought *traces; /* during the run; NULL: no case asks for them, or there are none */
     run_case *cases; /* [planned] in the order of the checks */
     size_t planned, reported;
+    bool stopped; /* as many had failed as were enough: what was not begun is not missed */
     size_t tally[STATE_COUNT]; /* of the reported cases */
     run_finding finding[RUN_FINDINGS];
     size_t findings;

@@ -99,6 +99,7 @@ static void account(run_report *report)
 {
     for (size_t i = 0; i < report->planned; i++) {
         const run_case *c = &report->cases[i];
+        if (!c->reported && report->stopped) continue;
         if (!c->reported) {
             verdict_finding(report, STATE_ERROR, "%s was planned and never reported (VER-02)",
                             c->plan->id);
@@ -165,7 +166,8 @@ static int exit_code(const run_report *report)
     size_t tally[STATE_COUNT];
     memcpy(tally, report->tally, sizeof tally);
     for (size_t i = 0; i < report->findings; i++) tally[report->finding[i].state]++;
-    if (tally[STATE_ERROR] || report->reported != report->planned) return EXIT_ERROR;
+    const bool missed = report->reported != report->planned && !report->stopped;
+    if (tally[STATE_ERROR] || missed) return EXIT_ERROR;
     if (tally[STATE_FAIL] || tally[STATE_CRASH] || tally[STATE_TIMEOUT]) {
         return EXIT_NOT_CONFORMANT;
     }

@@ -13,6 +13,8 @@
 
 /* ---- One mutant ---------------------------------------------------------------------- */
 
+enum { KILLS = 2 }; /* cases that a fault fails at least: one alone may be luck */
+
 static int32_t index_of(const check *const *checks, const char *name)
 {
     for (int32_t i = 0; checks[i]; i++)
@@ -59,7 +61,7 @@ static bool judge_fault(const run_report *report, const check *const *checks, ma
     if (report->exit_code != EXIT_NOT_CONFORMANT)
         return wrong(row, "the verdict is", verdict_name(report->exit_code));
     if (c->cases == 0) return wrong(row, "not claimed", row->mutant->check);
-    if (c->killed >= 2) return true;
+    if (c->killed >= KILLS) return true;
     return wrong(row, c->killed ? "killed on one case only by" : "survives",
                  row->mutant->check);
 }
@@ -102,6 +104,8 @@ static bool judge_lookalike(const run_report *report, matrix_row *row)
                  report->findings ? report->finding[0].text : verdict_name(report->exit_code));
 }
 
+enum { QUICK_SAMPLES = 1000 };
+
 /* A liar is met by the check that it lies to, and by a second one that must still be reported.
  */
 static void limit(const mutant *m, bool quick, run_options *o, const char **claims)
@@ -110,6 +114,8 @@ static void limit(const mutant *m, bool quick, run_options *o, const char **clai
     if (!liar) o->timeout = 60; /* slow by nature, and the machine may be busy */
     /* Of engines one other check asks, and its answer takes long. */
     const bool narrow = liar || quick || engine_setting(m->variant.setting);
+    if (m->kind == MUTANT_FAULT && quick) o->enough = KILLS;
+    if (m->kind == MUTANT_LOOKALIKE && quick) o->samples = QUICK_SAMPLES;
     if (m->kind == MUTANT_LOOKALIKE || !narrow) return;
     claims[0] = m->check;
     claims[1] = "draw.values";
@@ -139,5 +145,5 @@ void matrix_run(const mutant *m, const run_options *base, const check *const *ch
                                                    : judge_lookalike(&report, row);
     run_report_free(&report);
     for (int p = 0; p < EXACT_PANELS; p++)
-        row->tv[p] = m->kind == MUTANT_LIAR ? -1 : exact_tv(m, p);
+        row->tv[p] = quick || m->kind == MUTANT_LIAR ? -1 : exact_tv(m, p);
 }

@@ -21,14 +21,15 @@ typedef struct {
 typedef struct {
     const mutant *mutant;
     matrix_cell cell[MATRIX_CHECKS]; /* in the order of the list of checks */
-    double tv[EXACT_PANELS];         /* exact_law.h */
+    double tv[EXACT_PANELS];         /* exact_law.h; -1 also where it was not computed */
     double seconds;
     bool judged_rightly;
     char why[200]; /* when it was not */
 } matrix_row;
 
 /* Runs one mutant and judges the suite by it. `base` has vectors, level, seed, jobs and assay.
- * `quick`: a fault meets its named check alone. */
+ * `quick`: a fault meets its named check alone, until that has decided, a look-alike fewer
+ * samples, and tv, which judges nothing, is not computed. */
 void matrix_run(const mutant *m, const run_options *base, const check *const *checks,
                 bool quick, matrix_row *row);
 

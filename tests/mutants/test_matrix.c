@@ -48,14 +48,20 @@ static const check scripted = {.name = "replay.random",
                                .run = decide};
 static const check *const scripted_list[] = {&scripted, NULL};
 
-static bool judged(const char *name, const check *const *list, int failing, matrix_row *row)
+static bool judged_by(const char *name, const check *const *list, int failing, bool quick,
+                      matrix_row *row)
 {
     const run_options base = {
         .api = mutant_api("NONE"), .seed = 1, .jobs = 1, .vectors = VECTORS};
     fails = failing;
     planned = list[0];
-    matrix_run(mutant_find(name), &base, list, false, row);
+    matrix_run(mutant_find(name), &base, list, quick, row);
     return row->judged_rightly;
+}
+
+static bool judged(const char *name, const check *const *list, int failing, matrix_row *row)
+{
+    return judged_by(name, list, failing, false, row);
 }
 
 static void a_fault_needs_two_kills_by_its_check(void **state)
@@ -70,6 +76,17 @@ static void a_fault_needs_two_kills_by_its_check(void **state)
     assert_int_equal(row.cell[0].killed, 2);
     assert_int_equal(row.cell[0].cases, 3);
     assert_int_equal(row.cell[0].n, 7);
+}
+
+static void a_quick_look_ends_with_the_second_kill(void **state)
+{
+    matrix_row row;
+    (void)state;
+    assert_true(judged_by("LENIENCE_102", scripted_list, 3, true, &row));
+    assert_int_equal(row.cell[0].killed, 2);
+    assert_int_equal(row.cell[0].cases, 3);
+    assert_false(judged_by("LENIENCE_102", scripted_list, 1, true, &row));
+    assert_non_null(strstr(row.why, "one case only"));
 }
 
 static void a_crash_kills_no_fault(void **state)
@@ -178,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fault_needs_two_kills_by_its_check),
+        cmocka_unit_test(a_quick_look_ends_with_the_second_kill),
         cmocka_unit_test(a_crash_kills_no_fault),
         cmocka_unit_test(a_fault_whose_check_is_gone_is_not_excused),
         cmocka_unit_test(a_lookalike_may_not_be_killed_at_all),
