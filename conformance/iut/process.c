@@ -209,7 +209,7 @@ void process_send(process *p, const struct iovec *parts, int count)
 static size_t take_ahead(process *p, void *to, size_t size)
 {
     const size_t there = p->ahead_end - p->ahead_at, n = there < size ? there : size;
-    memcpy(to, p->ahead + p->ahead_at, n);
+    if (n) memcpy(to, p->ahead + p->ahead_at, n); /* `to` may be NULL where nothing is due */
     p->ahead_at += n;
     return n;
 }
