@@ -33,7 +33,7 @@ typedef struct {
     double alpha;            /* <= 0: 1e-6 */
     double timeout;          /* seconds a call; <= 0: the client's default */
     int jobs;                /* threads, each with a client of its own; <= 0: one a processor */
-    size_t enough;           /* failed cases after which no other is begun; 0: all run */
+    size_t enough; /* failed cases after which no other is begun, for mutants; 0: all run */
     const char *const *only; /* [only_count] globs on case ids; none: all */
     int32_t only_count;
     const char *const *claims; /* [claims_count] globs on check names; none: all */

@@ -99,10 +99,10 @@ static void account(run_report *report)
 {
     for (size_t i = 0; i < report->planned; i++) {
         const run_case *c = &report->cases[i];
-        if (!c->reported && report->stopped) continue;
         if (!c->reported) {
-            verdict_finding(report, STATE_ERROR, "%s was planned and never reported (VER-02)",
-                            c->plan->id);
+            if (!report->stopped)
+                verdict_finding(report, STATE_ERROR,
+                                "%s was planned and never reported (VER-02)", c->plan->id);
             continue;
         }
         report->reported++;
