@@ -14,8 +14,8 @@
  *   - treeEncode merges rows with equal paths from the root, and reorders the rows. Here every
  *     row is reported with its parent and the row that it merges with. The engine's order
  *     changes no result: of merged rows at most one path repeats the answers.
- *   - Tensors are arrays. Where a check of the engine would throw, the port says why and
- * aborts.
+ *   - Tensors are arrays. Where a check of the engine would throw, the port aborts and
+ *     says why.
  *   - For N = 1 update reads one element before its array and drops it. The port does not read
  *     it.
  */
