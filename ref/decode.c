@@ -326,12 +326,12 @@ static as_status check(const as_request *r, as_error *e)
                        r->drafter->name, rule[r->rule].name);
     if (r->budget < 0)
         return as_fail(e, AS_BAD_INPUT, "decode: budget %d must be at least 0", (int)r->budget);
-    if (r->prompts < 1)
+    if (r->prompts < 1) /* STOP-06 */
         return as_fail(e, AS_BAD_INPUT, "decode: the prompt is empty; give at least one token");
     if (r->prompts > INT32_MAX / 2 || r->budget > INT32_MAX / 4)
         return as_fail(e, AS_LIMIT, "decode: prompt %d or budget %d is too long",
                        (int)r->prompts, (int)r->budget);
-    for (int32_t i = 0; i < r->prompts; i++)
+    for (int32_t i = 0; i < r->prompts; i++) /* STOP-07 */
         if (r->prompt[i] < 0 || r->prompt[i] >= V)
             return as_fail(e, AS_BAD_INPUT, "decode: prompt token %d is %d; it must be 0 to %d",
                            (int)i, (int)r->prompt[i], (int)V - 1);
@@ -356,7 +356,7 @@ as_status as_decode(const as_request *r, int32_t *out, as_result *result, as_err
     w.history = malloc(((size_t)r->prompts + (size_t)r->budget) * sizeof *w.history);
     if (w.history && resize_rows(&w, 16) && resize_laws(&w, 1)) {
         memcpy(w.history, r->prompt, (size_t)r->prompts * sizeof *w.history);
-        s = r->budget ? loop(&w, out, result, e) : AS_OK;
+        s = r->budget ? loop(&w, out, result, e) : AS_OK; /* STOP-08 */
     } else
         s = as_fail(e, AS_NO_MEMORY, "decode: no memory for %d tokens", (int)r->budget);
     release(&w);

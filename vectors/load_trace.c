@@ -190,15 +190,18 @@ static bool read_step(reader *r, const vector_group *g, const json_t *o, oracle_
            read_lists(r, g, o, "window", &s->window) && read_pool(r, g, o, &s->pool);
 }
 
-static bool read_trace(reader *r, const vector_group *g, const json_t *o, oracle_trace *trace)
+/* An answer to `budget` tokens. */
+static bool read_trace(reader *r, const vector_group *g, int32_t budget, const json_t *o,
+                       oracle_trace *trace)
 {
     const json_t *steps = json_object_get(o, "steps");
     if (!reader_has_keys(r, o, "tokens window pool steps", "") ||
         !read_list(r, g, o, "tokens", &trace->tokens) ||
         !read_lists(r, g, o, "window", &trace->window0) || !read_pool(r, g, o, &trace->pool0))
         return false;
-    if (trace->tokens.n < 1) return reader_bad(r, "tokens", "must not be empty");
     if (!json_is_array(steps)) return reader_bad(r, "steps", "must be a list");
+    if (trace->tokens.n < 1 && budget > 0) /* STOP-08 */
+        return reader_bad(r, "tokens", "must not be empty");
     trace->steps = (int32_t)json_array_size(steps);
     trace->step = set_take(r->set, (size_t)trace->steps + 1, sizeof *trace->step);
     if (!trace->step) return reader_no_memory(r);
@@ -213,12 +216,11 @@ static bool read_trace(reader *r, const vector_group *g, const json_t *o, oracle
 bool trace_read_answer(reader *r, const vector_group *g, const vector_test *t, const json_t *o,
                        vector_answer *a)
 {
-    (void)t;
     if (json_object_get(o, "error"))
         return reader_has_keys(r, o, "error", "") && reader_text(r, o, "error", &a->error) &&
                (*a->error || reader_bad(r, "error", "must not be empty"));
     oracle_trace *trace = set_take(r->set, 1, sizeof *trace);
     if (!trace) return reader_no_memory(r);
     a->trace = trace;
-    return read_trace(r, g, o, trace);
+    return read_trace(r, g, t->request->budget, o, trace);
 }

@@ -355,6 +355,26 @@ static void lookup_preset(tracer *c, const char *preset)
     }
 }
 
+/* ---- Requests that the claim traces alone is asked for ------------------------------ */
+
+static void bounds(tracer *c, const char *id, oracle_method x)
+{
+    static const int32_t beyond[3] = {1, 8, 2}, within[3] = {1, 3, 2};
+    oracle_request q = {.prompt = beyond, .budget = 4, .eos = -1, .sampling = {0, 0, 1, 0}};
+    cyclic_group(c, id, x.name);
+    add(c, "an empty prompt", &q, &x);
+    q.n = 2;
+    add(c, "a token beyond the vocabulary ends the prompt", &q, &x);
+    q.n = 3;
+    add(c, "a token beyond the vocabulary inside the prompt", &q, &x);
+    q.prompt = within;
+    q.budget = 0;
+    add(c, "a budget of 0", &q, &x);
+    q.positions = 1;
+    add(c, "a budget of 0, and more prompt than positions", &q, &x);
+    make_close(c->m);
+}
+
 /* ---- Everything ------------------------------------------------------------------- */
 
 /* `rule none` is refused where it would matter. */
@@ -387,5 +407,10 @@ void make_traces(maker *m)
     lookahead_refused(&c);
     lookup_preset(&c, "original");
     lookup_preset(&c, "hf");
+    bounds(&c, "trace.jacobi.bounds",
+           (oracle_method){.name = ORACLE_JACOBI, .size = {4, 0, 0}});
+    oracle_method x = {.name = ORACLE_LOOKAHEAD, .size = {2, 3, 2}};
+    oracle_preset(&x, "paper");
+    bounds(&c, "trace.lookahead.bounds", x);
     all_shown(&c);
 }

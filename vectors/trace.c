@@ -233,10 +233,13 @@ static void lookup_clauses(const oracle_request *q, const oracle_method *m, clai
     memcpy(c, of, sizeof of);
 }
 
-static const char *refusal_clauses(const char *error, const oracle_method *m)
+/* `n`: tokens of the prompt. */
+static const char *refusal_clauses(const char *error, const oracle_method *m, int32_t n)
 {
     const bool jacobi = m->name == ORACLE_JACOBI;
     if (!strcmp(error, "positions")) return "STOP-05";
+    if (!strcmp(error, "prompt")) return n > 0 ? "STOP-07" : "STOP-06";
+    if (m->name == ORACLE_LOOKAHEAD && strlen(error) == 1) return "LAH-32"; /* W, N, G */
     if (!strcmp(error, "temperature")) return jacobi ? "JAC-07" : "LAH-22";
     if (!strcmp(error, "given")) return jacobi ? "JAC-06" : "LAH-04";
     return jacobi ? "JAC-01" : m->name == ORACLE_LOOKUP ? "LKP-01" : "LAH-01";
@@ -247,7 +250,9 @@ const char *trace_clauses(vector_set *set, const vector_test *t)
     claim c[32];
     int32_t n = 0;
     char list[400] = "";
-    if (t->expected.error) return refusal_clauses(t->expected.error, t->method);
+    if (t->expected.error) 
+        return refusal_clauses(t->expected.error, t->method, t->request->n);
+    if (t->request->budget == 0) return "STOP-08";
     if (t->method->name == ORACLE_LOOKAHEAD)
         lookahead_clauses(t->request, t->method, t->expected.trace, c, &n);
     else if (t->method->name == ORACLE_JACOBI)

@@ -376,7 +376,7 @@ static void run_stream(const check_case *planned, const check_context *x, check_
 
 const check check_format_stream = {
     .name = "format.stream",
-    .clauses = "STOP-02 STOP-04 LAW-05 DRAW-05 BON-02 LAY-01",
+    .clauses = "STOP-02 STOP-04 LAW-05 DRAW-05 BON-02 LAY-01 FRM-06",
     .summary = "stream: exact budgets, ids in range, masks respected, steps that add up",
     .plan = plan_stream,
     .claimed = claimed_stream,

@@ -60,13 +60,13 @@ bool steps_verify(steps *s, const check_context *x, int32_t V, uint64_t seed, ui
 /* The same through verify_greedy. */
 bool steps_verify_greedy(steps *s, const check_context *x, int32_t V, check_result *r);
 
-/* What LAY-02 counts. */
+/* Answers that are the specified ones, and those of the other side of a boundary (LAY-10). */
 typedef struct {
     int64_t exact, grey;
 } replay_tally;
 
-/* Are the answers of supplied uniforms determined? Token or match rule, CDF by id, arithmetic
- * with a tau, supplied uniforms; V within the declared limit. */
+/* Are the answers of supplied uniforms determined (LAY-12)? Token or match rule, CDF by id,
+ * arithmetic with a tau, supplied uniforms; V within the declared limit. */
 bool replay_claimed(const check_case *c, const client *tested, char *why, size_t why_size);
 /* V of the case within the declared limit (VAR-10)? Where gamma matters a run shortens it, by
  * case_within(). */
@@ -74,7 +74,7 @@ bool replay_fits(const check_case *c, const client *tested, char *why, size_t wh
 /* The same of V and gamma, for cases that cannot be shortened. */
 bool replay_fits_whole(const check_case *c, const client *tested, char *why, size_t why_size);
 
-/* tau of LAY-02; 0 for canonical bits. */
+/* tau of LAY-10; 0 for canonical bits. */
 double replay_tau(const iut_claims *claims, int32_t V);
 /* The declared variations, as the oracle's flags. */
 unsigned replay_flags(const iut_claims *claims);

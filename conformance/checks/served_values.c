@@ -31,7 +31,7 @@ static const setting settings[] = {
     {"min-p-0.05", {1.0f, 0, 1.0f, 0.05f}}, {"min-p-1", {1.0f, 0, 1.0f, 1.0f}},
     {"mixed", {0.7f, 40, 0.9f, 0.05f}},     {"mixed-hot", {1.5f, 5, 0.8f, 0.1f}},
 };
-enum { SETTINGS = sizeof settings / sizeof *settings, KINDS = 6 };
+enum { SETTINGS = sizeof settings / sizeof *settings, KINDS = 7 };
 static const iut_sampling of_draft = {0.9f, 0, 0.95f, 0.0f};
 
 static void plan(check_plan *p, check_level level)
@@ -85,6 +85,8 @@ static void fill(float *logit, int32_t V, int32_t kind, uint64_t *rng)
         if (kind == 3 && t % 2 && logit[t] < 2.0f) logit[t] = -INFINITY; /* masks */
         if (kind == 4) logit[t] = 1.5f;                                  /* all equal */
         if (kind == 5) logit[t] = extremes[probe_below(rng, 6)]; /* to subnormal values */
+        if (kind == 6)
+            logit[t] = few > 0 ? (float)-few : t % 2 ? 0.0f : -0.0f; /* cuts among zeros */
     }
 }
 

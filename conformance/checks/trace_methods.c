@@ -77,11 +77,12 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 const check check_trace_methods = {
     .name = "trace.methods",
     .clauses =
-        "TRC-01 TRC-02 TRC-03 LAY-09 PAN-05 PAN-06 STOP-01 STOP-02 STOP-05 GRD-01 MAT-01 "
+        "TRC-01 TRC-02 TRC-03 LAY-09 PAN-05 PAN-06 STOP-01 STOP-02 STOP-05 STOP-06 STOP-07 "
+        "STOP-08 GRD-01 MAT-01 "
         "JAC-01 JAC-02 JAC-03 JAC-04 JAC-05 JAC-06 JAC-07 JAC-08 "
         "LAH-01 LAH-03 LAH-04 LAH-05 LAH-06 LAH-07 LAH-08 LAH-09 LAH-10 LAH-11 LAH-12 LAH-13 "
         "LAH-14 LAH-15 LAH-16 LAH-17 LAH-18 LAH-19 LAH-20 LAH-21 LAH-22 LAH-23 LAH-24 LAH-25 "
-        "LAH-26 LAH-27 LAH-29 POOL-01 POOL-02 POOL-03 POOL-04 POOL-05 "
+        "LAH-26 LAH-27 LAH-29 LAH-32 POOL-01 POOL-02 POOL-03 POOL-04 POOL-05 "
         "ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 "
         "LKP-01 LKP-02 LKP-03 LKP-04 LKP-05 LKP-06",
     .summary =

@@ -10,12 +10,13 @@
 enum { MATRIX_CHECKS = 48 };
 /* What a look-alike passes at least: silence is no judgement. An engine has one operation, a
  * pool too; traces have a case for each of their groups. */
-enum { LOOKALIKE_CASES = 100, ENGINE_CASES = 8, POOL_CASES = 30, TRACE_CASES = 21 };
+enum { LOOKALIKE_CASES = 100, ENGINE_CASES = 8, POOL_CASES = 30, TRACE_CASES = 23 };
 
 /* What one check did to one mutant. */
 typedef struct {
-    int32_t cases, killed; /* claimed cases; those that ended in FAIL, of a liar also CRASH, TIMEOUT */
-    int64_t n;             /* least number of comparisons of a case that killed it */
+    int32_t cases,
+        killed; /* claimed cases; those that ended in FAIL, of a liar also CRASH, TIMEOUT */
+    int64_t n;  /* least number of comparisons of a case that killed it */
 } matrix_cell;
 
 typedef struct {

@@ -163,14 +163,14 @@ static int32_t longest(const method_job *j)
 iut_status method_decode(method_job *j, int32_t *out, int32_t *told)
 {
     state *a = calloc(1, sizeof *a);
-    bool ended = false;
+    bool ended = j->k == 0; /* STOP-08 */
     iut_status s = IUT_OK;
     if (!a) return method_fail(j, IUT_NO_MEMORY, "out of memory");
     a->j = j;
     bool ok = method_tree_open(&a->tree, j->V);
     if (has_window(a)) ok = method_window_open(&a->window, j) && ok;
     if (!ok) s = method_fail(j, IUT_NO_MEMORY, "out of memory");
-    if (ok) method_trace_start(j, has_window(a) ? &a->window : NULL);
+    if (ok && !ended) method_trace_start(j, has_window(a) ? &a->window : NULL);
     while (s == IUT_OK && !ended) {
         if (fault(j->fault, RUN_WHOLE_STEPS) && j->m > 0 && j->m + longest(j) > j->k) break;
         s = step(a, out, told++, &ended);

@@ -84,13 +84,16 @@ static const char *refuse_lookahead(fault_point f, const oracle_method *m, bool 
 }
 
 /* The name of what is refused, or NULL. */
-static const char *refused(fault_point f, const oracle_request *q, const oracle_method *m)
+static const char *refused(fault_point f, int32_t V, const oracle_request *q,
+                           const oracle_method *m)
 {
     const bool warm = q->sampling.temperature != 0;
     const int32_t late = fault(f, RUN_LIMIT_LATE) ? 1 : 0;
-    if (q->n < 1) return "prompt";
-    if (q->budget < 1) return "budget";
-    if (q->positions && q->n + q->budget - 1 > q->positions + late) return "positions";
+    if (q->n < 1 && !fault(f, RUN_FROM_NOTHING)) return "prompt";
+    for (int32_t i = 0; i < q->n && !fault(f, RUN_PROMPT_UNCHECKED); i++)
+        if (q->prompt[i] < 0 || q->prompt[i] >= V) return "prompt";
+    if (q->budget < 0) return "budget";
+    if (q->positions && (q->budget > 0 || fault(f, RUN_ZERO_COUNTS)) && q->n + q->budget - 1 > q->positions + late) return "positions";
     switch (m->name) {
     case ORACLE_JACOBI:
         if (m->size[0] < 1) return "block";
@@ -119,7 +122,9 @@ static void decode(fault_point f, const vector_group *g, const vector_test *t,
     const oracle_sampling *p = &q->sampling;
     int32_t history[METHOD_POSITIONS], out[METHOD_POSITIONS], told[METHOD_POSITIONS];
     method_pool kept = {0};
-    for (int32_t i = 0; i < q->n; i++) history[i] = q->prompt[i];
+    const int32_t n = q->n > 0 ? q->n : 1; /* from nothing, under RUN_FROM_NOTHING: token 0 */
+    history[0] = 0;
+    for (int32_t i = 0; i < q->n; i++) history[i] = q->prompt[i] % g->V;
     method_job j = {.fault = f,
                     .manner = MANNER_USUAL,
                     .toy = g->toy,
@@ -131,8 +136,8 @@ static void decode(fault_point f, const vector_group *g, const vector_test *t,
                     .rows = q->rows ? method_least(q->rows, METHOD_ROWS) : METHOD_ROWS,
                     .sampling = {p->temperature, p->top_k, p->top_p, p->min_p},
                     .seed = q->seed,
-                    .prompt = q->n,
-                    .n = q->n,
+                    .prompt = n,
+                    .n = n,
                     .history = history,
                     .kept = &kept,
                     .trace = trace};
@@ -145,7 +150,7 @@ static void decode(fault_point f, const vector_group *g, const vector_test *t,
 void method_trace_vector(fault_point f, const vector_group *g, const vector_test *t,
                          oracle_trace *trace)
 {
-    const char *what = refused(f, t->request, t->method);
+    const char *what = refused(f, g->V, t->request, t->method);
     if (!what && !holds(t->request, t->method)) what = "a size that is beyond this program";
     *trace = (oracle_trace){.steps = 0};
     if (what)

@@ -28,7 +28,8 @@ static const float *q_row(const step *s, int32_t i)
  * one, so there each step has uniforms of its own. */
 static uint32_t name(const step *s, uint32_t purpose, int32_t i)
 {
-    const int32_t fresh = s->m->set.rule == IUT_RULE_BLOCK ? s->round : 0;
+    const bool looks_ahead = s->m->set.rule == IUT_RULE_BLOCK; /* RNG-08 */
+    const int32_t fresh = looks_ahead && !fault(s->m->fault, BLOCK_REUSES) ? s->round : 0;
     return lane_uniform(purpose, (uint32_t)(s->at + i), (uint32_t)fresh);
 }
 
@@ -464,6 +465,7 @@ int32_t rule_stream(model *m, lane *l, int32_t start, int32_t gamma, int32_t k, 
 {
     int32_t state[RULES_MAX_GAMMA + 1] = {start}, draft[RULES_MAX_GAMMA];
     int32_t run[RULES_MAX_GAMMA + 3], now = start, done = 0, again = -1;
+    if (fault(m->fault, NO_END_IS_LAST) && eos < 0) eos = m->V - 1;
     for (int32_t round = 0; done < k; round++) {
         const int32_t at = fault(m->fault, STEPS_SHARE) ? 0 : done;
         const bool fewer = m->set.manner == MANNER_ADAPTIVE && gamma > 1 && round % 2;

@@ -144,7 +144,8 @@ served_status served_row(fault_point f, const float *logits, int32_t V, const iu
     for (int32_t t = 0; t < V; t++) {
         const bool mask = !(logits[t] > -INFINITY) && !fault(f, MASK_LEAKS); /* DIST-02 */
         const float e = weight_at(f, logits[t], max, fault(f, T_AFTER_FILTERS) ? 1 : T);
-        const int32_t tie = fault(f, RANK_HIGH_ID) ? -t : t;
+        const bool behind = fault(f, RANK_ZERO_SIGN) && logits[t] == 0 && signbit(logits[t]);
+        const int32_t tie = fault(f, RANK_HIGH_ID) ? -t : behind ? V + t : t;
         if (!mask) r.a[r.n++] = (entry){logits[t], e, t, tie};
     }
     r.keep = r.n;

@@ -1,7 +1,7 @@
 /* chain.h - what a verification step must emit, given its rows and uniforms: the judge of
  * replays. It knows nothing but exact facts about integers and binary64, and shares no code
  * with the reference. chain_gmp.h answers the same questions in slow rationals. Clauses DRAW-01
- * to DRAW-05, ACC, RES, BON, GRD-01, GRD-02, MAT, LAY-02; VAR-04 to VAR-07.
+ * to DRAW-05, ACC, RES, BON, GRD-01, GRD-02, MAT, LAY-02, LAY-10; VAR-04 to VAR-07.
  *
  * Rows are binary32 in [0, 1], V < 2^20. A draft of -1 ends the list of drafts (ACC-07). */
 #ifndef ASSAY_ORACLE_CHAIN_H
@@ -77,7 +77,7 @@ int32_t oracle_greedy(const float *const *logits /* [n+1][V] */, const int32_t *
                       int32_t n, int32_t V, unsigned flags, int32_t *out /* [n+1] */);
 
 /* ---- Judges. EXACT: the specified answer. GREY: the answer that some uniforms within tau of
- * the given ones, inside [0, 1), would have given (LAY-02). WRONG: neither; `why` then tells
+ * the given ones, inside [0, 1), would have given (LAY-10). WRONG: neither; `why` then tells
  * the first fact that does not fit. A judge walks the answer it is given: which drafts it
  * accepted and what it drew is read off its length. With tau = 0 there is no GREY. */
 typedef enum { JUDGE_EXACT, JUDGE_GREY, JUDGE_WRONG } judge;

@@ -270,10 +270,10 @@ static bool tokens_in_range(const int32_t *t, int32_t n, int32_t V)
 
 static const char *bad_request(const oracle_lm *lm, const oracle_request *q)
 {
-    if (q->n < 1 || !tokens_in_range(q->prompt, q->n, lm->V)) return "prompt";
-    if (q->budget < 1) return "budget";
-    /* STOP-05. */
-    return q->positions && q->n + q->budget - 1 > q->positions ? "positions" : NULL;
+    if (q->n < 1 || !tokens_in_range(q->prompt, q->n, lm->V)) return "prompt"; /* STOP-06, STOP-07 */
+    if (q->budget < 0) return "budget";
+    const bool needs = q->positions && q->budget > 0; /* STOP-05, STOP-08 */
+    return needs && q->n + q->budget - 1 > q->positions ? "positions" : NULL;
 }
 
 /* The name of what is refused, or NULL. */
@@ -296,7 +296,7 @@ static oracle_decoding begin(lane *l, const oracle_lm *lm, const oracle_request 
     *trace = (oracle_trace){0};
     const char *what = refused(lm, q, m);
     if (what) snprintf(trace->error, sizeof trace->error, "%s", what);
-    d.ended = what != NULL;
+    d.ended = what || q->budget == 0; /* STOP-08 */
     if (!d.ended) oracle_append(&d.history, q->prompt, q->n);
     return d;
 }
@@ -342,6 +342,7 @@ static bool step_alike(const oracle_step *a, const oracle_step *b)
 bool oracle_trace_alike(const oracle_trace *a, const oracle_trace *b)
 {
     bool same = !strcmp(a->error, b->error) && a->steps == b->steps &&
+                oracle_alike(&a->tokens, &b->tokens) &&
                 oracle_lists_alike(&a->window0, &b->window0) &&
                 oracle_pool_alike(&a->pool0, &b->pool0);
     for (int32_t i = 0; same && i < a->steps; i++) same = step_alike(&a->step[i], &b->step[i]);

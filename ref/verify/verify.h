@@ -5,8 +5,8 @@
  * A chain of drafts: position i of a step has the target's row p[i] and, for i < n, a draft
  * token draft[i] and the row q[i] that it was drawn from. Row n serves the token after a full
  * acceptance. Rows are as as_check_row (served.h) has them; the rules do not scan them. A draft
- * of -1 ends the list of drafts there: nothing after it is examined, and its place emits what
- * row n would have.
+ * of -1 at place i ends the list: nothing after it is examined, and i takes the part of n (ACC-07).
+ * So place i emits what a full acceptance of i drafts emits, from row i with the bonus uniform.
  *
  * Every rule of a chain writes the emitted tokens to out and returns how many, 1 to n + 1: the
  * accepted drafts and one more token (BON-02). It returns 0 and writes nothing when

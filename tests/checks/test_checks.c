@@ -229,9 +229,16 @@ static void test_not_claimed(void **unused)
         assert_true(t.count[STATE_NOT_CLAIMED] > 0);
         assert_int_equal(t.count[STATE_PASS] + t.count[STATE_FAIL] + t.count[STATE_ERROR], 0);
     }
+    tally t;
+    for (uint8_t half = IUT_ARITH_F16; half <= IUT_ARITH_BF16; half++) { /* LAY-12 */
+        set_up(PLAIN, FAULT_NONE);
+        tiny.claims.arithmetic = half;
+        t = run(&check_replay_random, NULL);
+        assert_int_equal(t.count[STATE_NOT_CLAIMED], 10);
+    }
     set_up(PLAIN, FAULT_NONE);
     tiny.claims.max_vocab = 64;
-    tally t = run(&check_replay_random, NULL);
+    t = run(&check_replay_random, NULL);
     assert_int_equal(t.count[STATE_PASS], 8);
     assert_int_equal(t.count[STATE_NOT_CLAIMED], 2); /* V = 1024 */
     tiny.claims.bad_row = 0;
