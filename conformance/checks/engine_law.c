@@ -4,9 +4,10 @@
  *
  * Vocabularies are small, or top-k makes them so: every prefix of up to k tokens is a context
  * of its own, and its row is the oracle's: the network's logits over that very path, served
- * without roundings. So nothing is approximated, and nothing pooled. The e-process bets at each
- * context; chi-square looks at all k tokens together, at the first two, and at tokens of
- * neighbouring requests of a call (STAT-01, STAT-06). */
+ * without roundings. So nothing is approximated, and nothing pooled. One e-process bets at each
+ * context, the others at the first token given the requests before (engine_neighbours.h).
+ * Chi-square looks at all k tokens together, at the first two, and at pairs of neighbouring
+ * requests (STAT-01, STAT-06). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +15,13 @@
 #include <time.h>
 
 #include "conformance/checks/engine.h"
+#include "conformance/checks/engine_neighbours.h"
 #include "conformance/checks/law.h"
 #include "conformance/oracle/folder.h"
 #include "conformance/oracle/served.h"
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
+#include "conformance/stats/logmath.h"
 #include "conformance/stats/power.h"
 
 typedef struct {
@@ -64,9 +67,8 @@ static const struct {
      {IUT_LOOKUP, {1, 2}, 3}},
 };
 /* clang-format on */
-/* The tables of chi-square: all tokens, the first two, and of neighbouring requests of a call
- * the first tokens of both, and the second of one with the first of the next. */
-enum { ALL, TWO, FIRSTS, SLIDING, TABLES };
+/* The tables of chi-square: all tokens, the first two, and those of neighbouring requests. */
+enum { ALL, TWO, NEIGHBOURS, TABLES = NEIGHBOURS + NEIGHBOUR_TABLES };
 enum { CELLS = sizeof cells / sizeof *cells, MOST_TOKENS = 6, MOST_V = 258 };
 enum { FEW_REQUESTS = 8, MANY_REQUESTS = 128 }; /* of a call */
 static const double QUICK = 0.5;                /* seconds: the next call may be larger */
@@ -112,11 +114,12 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 /* Context 0 is the prompt. Leaves are paths of k tokens. */
 typedef struct {
     int32_t V, k, contexts, leaves, room; /* room: contexts that the arrays have */
-    bool too_close;       /* a cut of a filter was, so that the tree is of no use */
-    int32_t *next;        /* [contexts][V] context or, behind the last token, leaf; -1: p = 0 */
-    double *p, *q;        /* [contexts][V] */
-    double *leaf;         /* [leaves] probability */
-    double *pair[TABLES]; /* [V * V] from TWO on: probabilities, by token V + token */
+    bool too_close; /* a cut of a filter was, so that the tree is of no use */
+    int32_t *next;  /* [contexts][V] context or, behind the last token, leaf; -1: p = 0 */
+    double *p, *q;  /* [contexts][V] */
+    double *leaf;   /* [leaves] probability */
+    double *two;    /* [V * V] probability of the first two tokens, by token V + token */
+    double *second; /* [V] law of the second token */
 } tree;
 
 static void tree_close(tree *t)
@@ -125,7 +128,8 @@ static void tree_close(tree *t)
     free(t->p);
     free(t->q);
     free(t->leaf);
-    for (int i = TWO; i < TABLES; i++) free(t->pair[i]);
+    free(t->two);
+    free(t->second);
     *t = (tree){0};
 }
 
@@ -140,12 +144,9 @@ static bool tree_open(tree *t, int32_t V, int32_t k, int32_t most)
     t->p = malloc(cell * sizeof *t->p);
     t->q = malloc(cell * sizeof *t->q);
     t->leaf = malloc((size_t)leaves * sizeof *t->leaf);
-    bool ok = t->next && t->p && t->q && t->leaf;
-    for (int i = TWO; i < TABLES; i++) {
-        t->pair[i] = calloc((size_t)V * (size_t)V, sizeof *t->pair[i]);
-        ok = ok && t->pair[i];
-    }
-    return ok;
+    t->two = calloc((size_t)V * (size_t)V, sizeof *t->two);
+    t->second = calloc((size_t)V, sizeof *t->second);
+    return t->next && t->p && t->q && t->leaf && t->two && t->second;
 }
 
 /* The two networks on their way down the tree. */
@@ -231,20 +232,14 @@ static int32_t walk(walker *w, int32_t token, int32_t depth, double mass)
     return c;
 }
 
-static void fill_pairs(tree *t)
+static void fill_two(tree *t)
 {
     const int32_t V = t->V;
-    double second[MOST_V] = {0}; /* the law of the second token */
     for (int32_t a = 0; a < V; a++)
         for (int32_t b = 0; t->p[a] > 0 && b < V; b++) {
             const double both = t->p[a] * t->p[(int64_t)t->next[a] * V + b];
-            t->pair[TWO][a * V + b] = both;
-            second[b] += both;
-        }
-    for (int32_t a = 0; a < V; a++)
-        for (int32_t b = 0; b < V; b++) {
-            t->pair[FIRSTS][a * V + b] = t->p[a] * t->p[b];
-            t->pair[SLIDING][a * V + b] = second[a] * t->p[b];
+            t->two[a * V + b] = both;
+            t->second[b] += both;
         }
 }
 
@@ -278,7 +273,7 @@ static bool grow(tree *t, engine *e, const engine_prompt *prompt, const iut_samp
     oracle_path_free(w.draft);
     oracle_folder_close(target);
     oracle_folder_close(draft);
-    if (ok) fill_pairs(t);
+    if (ok) fill_two(t);
     return ok;
 }
 
@@ -291,12 +286,19 @@ typedef struct {
     engine_request q;
     tree t;
     st_ep *ep;
-    int64_t *leaf, *pair[TABLES]; /* counts, as the tree has probabilities */
-    int64_t first[MOST_V];        /* of the first token */
+    neighbours before;     /* the first token, given the requests before */
+    int64_t *leaf, *two;   /* counts, as the tree has probabilities */
+    int64_t first[MOST_V]; /* of the first token */
     int64_t n;
     int32_t call; /* requests of the next call */
     double log_e;
 } job;
+
+static bool lost(job *j)
+{
+    result_set(j->e.r, STATE_ERROR, "counts were lost: the suite is short of memory");
+    return false;
+}
 
 static bool count(job *j, const int32_t *x)
 {
@@ -310,25 +312,15 @@ static bool count(job *j, const int32_t *x)
                        (int)x[i]);
             return false;
         }
-        if (!st_ep_add(j->ep, context, x[i], 1)) {
-            result_set(j->e.r, STATE_ERROR, "counts were lost: the suite is short of memory");
-            return false;
-        }
+        if (!st_ep_add(j->ep, context, x[i], 1)) return lost(j);
         context = next;
     }
+    if (!neighbours_add(&j->before, x[0], x[1])) return lost(j);
     j->leaf[context]++;
-    j->pair[TWO][x[0] * t->V + x[1]]++;
+    j->two[x[0] * t->V + x[1]]++;
     j->first[x[0]]++;
     j->n++;
     return true;
-}
-
-/* x and the stream of the next request. */
-static void count_neighbours(job *j, const int32_t *x)
-{
-    const int32_t V = j->t.V, next = x[j->t.k];
-    j->pair[FIRSTS][x[0] * V + next]++;
-    j->pair[SLIDING][x[1] * V + next]++;
 }
 
 static double now(void)
@@ -348,7 +340,6 @@ static bool advance(job *j, int64_t until)
         if (!engine_repeat(&j->e, &j->q, &j->prompt, n, out, length)) return false;
         for (int32_t i = 0; i < n; i++)
             if (!count(j, out + i * j->t.k)) return false;
-        for (int32_t i = 0; i + 1 < n; i++) count_neighbours(j, out + i * j->t.k);
         j->q.seed += (uint64_t)n;
         if (2 * j->call <= MANY_REQUESTS && now() - start < QUICK) j->call *= 2;
     }
@@ -380,7 +371,7 @@ static bool strict(job *j)
     return true;
 }
 
-static bool open_process(job *j)
+static bool open_processes(job *j)
 {
     const double **rows = malloc(2 * (size_t)j->t.contexts * sizeof *rows);
     for (int32_t c = 0; rows && c < j->t.contexts; c++) {
@@ -392,12 +383,9 @@ static bool open_process(job *j)
             st_ep_new(j->t.contexts, NULL, j->t.contexts, j->t.V, rows, rows + j->t.contexts);
     free(rows);
     j->leaf = calloc((size_t)j->t.leaves, sizeof *j->leaf);
-    bool ok = j->ep && j->leaf;
-    for (int i = TWO; i < TABLES; i++) {
-        j->pair[i] = calloc((size_t)j->t.V * (size_t)j->t.V, sizeof *j->pair[i]);
-        ok = ok && j->pair[i];
-    }
-    if (ok) return true;
+    j->two = calloc((size_t)j->t.V * (size_t)j->t.V, sizeof *j->two);
+    if (j->ep && j->leaf && j->two && neighbours_open(&j->before, j->t.V, j->t.p, j->t.second))
+        return true;
     result_set(j->e.r, STATE_ERROR, "the suite is short of memory");
     return false;
 }
@@ -414,9 +402,9 @@ static void figures(job *j, const st_table *worst)
     result_figure(r, "tv", tv.tv);
     result_figure(r, "tv_lo", tv.lo);
     result_figure(r, "tv_hi", tv.hi);
-    /* One process of six views, each of which averages 20 kappas. */
+    /* Half of the case's weight has six views, each of which averages 20 kappas. */
     result_figure(r, "tv_power",
-                  fmin(1, st_view_tv90((double)j->n, 16, x->log_e_fail + log(6 * 20))));
+                  fmin(1, st_view_tv90((double)j->n, 16, x->log_e_fail + log(12 * 20))));
     result_figure(r, "contexts", j->t.contexts);
     result_figure(r, "tables", TABLES);
     result_figure(r, "x2", worst->x2);
@@ -426,16 +414,17 @@ static void figures(job *j, const st_table *worst)
 
 static st_table table_of(const job *j, int i)
 {
-    const int32_t V = j->t.V;
-    return i == ALL ? st_chi2_table(j->leaf, j->t.leaf, j->t.leaves, ST_MIN_EXPECTED)
-                    : st_chi2_table(j->pair[i], j->t.pair[i], V * V, ST_MIN_EXPECTED);
+    const tree *t = &j->t;
+    return i == ALL   ? st_chi2_table(j->leaf, t->leaf, t->leaves, ST_MIN_EXPECTED)
+           : i == TWO ? st_chi2_table(j->two, t->two, t->V * t->V, ST_MIN_EXPECTED)
+                      : neighbours_table(&j->before, i - NEIGHBOURS);
 }
 
 static void judge(job *j)
 {
     static const char *const name[TABLES] = {"all tokens", "first two tokens",
                                              "first tokens of neighbours",
-                                             "second token and the neighbour's first"};
+                                             "second token and the next request's first"};
     check_result *r = j->e.r;
     const check_context *x = j->e.x;
     const int32_t T = x->tables_total > 0 ? x->tables_total : 1;
@@ -476,7 +465,8 @@ static void sample(job *j)
     const check_context *x = j->e.x;
     while (j->n < j->c->n && !(j->log_e >= x->log_e_fail)) {
         if (!advance(j, law_checkpoint(j->n, j->c->n, x->level))) return;
-        j->log_e = st_ep_log_e(j->ep);
+        const double log_e[] = {st_ep_log_e(j->ep), neighbours_log_e(&j->before)};
+        j->log_e = st_log_mean(log_e, NULL, 2);
     }
     judge(j);
 }
@@ -529,12 +519,13 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     j->call = FEW_REQUESTS;
     j->q = request_of(c, check_seed(x, c, 1));
     if (engine_open(&j->e, x, r, cells[c->variant].pair) && prepare(j, s) && strict(j) &&
-        open_process(j))
+        open_processes(j))
         sample(j);
     tree_close(&j->t);
     st_ep_free(j->ep);
+    neighbours_close(&j->before);
     free(j->leaf);
-    for (int i = TWO; i < TABLES; i++) free(j->pair[i]);
+    free(j->two);
     free(j);
 }
 
