@@ -457,6 +457,23 @@ double panel_overlap2(const panel *a, int32_t state)
     return sum;
 }
 
+double panel_peak(const panel *a, int32_t state)
+{
+    const double *p = panel_p(a, state);
+    double most = 0;
+    for (int32_t t = 0; t < a->view.V; t++) most = fmax(most, p[t]);
+    return most;
+}
+
+double panel_peak2(const panel *a, int32_t state)
+{
+    const double *p = panel_p(a, state);
+    double most = 0;
+    for (int32_t x = 0; x < a->view.V; x++)
+        most = fmax(most, p[x] * panel_peak(a, panel_next(a, state, x)));
+    return most;
+}
+
 /* alive[s]: probability that the drafts so far were accepted and that s is the state after
  * them. */
 void panel_accepts(const panel *a, int32_t start, int32_t gamma, double *law)

@@ -108,6 +108,11 @@ double panel_overlap(const panel *a, int32_t state);
 /* Sum min(P2, Q2) over two-token prefixes from a state (LAW-04). O(V^2). */
 double panel_overlap2(const panel *a, int32_t state);
 
+/* The largest p of a state, and of a two-token prefix from it: what a draft that is one certain
+ * token, or two, can hope for. The second: O(V^2). */
+double panel_peak(const panel *a, int32_t state);
+double panel_peak2(const panel *a, int32_t state);
+
 /* Accepted drafts of a token-rule step of gamma drafts from `start`: P(exactly j). */
 void panel_accepts(const panel *a, int32_t start, int32_t gamma, double *law /* [gamma+1] */);
 

@@ -91,6 +91,11 @@ void law_sampler_close(law_sampler *s);
  * that is no id, a count out of range or an impossible token is one (LAY-01, LAW-05). */
 bool law_sample(law_sampler *s, int32_t n, int32_t *tokens /* [n][k] */, check_result *r);
 
+/* How often at most the first token of a step from this state is its first draft (STAT-05), and
+ * the first two tokens are the first two drafts. */
+double law_bound(const law_sampler *s, int32_t state);
+double law_bound2(const law_sampler *s, int32_t state);
+
 /* ln E of the accept counts against LAW-04: one token at every state, two tokens at state 0
  * when V allows to enumerate its bound. */
 double law_coupling(const law_sampler *s);

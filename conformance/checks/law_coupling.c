@@ -1,5 +1,6 @@
 /* law_coupling.c - law.coupling: no lossless rule emits its drafts more often than Sum min(P,
- * Q). Needs accept counts alone, so it names leniency for what it is. LAW-04, STAT-05. */
+ * Q), in `stream` one with a drafter of its own no more often than max P. Needs accept counts
+ * alone, so it names leniency for what it is. LAW-04, STAT-05. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,7 +40,7 @@ static bool claimed(const check_case *c, const client *subject, char *why, size_
 static void report(const law_sampler *s, int64_t n, double log_e, check_result *r)
 {
     double rate = s->trials[0] ? (double)s->first[0] / (double)s->trials[0] : 0;
-    double bound = panel_overlap(s->a, 0);
+    double bound = law_bound(s, 0);
     r->compared = n;
     r->log_e = log_e;
     result_figure(r, "n", (double)n);

@@ -407,15 +407,36 @@ bool law_sample(law_sampler *s, int32_t n, int32_t *tokens, check_result *r)
 
 enum { ENUMERABLE = 1024 };
 
+/* In `stream` the one-hot and the match rule keep the law with any drafter, one that takes the
+ * argmax of q among them: such a draft is the token with at most max p. A one-hot draft is
+ * judged by p alone, so no drafter does better there. */
+static double bound(const law_sampler *s, double overlap, double peak)
+{
+    const uint8_t rule = client_claims(s->x->iut)->rule;
+    if (s->op != LAW_STREAM) return overlap;
+    if (rule == IUT_RULE_ONEHOT) return peak;
+    return rule == IUT_RULE_MATCH ? fmax(overlap, peak) : overlap;
+}
+
+double law_bound(const law_sampler *s, int32_t state)
+{
+    return bound(s, panel_overlap(s->a, state), panel_peak(s->a, state));
+}
+
+double law_bound2(const law_sampler *s, int32_t state)
+{
+    return bound(s, panel_overlap2(s->a, state), panel_peak2(s->a, state));
+}
+
 /* The steps of one token and those of two are two e-processes on the same draws: averaged. */
 double law_coupling(const law_sampler *s)
 {
-    double bound[LAW_STATES] = {0}, log_e[2] = {0, 0};
+    double most[LAW_STATES] = {0}, log_e[2] = {0, 0};
     int32_t S = s->a->view.S;
-    for (int32_t i = 0; i < S; i++) bound[i] = panel_overlap(s->a, i);
-    log_e[0] = st_coupling_log_e(bound, s->first, s->trials, S);
+    for (int32_t i = 0; i < S; i++) most[i] = law_bound(s, i);
+    log_e[0] = st_coupling_log_e(most, s->first, s->trials, S);
     if (s->trials2 == 0 || s->a->view.V > ENUMERABLE) return log_e[0];
-    double bound2 = panel_overlap2(s->a, 0);
-    log_e[1] = st_coupling_log_e(&bound2, &s->first2, &s->trials2, 1);
+    double most2 = law_bound2(s, 0);
+    log_e[1] = st_coupling_log_e(&most2, &s->first2, &s->trials2, 1);
     return st_log_mean(log_e, NULL, 2);
 }

@@ -98,8 +98,8 @@ bool st_tol_add(st_tol *t, int row, int32_t token, int64_t count)
 }
 
 /* S = (1 + s d) / E_p(1 + s d), with d the past's relative excess, shrunk towards 0 by one
- * standard unit and clipped, so that S is bounded. Empty cells of the null keep d = CLIP: a
- * draw there is what the null did not expect. */
+ * standard unit and clipped, so that S is bounded. A cell that the null leaves empty has d = 0
+ * until a draw falls there; from then on d grows towards CLIP. */
 static void shape_bet(const double *mass, const double *past, double n, double s,
                       double S[BINS])
 {

@@ -152,6 +152,8 @@ static int32_t step(iut *m, const int32_t *state, const int32_t *draft, int32_t 
         m->used[state[i]] = true;
         const double *p = m->p + state[i] * m->V, *q = m->q + state[i] * m->V;
         int32_t x = draft[i];
+        double hot[64] = {0};
+        if (m->is.rule == IUT_RULE_ONEHOT) hot[x] = 1, q = hot;
         bool accept = u[i] * q[x] < p[x] || (f == ACCEPTS_ALWAYS && p[x] > 0);
         if (match) accept = draw_from(m, p, q, 0, u[i]) == x;
         if (f == REJECTS_SOME && u[i] >= 0.5 && u[i] < 0.52) accept = false;
@@ -224,10 +226,19 @@ static iut_status draw(iut *m, iut_draw_batch *b)
     return IUT_OK;
 }
 
+static int32_t argmax(const double *row, int32_t V)
+{
+    int32_t best = 0;
+    for (int32_t t = 1; t < V; t++)
+        if (row[t] > row[best]) best = t;
+    return best;
+}
+
 static int32_t draft_token(iut *m, int32_t state, uint64_t *rng)
 {
     const double *q = m->q + state * m->V;
     if (m->is.fault == DRAFTS_UNIFORMLY) return (int32_t)(unit(rng) * m->V);
+    if (m->is.drafts_argmax) return argmax(q, m->V);
     return draw_from(m, q, q, 0, unit(rng));
 }
 

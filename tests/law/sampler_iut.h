@@ -5,6 +5,8 @@
 #ifndef ASSAY_TESTS_LAW_SAMPLER_IUT_H
 #define ASSAY_TESTS_LAW_SAMPLER_IUT_H
 
+#include <stdbool.h>
+
 #include "conformance/iut.h"
 
 typedef enum {
@@ -37,6 +39,7 @@ typedef enum {
 extern struct sampler_settings {
     sampler_fault fault;
     uint8_t uniforms, rule, input, arithmetic, seed_identical, uniform_bits;
+    bool drafts_argmax; /* stream: drafts are argmaxima of q */
 } sampler_settings;
 
 const iut_api *sampler_api(void);

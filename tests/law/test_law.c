@@ -84,7 +84,7 @@ static void become(sampler_fault fault, uint8_t uniforms, uint8_t rule, uint8_t 
     sampler_settings = (struct sampler_settings){
         fault, uniforms,      rule,
         input, IUT_ARITH_F64, rule == IUT_RULE_MATCH && uniforms != IUT_UNIFORMS_OWN,
-        53};
+        53,    false};
 }
 
 /* -- The correct sampler passes ---------------------------------------------------- */
@@ -410,6 +410,50 @@ static void too_many_states(void **state)
     client_close(subject);
 }
 
+/* ln E of the accept counts of 20,000 streams on a panel. */
+static double coupling_of(const panel *a, sampler_fault fault, uint8_t rule)
+{
+    static int32_t tokens[LAW_CHUNK * 4];
+    char why[200];
+    become(fault, IUT_UNIFORMS_OWN, rule, IUT_FROM_LOGITS);
+    sampler_settings.drafts_argmax = true;
+    client *subject = client_open_table(sampler_api(), "", why, sizeof why);
+    const check_case c = {.id = "sharp", .gamma = 2};
+    const check_context x = {.iut = subject, .seed = 1};
+    law_sampler s = {0};
+    check_result r = {.state = STATE_PASS};
+    assert_true(law_sampler_open(&s, &c, &x, a, LAW_STREAM, 4, &r));
+    for (int i = 0; i < 20; i++) assert_true(law_sample(&s, 1000, tokens, &r));
+    const double log_e = law_coupling(&s);
+    law_sampler_close(&s);
+    client_close(subject);
+    return log_e;
+}
+
+/* A sharp target, a flat draft: the argmax of q is the next token more often than Sum min(p, q)
+ * allows to drafts of law q. A one-hot or match rule is right all the same; always to accept is
+ * not. */
+static void certain_drafts(void **state)
+{
+    (void)state;
+    char why[200];
+    panel *a = panel_make(&(panel_form){.V = 8,
+                                        .acceptance = 0.95,
+                                        .seed = 5,
+                                        .target = {0.4f, 0, 1, 0},
+                                        .draft = {2, 0, 1, 0}},
+                          why, sizeof why);
+    assert_non_null(a);
+    int32_t above = 0;
+    for (int32_t s = 0; s < a->view.S; s++) above += panel_peak(a, s) > panel_overlap(a, s);
+    assert_true(above > a->view.S / 2);
+    assert_true(coupling_of(a, RIGHT, IUT_RULE_ONEHOT) < 2);
+    assert_true(coupling_of(a, RIGHT, IUT_RULE_MATCH) < 2);
+    assert_true(coupling_of(a, RIGHT, IUT_RULE_TOKEN) > LINE); /* LAW-03 */
+    assert_true(coupling_of(a, ACCEPTS_ALWAYS, IUT_RULE_ONEHOT) > LINE);
+    panel_free(a);
+}
+
 /* The law of an alias table is exact: the masses of the columns that yield a token. */
 static void aliases(void **state)
 {
@@ -477,6 +521,7 @@ int main(void)
         cmocka_unit_test(lost_counts_are_errors),
         cmocka_unit_test(checkpoints),
         cmocka_unit_test(too_many_states),
+        cmocka_unit_test(certain_drafts),
         cmocka_unit_test(aliases),
         cmocka_unit_test(uniforms),
     };
