@@ -200,10 +200,10 @@ static void suit_emulator(command_line *c)
     enum { SAMPLES = 2000, SECONDS = 600 };
     const client_options how = {.spec = c->run.iut, .options = c->run.iut_options};
     const size_t length = strlen(LOAD_EMULATOR);
-    call_result result;
-    char why[400], most[60] = "";
+    client_failure why;
+    char most[60] = "";
     if (strcmp(c->run.iut, "gpu") != 0) return;
-    client *probe = client_open(&how, &result, why, sizeof why);
+    client *probe = client_open(&how, &why);
     if (!probe) return; /* the run will say why */
     if (strncmp(client_claims(probe)->device, LOAD_EMULATOR, length) == 0) {
         if (!c->level_given && c->run.samples == 0) c->run.samples = SAMPLES;

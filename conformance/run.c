@@ -35,22 +35,20 @@ static double now(void)
 
 /* -- The IUT ----------------------------------------------------------------------------- */
 
-static client *open_client(const run_options *o, call_result *result, char *why,
-                           size_t why_size)
+static client *open_client(const run_options *o, client_failure *f)
 {
-    *result = CALL_HARNESS;
-    if (o->api) return client_open_table(o->api, o->iut_options, why, why_size);
+    if (o->api) return client_open_table(o->api, o->iut_options, f);
     const client_options options = {.spec = o->iut ? o->iut : "ref",
                                     .options = o->iut_options,
                                     .assay = o->assay,
                                     .timeout = o->timeout,
                                     .stderr_log = o->stderr_log};
-    return client_open(&options, result, why, why_size);
+    return client_open(&options, f);
 }
 
-static client *open_iut(const run_report *r, call_result *result, char *why, size_t why_size)
+static client *open_iut(const run_report *r, client_failure *f)
 {
-    client *c = open_client(r->options, result, why, why_size);
+    client *c = open_client(r->options, f);
     if (c) client_bring(c, r->traces);
     return c;
 }
@@ -72,18 +70,12 @@ static struct brought *bring(const run_report *r)
     return NULL;
 }
 
-/* The client that was refused is gone; its line keeps the status of the reply (FRM-03). */
-static bool says_no_device(const char *why)
-{
-    return strstr(why, ": refused: no_device: ") != NULL;
-}
-
 /* The state of every case when the IUT cannot even be opened. */
-static check_state state_of_open(call_result result, const char *why)
+static check_state state_of_open(call_result result, iut_status status)
 {
     switch (result) {
     case CALL_REFUSED:
-        return says_no_device(why) ? STATE_UNAVAILABLE : STATE_ERROR;
+        return status == IUT_NO_DEVICE ? STATE_UNAVAILABLE : STATE_ERROR;
     case CALL_CRASH:
         return STATE_CRASH;
     case CALL_TIMEOUT:
@@ -112,14 +104,13 @@ static void keep_claims(run_report *r, const iut_claims *claims)
  * their results then say why. */
 static client *open_first(run_report *r)
 {
-    char why[400] = "";
-    call_result result;
-    client *c = open_iut(r, &result, why, sizeof why);
+    client_failure f;
+    client *c = open_iut(r, &f);
     if (c) keep_claims(r, client_claims(c));
     for (size_t i = 0; i < r->planned; i++) {
         run_case *k = &r->cases[i];
         if (!c) {
-            result_set(&k->result, state_of_open(result, why), "%s", why);
+            result_set(&k->result, state_of_open(f.result, f.status), "%s", f.text);
             continue;
         }
         char claim[sizeof k->result.detail] = "";
@@ -134,11 +125,10 @@ static client *open_first(run_report *r)
 static void run_one(const run_report *r, run_case *k, client **seat)
 {
     if (!k->claimed) return; /* open_first has set the result */
-    char why[400] = "";
-    call_result opened;
-    if (!*seat) *seat = open_iut(r, &opened, why, sizeof why);
+    client_failure f;
+    if (!*seat) *seat = open_iut(r, &f);
     if (!*seat) {
-        result_set(&k->result, state_of_open(opened, why), "%s", why);
+        result_set(&k->result, state_of_open(f.result, f.status), "%s", f.text);
         return;
     }
     const check_context context = {.iut = *seat,
@@ -189,7 +179,8 @@ static void finish(shared *s, client *seat)
     const call_result end = client_finish(seat);
     pthread_mutex_lock(&s->lock);
     if (end != CALL_OK && !r->findings) {
-        verdict_finding(r, state_of_open(end, ""), "%s (VER-03, FRM-04)", client_text(seat));
+        verdict_finding(r, state_of_open(end, IUT_OK), "%s (VER-03, FRM-04)",
+                        client_text(seat));
     }
     pthread_mutex_unlock(&s->lock);
     client_close(seat);

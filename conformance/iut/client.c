@@ -5,6 +5,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/iut/client.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -362,58 +363,63 @@ static char *copy_text(const char *text)
     return text ? strdup(text) : NULL;
 }
 
-client *client_open(const client_options *options, call_result *result, char *why,
-                    size_t why_size)
+__attribute__((format(printf, 4, 5))) static client *
+not_opened(client_failure *f, call_result result, iut_status status, const char *format, ...)
 {
-    *result = CALL_HARNESS;
-    if (!spec_is_known(options->spec)) {
-        snprintf(why, why_size,
-                 "iut: no such kind: %.100s; write ref, gpu, mutant:NAME, plugin:FILE.so, "
-                 "exec:CMD or traces:FILE",
-                 options->spec);
-        return NULL;
-    }
+    va_list arguments;
+    *f = (client_failure){.result = result, .status = status};
+    va_start(arguments, format);
+    vsnprintf(f->text, sizeof f->text, format, arguments);
+    va_end(arguments);
+    return NULL;
+}
+
+client *client_open(const client_options *options, client_failure *f)
+{
+    if (!spec_is_known(options->spec))
+        return not_opened(f, CALL_HARNESS, IUT_OK,
+                          "iut: no such kind: %.100s; write ref, gpu, mutant:NAME, "
+                          "plugin:FILE.so, exec:CMD or traces:FILE",
+                          options->spec);
     const char *given = options->options ? options->options : "";
-    if (*given && strncmp(options->spec, "exec:", 5) == 0) {
-        snprintf(why, why_size, "iut: options (%.60s) with exec: write them into the command",
-                 given);
-        return NULL;
-    }
+    if (*given && strncmp(options->spec, "exec:", 5) == 0)
+        return not_opened(f, CALL_HARNESS, IUT_OK,
+                          "iut: options (%.60s) with exec: write them into the command", given);
     client *c = calloc(1, sizeof *c);
-    if (!c) {
-        snprintf(why, why_size, "iut: out of memory");
-        return NULL;
-    }
+    if (!c) return not_opened(f, CALL_HARNESS, IUT_OK, "iut: out of memory");
     c->spec = copy_text(options->spec);
     c->options = copy_text(given);
     c->assay = copy_text(options->assay ? options->assay : "/proc/self/exe");
     c->stderr_log = copy_text(options->stderr_log);
     c->timeout = options->timeout > 0 ? options->timeout : 10;
-    *result = c->spec && c->options && c->assay
-                  ? ready(c)
-                  : report(c, OP_CLAIMS, CALL_HARNESS, "out of memory");
-    if (*result == CALL_OK) return c;
-    snprintf(why, why_size, "%.80s: %s", options->spec, c->text);
+    const call_result result = c->spec && c->options && c->assay
+                                   ? ready(c)
+                                   : report(c, OP_CLAIMS, CALL_HARNESS, "out of memory");
+    if (result == CALL_OK) return c;
+    not_opened(f, result, result == CALL_REFUSED ? c->status : IUT_OK, "%.60s: %s",
+               options->spec, c->text);
     client_close(c);
     return NULL;
 }
 
-client *client_open_table(const iut_api *api, const char *options, char *why, size_t why_size)
+client *client_open_table(const iut_api *api, const char *options, client_failure *f)
 {
     client *c = calloc(1, sizeof *c);
-    if (!c || !load_table(api, &c->api, why, why_size)) {
-        free(c);
-        return NULL;
-    }
-    c->ops = claims_ops(&c->api);
-    c->claims.size = sizeof c->claims;
-    c->instance = c->api.create(options ? options : "", why, why_size);
+    if (!c) return not_opened(f, CALL_HARNESS, IUT_OK, "iut: out of memory");
+    *f = (client_failure){.result = CALL_REFUSED, .status = IUT_FAILED};
+    if (load_table(api, &c->api, f->text, sizeof f->text))
+        c->instance = c->api.create(options ? options : "", f->text, sizeof f->text);
     if (c->instance) {
-        if (c->api.claims(c->instance, &c->claims) != IUT_OK)
-            snprintf(why, why_size, "claims: %s", c->api.last_error(c->instance));
-        else if (claims_check_ops(c->ops, why, why_size) &&
-                 claims_check(&c->claims, why, why_size))
+        c->ops = claims_ops(&c->api);
+        c->claims.size = sizeof c->claims;
+        const iut_status s = c->api.claims(c->instance, &c->claims);
+        if (s != IUT_OK)
+            not_opened(f, CALL_REFUSED, s, "claims: %s", c->api.last_error(c->instance));
+        else if (claims_check_ops(c->ops, f->text, sizeof f->text) &&
+                 claims_check(&c->claims, f->text, sizeof f->text))
             return c;
+        else
+            f->result = CALL_GARBAGE, f->status = IUT_OK;
     }
     client_close(c);
     return NULL;

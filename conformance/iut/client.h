@@ -36,13 +36,21 @@ typedef struct {
     const char *stderr_log; /* file that collects the IUT's standard error (appended); NULL: dropped */
 } client_options;
 
-/* Starts the IUT and asks for its claims. NULL if the spec is malformed or the IUT cannot be used at
- * all; `why` then says what, where and what to do, and *result is CALL_CRASH, CALL_TIMEOUT,
- * CALL_GARBAGE, CALL_REFUSED or CALL_HARNESS. */
-client *client_open(const client_options *options, call_result *result, char *why, size_t why_size);
+/* Why there is no client. Decide by result and status alone: the text is for people. */
+typedef struct {
+    call_result result; /* never CALL_OK */
+    iut_status status;  /* of CALL_REFUSED: what the IUT answered; else IUT_OK */
+    char text[800];     /* one line that says what, where and what to do */
+} client_failure;
 
-/* The same interface over a table in this process: for tests. Nothing is isolated. */
-client *client_open_table(const iut_api *api, const char *options, char *why, size_t why_size);
+/* Starts the IUT and asks for its claims. NULL, with *f filled, if the spec is malformed
+ * (CALL_HARNESS) or the IUT cannot be used at all. */
+client *client_open(const client_options *options, client_failure *f);
+
+/* The same interface over a table in this process: for tests. Nothing is isolated. A table without
+ * an instance is CALL_REFUSED with IUT_FAILED, claims that are not coherent CALL_GARBAGE, as from a
+ * process. */
+client *client_open_table(const iut_api *api, const char *options, client_failure *f);
 
 /* Ends the process in order, by the end of its input (FRM-04). CALL_OK: with exit code 0 and without
  * another byte, or there was no process. Else CALL_CRASH, CALL_GARBAGE or, when it has not ended after

@@ -27,7 +27,8 @@ static tally run(const check *tested, const char *vectors)
     check_plan plan;
     tally t = {0};
     char why[300];
-    client *c = client_open_table(tiny_api(), "", why, sizeof why);
+    client_failure f;
+    client *c = client_open_table(tiny_api(), "", &f);
     assert_non_null(c);
     assert_true(plan_all(&plan, list, LEVEL_SMOKE));
     const check_context x = {.iut = c, .level = LEVEL_SMOKE, .seed = 1, .vectors = vectors};
@@ -266,11 +267,11 @@ static int32_t setup_for(const vector_group *g)
 
 static check_state state_of(const vector_group *g, int64_t *compared)
 {
-    char why[300];
+    client_failure f;
     check_result r = {0};
     set_up(setup_for(g), FAULT_NONE);
     const iut_api *api = g->kind == VECTOR_SERVED ? ref_api() : tiny_api();
-    client *c = client_open_table(api, "", why, sizeof why);
+    client *c = client_open_table(api, "", &f);
     assert_non_null(c);
     const check_context x = {.iut = c, .level = LEVEL_SMOKE, .seed = 1};
     replay_group(&x, g, &r);

@@ -185,9 +185,9 @@ typedef struct {
 
 static client *open_spoilt(const iut_api *table)
 {
-    char why[300];
-    client *c = client_open_table(table, "", why, sizeof why);
-    if (!c) fail_msg("%s", why);
+    client_failure f;
+    client *c = client_open_table(table, "", &f);
+    if (!c) fail_msg("%s", f.text);
     return c;
 }
 

@@ -88,8 +88,8 @@ static tally run(const check *tested, const char *pattern, const char *vectors)
     const check *const list[] = {tested, NULL};
     check_plan plan;
     tally t = {0};
-    char why[300];
-    client *c = client_open_table(api(), "", why, sizeof why);
+    client_failure f;
+    client *c = client_open_table(api(), "", &f);
     assert_non_null(c);
     assert_true(plan_all(&plan, list, LEVEL_SMOKE));
     const check_context x = {.iut = c, .level = LEVEL_SMOKE, .seed = 1, .vectors = vectors};

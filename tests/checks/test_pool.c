@@ -77,12 +77,12 @@ typedef struct {
 static client *open_spoilt(spoil how, uint8_t kinds, int32_t vocabulary)
 {
     static iut_api table;
-    char why[300];
+    client_failure f;
     spoilt = how, pools = kinds, max_vocab = vocabulary;
     table = *ref_api();
     table.claims = claims, table.pool = pool;
-    client *c = client_open_table(&table, "", why, sizeof why);
-    if (!c) fail_msg("%s", why);
+    client *c = client_open_table(&table, "", &f);
+    if (!c) fail_msg("%s", f.text);
     return c;
 }
 
@@ -171,11 +171,11 @@ static void kinds_that_are_not_named_are_not_claimed(void **unused)
 
 static void without_the_operation_nothing_is_claimed(void **unused)
 {
-    char why[300];
+    client_failure f;
     iut_api table = *ref_api();
     (void)unused;
     table.pool = NULL;
-    client *c = client_open_table(&table, "", why, sizeof why);
+    client *c = client_open_table(&table, "", &f);
     assert_non_null(c);
     expect(run(c, "*"), STATE_NOT_CLAIMED, CASES, "pool is not claimed");
 }

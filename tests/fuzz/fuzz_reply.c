@@ -374,27 +374,29 @@ static void check_taken(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const client_options options = {.spec = "ref"};
-    call_result r;
-    char why[800] = "";
+    client_failure f;
     if (size < 1) return 0;
     input_op = (iut_op)(data[0] % 16 % OP_COUNT);
     hangs = data[0] & 0x80;
     input = data + 1, input_size = size - 1;
     sent = 0;
-    client *c = client_open(&options, &r, why, sizeof why);
-    MUST(!c == (r != CALL_OK) && sent == (input_op == OP_CLAIMS));
-    if (!c) check_text(why, r);
+    client *c = client_open(&options, &f);
+    MUST(sent == (input_op == OP_CLAIMS));
+    if (!c) {
+        MUST(f.result != CALL_OK && !f.status == (f.result != CALL_REFUSED));
+        check_text(f.text, f.result);
+    }
     if (c && input_op == OP_CLAIMS) check_taken();
     if (c && input_op != OP_CLAIMS) {
         MUST(input_op == OP_PANEL || load_panel(c) == CALL_OK);
         MUST(input_op < OP_FORWARD || load_model(c) == CALL_OK);
         for (int i = 0; i < 2; i++) {
-            r = call_op(c);
+            const call_result r = call_op(c);
             check_text(client_text(c), r);
             if (r == CALL_OK) check_taken();
             MUST(sent > i);
         }
-        r = client_finish(c);
+        const call_result r = client_finish(c);
         if (r != CALL_OK) check_text(client_text(c), r);
     }
     client_close(c);

@@ -200,7 +200,12 @@ int main(int argc, char **argv)
     const bool again = file && access(file, F_OK) == 0;
     for (frame f; read_request(&f); frame_release(&f)) {
         int64_t n = 0;
-        if (strcmp(f.op, "claims") == 0) {
+        if (strcmp(f.op, "claims") == 0 && (is("claims_no_device") || is("claims_failed"))) {
+            const frame reply = {.id = f.id,
+                                 .status = mode + strlen("claims_"),
+                                 .error = "hostile: refused: no_device: says the text"};
+            frame_write(1, &reply);
+        } else if (strcmp(f.op, "claims") == 0) {
             say_claims(f.id, again);
         } else if (strcmp(f.op, "panel") == 0) {
             const frame reply = {.id = f.id, .status = "ok"};

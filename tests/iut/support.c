@@ -29,12 +29,11 @@ iut_panel small_panel(void)
                        .draft = {1, 0, 1, 0}};
 }
 
-client *open_spec(const char *spec, const char *options, double timeout, call_result *result,
-                  char *why, size_t why_size)
+client *open_spec(const char *spec, const char *options, double timeout, client_failure *f)
 {
     const client_options o = {
         .spec = spec, .options = options, .assay = WORKER, .timeout = timeout};
-    return client_open(&o, result, why, why_size);
+    return client_open(&o, f);
 }
 
 call_result draw_four(client *c, int32_t token[4])

@@ -9,10 +9,8 @@ enum { V = 4, S = 2, C = 2 };
 /* Dyadic rows with integer logits; next state = class of the token. */
 iut_panel small_panel(void);
 
-/* A client with the tests' worker program; `result` and `why` as client_open. timeout in
- * seconds. */
-client *open_spec(const char *spec, const char *options, double timeout, call_result *result,
-                  char *why, size_t why_size);
+/* A client with the tests' worker program; *f as of client_open. timeout in seconds. */
+client *open_spec(const char *spec, const char *options, double timeout, client_failure *f);
 
 /* One draw of four tokens from state 1 with u = 0. */
 call_result draw_four(client *c, int32_t token[4]);

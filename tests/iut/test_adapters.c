@@ -19,10 +19,9 @@ enum { N = 400, GAMMA = 3 };
 
 static client *open_or_fail(const char *spec)
 {
-    char why[900] = "";
-    call_result r;
-    client *c = open_spec(spec, NULL, 20, &r, why, sizeof why);
-    if (!c) fail_msg("%s", why);
+    client_failure f;
+    client *c = open_spec(spec, NULL, 20, &f);
+    if (!c) fail_msg("%s", f.text);
     return c;
 }
 
@@ -173,12 +172,12 @@ static void python_batch(void **unused)
 /* ---- The Python adapter on authors' slips, and on what it hands to them. -------------------
  */
 
-static client *open_odd(const char *mode, call_result *r, char *why, size_t why_size)
+static client *open_odd(const char *mode, client_failure *f)
 {
     char spec[900];
     snprintf(spec, sizeof spec, "exec:PYTHONPATH=%s exec %s %s \"%s\"", PYTHON_EXAMPLES, PYTHON,
              ADAPTER_FAULTS, mode);
-    return open_spec(spec, NULL, 20, r, why, why_size);
+    return open_spec(spec, NULL, 20, f);
 }
 
 /* One case: draft 2 at state 0, then a -1; the second call shows that the process lives on. */
@@ -198,14 +197,13 @@ static void python_slips(void **unused)
                {"seeded", IUT_OK, ""},
                {"shapes", IUT_OK, ""}};
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
-        char why[900] = "";
-        call_result r;
+        client_failure f;
         const iut_panel panel = small_panel();
         const int32_t len = 2, state[3] = {0, 0, 0}, draft[2] = {2, -1};
         const double u[4] = {0, 0.125, 0.5, 0.25};
         int32_t out[3] = {0}, out_len = 0;
-        client *c = open_odd(set[i].mode, &r, why, sizeof why);
-        if (!c) fail_msg("%s: %s", set[i].mode, why);
+        client *c = open_odd(set[i].mode, &f);
+        if (!c) fail_msg("%s: %s", set[i].mode, f.text);
         assert_int_equal(client_panel(c, &panel), CALL_OK);
         const bool supplied = client_claims(c)->uniforms == IUT_UNIFORMS_SUPPLIED;
         iut_verify_batch b = {.size = sizeof b,
@@ -220,7 +218,7 @@ static void python_slips(void **unused)
                               .out = out,
                               .out_len = &out_len};
         for (int call = 0; call < 2; call++) {
-            r = client_verify(c, &b);
+            const call_result r = client_verify(c, &b);
             if (set[i].status == IUT_OK) {
                 if (r != CALL_OK) fail_msg("%s: %s", set[i].mode, client_text(c));
                 assert_int_equal(out_len, 1);
@@ -239,25 +237,23 @@ static void python_slips(void **unused)
 static void python_claims(void **unused)
 {
     (void)unused;
-    char why[900] = "";
-    call_result r;
-    assert_null(open_odd("claim", &r, why, sizeof why));
-    assert_int_equal(r, CALL_CRASH);
-    assert_says(why, "ValueError: there is no claim 'colour'");
-    assert_null(open_odd("word", &r, why, sizeof why));
-    assert_says(why, "claim rule='lossless': choose from token, match");
+    client_failure f;
+    assert_null(open_odd("claim", &f));
+    assert_int_equal(f.result, CALL_CRASH);
+    assert_says(f.text, "ValueError: there is no claim 'colour'");
+    assert_null(open_odd("word", &f));
+    assert_says(f.text, "claim rule='lossless': choose from token, match");
 }
 
 static void python_other_operations(void **unused)
 {
     (void)unused;
-    char why[900] = "";
-    call_result r;
+    client_failure f;
     const iut_panel panel = small_panel();
     const int32_t start[1] = {1}, states[2] = {1, 0};
     int32_t out[3], out_len[1], accepted[3];
     float prob[2 * V];
-    client *c = open_odd("none", &r, why, sizeof why);
+    client *c = open_odd("none", &f);
     assert_non_null(c);
     assert_false(client_has(c, OP_DRAW));
     iut_stream_batch b = {.size = sizeof b,
@@ -292,8 +288,8 @@ static void reference_stream(const char *options, as_rule rule)
 {
     enum { K = 7, STREAMS = 200 };
     const iut_panel panel = small_panel();
-    char why[900];
-    client *c = client_open_table(ref_api(), options, why, sizeof why);
+    client_failure f;
+    client *c = client_open_table(ref_api(), options, &f);
     as_lm *target, *draft;
     as_drafter *drafter;
     const as_sampling plain = {1, 0, 1, 0};
@@ -364,7 +360,7 @@ static void bad_rows(void **unused)
     (void)unused;
     static const char *const options[] = {"", "input=logits"};
     for (int i = 0; i < 2; i++) {
-        char why[900];
+        client_failure f;
         iut_panel panel = small_panel();
         float p[S * V], logit[S * V];
         int32_t token[1], state[1] = {0};
@@ -375,7 +371,7 @@ static void bad_rows(void **unused)
         p[V + 1] = 0.0f / 0.0f;
         logit[V + 1] = 0.0f / 0.0f;
         panel.p = p, panel.p_logit = logit;
-        client *c = client_open_table(ref_api(), options[i], why, sizeof why);
+        client *c = client_open_table(ref_api(), options[i], &f);
         assert_int_equal(client_panel(c, &panel), CALL_OK);
         iut_draw_batch b = {.size = sizeof b, .n = 1, .state = state, .u = &u, .token = token};
         assert_int_equal(client_draw(c, &b), CALL_OK);

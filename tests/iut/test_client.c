@@ -18,11 +18,11 @@
 
 static client *open_mode(const char *mode, const char *file, double timeout)
 {
-    char spec[600], why[900];
-    call_result r;
+    char spec[600];
+    client_failure f;
     snprintf(spec, sizeof spec, "exec:%s %s %s", HOSTILE, mode, file);
-    client *c = open_spec(spec, NULL, timeout, &r, why, sizeof why);
-    if (!c) fail_msg("%s: %s", mode, why);
+    client *c = open_spec(spec, NULL, timeout, &f);
+    if (!c) fail_msg("%s: %s", mode, f.text);
     return c;
 }
 
@@ -146,46 +146,63 @@ static void at_start(void **unused)
         {"claims_bits", CALL_GARBAGE, "canonical arithmetic with uniforms of 0 bits"},
     };
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
-        char spec[600], why[900] = "";
-        call_result r;
+        char spec[600];
+        client_failure f;
         snprintf(spec, sizeof spec, "exec:%s %s", HOSTILE, set[i].mode);
-        assert_null(
-            open_spec(spec, NULL, set[i].result == CALL_TIMEOUT ? 1 : 20, &r, why, sizeof why));
-        if (r != set[i].result)
-            fail_msg("%s: %d (%s) where %d is due", set[i].mode, r, why, set[i].result);
-        assert_says(why, set[i].says);
+        assert_null(open_spec(spec, NULL, set[i].result == CALL_TIMEOUT ? 1 : 20, &f));
+        if (f.result != set[i].result)
+            fail_msg("%s: %d (%s) where %d is due", set[i].mode, f.result, f.text,
+                     set[i].result);
+        assert_says(f.text, set[i].says);
     }
 }
 
 static void bad_specs(void **unused)
 {
     (void)unused;
-    char why[900] = "";
-    call_result r;
+    client_failure f;
     static const char *const specs[] = {
         "", "reference", "plugin:", "mutant:", "exec:", "plugin"};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
-        assert_null(open_spec(specs[i], NULL, 1, &r, why, sizeof why));
-        assert_int_equal(r, CALL_HARNESS);
-        assert_says(why,
+        assert_null(open_spec(specs[i], NULL, 1, &f));
+        assert_int_equal(f.result, CALL_HARNESS);
+        assert_says(f.text,
                     "write ref, gpu, mutant:NAME, plugin:FILE.so, exec:CMD or traces:FILE");
     }
-    assert_null(open_spec("exec:true", "x=1", 1, &r, why, sizeof why));
-    assert_int_equal(r, CALL_HARNESS);
-    assert_says(why, "write them into the command");
-    assert_null(open_spec("exec:/no/such/program", NULL, 1, &r, why, sizeof why));
-    assert_int_equal(r, CALL_CRASH);
-    assert_says(why, "exit code 127");
-    assert_says(why, "not found");
+    assert_null(open_spec("exec:true", "x=1", 1, &f));
+    assert_int_equal(f.result, CALL_HARNESS);
+    assert_says(f.text, "write them into the command");
+    assert_null(open_spec("exec:/no/such/program", NULL, 1, &f));
+    assert_int_equal(f.result, CALL_CRASH);
+    assert_says(f.text, "exit code 127");
+    assert_says(f.text, "not found");
     const client_options no_worker = {.spec = "ref", .assay = "/no/such/assay"};
-    assert_null(client_open(&no_worker, &r, why, sizeof why));
-    assert_int_equal(r, CALL_HARNESS);
-    assert_says(why, "cannot start /no/such/assay: No such file");
+    assert_null(client_open(&no_worker, &f));
+    assert_int_equal(f.result, CALL_HARNESS);
+    assert_says(f.text, "cannot start /no/such/assay: No such file");
     const client_options no_log = {
         .spec = "ref", .assay = WORKER, .stderr_log = "/no/such/folder/log"};
-    assert_null(client_open(&no_log, &r, why, sizeof why));
-    assert_int_equal(r, CALL_HARNESS);
-    assert_says(why, "/no/such/folder/log");
+    assert_null(client_open(&no_log, &f));
+    assert_int_equal(f.result, CALL_HARNESS);
+    assert_says(f.text, "/no/such/folder/log");
+}
+
+/* The status is the one that the reply has, whatever its text pretends to be. */
+static void refused_at_start(void **unused)
+{
+    static const struct {
+        const char *mode;
+        iut_status status;
+    } set[] = {{"claims_no_device", IUT_NO_DEVICE}, {"claims_failed", IUT_FAILED}};
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        char spec[600];
+        client_failure f;
+        snprintf(spec, sizeof spec, "exec:%s %s", HOSTILE, set[i].mode);
+        assert_null(open_spec(spec, NULL, 20, &f));
+        assert_int_equal(f.result, CALL_REFUSED);
+        assert_int_equal(f.status, set[i].status);
+    }
 }
 
 /* An IUT that claims something else after a restart. */
@@ -203,12 +220,12 @@ static void other_claims(void **unused)
     client_close(c);
     /* The same process dies: claims said "1", its successor says "2". */
     fresh_name(file);
-    char spec[600], why[900];
-    call_result r;
+    char spec[600];
+    client_failure f;
     snprintf(spec, sizeof spec,
              "exec:if [ -e %s ]; then exec %s other_claims %s; else exec %s crash %s; fi", file,
              HOSTILE, file, HOSTILE, file);
-    c = open_spec(spec, NULL, 5, &r, why, sizeof why);
+    c = open_spec(spec, NULL, 5, &f);
     assert_non_null(c);
     assert_int_equal(draw_four(c, token), CALL_CRASH);
     assert_int_equal(draw_four(c, token), CALL_GARBAGE);
@@ -249,13 +266,13 @@ static void not_claimed(void **unused)
 static void log_file(void **unused)
 {
     (void)unused;
-    char file[32], spec[600], why[900], text[200] = "";
-    call_result r;
+    char file[32], spec[600], text[200] = "";
+    client_failure why;
     int32_t token[4];
     fresh_name(file);
     snprintf(spec, sizeof spec, "exec:%s exit", HOSTILE);
     const client_options o = {.spec = spec, .timeout = 5, .stderr_log = file};
-    client *c = client_open(&o, &r, why, sizeof why);
+    client *c = client_open(&o, &why);
     assert_non_null(c);
     draw_four(c, token);
     draw_four(c, token);
@@ -272,13 +289,13 @@ static void log_file(void **unused)
 static void whole_group_dies(void **unused)
 {
     (void)unused;
-    char file[32], spec[600], why[900];
-    call_result r;
+    char file[32], spec[600];
+    client_failure why;
     int32_t token[4];
     fresh_name(file);
     snprintf(spec, sizeof spec, "exec:sleep 1000 >/dev/null 2>&1 & echo $! >%s; exec %s hang",
              file, HOSTILE);
-    client *c = open_spec(spec, NULL, 1, &r, why, sizeof why);
+    client *c = open_spec(spec, NULL, 1, &why);
     assert_non_null(c);
     FILE *f = fopen(file, "r");
     int child = 0;
@@ -327,13 +344,11 @@ static void no_sigpipe(void **unused)
 static void timeout_is_kept(void **unused)
 {
     (void)unused;
-    char why[900];
-    call_result r;
+    client_failure f;
     const double before = process_now();
-    assert_null(
-        open_spec("exec:while :; do echo busy >&2; done", NULL, 0.5, &r, why, sizeof why));
-    assert_int_equal(r, CALL_TIMEOUT);
-    assert_says(why, "last line of its stderr: busy");
+    assert_null(open_spec("exec:while :; do echo busy >&2; done", NULL, 0.5, &f));
+    assert_int_equal(f.result, CALL_TIMEOUT);
+    assert_says(f.text, "last line of its stderr: busy");
     assert_true(process_now() - before < 3);
 }
 
@@ -342,9 +357,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states),           cmocka_unit_test(again_and_again),
         cmocka_unit_test(at_start),         cmocka_unit_test(bad_specs),
-        cmocka_unit_test(other_claims),     cmocka_unit_test(not_claimed),
-        cmocka_unit_test(late_bytes),       cmocka_unit_test(log_file),
-        cmocka_unit_test(whole_group_dies), cmocka_unit_test(no_sigpipe),
-        cmocka_unit_test(timeout_is_kept)};
+        cmocka_unit_test(refused_at_start), cmocka_unit_test(other_claims),
+        cmocka_unit_test(not_claimed),      cmocka_unit_test(late_bytes),
+        cmocka_unit_test(log_file),         cmocka_unit_test(whole_group_dies),
+        cmocka_unit_test(no_sigpipe),       cmocka_unit_test(timeout_is_kept)};
     return cmocka_run_group_tests(tests, NULL, remove_names);
 }

@@ -52,10 +52,9 @@ static iut_generate_batch request(int32_t gamma, answers *a)
 
 static client *open_or_fail(const char *spec, const char *options)
 {
-    char why[900] = "";
-    call_result r;
-    client *c = open_spec(spec, options, 20, &r, why, sizeof why);
-    if (!c) fail_msg("%s", why);
+    client_failure f;
+    client *c = open_spec(spec, options, 20, &f);
+    if (!c) fail_msg("%s", f.text);
     return c;
 }
 
@@ -149,10 +148,10 @@ static void every_field_counts(void **unused)
 
 static void frames_change_nothing(void **unused)
 {
-    char why[900];
+    client_failure f;
     answers here, there;
     (void)unused;
-    client *a = client_open_table(ref_api(), "", why, sizeof why);
+    client *a = client_open_table(ref_api(), "", &f);
     client *b = open_or_fail("ref", "threads=2");
     assert_non_null(a);
     iut_generate_batch x = request(3, &here), y = request(3, &there);
@@ -227,12 +226,12 @@ static iut_status leaves_all(iut *x, iut_generate_batch *b)
 
 static void arrays_arrive_empty_without_frames(void **unused)
 {
-    char why[900];
+    client_failure f;
     answers a;
     iut_api api = *ref_api();
     (void)unused;
     api.generate = leaves_all;
-    client *c = client_open_table(&api, "", why, sizeof why);
+    client *c = client_open_table(&api, "", &f);
     assert_non_null(c);
     iut_generate_batch b = request(1, &a);
     ask(c, &b);
@@ -243,12 +242,12 @@ static void arrays_arrive_empty_without_frames(void **unused)
 
 static void what_is_not_there_is_not_called(void **unused)
 {
-    char why[900];
+    client_failure f;
     answers a;
     iut_api api = *ref_api();
     (void)unused;
     api.generate = NULL;
-    client *c = client_open_table(&api, "", why, sizeof why);
+    client *c = client_open_table(&api, "", &f);
     assert_non_null(c);
     assert_false(client_has(c, OP_GENERATE));
     iut_generate_batch b = request(0, &a);
@@ -357,15 +356,15 @@ static void python_claims(void **unused)
     static const char *const says[] = {"choose some of llama, qwen2, qwen3",
                                        "choose some of llama, qwen2, qwen3",
                                        "generate_by and the claim methods=... belong together"};
-    char spec[1200], why[900];
-    call_result r;
+    char spec[1200];
+    client_failure f;
     (void)unused;
     for (int i = 0; i < 3; i++) {
         snprintf(spec, sizeof spec, "exec:PYTHONPATH=%s exec %s %s \"%s\"", PYTHON_EXAMPLES,
                  PYTHON, ADAPTER_ENGINE, mode[i]);
-        assert_null(open_spec(spec, NULL, 20, &r, why, sizeof why));
-        assert_int_equal(r, CALL_CRASH);
-        assert_says(why, says[i]);
+        assert_null(open_spec(spec, NULL, 20, &f));
+        assert_int_equal(f.result, CALL_CRASH);
+        assert_says(f.text, says[i]);
     }
 }
 

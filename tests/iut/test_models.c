@@ -66,12 +66,11 @@ static void ask(client *c, answers *a)
 
 static void frames_change_nothing(void **unused)
 {
-    char why[900];
-    call_result r;
+    client_failure f;
     answers here, there;
     (void)unused;
-    client *a = client_open_table(ref_api(), "", why, sizeof why);
-    client *b = open_spec("ref", "threads=2", 10, &r, why, sizeof why);
+    client *a = client_open_table(ref_api(), "", &f);
+    client *b = open_spec("ref", "threads=2", 10, &f);
     assert_non_null(a);
     assert_non_null(b);
     ask(a, &here);
@@ -84,14 +83,13 @@ static void frames_change_nothing(void **unused)
 /* What no implementation may see; and what each may, for it must refuse it itself. */
 static void bad_requests(void **unused)
 {
-    char why[900];
-    call_result r;
+    client_failure why;
     int32_t shape[4], sequence[2] = {0, 1}, rows[2] = {1, 1}, wants[2] = {1, 0},
                       token[2] = {1, 2}, parent[2] = {-1, -1}, want[2] = {0, 0},
                       length[2] = {0, 0}, layer[1] = {0}, position[1] = {0};
     float logits[WORDS], key[16], value[16];
     (void)unused;
-    client *c = open_spec("ref", NULL, 10, &r, why, sizeof why);
+    client *c = open_spec("ref", NULL, 10, &why);
     assert_non_null(c);
     iut_forward_batch f = {sizeof f, 2,     2,      1,    sequence, rows,
                            wants,    token, parent, want, logits};
@@ -137,12 +135,12 @@ static void bad_requests(void **unused)
 
 static client *open_echo(const char *mode, const char *file)
 {
-    char spec[1200], why[900];
-    call_result r;
+    char spec[1200];
+    client_failure f;
     snprintf(spec, sizeof spec, "exec:PYTHONPATH=%s exec %s %s \"%s\" %s", PYTHON_EXAMPLES,
              PYTHON, ADAPTER_MODEL, mode, file);
-    client *c = open_spec(spec, NULL, 20, &r, why, sizeof why);
-    if (!c) fail_msg("%s", why);
+    client *c = open_spec(spec, NULL, 20, &f);
+    if (!c) fail_msg("%s", f.text);
     return c;
 }
 

@@ -40,10 +40,9 @@ static iut_pool_batch request(int32_t kind, answers *a)
 
 static client *open_or_fail(const char *spec)
 {
-    char why[900] = "";
-    call_result r;
-    client *c = open_spec(spec, NULL, 20, &r, why, sizeof why);
-    if (!c) fail_msg("%s", why);
+    client_failure f;
+    client *c = open_spec(spec, NULL, 20, &f);
+    if (!c) fail_msg("%s", f.text);
     return c;
 }
 
@@ -74,10 +73,9 @@ static void expect_by_hand(client *c)
 
 static void the_reference_keeps_them(void **unused)
 {
-    char why[900];
+    client_failure f;
     (void)unused;
-    client *here = client_open_table(ref_api(), "", why, sizeof why),
-           *there = open_or_fail("ref");
+    client *here = client_open_table(ref_api(), "", &f), *there = open_or_fail("ref");
     assert_non_null(here);
     assert_int_equal(client_claims(there)->pools, IUT_POOL_LRU | IUT_POOL_RING);
     expect_by_hand(here), expect_by_hand(there);
@@ -139,20 +137,20 @@ static iut_status leaves_all(iut *x, iut_pool_batch *b)
 
 static void without_frames_too(void **unused)
 {
-    char why[900];
+    client_failure f;
     answers a, none;
     iut_api api = *ref_api();
     (void)unused;
     memset(&none, 0xff, sizeof none);
     api.pool = leaves_all;
-    client *c = client_open_table(&api, "", why, sizeof why);
+    client *c = client_open_table(&api, "", &f);
     assert_non_null(c);
     iut_pool_batch b = request(IUT_POOL_LRU, &a);
     assert_int_equal(client_pool(c, &b), CALL_OK);
     assert_memory_equal(&a, &none, sizeof a);
     client_close(c);
     api.pool = NULL;
-    c = client_open_table(&api, "", why, sizeof why);
+    c = client_open_table(&api, "", &f);
     assert_non_null(c);
     assert_false(client_has(c, OP_POOL));
     assert_int_equal(client_pool(c, &b), CALL_REFUSED);
@@ -205,8 +203,8 @@ static void python_slips(void **unused)
                {"too long", "failed: ValueError", IUT_FAILED, 3},
                {"raises", "failed: KeyError: 'a key'", IUT_FAILED, 3},
                {"honest", "bad_input: a key is 9; it must be 0 to 8", IUT_BAD_INPUT, 9}};
-    char spec[1200], why[900];
-    call_result r;
+    char spec[1200];
+    client_failure f;
     (void)unused;
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
         answers a;
@@ -222,8 +220,8 @@ static void python_slips(void **unused)
     }
     for (int i = 0; i < 2; i++) {
         spec_of(spec, i ? "unknown kind" : "no kind");
-        assert_null(open_spec(spec, NULL, 20, &r, why, sizeof why));
-        assert_says(why, "choose some of lru, ring");
+        assert_null(open_spec(spec, NULL, 20, &f));
+        assert_says(f.text, "choose some of lru, ring");
     }
 }
 

@@ -16,11 +16,11 @@
 
 /* ---- Plugins. -------------------------------------------------------------------- */
 
-static client *open_plugin(const char *name, call_result *result, char *why, size_t why_size)
+static client *open_plugin(const char *name, client_failure *f)
 {
     char spec[600];
     snprintf(spec, sizeof spec, "plugin:%s/plugin_%s.so", PLUGINS, name);
-    return open_spec(spec, "a=1", 5, result, why, why_size);
+    return open_spec(spec, "a=1", 5, f);
 }
 
 static void bad_plugins(void **unused)
@@ -43,21 +43,19 @@ static void bad_plugins(void **unused)
         {"constructor_crashes", CALL_CRASH, "signal 6"},
     };
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
-        char why[900] = "";
-        call_result r;
-        assert_null(open_plugin(set[i].name, &r, why, sizeof why));
-        if (r != set[i].result) fail_msg("%s: %d (%s)", set[i].name, r, why);
-        assert_says(why, set[i].says);
+        client_failure f;
+        assert_null(open_plugin(set[i].name, &f));
+        if (f.result != set[i].result) fail_msg("%s: %d (%s)", set[i].name, f.result, f.text);
+        assert_says(f.text, set[i].says);
     }
 }
 
 static client *open_with_panel(const char *name)
 {
-    char why[900] = "";
-    call_result r;
+    client_failure f;
     const iut_panel panel = small_panel();
-    client *c = open_plugin(name, &r, why, sizeof why);
-    if (!c) fail_msg("%s: %s", name, why);
+    client *c = open_plugin(name, &f);
+    if (!c) fail_msg("%s: %s", name, f.text);
     assert_int_equal(client_panel(c, &panel), CALL_OK);
     return c;
 }
@@ -121,10 +119,9 @@ static void skips(void **unused)
 static void bad_values(void **unused)
 {
     (void)unused;
-    char why[900];
-    call_result r;
+    client_failure f;
     iut_panel panel = small_panel();
-    client *c = open_spec("ref", NULL, 5, &r, why, sizeof why);
+    client *c = open_spec("ref", NULL, 5, &f);
     assert_non_null(c);
     int32_t state[2] = {0, 0}, token[1], draft[1] = {0}, len[1] = {1}, out[2], out_len[1],
             accepted[2];
@@ -330,10 +327,9 @@ static void frames_change_nothing(void **unused)
     static const char *const options[] = {"", "uniforms=seeded", "rule=match",
                                           "rule=match,uniforms=seeded", "input=logits"};
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        char why[900];
-        call_result r;
-        client *a = client_open_table(ref_api(), options[i], why, sizeof why);
-        client *b = open_spec("ref", options[i], 10, &r, why, sizeof why);
+        client_failure f;
+        client *a = client_open_table(ref_api(), options[i], &f);
+        client *b = open_spec("ref", options[i], 10, &f);
         assert_non_null(a);
         assert_non_null(b);
         same_answers(a, b);

@@ -49,8 +49,9 @@ static tally run_cases(const char *glob, int32_t most, uint64_t seed)
     int32_t ran = 0;
     check_plan plan;
     char why[300];
+    client_failure unopened;
     assert_true(plan_all(&plan, all_checks, LEVEL_SMOKE));
-    client *c = client_open_table(sampler_api(), "", why, sizeof why);
+    client *c = client_open_table(sampler_api(), "", &unopened);
     assert_non_null(c);
     check_context x = {.iut = c,
                        .level = LEVEL_SMOKE,
@@ -387,8 +388,9 @@ static void too_many_states(void **state)
     static const int32_t layers[] = {16, 13}, classes[] = {4, 5};
     const check_case c = {.id = "states", .gamma = 1};
     char why[200];
+    client_failure f;
     become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_FROM_PROBS);
-    client *subject = client_open_table(sampler_api(), "", why, sizeof why);
+    client *subject = client_open_table(sampler_api(), "", &f);
     assert_non_null(subject);
     const check_context x = {.iut = subject};
     for (int i = 0; i < 2; i++) {

@@ -11,9 +11,13 @@ uint64_t fake_seeds[SCRIPT_MAX];
 
 static iut *create(const char *options, char *error, size_t error_size)
 {
-    if (strcmp(options, "refuse") != 0) return malloc(1);
-    snprintf(error, error_size, "refused on request");
-    return NULL;
+    if (strcmp(options, "refuse") == 0) {
+        snprintf(error, error_size, "refused on request");
+        return NULL;
+    }
+    char *first = malloc(1); /* of the options: all that an instance is */
+    if (first) *first = *options;
+    return (iut *)first;
 }
 
 static void destroy(iut *i)
@@ -29,8 +33,8 @@ static const char *last_error(iut *i)
 
 static iut_status claims(iut *i, iut_claims *c)
 {
-    (void)i;
     const uint32_t size = c->size;
+    if (*(const char *)i == 'n') return IUT_NO_DEVICE;
     *c = (iut_claims){.size = size, .name = "fake", .version = "1", .device = "none"};
     return IUT_OK;
 }

@@ -239,8 +239,8 @@ static void calls_map_to_states(void **unused)
 
 static void refusals_map_to_states(void **unused)
 {
-    char why[200];
-    client *c = client_open_table(&fake_api, NULL, why, sizeof why);
+    client_failure f;
+    client *c = client_open_table(&fake_api, NULL, &f);
     const check_context x = {.iut = c};
     const int32_t cls = 0;
     const iut_panel panel = {.size = sizeof panel,
@@ -277,6 +277,16 @@ static void an_iut_that_does_not_open_is_no_pass(void **unused)
     assert_int_equal(RUN(&r, &o, GOOD, {.name = "x", .compared = 1}), EXIT_ERROR);
     assert_int_equal(r.reported, 2);
     assert_non_null(strstr(fake_case(&r, "x")->result.detail, "refused on request"));
+    run_report_free(&r);
+}
+
+static void an_iut_without_its_device_is_unavailable(void **unused)
+{
+    run_report r;
+    run_options o = {.iut_options = "no device"};
+    (void)unused;
+    assert_int_equal(RUN(&r, &o, GOOD), EXIT_UNDECIDED);
+    assert_int_equal(r.tally[STATE_UNAVAILABLE], 1);
     run_report_free(&r);
 }
 
@@ -366,6 +376,7 @@ int main(void)
         cmocka_unit_test(calls_map_to_states),
         cmocka_unit_test(refusals_map_to_states),
         cmocka_unit_test(an_iut_that_does_not_open_is_no_pass),
+        cmocka_unit_test(an_iut_without_its_device_is_unavailable),
         cmocka_unit_test(the_first_failure_is_kept),
         cmocka_unit_test(figures_have_one_value_a_name),
         cmocka_unit_test(a_case_sees_the_same_seed_alone),
