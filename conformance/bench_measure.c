@@ -271,7 +271,7 @@ bench_outcome bench_measure(const bench_pair *b, const bench_method *method, flo
                     .eos = b->target.info.eos,
                     .eoses = b->target.info.eos_count,
                     .budget = b->budget};
-    as_error e = {""};
+    as_error e = {.text = ""};
     as_drafter *d = NULL;
     *r = (bench_result){0};
     as_status s = make_drafter(b, method, &q.sampling, &d, &q.rule, &e);

@@ -143,7 +143,7 @@ static bool lookahead(const method_options *o, const method_guesses *given, int3
 {
     const char *name = o->preset ? o->preset : "paper";
     const as_lookahead *preset = as_lookahead_preset(name);
-    as_error e = {""};
+    as_error e = {.text = ""};
     if (!preset)
         return say(why, why_size, "--preset", name, "paper, lade, llamacpp and trtllm");
     as_lookahead x = *preset;
@@ -168,7 +168,7 @@ static bool jacobi(const method_options *o, const method_guesses *given, int32_t
     static const char *const name[] = {"pad", "last", "prompt"};
     static const as_jacobi_init init[] = {AS_GUESS_PAD, AS_GUESS_LAST, AS_GUESS_PROMPT};
     const char *asked = o->init ? o->init : "last";
-    as_error e = {""};
+    as_error e = {.text = ""};
     int i = 0;
     while (i < 3 && strcmp(name[i], asked) != 0) i++;
     if (i == 3) return say(why, why_size, "--init", asked, "pad, last and prompt");
@@ -183,7 +183,7 @@ static bool lookup(const method_options *o, as_drafter **d, char *why, size_t wh
 {
     const char *name = o->preset ? o->preset : "hf";
     const as_lookup *preset = as_lookup_preset(name);
-    as_error e = {""};
+    as_error e = {.text = ""};
     if (!preset) return say(why, why_size, "--preset", name, "original and hf");
     as_lookup x = *preset;
     x.longest = number(o->ngram, x.longest);

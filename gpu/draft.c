@@ -20,8 +20,8 @@ static as_status constructed(const ag_drafting *o, int32_t V, as_drafter **twin,
         return as_draft_lookup(&o->lookup, twin, e);
     case AG_CHAIN:
         if (o->gamma < 0)
-            return as_fail(e, AS_BAD_INPUT, "draft model: gamma %d must be at least 0",
-                           (int)o->gamma);
+            return as_refuse(e, AS_BAD_INPUT, "gamma",
+                             "draft model: gamma %d must be at least 0", (int)o->gamma);
         return as_draft_none(twin, e);
     case AG_PLAIN:
         return as_draft_none(twin, e);
@@ -37,11 +37,11 @@ as_status ag_drafting_check(const ag_drafting *o, int32_t V, as_rule rule, as_er
                                        [AS_RULE_ONEHOT] = "onehot"};
     as_drafter *twin = NULL;
     if ((unsigned)rule >= sizeof name / sizeof *name)
-        return as_fail(e, AS_BAD_INPUT, "decode: rule %d is unknown", (int)rule);
+        return as_refuse(e, AS_BAD_INPUT, "rule", "decode: rule %d is unknown", (int)rule);
     as_status s = constructed(o, V, &twin, e);
     if (s == AS_OK && !(twin->rules & 1u << rule))
-        s = as_fail(e, AS_BAD_INPUT, "decode: %s does not go with the rule %s", twin->name,
-                    name[rule]);
+        s = as_refuse(e, AS_BAD_INPUT, "rule", "decode: %s does not go with the rule %s",
+                      twin->name, name[rule]);
     as_drafter_free(twin);
     return s;
 }
@@ -286,17 +286,20 @@ static as_status check_request(const ag_drafter *d, const ag_request *r, as_erro
 {
     const ag_batch *b = &d->batch;
     if (r->budget < 0)
-        return as_fail(e, AS_BAD_INPUT, "decode: budget %d must be at least 0", (int)r->budget);
+        return as_refuse(e, AS_BAD_INPUT, "budget", "decode: budget %d must be at least 0",
+                         (int)r->budget);
     if (r->prompts < 1)
-        return as_fail(e, AS_BAD_INPUT, "decode: the prompt is empty; give at least one token");
-    const as_status s = as_check_tokens(r->prompt, r->prompts, b->V, "decode: prompt", e);
+        return as_refuse(e, AS_BAD_INPUT, "prompt",
+                         "decode: the prompt is empty; give at least one token");
+    const as_status s =
+        as_check_tokens(r->prompt, r->prompts, b->V, "decode: prompt", "prompt", e);
     if (s != AS_OK) return s;
     const int64_t tokens = (int64_t)r->prompts + r->budget;
     if (b->positions > 0 && r->budget > 0 && tokens - 1 > b->positions) /* STOP-05 */
-        return as_fail(e, AS_LIMIT,
-                       "decode: prompt %d and budget %d need %lld positions; the model has %d",
-                       (int)r->prompts, (int)r->budget, (long long)tokens - 1,
-                       (int)b->positions);
+        return as_refuse(
+            e, AS_LIMIT, "positions",
+            "decode: prompt %d and budget %d need %lld positions; the model has %d",
+            (int)r->prompts, (int)r->budget, (long long)tokens - 1, (int)b->positions);
     if (tokens > b->H || r->eoses > b->E || r->eoses < 0)
         return as_fail(e, AS_LIMIT,
                        "decode: prompt %d, budget %d and %d ends; there is room for %d tokens "

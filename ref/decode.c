@@ -320,26 +320,30 @@ static as_status check(const as_request *r, as_error *e)
 {
     const int32_t V = r->target->V;
     if ((unsigned)r->rule >= RULES)
-        return as_fail(e, AS_BAD_INPUT, "decode: rule %d is unknown", (int)r->rule);
+        return as_refuse(e, AS_BAD_INPUT, "rule", "decode: rule %d is unknown", (int)r->rule);
     if (!(r->drafter->rules & 1u << r->rule))
-        return as_fail(e, AS_BAD_INPUT, "decode: %s does not go with the rule %s",
-                       r->drafter->name, rule[r->rule].name);
+        return as_refuse(e, AS_BAD_INPUT, "rule", "decode: %s does not go with the rule %s",
+                         r->drafter->name, rule[r->rule].name);
     if (r->budget < 0)
-        return as_fail(e, AS_BAD_INPUT, "decode: budget %d must be at least 0", (int)r->budget);
+        return as_refuse(e, AS_BAD_INPUT, "budget", "decode: budget %d must be at least 0",
+                         (int)r->budget);
     if (r->prompts < 1) /* STOP-06 */
-        return as_fail(e, AS_BAD_INPUT, "decode: the prompt is empty; give at least one token");
+        return as_refuse(e, AS_BAD_INPUT, "prompt",
+                         "decode: the prompt is empty; give at least one token");
     if (r->prompts > INT32_MAX / 2 || r->budget > INT32_MAX / 4)
-        return as_fail(e, AS_LIMIT, "decode: prompt %d or budget %d is too long",
-                       (int)r->prompts, (int)r->budget);
+        return as_refuse(e, AS_LIMIT, "prompt", "decode: prompt %d or budget %d is too long",
+                         (int)r->prompts, (int)r->budget);
     for (int32_t i = 0; i < r->prompts; i++) /* STOP-07 */
         if (r->prompt[i] < 0 || r->prompt[i] >= V)
-            return as_fail(e, AS_BAD_INPUT, "decode: prompt token %d is %d; it must be 0 to %d",
-                           (int)i, (int)r->prompt[i], (int)V - 1);
+            return as_refuse(e, AS_BAD_INPUT, "prompt",
+                             "decode: prompt token %d is %d; it must be 0 to %d", (int)i,
+                             (int)r->prompt[i], (int)V - 1);
     const int32_t positions = r->target->positions; /* STOP-05 */
     if (positions > 0 && r->budget > 0 && r->prompts + r->budget - 1 > positions)
-        return as_fail(
-            e, AS_LIMIT, "decode: prompt %d and budget %d need %d positions; the model has %d",
-            (int)r->prompts, (int)r->budget, (int)(r->prompts + r->budget - 1), (int)positions);
+        return as_refuse(e, AS_LIMIT, "positions",
+                         "decode: prompt %d and budget %d need %d positions; the model has %d",
+                         (int)r->prompts, (int)r->budget, (int)(r->prompts + r->budget - 1),
+                         (int)positions);
     if (r->drafter->V && r->drafter->V != V)
         return as_fail(e, AS_BAD_INPUT,
                        "decode: the drafter's vocabulary is %d, the target's %d",

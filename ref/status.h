@@ -2,7 +2,7 @@
  *
  * A function that can fail returns an as_status and, when the caller passes a non-NULL
  * as_error, fills it with one sentence that says what is wrong, where, and what to do about
- * it. */
+ * it. The sentence is for people: programs decide by the status and by `about`. */
 #ifndef ASSAY_REF_STATUS_H
 #define ASSAY_REF_STATUS_H
 
@@ -16,6 +16,8 @@ typedef enum {
 
 typedef struct {
     char text[240];
+    const char
+        *about; /* the word for what was refused: "temperature", "prompt", "W"; else "" */
 } as_error;
 
 #if defined(__GNUC__)
@@ -28,8 +30,12 @@ typedef struct {
 extern "C" {
 #endif
 
-/* Fills e (which may be NULL) as printf would, truncating, and returns s. */
+/* Fills e (which may be NULL) as printf would, truncating, with the word "", and returns s. */
 as_status as_fail(as_error *e, as_status s, const char *format, ...) AS_PRINTF(3, 4);
+
+/* The same with a word of static duration for what was refused. */
+as_status as_refuse(as_error *e, as_status s, const char *about, const char *format, ...)
+    AS_PRINTF(4, 5);
 
 #ifdef __cplusplus
 }

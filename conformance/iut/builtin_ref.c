@@ -237,7 +237,7 @@ static iut_status panel(iut *x, const iut_panel *panel)
 static bool row_is_good(iut *x, bool of_draft, int32_t state)
 {
     if ((of_draft ? x->q_good : x->p_good)[state]) return true;
-    as_error why = {"not served"};
+    as_error why = {.text = "not served"};
     const float *rows = of_draft ? x->q : x->p, *logits = of_draft ? x->q_logit : x->p_logit;
     if (x->input == IUT_FROM_LOGITS)
         as_check_logits(row(x, logits, state), x->V, &why);

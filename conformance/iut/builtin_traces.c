@@ -193,12 +193,15 @@ as_rule ref_rule_of(const oracle_request *q, const oracle_method *m)
 
 /* ---- A request -------------------------------------------------------------------- */
 
-/* TRC-03. The reference is asked for a rule where the vectors ask for a temperature. */
-void ref_refuse(const oracle_request *q, const as_error *e, oracle_trace *trace)
+/* TRC-03. The reference is asked for a rule where the vectors ask for a temperature; with
+ * accept_window it is that switch which leaves the greedy rule alone. */
+void ref_refuse(const oracle_request *q, const oracle_method *m, const as_error *e,
+                oracle_trace *trace)
 {
-    const char *text = *e->text ? e->text : "an error without a text";
-    const bool rule = q->sampling.temperature != 0 && strstr(text, "rule");
-    snprintf(trace->error, sizeof trace->error, "%s%.130s", rule ? "temperature: " : "", text);
+    const bool hot = q->sampling.temperature != 0 && strcmp(e->about, "rule") == 0,
+               window = hot && m->name == ORACLE_LOOKAHEAD && m->sw[LAH_ACCEPT_WINDOW];
+    snprintf(trace->error, sizeof trace->error, "%s%s: %.110s", hot ? "temperature" : e->about,
+             window ? ", accept_window" : "", e->text);
 }
 
 void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_method *m,
@@ -219,11 +222,11 @@ void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_m
                           .budget = q->budget,
                           .trace = note,
                           .trace_data = &s};
-    as_error e = {""};
+    as_error e = {.text = ""};
     int32_t *out = oracle_take((size_t)(q->budget > 0 ? q->budget : 0) + 1, sizeof *out);
     *trace = (oracle_trace){.steps = 0};
     if (as_decode(&r, out, result, &e) != AS_OK)
-        ref_refuse(q, &e, trace);
+        ref_refuse(q, m, &e, trace);
     else
         oracle_append(&trace->tokens, out, result->tokens);
     free(out);
@@ -233,13 +236,13 @@ void ref_trace_vector(const vector_group *g, const vector_test *t, oracle_trace 
 {
     path_lm *lm = path_lm_new(g->toy, t->request->positions, t->request->rows);
     as_drafter *d = NULL;
-    as_error e = {""};
+    as_error e = {.text = ""};
     as_result result;
     *trace = (oracle_trace){.steps = 0};
     if (ref_drafter_of(t->method, lm->base.V, &d, &e) == AS_OK)
         ref_trace(&lm->base, d, t->request, t->method, NULL, trace, &result);
     else
-        ref_refuse(t->request, &e, trace);
+        ref_refuse(t->request, t->method, &e, trace);
     as_drafter_free(d);
     as_lm_free(&lm->base);
 }

@@ -36,11 +36,12 @@ void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_m
 
 /* Parts of it, for who decodes elsewhere: another step of the trace, all zeros; its rows and
  * candidates by the tree; values of a key, or rows of a window, one behind the other; a refusal
- * with the reference's sentence. */
+ * with the word that TRC-03 asks for, by the error's `about`, before its sentence. */
 oracle_step *ref_another_step(oracle_trace *trace);
 void ref_show_tree(const oracle_method *m, const as_tree *t, oracle_step *to);
 void ref_show_values(const int32_t *value, int32_t count, int32_t length, oracle_lists *values);
-void ref_refuse(const oracle_request *q, const as_error *e, oracle_trace *trace);
+void ref_refuse(const oracle_request *q, const oracle_method *m, const as_error *e,
+                oracle_trace *trace);
 
 /* The same for a vector, on a model and with a drafter of its own. */
 void ref_trace_vector(const vector_group *g, const vector_test *t, oracle_trace *trace);

@@ -14,27 +14,27 @@ as_status as_check_sampling(const as_sampling *s, as_error *e)
 {
     /* Comparisons are written so that NaN fails them. */
     if (!(s->temperature >= 0.0f && s->temperature < INFINITY))
-        return as_fail(e, AS_BAD_INPUT,
-                       "sampling: temperature %g must be finite and at least 0",
-                       (double)s->temperature);
+        return as_refuse(e, AS_BAD_INPUT, "temperature",
+                         "sampling: temperature %g must be finite and at least 0",
+                         (double)s->temperature);
     if (s->top_k < 0)
-        return as_fail(e, AS_BAD_INPUT, "sampling: top_k %d must be at least 0 (0 is off)",
-                       (int)s->top_k);
+        return as_refuse(e, AS_BAD_INPUT, "top_k",
+                         "sampling: top_k %d must be at least 0 (0 is off)", (int)s->top_k);
     if (!(s->top_p > 0.0f && s->top_p <= 1.0f))
-        return as_fail(e, AS_BAD_INPUT,
-                       "sampling: top_p %g must be above 0, at most 1 (1 is off)",
-                       (double)s->top_p);
+        return as_refuse(e, AS_BAD_INPUT, "top_p",
+                         "sampling: top_p %g must be above 0, at most 1 (1 is off)",
+                         (double)s->top_p);
     if (!(s->min_p >= 0.0f && s->min_p <= 1.0f))
-        return as_fail(e, AS_BAD_INPUT, "sampling: min_p %g must be from 0 to 1 (0 is off)",
-                       (double)s->min_p);
+        return as_refuse(e, AS_BAD_INPUT, "min_p",
+                         "sampling: min_p %g must be from 0 to 1 (0 is off)", (double)s->min_p);
     return AS_OK;
 }
 
 static as_status check_vocab(int32_t V, as_error *e)
 {
     if (V >= 1 && V <= AS_MAX_VOCAB) return AS_OK;
-    return as_fail(e, AS_BAD_INPUT, "vocabulary of %d: it must be 1 to %d", (int)V,
-                   (int)AS_MAX_VOCAB);
+    return as_refuse(e, AS_BAD_INPUT, "V", "vocabulary of %d: it must be 1 to %d", (int)V,
+                     (int)AS_MAX_VOCAB);
 }
 
 /* The greatest logit, after the checks that as_check_logits promises. In the order of order.h

@@ -25,11 +25,11 @@ int32_t as_guess(const int32_t *list, int32_t n, uint64_t seed, uint64_t positio
 }
 
 as_status as_check_tokens(const int32_t *token, int32_t n, int32_t V, const char *what,
-                          as_error *e)
+                          const char *about, as_error *e)
 {
     for (int32_t i = 0; i < n; i++)
         if (token[i] < 0 || token[i] >= V)
-            return as_fail(e, AS_BAD_INPUT, "%s token %d is %d; it must be 0 to %d", what,
-                           (int)i, (int)token[i], (int)V - 1);
+            return as_refuse(e, AS_BAD_INPUT, about, "%s token %d is %d; it must be 0 to %d",
+                             what, (int)i, (int)token[i], (int)V - 1);
     return AS_OK;
 }

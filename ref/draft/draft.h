@@ -81,9 +81,9 @@ bool as_is_eos(const int32_t *eos /* [eoses] */, int32_t eoses, int32_t token);
 int32_t as_guess(const int32_t *list /* [n] */, int32_t n, uint64_t seed, uint64_t position,
                  as_purpose purpose, uint32_t j);
 
-/* AS_BAD_INPUT, naming `what`, unless every token is 0 to V-1. */
+/* AS_BAD_INPUT about `about`, naming `what`, unless every token is 0 to V-1. */
 as_status as_check_tokens(const int32_t *token /* [n] */, int32_t n, int32_t V,
-                          const char *what, as_error *e);
+                          const char *what, const char *about, as_error *e);
 
 /* No drafts: every step is a step of plain autoregressive decoding. */
 as_status as_draft_none(as_drafter **d, as_error *e);

@@ -94,7 +94,8 @@ as_status as_draft_lm(as_lm *lm, const as_sampling *s, int32_t gamma, as_drafter
 {
     int32_t sequence;
     if (gamma < 0)
-        return as_fail(e, AS_BAD_INPUT, "draft model: gamma %d must be at least 0", (int)gamma);
+        return as_refuse(e, AS_BAD_INPUT, "gamma", "draft model: gamma %d must be at least 0",
+                         (int)gamma);
     as_status status = as_check_sampling(s, e);
     if (status == AS_OK) status = as_lm_open(lm, &sequence, e);
     if (status != AS_OK) return status;

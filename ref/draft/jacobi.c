@@ -85,16 +85,19 @@ static void free_drafter(as_drafter *base)
 
 static as_status check(const as_jacobi *o, int32_t V, as_error *e)
 {
-    if (o->m < 1) return as_fail(e, AS_BAD_INPUT, "jacobi: m %d must be at least 1", (int)o->m);
+    if (o->m < 1)
+        return as_refuse(e, AS_BAD_INPUT, "block", "jacobi: m %d must be at least 1",
+                         (int)o->m);
     if ((unsigned)o->init > AS_GUESS_GIVEN)
-        return as_fail(e, AS_BAD_INPUT, "jacobi: init %d is unknown", (int)o->init);
+        return as_refuse(e, AS_BAD_INPUT, "init", "jacobi: init %d is unknown", (int)o->init);
     if (o->init == AS_GUESS_PAD && (o->pad < 0 || o->pad >= V))
-        return as_fail(e, AS_BAD_INPUT, "jacobi: pad %d must be 0 to %d", (int)o->pad,
-                       (int)V - 1);
+        return as_refuse(e, AS_BAD_INPUT, "pad", "jacobi: pad %d must be 0 to %d", (int)o->pad,
+                         (int)V - 1);
     if (o->init != AS_GUESS_GIVEN) return AS_OK;
     if (o->givens < 1)
-        return as_fail(e, AS_BAD_INPUT, "jacobi: init given needs at least one token");
-    return as_check_tokens(o->given, o->givens, V, "jacobi: given", e);
+        return as_refuse(e, AS_BAD_INPUT, "given",
+                         "jacobi: init given needs at least one token");
+    return as_check_tokens(o->given, o->givens, V, "jacobi: given", "given", e);
 }
 
 as_status as_draft_jacobi(const as_jacobi *o, int32_t V, as_drafter **drafter, as_error *e)

@@ -362,24 +362,30 @@ static void free_drafter(as_drafter *base)
 static as_status check(const as_lookahead *o, int32_t V, as_error *e)
 {
     const int32_t most = AS_LOOKAHEAD_MOST;
-    if (o->W < 1 || o->N < 2 || o->G < 0 || o->W > most || o->N > most || o->G > most)
-        return as_fail(e, AS_BAD_INPUT,
-                       "lookahead: W %d, N %d, G %d; W must be 1 to %d, N 2 to %d, G 0 to %d",
-                       (int)o->W, (int)o->N, (int)o->G, (int)most, (int)most, (int)most);
+    const bool bad_W = o->W < 1 || o->W > most, bad_N = o->N < 2 || o->N > most;
+    if (bad_W || bad_N || o->G < 0 || o->G > most)
+        return as_refuse(e, AS_BAD_INPUT,
+                         bad_W   ? "W"
+                         : bad_N ? "N"
+                                 : "G",
+                         "lookahead: W %d, N %d, G %d; W must be 1 to %d, N 2 to %d, G 0 to %d",
+                         (int)o->W, (int)o->N, (int)o->G, (int)most, (int)most, (int)most);
     if ((unsigned)o->init > AS_FILL_GIVEN || (unsigned)o->key > AS_KEY_NEXT ||
         (unsigned)o->shift > AS_SHIFT_ROWROT)
         return as_fail(e, AS_BAD_INPUT, "lookahead: init %d, key %d or shift %d is unknown",
                        (int)o->init, (int)o->key, (int)o->shift);
     if (o->rule != AS_RULE_GREEDY && o->rule != AS_RULE_MATCH && o->rule != AS_RULE_ONEHOT)
-        return as_fail(e, AS_BAD_INPUT, "lookahead: rule %d; there are onehot, match and none",
-                       (int)o->rule);
+        return as_refuse(e, AS_BAD_INPUT, "rule",
+                         "lookahead: rule %d; there are onehot, match and none", (int)o->rule);
     if (o->key == AS_KEY_STALE && o->warmup)
-        return as_fail(e, AS_BAD_INPUT,
-                       "lookahead: key stale has no meaning with warmup, which stores no key");
+        return as_refuse(
+            e, AS_BAD_INPUT, "key",
+            "lookahead: key stale has no meaning with warmup, which stores no key");
     if (o->init != AS_FILL_GIVEN) return AS_OK;
     if (o->givens < 1)
-        return as_fail(e, AS_BAD_INPUT, "lookahead: init given needs at least one token");
-    return as_check_tokens(o->given, o->givens, V, "lookahead: given", e);
+        return as_refuse(e, AS_BAD_INPUT, "given",
+                         "lookahead: init given needs at least one token");
+    return as_check_tokens(o->given, o->givens, V, "lookahead: given", "given", e);
 }
 
 /* Above T = 0 the rule is the one chosen; none, and accept_window, leave T = 0 alone. */

@@ -118,7 +118,7 @@ static void open_ledger(ledger *k, const as_hash_law *law, void (*before)(int32_
 static int32_t decode(as_drafter *d, int32_t *out)
 {
     as_result result;
-    as_error e = {""};
+    as_error e = {.text = ""};
     const as_request r = {.target = &target.base,
                           .drafter = d,
                           .rule = AS_RULE_GREEDY,

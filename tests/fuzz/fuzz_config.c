@@ -48,7 +48,7 @@ static void check(const as_model_info *m, const json_t *root)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     as_model_info info, again;
-    as_error e = {""};
+    as_error e = {.text = ""};
     if (as_config_parse(data, size, "config.json", &info, &e) != AS_OK) {
         MUST(strncmp(e.text, "config.json:", 12) == 0);
     } else {

@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    as_error e = {""};
+    as_error e = {.text = ""};
     const char *tensor;
     json_t *name, *map = as_index_parse(data, size, "index.json", &e);
     if (!map) {

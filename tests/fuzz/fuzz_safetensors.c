@@ -47,7 +47,7 @@ static void check(const as_safetensors *st)
 static void parse(const uint8_t *bytes, size_t size)
 {
     as_safetensors st;
-    as_error e = {""};
+    as_error e = {.text = ""};
     const as_status s = as_safetensors_parse(bytes, size, "x", &st, &e);
     if (s == AS_OK)
         check(&st);

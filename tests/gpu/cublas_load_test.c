@@ -19,7 +19,7 @@ static int numbers(const ag_cublas_calls *c)
 int main(int argc, char **argv)
 {
     ag_cublas_calls c;
-    as_error why = {{0}};
+    as_error why = {.text = ""};
     const as_status s = ag_cublas_load(&c, &why);
     const int whole = argc > 1 && strcmp(argv[1], "whole") == 0;
     const int right = whole ? s == AS_OK && numbers(&c)

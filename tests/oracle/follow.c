@@ -121,7 +121,7 @@ bool follow_preset(const oracle_method *m, const char *name)
 void follow(as_lm *lm, const oracle_request *q, const oracle_method *m,
             const follow_options *options, oracle_trace *trace, char *fault, size_t fault_size)
 {
-    as_error e = {""};
+    as_error e = {.text = ""};
     as_drafter *d = NULL;
     as_result result;
     *trace = (oracle_trace){.steps = 0};

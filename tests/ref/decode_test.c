@@ -81,7 +81,7 @@ static void plain(as_lm *lm, int greedy, uint64_t seed, int32_t *out)
 static as_result run(const as_request *r, int32_t *out)
 {
     as_result result;
-    as_error e = {""};
+    as_error e = {.text = ""};
     ck_assert_msg(as_decode(r, out, &result, &e) == AS_OK, "%s", e.text);
     return result;
 }
@@ -383,7 +383,7 @@ static void refused(as_request r, const char *word)
 {
     int32_t out[BUDGET];
     as_result result;
-    as_error e = {""};
+    as_error e = {.text = ""};
     ck_assert_int_eq(as_decode(&r, out, &result, &e), AS_BAD_INPUT);
     ck_assert_msg(strstr(e.text, word), "\"%s\" does not name %s", e.text, word);
     ck_assert_int_eq(result.tokens, 0);
@@ -444,7 +444,7 @@ START_TEST(bad_requests)
     const as_request good = request(&m, AS_RULE_CHAIN, 3, 9);
     as_request r = good;
     as_drafter *bad;
-    as_error e = {""};
+    as_error e = {.text = ""};
     ck_assert_int_eq(as_draft_lm(m.draft, &warm, -1, &bad, &e), AS_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(e.text, "gamma"));
     r.budget = -1;

@@ -213,7 +213,7 @@ END_TEST
 static void refused(const float *logits, int32_t V, as_sampling s, const char *word)
 {
     float p[4];
-    as_error e = {""};
+    as_error e = {.text = ""};
     ck_assert_int_eq(as_serve(logits, V, &s, p, &e), AS_BAD_INPUT);
     ck_assert_msg(strstr(e.text, word), "\"%s\" does not name %s", e.text, word);
 }

@@ -180,7 +180,7 @@ static configuration any(uint64_t number)
 static as_drafter *make_drafter(configuration *c)
 {
     as_drafter *d = NULL;
-    as_error e = {""};
+    as_error e = {.text = ""};
     c->o.given = c->jacobi.given = c->given;
     const as_status s = c->method <= ANY      ? as_draft_lookahead(&c->o, c->V, &d, &e)
                         : c->method == JACOBI ? as_draft_jacobi(&c->jacobi, c->V, &d, &e)
@@ -406,7 +406,7 @@ static as_result run(const configuration *c, recorder *target, as_drafter *d, as
                      watcher *w, int32_t *out)
 {
     as_result result;
-    as_error e = {""};
+    as_error e = {.text = ""};
     const as_request r = {.target = &target->base,
                           .drafter = d,
                           .rule = rule,
@@ -497,7 +497,7 @@ static void run_out(uint64_t number)
     seen.base.positions = c.prompts + BUDGET - 1 - below(&seed, 3);
     seen.base.rows = c.rows;
     as_result result;
-    as_error e = {""};
+    as_error e = {.text = ""};
     const as_request r = {.target = &seen.base,
                           .drafter = d,
                           .rule = c.rule,

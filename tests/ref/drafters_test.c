@@ -98,7 +98,7 @@ START_TEST(pool_limits)
 {
     as_pool *p = byte_pool(AS_POOL_LRU, 0, 2);
     int32_t count;
-    as_error e = {""};
+    as_error e = {.text = ""};
     insert(p, "xab"); /* POOL-01 */
     ck_assert_ptr_null(as_pool_find(p, 'x', &count));
     ck_assert_int_eq(count, 0);
@@ -468,7 +468,7 @@ static as_result decode(as_lm *lm, as_drafter *d, const int32_t *prompt, int32_t
                         int32_t budget, script *x, int32_t *out)
 {
     as_result result;
-    as_error e = {""};
+    as_error e = {.text = ""};
     const as_request r = {.target = lm,
                           .drafter = d,
                           .rule = AS_RULE_GREEDY,
@@ -914,11 +914,12 @@ END_TEST
 
 /* ---- Refusals. --------------------------------------------------------------------- */
 
-static void lookahead_refused(as_lookahead o, const char *word)
+static void lookahead_refused(as_lookahead o, const char *about, const char *word)
 {
     as_drafter *d = NULL;
-    as_error e = {""};
+    as_error e = {.text = ""};
     ck_assert_int_eq(as_draft_lookahead(&o, D, &d, &e), AS_BAD_INPUT);
+    ck_assert_str_eq(e.about, about);
     ck_assert_msg(strstr(e.text, word), "\"%s\" does not name %s", e.text, word);
     ck_assert_ptr_null(d);
 }
@@ -928,7 +929,7 @@ static void rule_refused(as_drafter *d, as_rule rule, const char *words)
     digits *m = after(successor);
     int32_t out[1];
     as_result result;
-    as_error e = {""};
+    as_error e = {.text = ""};
     const as_request r = {.target = m->lm,
                           .drafter = d,
                           .rule = rule,
@@ -939,6 +940,7 @@ static void rule_refused(as_drafter *d, as_rule rule, const char *words)
     const as_status s = as_decode(&r, out, &result, &e);
     if (words) {
         ck_assert_int_eq(s, AS_BAD_INPUT);
+        ck_assert_str_eq(e.about, "rule");
         ck_assert_msg(strstr(e.text, words), "\"%s\" does not say: %s", e.text, words);
     } else
         ck_assert_msg(s == AS_OK, "%s", e.text);
@@ -948,19 +950,20 @@ static void rule_refused(as_drafter *d, as_rule rule, const char *words)
 START_TEST(refusals)
 {
     as_drafter *d;
-    as_error e = {""};
+    as_error e = {.text = ""};
     as_lookahead o = three_by_three(AS_SHIFT_REL1);
     const as_lookahead good = o;
-    o.W = 0, lookahead_refused(o, "W 0"), o = good;
-    o.N = 1, lookahead_refused(o, "N 1"), o = good;
-    o.G = -1, lookahead_refused(o, "G -1"), o = good;
-    o.W = AS_LOOKAHEAD_MOST + 1, lookahead_refused(o, "W 4097"), o = good;
-    o.key = AS_KEY_STALE, o.warmup = true, lookahead_refused(o, "key stale"), o = good;
-    o.givens = 0, lookahead_refused(o, "init given"), o = good;
-    o.given = (const int32_t[]){1, 2, D, 0, 0}, lookahead_refused(o, "given token 2"), o = good;
-    o.rule = AS_RULE_CHAIN, lookahead_refused(o, "rule"), o = good;
-    o.shift = (as_shift)7, lookahead_refused(o, "shift 7"), o = good;
-    o.pool = (as_pool_policy)7, lookahead_refused(o, "policy 7"), o = good;
+    o.W = 0, lookahead_refused(o, "W", "W 0"), o = good;
+    o.N = 1, lookahead_refused(o, "N", "N 1"), o = good;
+    o.G = -1, lookahead_refused(o, "G", "G -1"), o = good;
+    o.W = AS_LOOKAHEAD_MOST + 1, lookahead_refused(o, "W", "W 4097"), o = good;
+    o.key = AS_KEY_STALE, o.warmup = true, lookahead_refused(o, "key", "key stale"), o = good;
+    o.givens = 0, lookahead_refused(o, "given", "init given"), o = good;
+    o.given = (const int32_t[]){1, 2, D, 0, 0}, lookahead_refused(o, "given", "given token 2"),
+    o = good;
+    o.rule = AS_RULE_CHAIN, lookahead_refused(o, "rule", "rule"), o = good;
+    o.shift = (as_shift)7, lookahead_refused(o, "", "shift 7"), o = good;
+    o.pool = (as_pool_policy)7, lookahead_refused(o, "", "policy 7"), o = good;
 
     ck_assert_int_eq(as_draft_lookahead(&o, D, &d, NULL), AS_OK);
     rule_refused(d, AS_RULE_GREEDY, NULL);
@@ -994,6 +997,7 @@ START_TEST(refusals)
     j.init = AS_GUESS_GIVEN;
     ck_assert_int_eq(as_draft_jacobi(&j, D, &d, &e), AS_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(e.text, "given"));
+    ck_assert_str_eq(e.about, "given");
 
     as_lookup l = *as_lookup_preset("hf");
     ck_assert_int_eq(as_draft_lookup(&l, &d, NULL), AS_OK);

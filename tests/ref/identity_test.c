@@ -63,7 +63,7 @@ static as_result run(const configuration *c, as_lm *target, as_drafter *d, cover
                      int32_t *out)
 {
     as_result result;
-    as_error e = {""};
+    as_error e = {.text = ""};
     watcher w = {met, c};
     const as_request r = {.target = target,
                           .drafter = d,

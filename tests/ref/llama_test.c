@@ -33,7 +33,7 @@ static void chain(as_lm *lm, int32_t sequence, const int32_t *token, int32_t n, 
 {
     as_row row[ROWS];
     int32_t each[ROWS];
-    as_error e = {""};
+    as_error e = {.text = ""};
     for (int32_t i = 0; i < n; i++) {
         row[i] = (as_row){token[i], i - 1};
         each[i] = i;
@@ -188,7 +188,7 @@ START_TEST(any_rows_any_place)
         const as_forward share = {s, a.rows, a.length, a.row, a.chain, got};
         const as_forward more = {other, b.rows, 1, b.row, b.chain, got + ROWS * (size_t)V};
         const as_forward f[] = {trial % 4 == 1 ? more : share, trial % 4 == 1 ? share : more};
-        as_error e = {""};
+        as_error e = {.text = ""};
         ck_assert_msg(as_lm_forward(lm, f, trial % 4 ? 2 : 1, &e) == AS_OK, "%s", e.text);
         for (int32_t i = 0; i < a.length; i++)
             ck_assert_msg(
@@ -301,7 +301,7 @@ static void script_forward(as_lm *lm, const tiny_llama *t, script_sequence *all,
     static float logits[SEQUENCES][3 * 128], due[MOST * 128];
     int32_t want[SEQUENCES][3], path[2 * MOST], n = 0, V = t->config.V;
     as_forward f[SEQUENCES];
-    as_error e = {""};
+    as_error e = {.text = ""};
     for (int i = 0; i < SEQUENCES; i++) {
         script_sequence *q = &all[i];
         if (q->number < 0 || q->length >= MOST - 1) continue;
@@ -497,7 +497,7 @@ END_TEST
 
 #define SAYS(status, call, part)                                                               \
     do {                                                                                       \
-        as_error e = {""};                                                                     \
+        as_error e = {.text = ""};                                                             \
         ck_assert_int_eq(call, status);                                                        \
         ck_assert_msg(strstr(e.text, part) != NULL, "it says: %s", e.text);                    \
     } while (0)
@@ -626,7 +626,7 @@ START_TEST(no_memory_for_a_model)
     as_lm *lm;
     int said[SAYS] = {0};
     for (int failed = 1, n = 0; failed; n++) {
-        as_error e = {""};
+        as_error e = {.text = ""};
         const long before = memory_live();
         memory_fails_after(n, _i);
         const as_status s = as_llama(&t->config, &t->weights, &plain, &lm, &e);
@@ -668,7 +668,7 @@ START_TEST(no_memory_for_a_step)
         for (int step = 0, again = 0; step < 6; step += !again) {
             int32_t *const which = &s[step / 3];
             as_status status = AS_OK;
-            as_error e = {""};
+            as_error e = {.text = ""};
             if (!again) memory_fails_after(n, _i);
             if (step % 3 == 0) status = as_lm_open(lm, which, &e);
             const as_forward f = {*which, N, N, row, each, got};

@@ -177,7 +177,7 @@ START_TEST(every_variant)
             }
     static float due[5 * 80], got[5 * 80];
     as_model_info info;
-    as_error e = {""};
+    as_error e = {.text = ""};
     as_lm *lm = tiny_lm(t, &plain), *loaded = NULL;
     make_folder();
     write_folder(t, shards);
@@ -311,7 +311,7 @@ enum { REFUSED = sizeof refused / sizeof *refused };
 START_TEST(refused_config)
 {
     as_model_info info;
-    as_error e = {""};
+    as_error e = {.text = ""};
     ck_assert_int_eq(parse_changed(refused[_i].change, &info, &e), AS_BAD_INPUT);
     ck_assert_msg(strncmp(e.text, "config.json: ", 13) == 0 && strstr(e.text, refused[_i].says),
                   "%s: %s", refused[_i].change, e.text);
@@ -321,7 +321,7 @@ END_TEST
 START_TEST(accepted_config)
 {
     as_model_info info;
-    as_error e = {""};
+    as_error e = {.text = ""};
 #define TAKES(change) ck_assert_msg(parse_changed(change, &info, &e) == AS_OK, "%s", e.text)
     TAKES("{\"num_key_value_heads\": null, \"head_dim\": null, \"bos_token_id\": null, "
           "\"eos_token_id\": null, \"torch_dtype\": \"float16\", \"_name_or_path\": \"x\"}");
@@ -361,7 +361,7 @@ END_TEST
 START_TEST(pairs)
 {
     as_model_info a, b;
-    as_error e = {""};
+    as_error e = {.text = ""};
     ck_assert_int_eq(parse_changed("{}", &a, &e), AS_OK);
     ck_assert_int_eq(parse_changed("{\"eos_token_id\": [3, 2]}", &b, &e), AS_OK);
     ck_assert_int_eq(as_models_match(&a, &b, &e), AS_OK);
@@ -447,7 +447,7 @@ START_TEST(header)
 {
     size_t size;
     as_safetensors st;
-    as_error e = {""};
+    as_error e = {.text = ""};
     unsigned char *bytes =
         file_of(headers[_i].header, strlen(headers[_i].header), headers[_i].data, &size);
     const as_status s = as_safetensors_parse(bytes, size, "x", &st, &e);
@@ -475,7 +475,7 @@ START_TEST(header_lengths)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         size_t size;
         as_safetensors st;
-        as_error e = {""};
+        as_error e = {.text = ""};
         unsigned char *bytes = file_of("{}", wrong[i].length, 0, &size);
         ck_assert_int_eq(as_safetensors_parse(bytes, wrong[i].size, "x", &st, &e),
                          AS_BAD_INPUT);
@@ -491,7 +491,7 @@ static void refuses(const char *says)
 {
     as_lm *lm;
     as_model_info info;
-    as_error e = {""};
+    as_error e = {.text = ""};
     const as_status s = as_load_model(folder, &plain, &lm, &info, &e);
     ck_assert_msg(s == AS_BAD_INPUT && strstr(e.text, says), "due: %s, it says: %s", says,
                   e.text);
@@ -669,7 +669,7 @@ START_TEST(undecidable_theta)
     make_folder();
     tiny_llama *t = tiny_new(4, 1, 1);
     as_model_info info;
-    as_error e = {""};
+    as_error e = {.text = ""};
     as_lm *lm;
     t->config.rope.theta = 0x1.d867d4d261554p+3;
     write_folder(t, 1);
@@ -692,7 +692,7 @@ START_TEST(no_memory)
     as_lm *lm;
     write_folder(t, 3);
     for (int failed = 1, n = 0; failed; n++) {
-        as_error e = {""};
+        as_error e = {.text = ""};
         const long before = memory_live();
         memory_fails_after(n, _i);
         const as_status s = as_load_model(folder, &plain, &lm, &info, &e);

@@ -98,7 +98,7 @@ static as_result run(as_lm *lm, as_drafter *d, as_rule rule, const int32_t *prom
                      int32_t budget, uint64_t seed, int32_t *out, tally *t)
 {
     as_result result;
-    as_error e = {""};
+    as_error e = {.text = ""};
     const as_request r = {.target = lm,
                           .drafter = d,
                           .rule = rule,
@@ -286,7 +286,7 @@ static void look_at_cache(void *data, const as_step *s)
 static int32_t decode_looking(as_drafter *d, const int32_t *prompt, int32_t n, cache_log *log)
 {
     as_result result;
-    as_error e = {""};
+    as_error e = {.text = ""};
     int32_t out[FEW];
     const as_request r = {.target = target,
                           .drafter = d,
