@@ -56,8 +56,7 @@ static const char *const result_names[] = {"ok",      "refused", "crash",
 static call_result report_as(client *c, const char *when, call_result result, const char *what)
 {
     snprintf(c->text, sizeof c->text, "%s: %s: %s", when, result_names[result], what);
-    for (char *s = c->text; *s; s++)
-        if (*s < ' ' || *s > '~') *s = *s == '\n' ? ' ' : '?';
+    frame_text(c->text);
     return result;
 }
 
@@ -371,6 +370,7 @@ not_opened(client_failure *f, call_result result, iut_status status, const char 
     va_start(arguments, format);
     vsnprintf(f->text, sizeof f->text, format, arguments);
     va_end(arguments);
+    frame_text(f->text);
     return NULL;
 }
 
@@ -421,6 +421,7 @@ client *client_open_table(const iut_api *api, const char *options, client_failur
         else
             f->result = CALL_GARBAGE, f->status = IUT_OK;
     }
+    frame_text(f->text);
     client_close(c);
     return NULL;
 }

@@ -173,6 +173,12 @@ bool frame_integer(const frame *f, const char *name, int64_t low, int64_t high, 
     return true;
 }
 
+void frame_text(char *text)
+{
+    for (char *s = text; *s; s++)
+        if (*s < ' ' || *s > '~') *s = *s == '\n' ? ' ' : '?';
+}
+
 /* json_object_set_new, json_array_append_new and json_pack steal their value and fail on NULL,
  * so only the last result of a chain needs a look. */
 static json_t *tensor_entry(const frame_tensor *t)

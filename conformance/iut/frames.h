@@ -70,6 +70,10 @@ bool frame_integer(const frame *f, const char *name, int64_t low, int64_t high, 
  * bytes. NULL if memory runs out or a limit is exceeded. */
 uint8_t *frame_encode(const frame *f, size_t *size);
 
+/* Makes a message what an `error` is: one line of printable ASCII. A line break becomes a
+ * blank, any other byte a question mark. */
+void frame_text(char *text);
+
 /* Blocking input and output, for the worker's side: a small frame is one read and one write.
  * frame_read_exact: 1 when all bytes came, 0 at an end of input before the first of them, -1
  * otherwise. */

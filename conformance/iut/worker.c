@@ -95,8 +95,7 @@ static bool reply_error(const worker *w, int64_t id, iut_status status, const ch
 {
     char line[400];
     snprintf(line, sizeof line, "%s", text ? text : "the implementation gives no reason");
-    for (char *s = line; *s; s++)
-        if (*s < ' ' || *s > '~') *s = '?'; /* a header is UTF-8 */
+    frame_text(line);
     if ((unsigned)status > IUT_FAILED) status = IUT_FAILED;
     const frame reply = {.id = id, .status = status_names[status], .error = line};
     return frame_write(w->out, &reply);

@@ -135,6 +135,10 @@ static bool misbehave(int64_t id, int32_t n)
         const frame reply = {.id = id, .status = "no_device", .error = "no card\nin slot 3"};
         return frame_write(1, &reply);
     }
+    if (is("refuse_lying")) {
+        const frame reply = {.id = id, .status = "failed", .error = "refused: no_device: no"};
+        return frame_write(1, &reply);
+    }
     if (is("type")) {
         static const float token[MOST];
         const frame reply = {.id = id,
