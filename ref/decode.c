@@ -192,8 +192,8 @@ static as_status verify(work *w, as_error *e)
 
 /* ---- The loop. --------------------------------------------------------------------- */
 
-/* Commits the prompt but for its last token, the first root, whose row the first step
- * evaluates. */
+/* Commits what the sequence lacks of the prompt, but for its last token, the first root, whose
+ * row the first step evaluates. */
 static as_status prefill(work *w, as_error *e)
 {
     as_row row[PREFILL_ROWS];
@@ -201,7 +201,7 @@ static as_status prefill(work *w, as_error *e)
     const int32_t limit = w->r->target->rows;
     const int32_t most = limit > 0 && limit < PREFILL_ROWS ? limit : PREFILL_ROWS;
     as_status s = AS_OK;
-    for (int32_t at = 0; at < w->n - 1 && s == AS_OK;) {
+    for (int32_t at = as_lm_length(w->r->target, w->sequence); at < w->n - 1 && s == AS_OK;) {
         const int32_t left = w->n - 1 - at, n = left < most ? left : most;
         for (int32_t i = 0; i < n; i++) {
             row[i] = (as_row){w->history[at + i], i - 1};
@@ -304,13 +304,15 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
 
 static as_status loop(work *w, int32_t *out, as_result *result, as_error *e)
 {
-    as_status s = as_lm_open(w->r->target, &w->sequence, e);
+    const int32_t *given = w->r->sequence;
+    as_status s = given ? AS_OK : as_lm_open(w->r->target, &w->sequence, e);
     if (s != AS_OK) return s;
+    if (given) w->sequence = *given;
     s = w->r->drafter->ops->reset(w->r->drafter, e);
     if (s == AS_OK) s = prefill(w, e);
     while (s == AS_OK && result->tokens < w->r->budget && !result->ended)
         s = step(w, out, result, e);
-    as_lm_close(w->r->target, w->sequence);
+    if (!given) as_lm_close(w->r->target, w->sequence);
     return s;
 }
 
@@ -338,6 +340,13 @@ static as_status check(const as_request *r, as_error *e)
             return as_refuse(e, AS_BAD_INPUT, "prompt",
                              "decode: prompt token %d is %d; it must be 0 to %d", (int)i,
                              (int)r->prompt[i], (int)V - 1);
+    const int32_t held = r->sequence ? as_lm_length(r->target, *r->sequence) : 0;
+    if (held < 0 || held >= r->prompts)
+        return as_refuse(
+            e, AS_BAD_INPUT, "sequence",
+            "decode: sequence %d has %d tokens; it must be open and have fewer than "
+            "the prompt's %d",
+            (int)*r->sequence, (int)held, (int)r->prompts);
     const int32_t positions = r->target->positions; /* STOP-05 */
     if (positions > 0 && r->budget > 0 && r->prompts + r->budget - 1 > positions)
         return as_refuse(e, AS_LIMIT, "positions",

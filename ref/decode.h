@@ -13,7 +13,10 @@
 #include "ref/verify/verify.h"
 
 typedef struct {
-    as_lm *target;       /* one sequence is opened in it and closed again */
+    as_lm *target;
+    /* Of the target, open, with fewer tokens than the prompt and the same ones; it stays open,
+     * and then has all tokens but the last. NULL: a new one, which is closed again. */
+    const int32_t *sequence;
     as_drafter *drafter; /* reset first */
     as_rule rule;
     as_sampling sampling; /* of the target */

@@ -65,12 +65,13 @@ static void on_step(void *data, const as_step *s)
     ((steps *)data)->accepted[s->step] = s->length - 1; /* a run may end without a bonus */
 }
 
-static as_status one(const engine_ops *x, const iut_generate_batch *b, int32_t i,
-                     const int32_t *prompt, const engine_ops_plan *plan, as_drafter *drafter,
-                     as_error *e)
+static as_status one(const engine_ops *x, int32_t sequence, const iut_generate_batch *b,
+                     int32_t i, const int32_t *prompt, const engine_ops_plan *plan,
+                     as_drafter *drafter, as_error *e)
 {
     steps told = {b->accepted + (ptrdiff_t)i * b->k};
     const as_request r = {.target = x->target.lm,
+                          .sequence = &sequence,
                           .drafter = drafter,
                           .rule = plan->rule,
                           .sampling = plan->sampling,
@@ -138,6 +139,35 @@ static as_status open_drafter(const engine_ops *x, const iut_generate_batch *b,
     }
 }
 
+/* What two prompts have in common, but for the last token of each. */
+static int32_t shared(const int32_t *a, int32_t n, const int32_t *b, int32_t m)
+{
+    const int32_t most = (n < m ? n : m) - 1;
+    int32_t i = 0;
+    while (i < most && a[i] == b[i]) i++;
+    return i;
+}
+
+/* One sequence of the target serves all requests of the call: each keeps of the one before it
+ * what the prompts share (KV-03). */
+static as_status each(const engine_ops *x, const iut_generate_batch *b,
+                      const engine_ops_plan *plan, as_drafter *drafter, as_error *e)
+{
+    int32_t sequence, kept = 0;
+    const int32_t *prompt = b->prompt;
+    as_status s = as_lm_open(x->target.lm, &sequence, e);
+    if (s != AS_OK) return s;
+    for (int32_t i = 0; i < b->n && s == AS_OK; i++) {
+        const int32_t n = b->prompt_count[i];
+        s = as_lm_truncate(x->target.lm, sequence, kept, e);
+        if (s == AS_OK) s = one(x, sequence, b, i, prompt, plan, drafter, e);
+        if (i + 1 < b->n) kept = shared(prompt, n, prompt + n, b->prompt_count[i + 1]);
+        prompt += n;
+    }
+    as_lm_close(x->target.lm, sequence);
+    return s;
+}
+
 as_status engine_ops_generate(engine_ops *x, const iut_generate_batch *b,
                               const engine_ops_manner *how, as_error *e)
 {
@@ -147,11 +177,7 @@ as_status engine_ops_generate(engine_ops *x, const iut_generate_batch *b,
     if (s == AS_OK) s = engine_ops_translate(b, how, &plan, e);
     if (s == AS_OK) s = open_drafter(x, b, &plan, &drafter, e);
     if (s == AS_OK) s = engine_ops_check_rule(&plan, e);
-    const int32_t *prompt = b->prompt;
-    for (int32_t i = 0; i < b->n && s == AS_OK; i++) {
-        s = one(x, b, i, prompt, &plan, drafter, e);
-        prompt += b->prompt_count[i];
-    }
+    if (s == AS_OK) s = each(x, b, &plan, drafter, e);
     as_drafter_free(drafter);
     return s;
 }

@@ -47,7 +47,7 @@ typedef struct {
 typedef struct as_drafter as_drafter;
 
 typedef struct {
-    /* Forgets everything: a new sequence begins. */
+    /* A new sequence begins; nothing that is proposed for it depends on the last one. */
     as_status (*reset)(as_drafter *, as_error *);
     /* Adds rows to the tree, which has its root. */
     as_status (*propose)(as_drafter *, const as_context *c, as_tree *tree, as_error *);

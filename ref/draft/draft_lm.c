@@ -4,8 +4,10 @@
  * and the first g - 1 of them, since nothing was asked of the last. When a of them are accepted
  * it drops g - 1 - a entries; when all are, it lacks the last one, and the next proposal feeds
  * that and the token after it. So `propose` feeds whatever the cache lacks, and `observe` cuts
- * it. */
+ * it. A new sequence begins with what its tokens have in common with those of the last one. */
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ref/dist/draw.h"
 #include "ref/draft/draft.h"
@@ -16,19 +18,35 @@ typedef struct {
     as_lm *lm;
     as_sampling sampling;
     int32_t gamma, sequence;
+    int32_t *token; /* [room] that the cache holds, as far as its length goes */
+    int32_t room;
+    bool begins;   /* the cache is that of the sequence before */
     float *logits; /* [V] */
 } draft_lm;
 
 enum { PIECE = 256 };
+
+static as_status reserve(draft_lm *d, int32_t tokens, as_error *e)
+{
+    if (tokens <= d->room) return AS_OK;
+    const size_t room = (size_t)tokens + (size_t)tokens / 2;
+    int32_t *token = realloc(d->token, room * sizeof *token);
+    if (!token) return as_fail(e, AS_NO_MEMORY, "no memory for %zu tokens", room);
+    d->token = token;
+    d->room = (int32_t)room;
+    return AS_OK;
+}
 
 /* Commits n tokens, in pieces that a forward has room for, and leaves the logits after the last
  * in d->logits. */
 static as_status feed(draft_lm *d, const int32_t *token, int32_t n, as_error *e)
 {
     const int32_t room = d->lm->rows > 0 && d->lm->rows < PIECE ? d->lm->rows : PIECE;
+    const int32_t held = as_lm_length(d->lm, d->sequence);
     as_row row[PIECE];
     int32_t path[PIECE];
-    as_status s = AS_OK;
+    as_status s = reserve(d, held + n, e);
+    if (s == AS_OK) memcpy(d->token + held, token, (size_t)n * sizeof *token);
     for (int32_t at = 0; at < n && s == AS_OK; at += room) {
         const int32_t left = n - at, rows = left < room ? left : room, last = rows - 1;
         for (int32_t i = 0; i < rows; i++) {
@@ -42,13 +60,30 @@ static as_status feed(draft_lm *d, const int32_t *token, int32_t n, as_error *e)
     return s;
 }
 
+static as_status keep(draft_lm *d, int32_t tokens, as_error *e)
+{
+    if (as_lm_length(d->lm, d->sequence) <= tokens) return AS_OK;
+    return as_lm_truncate(d->lm, d->sequence, tokens, e);
+}
+
+/* Of the cache, what the history begins with; its last token is evaluated in any case. */
+static as_status begin(draft_lm *d, const as_context *c, as_error *e)
+{
+    const int32_t held = as_lm_length(d->lm, d->sequence);
+    int32_t same = 0;
+    while (same < held && same < c->n - 1 && d->token[same] == c->history[same]) same++;
+    d->begins = false;
+    return keep(d, same, e);
+}
+
 static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_error *e)
 {
     draft_lm *d = (draft_lm *)base;
     const int32_t limit = as_chain_limit(c), drafts = d->gamma < limit ? d->gamma : limit;
-    if (drafts == 0) return AS_OK;
+    as_status s = d->begins ? begin(d, c, e) : AS_OK;
+    if (s != AS_OK || drafts == 0) return s;
     const int32_t held = as_lm_length(d->lm, d->sequence);
-    as_status s = feed(d, c->history + held, c->n - held, e);
+    s = feed(d, c->history + held, c->n - held, e);
     for (int32_t i = 0; i < drafts && s == AS_OK; i++) {
         float *q;
         s = as_tree_law(tree, d->base.V, &q, e);
@@ -62,12 +97,6 @@ static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, a
     return s;
 }
 
-static as_status keep(draft_lm *d, int32_t tokens, as_error *e)
-{
-    if (as_lm_length(d->lm, d->sequence) <= tokens) return AS_OK;
-    return as_lm_truncate(d->lm, d->sequence, tokens, e);
-}
-
 /* The last emitted token was evaluated by nobody. */
 static as_status observe(as_drafter *base, const as_context *c, const as_step *s, as_error *e)
 {
@@ -76,13 +105,16 @@ static as_status observe(as_drafter *base, const as_context *c, const as_step *s
 
 static as_status reset(as_drafter *base, as_error *e)
 {
-    return keep((draft_lm *)base, 0, e);
+    (void)e;
+    ((draft_lm *)base)->begins = true;
+    return AS_OK;
 }
 
 static void free_drafter(as_drafter *base)
 {
     draft_lm *d = (draft_lm *)base;
     as_lm_close(d->lm, d->sequence);
+    free(d->token);
     free(d->logits);
     free(d);
 }
@@ -107,8 +139,12 @@ as_status as_draft_lm(as_lm *lm, const as_sampling *s, int32_t gamma, as_drafter
         as_lm_close(lm, sequence);
         return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
     }
-    *d = (draft_lm){
-        {&operations, "a draft model", AS_EVERY_RULE, lm->V}, lm, *s, gamma, sequence, logits};
+    *d = (draft_lm){.base = {&operations, "a draft model", AS_EVERY_RULE, lm->V},
+                    .lm = lm,
+                    .sampling = *s,
+                    .gamma = gamma,
+                    .sequence = sequence,
+                    .logits = logits};
     *drafter = &d->base;
     return AS_OK;
 }

@@ -379,6 +379,37 @@ START_TEST(gamma_beyond_the_budget)
 }
 END_TEST
 
+/* KV-03: one sequence of the target and one drafter for many prompts, each of which keeps what
+ * it has in common with the one before: the tokens of a decoding that keeps nothing. */
+START_TEST(kept_prefix)
+{
+    static const as_rule rule[] = {AS_RULE_GREEDY, AS_RULE_CHAIN, AS_RULE_MATCH};
+    models m = make(3), other = make(3);
+    int32_t other_prompt[] = {3, 1, 4, 1, 5}, last[] = {3, 1, 4, 1, 5}, sequence;
+    ck_assert_int_eq(as_lm_open(m.target, &sequence, NULL), AS_OK);
+    as_request kept = request(&m, AS_RULE_CHAIN, 3, 0);
+    for (int32_t i = 0; i < 60; i++) {
+        int32_t out[BUDGET], expected[BUDGET], shared = 0;
+        other_prompt[i % 5] = i * 7 % V;
+        while (i > 0 && shared < 4 && other_prompt[shared] == last[shared]) shared++;
+        ck_assert_int_eq(as_lm_truncate(m.target, sequence, shared, NULL), AS_OK);
+        as_request fresh = request(&other, rule[i % 3], 3, (uint64_t)i);
+        fresh.prompt = other_prompt;
+        fresh.budget = i % 4 == 3 ? 1 : BUDGET;
+        run(&fresh, expected);
+        kept.sequence = &sequence;
+        kept.rule = fresh.rule, kept.seed = fresh.seed, kept.budget = fresh.budget;
+        kept.prompt = other_prompt;
+        run(&kept, out);
+        ck_assert_mem_eq(out, expected, (size_t)fresh.budget * sizeof *out);
+        ck_assert_int_eq(as_lm_length(m.target, sequence), 5 + fresh.budget - 1);
+        memcpy(last, other_prompt, sizeof last);
+    }
+    drop(&m);
+    drop(&other);
+}
+END_TEST
+
 static void refused(as_request r, const char *word)
 {
     int32_t out[BUDGET];
@@ -455,6 +486,14 @@ START_TEST(bad_requests)
     r = good;
     r.prompt = (int32_t[]){0, 1, 2, V, 0};
     refused(r, "prompt token 3");
+    int32_t sequence = 7;
+    r = good;
+    r.sequence = &sequence;
+    refused(r, "sequence 7 has -1 tokens");
+    ck_assert_int_eq(as_lm_open(m.target, &sequence, NULL), AS_OK);
+    r.budget = 1;
+    run(&r, (int32_t[1]){0});
+    refused(r, "has 5 tokens");
     r = good;
     r.rule = (as_rule)9;
     refused(r, "rule");
@@ -494,6 +533,7 @@ int main(void)
     tcase_add_test(t, stop_rules);
     tcase_add_test(t, gamma_beyond_the_budget);
     tcase_add_test(t, run_beyond_the_budget);
+    tcase_add_test(t, kept_prefix);
     tcase_add_test(t, bad_requests);
     return suite_main("ref/decode", t);
 }
