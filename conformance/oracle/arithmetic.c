@@ -6,7 +6,7 @@
 #include <mpfr.h>
 #include "conformance/oracle/served.h"
 
-enum { SINGLE = 24, WIDE = 400, CHUNK = 128, GROUP = 8, POSITIONS = 64 };
+enum { SINGLE = 24, WIDE = 400, CHUNK = 128, GROUP = 8, POSITIONS = 64, SIDE = 8 };
 
 /* ---- Operations: MPFR ------------------------------------------------------------ */
 
@@ -140,8 +140,32 @@ static float fast_div32(float a, float b)
     return a / b;
 }
 
+/* x is within one unit of 2^-52 of the real value, as C libraries promise of exp, cos and sin;
+ * sixteen are allowed here. Where that whole interval rounds alike, it rounds as the value
+ * does. NaN never does. */
+static bool is_clear(double x)
+{
+    return (float)(x * (1 - 0x1p-48)) == (float)(x * (1 + 0x1p-48));
+}
+
+static float fast_exp32(float a)
+{
+    const double x = exp((double)a);
+    return is_clear(x) ? (float)x : oracle_exp(a);
+}
+static float fast_cos32(float a)
+{
+    const double x = cos((double)a);
+    return is_clear(x) ? (float)x : mpfr_cos32(a);
+}
+static float fast_sin32(float a)
+{
+    const double x = sin((double)a);
+    return is_clear(x) ? (float)x : mpfr_sin32(a);
+}
+
 const oracle_ops oracle_fast = {fast_fma32, fast_add32, fast_sub32, fast_mul32, fast_div32,
-                                sqrtf,      oracle_exp, mpfr_cos32, mpfr_sin32};
+                                sqrtf,      fast_exp32, fast_cos32, fast_sin32};
 
 /* ---- Numbers --------------------------------------------------------------------- */
 
@@ -169,30 +193,40 @@ static int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-float oracle_dot(const oracle_ops *o, const float *x, const float *w, int32_t K)
+/* t_r = dot(x, row r of w), `rows` of them side by side: each is a chain of fma of which every
+ * one waits for the one before it. */
+static void dots(const oracle_ops *o, const float *x, const float *w, int32_t K, int32_t rows,
+                 float *t /* [rows] */)
 {
-    float t = 0.0f;
+    for (int32_t r = 0; r < rows; r++) t[r] = 0.0f;
     for (int32_t group = 0; group < K; group += GROUP * CHUNK) {
         const int32_t group_end = least(K, group + GROUP * CHUNK);
-        float g = 0.0f;
+        float g[SIDE] = {0.0f};
         for (int32_t chunk = group; chunk < group_end; chunk += CHUNK) {
             const int32_t chunk_end = least(K, chunk + CHUNK);
-            float c = 0.0f;
-            for (int32_t k = chunk; k < chunk_end; k++) c = o->fma(x[k], w[k], c);
-            g = o->add(g, c);
+            float c[SIDE] = {0.0f};
+            for (int32_t k = chunk; k < chunk_end; k++)
+                for (int32_t r = 0; r < rows; r++)
+                    c[r] = o->fma(x[k], w[(int64_t)r * K + k], c[r]);
+            for (int32_t r = 0; r < rows; r++) g[r] = o->add(g[r], c[r]);
         }
-        t = o->add(t, g);
+        for (int32_t r = 0; r < rows; r++) t[r] = o->add(t[r], g[r]);
     }
+}
+
+float oracle_dot(const oracle_ops *o, const float *x, const float *w, int32_t K)
+{
+    float t;
+    dots(o, x, w, K, 1, &t);
     return t;
 }
 
 void oracle_product(const oracle_ops *o, const float *W, const float *bias, const float *x,
                     int32_t N, int32_t K, float *y)
 {
-    for (int32_t n = 0; n < N; n++) {
-        y[n] = oracle_dot(o, x, W + (int64_t)n * K, K);
-        if (bias) y[n] = o->add(y[n], bias[n]);
-    }
+    for (int32_t n = 0; n < N; n += SIDE)
+        dots(o, x, W + (int64_t)n * K, K, least(N - n, SIDE), y + n);
+    for (int32_t n = 0; bias && n < N; n++) y[n] = o->add(y[n], bias[n]);
 }
 
 /* ---- RMSNorm --------------------------------------------------------------------- */
@@ -298,11 +332,22 @@ int32_t oracle_kv_head(int32_t h, int32_t heads, int32_t kv_heads)
     return (int32_t)((int64_t)h * kv_heads / heads);
 }
 
-static float score(const oracle_ops *o, const float *q, const float *k, int32_t d, float scale)
+/* s_t of n positions, a chunk of them at most, side by side like dots. */
+static void scores(const oracle_ops *o, const float *q, const float *const *key, int32_t d,
+                   float scale, int32_t n, float *s /* [n] */)
 {
-    float t = 0.0f;
-    for (int32_t i = 0; i < d; i++) t = o->fma(q[i], k[i], t);
-    return o->mul(t, scale);
+    for (int32_t t = 0; t < n; t++) s[t] = 0.0f;
+    for (int32_t i = 0; i < d; i++)
+        for (int32_t t = 0; t < n; t++) s[t] = o->fma(q[i], key[t][i], s[t]);
+    for (int32_t t = 0; t < n; t++) s[t] = o->mul(s[t], scale);
+}
+
+static float greatest(const float *s, int32_t n)
+{
+    float m = s[0];
+    for (int32_t t = 1; t < n; t++)
+        if (s[t] > m) m = s[t];
+    return m;
 }
 
 /* ARI-17: a chunk's greatest score and its sum; its weighted values in `out`. */
@@ -311,10 +356,8 @@ static void chunk_of(const oracle_ops *o, const float *query, int32_t d, float s
                      float *l, float *out)
 {
     float s[POSITIONS];
-    for (int32_t t = 0; t < n; t++) s[t] = score(o, query, key[t], d, scale);
-    *m = s[0];
-    for (int32_t t = 1; t < n; t++)
-        if (s[t] > *m) *m = s[t];
+    scores(o, query, key, d, scale, n, s);
+    *m = greatest(s, n);
     *l = 0.0f;
     for (int32_t i = 0; i < d; i++) out[i] = 0.0f;
     for (int32_t t = 0; t < n; t++) {
@@ -330,10 +373,12 @@ void oracle_attention(const oracle_ops *o, const float *query, int32_t d,
                       const float *const *key, const float *const *value, int32_t n, float *out)
 {
     const float scale = oracle_scale(d);
-    float M = -INFINITY, L = 0.0f, m, l, part[1024];
-    for (int32_t t = 0; t < n; t++) {
-        const float s = score(o, query, key[t], d, scale);
-        if (s > M) M = s; /* the greatest of the chunks' greatest scores */
+    float M = -INFINITY, L = 0.0f, m, l, s[POSITIONS], part[1024];
+    for (int32_t c = 0; c < n; c += POSITIONS) {
+        const int32_t seen = least(POSITIONS, n - c);
+        scores(o, query, key + c, d, scale, seen, s);
+        m = greatest(s, seen);
+        if (m > M) M = m;
     }
     for (int32_t i = 0; i < d; i++) out[i] = 0.0f;
     for (int32_t c = 0; c < n; c += POSITIONS) {

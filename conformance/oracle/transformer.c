@@ -10,6 +10,8 @@ struct oracle_path {
     int32_t n, capacity;
     float *key, *value;   /* [layers][kv_heads][capacity][d] */
     float *frequency;     /* [d/2] */
+    int32_t turned;       /* positions whose cosines and sines are known */
+    float *cosine, *sine; /* [capacity][d/2] */
     const float **k, **v; /* [capacity] */
     float *x, *y, *z;     /* [hidden] */
     float *q, *a;         /* [heads d] */
@@ -39,6 +41,8 @@ oracle_path *oracle_path_new(const oracle_ops *o, const oracle_model *m, int32_t
                        .key = floats(cells(m, capacity)),
                        .value = floats(cells(m, capacity)),
                        .frequency = floats((size_t)c->head_dim / 2),
+                       .cosine = floats((size_t)capacity * (size_t)c->head_dim / 2),
+                       .sine = floats((size_t)capacity * (size_t)c->head_dim / 2),
                        .k = calloc((size_t)capacity, sizeof *p->k),
                        .v = calloc((size_t)capacity, sizeof *p->v),
                        .x = floats((size_t)c->hidden),
@@ -48,8 +52,8 @@ oracle_path *oracle_path_new(const oracle_ops *o, const oracle_model *m, int32_t
                        .a = floats(heads),
                        .gate = floats((size_t)c->ffn),
                        .up = floats((size_t)c->ffn)};
-    if (p->key && p->value && p->frequency && p->k && p->v && p->x && p->y && p->z && p->q &&
-        p->a && p->gate && p->up) {
+    if (p->key && p->value && p->frequency && p->cosine && p->sine && p->k && p->v && p->x &&
+        p->y && p->z && p->q && p->a && p->gate && p->up) {
         oracle_frequencies(o, c->theta, c->head_dim, c->llama3 ? &c->scaling : NULL,
                            p->frequency);
         return p;
@@ -61,8 +65,8 @@ oracle_path *oracle_path_new(const oracle_ops *o, const oracle_model *m, int32_t
 void oracle_path_free(oracle_path *p)
 {
     if (!p) return;
-    float *const all[] = {p->key, p->value, p->frequency, p->x,    p->y,
-                          p->z,   p->q,     p->a,         p->gate, p->up};
+    float *const all[] = {p->key, p->value, p->frequency, p->cosine, p->sine, p->x,
+                          p->y,   p->z,     p->q,         p->a,      p->gate, p->up};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
     free(p->k);
     free(p->v);
@@ -104,14 +108,24 @@ static void finish_heads(const oracle_path *p, float *heads, int32_t count, cons
     }
 }
 
+/* The cosines and sines of position p->n, once for all layers and for every path that comes to
+ * it. */
+static void turn(oracle_path *p)
+{
+    const int32_t pairs = p->m->config.head_dim / 2;
+    const int64_t at = (int64_t)p->turned * pairs;
+    if (p->n < p->turned) return;
+    oracle_turn(p->o, p->frequency, pairs, p->turned++, p->cosine + at, p->sine + at);
+}
+
 /* NET-02: queries into p->q, keys and values into the place of position p->n. */
 static void project(oracle_path *p, int32_t layer)
 {
     const oracle_config *cfg = &p->m->config;
     const oracle_layer *w = &p->m->layer[layer];
     const int32_t d = cfg->head_dim, H = cfg->hidden;
-    float c[ORACLE_MAX_HEAD / 2], s[ORACLE_MAX_HEAD / 2];
-    oracle_turn(p->o, p->frequency, d / 2, p->n, c, s);
+    const float *c = p->cosine + (int64_t)p->n * (d / 2),
+                *s = p->sine + (int64_t)p->n * (d / 2);
     oracle_product(p->o, w->q, w->q_bias, p->y, cfg->heads * d, H, p->q);
     finish_heads(p, p->q, cfg->heads, w->q_norm, c, s);
     for (int32_t g = 0; g < cfg->kv_heads; g++) { /* rows g*d .. g*d + d - 1 of the matrices */
@@ -160,6 +174,7 @@ void oracle_path_step(oracle_path *p, int32_t token, float *logits)
     const oracle_model *m = p->m;
     const oracle_config *c = &m->config;
     if (p->n == p->capacity || token < 0 || token >= c->V) abort(); /* a caller's mistake */
+    turn(p);
     memcpy(p->x, m->embedding + (int64_t)token * c->hidden, (size_t)c->hidden * sizeof *p->x);
     for (int32_t layer = 0; layer < c->layers; layer++) {
         const oracle_layer *w = &m->layer[layer];

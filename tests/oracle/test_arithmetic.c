@@ -226,6 +226,35 @@ static void fast_operations_have_the_same_values(void **unused)
     }
 }
 
+/* Arguments from the range where an exponential is finite and not 0, those of sines and cosines
+ * that rotations have, and the hardest to round of all. */
+static void fast_functions_have_the_same_values(void **unused)
+{
+#define HARD(bits, distance) bits,
+    static const uint32_t hard[] = {
+#include "vectors/cos_hard.def"
+#include "vectors/exp_hard.def"
+#include "vectors/sin_hard.def"
+    };
+#undef HARD
+    static const float edges[] = {0.0f,        -0.0f, 88.72284f, 88.72283f,
+                                  -103.97207f, -104,  -87.4f,    INFINITY,
+                                  -INFINITY,   NAN,   0x1p20f,   0x1p-149f};
+    (void)unused;
+    const long hards = sizeof hard / sizeof *hard, known = hards + sizeof edges / sizeof *edges;
+    for (long i = 0; i < known + comparisons / 20; i++) {
+        float a = i % 2 ? fabsf(awkward()) : -104 + 193 * (float)i / (float)(comparisons / 20);
+        if (i < hards)
+            memcpy(&a, &hard[i], sizeof a);
+        else if (i < known)
+            a = edges[i - hards];
+        const bool exps = same(oracle_mpfr.exp(a), oracle_fast.exp(a)),
+                   turns = same(oracle_mpfr.cos(a), oracle_fast.cos(a)) &&
+                           same(oracle_mpfr.sin(a), oracle_fast.sin(a));
+        if (!exps || !turns) fail_msg("exp, cos or sin of %a", (double)a);
+    }
+}
+
 /* ---- Numbers --------------------------------------------------------------------- */
 
 static void sixteen_bits_widen(void **unused)
@@ -502,6 +531,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(roots_lie_between_middles),
         cmocka_unit_test(known_hard_fmas),
         cmocka_unit_test(fast_operations_have_the_same_values),
+        cmocka_unit_test(fast_functions_have_the_same_values),
         cmocka_unit_test(sixteen_bits_widen),
         cmocka_unit_test(the_order_of_a_dot),
         cmocka_unit_test(exact_dots),
