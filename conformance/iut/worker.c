@@ -1,5 +1,5 @@
 /* worker.c - see worker.h. */
-#define _GNU_SOURCE /* MAP_ANONYMOUS */
+#define _GNU_SOURCE /* memfd_create */
 #include "conformance/iut/worker.h"
 
 #include <fcntl.h>
@@ -16,13 +16,13 @@
 
 enum { ALIGN = 64, GUARD = 64, GUARD_BYTE = 0xA5 };
 
-/* Page-aligned memory that grows and is kept from call to call. Only what a call uses changes
- * its protection: a small call after a large one must not pay for the pages of the large one.
- */
+/* Page-aligned memory that grows and is kept from call to call, mapped twice: what the worker
+ * writes through the one view the implementation reads through the other, which is
+ * write-protected. So no call changes a protection. */
 typedef struct {
-    uint8_t *base;
-    size_t size, used;
-    bool locked; /* what is used is write-protected */
+    uint8_t *base;       /* NULL: none yet */
+    const uint8_t *view; /* the same memory */
+    size_t size;
 } region;
 
 typedef struct {
@@ -33,33 +33,43 @@ typedef struct {
     int32_t shape[4], sequences, positions; /* of the model; shape[0] = 0: none yet */
     int out;                                /* the real standard output */
     frame_reader in;                        /* standard input */
-    region input, output;
+    region input, output;                   /* the output's view is not used */
 } worker;
 
-/* What the handler below looks at: the input of the running call, write-protected. */
+/* What the handler below looks at: the input of the running call. */
 static region *guarded;
 static struct sigaction before_guard;
 
 /* ---- Memory. --------------------------------------------------------------------- */
 
-static bool reserve(region *r, size_t size)
+static void release(region *r)
 {
-    if (r->locked && mprotect(r->base, r->used, PROT_READ | PROT_WRITE) != 0) return false;
-    r->locked = false;
-    r->used = size;
-    if (size <= r->size) return true;
-    if (r->size) munmap(r->base, r->size);
-    r->size = 0;
-    size = (size + (1 << 16)) & ~(size_t)0xFFFF;
-    r->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (r->base == MAP_FAILED) return false;
-    r->size = size;
-    return true;
+    if (r->base) munmap(r->base, r->size);
+    if (r->view) munmap((void *)(uintptr_t)r->view, r->size);
+    *r = (region){0};
 }
 
-static void lock(region *r)
+static void *map(int memory, size_t size, int protection)
 {
-    r->locked = r->used && mprotect(r->base, r->used, PROT_READ) == 0;
+    void *at = mmap(NULL, size, protection, MAP_SHARED, memory, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static bool reserve(region *r, size_t size)
+{
+    if (size <= r->size) return true;
+    release(r);
+    size = (size + (1 << 16)) & ~(size_t)0xFFFF;
+    const int memory = memfd_create("assay worker", MFD_CLOEXEC);
+    if (memory >= 0 && ftruncate(memory, (off_t)size) == 0) {
+        r->size = size;
+        r->base = map(memory, size, PROT_READ | PROT_WRITE);
+        r->view = map(memory, size, PROT_READ);
+    }
+    if (memory >= 0) close(memory);
+    if (r->base && r->view) return true;
+    release(r);
+    return false;
 }
 
 static size_t padded(size_t size)
@@ -73,7 +83,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
     static const char text[] =
         "assay worker: the implementation wrote to an input array (INV-02)\n";
     (void)signal_number, (void)context;
-    const uintptr_t at = (uintptr_t)info->si_addr, base = (uintptr_t)guarded->base;
+    const uintptr_t at = (uintptr_t)info->si_addr, base = (uintptr_t)guarded->view;
     if (at >= base && at - base < guarded->size && write(2, text, sizeof text - 1) < 0)
         _exit(3);
     sigaction(SIGSEGV, &before_guard, NULL);
@@ -556,7 +566,6 @@ static bool answer(worker *w, const frame *f)
     frame reply = {.id = f->id, .status = "ok"};
     if (!make_outputs(w, &r, &reply))
         return reply_error(w, f->id, IUT_NO_MEMORY, "worker: out of memory");
-    lock(&w->input);
     const iut_status s = call_iut(w, &r);
     if (s != IUT_OK) return reply_error(w, f->id, s, w->api.last_error(w->instance));
     const char *smashed = overrun(&reply);
@@ -576,7 +585,7 @@ static bool read_tensors(worker *w, frame *f)
     for (int32_t i = 0; i < f->tensors; i++) total += padded(f->tensor[i].size);
     if (!reserve(&w->input, total)) return false;
     for (int32_t i = 0; i < f->tensors; i++) {
-        f->tensor[i].data = w->input.base + at;
+        f->tensor[i].data = w->input.view + at;
         if (f->tensor[i].size &&
             frame_read_exact(&w->in, w->input.base + at, f->tensor[i].size) != 1)
             return false;
@@ -620,8 +629,8 @@ static int serve(worker *w)
     watch_input(&w->input);
     if (!w->instance) fprintf(stderr, "assay worker: %s\n", w->why);
     while ((r = serve_one(w)) == 1 && w->instance) continue;
-    if (w->input.size) munmap(w->input.base, w->input.size);
-    if (w->output.size) munmap(w->output.base, w->output.size);
+    release(&w->input);
+    release(&w->output);
     if (!w->instance) return 1;
     w->api.destroy(w->instance);
     return r == 0 ? 0 : 3;
