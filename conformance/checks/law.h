@@ -18,10 +18,15 @@ extern const check check_law_coupling, check_law_served;
 extern const check check_meta_equal, check_meta_draft, check_meta_batch, check_meta_panel;
 
 /* -- The suite's own randomness: Philox, a function of the seed and a running number -- */
+enum {
+    LAW_WORDS = 16
+}; /* made at a time, side by side: each of their rounds waits for the last */
+
 typedef struct {
-    uint32_t key[2], word[4];
-    uint64_t block;
-    int32_t left; /* 64-bit words left of the block */
+    uint32_t key[2];
+    uint64_t word[LAW_WORDS];
+    uint64_t block; /* the next one; it has two words */
+    int32_t taken;  /* of the words */
 } law_random;
 
 void law_seed(law_random *g, uint64_t seed);

@@ -7,26 +7,30 @@
 #include "conformance/checks/law.h"
 #include "conformance/stats/coupling.h"
 #include "conformance/stats/logmath.h"
-#include "ref/num/philox.h"
+#include "ref/num/philox_core.h"
 
 /* -- Randomness -------------------------------------------------------------------- */
 
 void law_seed(law_random *g, uint64_t seed)
 {
-    *g = (law_random){.key = {(uint32_t)seed, (uint32_t)(seed >> 32)}};
+    *g = (law_random){.key = {(uint32_t)seed, (uint32_t)(seed >> 32)}, .taken = LAW_WORDS};
+}
+
+static void refill(law_random *g)
+{
+    for (int32_t i = 0; i < LAW_WORDS; i += 2, g->block++) {
+        const uint32_t counter[4] = {(uint32_t)g->block, (uint32_t)(g->block >> 32), 17, 0};
+        const as_words x = as_philox_core(counter, g->key);
+        g->word[i] = (uint64_t)x.w[3] << 32 | x.w[2];
+        g->word[i + 1] = (uint64_t)x.w[1] << 32 | x.w[0];
+    }
+    g->taken = 0;
 }
 
 uint64_t law_word(law_random *g)
 {
-    if (g->left == 0) {
-        const uint32_t counter[4] = {(uint32_t)g->block, (uint32_t)(g->block >> 32), 17, 0};
-        as_words x = as_philox(counter, g->key);
-        memcpy(g->word, x.w, sizeof g->word);
-        g->block++;
-        g->left = 2;
-    }
-    const uint32_t *w = g->word + 2 * --g->left;
-    return (uint64_t)w[1] << 32 | w[0];
+    if (g->taken == LAW_WORDS) refill(g);
+    return g->word[g->taken++];
 }
 
 double law_unit(law_random *g, int32_t bits)

@@ -17,7 +17,7 @@ enum { J = 20, MAX_TOP = 16, BINS = 16, SIDE = 8 };
 
 static double kappa(int j)
 {
-    return ldexp(1, 3 + 2 * j);
+    return (double)((uint64_t)1 << (3 + 2 * j));
 }
 
 /* Counts are sparse: one cell for each (context, token) seen, found through a hash table and

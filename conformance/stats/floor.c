@@ -43,10 +43,11 @@ static double rounded(st_arith a, double x)
  * left side does not decrease with k, so bisection finds the count. */
 static uint64_t below(st_arith a, int bits, double scale, double bound)
 {
+    const double step = ldexp(1, -bits);
     uint64_t lo = 0, hi = (uint64_t)1 << bits;
     while (lo < hi) {
         uint64_t mid = lo + (hi - lo) / 2;
-        double u = rounded(a, ldexp((double)mid, -bits));
+        double u = rounded(a, (double)mid * step);
         if (rounded(a, u * scale) < bound)
             lo = mid + 1;
         else
@@ -62,7 +63,7 @@ static uint64_t below(st_arith a, int bits, double scale, double bound)
 static bool canonical_draw(const double *w, int V, double *law)
 {
     double total = 0;
-    for (int x = 0; x < V; x++) total += law[x] = rint(ldexp(w[x], 44));
+    for (int x = 0; x < V; x++) total += law[x] = rint(w[x] * 0x1p44);
     if (total == 0) return false;
     for (int x = 0; x < V; x++) law[x] /= total;
     return true;

@@ -64,12 +64,21 @@ static inline uint64_t sum(const float *p, const float *q, int32_t n)
     return s;
 }
 
+/* The same sum, with every weight kept. */
+static inline uint64_t weigh(const float *p, const float *q, int32_t n, uint64_t *weight)
+{
+    uint64_t s = 0;
+    for (int32_t i = 0; i < n; i++) s += weight[i] = weight_at(p, q, i);
+    return s;
+}
+
 /* The draw of DRAW-02 in one pass and a bit: the sums of blocks, which vectorise, give the
- * total and lead to the block of the target; only that block is added up again. Blocks are as
- * long as it takes for BLOCKS of them to cover the row, in multiples of STRIDE. */
+ * total and lead to the block of the target; only that block is weighed again, a stride at a
+ * time, and of its last stride the weights are added up one by one. Blocks are as long as it
+ * takes for BLOCKS of them to cover the row, in multiples of STRIDE. */
 static inline int32_t draw_from(const float *p, const float *q, int32_t n, uint64_t U)
 {
-    uint64_t block[BLOCKS], total = 0, before = 0;
+    uint64_t block[BLOCKS], weight[STRIDE], total = 0, before = 0;
     const int32_t length = (n + BLOCKS * STRIDE - 1) / (BLOCKS * STRIDE) * STRIDE;
     for (int32_t i = 0, b = 0; i < n; i += length, b++) {
         block[b] = sum(p + i, q ? q + i : NULL, n - i < length ? n - i : length);
@@ -77,11 +86,18 @@ static inline int32_t draw_from(const float *p, const float *q, int32_t n, uint6
     }
     if (total == 0) return -1;
 
-    const uint64_t target = as_target(U, total); /* below the total, so both walks end */
+    const uint64_t target = as_target(U, total); /* below the total, so all walks end */
     int32_t i = 0;
     for (int32_t b = 0; before + block[b] <= target; b++, i += length) before += block[b];
-    for (; before + weight_at(p, q, i) <= target; i++) before += weight_at(p, q, i);
-    return i;
+    for (;; i += STRIDE) {
+        const uint64_t s =
+            weigh(p + i, q ? q + i : NULL, n - i < STRIDE ? n - i : STRIDE, weight);
+        if (before + s > target) break;
+        before += s;
+    }
+    int32_t j = 0;
+    for (; before + weight[j] <= target; j++) before += weight[j];
+    return i + j;
 }
 
 static uint64_t total(const float *w, int32_t n)
