@@ -1,10 +1,13 @@
 /* emu.cpp - see emu.h: fibers, their scheduler, and device memory. */
 #include "gpu/emu/emu.h"
 
+#include <link.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -86,13 +89,21 @@ struct warp {
     uint32_t votes;
 };
 
+struct piece {
+    char *at;
+    size_t bytes;
+};
+
 struct {
     std::vector<fiber> fibers;        /* [together][threads]; those beyond keep their stacks */
     size_t threads = 0, together = 1; /* threads of a block; blocks of a cluster */
     size_t rank = 0;                  /* of the block that runs */
     fiber *block = nullptr;           /* its fibers */
     std::vector<warp> warps;
-    std::vector<std::vector<char>> shared; /* of each block of the cluster */
+    std::vector<std::vector<char>> shared; /* of each block of the cluster, */
+    std::vector<std::vector<char>>
+        kept;                 /* and its static one, unless it is the one that runs */
+    std::vector<piece> fixed; /* where static shared memory is */
     void *scheduler = nullptr, *scheduler_fake = nullptr;
     const void *bottom = nullptr; /* of the scheduler's stack */
     size_t size = 0;
@@ -303,14 +314,97 @@ void run_block(uint64_t salt)
     }
 }
 
+/* ---- Static shared memory. -----------------------------------------------------------------
+ * A variable that a kernel declares __shared__ is one for all blocks. That of the block that
+ * runs is in it; those of the others of a cluster are kept. */
+
+struct module {
+    uintptr_t base;
+    std::string file;
+};
+
+/* The program or library that this function is in. */
+module own_module()
+{
+    module own{};
+    dl_iterate_phdr(
+        [](dl_phdr_info *info, size_t, void *to) {
+            const auto here = reinterpret_cast<uintptr_t>(&own_module);
+            for (int i = 0; i < info->dlpi_phnum; i++) {
+                const ElfW(Phdr) &h = info->dlpi_phdr[i];
+                const uintptr_t begin = info->dlpi_addr + h.p_vaddr;
+                if (h.p_type != PT_LOAD || here < begin || here >= begin + h.p_memsz) continue;
+                const bool program = !info->dlpi_name || !*info->dlpi_name;
+                *static_cast<module *>(to) = {info->dlpi_addr,
+                                              program ? "/proc/self/exe" : info->dlpi_name};
+                return 1;
+            }
+            return 0;
+        },
+        &own);
+    return own;
+}
+
+/* The sections of its file that hold static shared variables: .noinit, and .noinit.NAME for
+ * each that a template has. */
+std::vector<piece> find_static_shared()
+{
+    const module own = own_module();
+    std::ifstream file(own.file, std::ios::binary);
+    const auto read = [&](uint64_t at, void *to, uint64_t bytes) {
+        file.seekg(static_cast<std::streamoff>(at));
+        file.read(static_cast<char *>(to), static_cast<std::streamsize>(bytes));
+    };
+    ElfW(Ehdr) head{};
+    read(0, &head, sizeof head);
+    std::vector<ElfW(Shdr)> section(head.e_shnum);
+    read(head.e_shoff, section.data(), section.size() * sizeof section[0]);
+    if (!file || head.e_shstrndx >= section.size())
+        fail("the sections of the program or library that holds it cannot be read");
+    std::string names(section[head.e_shstrndx].sh_size, '\0');
+    read(section[head.e_shstrndx].sh_offset, names.data(), names.size());
+    if (!file) fail("the sections of the program or library that holds it have no names");
+    std::vector<piece> found;
+    for (const ElfW(Shdr) & s : section)
+        if (std::string(names.c_str() + s.sh_name).rfind(".noinit", 0) == 0)
+            found.push_back({reinterpret_cast<char *>(own.base + s.sh_addr), s.sh_size});
+    return found;
+}
+
+/* Copies, or fills where `from` is NULL, without AddressSanitizer, which guards what is between
+ * the variables of a section. */
+void put(char *to, const char *from, size_t bytes)
+{
+    if (from)
+        asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+    else
+        asm volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(0xff) : "memory");
+}
+
 void spoil_shared(size_t rank)
 {
     std::fill(emu.shared[rank].begin(), emu.shared[rank].end(), static_cast<char>(0xff));
+    if (rank != emu.rank)
+        std::fill(emu.kept[rank].begin(), emu.kept[rank].end(), static_cast<char>(0xff));
+    else
+        for (const piece &p : emu.fixed) put(p.at, nullptr, p.bytes);
+}
+
+/* Keeps the static shared memory of the block that ran, and brings that of another. */
+void change_static_shared(size_t to)
+{
+    size_t at = 0;
+    for (const piece &p : emu.fixed) {
+        put(emu.kept[emu.rank].data() + at, p.at, p.bytes);
+        put(p.at, emu.kept[to].data() + at, p.bytes);
+        at += p.bytes;
+    }
 }
 
 /* Makes the block of this rank, in the cluster that begins at `first`, the one that runs. */
 void enter_block(size_t rank, const uint3 &first)
 {
+    if (rank != emu.rank) change_static_shared(rank);
     emu.rank = rank;
     emu.block = emu.fibers.data() + rank * emu.threads;
     blockIdx = {first.x, first.y, first.z + static_cast<unsigned>(rank)};
@@ -367,6 +461,7 @@ void run_cluster(const uint3 &first, uint64_t salt, bool early)
         if (++index.x == blockDim.x) index.x = 0, ++index.y;
         if (index.y == blockDim.y) index.y = 0, ++index.z;
     }
+    emu.rank = 0;
     for (size_t r = 0; r < emu.together; r++) spoil_shared(r);
     if (early) run_to_turn(first);
     for (uint64_t turn = 0;; turn++) {
@@ -573,6 +668,12 @@ void emu_run(const void *kernel, const char *name, dim3 grid, dim3 block, size_t
     emu.warps.assign((threads + 31) / 32, warp{});
     if (emu.shared.size() != cluster || emu.shared[0].size() != shared)
         emu.shared = std::vector<std::vector<char>>(cluster, std::vector<char>(shared));
+    if (emu.kept.empty()) emu.fixed = find_static_shared();
+    if (emu.kept.size() < cluster) {
+        size_t bytes = 0;
+        for (const piece &p : emu.fixed) bytes += p.bytes;
+        emu.kept.resize(cluster, std::vector<char>(bytes));
+    }
     emu.body = &body;
     static std::set<const void *> known;
     bool early = known.insert(kernel).second || emu.launches % 256 == 0; /* the next block */
@@ -620,11 +721,6 @@ void emu_prefetch(const void *p, size_t bytes, size_t unit)
     if (bytes >= 16) emu.prefetched += bytes;
 }
 
-int emu_lane(void)
-{
-    return emu.running % 32;
-}
-
 void emu_sync_block(const char *file, int line)
 {
     wait(at::barrier, file, line);
@@ -640,6 +736,12 @@ const void *emu_cluster_at(const void *p, unsigned rank)
     const std::vector<char> &own = emu.shared[emu.rank];
     const ptrdiff_t offset = static_cast<const char *>(p) - own.data();
     if (rank >= emu.together) fail("a block reads beyond its cluster");
+    size_t at = 0; /* of a piece, in what is kept */
+    for (const piece &s : emu.fixed) {
+        const auto in = static_cast<size_t>(static_cast<const char *>(p) - s.at);
+        if (in < s.bytes) return rank == emu.rank ? p : emu.kept[rank].data() + at + in;
+        at += s.bytes;
+    }
     if (offset < 0 || offset > static_cast<ptrdiff_t>(own.size()))
         fail("what a block maps into another is not in its shared memory");
     return emu.shared[rank].data() + offset;
@@ -652,20 +754,42 @@ bool emu_sync_or(bool predicate, const char *file, int line)
     return emu.any;
 }
 
+static inline int lane(void)
+{
+    return emu.running % 32;
+}
+
 static inline __attribute__((always_inline)) const warp &
 meet(uint32_t mask, uint64_t value, bool predicate, const char *file, int line)
 {
     fiber &f = emu.block[emu.running];
-    if (!(mask >> emu_lane() & 1)) fail("a lane calls a warp operation whose mask lacks it");
+    if (!(mask >> lane() & 1)) fail("a lane calls a warp operation whose mask lacks it");
     f.mask = mask, f.value = value, f.predicate = predicate;
     wait(at::warp, file, line);
     return emu.warps[static_cast<size_t>(emu.running) / 32];
 }
 
-uint64_t emu_exchange(uint32_t mask, uint64_t value, int from, const char *file, int line)
+/* The lane that a shuffle reads: a segment begins at `least` and ends before `least + width`.
+ */
+static int source_of(emu_way way, int by, int width)
 {
-    if (from < 0 || from > 31 || !(mask >> from & 1))
-        fail("a shuffle reads a lane that takes no part");
+    const int own = lane(), least = own & -width;
+    by &= 31;
+    const int from = way == EMU_INDEX  ? least | (by & (width - 1))
+                     : way == EMU_UP   ? own - by
+                     : way == EMU_DOWN ? own + by
+                                       : own ^ by;
+    const bool beyond = way == EMU_UP ? from < least : from >= least + width;
+    return beyond ? own : from;
+}
+
+uint64_t emu_exchange(emu_way way, const char *file, int line, uint32_t mask, uint64_t value,
+                      int by, int width)
+{
+    if (width < 1 || width > 32 || (width & (width - 1)) != 0)
+        fail("a shuffle has a width that is no power of two up to 32");
+    const int from = source_of(way, by, width);
+    if (!(mask >> from & 1)) fail("a shuffle reads a lane that takes no part");
     return meet(mask, value, false, file, line).value[from];
 }
 

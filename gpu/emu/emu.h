@@ -15,9 +15,10 @@
  *     of others now and then, one block has device memory full of NaN until it waits, and what
  *     it writes there before is lost;
  *   - a prefetch of what is no device memory aborts;
- *   - device and shared memory are allocations of exactly their size: AddressSanitizer sees
- *     every access beside them.
- * What it cannot see: the compiler for the device, races inside a warp, memory order, speed.
+ *   - device and dynamic shared memory are allocations of exactly their size: AddressSanitizer
+ *     sees every access beside them.
+ * What it cannot see: the compiler for the device, races inside a warp, memory order, speed;
+ * nor how much static shared memory a kernel has.
  *
  * Kernels are run at the call, or, where a graph is recorded, at its replay; streams exist in
  * name. One host thread launches at a time. */
@@ -37,6 +38,15 @@
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+/* Static shared memory, as `__shared__ float x[32];` in a kernel or in what it calls: one
+ * variable, which the emulator finds by its section and keeps apart block by block (emu.cpp).
+ * g++ drops the attribute `section` in templates, and keeps `noinit`. Dynamic shared memory is
+ * had by SHARED (cuda.h). */
+#ifdef __clang__
+#define __shared__ static __attribute__((section(".noinit")))
+#else
+#define __shared__ static __attribute__((noinit))
+#endif
 
 struct dim3 {
     unsigned x, y, z;
@@ -91,11 +101,16 @@ void emu_sync_cluster(const char *file, int line);
 const void *emu_cluster_at(const void *p, unsigned rank);
 /* A barrier; whether the predicate holds in any thread. */
 bool emu_sync_or(bool predicate, const char *file, int line);
-/* Every lane of the mask gives its value; returns that of lane `from`. */
-uint64_t emu_exchange(uint32_t mask, uint64_t value, int from, const char *file, int line);
+/* Every lane of the mask gives its value. Returns that of the lane that `by` leads to within
+ * the caller's segment of `width` lanes, a power of two up to 32: `by` itself modulo the width,
+ * as far below or above, or with these bits changed. Where that is beyond the segment (below it
+ * for EMU_UP, above it for EMU_DOWN and EMU_XOR) the lane keeps its own value. Of `by` the
+ * lowest five bits count. A lane that the mask lacks is not read. */
+typedef enum { EMU_INDEX, EMU_UP, EMU_DOWN, EMU_XOR } emu_way;
+uint64_t emu_exchange(emu_way way, const char *file, int line, uint32_t mask, uint64_t value,
+                      int by, int width);
 /* The bits of the lanes of the mask whose predicate holds. */
 uint32_t emu_vote(uint32_t mask, bool predicate, const char *file, int line);
-int emu_lane(void);
 
 #define __syncthreads() emu_sync_block(__FILE__, __LINE__)
 #define __syncthreads_or(p) emu_sync_or((p) != 0, __FILE__, __LINE__)
@@ -103,22 +118,20 @@ int emu_lane(void);
 #define __ballot_sync(mask, p) emu_vote(mask, (p) != 0, __FILE__, __LINE__)
 #define __any_sync(mask, p) (emu_vote(mask, (p) != 0, __FILE__, __LINE__) != 0)
 #define __all_sync(mask, p) (emu_vote(mask, (p) != 0, __FILE__, __LINE__) == (mask))
-#define __shfl_sync(mask, v, lane) emu_shuffle(mask, v, lane, __FILE__, __LINE__)
-#define __shfl_xor_sync(mask, v, bits)                                                         \
-    emu_shuffle(mask, v, emu_lane() ^ (bits), __FILE__, __LINE__)
-/* As on the device, a lane with nobody `n` below or above it keeps its own value. */
-#define __shfl_up_sync(mask, v, n)                                                             \
-    emu_shuffle(mask, v, emu_lane() < (n) ? emu_lane() : emu_lane() - (n), __FILE__, __LINE__)
-#define __shfl_down_sync(mask, v, n)                                                           \
-    emu_shuffle(mask, v, emu_lane() + (n) > 31 ? emu_lane() : emu_lane() + (n), __FILE__,      \
-                __LINE__)
+/* (mask, value, lane or distance[, width]) */
+#define __shfl_sync(...) emu_shuffle(EMU_INDEX, __FILE__, __LINE__, __VA_ARGS__)
+#define __shfl_up_sync(...) emu_shuffle(EMU_UP, __FILE__, __LINE__, __VA_ARGS__)
+#define __shfl_down_sync(...) emu_shuffle(EMU_DOWN, __FILE__, __LINE__, __VA_ARGS__)
+#define __shfl_xor_sync(...) emu_shuffle(EMU_XOR, __FILE__, __LINE__, __VA_ARGS__)
 
-template <class T> T emu_shuffle(uint32_t mask, T value, int from, const char *file, int line)
+template <class T>
+T emu_shuffle(emu_way way, const char *file, int line, uint32_t mask, T value, int by,
+              int width = 32)
 {
     static_assert(sizeof(T) <= sizeof(uint64_t), "a shuffle moves 8 bytes at most");
     uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof value);
-    bits = emu_exchange(mask, bits, from, file, line);
+    bits = emu_exchange(way, file, line, mask, bits, by, width);
     std::memcpy(&value, &bits, sizeof value);
     return value;
 }

@@ -195,6 +195,93 @@ START_TEST(warp_operations)
 }
 END_TEST
 
+/* What each lane gets of the number of its lane, by the four shuffles, in segments of `width`.
+ */
+__global__ void segments(int *to, int by, int width)
+{
+    take_turn();
+    const int t = static_cast<int>(threadIdx.x);
+    to[t * 4] = __shfl_sync(0xffffffffu, t, by, width);
+    to[t * 4 + 1] = __shfl_up_sync(0xffffffffu, t, by, width);
+    to[t * 4 + 2] = __shfl_down_sync(0xffffffffu, t, by, width);
+    to[t * 4 + 3] = __shfl_xor_sync(0xffffffffu, t, by, width);
+}
+
+/* As CUDA and PTX (shfl.sync) define them: written here by hand for some, and below by the
+ * clamp and the mask of segments that PTX has. */
+START_TEST(shuffles_in_segments)
+{
+    int to[32][4];
+    LAUNCH(segments, 1, 32, 0, nullptr, &to[0][0], 3, 8);
+    const int wanted[][5] = {{0, 3, 0, 3, 3},    {4, 3, 1, 7, 7},      {5, 3, 2, 5, 6},
+                             {9, 11, 9, 12, 10}, {13, 11, 10, 13, 14}, {31, 27, 28, 31, 28}};
+    for (const auto &w : wanted)
+        ck_assert_msg(std::memcmp(to[w[0]], w + 1, sizeof to[0]) == 0, "lane %d", w[0]);
+    LAUNCH(segments, 1, 32, 0, nullptr, &to[0][0], 9, 8); /* beyond the width */
+    const int beyond[][5] = {
+        {0, 1, 0, 0, 0}, {3, 1, 3, 3, 3}, {12, 9, 12, 12, 5}, {17, 17, 17, 17, 17}};
+    for (const auto &w : beyond)
+        ck_assert_msg(std::memcmp(to[w[0]], w + 1, sizeof to[0]) == 0, "lane %d", w[0]);
+    for (int width = 1; width <= 32; width *= 2)
+        for (int by : {0, 1, 3, 7, 16, 31, 32, 33, -1}) {
+            emu_order(static_cast<uint64_t>(by & 7));
+            LAUNCH(segments, 1, 32, 0, nullptr, &to[0][0], by, width);
+            for (int lane = 0; lane < 32; lane++) {
+                const int b = by & 31, segment = 32 - width, least = lane & segment,
+                          most = least | (31 & ~segment);
+                const int at[] = {least | (b & ~segment), lane - b, lane + b, lane ^ b};
+                for (int k = 0; k < 4; k++) {
+                    const bool in = k == 1 ? at[k] >= least : at[k] <= most;
+                    ck_assert_msg(to[lane][k] == (in ? at[k] : lane), "%d by %d in %d: %d",
+                                  lane, by, width, k);
+                }
+            }
+        }
+}
+END_TEST
+
+/* The lane of a shuffle is taken modulo 32, so that -1 is the last one. */
+START_TEST(a_lane_beyond_the_warp_is_taken_modulo)
+{
+    int to[32][4];
+    for (int by : {-1, 31, 63}) {
+        LAUNCH(segments, 1, 32, 0, nullptr, &to[0][0], by, 32);
+        for (const auto &lane : to) ck_assert_int_eq(lane[0], 31);
+    }
+}
+END_TEST
+
+START_TEST(a_width_that_is_no_power_of_two_aborts)
+{
+    static const int width[] = {0, 6, 64, -8};
+    int to[32][4];
+    LAUNCH(segments, 1, 32, 0, nullptr, &to[0][0], 1, width[_i]);
+}
+END_TEST
+
+/* Half a warp: the lane that is read, modulo 8 or not, is one of the others. */
+__global__ void reads_beyond_mask(int *to, int by, int width)
+{
+    take_turn();
+    const int t = static_cast<int>(threadIdx.x);
+    if (t < 16) to[t] = __shfl_down_sync(0x0000ffffu, t, by, width);
+}
+
+START_TEST(a_segment_inside_the_mask_is_read)
+{
+    int to[16];
+    LAUNCH(reads_beyond_mask, 1, 32, 0, nullptr, to, 1, 16);
+    for (int t = 0; t < 16; t++) ck_assert_int_eq(to[t], t < 15 ? t + 1 : 15);
+}
+END_TEST
+
+START_TEST(a_lane_that_the_mask_lacks_aborts)
+{
+    int to[16];
+    LAUNCH(reads_beyond_mask, 1, 32, 0, nullptr, to, 1, 32);
+}
+END_TEST
+
 /* Barriers one behind the other, each with an answer of its own. */
 __global__ void asks(int *to, int who)
 {
@@ -326,6 +413,131 @@ START_TEST(a_part_of_a_cluster_aborts)
 {
     float y[8];
     LAUNCH_CLUSTERS(2, ask_neighbour, dim3(1, 1, 3), 64, 8, nullptr, y, 2, WHOLE);
+}
+END_TEST
+
+/* ---- Static shared memory. --------------------------------------------------------------- */
+
+/* y[b] = the sum of N numbers that the block's threads put into static shared memory; thread 5
+ * leaves its own out where the block is told so. */
+template <int N> __global__ void static_sum(float *y, int leaves_out)
+{
+    __shared__ float s[N];
+    take_turn();
+    const int t = static_cast<int>(threadIdx.x);
+    if (t != 5 || leaves_out != static_cast<int>(blockIdx.x)) s[t] = static_cast<float>(t);
+    __syncthreads();
+    if (t != 0) return;
+    float all = 0;
+    for (int i = 0; i < N; i++) all += s[i];
+    y[blockIdx.x] = all;
+}
+
+/* The same memory for all that a function is called by, another one for each function. */
+__device__ static int *of_function()
+{
+    __shared__ int two[2];
+    return two;
+}
+
+__global__ void two_variables(int *to)
+{
+    __shared__ int two[2];
+    take_turn();
+    const int t = static_cast<int>(threadIdx.x);
+    if (t == 7) two[0] = 70 + static_cast<int>(blockIdx.x);
+    if (t == 8) of_function()[0] = 80 + static_cast<int>(blockIdx.x);
+    __syncthreads();
+    if (t == 9) to[blockIdx.x * 2] = two[0], to[blockIdx.x * 2 + 1] = of_function()[0];
+}
+
+START_TEST(static_shared_memory_is_the_block_s)
+{
+    float y[3];
+    int to[3][2];
+    for (uint64_t order = 0; order < 5; order++) {
+        emu_order(order);
+        LAUNCH(static_sum<64>, 3, 64, 0, nullptr, y, -1);
+        for (float sum : y) ck_assert(sum == 63 * 32);
+        LAUNCH(static_sum<128>, 3, 128, 0, nullptr, y, -1);
+        for (float sum : y) ck_assert(sum == 127 * 64);
+        LAUNCH(two_variables, 3, 32, 0, nullptr, &to[0][0]);
+        for (int b = 0; b < 3; b++) {
+            ck_assert_int_eq(to[b][0], 70 + b);
+            ck_assert_int_eq(to[b][1], 80 + b);
+        }
+    }
+}
+END_TEST
+
+/* What the blocks and launches before have left is gone. */
+START_TEST(fresh_static_shared_memory_is_nan)
+{
+    float y[3];
+    emu_order(0);
+    LAUNCH(static_sum<64>, 3, 64, 0, nullptr, y, -1);
+    for (int b = 0; b < 3; b++) {
+        LAUNCH(static_sum<64>, 3, 64, 0, nullptr, y, b);
+        for (int i = 0; i < 3; i++) ck_assert((y[i] != y[i]) == (i == b));
+    }
+}
+END_TEST
+
+/* As ask_neighbour, with static shared memory, which each block of a cluster has for itself.
+ * The block `silent` writes nothing. */
+__global__ void ask_static(float *y, int blocks, cluster_fault f, int silent)
+{
+    __shared__ float own[3];
+    take_turn();
+    const int rank = static_cast<int>(blockIdx.z) % blocks;
+    if (threadIdx.x == 3 && static_cast<int>(blockIdx.z) != silent)
+        own[1] = static_cast<float>(blockIdx.z);
+    if (f != NO_BARRIER_BEFORE) cluster_sync();
+    const int next = (rank + 1) % blocks;
+    if (threadIdx.x == 5) y[blockIdx.z] = *cluster_at(own + 1, next) + 100.0f * own[1];
+    if (f != NO_BARRIER_BEHIND) cluster_sync();
+}
+
+static bool static_neighbours_answer(cluster_fault f, int blocks, uint64_t orders)
+{
+    enum { CLUSTERS_OF_Z = 2 };
+    const int z = blocks * CLUSTERS_OF_Z;
+    float *y = number(static_cast<size_t>(z));
+    bool right = true;
+    for (uint64_t order = 0; order < orders; order++) {
+        emu_order(order);
+        LAUNCH_CLUSTERS(static_cast<unsigned>(blocks), ask_static,
+                        dim3(1, 1, static_cast<unsigned>(z)), 64, 0, nullptr, y, blocks, f, -1);
+        for (int i = 0; i < z; i++) {
+            const int next = i / blocks * blocks + (i + 1) % blocks;
+            right = right && y[i] == static_cast<float>(next + 100 * i);
+        }
+    }
+    cudaFree(y);
+    return right;
+}
+
+START_TEST(blocks_of_a_cluster_have_static_shared_memory_each)
+{
+    for (int blocks = 1; blocks <= 8; blocks++)
+        ck_assert(static_neighbours_answer(WHOLE, blocks, 12));
+    ck_assert(!static_neighbours_answer(NO_BARRIER_BEFORE, 2, 1));
+    ck_assert(!static_neighbours_answer(NO_BARRIER_BEHIND, 2, 1));
+}
+END_TEST
+
+START_TEST(fresh_static_shared_memory_of_a_cluster_is_nan)
+{
+    enum { BLOCKS = 3 };
+    float y[BLOCKS];
+    for (int silent = -1; silent < BLOCKS; silent++) {
+        LAUNCH_CLUSTERS(BLOCKS, ask_static, dim3(1, 1, BLOCKS), 32, 0, nullptr, y, BLOCKS,
+                        WHOLE, silent);
+        for (int i = 0; i < BLOCKS; i++) {
+            const bool asks = i == silent || (i + 1) % BLOCKS == silent;
+            ck_assert((y[i] != y[i]) == (asks && silent >= 0));
+        }
+    }
 }
 END_TEST
 
@@ -464,6 +676,12 @@ int main()
     tcase_add_test(tests, what_is_read_before_the_turn_is_not_there);
     tcase_add_test(tests, what_is_written_before_the_turn_is_lost);
     tcase_add_test(tests, warp_operations);
+    tcase_add_test(tests, shuffles_in_segments);
+    tcase_add_test(tests, a_lane_beyond_the_warp_is_taken_modulo);
+    tcase_add_loop_test_raise_signal(tests, a_width_that_is_no_power_of_two_aborts, SIGABRT, 0,
+                                     4);
+    tcase_add_test(tests, a_segment_inside_the_mask_is_read);
+    tcase_add_test_raise_signal(tests, a_lane_that_the_mask_lacks_aborts, SIGABRT);
     tcase_add_test(tests, a_barrier_that_asks);
     tcase_add_test(tests, blocks_of_a_cluster_see_each_other);
     tcase_add_test(tests, a_missing_barrier_of_a_cluster_shows);
@@ -475,6 +693,10 @@ int main()
     tcase_add_test_raise_signal(tests, what_is_not_shared_is_in_no_other_block, SIGABRT);
     tcase_add_test_raise_signal(tests, a_cluster_too_large_aborts, SIGABRT);
     tcase_add_test_raise_signal(tests, a_part_of_a_cluster_aborts, SIGABRT);
+    tcase_add_test(tests, static_shared_memory_is_the_block_s);
+    tcase_add_test(tests, fresh_static_shared_memory_is_nan);
+    tcase_add_test(tests, blocks_of_a_cluster_have_static_shared_memory_each);
+    tcase_add_test(tests, fresh_static_shared_memory_of_a_cluster_is_nan);
     tcase_add_test(tests, every_thread_runs_once);
     tcase_add_test_raise_signal(tests, a_block_too_large_aborts, SIGABRT);
     tcase_add_test(tests, a_recording_keeps_its_arguments);
