@@ -70,19 +70,19 @@ if(lacking)
                  "gpu/machine-code fails.")
 endif()
 
-# assay_cuda_objects(VARIABLE sources... [PREFIX p] [FLAGS flags...]): *VARIABLE = the object files
+# assay_cuda_objects(VARIABLE sources... [FLAGS flags...]): *VARIABLE = the object files
 # of the sources, compiled with these flags too.
 function(assay_cuda_objects variable)
-  cmake_parse_arguments(ask "" "PREFIX" "FLAGS" ${ARGN})
+  cmake_parse_arguments(ask "" "" "FLAGS" ${ARGN})
   set(objects)
   foreach(source ${ask_UNPARSED_ARGUMENTS})
     get_filename_component(name ${source} NAME_WE)
     get_filename_component(source ${source} ABSOLUTE)
-    set(object ${CMAKE_CURRENT_BINARY_DIR}/${ask_PREFIX}${name}.cu.o)
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.cu.o)
     add_custom_command(
       OUTPUT ${object} COMMAND ${ASSAY_NVCC} ${ASSAY_NVCC_FLAGS} ${ask_FLAGS} -MMD -MF ${object}.d
                                -MT ${object} -c ${source} -o ${object}
-      DEPENDS ${source} DEPFILE ${object}.d COMMENT "nvcc ${ask_PREFIX}${name}.cu" VERBATIM)
+      DEPENDS ${source} DEPFILE ${object}.d COMMENT "nvcc ${name}.cu" VERBATIM)
     set_source_files_properties(${object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
     list(APPEND objects ${object})
   endforeach()

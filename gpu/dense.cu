@@ -53,11 +53,6 @@
 #include "gpu/block.cuh"
 #include "ref/num/widen.h"
 
-/* 1 adds the chunk sums flat: another arithmetic, of which gpu/bench measures the speed. */
-#ifndef AG_GROUP
-#define AG_GROUP AS_GROUP
-#endif
-
 namespace
 {
 
@@ -333,10 +328,10 @@ template <class T> __global__ void __launch_bounds__(THREADS, T::RESIDENT) produ
 {
     SHARED(float, chunk_sum);
     float *group_sum = chunk_sum + T::CHUNKS * T::OUTPUTS; /* [share][OUTPUTS], in a cluster */
-    const int32_t chunks = parts_of(j.K, AS_CHUNK), groups = parts_of(chunks, AG_GROUP);
+    const int32_t chunks = parts_of(j.K, AS_CHUNK), groups = parts_of(chunks, AS_GROUP);
     const int32_t splits = static_cast<int32_t>(gridDim.z), share = parts_of(groups, splits);
-    const int32_t begin = static_cast<int32_t>(blockIdx.z) * share * AG_GROUP;
-    const int32_t end = least(begin + share * AG_GROUP, chunks);
+    const int32_t begin = static_cast<int32_t>(blockIdx.z) * share * AS_GROUP;
+    const int32_t end = least(begin + share * AS_GROUP, chunks);
     const int mine = threadIdx.x / (T::LANES * T::SHARE);
     float total[T::OWN] = {};
 
@@ -347,19 +342,19 @@ template <class T> __global__ void __launch_bounds__(THREADS, T::RESIDENT) produ
         const int32_t here = least(end - first, T::CHUNKS);
         if (mine < here) sum_chunk<T>(j, first + mine, chunk_sum + mine * T::OUTPUTS);
         __syncthreads();
-        for (int32_t c = 0; c < here; c += AG_GROUP) {
+        for (int32_t c = 0; c < here; c += AS_GROUP) {
             UNROLL
             for (int i = 0; i < T::OWN; i++) {
                 const int o = static_cast<int>(threadIdx.x) + i * THREADS;
                 int32_t row, n;
                 if (!place<T>(j, o, &row, &n)) continue;
                 const float g =
-                    sum_group<T>(chunk_sum + c * T::OUTPUTS, least(here - c, AG_GROUP), o);
+                    sum_group<T>(chunk_sum + c * T::OUTPUTS, least(here - c, AS_GROUP), o);
                 total[i] = __fadd_rn(total[i], g);
                 if (j.sum)
-                    j.sum[sum_at(j, (first + c) / AG_GROUP, row, n)] = g;
+                    j.sum[sum_at(j, (first + c) / AS_GROUP, row, n)] = g;
                 else if (splits > 1)
-                    group_sum[(first - begin + c) / AG_GROUP * T::OUTPUTS + o] = g;
+                    group_sum[(first - begin + c) / AS_GROUP * T::OUTPUTS + o] = g;
             }
         }
         __syncthreads();
@@ -414,7 +409,7 @@ struct plan {
 template <class T> plan plan_of(const ag_device *d, int32_t N, int32_t K, int32_t R)
 {
     plan p = {parts_of(R, T::TILE), parts_of(N, T::WIDTH), 1, 0, false, T::SHARED};
-    p.groups = parts_of(parts_of(K, AS_CHUNK), AG_GROUP);
+    p.groups = parts_of(parts_of(K, AS_CHUNK), AS_GROUP);
     p.splits = splits_of<T>(d->processors, static_cast<int64_t>(p.tiles) * p.widths, p.groups);
     const size_t left = static_cast<size_t>(parts_of(p.groups, p.splits)) * T::OUTPUTS * 4;
     p.clustered = p.splits > 1 && p.splits <= d->cluster && p.shared + left <= d->shared;
@@ -429,7 +424,7 @@ template <class T> void plan_early(const ag_device *d, const plan &p, job *j)
     const int32_t blocks = p.widths * p.splits;
     j->early = 0, j->first = least(blocks, d->processors * T::RESIDENT);
     if (!d->overlap || p.tiles > 1) return;
-    const int32_t share = parts_of(p.groups, p.splits) * AG_GROUP; /* chunks of a block */
+    const int32_t share = parts_of(p.groups, p.splits) * AS_GROUP; /* chunks of a block */
     const int32_t chunks = least(least(share, parts_of(j->K, AS_CHUNK)), T::CHUNKS);
     const int64_t bytes = T::PANELS * T::LANES * static_cast<int64_t>(sizeof(uint4));
     const int64_t inputs = j->first * chunks * bytes; /* one of each */

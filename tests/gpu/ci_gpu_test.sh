@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # What `ci/gpu` makes of a folder, where the benches are those of the emulator, and the tests, the suite, the
 # sanitizer, the driver's tools and the repository are stand-ins:
-#   ci_gpu_test.sh CI_GPU DRY_BENCH_GPU DRY_BENCH_CHUNKS
+#   ci_gpu_test.sh CI_GPU DRY_BENCH_GPU
 # shellcheck disable=SC2016 # the stand-ins expand what stands in quotes
 set -euo pipefail
-script=$1 bench_gpu=$2 bench_chunks=$3
+script=$1 bench_gpu=$2
 top=$(mktemp -d)
 trap 'rm -rf "$top"' EXIT
 export top folder=$top/run tools=$top/tools out=$top/out
@@ -111,24 +111,22 @@ program "$tools/find" 'case $1 in
 # ---- A run of all, with the dry benches. -------------------------------------------------------------
 
 cp "$bench_gpu" "$folder/bin/bench_gpu"
-cp "$bench_chunks" "$folder/bin/bench_chunks"
-# The device, 4 tests, traces, 5 suites, 6 benches, the sanitizer, 12 under it.
-expect 0 '^30 passed, 0 failed, 2 not run$'
-says 'assert report["passed"] == 30 and report["commit"] == "abc" and report["device"] == "Stand-in GPU", report
+# The device, 4 tests, traces, 5 suites, 5 benches, the sanitizer, 12 under it.
+expect 0 '^29 passed, 0 failed, 2 not run$'
+says 'assert report["passed"] == 29 and report["commit"] == "abc" and report["device"] == "Stand-in GPU", report
 assert report["driver"] == "580.0" and report["trouble"] == ""
 assert report["suite"] == {"verdict": "CONFORMANT", "cases": []}
-assert [(b["bench"], b["dry"]) for b in report["benches"]] == [
-    ("Grouped and flat chunk sums", True)] + 5 * [("Kernels and steps", True)]
+assert [(b["bench"], b["dry"]) for b in report["benches"]] == 5 * [("Kernels and steps", True)]
 assert list(report["modes"]) == [f"suite, {m}, {s}" for m in ("free", "fixed-shape") for s in ("f32", "bf16")]
-assert [{r["what"] for r in b["results"] if "unit" not in r} for b in report["benches"][1:]] == [
+assert [{r["what"] for r in b["results"] if "unit" not in r} for b in report["benches"]] == [
     {"rule"}, {"step"}, {"decoding"}, {"shapes"}, {"product"}]
-order = [parts.index(p) for p in ("device", "device_a_test", "suite", "bench_chunks", "bench_gpu rules",
+order = [parts.index(p) for p in ("device", "device_a_test", "suite", "bench_gpu rules",
     "compute-sanitizer", "device_a_test memcheck", "bench_gpu steps", "bench_gpu products", "peers steps")]
 assert order == sorted(order), parts
 assert not any(n.startswith("device_pair_test ") for n in parts), parts
 assert [outcome[p] for p in parts if p.startswith("peers")] == 2 * ["not run"]'
 same "$(cd "$out" && echo *)" "gpu.json gpu.md logs.tar.gz suite.json suite.jsonl"
-has 'not run: peers products, not run: peers steps; of: tests suite chunks' "$out/gpu.md"
+has 'not run: peers products, not run: peers steps; of: tests suite rules' "$out/gpu.md"
 has '^\| device_a_test racecheck \| ok \|' "$out/gpu.md"
 has '^CONFORMANT: 1 case$' "$out/gpu.md"
 has '^\| dry \| ours \| BF16 \| 64 \|' "$out/gpu.md"
@@ -148,21 +146,20 @@ same "$(sed -n '2s/^[0-9]* //p' "$top/at-once")" 'device_draft_test --tool racec
 same "$(grep -c -- '_test --tool memcheck --leak-check full$' "$top/at-once")" 3
 
 # From here on the benches are stand-ins, too, which also print what is no part of the table.
-for bench in bench_gpu bench_chunks; do
-    program "$folder/bin/$bench" 'echo "### Title"; echo noise >&2
+bench='echo "### Title"; echo noise >&2
     while [ $# -gt 1 ]; do
         [ "$1" = --json ] && printf "{\"results\": [\n]}\n" >"$2"
         shift
     done'
-done
+program "$folder/bin/bench_gpu" "$bench"
 
 # ---- Groups. -------------------------------------------------------------------------------------------
 
-expect 0 '^7 passed, 0 failed, 2 not run$' --only benches
-says 'assert parts == ["device", "bench_chunks"] + ["bench_gpu " + p for p in ("rules", "steps", "decode", "shapes", "products")] + [
-    "peers products", "peers steps"] and report["groups"] == "chunks rules steps decode shapes products peers", parts'
+expect 0 '^6 passed, 0 failed, 2 not run$' --only benches
+says 'assert parts == ["device"] + ["bench_gpu " + p for p in ("rules", "steps", "decode", "shapes", "products")] + [
+    "peers products", "peers steps"] and report["groups"] == "rules steps decode shapes products peers", parts'
 lacks noise "$out/gpu.md"
-same "$(logged bench-chunks.err)" noise
+same "$(logged bench-gpu-rules.err)" noise
 expect 0 '^6 passed, 0 failed, 0 not run$' --only decode,tests
 says 'assert parts[-1] == "bench_gpu decode" and report["suite"] is None, parts'
 expect 3 'there is no group tset' --only tset,suite
@@ -178,8 +175,8 @@ FIXED=3 expect 1 '^suite, fixed-shape, bf16 +FAILED' --only modes
 
 # ---- What fails. ---------------------------------------------------------------------------------------
 
-VERDICT='NOT CONFORMANT' expect 1 '^suite +FAILED' --only suite,chunks
-says 'assert report["suite"]["verdict"] == "NOT CONFORMANT" and outcome["bench_chunks"] == "ok"'
+VERDICT='NOT CONFORMANT' expect 1 '^suite +FAILED' --only suite,rules
+says 'assert report["suite"]["verdict"] == "NOT CONFORMANT" and outcome["bench_gpu rules"] == "ok"'
 FAULT=racecheck expect 1 '^device_b_test racecheck +FAILED' --only sanitizers
 program "$folder/bin/device_b_test" "$device"' echo the bits differ; exit 1'
 expect 1 '^the bits differ$' --only tests
@@ -187,12 +184,11 @@ program "$folder/bin/device_b_test" "$device"' echo not run: no GPU; exit 77'
 expect 1 '^device_b_test +FAILED' --only tests # there is a device: it must run
 says 'assert outcome["device_b_test, apart"] == "FAILED" and report["failed"] == 2 and not report["trouble"], report'
 program "$folder/bin/device_b_test" "$device"' [ "$ASSAY_GPU_OVERLAP" = 0 ]'
-mv "$folder/bin/bench_chunks" "$top"
-program "$folder/bin/bench_chunks" '[ "$ASSAY_GPU_OVERLAP" = 0 ]'
-expect 1 '^device_b_test, apart +ok' --only tests,chunks
-says 'assert outcome["bench_chunks"] == "ok" and report["failed"] == 1 and "overlap" in report["trouble"], report'
-expect 1 '^bench_chunks +FAILED' --only chunks
-mv "$top/bench_chunks" "$folder/bin"
+program "$folder/bin/bench_gpu" '[ "$ASSAY_GPU_OVERLAP" = 0 ]'
+expect 1 '^device_b_test, apart +ok' --only tests,rules
+says 'assert outcome["bench_gpu rules"] == "ok" and report["failed"] == 1 and "overlap" in report["trouble"], report'
+expect 1 '^bench_gpu rules +FAILED' --only rules
+program "$folder/bin/bench_gpu" "$bench"
 program "$folder/bin/device_b_test" "$device"' head -c 5000000 /dev/zero'
 expect 0 '^5 passed' --only tests
 same "$(logged device-b-test.out | wc -c)" 4000000
@@ -216,12 +212,11 @@ GPU_SECONDS=5 expect 1 '^suite +OUT OF TIME' --only suite
 says 'assert report["suite"] is None and report["failed"] == 1, report'
 worker_ended
 # What hangs takes its own share of the time alone.
-mv "$folder/bin/bench_chunks" "$top"
-program "$folder/bin/bench_chunks" 'echo "### Half a table"; sleep 1000'
-GPU_SECONDS=20 expect 1 '^bench_chunks +OUT OF TIME' --only chunks,rules,steps,decode,products
+program "$folder/bin/bench_gpu" '[ "$2" != rules ] || { echo "### Half a table"; sleep 1000; }'$'\n'"$bench"
+GPU_SECONDS=20 expect 1 '^bench_gpu rules +OUT OF TIME' --only rules,steps,decode,shapes,products
 says 'assert len(report["benches"]) == 4 and report["passed"] == 5 and report["failed"] == 1, report'
-has '^### Half a table \(bench_chunks\)$' "$out/gpu.md"
-mv "$top/bench_chunks" "$folder/bin"
+has '^### Half a table \(bench_gpu rules\)$' "$out/gpu.md"
+program "$folder/bin/bench_gpu" "$bench"
 # Where nothing is left, parts have failed, too; but not the peers.
 GPU_SECONDS=1 expect 1 '^device_b_test +OUT OF TIME' --only tests
 echo 'import time; time.sleep(1000)' >"$folder/bin/peers.py"
@@ -253,7 +248,7 @@ program "$tools/grep" 'case "$*" in
         '"$(command -v grep)"' "$1" "$2" ;;
     *) exec '"$(command -v grep)"' "$@" ;;
     esac'
-expect 0 '^Stand-in "GPU", driver 580.159.04;' --only chunks
+expect 0 '^Stand-in "GPU", driver 580.159.04;' --only rules
 program "$folder/bin/device_draft_test" 'echo "not run: no GPU (why)"; exit 77'
 expect 0 '^not run: no GPU'
 NODE=/dev/nvidia3 expect 3 'there is a GPU \(/dev/nvidia3\), but CUDA does not open it'

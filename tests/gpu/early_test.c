@@ -1,26 +1,15 @@
 /* early_test.c - the weights that a product asks for before its turn: a quarter of the cache,
- * or all where they are fewer; with the sums of chunks that the spec has and with flat ones
- * alike, so that bench_chunks compares sums and nothing else. */
+ * or all where they are fewer. */
 #include <stdlib.h>
 
-#include "gpu/bench/flat.h"
+#include "gpu/dense.h"
 #include "gpu/emu/control.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 
 enum { PROCESSORS = 132 };
 
-typedef struct {
-    as_status (*reserve)(const ag_device *d, const ag_matrix *w, int32_t R, ag_parts *p,
-                         as_error *e);
-    as_status (*product)(const ag_device *d, const ag_matrix *w, const float *x, int64_t x_step,
-                         int32_t R, float *y, int64_t y_step, const ag_parts *p, as_error *e);
-    void (*release)(ag_parts *p);
-} sums;
-static const sums both[] = {{ag_parts_reserve, ag_product, ag_parts_free},
-                            {flat_parts_reserve, flat_product, flat_parts_free}};
-
-static void asks(const sums *s, int32_t N, int32_t K, int32_t R, as_storage storage)
+static void asks(int32_t N, int32_t K, int32_t R, as_storage storage)
 {
     const size_t bytes = (size_t)N * (size_t)K * as_storage_size(storage);
     const size_t quarter = device.cache / 4, due = bytes < quarter ? bytes : quarter;
@@ -34,14 +23,14 @@ static void asks(const sums *s, int32_t N, int32_t K, int32_t R, as_storage stor
     ok(ag_alloc(&device, &x, rows * (size_t)K, "rows", &why));
     ok(ag_alloc(&device, &y, rows * (size_t)N, "outputs", &why));
     ok(ag_fill(&device, x, 0, rows * (size_t)K, &why));
-    ok(s->reserve(&device, &m, R, &parts, &why));
+    ok(ag_parts_reserve(&device, &m, R, &parts, &why));
     const uint64_t before = emu_prefetched();
-    ok(s->product(&device, &m, x, K, R, y, N, &parts, &why));
+    ok(ag_product(&device, &m, x, K, R, y, N, &parts, &why));
     const uint64_t asked = emu_prefetched() - before;
     ck_assert_msg(asked <= due && asked * 4 >= due * 3,
                   "%d x %d, storage %d, %d rows: %zu bytes asked for, of %zu", (int)N, (int)K,
                   (int)storage, (int)R, (size_t)asked, due);
-    s->release(&parts);
+    ag_parts_free(&parts);
     ag_free(x);
     ag_free(y);
     ag_matrix_free(&m);
@@ -58,8 +47,8 @@ START_TEST(a_quarter_of_the_cache)
     for (size_t n = 0; n < sizeof N / sizeof *N; n++)
         for (size_t k = 0; k < sizeof K / sizeof *K; k++)
             for (size_t r = 0; r < sizeof R / sizeof *R; r++) {
-                asks(&both[_i], N[n], K[k], R[r], AS_F32);
-                asks(&both[_i], N[n], K[k], R[r], AS_BF16);
+                asks(N[n], K[k], R[r], AS_F32);
+                asks(N[n], K[k], R[r], AS_BF16);
             }
     ag_device_close(&device);
 }
@@ -68,6 +57,6 @@ END_TEST
 int main(void)
 {
     TCase *t = tcase_create("early");
-    tcase_add_loop_test(t, a_quarter_of_the_cache, 0, sizeof both / sizeof *both);
+    tcase_add_test(t, a_quarter_of_the_cache);
     return suite_main("gpu early", t);
 }

@@ -32,7 +32,6 @@ def main():
             # The emulator takes its place, and says so.
             (0, r"on grid emulator \(" + WHY, [*run, "--iut", "gpu", "--only", "pool.values/lru-text"]),
             (77, r"not run: no GPU \(" + WHY, [build / "bench_gpu", "--dry"]),
-            (77, r"not run: no GPU \(" + WHY, [build / "bench_chunks", "--dry"]),
             (77, r"not run: no GPU \(" + WHY, [build / "assay", "bench", "gpu", "--dry"]),
             (77, r"not run: no GPU \(" + WHY, [build / "traces_gpu", folder / "traces.json", source / "vectors"]),
             (77, r"not run: no GPU \(" + WHY, [build / "device_pool_test"]),
