@@ -44,6 +44,8 @@ static const setting lookahead_settings[] = {
     YES_NO(first_plain),
     YES_NO(warmup),
     YES_NO(verify_filling),
+    {"fill_columns", "all", AT(fill_last), true, 0},
+    {"fill_columns", "last", AT(fill_last), true, 1},
     YES_NO(pool_from_prompt),
     YES_NO(pool_from_output),
     {"pool", "lru", AT(pool), false, AS_POOL_LRU},

@@ -270,7 +270,9 @@ static oracle_method random_switches(tracer *c, int32_t *given, bool warm)
                        .size = {1 + make_below(m, 5), 2 + make_below(m, 4), make_below(m, 5)},
                        .given = given};
     do
-        for (int32_t i = 0; i < n; i++) x.sw[i] = make_below(m, oracle_switch_values(&s[i]));
+        for (int32_t i = 0; i < n; i++)
+            if (!oracle_switch_later(x.name, i))
+                x.sw[i] = make_below(m, oracle_switch_values(&s[i]));
     while ((x.sw[LAH_KEY] == LAH_KEY_STALE && x.sw[LAH_WARMUP]) ||
            (warm && (x.sw[LAH_ACCEPT_WINDOW] || x.sw[LAH_RULE] == LAH_RULE_NONE)));
     x.given_n = x.sw[LAH_INIT] == LAH_INIT_GIVEN ? 1 + make_below(m, 8) : 0;

@@ -119,6 +119,7 @@ const char *trace_flags(vector_set *set, const vector_group *g, const vector_tes
     const oracle_switch *s = oracle_method_switches(t->method->name, &n);
     for (int32_t i = 0; i < n; i++) {
         bool matters = false;
+        if (oracle_switch_later(t->method->name, i) && t->method->sw[i] == 0) continue;
         for (int32_t v = 0; v < oracle_switch_values(&s[i]) && !matters; v++)
             matters = v != t->method->sw[i] && trace_differs(g, t, i, v);
         if (!matters) continue;

@@ -22,7 +22,7 @@ bool trace_differs(const vector_group *g, const vector_test *t, int32_t s, int32
 /* The flag of a switch, "switch-first-plain". */
 void trace_flag(const oracle_switch *s, char *flag, size_t size);
 /* The flags of the switches that no test with these inputs may set otherwise: texts of the set.
- */
+ * A later switch has none where the test's text leaves it out. */
 const char *trace_flags(vector_set *set, const vector_group *g, const vector_test *t);
 /* The clauses that a wrong trace violates. */
 const char *trace_clauses(vector_set *set, const vector_test *t);

@@ -85,8 +85,9 @@ static void write_method(FILE *f, const oracle_method *m)
     write_member(f, "given", m->given, m->given_n);
     fputs(", \"switches\": {", f);
     for (int32_t i = 0; i < n; i++)
-        fprintf(f, "%s\"%s\": \"%s\"", i ? ", " : "", s[i].name,
-                reader_word(s[i].values, m->sw[i], word, sizeof word));
+        if (m->sw[i] || !oracle_switch_later(m->name, i))
+            fprintf(f, "%s\"%s\": \"%s\"", i ? ", " : "", s[i].name,
+                    reader_word(s[i].values, m->sw[i], word, sizeof word));
     fputs("}, ", f);
 }
 

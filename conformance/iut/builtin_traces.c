@@ -142,6 +142,7 @@ as_lookahead ref_lookahead_of(const oracle_method *m)
                           .first_plain = sw[LAH_FIRST_PLAIN],
                           .warmup = sw[LAH_WARMUP],
                           .verify_filling = sw[LAH_VERIFY_FILLING],
+                          .fill_last = sw[LAH_FILL_COLUMNS] == LAH_FILL_LAST,
                           .pool_from_prompt = sw[LAH_POOL_FROM_PROMPT],
                           .pool_from_output = sw[LAH_POOL_FROM_OUTPUT],
                           .pool = pool[sw[LAH_POOL]],

@@ -143,6 +143,7 @@ static const oracle_switch lookahead_switch[] = {{"init", "prompt constant given
                                                  {"first_plain", "no yes"},
                                                  {"warmup", "no yes"},
                                                  {"verify_filling", "no yes"},
+                                                 {"fill_columns", "all last"},
                                                  {"pool_from_prompt", "no yes"},
                                                  {"pool_from_output", "no yes"},
                                                  {"pool", "lru ring"},
@@ -168,18 +169,19 @@ static const struct {
 static const struct {
     const char *name;
     int32_t sw[LAH_SWITCHES];
-} lookahead_preset[] = {{"paper",
-                         {LAH_INIT_PROMPT, 0, 1, 0, 0, 0, LAH_POOL_LRU, LAH_KEY_ROOT, 1, 0,
-                          LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_ONEHOT, 0}},
-                        {"lade",
-                         {LAH_INIT_PROMPT, 0, 1, 0, 0, 0, LAH_POOL_LRU, LAH_KEY_ROOT, 0, 0,
-                          LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_ONEHOT, 1}},
-                        {"llamacpp",
-                         {LAH_INIT_CONSTANT, 1, 0, 0, 0, 0, LAH_POOL_RING, LAH_KEY_STALE, 1, 0,
-                          LAH_SHIFT_ROWROT, LAH_WINDOW_SAMPLED, LAH_RULE_MATCH, 0}},
-                        {"trtllm",
-                         {LAH_INIT_PROMPT, 1, 1, 1, 1, 1, LAH_POOL_LRU, LAH_KEY_NEXT, 1, 1,
-                          LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_NONE, 0}}};
+} lookahead_preset[] = {
+    {"paper",
+     {LAH_INIT_PROMPT, 0, 1, 0, LAH_FILL_ALL, 0, 0, LAH_POOL_LRU, LAH_KEY_ROOT, 1, 0,
+      LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_ONEHOT, 0}},
+    {"lade",
+     {LAH_INIT_PROMPT, 0, 1, 0, LAH_FILL_ALL, 0, 0, LAH_POOL_LRU, LAH_KEY_ROOT, 0, 0,
+      LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_ONEHOT, 1}},
+    {"llamacpp",
+     {LAH_INIT_CONSTANT, 1, 0, 0, LAH_FILL_ALL, 0, 0, LAH_POOL_RING, LAH_KEY_STALE, 1, 0,
+      LAH_SHIFT_ROWROT, LAH_WINDOW_SAMPLED, LAH_RULE_MATCH, 0}},
+    {"trtllm",
+     {LAH_INIT_PROMPT, 1, 1, 1, LAH_FILL_LAST, 1, 1, LAH_POOL_LRU, LAH_KEY_NEXT, 1, 1,
+      LAH_SHIFT_REL1, LAH_WINDOW_ARGMAX, LAH_RULE_NONE, 0}}};
 
 static const struct {
     const char *name;
@@ -200,6 +202,11 @@ const oracle_switch *oracle_method_switches(oracle_method_name name, int32_t *n)
 {
     *n = method_table[name].switches;
     return method_table[name].sw;
+}
+
+bool oracle_switch_later(oracle_method_name name, int32_t s)
+{
+    return name == ORACLE_LOOKAHEAD && s == LAH_FILL_COLUMNS;
 }
 
 int32_t oracle_switch_values(const oracle_switch *s)

@@ -70,11 +70,18 @@ static void pool_ngram(lookahead *a, int32_t i)
 
 /* ---- Rows ------------------------------------------------------------------------- */
 
+/* The first column that row l has: of a row behind R_0, its tokens stand in the last ones. */
+static int32_t first_column(const lookahead *a, int32_t l)
+{
+    return l == 0 ? 0 : columns(a) - a->R[l].n;
+}
+
 /* The path below the root to column i of row l: the spine to column i, then the rib. */
 static void path_to(const lookahead *a, int32_t l, int32_t i, oracle_list *path)
 {
     oracle_append(path, a->R[0].t, i);
-    for (int32_t level = 1; level <= l; level++) oracle_push(path, a->R[level].t[i]);
+    for (int32_t level = 1; level <= l; level++)
+        oracle_push(path, a->R[level].t[i - first_column(a, level)]);
 }
 
 /* LAH-07. */
@@ -82,7 +89,7 @@ static void list_rows(const lookahead *a, oracle_step *s)
 {
     oracle_another(&s->rows);
     for (int32_t l = 0; l < a->levels; l++)
-        for (int32_t i = l == 0; i < columns(a); i++)
+        for (int32_t i = l == 0 ? 1 : first_column(a, l); i < columns(a); i++)
             path_to(a, l, i, oracle_another(&s->rows));
     for (int32_t g = 0; g < s->candidates.n; g++)
         for (int32_t n = 1; n <= s->candidates.l[g].n; n++)
@@ -121,9 +128,10 @@ static int32_t window_answer(const lookahead *a, int32_t l, int32_t i)
 
 static void answer_window(lookahead *a)
 {
+    const int32_t last = a->levels - 1;
     oracle_list_free(&a->answer);
-    for (int32_t i = 0; i < columns(a); i++)
-        oracle_push(&a->answer, window_answer(a, a->levels - 1, i));
+    for (int32_t i = first_column(a, last); i < columns(a); i++)
+        oracle_push(&a->answer, window_answer(a, last, i));
 }
 
 /* ---- Verification ----------------------------------------------------------------- */
@@ -185,8 +193,10 @@ static void collect_output(lookahead *a, const oracle_step *s)
 /* LAH-11. */
 static void fill(lookahead *a)
 {
-    for (int32_t l = 0; l < a->levels; l++) oracle_drop(&a->R[l], 1);
-    oracle_drop(&a->answer, 1);
+    const bool all = a->sw[LAH_FILL_COLUMNS] == LAH_FILL_ALL;
+    oracle_drop(&a->R[0], 1);
+    for (int32_t l = 1; l < a->levels && all; l++) oracle_drop(&a->R[l], 1);
+    oracle_drop(&a->answer, all ? 1 : a->answer.n - a->W);
     oracle_copy(&a->R[a->levels++], &a->answer);
 }
 

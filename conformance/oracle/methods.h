@@ -48,6 +48,7 @@ enum {
     LAH_FIRST_PLAIN,
     LAH_WARMUP,
     LAH_VERIFY_FILLING,
+    LAH_FILL_COLUMNS,
     LAH_POOL_FROM_PROMPT,
     LAH_POOL_FROM_OUTPUT,
     LAH_POOL,
@@ -61,6 +62,7 @@ enum {
     LAH_SWITCHES
 };
 enum { LAH_INIT_PROMPT, LAH_INIT_CONSTANT, LAH_INIT_GIVEN };
+enum { LAH_FILL_ALL, LAH_FILL_LAST };
 enum { LAH_POOL_LRU, LAH_POOL_RING };
 enum { LAH_KEY_ROOT, LAH_KEY_STALE, LAH_KEY_NEXT };
 enum { LAH_SHIFT_REL1, LAH_SHIFT_ABSPAD, LAH_SHIFT_ROWROT };
@@ -86,6 +88,8 @@ typedef struct {
 const char *oracle_method_text(oracle_method_name name);
 const char *oracle_method_sizes(oracle_method_name name);
 const oracle_switch *oracle_method_switches(oracle_method_name name, int32_t *n);
+/* Is switch s younger than the first vectors? A vector that leaves it out has its first value. */
+bool oracle_switch_later(oracle_method_name name, int32_t s);
 /* The number of values of a switch. */
 int32_t oracle_switch_values(const oracle_switch *s);
 

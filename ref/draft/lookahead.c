@@ -1,9 +1,9 @@
 /* lookahead.c - see lookahead.h. The drafter keeps the window and the pool; which candidate is
  * accepted is the business of the rule.
  *
- * While the window fills and ever after, all its rows have the same number of columns, the root
- * being column 0 of R_0. So R_l[i] is row l * columns + i of the step's tree, below R_{l-1}[i]
- * or, in R_0, below R_0[i-1]. The answers of a step are stored as the row after the last. */
+ * R_l[i] stands at place i of row l, the root being column 0 of R_0. The rows behind R_0 begin
+ * at column first(), which is 0 unless the window fills its last columns alone; what is stored
+ * before that is never looked at. The answers of a step are stored as the row after the last. */
 #include "ref/draft/lookahead.h"
 
 #include <assert.h>
@@ -60,6 +60,7 @@ static const struct {
       .first_plain = true,
       .warmup = true,
       .verify_filling = true,
+      .fill_last = true,
       .pool_from_prompt = true,
       .pool_from_output = true,
       .pool = AS_POOL_LRU,
@@ -95,6 +96,12 @@ static int32_t columns(const lookahead *d)
     return d->o.W + d->o.N - 1 - d->filled;
 }
 
+/* LAH-10: the first column that the rows behind R_0 have. */
+static int32_t first(const lookahead *d)
+{
+    return d->o.fill_last ? columns(d) - d->o.W : 0;
+}
+
 /* LAH-03, LAH-04: stored token j, in column i of its row. */
 static int32_t initial(const lookahead *d, const as_context *c, int32_t i, int32_t j)
 {
@@ -126,8 +133,8 @@ static void move_rows(lookahead *d, int32_t to, int32_t from, int32_t rows)
             (size_t)rows * (size_t)(d->o.W + d->o.N) * sizeof *d->window);
 }
 
-/* LAH-11: the answers become a row, and all rows lose their first token, which is decided now.
- */
+/* LAH-11: the answers become a row, and each column moves to the place before it. Column 1 of
+ * R_0 is decided now; of the other rows, first() moves too. */
 static void fill(lookahead *d)
 {
     const int32_t n = columns(d);
@@ -176,13 +183,16 @@ static void shift(lookahead *d, const as_context *c, int32_t k)
 
 static as_status lay_window(const lookahead *d, as_tree *tree, as_error *e)
 {
-    const int32_t n = columns(d);
+    const int32_t n = columns(d), ribs = n - first(d);
     as_status s = AS_OK;
-    for (int32_t r = 1; r < d->filled * n && s == AS_OK; r++)
-        s = as_tree_add(tree, row_of(d, r / n)[r % n], r < n ? r - 1 : r - n, e);
-    assert(s != AS_OK || tree->rows == d->filled * n); /* LAH-10 */
+    for (int32_t i = 1; i < n && s == AS_OK; i++)
+        s = as_tree_add(tree, row_of(d, 0)[i], i - 1, e);
+    for (int32_t l = 1; l < d->filled; l++)
+        for (int32_t i = first(d); i < n && s == AS_OK; i++)
+            s = as_tree_add(tree, row_of(d, l)[i], l == 1 ? i : tree->rows - ribs, e);
+    assert(s != AS_OK || tree->rows == n + (d->filled - 1) * ribs); /* LAH-10 */
     tree->drafts = tree->rows;
-    tree->wanted = d->filled > 1 ? (d->filled - 1) * n : 1; /* for the answers */
+    tree->wanted = d->filled > 1 ? tree->rows - ribs : 1; /* for the answers */
     return s;
 }
 
@@ -268,14 +278,15 @@ static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, a
     return d->fits ? AS_OK : as_tree_plant(tree, c->history[c->n - 1], e);
 }
 
-/* LAH-14: what the window says after the tokens of its last row. */
+/* LAH-14: what the window says after the tokens of its last row, whose last column is the last
+ * row of the tree before the candidates. */
 static as_status answer(lookahead *d, const as_context *c, const as_step *step, as_error *e)
 {
-    const int32_t V = d->base.V, n = columns(d), first = (d->filled - 1) * n;
+    const int32_t V = d->base.V, n = columns(d);
     int32_t *new = row_of(d, d->filled);
     as_status s = AS_OK;
-    for (int32_t i = 0; i < n && s == AS_OK; i++) {
-        const float *logits = step->logits[first + i];
+    for (int32_t i = first(d); i < n && s == AS_OK; i++) {
+        const float *logits = step->logits[step->tree->drafts - n + i];
         if (!c->sampling || !d->o.sampled) {
             s = as_argmax(logits, V, &new[i], e);
         } else {
@@ -338,8 +349,9 @@ const int32_t *as_lookahead_row(const as_drafter *base, int32_t l, int32_t *n)
 {
     const lookahead *d = (const lookahead *)base;
     const bool exists = l >= 0 && l < d->filled;
-    *n = exists ? columns(d) : 0;
-    return exists ? row_of(d, l) : NULL;
+    const int32_t from = l > 0 ? first(d) : 0;
+    *n = exists ? columns(d) - from : 0;
+    return exists ? row_of(d, l) + from : NULL;
 }
 
 as_pool *as_lookahead_pool(as_drafter *base)

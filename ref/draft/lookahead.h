@@ -15,6 +15,7 @@ typedef struct {
     int32_t W, N, G; /* 1 to AS_LOOKAHEAD_MOST, 2 to ..., 0 to ... */
     as_fill init;
     bool first_plain, warmup, verify_filling;
+    bool fill_last; /* fill_columns: last rather than all */
     bool pool_from_prompt, pool_from_output;
     as_pool_policy pool;
     as_key key; /* of the n-gram of column 0 */
@@ -39,9 +40,9 @@ as_status as_draft_lookahead(const as_lookahead *o, int32_t V, as_drafter **d, a
 
 /* ---- What a trace may look at, after each step. ------------------------------------ */
 
-/* Row R_l of the window, from column 0 on, and how many columns it has; NULL if the row does
- * not exist (yet). Column 0 of R_0 is the token stored there with AS_KEY_STALE, otherwise -1:
- * the root stands there. */
+/* Row R_l of the window, from the first column that it has, and how many these are (LAH-10);
+ * NULL if the row does not exist (yet). Column 0 of R_0 is the token stored there with
+ * AS_KEY_STALE, otherwise -1: the root stands there. */
 const int32_t *as_lookahead_row(const as_drafter *d, int32_t l,
                                 int32_t *columns /* result: [columns] */);
 

@@ -92,7 +92,7 @@ static bool same_lookahead(const as_lookahead *a, const as_lookahead *b)
 {
     return a->W == b->W && a->N == b->N && a->G == b->G && a->init == b->init &&
            a->first_plain == b->first_plain && a->warmup == b->warmup &&
-           a->verify_filling == b->verify_filling &&
+           a->verify_filling == b->verify_filling && a->fill_last == b->fill_last &&
            a->pool_from_prompt == b->pool_from_prompt &&
            a->pool_from_output == b->pool_from_output && a->pool == b->pool &&
            a->key == b->key && a->bonus == b->bonus && a->accept_window == b->accept_window &&

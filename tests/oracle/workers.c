@@ -11,26 +11,28 @@
 /* The rows of a step: the window, row by row, the root being column 0 of R_0; then candidates.
  */
 typedef struct {
-    int32_t columns, levels, candidates, length;
+    int32_t columns, ribs; /* of R_0, and of the rows behind it: the last ones (LAH-10) */
+    int32_t window, candidates, length;
 } layout;
 
 static layout layout_of(const workers_lm *m, const as_forward *f)
 {
-    layout s = {.levels = 0};
-    int32_t n;
-    while (as_lookahead_row(m->drafter, s.levels, &n)) s.columns = n, s.levels++;
-    const int32_t behind = f->rows - s.columns * s.levels;
-    for (int32_t r = f->rows - behind; r < f->rows; r++) s.candidates += f->row[r].parent == 0;
-    s.length = s.candidates ? behind / s.candidates : 0;
+    layout s = {.candidates = 0};
+    as_lookahead_row(m->drafter, 0, &s.columns);
+    s.window = s.columns;
+    for (int32_t l = 1, n; as_lookahead_row(m->drafter, l, &n); l++) s.window += s.ribs = n;
+    for (int32_t r = s.window; r < f->rows; r++) s.candidates += f->row[r].parent == 0;
+    s.length = s.candidates ? (f->rows - s.window) / s.candidates : 0;
     return s;
 }
 
 /* Who answers for the row. */
 static int32_t owner(const workers_lm *m, const layout *s, int32_t row)
 {
-    const int32_t window = s->columns * s->levels;
-    if (row < window) return row % s->columns / ((s->columns + m->D - 1) / m->D);
-    return (row - window) / s->length / ((s->candidates + m->D - 1) / m->D);
+    const int32_t share = (s->columns + m->D - 1) / m->D;
+    if (row < s->columns) return row / share;
+    if (row < s->window) return (s->columns - s->ribs + (row - s->columns) % s->ribs) / share;
+    return (row - s->window) / s->length / ((s->candidates + m->D - 1) / m->D);
 }
 
 /* Does worker d evaluate the row: its own, and the spine as far as its own columns need it? */
