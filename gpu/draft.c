@@ -46,6 +46,12 @@ as_status ag_drafting_check(const ag_drafting *o, int32_t V, as_rule rule, as_er
     return s;
 }
 
+/* LAH-10: columns of a row behind R_0, which has W + N - 1 - filled. */
+static int64_t ribs_of(const as_lookahead *o, int64_t filled)
+{
+    return o->fill_last ? o->W : o->W + o->N - 1 - filled;
+}
+
 /* LAH-07, LAH-10: the most rows of any step. */
 static int64_t lookahead_rows(const as_lookahead *o)
 {
@@ -53,7 +59,8 @@ static int64_t lookahead_rows(const as_lookahead *o)
     int64_t most = 0;
     for (int64_t filled = o->warmup ? 1 : length; filled <= length; filled++) {
         const bool verifies = filled == length || o->verify_filling;
-        const int64_t rows = filled * (o->W + length - filled) + (verifies ? o->G * length : 0);
+        const int64_t rows = o->W + length - filled + (filled - 1) * ribs_of(o, filled) +
+                             (verifies ? o->G * length : 0);
         most = rows > most ? rows : most;
     }
     return most;
@@ -67,8 +74,8 @@ static int64_t lookahead_wants(const as_lookahead *o)
     if (o->accept_window) return lookahead_rows(o);
     for (int64_t filled = o->warmup ? 1 : length; filled <= length; filled++) {
         const bool verifies = filled == length || o->verify_filling;
-        const int64_t rows =
-            (filled > 1) + o->W + length - filled + (verifies ? o->G * length : 0);
+        const int64_t last = filled > 1 ? 1 + ribs_of(o, filled) : o->W + length - filled;
+        const int64_t rows = last + (verifies ? o->G * length : 0);
         most = rows > most ? rows : most;
     }
     return most;
@@ -445,9 +452,10 @@ as_status ag_drafter_window(const ag_drafter *d, int32_t b, int32_t l, int32_t *
     const as_status s = ag_drafter_sequence(d, b, &q, e);
     if (s != AS_OK || d->method != AG_LOOKAHEAD || l < 0 || l >= q.filled) return s;
     const size_t place = (size_t)(2 * b + q.side) * (size_t)(o->N - 1) + (size_t)l;
-    *columns = o->W + o->N - 1 - q.filled;
-    return ag_download(d->device, row, d->window + place * (size_t)(o->W + o->N),
-                       (size_t)*columns * sizeof *row, e);
+    const int32_t all = o->W + o->N - 1 - q.filled;
+    *columns = l > 0 ? (int32_t)ribs_of(o, q.filled) : all;
+    const size_t from = place * (size_t)(o->W + o->N) + (size_t)(all - *columns);
+    return ag_download(d->device, row, d->window + from, (size_t)*columns * sizeof *row, e);
 }
 
 as_status ag_drafter_pool(const ag_drafter *d, int32_t b, int32_t key, int32_t *values,

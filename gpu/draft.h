@@ -74,7 +74,7 @@ typedef struct {
     ag_batch batch;
     int32_t *given;
     int32_t *guess;  /* [B][R] Jacobi's next */
-    int32_t *window; /* [B][2][N - 1][W + N]: rows R_l from column 0 on, as as_lookahead_row */
+    int32_t *window; /* [B][2][N - 1][W + N]: rows R_l, their columns numbered as R_0's */
     ag_pool pool;
 } ag_drafter;
 

@@ -6,8 +6,8 @@
  * waits for another. In particular the k rotations of LAH-25 are one formula: with
  * A_0 ... A_{N-2} continued by A_j = A_{j-(N-2)} for j > N-2, k rotations take A_l to A_{l+k}.
  * (One rotation drops A_0 and appends the new first, which is A_1: it moves along this
- * continuation by one.) While it fills, the window's rows all have the same columns, as in the
- * reference, and row l, column i, is row l * columns + i of the tree.
+ * continuation by one.) As in the reference, R_l[i] stands at place i of row l, and what lies
+ * before the first column of a row behind R_0 is never read.
  *
  * What the reference does in its first proposal, the window and the prompt's n-grams, is done
  * when a sequence starts: both are functions of the prompt alone.
@@ -30,6 +30,12 @@ enum { MOST_WARPS = 16 };
 __device__ __forceinline__ int32_t columns(const as_lookahead &o, int32_t filled)
 {
     return o.W + o.N - 1 - filled;
+}
+
+/* LAH-10: the first column that the rows behind R_0 have. */
+__device__ __forceinline__ int32_t first_column(const as_lookahead &o, int32_t filled)
+{
+    return o.fill_last ? columns(o, filled) - o.W : 0;
 }
 
 /* The window of a sequence; row l begins at l * step. */
@@ -95,7 +101,8 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
 
 /* What a step evaluates: LAH-06 to LAH-09. */
 struct plan {
-    int32_t columns, window, candidates;
+    int32_t columns, ribs; /* of R_0, and of each row behind it */
+    int32_t window, candidates;
     const int32_t *candidate; /* [candidates][N - 1] */
     bool verifies, plain;
 };
@@ -105,7 +112,8 @@ __device__ __forceinline__ plan plan_of(const ag_drafter &d, int32_t q, const ag
 {
     const as_lookahead &o = d.lookahead;
     const int32_t length = o.N - 1, n = columns(o, s.filled);
-    plan p = {n, s.filled * n, 0, nullptr, s.filled == length || o.verify_filling, false};
+    const int32_t ribs = n - first_column(o, s.filled), window = n + (s.filled - 1) * ribs;
+    plan p = {n, ribs, window, 0, nullptr, s.filled == length || o.verify_filling, false};
     if (p.verifies) p.candidates = find(pool_of(d, q), root, &p.candidate);
     /* The deepest rows are the last of the window and of a candidate. */
     const int32_t reach = n + s.filled - 2;
@@ -119,11 +127,10 @@ __device__ __forceinline__ plan plan_of(const ag_drafter &d, int32_t q, const ag
 __device__ __forceinline__ ag_tree tree_of(const as_lookahead &o, const ag_sequence &s,
                                            const plan &p)
 {
-    const int32_t first = (s.filled - 1) * p.columns; /* row R_{filled-1}, for its answers */
     const bool all = p.verifies && o.accept_window;
     ag_tree t;
     t.rows = p.window + p.candidates * (o.N - 1);
-    t.wanted = first > 0 && !all ? first : 1;
+    t.wanted = s.filled > 1 && !all ? p.window - p.ribs : 1; /* R_{filled-1}, for its answers */
     t.drafts = p.window;
     t.all = all;
     t.most = o.N - 1;
@@ -142,25 +149,25 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, 1) lookahead_propose(const ag
     if (p.plain) return lay_chain(d.batch, q, s, 0, 0, [](int32_t) { return 0; });
     const window w = window_of(d, q, s.side);
     const ag_tree t = tree_of(d.lookahead, s, p);
-    const ag_asked asked = {(s.filled - 1) * p.columns, p.columns,
-                            s.warm && d.lookahead.sampled};
-    const int32_t n = p.columns;
+    const ag_asked asked = {p.window - p.ribs, p.ribs, s.warm && d.lookahead.sampled};
+    const int32_t n = p.columns, from = n - p.ribs;
     int32_t *token = piece(d.batch.token, q, d.batch.R);
     int32_t *parent = piece(d.batch.parent, q, d.batch.R);
     uint64_t *uniform = piece(d.batch.uniform, q, d.batch.wants);
     for (int32_t r = thread(); r < p.window; r += threads()) {
-        token[r] = r > 0 ? cell(w, r / n, r % n) : root;
-        parent[r] = r < n ? r - 1 : r - n;
+        const int32_t rib = r - n, l = 1 + rib / p.ribs, i = from + rib % p.ribs;
+        token[r] = r == 0 ? root : r < n ? cell(w, 0, r) : cell(w, l, i);
+        parent[r] = r < n ? r - 1 : l == 1 ? i : r - p.ribs;
     }
     for (int32_t j = thread(); j < p.candidates * length; j += threads()) {
         token[p.window + j] = p.candidate[j];
         parent[p.window + j] = j % length ? p.window + j - 1 : 0;
     }
     if (asked.drawn) /* LAH-14 */
-        for (int32_t i = thread(); i < n; i += threads())
+        for (int32_t i = thread(); i < p.ribs; i += threads())
             uniform[slot_of(t, asked.first) + i] =
                 as_word64(as_random(d.batch.seed[q], static_cast<uint64_t>(position_of(s)),
-                                    AS_WINDOW, static_cast<uint32_t>(i)));
+                                    AS_WINDOW, static_cast<uint32_t>(from + i)));
     if (thread() == 0) plant(d.batch, q, t, asked, position_of(s));
 }
 
@@ -174,7 +181,8 @@ struct scene {
     uint64_t seed;
     const int32_t *history, *eos;
     window old;
-    const int32_t *answer; /* [columns] */
+    const int32_t *answer; /* from column `from` on */
+    int32_t from;
 };
 
 /* LAH-23 to LAH-27: the new R_l[i], which is A_l[i] but for what the shift does to l and i; or,
@@ -202,11 +210,11 @@ __device__ __forceinline__ int32_t shifted(const scene &c, int32_t k, int32_t l,
     return guess_from(c.history, c.s.n, c.seed, position_of(c.s), AS_WINDOW, index);
 }
 
-/* LAH-11: every row loses its first token, and the answers become a row. */
+/* LAH-11: each column moves to the place before it, and the answers become a row. */
 __device__ __forceinline__ int32_t filled_up(const scene &c, int32_t l, int32_t i)
 {
     if (l + i == 0) return -1;
-    return l < c.s.filled ? cell(c.old, l, i + 1) : c.answer[i + 1];
+    return l < c.s.filled ? cell(c.old, l, i + 1) : c.answer[i + 1 - c.from];
 }
 
 /* LAH-13, LAH-16; next is the token that the step emitted first. */
@@ -248,10 +256,12 @@ __device__ void advance(const ag_drafter &d, int32_t q, const scene &c, int32_t 
     const bool full = c.s.filled == c.o.N - 1;
     const int32_t n = full ? c.o.W : columns(c.o, c.s.filled + 1);
     const int32_t rows = full ? c.s.filled : c.s.filled + 1;
+    const int32_t from = full ? 0 : first_column(c.o, rows);
     const window to = window_of(d, q, 1 - c.s.side);
     for (int32_t r = thread(); r < rows * n; r += threads()) {
         const int32_t l = r / n, i = r % n;
-        cell(to, l, i) = full ? shifted(c, k, l, i) : filled_up(c, l, i);
+        if (l == 0 || i >= from)
+            cell(to, l, i) = full ? shifted(c, k, l, i) : filled_up(c, l, i);
     }
     if (full) insert_window(d, q, c, next);
 }
@@ -281,7 +291,8 @@ __global__ void __launch_bounds__(32 * MOST_WARPS, 1)
                          history,
                          piece(d.batch.eos, q, d.batch.E),
                          window_of(d, q, s.side),
-                         answer};
+                         answer,
+                         first_column(o, s.filled)};
         advance(d, q, c, history[s.n], k.length - 1);
     }
     if (o.pool_from_output && (moves || (first && !failed))) insert_output(d, q, s, history, k);

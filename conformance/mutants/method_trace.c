@@ -13,7 +13,7 @@ static void show_window(const method_job *j, const method_window *w, oracle_list
 {
     const int32_t hidden = j->how->sw[LAH_KEY] == LAH_KEY_STALE ? 0 : 1;
     for (int32_t l = 0; l < w->rows; l++) {
-        const int32_t from = l == 0 ? hidden : 0;
+        const int32_t from = l == 0 ? hidden : method_window_from(w, j, l);
         oracle_append(oracle_another(to), w->token[l] + from, w->columns - from);
     }
 }

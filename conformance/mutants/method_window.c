@@ -1,5 +1,5 @@
-/* method_window.c - see method_window.h. All rows of the window have the same columns: what
- * LAH-03 says of the tokens behind the root is columns 1 and on of row 0. */
+/* method_window.c - see method_window.h. Columns are numbered alike in all rows of the window:
+ * what LAH-03 says of the tokens behind the root is columns 1 and on of row 0. */
 #include "conformance/mutants/method_window.h"
 
 #include <string.h>
@@ -87,15 +87,25 @@ bool method_window_verifies_paths(const method_window *w, const method_job *j)
            verifies(w, j);
 }
 
+/* LAH-10. */
+int32_t method_window_from(const method_window *w, const method_job *j, int32_t l)
+{
+    const fault_point f = j->fault;
+    const bool last = j->how->sw[LAH_FILL_COLUMNS] == LAH_FILL_LAST
+                          ? !fault(f, LAH_SURPLUS_STAYS)
+                          : fault(f, LAH_SURPLUS_GOES);
+    return l > 0 && last ? w->columns - w->W : 0;
+}
+
 /* Column 0 of row 0 is the root. */
-static void add_window(method_window *w, method_tree *t)
+static void add_window(method_window *w, const method_job *j, method_tree *t)
 {
     w->at[0][0] = 0;
     for (int32_t i = 1; i < w->columns; i++)
         w->at[0][i] = method_tree_add(t, w->token[0][i], w->at[0][i - 1]);
     w->spine = t->rows;
     for (int32_t l = 1; l < w->rows; l++)
-        for (int32_t i = 0; i < w->columns; i++)
+        for (int32_t i = method_window_from(w, j, l); i < w->columns; i++)
             w->at[l][i] = method_tree_add(t, w->token[l][i], w->at[l - 1][i]);
 }
 
@@ -117,7 +127,9 @@ static void add_candidates(const method_window *w, const method_job *j, method_t
 /* LAH-09: has a forward room for the window and c candidates? */
 static bool fits(const method_window *w, const method_job *j, int32_t c)
 {
-    const int32_t rows = w->rows * w->columns + c * (w->N - 1), deep = w->columns + w->rows - 2,
+    int32_t rows = c * (w->N - 1);
+    for (int32_t l = 0; l < w->rows; l++) rows += w->columns - method_window_from(w, j, l);
+    const int32_t deep = w->columns + w->rows - 2,
                   depth = c > 0 && deep < w->N - 1 ? w->N - 1 : deep;
     return rows <= j->rows && j->n + depth <= j->positions;
 }
@@ -132,7 +144,7 @@ void method_window_propose(method_window *w, const method_job *j, method_tree *t
     method_tree_begin(t, root);
     w->alone = w->rows == 0 || !fits(w, j, c);
     if (w->alone) return;
-    add_window(w, t);
+    add_window(w, j, t);
     add_candidates(w, j, t, key, c);
 }
 
@@ -177,7 +189,8 @@ iut_status method_window_answer(method_window *w, method_job *j, method_tree *t,
     iut_status s = IUT_OK;
     if (w->alone) return IUT_OK;
     spoil(w, j, t, run);
-    for (int32_t i = 0; i < w->columns && s == IUT_OK; i++) s = answer(w, j, t, i);
+    const int32_t from = method_window_from(w, j, w->rows - 1);
+    for (int32_t i = from; i < w->columns && s == IUT_OK; i++) s = answer(w, j, t, i);
     return s;
 }
 

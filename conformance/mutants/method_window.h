@@ -10,8 +10,8 @@ enum { WINDOW_W = 32, WINDOW_N = 8, WINDOW_COLUMNS = WINDOW_W + WINDOW_N };
 typedef struct {
     int32_t W, N, G;
     int32_t rows;    /* that exist: 0 before the window is made, N - 1 when it is full */
-    int32_t columns; /* of every row; column 0 of row 0 is the root, and what is stored there a
-                        key at most */
+    int32_t columns; /* of row 0; column 0 of it is the root, and what is stored there a key at
+                        most */
     int32_t token[WINDOW_N][WINDOW_COLUMNS];
     int32_t at[WINDOW_N][WINDOW_COLUMNS]; /* rows of the step's tree */
     int32_t new[WINDOW_COLUMNS];          /* the window's answers of the step (LAH-14) */
@@ -29,6 +29,8 @@ void method_window_close(method_window *w, method_job *j);
 
 /* The tree of the next step. */
 void method_window_propose(method_window *w, const method_job *j, method_tree *t);
+/* The first column that row l of the window has, the columns numbered as row 0's. */
+int32_t method_window_from(const method_window *w, const method_job *j, int32_t l);
 /* Is every path of it a candidate (LAH-20)? */
 bool method_window_verifies_paths(const method_window *w, const method_job *j);
 /* After its verification, before anything is emitted: the window's answers. */

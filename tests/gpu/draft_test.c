@@ -62,6 +62,7 @@ typedef struct {
     int32_t *run;                     /* [length] */
     int32_t *path;                    /* [accepted + 1] */
     int32_t length, accepted, emitted, kept;
+    int32_t from;    /* the column of the first answer asked for */
     int32_t filled;  /* rows of the window after the step */
     int32_t *window; /* its rows, one behind the other */
     int32_t *pool;   /* for every key: count, values */
@@ -128,15 +129,17 @@ static int32_t drawn(const watcher *w, const float *logits, uint64_t position, i
     return as_draw(p, w->c->V, as_word64(u));
 }
 
-/* Which answers the drafter may ask for: in lookahead those of the window's last row. */
+/* Which answers the drafter may ask for: in lookahead those of the window's last row, in its
+ * last W columns where the window fills these alone. */
 static void note_answers(const watcher *w, const as_step *s, int32_t columns, record *to)
 {
     const as_lookahead *o = &w->c->o.lookahead;
     const int32_t rows = s->tree->rows, window = s->tree->drafts;
     if (w->c->kind == JACOBI) to->asked.rows = rows;
     if (w->c->kind <= ANY && columns > 0) {
-        to->asked.first = window - columns;
-        to->asked.rows = columns;
+        to->from = o->fill_last ? columns - o->W : 0;
+        to->asked.first = window - columns + to->from;
+        to->asked.rows = columns - to->from;
         to->asked.drawn = is_warm(w->r) && o->sampled;
     }
     for (int32_t i = 0; i < rows; i++) {
@@ -144,7 +147,7 @@ static void note_answers(const watcher *w, const as_step *s, int32_t columns, re
         to->answer[i] = POISON;
         if (column < 0 || column >= to->asked.rows) continue;
         MUST(s->logits[i]);
-        to->answer[i] = to->asked.drawn ? drawn(w, s->logits[i], s->position, column)
+        to->answer[i] = to->asked.drawn ? drawn(w, s->logits[i], s->position, to->from + column)
                                         : argmax_of(s->logits[i], w->c->V);
     }
 }
@@ -328,6 +331,7 @@ static void any_switches(as_lookahead *o, uint64_t *seed)
                         .rule = coin(seed) ? AS_RULE_MATCH : AS_RULE_ONEHOT,
                         .eos_filter = coin(seed)};
     if (o->key == AS_KEY_STALE) o->warmup = false;
+    if (o->warmup) o->fill_last = coin(seed);
 }
 
 /* Mostly small; now and then more columns than a block has warps, more values than a warp has
@@ -591,7 +595,8 @@ static void check_uniforms(const follower *f, int32_t b, const record *s, uint64
     SAME(f, b, at, position, "the position");
     for (int32_t i = 0; s->asked.drawn && i < s->asked.rows; i++)
         SAME(f, b, u[slot_of(s, s->asked.first + i)],
-             as_word64(as_random(r->seed, position, AS_WINDOW, (uint32_t)i)), "a uniform");
+             as_word64(as_random(r->seed, position, AS_WINDOW, (uint32_t)(s->from + i))),
+             "a uniform");
     for (int32_t i = 1; f->c->kind == CHAIN && i < s->tree.rows; i++)
         SAME(f, b, u[i], as_word64(as_random(r->seed, position + (uint64_t)i - 1, AS_DRAFT, 0)),
              "a draft's uniform");
@@ -713,9 +718,10 @@ static void check_window(const follower *f, int32_t b, const record *s)
     const as_lookahead *o = &f->c->o.lookahead;
     int32_t row[ROW], n, at = 0;
     MUST(o->W + o->N <= ROW);
+    const int32_t all = o->W + o->N - 1 - s->filled;
     for (int32_t l = 0; l < s->filled; l++, at += n) {
         ok(ag_drafter_window(&f->d, b, l, row, &n, &why));
-        SAME(f, b, n, s->window_words / s->filled, "columns");
+        SAME(f, b, n, l > 0 && o->fill_last ? o->W : all, "columns");
         same_tokens(f, b, row, s->window + at, n, "a token of the window");
     }
     ok(ag_drafter_window(&f->d, b, s->filled, row, &n, &why));

@@ -120,6 +120,7 @@ static void any_switches(as_lookahead *o, uint64_t *seed)
                         .rule = coin(seed) ? AS_RULE_MATCH : AS_RULE_ONEHOT,
                         .eos_filter = coin(seed)};
     if (o->key == AS_KEY_STALE) o->warmup = false;
+    if (o->warmup) o->fill_last = coin(seed);
 }
 
 static void make_lookahead(configuration *c, uint64_t *seed)
@@ -216,6 +217,17 @@ typedef struct {
     bool again;         /* the second of two equal requests, which counts for nothing */
 } watcher;
 
+/* LAH-10: columns of R_0, and of each row behind it. */
+static int32_t columns(const watcher *w)
+{
+    return w->c->o.W + w->c->o.N - 1 - w->filled;
+}
+
+static int32_t ribs(const watcher *w)
+{
+    return w->c->o.fill_last ? w->c->o.W : columns(w);
+}
+
 static void check_window(const watcher *w)
 {
     const as_lookahead *o = &w->c->o;
@@ -223,7 +235,7 @@ static void check_window(const watcher *w)
     for (int32_t l = 0; l < w->filled; l++) {
         const int32_t *row = as_lookahead_row(w->drafter, l, &n);
         MUST(row);
-        MUST(n == o->W + o->N - 1 - w->filled);
+        MUST(n == (l > 0 ? ribs(w) : columns(w)));
         for (int32_t i = 0; i < n; i++)
             if (l + i == 0 && o->key != AS_KEY_STALE)
                 MUST(row[i] == -1);
@@ -261,7 +273,7 @@ static bool check_rows(watcher *w, const as_step *s)
         return false;
     }
     const bool full = w->filled == o->N - 1, verifies = full || o->verify_filling;
-    const int32_t window = w->filled * (o->W + o->N - 1 - w->filled);
+    const int32_t window = columns(w) + (w->filled - 1) * ribs(w);
     const int32_t c = !verifies            ? 0
                       : w->candidates >= 0 ? w->candidates
                       : rows >= window     ? (rows - window) / (o->N - 1)
