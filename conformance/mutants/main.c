@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conformance/checks/check.h"
 #include "conformance/mutants/matrix.h"
@@ -10,7 +11,8 @@
 
 typedef struct {
     const char *only, *json;
-    uint64_t every; /* one of so many */
+    const char *lock, *relock; /* files; NULL: not wanted */
+    uint64_t part, of;         /* of the look-alikes those whose number is `part` modulo `of` */
     bool list, help, quick;
     run_options run;
 } command;
@@ -20,10 +22,16 @@ static const char help[] =
     "Runs every known-bad implementation, every liar and every look-alike through the suite.\n"
     "Exit code 0: all judged rightly; 1: not; 2: usage.\n"
     "  --only GLOB    mutants of these names; case does not matter\n"
-    "  --every N      one of N of these, the first included\n"
+    "  --look-alikes all|K/N  all of these (default), or each N-th from number K on, 0 <= K < "
+    "N\n"
     "  --list         name, clause, check and provenance of each, and nothing else\n"
     "  --quick        each fault against its named check alone until it is killed,\n"
     "                 look-alikes with 1,000 samples a case, no exact laws\n"
+    "  --lock FILE    with --quick each fault against the case that FILE records for it, and\n"
+    "                 against its named check if it survives that; without, that case too\n"
+    "  --relock FILE  writes to FILE for each fault a case that kills it: the recorded one if "
+    "it\n"
+    "                 does, else the cheapest; with --only other faults keep their lines\n"
     "  --level LEVEL  smoke (default), full, deep\n"
     "  --seed N       of the suite's own samples\n"
     "  --jobs N       threads; default: one a processor\n"
@@ -33,6 +41,21 @@ static bool number(const char *text, uint64_t *value, const char *name)
 {
     if (option_uint64(text, value)) return true;
     fprintf(stderr, "assay mutants: %s takes a number, not '%s'\n", name, text);
+    return false;
+}
+
+static bool part(command *c, const char *text)
+{
+    char first[24];
+    const char *slash = strchr(text, '/');
+    c->part = 0, c->of = 1;
+    if (strcmp(text, "all") == 0) return true;
+    snprintf(first, sizeof first, "%.*s", slash ? (int)(slash - text) : 0, text);
+    if (slash && option_uint64(first, &c->part) && option_uint64(slash + 1, &c->of) &&
+        c->part < c->of)
+        return true;
+    fprintf(stderr, "assay mutants: --look-alikes takes all or K/N with K < N, not '%s'\n",
+            text);
     return false;
 }
 
@@ -48,16 +71,19 @@ static bool take(command *c, int argc, char **argv, int *i)
         c->only = v;
     else if ((v = option_value(argc, argv, i, "--json")))
         c->json = v;
-    else if ((v = option_value(argc, argv, i, "--level"))) {
+    else if ((v = option_value(argc, argv, i, "--lock")))
+        c->lock = v;
+    else if ((v = option_value(argc, argv, i, "--relock")))
+        c->relock = v;
+    else if ((v = option_value(argc, argv, i, "--look-alikes"))) {
+        if (*v) return part(c, v);
+    } else if ((v = option_value(argc, argv, i, "--level"))) {
         if (option_level(v, &c->run.level)) return true;
         fprintf(stderr, "assay mutants: --level takes smoke, full or deep, not '%s'\n", v);
         return false;
     } else if ((v = option_value(argc, argv, i, "--seed"))) {
         if (!number(v, &n, "--seed")) return false;
         c->run.seed = n;
-    } else if ((v = option_value(argc, argv, i, "--every"))) {
-        if (!number(v, &n, "--every")) return false;
-        c->every = n > 0 ? n : 1;
     } else if ((v = option_value(argc, argv, i, "--jobs"))) {
         if (!number(v, &n, "--jobs")) return false;
         c->run.jobs = n < 256 ? (int)n : 256;
@@ -71,73 +97,200 @@ static bool take(command *c, int argc, char **argv, int *i)
     return false;
 }
 
-/* Mutant number i of the table; `named` counts those that --only has let pass. */
-static bool wanted(const command *c, size_t i, size_t *named)
+static bool named(const command *c, const mutant *m)
 {
-    if (c->only && fnmatch(c->only, mutant_table[i].name, FNM_CASEFOLD) != 0) return false;
-    return (*named)++ % c->every == 0;
+    return !c->only || fnmatch(c->only, m->name, FNM_CASEFOLD) == 0;
 }
 
-static void list(const command *c)
+/* Calls `visit` for each mutant that is wanted, and says which look-alikes were left out. */
+static size_t for_each(const command *c, void (*visit)(void *arg, const mutant *m), void *arg)
 {
-    size_t named = 0;
+    size_t n = 0, look_alikes = 0, left_out = 0;
     for (size_t i = 0; i < mutant_count; i++) {
         const mutant *m = &mutant_table[i];
-        if (!wanted(c, i, &named)) continue;
-        printf("%-28s %-8s %-20s %s [%s]\n", m->name, m->clause, m->check, m->text,
-               m->provenance);
+        if (!named(c, m)) continue;
+        n++;
+        if (m->kind == MUTANT_LOOKALIKE && look_alikes++ % c->of != c->part)
+            left_out++;
+        else
+            visit(arg, m);
     }
+    if (left_out)
+        printf("\nskipped: %zu of %zu look-alikes: --look-alikes %llu/%llu\n", left_out,
+               look_alikes, (unsigned long long)c->part, (unsigned long long)c->of);
+    if (n == 0)
+        fprintf(stderr, "assay mutants: no mutant is called %s; --list names them all\n",
+                c->only);
+    return n;
 }
 
-static void close_with(const matrix_row *rows, size_t n, size_t right)
+static void print_one(void *arg, const mutant *m)
+{
+    (void)arg;
+    printf("%-28s %-8s %-20s %s [%s]\n", m->name, m->clause, m->check, m->text, m->provenance);
+}
+
+static int list(const command *c)
+{
+    return for_each(c, print_one, NULL) ? EXIT_CONFORMANT : EXIT_USAGE;
+}
+
+/* ---- The matrix ---------------------------------------------------------------------- */
+
+typedef struct {
+    const command *c;
+    const kill_lock *lock;
+    matrix_row *row; /* [n] */
+    size_t n, right;
+} matrix;
+
+/* The whole matrix judges a fault without the lock; then the recorded case must kill it, too.
+ */
+static void judge_with_lock(const matrix *x, const mutant *m, matrix_row *row)
+{
+    const recorded_kill *k = kills_find(x->lock, m->name);
+    if (x->c->quick) {
+        matrix_run_locked(m, k, &x->c->run, check_list, row);
+        return;
+    }
+    matrix_row recorded;
+    matrix_run(m, &x->c->run, check_list, false, row);
+    if (!row->judged_rightly) return;
+    row->judged_rightly = k && matrix_confirm(m, k, &x->c->run, check_list, &recorded);
+    if (row->judged_rightly) return;
+    snprintf(row->why, sizeof row->why, "the lock differs: %.150s",
+             k ? recorded.why : "no line");
+}
+
+static void judge(void *arg, const mutant *m)
+{
+    matrix *x = arg;
+    matrix_row *row = &x->row[x->n++];
+    if (x->c->lock && m->kind == MUTANT_FAULT)
+        judge_with_lock(x, m, row);
+    else
+        matrix_run(m, &x->c->run, check_list, x->c->quick, row);
+    matrix_print_row(stdout, check_list, row);
+    x->right += row->judged_rightly;
+}
+
+static void close_with(const matrix *x)
 {
     double seconds = 0;
-    for (size_t i = 0; i < n; i++) seconds += rows[i].seconds;
-    printf("\n%zu of %zu mutants judged rightly, %.0f s\n", right, n, seconds);
-    for (size_t i = 0; i < n; i++)
-        if (!rows[i].judged_rightly) printf("  %s: %s\n", rows[i].mutant->name, rows[i].why);
+    for (size_t i = 0; i < x->n; i++) seconds += x->row[i].seconds;
+    matrix_print_stale(stdout, x->row, x->n);
+    printf("\n%zu of %zu mutants judged rightly, %.0f s\n", x->right, x->n, seconds);
+    for (size_t i = 0; i < x->n; i++)
+        if (!x->row[i].judged_rightly)
+            printf("  %s: %s\n", x->row[i].mutant->name, x->row[i].why);
 }
 
-static int run_matrix(const command *c)
+static int run_matrix(const command *c, const kill_lock *lock)
 {
-    matrix_row *rows = calloc(mutant_count, sizeof *rows);
-    size_t n = 0, right = 0, named = 0;
-    if (!rows) return fprintf(stderr, "assay mutants: out of memory\n"), EXIT_ERROR;
+    matrix x = {.c = c, .lock = lock, .row = calloc(mutant_count, sizeof(matrix_row))};
+    if (!x.row) return fprintf(stderr, "assay mutants: out of memory\n"), EXIT_ERROR;
     matrix_print_head(stdout, check_list);
-    for (size_t i = 0; i < mutant_count; i++) {
-        if (!wanted(c, i, &named)) continue;
-        matrix_run(&mutant_table[i], &c->run, check_list, c->quick, &rows[n]);
-        matrix_print_row(stdout, check_list, &rows[n]);
-        right += rows[n++].judged_rightly;
-    }
-    if (!c->quick) matrix_print_laws(stdout, rows, n);
-    close_with(rows, n, right);
-    int code = right == n ? EXIT_CONFORMANT : EXIT_NOT_CONFORMANT;
-    if (c->json && !matrix_json(c->json, check_list, rows, n, right == n)) {
+    const size_t wanted = for_each(c, judge, &x);
+    if (!c->quick) matrix_print_laws(stdout, x.row, x.n);
+    close_with(&x);
+    const bool right = x.right == x.n && kills_without_fault(lock, stdout) == 0;
+    int code = right ? EXIT_CONFORMANT : EXIT_NOT_CONFORMANT;
+    if (c->json && !matrix_json(c->json, check_list, x.row, x.n, right)) {
         fprintf(stderr, "assay mutants: cannot write %s: %s\n", c->json, strerror(errno));
         code = EXIT_ERROR;
     }
-    if (n == 0) {
-        fprintf(stderr, "assay mutants: no mutant is called %s; --list names them all\n",
-                c->only);
-        code = EXIT_USAGE;
+    free(x.row);
+    return wanted ? code : EXIT_USAGE;
+}
+
+/* ---- The lock ------------------------------------------------------------------------ */
+
+typedef struct {
+    const command *c;
+    const kill_lock *old;
+    kill_lock lock;
+    size_t kept, found, missing;
+    bool out_of_memory;
+} relocking;
+
+static void put(relocking *x, const recorded_kill *k)
+{
+    x->out_of_memory = !kills_put(&x->lock, k) || x->out_of_memory;
+}
+
+static void relock_one(void *arg, const mutant *m)
+{
+    relocking *x = arg;
+    matrix_row row;
+    recorded_kill k;
+    if (m->kind != MUTANT_FAULT) return;
+    const recorded_kill *old = kills_find(x->old, m->name);
+    if (old && matrix_confirm(m, old, &x->c->run, check_list, &row)) {
+        put(x, old);
+        x->kept++;
+    } else if (matrix_search(m, &x->c->run, check_list, &k)) {
+        put(x, &k);
+        x->found++;
+        printf("%-28s %s\n", m->name, k.id);
+    } else {
+        x->missing++;
+        printf("%-28s NO CASE KILLS IT\n", m->name);
     }
-    free(rows);
-    return code;
+    fflush(stdout);
+}
+
+/* With --only the others keep their lines, as long as they are faults. */
+static void keep_others(relocking *x)
+{
+    for (size_t i = 0; i < x->old->count; i++) {
+        const mutant *m = mutant_find(x->old->line[i].name);
+        if (m && m->kind == MUTANT_FAULT && !named(x->c, m)) put(x, &x->old->line[i]);
+    }
+}
+
+static int relock(const command *c, const kill_lock *old)
+{
+    relocking x = {.c = c, .old = old};
+    int code = EXIT_CONFORMANT;
+    keep_others(&x);
+    if (!for_each(c, relock_one, &x)) code = EXIT_USAGE;
+    if (x.out_of_memory) {
+        fprintf(stderr, "assay mutants: out of memory\n");
+        code = EXIT_ERROR;
+    } else if (code == EXIT_CONFORMANT && !kills_write(&x.lock, c->relock)) {
+        fprintf(stderr, "assay mutants: cannot write %s: %s\n", c->relock, strerror(errno));
+        code = EXIT_ERROR;
+    }
+    printf("%zu lines kept, %zu found, %zu faults that no case kills\n", x.kept, x.found,
+           x.missing);
+    kills_free(&x.lock);
+    return code == EXIT_CONFORMANT && x.missing ? EXIT_NOT_CONFORMANT : code;
+}
+
+/* A lock that is to be written may be absent. */
+static bool read_lock(const command *c, kill_lock *lock)
+{
+    char why[500];
+    const char *file = c->relock ? c->relock : c->lock;
+    *lock = (kill_lock){0};
+    if (!file || (c->relock && access(file, F_OK) != 0)) return true;
+    if (kills_read(lock, file, why, sizeof why)) return true;
+    fprintf(stderr, "assay mutants: %s\n", why);
+    return false;
 }
 
 int mutants_main(int argc, char **argv)
 {
     char vectors[4096];
-    command c = {.every = 1, .run = {.level = LEVEL_SMOKE, .seed = 1, .vectors = vectors}};
+    kill_lock lock;
+    command c = {.of = 1, .run = {.level = LEVEL_SMOKE, .seed = 1, .vectors = vectors}};
     for (int i = 1; i < argc; i++)
         if (!take(&c, argc, argv, &i)) return EXIT_USAGE;
     share_folder("vectors", vectors, sizeof vectors);
-    if (c.help)
-        fputs(help, stdout);
-    else if (c.list)
-        list(&c);
-    else
-        return run_matrix(&c);
-    return EXIT_CONFORMANT;
+    if (c.help) return fputs(help, stdout), EXIT_CONFORMANT;
+    if (c.list) return list(&c);
+    int code = EXIT_USAGE;
+    if (read_lock(&c, &lock)) code = c.relock ? relock(&c, &lock) : run_matrix(&c, &lock);
+    kills_free(&lock);
+    return code;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/plan.h"
 #include "conformance/mutants/engine_subject.h"
 #include "conformance/mutants/pool_subject.h"
 #include "conformance/mutants/trace_subject.h"
@@ -106,12 +107,18 @@ static bool judge_lookalike(const run_report *report, matrix_row *row)
 
 enum { QUICK_SAMPLES = 1000 };
 
+static void limit_time(const mutant *m, run_options *o)
+{
+    if (m->kind != MUTANT_LIAR)
+        o->timeout = 60; /* slow by nature, and the machine may be busy */
+}
+
 /* A liar is met by the check that it lies to, and by a second one that must still be reported.
  */
 static void limit(const mutant *m, bool quick, run_options *o, const char **claims)
 {
     const bool liar = m->kind == MUTANT_LIAR;
-    if (!liar) o->timeout = 60; /* slow by nature, and the machine may be busy */
+    limit_time(m, o);
     /* Of engines one other check asks, and its answer takes long. */
     const bool narrow = liar || quick || engine_setting(m->variant.setting);
     if (m->kind == MUTANT_FAULT && quick) o->enough = KILLS;
@@ -124,6 +131,15 @@ static void limit(const mutant *m, bool quick, run_options *o, const char **clai
     if (liar && strcmp(m->expected, "TIMEOUT") == 0) o->timeout = 1;
 }
 
+static void begin(const mutant *m, char *spec, size_t size, run_options *o, matrix_row *row)
+{
+    memset(row, 0, sizeof *row);
+    row->mutant = m;
+    for (int p = 0; p < EXACT_PANELS; p++) row->tv[p] = -1;
+    snprintf(spec, size, "mutant:%s", m->name);
+    o->iut = spec;
+}
+
 void matrix_run(const mutant *m, const run_options *base, const check *const *checks,
                 bool quick, matrix_row *row)
 {
@@ -131,10 +147,7 @@ void matrix_run(const mutant *m, const run_options *base, const check *const *ch
     const char *claims[2];
     run_options o = *base;
     run_report report;
-    memset(row, 0, sizeof *row);
-    row->mutant = m;
-    snprintf(spec, sizeof spec, "mutant:%s", m->name);
-    o.iut = spec;
+    begin(m, spec, sizeof spec, &o, row);
     o.checks = checks;
     limit(m, quick, &o, claims);
     run_suite(&o, &report);
@@ -144,6 +157,88 @@ void matrix_run(const mutant *m, const run_options *base, const check *const *ch
                           : m->kind == MUTANT_LIAR ? judge_liar(&report, row)
                                                    : judge_lookalike(&report, row);
     run_report_free(&report);
-    for (int p = 0; p < EXACT_PANELS; p++)
-        row->tv[p] = quick || m->kind == MUTANT_LIAR ? -1 : exact_tv(m, p);
+    if (quick || m->kind == MUTANT_LIAR) return;
+    for (int p = 0; p < EXACT_PANELS; p++) row->tv[p] = exact_tv(m, p);
+}
+
+/* ---- The recorded case of a fault ---------------------------------------------------- */
+
+bool matrix_confirm(const mutant *m, const recorded_kill *k, const run_options *base,
+                    const check *const *checks, matrix_row *row)
+{
+    char spec[80];
+    const char *only = k->id;
+    run_options o = *base;
+    run_report report;
+    begin(m, spec, sizeof spec, &o, row);
+    if (!kill_fits(k, m, checks, row->why, sizeof row->why)) return false;
+    o.checks = checks;
+    o.level = k->level;
+    o.samples = k->samples;
+    o.seed = k->seed;
+    o.only = &only;
+    o.only_count = 1;
+    o.jobs = 1;
+    limit_time(m, &o);
+    run_suite(&o, &report);
+    count(&report, checks, row);
+    row->seconds = report.seconds;
+    const run_case *c = report.planned ? &report.cases[0] : NULL;
+    row->judged_rightly = c && c->claimed && kills(m, c->result.state);
+    if (!row->judged_rightly) wrong(row, k->id, c ? state_name(c->result.state) : "not run");
+    run_report_free(&report);
+    return row->judged_rightly;
+}
+
+void matrix_run_locked(const mutant *m, const recorded_kill *k, const run_options *base,
+                       const check *const *checks, matrix_row *row)
+{
+    char why[sizeof row->why];
+    if (!k) {
+        memset(row, 0, sizeof *row);
+        row->mutant = m;
+        wrong(row, "no line in the lock", "--relock finds its case");
+        return;
+    }
+    if (matrix_confirm(m, k, base, checks, row) ||
+        !kill_fits(k, m, checks, row->why, sizeof row->why))
+        return;
+    memcpy(why, row->why, sizeof why);
+    matrix_run(m, base, checks, true, row);
+    row->stale = row->judged_rightly;
+    if (row->stale) memcpy(row->why, why, sizeof why);
+}
+
+/* Samples times the vocabulary is a guess of the cost, the same on every machine. */
+static double declared_cost(const check_case *c)
+{
+    return (double)c->n * c->V;
+}
+
+static int cheapest_first(const void *a, const void *b)
+{
+    const check_case *x = *(const check_case *const *)a, *y = *(const check_case *const *)b;
+    const double cost_x = declared_cost(x), cost_y = declared_cost(y);
+    return cost_x != cost_y ? (cost_x > cost_y) - (cost_x < cost_y) : strcmp(x->id, y->id);
+}
+
+bool matrix_search(const mutant *m, const run_options *base, const check *const *checks,
+                   recorded_kill *k)
+{
+    check_plan plan = {0};
+    matrix_row row;
+    bool found = false;
+    *k = (recorded_kill){.level = base->level, .samples = base->samples, .seed = base->seed};
+    snprintf(k->name, sizeof k->name, "%s", m->name);
+    snprintf(k->clause, sizeof k->clause, "%s", m->clause);
+    if (plan_all(&plan, checks, base->level)) {
+        qsort(plan.cases, plan.count, sizeof *plan.cases, cheapest_first);
+        for (size_t i = 0; i < plan.count && !found; i++) {
+            if (!names_clause(plan.cases[i]->check, m->clause)) continue;
+            snprintf(k->id, sizeof k->id, "%s", plan.cases[i]->id);
+            found = matrix_confirm(m, k, base, checks, &row);
+        }
+    }
+    plan_free(&plan);
+    return found;
 }

@@ -4,6 +4,7 @@
 #define ASSAY_CONFORMANCE_MUTANTS_MATRIX_H
 
 #include "conformance/mutants/exact_law.h"
+#include "conformance/mutants/kills.h"
 #include "conformance/mutants/mutants.h"
 #include "conformance/run.h"
 
@@ -25,7 +26,8 @@ typedef struct {
     double tv[EXACT_PANELS];         /* exact_law.h; -1 also where it was not computed */
     double seconds;
     bool judged_rightly;
-    char why[200]; /* when it was not */
+    bool stale;    /* a fault whose recorded case no longer kills it, though its named check does */
+    char why[200]; /* when it was not judged rightly, or is stale */
 } matrix_row;
 
 /* Runs one mutant and judges the suite by it. `base` has vectors, level, seed, jobs and assay.
@@ -34,8 +36,24 @@ typedef struct {
 void matrix_run(const mutant *m, const run_options *base, const check *const *checks,
                 bool quick, matrix_row *row);
 
+/* Runs the recorded case alone. False, and row->why says which: it does not kill the fault, or the
+ * record is not one (kill_fits). */
+bool matrix_confirm(const mutant *m, const recorded_kill *k, const run_options *base,
+                    const check *const *checks, matrix_row *row);
+
+/* A fault meets its recorded case `k`, and if it survives that, its named check, as with `quick`.
+ * NULL: it has none, which is a wrong judgement. */
+void matrix_run_locked(const mutant *m, const recorded_kill *k, const run_options *base,
+                       const check *const *checks, matrix_row *row);
+
+/* Finds the cheapest case that kills the fault: of the checks that name its clause, by ascending
+ * declared cost, each alone. False: none does. */
+bool matrix_search(const mutant *m, const run_options *base, const check *const *checks,
+                   recorded_kill *k);
+
 void matrix_print_head(FILE *out, const check *const *checks);
 void matrix_print_row(FILE *out, const check *const *checks, const matrix_row *row);
+void matrix_print_stale(FILE *out, const matrix_row *rows, size_t n);
 void matrix_print_laws(FILE *out, const matrix_row *rows, size_t n);
 
 /* False when the file cannot be written; errno says why. */

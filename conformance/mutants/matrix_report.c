@@ -63,6 +63,15 @@ void matrix_print_row(FILE *out, const check *const *checks, const matrix_row *r
     fflush(out);
 }
 
+void matrix_print_stale(FILE *out, const matrix_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].stale)
+            fprintf(out,
+                    "stale: %s: %s; its named check %s kills it; --relock mends the line\n",
+                    rows[i].mutant->name, rows[i].why, rows[i].mutant->check);
+}
+
 static void print_tv(FILE *out, double tv)
 {
     if (tv < 0)
