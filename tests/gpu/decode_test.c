@@ -16,6 +16,7 @@
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
+#include "tests/scale.h"
 
 enum {
     PROMPT = 150, /* more than a piece */
@@ -32,7 +33,8 @@ enum { PAPER, LADE, LLAMACPP, TRTLLM, JACOBI, ORIGINAL, HF, CHAIN, PLAIN, KINDS 
 static const char *const kind_name[KINDS] = {"paper",    "lade", "llamacpp", "trtllm", "jacobi",
                                              "original", "hf",   "chain",    "plain"};
 
-static int batches = BATCHES; /* of each kind */
+static int batches; /* of each kind */
+static bool little; /* is asked for: few batches, or a small scale */
 
 static int32_t below(uint64_t *seed, int32_t n)
 {
@@ -475,7 +477,7 @@ static void replay(const batch *c)
     ag_decoder_close(d);
 }
 
-/* Every method and every rule; where few batches are asked for, the first two. */
+/* Every method and every rule; where little is asked for, the first two. */
 static const struct {
     int kind;
     as_rule rule;
@@ -490,7 +492,7 @@ START_TEST(steps_are_replayed)
 {
     static batch c;
     uint64_t seed = 31 + (uint64_t)_i;
-    if (batches < BATCHES && _i > 1) return;
+    if (little && _i > 1) return;
     open_device((uint64_t)_i);
     c = (batch){.number = (uint64_t)_i, .kind = of_steps[_i].kind};
     c.o = (ag_decoding){.rule = of_steps[_i].rule,
@@ -618,7 +620,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    if (argc == 2) batches = atoi(argv[1]);
+    batches = argc == 2 ? atoi(argv[1]) : scaled(BATCHES);
+    little = argc == 2 ? batches < BATCHES : test_scale() < 0.25;
     if (argc > 2 || batches < 1) return 2;
     TCase *t = tcase_create("decode");
     tcase_add_loop_test(t, as_the_reference, 0, KINDS);

@@ -20,6 +20,7 @@
 #include "ref/lm/table_lm.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
+#include "tests/scale.h"
 
 enum {
     MOST_V = 3000,
@@ -28,14 +29,15 @@ enum {
     PROMPT = 24,
     BUDGET = 40,
     GIVEN = 60,
-    REQUESTS = 6
+    REQUESTS = 6,
+    BATCHES = 120
 };
 enum { ENDS = 3, POISON = -99 };
 enum { PAPER, LADE, LLAMACPP, TRTLLM, ANY, JACOBI, ORIGINAL, HF, CHAIN, PLAIN, KINDS };
 static const char *const kind_name[KINDS] = {
     "paper", "lade", "llamacpp", "trtllm", "any", "jacobi", "original", "hf", "chain", "plain"};
 
-static int batches = 120;
+static int batches;
 
 /* ck_assert writes to a file at each call; this one when it fails. */
 #define MUST(x)                                                                                \
@@ -935,14 +937,14 @@ static void print_coverage(int kind)
 static void check_coverage(int kind)
 {
     const coverage *m = &met[kind];
-    const int least = batches / 100;
+    const int least = batches / 30;
     print_coverage(kind);
     ck_assert_int_ge(m->ended, least);
     if (kind != PLAIN)
         for (int i = 1; i < 4; i++) ck_assert_int_ge(m->accepted[i], least);
     if (kind <= ANY) ck_assert_int_ge(m->plain_for_room, least);
     if (kind <= ANY) ck_assert_int_ge(m->cut, least);
-    if ((kind == PAPER || kind == ANY) && batches >= 120)
+    if ((kind == PAPER || kind == ANY) && batches >= BATCHES)
         ck_assert_int_gt(m->values, 32); /* more than a warp has lanes */
     if (kind == ANY || kind == LLAMACPP) ck_assert_int_ge(m->drawn, least);
     if (kind == ANY || kind == LADE) ck_assert_int_ge(m->filtered, least);
@@ -1155,7 +1157,7 @@ static void close_device(void)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2) batches = atoi(argv[1]);
+    batches = argc == 2 ? atoi(argv[1]) : scaled(BATCHES);
     if (argc > 2 || batches < 1) return 2;
     TCase *t = tcase_create("draft");
     tcase_add_checked_fixture(t, open_device, close_device);

@@ -99,7 +99,8 @@ def outcome(fault, a, limit):
         try:
             command = build(fault, text, Path(folder), a)
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit,
-                                  env={**os.environ, "CK_FORK": "no"})  # one process, which can be ended
+                                  env={**os.environ, "CK_FORK": "no", "ASSAY_TEST_SCALE": "1"})
+            # one process, which can be ended, and the whole sample
         except subprocess.CalledProcessError:
             return "it does not compile"
         except subprocess.TimeoutExpired:

@@ -4,9 +4,9 @@
  * count, run, emitted tokens, window and pool after the step; and what is refused.
  *
  * usage: compare_methods vectors FOLDER       the reference against trace.json
- *        compare_methods live COUNT [FLOOR]   against the oracle, random requests 0 ...
- * COUNT-1; each event of the table at least FLOOR times compare_methods one NUMBER one of
- * these, with its parameters
+ *        compare_methods live [COUNT]         against the oracle, random requests 0 ... COUNT-1;
+ *                                             each event of the table at least once in 800
+ *        compare_methods one NUMBER           one of these, with its parameters
  *
  * Exit code 0: no difference. Clauses JAC, LAH, POOL, ONEH, LKP, STOP-01, STOP-02, STOP-05. */
 #include <inttypes.h>
@@ -20,6 +20,7 @@
 #include "conformance/iut/path_lm.h"
 #include "tests/oracle/random_request.h"
 #include "tests/oracle/workers.h"
+#include "tests/scale.h"
 #include "vectors/vectors.h"
 
 static const int32_t *prefix_of(const as_lm *lm, int32_t *n)
@@ -203,8 +204,9 @@ static bool presets_agree(void)
     return good;
 }
 
-static int compare_live(uint64_t requests, int32_t floor)
+static int compare_live(uint64_t requests)
 {
+    const int32_t floor = (int32_t)(requests / 800);
     int32_t wrong = !presets_agree();
     for (uint64_t i = 0; i < requests && wrong < 20; i++) wrong += !agrees_on(i);
     for (request_kind kind = PAPER; kind < KINDS; kind++) print_events(kind);
@@ -267,13 +269,14 @@ static int compare_one(uint64_t number)
 
 int main(int argc, char **argv)
 {
-    const char *mode = argc > 2 ? argv[1] : "";
-    if (!strcmp(mode, "vectors")) return compare_vectors(argv[2]);
+    const char *mode = argc > 1 ? argv[1] : "";
     if (!strcmp(mode, "live"))
-        return compare_live(strtoull(argv[2], NULL, 10), argc > 3 ? atoi(argv[3]) : 0);
+        return compare_live(argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)scaled(80000));
+    if (argc < 3) mode = "";
+    if (!strcmp(mode, "vectors")) return compare_vectors(argv[2]);
     if (!strcmp(mode, "workers")) return compare_workers(strtoull(argv[2], NULL, 10));
     if (!strcmp(mode, "one")) return compare_one(strtoull(argv[2], NULL, 10));
-    fputs("usage: compare_methods vectors FOLDER | live COUNT [FLOOR] | workers COUNT | one "
+    fputs("usage: compare_methods vectors FOLDER | live [COUNT] | workers COUNT | one "
           "NUMBER\n",
           stderr);
     return 2;

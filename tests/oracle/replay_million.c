@@ -3,7 +3,7 @@
  * cases are dyadic panels, where equalities u*q = p, boundaries of draws met exactly, empty
  * residuals and zeros are common.
  *
- *   replay_million CASES [SEED]
+ *   replay_million [CASES [SEED]]
  *
  * Prints what was exercised, and fails also when some edge was not. */
 #include <math.h>
@@ -16,6 +16,7 @@
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/verify/verify.h"
+#include "tests/scale.h"
 
 enum { MAX_VOCAB = 4096, MAX_DRAFTS = 5, SHOWN = 5 };
 
@@ -276,9 +277,9 @@ static void seeded(const test_case *c)
 
 int main(int argc, char **argv)
 {
-    const long cases = argc > 1 ? atol(argv[1]) : 0;
+    const long cases = argc > 1 ? atol(argv[1]) : scaled(1000000);
     if (cases < 1) {
-        fprintf(stderr, "usage: replay_million CASES [SEED]; CASES is 1 or more\n");
+        fprintf(stderr, "usage: replay_million [CASES [SEED]]; CASES is 1 or more\n");
         return 2;
     }
     state = argc > 2 ? strtoull(argv[2], NULL, 0) : 20260101;

@@ -5,10 +5,9 @@
  * of plain decoding, and threads change no token under a seed. Clauses GRD-03, MAT-02,
  * TREE-05, TREE-06, TREE-08, KV-02, KV-08, JAC-09, JAC-10, LAH-28, LAH-30, LKP-07.
  *
- *   pair_test VECTORS/MODELS [deep|few]
+ *   pair_test VECTORS/MODELS [deep]
  *
- * deep: the methods without a draft model on all prompts; few: a fifth or less of the prompts
- * that are compared with plain greedy.
+ * deep: the methods without a draft model on all prompts.
  */
 #include <jansson.h>
 #include <math.h>
@@ -21,11 +20,11 @@
 #include "ref/lm/load/model.h"
 #include "tests/ref/record.h"
 #include "tests/ref/suite.h"
+#include "tests/scale.h"
 
 enum { PROMPTS = 200, BUDGET = 48, DEEP_BUDGET = 128, MOST = 400, ROWS = 512, GAMMAS = 8 };
 
 static const char *folder;
-static bool few;  /* prompts, where the sanitizers make each slow */
 static bool deep; /* Jacobi, lookahead and prompt lookup on all prompts, and nothing else */
 static as_lm *target, *draft;
 static as_model_info target_info, draft_info;
@@ -115,7 +114,12 @@ static as_result run(as_lm *lm, as_drafter *d, as_rule rule, const int32_t *prom
     return result;
 }
 
-/* gamma goes from 1 to 8 over the prompts, over every fifth too. */
+/* One prompt in so many: odd, so that gamma goes from 1 to 8 over any eight of them. */
+static size_t stride(void)
+{
+    return (size_t)(1 / test_scale()) | 1;
+}
+
 START_TEST(greedy_with_drafts_is_plain_greedy)
 {
     const as_sampling greedy = {0.0f, 0, 1.0f, 0.0f};
@@ -124,7 +128,7 @@ START_TEST(greedy_with_drafts_is_plain_greedy)
     tally t = {0};
     ck_assert_int_eq(as_draft_none(&none, NULL), AS_OK);
     recorder plain = record(target), drafted = record(target);
-    for (size_t i = 0; i < PROMPTS; i += few ? 5 : 1) {
+    for (size_t i = 0; i < PROMPTS; i += stride()) {
         int32_t prompt[MOST], a[BUDGET], b[BUDGET];
         const int32_t n = tokens_of(list, i, prompt), gamma = 1 + (int32_t)(i % GAMMAS);
         ck_assert_int_eq(as_draft_lm(draft, &greedy, gamma, &chain, NULL), AS_OK);
@@ -222,7 +226,7 @@ START_TEST(draft_free_is_plain_greedy)
     ck_assert_int_eq(as_draft_none(&none, NULL), AS_OK);
     for (int k = 0; k < DRAFT_FREE; k++) d[k] = draft_free(k);
     recorder plain = record(target), drafted = record(target);
-    for (size_t i = 0; i < PROMPTS; i += deep ? 1 : few ? 40 : 10) {
+    for (size_t i = 0; i < PROMPTS; i += deep ? 1 : 10 * stride()) {
         int32_t prompt[MOST], a[DEEP_BUDGET], b[DEEP_BUDGET];
         const int32_t n = tokens_of(list, i, prompt);
         const as_result x =
@@ -360,8 +364,7 @@ int main(int argc, char **argv)
     if (argc < 2 || argc > 3) return 2;
     folder = argv[1];
     deep = argc == 3 && strcmp(argv[2], "deep") == 0;
-    few = argc == 3 && strcmp(argv[2], "few") == 0;
-    if (argc == 3 && !deep && !few) return 2;
+    if (argc == 3 && !deep) return 2;
     TCase *tests = tcase_create("pair");
     tcase_add_checked_fixture(tests, load_pair, free_pair);
     tcase_add_test(tests, draft_free_is_plain_greedy);

@@ -1,0 +1,31 @@
+/* scale.h - how large the samples of the tests are: ASSAY_TEST_SCALE, above 0 and at most 1.
+ *
+ * Unset it is 1, as in the deep tier; ci/test sets it for the others. A test states its whole sample, and
+ * expects of a part in proportion. */
+#ifndef ASSAY_TESTS_SCALE_H
+#define ASSAY_TESTS_SCALE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline double test_scale(void)
+{
+    const char *text = getenv("ASSAY_TEST_SCALE");
+    char *end;
+    if (!text) return 1;
+    const double scale = strtod(text, &end);
+    if (end == text || *end || !(scale > 0 && scale <= 1)) {
+        fprintf(stderr, "ASSAY_TEST_SCALE is above 0 and at most 1, not '%s'\n", text);
+        exit(2);
+    }
+    return scale;
+}
+
+/* Of a sample of so many, those at this scale: at least one. */
+static inline int scaled(int whole)
+{
+    const int n = (int)(whole * test_scale() + 0.5);
+    return n < 1 ? 1 : n;
+}
+
+#endif
