@@ -28,4 +28,11 @@ static inline int scaled(int whole)
     return n < 1 ? 1 : n;
 }
 
+/* The step of a loop over combinations that take the same paths through memory: 1, but `step` at a scale
+ * for sanitizers. */
+static inline int thinned(int step)
+{
+    return test_scale() < 0.25 ? step : 1;
+}
+
 #endif

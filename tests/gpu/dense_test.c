@@ -11,6 +11,7 @@
 #include "gpu/emu/control.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
+#include "tests/scale.h"
 
 enum { MOST_ROWS = 70 };
 
@@ -126,7 +127,7 @@ static void check_matrix(int32_t N, int32_t K, as_storage s)
     pair m = make(N, K, s, (uint64_t)N * 1000 + (uint64_t)K);
     ag_parts parts = {0};
     ok(ag_parts_reserve(&device, &m.device, MOST_ROWS, &parts, &why));
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i += (size_t)thinned(3))
         check_rows(&m, rows[i], &parts, (i + (size_t)device.cluster) % 5, false);
     ag_parts_free(&parts);
     discard(&m);
@@ -148,7 +149,8 @@ START_TEST(products)
     } shape[] = {{1, 1}, {31, 127}, {33, 129}, {64, 1024}, {70, 1030}, {40, 2500}, {258, 192}};
     static const int device_of[][2] = {{1, 8}, {4, 8}, {40, 1}, {40, 8}};
     const as_storage s = (as_storage)_i;
-    for (size_t k = 0; k < sizeof device_of / sizeof *device_of; k++) {
+    for (size_t k = 0; k < sizeof device_of / sizeof *device_of;
+         k += (size_t)thinned(3)) {
         open_device(device_of[k][0], device_of[k][1]);
         for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
             check_matrix(shape[i].N, shape[i].K, s);
@@ -181,7 +183,8 @@ START_TEST(shared_products)
         ok(ag_parts_reserve(&device, &m.device, MOST_ROWS, &parts, &why));
         ck_assert_int_eq(parts.sums == 0, cluster >= 8);
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-            for (uint64_t order = 0; order < (rows[r] > 4 ? 2 : 6); order++)
+            for (uint64_t order = 0; order < (rows[r] > 4 ? 2 : 6);
+                 order += (uint64_t)thinned(5))
                 check_rows(&m, rows[r], &parts, order, order == 1);
         ag_parts_free(&parts);
         discard(&m);

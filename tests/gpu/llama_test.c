@@ -9,6 +9,7 @@
 #include "gpu/llama.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
+#include "tests/scale.h"
 #include "tests/ref/tiny_llama.h"
 
 enum { ROWS = 150, SEQUENCES = 3 };
@@ -657,7 +658,7 @@ int main(void)
     TCase *tests = tcase_create("llama");
     tcase_add_loop_test(tests, chains, 0, TINY_VARIANTS);
     tcase_add_test(tests, rows_wait);
-    tcase_add_loop_test(tests, random_lives, 0, 10);
+    tcase_add_loop_test(tests, random_lives, 0, scaled(10));
     tcase_add_loop_test(tests, on_the_device, 0, 5);
     tcase_add_test(tests, refusals);
     tcase_add_test(tests, refusals_of_its_own);
