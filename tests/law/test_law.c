@@ -416,10 +416,10 @@ static void too_many_states(void **state)
 static double coupling_of(const panel *a, sampler_fault fault, uint8_t rule)
 {
     static int32_t tokens[LAW_CHUNK * 4];
-    char why[200];
+    client_failure unopened;
     become(fault, IUT_UNIFORMS_OWN, rule, IUT_FROM_LOGITS);
     sampler_settings.drafts_argmax = true;
-    client *subject = client_open_table(sampler_api(), "", why, sizeof why);
+    client *subject = client_open_table(sampler_api(), "", &unopened);
     const check_case c = {.id = "sharp", .gamma = 2};
     const check_context x = {.iut = subject, .seed = 1};
     law_sampler s = {0};
