@@ -403,8 +403,10 @@ static void figures(job *j, const st_table *worst)
     result_figure(r, "tv_lo", tv.lo);
     result_figure(r, "tv_hi", tv.hi);
     /* Half of the case's weight has six views, each of which averages 20 kappas. */
-    result_figure(r, "tv_power",
-                  fmin(1, st_view_tv90((double)j->n, 16, x->log_e_fail + log(12 * 20))));
+    const st_reach tv90 =
+        st_row_tv90((double)j->n, j->t.p, j->t.V, x->log_e_fail + log(12 * 20));
+    result_figure(r, "tv_power", fmin(1, tv90.along));
+    result_figure(r, "tv_power_any", fmin(1, tv90.any));
     result_figure(r, "contexts", j->t.contexts);
     result_figure(r, "tables", TABLES);
     result_figure(r, "x2", worst->x2);

@@ -345,7 +345,10 @@ static void report(const tally *t, const check_context *x, const tables *b, doub
     result_figure(r, "tv_lo", tv.lo);
     result_figure(r, "tv_hi", tv.hi);
     result_figure(r, "eps", t->eps); /* what is inside the tolerance is out of sight */
-    result_figure(r, "tv_power", fmin(1.0, t->eps + st_view_tv90((double)t->n, 16, cost)));
+    const st_reach tv90 = st_row_tv90((double)t->n, panel_p(t->a, 0), t->a->view.V, cost);
+    result_figure(r, "tv_power", fmin(1.0, t->eps + tv90.along));
+    /* The tolerance null has no view but those along p and q/p. */
+    result_figure(r, "tv_power_any", t->eps > 0 ? 1 : fmin(1.0, tv90.any));
     result_figure(r, "contexts", t->trie.contexts);
     if (b->count == 0) return;
     result_figure(r, "tables", b->count);

@@ -12,7 +12,8 @@
 static const char style[] =
     "body{font:15px/1.45 system-ui,sans-serif;max-width:84em;margin:2em auto;padding:0 1em}"
     "table{border-collapse:collapse}td,th{padding:.15em .8em;text-align:left}"
-    "tr:nth-child(even){background:#f4f4f4}td.n{text-align:right;white-space:nowrap}code,pre{font-size:13px}"
+    "tr:nth-child(even){background:#f4f4f4}td.n{text-align:right;white-space:nowrap}code,pre{"
+    "font-size:13px}"
     "pre{background:#f4f4f4;padding:.6em;overflow-x:auto}.good{color:#176d2c}.bad{color:#"
     "b3201b}"
     ".grey{color:#777}svg text{font:12px system-ui,sans-serif}";
@@ -54,8 +55,9 @@ static void head_row(xmlTextWriterPtr w, const char *const *names, size_t count)
 
 static void verdict_table(xmlTextWriterPtr w, const run_report *r)
 {
-    static const char *const names[] = {"check",    "state", "cases",      "judged", "seconds",
-                                        "max ln E", "min p", "sees TV >=", "what it checks"};
+    static const char *const names[] = {
+        "check",    "state", "cases",        "judged",    "seconds",
+        "max ln E", "min p", "TV p, q/p >=", "TV any >=", "what it checks"};
     check_summary row[REPORT_CHECKS];
     const size_t n = report_summaries(r, row, REPORT_CHECKS);
     open_with(w, "table", NULL);
@@ -76,6 +78,7 @@ static void verdict_table(xmlTextWriterPtr w, const run_report *r)
         element(w, "td", "n", e.log_e);
         element(w, "td", "n", e.p);
         element(w, "td", "n", e.tv);
+        element(w, "td", "n", e.any);
         element(w, "td", "grey", row[i].check->summary);
         close_element(w);
     }
@@ -201,9 +204,10 @@ static void evidence_plot(xmlTextWriterPtr w, const run_report *r)
         const double e = k->result.log_e;
         marks[n++] = mark_of(k, e, e, e, r->log_e_fail);
     }
-    plot(w, "Evidence: ln E of each statistical case (eps: its tolerance), and the line it must "
-         "stay left of", marks,
-         n);
+    plot(w,
+         "Evidence: ln E of each statistical case (eps: its tolerance), and the line it must "
+         "stay left of",
+         marks, n);
 }
 
 static void variation_plot(xmlTextWriterPtr w, const run_report *r)
@@ -214,12 +218,12 @@ static void variation_plot(xmlTextWriterPtr w, const run_report *r)
         const run_case *k = &r->cases[i];
         const double tv = figure(k, "tv"), power = figure(k, "tv_power");
         if (!isfinite(tv) || !isfinite(power)) continue;
-        marks[n++] = mark_of(k, tv, fmin(tv, figure(k, "tv_lo")), fmax(tv, figure(k, "tv_hi")),
-                             power);
+        marks[n++] =
+            mark_of(k, tv, fmin(tv, figure(k, "tv_lo")), fmax(tv, figure(k, "tv_hi")), power);
     }
     plot(w,
          "Total variation observed (with its interval), and the smallest that would be seen in "
-         "nine runs of ten",
+         "nine runs of ten of a fault along p or q/p",
          marks, n);
 }
 

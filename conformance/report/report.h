@@ -17,15 +17,18 @@ typedef struct {
     double seconds, log_e, log_p; /* the largest ln E, the smallest ln p */
     double eps; /* the largest tolerance of its cases; 0: all nulls are strict */
     double tv_best, tv_worst;     /* smallest and largest tv_power of its cases; 0: none */
+    double any_best, any_worst;   /* the same of tv_power_any */
     bool statistical;
 } check_summary;
 
-/* The three statistical columns of its row. All are "" if it is not statistical; "-" stands
+/* The four statistical columns of its row. All are "" if it is not statistical; "-" stands
  * where it has no such figure. */
 typedef struct {
     char log_e[16]; /* the largest ln E */
     char p[16];     /* the smallest p of a chi-square table; "eps 0.03" where a tolerance gates */
-    char tv[32];    /* "0.038" or "0.017-0.053": total variation seen in nine runs of ten */
+    char tv[32];    /* "0.038" or "0.017-0.053": total variation of the first token's law that
+                     * nine runs of ten see, if the fault lies along p or q/p */
+    char any[32];   /* the same of a fault in any direction */
 } check_evidence;
 
 /* Fills one summary a check, in the order of the report; returns how many, at most `size`. */

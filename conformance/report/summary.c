@@ -14,11 +14,11 @@ static double figure(const run_case *k, const char *name)
     return 0;
 }
 
-static void add_power(check_summary *row, double tv)
+static void add_power(double *best, double *worst, double tv)
 {
     if (!(tv > 0)) return; /* a case that ended before its figures */
-    row->tv_best = row->tv_best > 0 ? fmin(row->tv_best, tv) : tv;
-    row->tv_worst = fmax(row->tv_worst, tv);
+    *best = *best > 0 ? fmin(*best, tv) : tv;
+    *worst = fmax(*worst, tv);
 }
 
 static void add_case(check_summary *row, const run_case *k)
@@ -37,7 +37,8 @@ static void add_case(check_summary *row, const run_case *k)
         else
             row->log_p = fmin(row->log_p, x->log_p);
         row->statistical = true;
-        add_power(row, figure(k, "tv_power"));
+        add_power(&row->tv_best, &row->tv_worst, figure(k, "tv_power"));
+        add_power(&row->any_best, &row->any_worst, figure(k, "tv_power_any"));
     }
     const bool silent = x->state == STATE_NOT_CLAIMED;
     if (row->planned == 1 || row->state == STATE_NOT_CLAIMED ||
@@ -75,23 +76,29 @@ void report_count(int64_t n, char text[16])
     }
 }
 
+static void power_text(double best, double worst, char text[32])
+{
+    if (worst > 1.1 * best)
+        snprintf(text, 32, "%.2g-%.2g", best, worst);
+    else if (best > 0)
+        snprintf(text, 32, "%.2g", best);
+    else
+        strcpy(text, "-");
+}
+
 void report_evidence(const check_summary *row, check_evidence *t)
 {
     memset(t, 0, sizeof *t);
     if (!row->statistical) return;
     strcpy(t->p, "-");
-    strcpy(t->tv, "-");
     const double e = fabs(row->log_e) < 0.05 ? 0 : row->log_e; /* no "-0.0" */
     snprintf(t->log_e, sizeof t->log_e, "%.1f", e);
     if (row->eps > 0)
         snprintf(t->p, sizeof t->p, "eps %.2g", row->eps);
     else if (row->log_p < 0)
         snprintf(t->p, sizeof t->p, "%.1e", exp(row->log_p));
-    if (row->tv_worst > 1.1 * row->tv_best) {
-        snprintf(t->tv, sizeof t->tv, "%.2g-%.2g", row->tv_best, row->tv_worst);
-    } else if (row->tv_best > 0) {
-        snprintf(t->tv, sizeof t->tv, "%.2g", row->tv_best);
-    }
+    power_text(row->tv_best, row->tv_worst, t->tv);
+    power_text(row->any_best, row->any_worst, t->any);
 }
 
 /* -- Layers ------------------------------------------------------------------------------ */
@@ -129,9 +136,9 @@ static const char *main_reason(const run_report *r, const char *clause)
 
 void report_layers(const run_report *r, layer_summary layers[LAYERS])
 {
-    static const char *const names[LAYERS] = {
-        "hard facts",  "replay",     "certificates",  "law",   "metamorphic",
-        "model bits", "engine tokens", "engine law", "traces"};
+    static const char *const names[LAYERS] = {"hard facts",    "replay",      "certificates",
+                                              "law",           "metamorphic", "model bits",
+                                              "engine tokens", "engine law",  "traces"};
     for (int i = 0; i < LAYERS; i++) {
         const char clause[] = {'L', 'A', 'Y', '-', '0', (char)('1' + i), '\0'};
         layers[i] = (layer_summary){.name = names[i], .why = main_reason(r, clause)};
@@ -148,12 +155,13 @@ void report_layers(const run_report *r, layer_summary layers[LAYERS])
  * case left undecided promises nothing at all. */
 static double best_power(const run_report *r)
 {
-    check_summary all = {0};
+    double best = 0, worst = 0;
     for (size_t i = 0; i < r->planned; i++) {
         const run_case *k = &r->cases[i];
-        if (k->result.state != STATE_INCONCLUSIVE) add_power(&all, figure(k, "tv_power"));
+        if (k->result.state != STATE_INCONCLUSIVE)
+            add_power(&best, &worst, figure(k, "tv_power"));
     }
-    return all.tv_best;
+    return best;
 }
 
 __attribute__((format(printf, 3, 4))) static void append(char *text, size_t size,

@@ -37,8 +37,9 @@ static void table(FILE *out, const run_report *r, bool colour)
 {
     check_summary row[REPORT_CHECKS];
     const size_t n = report_summaries(r, row, REPORT_CHECKS);
-    fprintf(out, "%-20s %-12s %9s %8s %7s %9s %9s  %s\n", "check", "state", "cases", "judged",
-            "s", "max ln E", "min p", "sees TV >=");
+    bool statistical = false;
+    fprintf(out, "%-20s %-12s %9s %8s %7s %9s %9s  %-12s  %s\n", "check", "state", "cases",
+            "judged", "s", "max ln E", "min p", "TV p, q/p >=", "TV any >=");
     for (size_t i = 0; i < n; i++) {
         char cases[24], judged[16];
         check_evidence e;
@@ -49,9 +50,15 @@ static void table(FILE *out, const run_report *r, bool colour)
         fprintf(out, "%-20s %s%-12s%s %9s %8s %7.2f", row[i].check->name,
                 paint(row[i].state, colour), state_name(row[i].state), plain(colour), cases,
                 judged, row[i].seconds);
-        if (row[i].statistical) fprintf(out, " %9s %9s  %s", e.log_e, e.p, e.tv);
+        if (row[i].statistical) fprintf(out, " %9s %9s  %-12s  %s", e.log_e, e.p, e.tv, e.any);
         fputc('\n', out);
+        statistical |= row[i].statistical;
     }
+    if (statistical)
+        fputs("TV >=: total variation of the first token's law that nine runs of ten see, of "
+              "faults "
+              "along p or q/p,\nand of any fault.\n",
+              out);
     fputc('\n', out);
 }
 

@@ -24,6 +24,15 @@ double st_view_tv90(double n, int cells, double cost)
     return 0.5 * sqrt(st_view_chi2(n / 1.35, cells, cost));
 }
 
+st_reach st_row_tv90(double n, const double *p, int K, double cost)
+{
+    enum { BINS = 16 };
+    int cells = 0;
+    for (int x = 0; x < K; x++) cells += p[x] > 0;
+    return (st_reach){st_view_tv90(n, cells < BINS ? cells : BINS, cost),
+                      st_view_tv90(n, cells, cost)};
+}
+
 /* -- Total variation -- */
 
 st_tv st_tv_observed(const int64_t *counts, const double *p, int K, double delta)

@@ -11,6 +11,12 @@ double st_view_chi2(double n, int cells, double cost);
 /* The total variation every fault of which is seen with 90 % probability: n is divided by 1.35,
  * and TV <= sqrt(chi2)/2. */
 double st_view_tv90(double n, int cells, double cost);
+/* The same of a row: of faults along an order of its tokens that a view of 16 bins has (p, q/p),
+ * and of any fault at all, for which every token with p > 0 is a cell of its own. */
+typedef struct {
+    double along, any;
+} st_reach;
+st_reach st_row_tv90(double n, const double *p /* [K] */, int K, double cost);
 
 /* -- Observed total variation over K cells, with an interval for TV(L, p) of coverage >=
  * 1 - delta whatever L is: |TV(N/n, p) - TV(L, p)| <= TV(N/n, L), whose mean is at most

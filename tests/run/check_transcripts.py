@@ -35,12 +35,10 @@ def run(folder, *options):
 
 
 def lines_of(text):
-    """Lines as they are compared: no seconds, one blank for many. How many requests of an engine go into a
-    call depends on its speed, and so do the neighbours whose law is tested: of engine.law, only what was judged."""
+    """Lines as they are compared: no seconds, one blank for many."""
     for line in text.splitlines():
         row = re.match(r"(\S+ +[A-Z_]+ +\d+(?: of \d+)? +\d+(?: [kM])?) +\d+\.\d\d\b(.*)", line)
-        figures = row and not line.startswith("engine.law")
-        line = row.group(1) + (row.group(2) if figures else "") if row else re.sub(r"\b\d+\.\d s,", "", line)
+        line = row.group(1) + row.group(2) if row else re.sub(r"\b\d+\.\d s,", "", line)
         yield " ".join(line.split())
 
 

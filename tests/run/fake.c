@@ -96,6 +96,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     if (s->eps > 0) result_figure(r, "eps", s->eps);
     result_figure(r, "seven", 7);
     if (s->tv_power > 0) result_figure(r, "tv_power", s->tv_power);
+    if (s->tv_any > 0) result_figure(r, "tv_power_any", s->tv_any);
     if (s->call != CALL_OK) {
         result_call(r, x, "draw", s->call);
     } else {

@@ -10,7 +10,7 @@ typedef struct {
     check_state state;
     int64_t compared;
     const char *detail;
-    double log_e, log_p, tv_power, eps; /* 0: no such figure */
+    double log_e, log_p, tv_power, tv_any, eps; /* 0: no such figure */
     bool statistical, unclaimed, slow;
     call_result call; /* not CALL_OK: the case ends with result_call() of it */
 } script;

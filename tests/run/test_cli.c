@@ -352,7 +352,7 @@ static void a_statistical_result_prints_what_it_saw(void **unused)
 {
     static const char *const figures[] = {"\"n\"",     "\"log_e\"",    "\"x2\"",
                                           "\"log_p\"", "\"tv\"",       "\"tv_lo\"",
-                                          "\"tv_hi\"", "\"tv_power\"", "\"tables\""};
+                                          "\"tv_hi\"", "\"tv_power\"", "\"tv_power_any\"", "\"tables\""};
     (void)unused;
     assert_int_equal(
         assay("run --level smoke --only law.verify/V8-a0.7-g2 --quiet --json /dev/stdout"),

@@ -180,11 +180,22 @@ static void the_table_shows_the_power(void **unused)
     run_report r;
     (void)unused;
     RUN(&r, NULL,
-        {.name = "a", .compared = 1, .statistical = true, .log_e = -0.01, .tv_power = 0.031},
-        {.name = "b", .compared = 1, .statistical = true, .log_e = -2, .tv_power = 0.0322});
+        {.name = "a",
+         .compared = 1,
+         .statistical = true,
+         .log_e = -0.01,
+         .tv_power = 0.031,
+         .tv_any = 0.08},
+        {.name = "b",
+         .compared = 1,
+         .statistical = true,
+         .log_e = -2,
+         .tv_power = 0.0322,
+         .tv_any = 0.25});
     char *text = terminal_text(&r);
-    assert_non_null(strstr(text, "sees TV >=\n"));
-    assert_non_null(strstr(text, "       0.0         -  0.031\n"));
+    assert_non_null(strstr(text, "  TV p, q/p >=  TV any >=\n"));
+    assert_non_null(strstr(text, "       0.0         -  0.031         0.08-0.25\n"));
+    assert_non_null(strstr(text, "and of any fault.\n"));
     free(text);
     run_report_free(&r);
     RUN(&r, NULL,
@@ -192,7 +203,7 @@ static void the_table_shows_the_power(void **unused)
         {.name = "b", .compared = 1, .statistical = true, .tv_power = 0.031},
         {.name = "c", .compared = 1, .statistical = true, .state = STATE_CRASH});
     text = terminal_text(&r);
-    assert_non_null(strstr(text, "       2.5         -  0.031-0.05\n"));
+    assert_non_null(strstr(text, "       2.5         -  0.031-0.05    -\n"));
     free(text);
     run_report_free(&r);
 }
@@ -205,7 +216,7 @@ static void a_tolerance_stands_in_place_of_p(void **unused)
     RUN(&r, NULL, {.name = "a", .compared = 1, .statistical = true, .log_p = -4},
         {.name = "b", .compared = 1, .statistical = true, .log_p = -90, .eps = 0.038});
     char *text = terminal_text(&r);
-    assert_non_null(strstr(text, " eps 0.038  -\n"));
+    assert_non_null(strstr(text, " eps 0.038  -             -\n"));
     assert_null(strstr(text, "e-40"));
     free(text);
     char path[32];

@@ -2,6 +2,8 @@
  *
  *   stats_calibrate [--runs N] [--step H]    false alarms at alpha = 0.01; exit 1 if out of
  * bounds stats_calibrate --detect [--runs N]      median n to detection at alpha = 1e-6
+ *   stats_calibrate --reach [--runs N]       is the printed power true in any direction? exit 1
+ * if not
  *
  * Correct samplers are inverse-CDF draws from the very row; none of the project's generators or
  * verifiers is used. H is the grid of the exact level (exact_level.h). */
@@ -14,6 +16,7 @@
 #include "conformance/stats/coupling.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
+#include "conformance/stats/partition.h"
 #include "conformance/stats/power.h"
 #include "conformance/stats/tolerance.h"
 #include "tests/stats/exact_level.h"
@@ -227,13 +230,90 @@ static void detect(int runs)
     free(n);
 }
 
+/* -- Reach -- */
+
+/* Every token is off by the same relative size, up or down by a coin of its own or by its rank:
+ * the direction in which a total variation is hardest to see. The size is sought, because the
+ * law is normalised. */
+static void any_direction(const double *p, int V, bool by_rank, double tv, double *law)
+{
+    st_keyed *order = checked(malloc((size_t)V * sizeof *order), "an order");
+    for (int x = 0; x < V; x++) order[x] = (st_keyed){p[x], x};
+    st_sort_descending(order, (size_t)V);
+    double size = 2 * tv;
+    for (int trial = 0; trial < 5; trial++) {
+        rng signs = {4};
+        double sum = 0, seen = 0;
+        for (int i = 0; i < V; i++) {
+            const bool up = by_rank ? i % 2 == 0 : rng_next(&signs) >> 63;
+            const int x = order[i].id;
+            sum += law[x] = p[x] * (up ? 1 + size : 1 - size);
+        }
+        for (int x = 0; x < V; x++) law[x] /= sum, seen += 0.5 * fabs(law[x] - p[x]);
+        size *= tv / seen;
+    }
+    free(order);
+}
+
+/* Does one of n draws' looks, at powers of two from 256 on, reach the line? */
+static bool reaches(const double *p, const double *q, const double *cdf, int V, int n,
+                    double line, rng *g)
+{
+    st_ep *ep = checked(st_ep_new(1, NULL, 1, V, &p, &q), "an e-process");
+    bool over = false;
+    for (int i = 0, look = 256; i < n && !over; i++) {
+        if (!st_ep_add(ep, 0, draw(cdf, V, g), 1)) exit(3);
+        if (i + 1 < look && i + 1 < n) continue;
+        over = st_ep_log_e(ep) >= line;
+        look *= 2;
+    }
+    st_ep_free(ep);
+    return over;
+}
+
+/* The line of a case in a smoke run of 82 statistical cases; two processes share its weight. */
+static int reach(int runs)
+{
+    static const struct {
+        int V, n;
+    } rows[] = {{2, 20000}, {8, 20000}, {64, 20000}, {V_MAX, 20000}, {V_DETECT, 10000}};
+    static const double part[] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1};
+    static double p[V_DETECT], q[V_DETECT], law[V_DETECT], cdf[V_DETECT];
+    const double line = log(1e6 * 82);
+    rng g = {11};
+    int bad = 0;
+    printf("%d runs; of the printed total variation in any direction, share seen\n", runs);
+    for (int i = 0; i < 5; i++)
+        for (int by_rank = 0; by_rank < 2; by_rank++) {
+            const int V = rows[i].V;
+            const double any = st_view_tv90(rows[i].n, V, line + log(12 * 20));
+            make_rows(V, OVERLAP, (uint64_t)V, p, q);
+            printf("V %5d, n %d, %s: printed %.3f;", V, rows[i].n,
+                   by_rank ? "by rank" : "by token", any);
+            for (int k = 0; k < 8; k++) {
+                int seen = 0;
+                any_direction(p, V, by_rank, part[k] * any, law);
+                cumulate(law, V, cdf);
+                for (int r = 0; r < runs; r++)
+                    seen += reaches(p, q, cdf, V, rows[i].n, line + log(2), &g);
+                printf(" %.3f %.2f", part[k] * any, (double)seen / runs);
+                fflush(stdout);
+                bad += part[k] == 1 && seen < 0.9 * runs;
+            }
+            printf("\n");
+        }
+    return bad != 0;
+}
+
 int main(int argc, char **argv)
 {
-    int runs = 2000, seek = 0;
+    int runs = 2000, seek = 0, look = 0;
     double step = 0.02;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--detect"))
             seek = 1;
+        else if (!strcmp(argv[i], "--reach"))
+            look = 1;
         else if (!strcmp(argv[i], "--runs") && i + 1 < argc)
             runs = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--step") && i + 1 < argc)
@@ -242,9 +322,11 @@ int main(int argc, char **argv)
             runs = 0;
     }
     if (runs < 1 || !(step > 0)) {
-        fprintf(stderr, "usage: stats_calibrate [--detect] [--runs N >= 1] [--step H > 0]\n");
+        fprintf(stderr,
+                "usage: stats_calibrate [--detect | --reach] [--runs N >= 1] [--step H > 0]\n");
         return 2;
     }
+    if (look) return reach(runs);
     if (!seek) return false_alarms(runs, step);
     detect(runs);
     return 0;

@@ -20,6 +20,14 @@ static void view_fit(void **state)
     for (int i = 0; i < 8; i++)
         assert_true(fabs(st_view_chi2(1, K[i], cost) / measured[i] - 1) < 0.02);
     assert_true(fabs(st_view_chi2(6500, 16, cost) / 0.01 - 1) < 0.02);
+    /* Of a row: impossible tokens are no cells, and a view has 16 bins at most. */
+    double p[40] = {0.5, 0.25, 0, 0.25};
+    st_reach few = st_row_tv90(1e4, p, 40, cost);
+    assert_true(few.along == st_view_tv90(1e4, 3, cost) && few.any == few.along);
+    for (int x = 0; x < 40; x++) p[x] = 1. / 40;
+    few = st_row_tv90(1e4, p, 40, cost);
+    assert_true(few.along == st_view_tv90(1e4, 16, cost));
+    assert_true(few.any == st_view_tv90(1e4, 40, cost));
     double tv = st_view_tv90(1e6, 16, cost);
     assert_true(tv > 4.4e-3 && tv < 5.2e-3);
 }
