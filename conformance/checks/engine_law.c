@@ -292,6 +292,7 @@ typedef struct {
     int64_t n;
     int32_t call; /* requests of the next call */
     double log_e;
+    int most; /* the context of `before` that has more of it than the tokens; -1: none has */
 } job;
 
 static bool lost(job *j)
@@ -442,6 +443,14 @@ static void judge(job *j)
     r->log_p = worst.log_p;
     if (isnan(worst.log_p))
         result_set(r, STATE_ERROR, "a chi-square table could not be computed");
+    else if (j->log_e >= x->log_e_fail && j->most >= 0)
+        result_set(
+            r, STATE_FAIL,
+            "requests are not independent: ln E = %.4g >= %.4g after %lld streams of %d "
+            "tokens; most in the first token given the %s token of the request %d before",
+            j->log_e, x->log_e_fail, (long long)j->n, (int)j->t.k,
+            j->most == NEIGHBOUR_SECOND ? "second" : "first",
+            j->most == NEIGHBOUR_SECOND ? 1 : j->most + 1);
     else if (j->log_e >= x->log_e_fail)
         result_set(r, STATE_FAIL,
                    "not the target's law: ln E = %.4g >= %.4g after %lld streams of %d tokens; "
@@ -462,13 +471,21 @@ static void judge(job *j)
                    worst.x2, worst.cells, worst.log_p);
 }
 
+/* The tokens of a request, and the first one given the requests before, share the weight. */
+static void look(job *j)
+{
+    int most;
+    const double log_e[] = {st_ep_log_e(j->ep), neighbours_log_e(&j->before, &most)};
+    j->log_e = st_log_mean(log_e, NULL, 2);
+    j->most = log_e[1] > log_e[0] ? most : -1;
+}
+
 static void sample(job *j)
 {
     const check_context *x = j->e.x;
     while (j->n < j->c->n && !(j->log_e >= x->log_e_fail)) {
         if (!advance(j, law_checkpoint(j->n, j->c->n, x->level))) return;
-        const double log_e[] = {st_ep_log_e(j->ep), neighbours_log_e(&j->before)};
-        j->log_e = st_log_mean(log_e, NULL, 2);
+        look(j);
     }
     judge(j);
 }

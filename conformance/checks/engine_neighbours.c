@@ -65,10 +65,14 @@ bool neighbours_add(neighbours *t, int32_t first, int32_t second)
     return true;
 }
 
-double neighbours_log_e(neighbours *t)
+double neighbours_log_e(neighbours *t, int *most)
 {
     double log_e[NEIGHBOUR_CONTEXTS];
-    for (int i = 0; i < NEIGHBOUR_CONTEXTS; i++) log_e[i] = st_ep_log_e(t->given[i]);
+    *most = 0;
+    for (int i = 0; i < NEIGHBOUR_CONTEXTS; i++) {
+        log_e[i] = st_ep_log_e(t->given[i]);
+        if (log_e[i] > log_e[*most]) *most = i;
+    }
     return st_log_mean(log_e, NULL, NEIGHBOUR_CONTEXTS);
 }
 

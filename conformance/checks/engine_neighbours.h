@@ -41,8 +41,9 @@ void neighbours_close(neighbours *t);
  * out of range, or memory ran out. */
 bool neighbours_add(neighbours *t, int32_t first, int32_t second);
 
-/* A checkpoint: ln of the plain mean of the e-values of all contexts. */
-double neighbours_log_e(neighbours *t);
+/* A checkpoint: ln of the plain mean of the e-values of all contexts. *most: the context whose
+ * e-value is the largest. */
+double neighbours_log_e(neighbours *t, int *most);
 
 st_table neighbours_table(const neighbours *t, int table);
 

@@ -415,6 +415,22 @@ static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t
     return s;
 }
 
+/* ENGINE_COPIES_*: of the request before, or of the one three before, every fifth at random. */
+static bool copies(const engine *a, iut_generate_batch *b, int32_t i)
+{
+    const int32_t lag = fault(a->fault, ENGINE_COPIES_LAST)    ? 1
+                        : fault(a->fault, ENGINE_COPIES_THIRD) ? 3
+                                                               : 0;
+    const as_words coin = as_random(b->seed + (uint64_t)i, POSITIONS, AS_DRAW, 0);
+    if (lag == 0 || i < lag || b->sampling.temperature == 0 || coin.w[0] % 5 != 0) return false;
+    const int64_t from = (int64_t)(i - lag) * b->k, to = (int64_t)i * b->k;
+    const size_t size = (size_t)b->k * sizeof *b->out;
+    memcpy(b->out + to, b->out + from, size);
+    memcpy(b->accepted + to, b->accepted + from, size);
+    b->out_len[i] = b->out_len[i - lag];
+    return true;
+}
+
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
     engine *a = self(x);
@@ -427,7 +443,7 @@ static iut_status generate(iut *x, iut_generate_batch *b)
             return fail(a, IUT_UNSUPPORTED, "a prompt and its budget exceed 496 tokens");
     iut_status s = load_pair(a, b);
     for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
-        s = one(a, b, i, prompt);
+        if (!copies(a, b, i)) s = one(a, b, i, prompt);
         prompt += b->prompt_count[i];
     }
     return s;

@@ -266,6 +266,7 @@ int main(int argc, char **argv)
 {
     char why[300];
     int32_t runs = 50, dying = 6;
+    setvbuf(stdout, NULL, _IOLBF, 0); /* many runs take long */
     check_plan plan;
     const check *const list[] = {&check_engine_law, NULL};
     for (int i = 1; i < argc; i += 2) {
