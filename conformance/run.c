@@ -202,13 +202,12 @@ static void *work_in_thread(void *arg)
     return NULL;
 }
 
-/* Large cases first, so that no thread is left alone with one at the end. Samples times the
- * vocabulary is a guess of the cost; the order decides nothing else. */
+/* Large cases first, so that no thread is left alone with one at the end. The order decides
+ * nothing else. */
 static int by_cost(const void *a, const void *b)
 {
     const run_case *const *x = a, *const *y = b;
-    const double cost_x = (double)(*x)->plan->n * (*x)->plan->V,
-                 cost_y = (double)(*y)->plan->n * (*y)->plan->V;
+    const double cost_x = (*x)->plan->cost, cost_y = (*y)->plan->cost;
     if (cost_x != cost_y) return cost_x > cost_y ? -1 : 1;
     return (*x > *y) - (*x < *y);
 }
@@ -273,7 +272,10 @@ static bool plan(run_report *r)
     }
     for (size_t i = 0; i < r->plan->count; i++) {
         check_case *c = r->plan->cases[i];
-        if (c->statistical && o->samples > 0 && c->n > o->samples) c->n = o->samples;
+        if (c->statistical && o->samples > 0 && c->n > o->samples) {
+            c->cost *= (double)o->samples / (double)c->n;
+            c->n = o->samples;
+        }
         if (selected(o, c)) r->cases[r->planned++].plan = c;
     }
     return true;

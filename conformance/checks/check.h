@@ -23,12 +23,32 @@ struct check;
 typedef struct {
     const struct check *check;
     char id[96];         /* "law.verify/V64-a0.7-g2": the check's name, a slash, the parameters */
-    int32_t V, gamma;    /* meaning of these five is the check's own */
-    int32_t variant;
-    double acceptance;
     int64_t n;           /* samples, replays or comparisons declared in advance */
+    double cost;         /* about, in microseconds of the suite and the reference: the order of a run */
     int32_t tables;      /* chi-square tables it will evaluate, fixed before sampling (STAT-01) */
     bool statistical;    /* contributes an e-value to the run (STAT-02) */
+    /* The parameters, by what the check asks: of rows, or of one of the others. */
+    union {
+        struct {
+            int32_t V, gamma;  /* vocabulary of the rows, drafts at most */
+            int32_t variant;   /* a row of the check's own table */
+            double acceptance; /* of a panel (panel_form) */
+        };
+        struct {
+            int32_t folder;        /* of the check's list of models */
+            int32_t kind, habit;   /* of the check's own lists */
+            int32_t gamma, tokens; /* drafts of a step; tokens of the path, or of its prefix */
+            int32_t prompt;
+        } model;
+        struct {
+            int32_t pair; /* engine_pair */
+            int32_t kind; /* of the check's own list */
+            int32_t gamma;
+        } engine;
+        struct {
+            int32_t V, kind, N, G, what; /* as of iut_pool_batch; `what` is asked */
+        } pool;
+    };
 } check_case;
 
 /* A named figure of a result: printed, and written to the JSON and the event log. */
@@ -77,8 +97,13 @@ extern const check *const check_list[]; /* ends with NULL */
 check_case *plan_case(check_plan *plan, const check *check, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The case with its gamma no longer than the IUT's limit (VAR-10): for checks that say as much of
- * shorter drafts. Its id, and so its seeds, stay. */
+/* The cost of n samples, or comparisons, of rows of V entries. */
+double cost_of_rows(int64_t n, int32_t V);
+
+/* gamma, or the IUT's limit if that is less (VAR-10): for checks that say as much of shorter drafts. */
+int32_t gamma_within(int32_t gamma, const client *tested);
+
+/* The case of rows with such a gamma. Its id, and so its seeds, stay. */
 check_case case_within(const check_case *c, const client *tested);
 
 /* A seed of its own for every (run, case id, purpose). */

@@ -426,6 +426,7 @@ static void plan(check_plan *p, check_level level)
     for (int32_t i = 0; i < (int32_t)(sizeof edges / sizeof *edges); i++) {
         check_case *c = plan_case(p, &check_edges_declared, "%s", edges[i].name);
         c->V = V;
+        c->cost = cost_of_rows(100, c->V);
         c->gamma = GAMMA;
         c->variant = i;
     }

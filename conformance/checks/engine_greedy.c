@@ -40,9 +40,9 @@ static void plan_methods(check_plan *p, check_level level, int32_t pair)
         check_case *c =
             plan_case(p, &check_engine_greedy, "%s-%s%s", engine_pair_name[pair],
                       engine_method_name(method_of(KINDS + i)), method_kind_name[kind]);
-        c->V = pair;
-        c->variant = KINDS + i;
-        c->n = 200;
+        c->engine.pair = pair;
+        c->engine.kind = KINDS + i;
+        c->cost = 3e5;
     }
 }
 
@@ -54,10 +54,10 @@ static void plan(check_plan *p, check_level level)
             if (level == LEVEL_SMOKE && kind >= smoke_kinds[pair]) continue;
             check_case *c = plan_case(p, &check_engine_greedy, "%s-%s", engine_pair_name[pair],
                                       kind_name[kind]);
-            c->V = pair;
-            c->variant = kind;
-            c->gamma = GAMMAS;
-            c->n = pair == PAIR_TRAINED ? 6000 : 200;
+            c->engine.pair = pair;
+            c->engine.kind = kind;
+            c->engine.gamma = GAMMAS;
+            c->cost = pair == PAIR_TRAINED ? 2e6 : 7e5;
         }
         plan_methods(p, level, pair);
     }
@@ -65,8 +65,8 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return engine_claimed(tested, (engine_pair)c->V, 0, why, size) &&
-           engine_claims_method(tested, method_of(c->variant), why, size);
+    return engine_claimed(tested, (engine_pair)c->engine.pair, 0, why, size) &&
+           engine_claims_method(tested, method_of(c->engine.kind), why, size);
 }
 
 typedef struct {
@@ -395,15 +395,14 @@ static int32_t prompts_of(check_level level, engine_pair pair, int32_t variant)
     return pair == PAIR_SELF ? 3 : 1;
 }
 
-static void run(const check_case *planned, const check_context *x, check_result *r)
+static void run(const check_case *c, const check_context *x, check_result *r)
 {
-    const check_case within = case_within(planned, x->iut), *c = &within;
-    const engine_pair pair = (engine_pair)c->V;
+    const engine_pair pair = (engine_pair)c->engine.pair;
     job j = {.rng = check_seed(x, c, 0),
-             .variant = c->variant,
-             .gammas = c->gamma,
+             .variant = c->engine.kind,
+             .gammas = gamma_within(c->engine.gamma, x->iut),
              .stride = x->level == LEVEL_SMOKE && pair != PAIR_FEW ? 5 : 1,
-             .prompts = prompts_of(x->level, pair, c->variant),
+             .prompts = prompts_of(x->level, pair, c->engine.kind),
              .row = malloc((size_t)engine_pair_V[pair] * sizeof *j.row)};
     if (!j.row)
         result_set(r, STATE_ERROR, "the suite is short of memory");

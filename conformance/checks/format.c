@@ -24,6 +24,7 @@ static void plan_one(check_plan *p, const check *check_, check_level level, int6
             c->gamma = masked ? 3 : 4;
             c->variant = masked ? PROBE_MASKED : PROBE_DENSE;
             c->n = smoke << 2 * (int)level >> (V > WIDE ? 5 : 0);
+            c->cost = cost_of_rows(c->n, c->V);
         }
 }
 

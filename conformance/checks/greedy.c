@@ -61,6 +61,7 @@ static void plan_verify(check_plan *p, check_level level)
             c->gamma = 4;
             c->variant = kind;
             c->n = (V[i] > 4096 ? 20 : 1000) << 2 * (int)level;
+            c->cost = cost_of_rows(c->n, c->V);
         }
 }
 
@@ -176,6 +177,7 @@ static void plan_stream(check_plan *p, check_level level)
         for (int32_t d = 0; d < DRAFTS; d++) {
             check_case *c = plan_case(p, &check_greedy_stream, "%s-V%d", name[d], (int)V[i]);
             c->V = V[i];
+            c->cost = cost_of_rows(500, c->V);
             c->variant = d;
         }
 }

@@ -291,6 +291,7 @@ void law_plan(check_plan *plan, const check *owner, check_level level, const law
         c->V = e->V, c->gamma = e->gamma, c->acceptance = e->acceptance;
         c->variant = (int32_t)e->variant;
         c->n = law_samples(level, e->V);
+        c->cost = cost_of_rows(c->n, c->V);
         c->tables = law_tables(e->gamma + 2);
         c->statistical = true;
     }

@@ -37,6 +37,7 @@ static void plan(check_plan *p, check_level level)
         c->V = rows[i].V, c->gamma = rows[i].gamma, c->acceptance = 0.3;
         c->variant = (int32_t)i;
         c->n = n[level];
+        c->cost = cost_of_rows(c->n, c->V);
         c->tables = 2;
         c->statistical = true;
     }

@@ -34,24 +34,24 @@ static void plan(check_plan *p, check_level level)
                                                                        : 2);
              i++) {
             check_case *c = plan_case(p, &check_lm_canonical, "%s-%d", models[m], (int)i);
-            c->V = m;
-            c->variant = FAST;
-            c->gamma = length_of(m, level);
-            c->n = m == TARGET ? 8000 : 200;
+            c->model.folder = m;
+            c->model.kind = FAST;
+            c->model.tokens = length_of(m, level);
+            c->cost = 2000.0 * c->model.tokens;
         }
     static const int32_t few[MODELS] = {12, 8, 70, 12, 2};
     for (int32_t m = 0; level > LEVEL_SMOKE && m < MODELS; m++) {
         check_case *c = plan_case(p, &check_lm_canonical, "%s-mpfr", models[m]);
-        c->V = m;
-        c->variant = MPFR;
-        c->gamma = few[m];
-        c->n = m == TARGET ? 8000 : 2000;
+        c->model.folder = m;
+        c->model.kind = MPFR;
+        c->model.tokens = few[m];
+        c->cost = 1e6;
     }
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (!lm_claimed(tested, models[c->V], LM_BITS, why, size)) return false;
+    if (!lm_claimed(tested, models[c->model.folder], LM_BITS, why, size)) return false;
     if (client_claims(tested)->lm_arithmetic == IUT_LM_CANONICAL) return true;
     snprintf(why, size, "lm_arithmetic is not canonical");
     return false;
@@ -160,8 +160,8 @@ static bool judge(job *j)
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
-    job j = {.n = c->gamma, .ops = c->variant == MPFR ? &oracle_mpfr : &oracle_fast};
-    if (lm_open(&j.m, x, r, models[c->V], 1, c->gamma, ROWS)) {
+    job j = {.n = c->model.tokens, .ops = c->model.kind == MPFR ? &oracle_mpfr : &oracle_fast};
+    if (lm_open(&j.m, x, r, models[c->model.folder], 1, c->model.tokens, ROWS)) {
         j.token = malloc((size_t)j.n * sizeof *j.token);
         j.got = lm_floats(&j.m, j.n);
         j.row = lm_floats(&j.m, 1);

@@ -30,16 +30,16 @@ static void plan(check_plan *p, check_level level)
                 if (m == TARGET && level == LEVEL_SMOKE && d != ALTERNATING) continue;
                 check_case *c = plan_case(p, &check_lm_greedy, "%s-%s-%d", models[m],
                                           draft_name[d], (int)i);
-                c->V = m;
-                c->variant = d;
-                c->gamma = i;
-                c->n = m == TARGET ? 4000 : 100;
+                c->model.folder = m;
+                c->model.kind = d;
+                c->model.prompt = i;
+                c->cost = 1e5;
             }
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return lm_claimed(tested, models[c->V], 0, why, size);
+    return lm_claimed(tested, models[c->model.folder], 0, why, size);
 }
 
 typedef struct {
@@ -214,7 +214,7 @@ static bool decode_drafted(job *j, int32_t gamma, int32_t budget, int32_t eos)
 
 static void make_prompt(job *j, const check_case *c)
 {
-    const char *text = lm_prompts[c->gamma];
+    const char *text = lm_prompts[c->model.prompt];
     const bool bytes = j->m.V == 258; /* the trained pair: bytes, and 256 to begin with */
     j->length = bytes ? PROMPT : 20 + probe_below(&j->rng, 30);
     for (int32_t i = 0; i < j->length; i++)
@@ -237,10 +237,10 @@ static bool all_gammas(job *j)
 
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
-    job j = {.rng = check_seed(x, c, 0), .drafts = c->variant};
-    j.brief = c->V == TARGET && x->level == LEVEL_SMOKE;
+    job j = {.rng = check_seed(x, c, 0), .drafts = c->model.kind};
+    j.brief = c->model.folder == TARGET && x->level == LEVEL_SMOKE;
     j.bits = client_claims(x->iut)->lm_arithmetic != 0;
-    if (lm_open(&j.m, x, r, models[c->V], 3, PROMPT + BUDGET + 8, 16)) {
+    if (lm_open(&j.m, x, r, models[c->model.folder], 3, PROMPT + BUDGET + 8, 16)) {
         make_prompt(&j, c);
         j.logits = lm_floats(&j.m, BUDGET + 1);
         j.got = lm_floats(&j.m, 16);

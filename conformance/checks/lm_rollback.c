@@ -18,7 +18,6 @@ enum { LONG, NORMED, DRAFT, TARGET, TOKENS = 200, ROWS = 120, POSITIONS = 256 };
 enum { NEVER, ALWAYS, ALTERNATING, ANY, THEN_NONE, HABITS };
 static const char *const habit_name[] = {"never", "always", "alternating", "any", "then-none"};
 
-/* gamma is the number of drafts; acceptance holds the habit. */
 static void plan_one(check_plan *p, int32_t m, int32_t kind, int32_t habit, int32_t gamma)
 {
     const bool steps = kind == STEPS || kind == CROP || kind == POISON || kind == DRAFTER;
@@ -26,11 +25,11 @@ static void plan_one(check_plan *p, int32_t m, int32_t kind, int32_t habit, int3
                         ? plan_case(p, &check_lm_rollback, "%s-%s-%s-g%d", models[m],
                                     kind_name[kind], habit_name[habit], (int)gamma)
                         : plan_case(p, &check_lm_rollback, "%s-%s", models[m], kind_name[kind]);
-    c->V = m;
-    c->variant = kind;
-    c->gamma = gamma;
-    c->acceptance = habit;
-    c->n = m == TARGET ? 4000 : 100;
+    c->model.folder = m;
+    c->model.kind = kind;
+    c->model.habit = habit;
+    c->model.gamma = gamma;
+    c->cost = 6e4;
 }
 
 /* Chain decoding by habit and gamma; the rest once a model. Trained models are for a few. */
@@ -55,8 +54,8 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return lm_claimed(tested, models[c->V], LM_BITS | (c->variant == POISON ? LM_POISON : 0),
-                      why, size);
+    return lm_claimed(tested, models[c->model.folder],
+                      LM_BITS | (c->model.kind == POISON ? LM_POISON : 0), why, size);
 }
 
 /* Sequence 0 is under test; sequence 1 has walked the tokens one by one. */
@@ -294,13 +293,13 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     static bool (*const does[KINDS])(job *) = {does_steps,   does_crop,    does_nested,
                                                does_zero,    does_reuse,   does_poison,
                                                does_scatter, does_drafter, does_company};
-    job j = {.rng = check_seed(x, c, 0), .gamma = c->gamma, .habit = (int32_t)c->acceptance};
-    if (lm_open(&j.m, x, r, models[c->V], 6, POSITIONS, ROWS)) {
+    job j = {.rng = check_seed(x, c, 0), .gamma = c->model.gamma, .habit = c->model.habit};
+    if (lm_open(&j.m, x, r, models[c->model.folder], 6, POSITIONS, ROWS)) {
         lm_tokens(&j.m, &j.rng, j.token, TOKENS);
         j.plain = lm_floats(&j.m, TOKENS);
         j.got = lm_floats(&j.m, ROWS);
         if (j.plain && j.got && lm_plain(&j.m, 1, 0, j.token, TOKENS - 40, j.plain) &&
-            does[c->variant](&j))
+            does[c->model.kind](&j))
             result_set(r, STATE_PASS, "%lld rows, lengths and entries, all the same bits",
                        (long long)r->compared);
     }

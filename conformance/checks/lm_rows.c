@@ -32,16 +32,16 @@ static void plan(check_plan *p, check_level level)
                 if (m == TARGET && kind == PLACE) continue;
                 check_case *c = plan_case(p, &check_lm_rows, has_prefix ? "%s-%s-p%d" : "%s-%s",
                                           models[m], kind_name[kind], (int)prefixes[i]);
-                c->V = m;
-                c->variant = kind;
-                c->gamma = prefixes[i];
-                c->n = m == TARGET ? 4000 : 100;
+                c->model.folder = m;
+                c->model.kind = kind;
+                c->model.tokens = prefixes[i];
+                c->cost = m == TARGET ? 1.5e5 : 5e4;
             }
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return lm_claimed(tested, models[c->V], LM_BITS, why, size);
+    return lm_claimed(tested, models[c->model.folder], LM_BITS, why, size);
 }
 
 typedef struct {
@@ -235,12 +235,14 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 {
     static bool (*const ask[KINDS])(job *) = {ask_chain,  ask_place,  ask_prefill, ask_cached,
                                               ask_layout, ask_others, ask_siblings};
-    job j = {.rng = check_seed(x, c, 0), .prefix = c->gamma, .stride = c->V == TARGET ? 2 : 1};
-    if (lm_open(&j.m, x, r, models[c->V], 12, 260, 140)) {
+    job j = {.rng = check_seed(x, c, 0),
+             .prefix = c->model.tokens,
+             .stride = c->model.folder == TARGET ? 2 : 1};
+    if (lm_open(&j.m, x, r, models[c->model.folder], 12, 260, 140)) {
         lm_tokens(&j.m, &j.rng, j.token, TOKENS);
         j.plain = lm_floats(&j.m, TOKENS);
         j.got = lm_floats(&j.m, TOKENS);
-        if (j.plain && j.got && ask[c->variant](&j))
+        if (j.plain && j.got && ask[c->model.kind](&j))
             result_set(r, STATE_PASS, "%lld rows, lengths and entries, all the same bits",
                        (long long)r->compared);
     }

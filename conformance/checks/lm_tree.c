@@ -23,15 +23,16 @@ static void plan(check_plan *p, check_level level)
                 check_case *c =
                     plan_case(p, &check_lm_tree, kind <= WANTS ? "%s-%s-%d" : "%s-%s",
                               models[m], kind_name[kind], (int)i);
-                c->V = m;
-                c->variant = kind;
-                c->n = 100;
+                c->model.folder = m;
+                c->model.kind = kind;
+                c->cost = 5e4;
             }
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return lm_claimed(tested, models[c->V], c->variant <= WANTS ? LM_BITS : 0, why, size);
+    return lm_claimed(tested, models[c->model.folder], c->model.kind <= WANTS ? LM_BITS : 0,
+                      why, size);
 }
 
 typedef struct {
@@ -380,13 +381,13 @@ static void run(const check_case *c, const check_context *x, check_result *r)
                                                ask_wants,     ask_refused,   ask_commits,
                                                ask_forgotten, ask_capacity};
     job j = {.rng = check_seed(x, c, 0)};
-    if (lm_open(&j.m, x, r, models[c->V], SEQUENCES, POSITIONS, ROWS)) {
+    if (lm_open(&j.m, x, r, models[c->model.folder], SEQUENCES, POSITIONS, ROWS)) {
         lm_tokens(&j.m, &j.rng, j.prefix, PREFIX);
         random_tree(&j);
         j.got = lm_floats(&j.m, POSITIONS);
         j.want = lm_floats(&j.m, POSITIONS);
         if (j.got && j.want && lm_fill(&j.m, 0, 0, j.prefix, PREFIX, PREFIX, NULL) &&
-            does[c->variant](&j))
+            does[c->model.kind](&j))
             result_set(r, STATE_PASS, "%lld comparisons and refusals", (long long)r->compared);
     }
     free(j.got);

@@ -19,6 +19,7 @@ static void plan(check_plan *p, check_level level)
             c->V = V[i];
             c->variant = masked ? PROBE_MASKED : PROBE_DENSE;
             c->n = (int64_t)200 << 2 * (int)level;
+            c->cost = cost_of_rows(c->n, c->V);
         }
 }
 

@@ -42,6 +42,7 @@ static void plan(check_plan *p, check_level level)
             check_case *c = plan_case(p, &check_meta_panel, "%s-V%d", rows[i].name, V);
             c->V = V, c->variant = i;
             c->n = rows[i].by_law ? n[level] : CASES;
+            c->cost = cost_of_rows(TURNS * c->n, V);
             c->gamma = rows[i].by_law ? LAW_GAMMA : GAMMA;
             if (rows[i].op == OP_DRAW) c->gamma = 0;
             if (rows[i].op == OP_SERVED || rows[i].op == OP_RESIDUAL) c->gamma = 0;

@@ -20,6 +20,7 @@ static void equal_plan(check_plan *p, check_level level)
             check_case *c = plan_case(p, &check_meta_equal, "V%d-g%d", V[v], gamma[g]);
             c->V = V[v], c->gamma = gamma[g];
             c->n = n[level];
+            c->cost = cost_of_rows(c->n, c->V);
         }
 }
 
@@ -108,6 +109,7 @@ static void draft_plan(check_plan *p, check_level level)
         check_case *c = plan_case(p, &check_meta_draft, "%s", lanes[i].name);
         c->V = lanes[i].V, c->gamma = lanes[i].gamma, c->variant = i;
         c->n = law_samples(level, c->V) / (level == LEVEL_SMOKE ? 1 : 5);
+        c->cost = cost_of_rows(c->n, c->V);
         c->tables = law_tables(c->gamma + 2);
         c->statistical = true;
     }
@@ -115,6 +117,7 @@ static void draft_plan(check_plan *p, check_level level)
         check_case *c = plan_case(p, &check_meta_draft, "seeded-V%d", V);
         c->V = V, c->gamma = 3, c->variant = LANES;
         c->n = 512;
+        c->cost = cost_of_rows(c->n, c->V);
     }
 }
 
@@ -205,6 +208,7 @@ static void batch_plan(check_plan *p, check_level level)
             c->V = V, c->variant = i;
             c->gamma = ops[i].op == OP_DRAW ? 0 : 3;
             c->n = 96;
+            c->cost = cost_of_rows(c->n, c->V);
         }
 }
 

@@ -17,20 +17,13 @@ enum { GRID, IDS, TEXT };
 enum { MANY_KEYS = 5000, OPERATIONS = 256, MOST_G = 15, MOST_REST = 4 }; /* of a call */
 static const char *const kind_name[] = {[IUT_POOL_LRU] = "lru", [IUT_POOL_RING] = "ring"};
 
-/* variant: what the case is, its kind of pool, N and G. */
-static int32_t variant_of(int32_t what, int32_t kind, int32_t N, int32_t G)
-{
-    return ((what * 4 + kind) * 16 + N) * 16 + G;
-}
-
-static void plan_one(check_plan *p, check_level level, int32_t V, int32_t variant,
-                     const char *name)
+static check_case *plan_one(check_plan *p, check_level level, const char *name)
 {
     static const int64_t sequences[] = {1, 20, 400}; /* random ones */
     check_case *c = plan_case(p, &check_pool_values, "%s", name);
-    c->V = V;
-    c->variant = variant;
     c->n = sequences[level];
+    c->cost = 2e3 * (double)c->n;
+    return c;
 }
 
 static void plan(check_plan *p, check_level level)
@@ -41,17 +34,18 @@ static void plan(check_plan *p, check_level level)
         for (int32_t i = 0; i < 15; i++) {
             const int32_t n = N[i / 5], g = G[i % 5];
             snprintf(name, sizeof name, "%s-n%d-g%d", kind_name[kind], (int)n, (int)g);
-            plan_one(p, level, MANY_KEYS, variant_of(GRID, kind, n, g), name);
+            check_case *c = plan_one(p, level, name);
+            c->pool.V = MANY_KEYS, c->pool.kind = kind, c->pool.N = n, c->pool.G = g;
+            c->pool.what = GRID;
         }
         snprintf(name, sizeof name, "%s-ids", kind_name[kind]);
-        plan_one(p, level, 7, variant_of(IDS, kind, 3, 2), name);
+        check_case *c = plan_one(p, level, name);
+        c->pool.V = 7, c->pool.kind = kind, c->pool.N = 3, c->pool.G = 2;
+        c->pool.what = IDS;
     }
-    plan_one(p, level, 128, variant_of(TEXT, IUT_POOL_LRU, 4, 5), "lru-text");
-}
-
-static int32_t kind_of(const check_case *c)
-{
-    return c->variant / 256 % 4;
+    check_case *c = plan_one(p, level, "lru-text");
+    c->pool.V = 128, c->pool.kind = IUT_POOL_LRU, c->pool.N = 4, c->pool.G = 5;
+    c->pool.what = TEXT;
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
@@ -59,9 +53,9 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     const iut_claims *m = client_claims(tested);
     if (!client_has(tested, OP_POOL))
         snprintf(why, size, "pool is not claimed");
-    else if (!(m->pools & kind_of(c)))
-        snprintf(why, size, "pools has no %s", kind_name[kind_of(c)]);
-    else if (m->max_vocab > 0 && c->V > m->max_vocab)
+    else if (!(m->pools & c->pool.kind))
+        snprintf(why, size, "pools has no %s", kind_name[c->pool.kind]);
+    else if (m->max_vocab > 0 && c->pool.V > m->max_vocab)
         snprintf(why, size, "max_vocab is %d", (int)m->max_vocab);
     else
         return true;
@@ -319,15 +313,15 @@ static bool play_text(job *j)
 
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
-    const int32_t what = c->variant / 1024;
+    const int32_t what = c->pool.what;
     job *j = calloc(1, sizeof *j);
     if (!j) {
         result_set(r, STATE_ERROR, "the suite is short of memory");
         return;
     }
     j->x = x, j->r = r;
-    j->kind = kind_of(c), j->N = c->variant / 16 % 16, j->G = c->variant % 16;
-    j->V = c->V;
+    j->kind = c->pool.kind, j->N = c->pool.N, j->G = c->pool.G;
+    j->V = c->pool.V;
     j->rng = check_seed(x, c, 0);
     if (what == GRID ? play_all(j, c->n) : what == IDS ? refuse_ids(j) : play_text(j))
         result_set(r, STATE_PASS, "%lld look-ups and refusals as specified",

@@ -233,6 +233,7 @@ static void plan(check_plan *p, check_level level)
     for (int32_t i = 0; i < (int32_t)(sizeof groups / sizeof groups[0]); i++) {
         check_case *c = plan_case(p, &check_replay_edges, "%s", groups[i].name);
         c->V = groups[i].V;
+        c->cost = cost_of_rows(100, c->V);
         c->gamma = groups[i].gamma;
         c->variant = i;
     }

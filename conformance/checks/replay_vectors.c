@@ -39,6 +39,7 @@ static void plan(check_plan *p, check_level level)
         if (!has_operation(listed->kind)) continue;
         check_case *c = plan_case(p, &check_replay_vectors, "%s", listed->id);
         c->V = listed->V;
+        c->cost = cost_of_rows(1000, c->V);
         c->gamma = listed->gamma;
         c->variant = i;
     }

@@ -27,6 +27,7 @@ static void plan_residual(check_plan *p, check_level level)
     for (int32_t i = 0; i < 5; i++) {
         check_case *c = plan_case(p, &check_residual_values, "V%d", (int)V[i]);
         c->V = V[i];
+        c->cost = cost_of_rows(100, c->V);
     }
 }
 
@@ -130,6 +131,7 @@ static void plan_draw(check_plan *p, check_level level)
         for (int32_t k = 0; k < DRAW_KINDS; k++) {
             check_case *c = plan_case(p, &check_draw_values, "V%d-%s", (int)V[i], kind[k]);
             c->V = V[i];
+            c->cost = cost_of_rows(100, c->V);
             c->variant = k;
         }
 }

@@ -43,6 +43,7 @@ static void plan(check_plan *p, check_level level)
             check_case *c =
                 plan_case(p, &check_served_values, "%s-V%d", settings[i].name, (int)V[v]);
             c->V = V[v];
+            c->cost = cost_of_rows(2000, c->V);
             c->variant = i;
         }
 }

@@ -20,6 +20,7 @@ static void plan(check_plan *p, check_level level)
         for (int32_t g = 0; g < GAMMAS; g++) {
             check_case *c = plan_case(p, &check_stop_rules, "%s-g%d", name[d], (int)gammas[g]);
             c->V = V;
+            c->cost = cost_of_rows(1000, c->V);
             c->gamma = gammas[g];
             c->variant = d;
         }

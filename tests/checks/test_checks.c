@@ -348,13 +348,28 @@ static void test_short_gamma(void **unused)
     }
 }
 
+/* Every case says what it costs: a run takes the dearest first. */
+static void test_costs_are_declared(void **unused)
+{
+    (void)unused;
+    for (check_level level = LEVEL_SMOKE; level <= LEVEL_DEEP; level++) {
+        check_plan plan;
+        assert_true(plan_all(&plan, check_list, level));
+        for (size_t i = 0; i < plan.count; i++)
+            if (!(plan.cases[i]->cost > 0 && plan.cases[i]->cost < 1e12))
+                fail_msg("%s: cost %g", plan.cases[i]->id, plan.cases[i]->cost);
+        plan_free(&plan);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_passes),          cmocka_unit_test(test_wrong_fails),
-        cmocka_unit_test(test_not_claimed),           cmocka_unit_test(test_vectors_missing),
-        cmocka_unit_test(test_failures_explain),      cmocka_unit_test(test_false_declarations),
-        cmocka_unit_test(test_every_flip_is_noticed), cmocka_unit_test(test_short_gamma),
+        cmocka_unit_test(test_costs_are_declared), cmocka_unit_test(test_right_passes),
+        cmocka_unit_test(test_wrong_fails),        cmocka_unit_test(test_not_claimed),
+        cmocka_unit_test(test_vectors_missing),    cmocka_unit_test(test_failures_explain),
+        cmocka_unit_test(test_false_declarations), cmocka_unit_test(test_every_flip_is_noticed),
+        cmocka_unit_test(test_short_gamma),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
