@@ -83,6 +83,10 @@ typedef struct {
     uint8_t greedy_methods;   /* sum of those of `methods` that it offers at temperature 0 alone, and
                                  refuses above it */
     uint8_t pools;            /* sum of IUT_POOL_LRU ...: what `pool` offers */
+    /* Not of one byte: an older iut_claims ends before them, padding included. */
+    int32_t accepted_total; /* 1: `generate` tells accepted drafts as a total a request (CLM-11) */
+    int32_t eos_always;     /* 1: every stream of `generate` ends at the eos_token_id of the target's
+                               config.json, which every request then has as `eos` (CLM-12) */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
@@ -218,7 +222,8 @@ typedef struct {
  *
  * `accepted` may stay -1. If it is told, each step has emitted one token more than it says, and all
  * steps together the stream (the last may be cut): a token that comes from the prompt's forward is a
- * step with 0. A run that ends without a token of its own cannot be told so. */
+ * step with 0. A run that ends without a token of its own cannot be told so. With the claim
+ * `accepted_total` accepted[i][0] is the total of request i instead. */
 typedef struct {
     uint32_t size;
     const char *target; /* folder, as of iut_model */

@@ -11,6 +11,7 @@ enum { BYTES = 256 }; /* the trained pair's vocabulary begins with them; BOS com
 
 const char *const engine_pair_name[PAIRS] = {"few", "self", "trained"};
 const int32_t engine_pair_V[PAIRS] = {6, 258, 258};
+static const int32_t own_end[PAIRS] = {1, 257, 257}; /* eos_token_id of the targets */
 static const char *const target_of[PAIRS] = {"few", "draft", "target"};
 static const char *const draft_of[PAIRS] = {"fewer", "draft", "draft"};
 
@@ -48,6 +49,7 @@ bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair
 {
     *e = (engine){.x = x, .r = r, .pair = pair, .target = {.x = x, .r = r}};
     e->draft = e->target;
+    e->end = client_claims(x->iut)->eos_always ? own_end[pair] : -1;
     return lm_folder(&e->target, target_of[pair]) && lm_folder(&e->draft, draft_of[pair]);
 }
 
@@ -75,18 +77,31 @@ static int32_t most_accepted(const engine_request *q)
                                         : q->gamma;
 }
 
+/* CLM-11. Of the tokens before those of the last step each step has one that was no draft. */
+static bool total_adds_up(engine *e, int32_t total, int32_t most, int32_t length)
+{
+    if (total == -1) return true; /* not told */
+    const int32_t before = length - 1, whole = before / (most + 1), cut = before % (most + 1);
+    const int64_t largest = (int64_t)whole * most + (cut > 1 ? cut - 1 : 0) + most;
+    if (most > 0) e->totals++, e->accepted += total, e->tokens += length;
+    return total >= 0 && total <= largest;
+}
+
 /* A step emits the drafts it accepted and one token more; only the last may be cut short. So
  * there are no more steps than tokens. */
 static bool accepts_add_up(engine *e, const int32_t *accepted, const engine_request *q,
                            int32_t length)
 {
     const int32_t most = most_accepted(q);
-    int32_t emitted = 0, step = 0;
-    while (step < q->k && accepted[step] >= 0 && accepted[step] <= most && emitted < length)
+    const bool total = client_claims(e->x->iut)->accepted_total;
+    int32_t emitted = 0, step = total;
+    if (total && !total_adds_up(e, accepted[0], most, length)) return false;
+    while (!total && step < q->k && accepted[step] >= 0 && accepted[step] <= most &&
+           emitted < length)
         emitted += 1 + accepted[step++];
     for (int32_t rest = step; rest < q->k; rest++)
         if (accepted[rest] != -1) return false;
-    if (step == 0) return true; /* not told */
+    if (total || step == 0) return true; /* not told, or not by steps */
     if (most > 0) e->steps += step, e->accepted += emitted - step;
     return emitted >= length;
 }
@@ -154,9 +169,11 @@ static bool call(engine *e, const engine_request *q, iut_generate_batch *b)
 }
 
 /* Prompt i of n is prompt[i * stride]. */
-static bool generate(engine *e, const engine_request *q, const engine_prompt *prompt,
+static bool generate(engine *e, const engine_request *asked, const engine_prompt *prompt,
                      int32_t stride, int32_t n, int32_t *out, int32_t *length)
 {
+    engine_request q = *asked;
+    if (e->end >= 0) q.eos = e->end;
     iut_generate_batch b = {.n = n, .out = out, .out_len = length};
     int32_t *count = malloc((size_t)n * sizeof *count), *token;
     for (int32_t i = 0; count && i < n; i++) b.prompts += count[i] = prompt[i * stride].n;
@@ -169,7 +186,7 @@ static bool generate(engine *e, const engine_request *q, const engine_prompt *pr
     b.prompt_count = count, b.prompt = token;
     const bool enough = count && token;
     if (!enough) result_set(e->r, STATE_ERROR, "the suite is short of memory");
-    const bool ok = enough && call(e, q, &b);
+    const bool ok = enough && call(e, &q, &b);
     free(count);
     free(token);
     return ok;
@@ -195,6 +212,7 @@ bool engine_refuses(engine *e, const engine_request *q, const engine_prompt *pro
     int32_t out[REFUSED_TOKENS], accepted[REFUSED_TOKENS], length = 0;
     engine_request few = *q;
     few.k = REFUSED_TOKENS;
+    if (e->end >= 0) few.eos = e->end;
     iut_generate_batch b = {.n = 1,
                             .prompts = prompt->n,
                             .prompt_count = &prompt->n,

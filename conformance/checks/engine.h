@@ -26,8 +26,10 @@ typedef struct {
     const check_context *x;
     check_result *r;
     engine_pair pair;
-    lm target, draft;        /* their folders */
-    int64_t steps, accepted; /* of drafted requests, as far as they are told */
+    lm target, draft; /* their folders */
+    int32_t end;      /* CLM-12: the end of every stream; -1: as the request says */
+    /* Of drafted requests, as far as they are told: step by step, or as totals. */
+    int64_t steps, totals, accepted, tokens;
 } engine;
 
 bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char *why,
@@ -52,7 +54,8 @@ typedef struct {
 } engine_request;
 
 /* One call with n prompts, and the hard facts of its answer (LAY-01): ids in range, counts that
- * end by STOP-01 or STOP-02, -1 behind them, accepted counts that add up to the tokens. */
+ * end by STOP-01 or STOP-02, -1 behind them, accepted counts that add up to the tokens
+ * (CLM-11). Under CLM-12 the request's eos is not asked for, but e->end. */
 bool engine_generate(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t n,
                      int32_t *out /* [n][k] */, int32_t *length /* [n] */);
 /* A call with one prompt that has to be refused, and for a reason. */

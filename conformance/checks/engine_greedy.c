@@ -65,8 +65,12 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return engine_claimed(tested, (engine_pair)c->engine.pair, 0, why, size) &&
-           engine_claims_method(tested, method_of(c->engine.kind), why, size);
+    if (!engine_claimed(tested, (engine_pair)c->engine.pair, 0, why, size) ||
+        !engine_claims_method(tested, method_of(c->engine.kind), why, size))
+        return false;
+    if (c->engine.kind != END || !client_claims(tested)->eos_always) return true;
+    snprintf(why, size, "eos_always: there is no other end of sequence");
+    return false;
 }
 
 typedef struct {
@@ -131,7 +135,7 @@ static bool plain_is_right(job *j, int32_t i, int32_t tokens)
     const bool canonical = client_claims(j->e.x->iut)->lm_arithmetic == IUT_LM_CANONICAL;
     network n;
     bool ok = network_open(&n, j, &j->prompt[i], NULL, 0);
-    for (int32_t t = 0; ok && t < tokens; t++) {
+    for (int32_t t = 0; ok && t < tokens && j->plain[i][t] >= 0; t++) {
         const int32_t got = j->plain[i][t], due = lm_argmax(j->row, engine_pair_V[j->e.pair]);
         const double apart = (double)j->row[due] - (double)j->row[got];
         j->e.r->compared++;
@@ -289,7 +293,7 @@ static bool stops(job *j, engine_request *q, int32_t i, const char *sizes)
 {
     char what[100];
     const int32_t budget[] = {2 + i % 5, 7 + 3 * (i % 4), BUDGET - 1 - i % 4};
-    for (int32_t p = 0; p < 2; p++) {
+    for (int32_t p = 0; p < 2 && j->e.end < 0; p++) {
         q->eos = late_token(j, (i + p) % j->prompts);
         snprintf(what, sizeof what, "%s, eos %d", sizes, (int)q->eos);
         if (!same(j, q, in_order, j->prompts, what)) return false;
@@ -361,28 +365,30 @@ static bool all(job *j)
 static void conclude(job *j)
 {
     check_result *r = j->e.r;
-    const double mean = j->e.steps ? (double)j->e.accepted / (double)j->e.steps : NAN;
-    if (j->e.steps) result_figure(r, "accepted", mean);
+    const bool told = j->e.steps + j->e.totals > 0, none = told && j->e.accepted == 0;
+    char drafts[80] = "accepted drafts are not told";
+    if (j->e.steps) {
+        const double mean = (double)j->e.accepted / (double)j->e.steps;
+        result_figure(r, "accepted", mean);
+        snprintf(drafts, sizeof drafts, "%.2f drafts accepted a step", mean);
+    } else if (told) {
+        result_figure(r, "accepted_total", (double)j->e.accepted);
+        snprintf(drafts, sizeof drafts, "%lld drafts accepted in all, for %lld tokens",
+                 (long long)j->e.accepted, (long long)j->e.tokens);
+    }
     if (j->near_ties)
         result_set(r, STATE_ACCEPTABLE, "near-tie: %s", j->tie);
-    else if (j->variant >= KINDS && mean == 0)
+    else if (j->variant >= KINDS && none)
         result_set(r, STATE_INCONCLUSIVE, "no guess was ever accepted: does it guess at all?");
-    else if (j->e.pair == PAIR_SELF && mean == 0)
+    else if (j->e.pair == PAIR_SELF && none)
         result_set(
             r, STATE_INCONCLUSIVE,
             "no draft was ever accepted, though the draft model is the target: are there "
             "drafts at all?");
-    else if (j->e.steps)
-        result_set(r, STATE_PASS,
-                   "%d prompts, %lld comparisons: the tokens of plain decoding; %.2f drafts "
-                   "accepted a step",
-                   (int)j->prompts, (long long)r->compared, mean);
     else
-        result_set(
-            r, STATE_PASS,
-            "%d prompts, %lld comparisons: the tokens of plain decoding; accepted drafts "
-            "are not told",
-            (int)j->prompts, (long long)r->compared);
+        result_set(r, STATE_PASS,
+                   "%d prompts, %lld comparisons: the tokens of plain decoding; %s",
+                   (int)j->prompts, (long long)r->compared, drafts);
 }
 
 static int32_t prompts_of(check_level level, engine_pair pair, int32_t variant)
@@ -413,9 +419,10 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_engine_greedy = {
     .name = "engine.greedy",
-    .clauses = "LAY-07 CLM-07 CLM-08 CLM-09 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
-               "JAC-02 JAC-04 JAC-05 JAC-07 JAC-08 JAC-09 JAC-10 LAH-02 LAH-07 LAH-12 LAH-18 "
-               "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07",
+    .clauses =
+        "LAY-07 CLM-07 CLM-08 CLM-09 CLM-11 CLM-12 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
+        "JAC-02 JAC-04 JAC-05 JAC-07 JAC-08 JAC-09 JAC-10 LAH-02 LAH-07 LAH-12 LAH-18 "
+        "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07",
     .summary = "an engine's greedy tokens are its own plain decoding's, drafts or not",
     .plan = plan,
     .claimed = claimed,

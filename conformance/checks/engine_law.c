@@ -156,8 +156,9 @@ typedef struct {
     tree *t;
     oracle_path *target, *draft;
     oracle_sampling sampling;
-    float *row; /* [V] */
-    int32_t at; /* positions that both hold */
+    float *row;  /* [V] */
+    int32_t at;  /* positions that both hold */
+    int32_t end; /* after it every token is it again (CLM-12); -1: no token is */
 } walker;
 
 static int by_value(const void *a, const void *b)
@@ -211,11 +212,13 @@ static int32_t walk(walker *w, int32_t token, int32_t depth, double mass)
         return -1;
     }
     t->contexts++;
-    double *p = t->p + (int64_t)c * V;
-    if (!serve(w, w->target, token, true, p) ||
-        !serve(w, w->draft, token, false, t->q + (int64_t)c * V))
+    double *p = t->p + (int64_t)c * V, *q = t->q + (int64_t)c * V;
+    const bool ended = depth > 0 && token == w->end;
+    for (int32_t x = 0; ended && x < V; x++) p[x] = q[x] = x == token;
+    if (!ended &&
+        (!serve(w, w->target, token, true, p) || !serve(w, w->draft, token, false, q)))
         return -1;
-    w->at++;
+    w->at += !ended;
     for (int32_t x = 0; x < V; x++) {
         int32_t *next = &t->next[(int64_t)c * V + x];
         *next = -1;
@@ -227,7 +230,7 @@ static int32_t walk(walker *w, int32_t token, int32_t depth, double mass)
         *next = walk(w, x, depth + 1, mass * p[x]);
         if (*next < 0) return -1;
     }
-    w->at--;
+    w->at -= !ended;
     oracle_path_cut(w->target, w->at);
     oracle_path_cut(w->draft, w->at);
     return c;
@@ -260,7 +263,8 @@ static bool grow(tree *t, engine *e, const engine_prompt *prompt, const iut_samp
                 .draft = d ? oracle_path_new(&oracle_fast, d, capacity) : NULL,
                 .sampling = {s->temperature, s->top_k, s->top_p, s->min_p},
                 .row = malloc((size_t)t->V * sizeof *w.row),
-                .at = prompt->n - 1};
+                .at = prompt->n - 1,
+                .end = e->end};
     if (w.target && w.draft && w.row) {
         for (int32_t i = 0; i < w.at; i++) {
             oracle_path_step(w.target, prompt->token[i], NULL);
@@ -332,6 +336,13 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* What the tree has behind an end (CLM-12). */
+static void fill_ends(const job *j, int32_t *out, const int32_t *length, int32_t n)
+{
+    for (int32_t i = 0; j->e.end >= 0 && i < n; i++)
+        for (int32_t t = length[i]; t < j->t.k; t++) out[i * j->t.k + t] = j->e.end;
+}
+
 /* Calls grow while they are quick: a slow engine must not run into the time limit. */
 static bool advance(job *j, int64_t until)
 {
@@ -340,6 +351,7 @@ static bool advance(job *j, int64_t until)
         const int32_t n = until - j->n < j->call ? (int32_t)(until - j->n) : j->call;
         const double start = now();
         if (!engine_repeat(&j->e, &j->q, &j->prompt, n, out, length)) return false;
+        fill_ends(j, out, length, n);
         for (int32_t i = 0; i < n; i++)
             if (!count(j, out + i * j->t.k)) return false;
         j->q.seed += (uint64_t)n;
@@ -553,7 +565,7 @@ const check check_engine_law = {
     .name = "engine.law",
     .clauses =
         "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02 "
-        "CLM-09 JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
+        "CLM-09 CLM-12 JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
     .summary = "an engine's first gamma+2 sampled tokens have the target's joint law",
     .plan = plan,
     .claimed = claimed,

@@ -35,8 +35,13 @@ static const claim_field bytes[] = {
     FIELD(methods, IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP),
     FIELD(greedy_methods, IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP),
     FIELD(pools, IUT_POOL_LRU | IUT_POOL_RING)};
-static const claim_field limits[] = {FIELD(max_vocab, INT32_MAX), FIELD(max_gamma, INT32_MAX)};
-enum { STRINGS = 3, BYTES = sizeof bytes / sizeof *bytes, LIMITS = 2 };
+static const claim_field words[] = {FIELD(max_vocab, INT32_MAX), FIELD(max_gamma, INT32_MAX),
+                                    FIELD(accepted_total, 1), FIELD(eos_always, 1)};
+enum {
+    STRINGS = 3,
+    BYTES = sizeof bytes / sizeof *bytes,
+    WORDS = sizeof words / sizeof *words
+};
 
 static void *at(const iut_claims *claims, const claim_field *f)
 {
@@ -46,12 +51,12 @@ static void *at(const iut_claims *claims, const claim_field *f)
 static int64_t number(const iut_claims *claims, int i)
 {
     return i < BYTES ? *(uint8_t *)at(claims, &bytes[i])
-                     : *(int32_t *)at(claims, &limits[i - BYTES]);
+                     : *(int32_t *)at(claims, &words[i - BYTES]);
 }
 
 static const claim_field *number_field(int i)
 {
-    return i < BYTES ? &bytes[i] : &limits[i - BYTES];
+    return i < BYTES ? &bytes[i] : &words[i - BYTES];
 }
 
 unsigned claims_ops(const iut_api *api)
@@ -75,7 +80,7 @@ json_t *claims_encode(const iut_claims *claims, unsigned ops)
     for (int i = 0; i < STRINGS; i++)
         bad |= json_object_set_new(args, strings[i].name,
                                    json_string(*(const char **)at(claims, &strings[i])));
-    for (int i = 0; i < BYTES + LIMITS; i++)
+    for (int i = 0; i < BYTES + WORDS; i++)
         bad |=
             json_object_set_new(args, number_field(i)->name, json_integer(number(claims, i)));
     char list[256] = "";
@@ -97,7 +102,7 @@ bool claims_check(const iut_claims *claims, char *why, size_t why_size)
     for (int i = 0; i < STRINGS; i++)
         if (!*(const char **)at(claims, &strings[i]))
             return FAIL("claims: %s is missing", strings[i].name);
-    for (int i = 0; i < BYTES + LIMITS; i++)
+    for (int i = 0; i < BYTES + WORDS; i++)
         if (number(claims, i) < 0 || number(claims, i) > number_field(i)->most)
             return FAIL("claims: %s = %lld; it must be 0 to %d", number_field(i)->name,
                         (long long)number(claims, i), (int)number_field(i)->most);
@@ -160,7 +165,7 @@ static bool known_field(const char *name)
 {
     bool known = strcmp(name, "ops") == 0;
     for (int i = 0; i < STRINGS; i++) known |= strcmp(name, strings[i].name) == 0;
-    for (int i = 0; i < BYTES + LIMITS; i++) known |= strcmp(name, number_field(i)->name) == 0;
+    for (int i = 0; i < BYTES + WORDS; i++) known |= strcmp(name, number_field(i)->name) == 0;
     return known;
 }
 
@@ -177,7 +182,7 @@ bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *
     for (int i = 0; i < STRINGS; i++)
         *(const char **)at(claims, &strings[i]) =
             json_string_value(json_object_get(args, strings[i].name));
-    for (int i = 0; i < BYTES + LIMITS; i++)
+    for (int i = 0; i < BYTES + WORDS; i++)
         if (!decode_number(args, i, claims, why, why_size)) return false;
     return decode_ops(args, ops, why, why_size) && claims_check_ops(*ops, why, why_size) &&
            claims_check(claims, why, why_size);

@@ -2,6 +2,7 @@
  * empty caches. Faults of models and caches are the target's; those named ENGINE are here. */
 #include "conformance/mutants/engine_subject.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ typedef struct {
     fault_point fault;
     manner manner;
     cache target, draft;
+    int32_t own_end;       /* of the target: MANNER_ENGINE_OWN_END */
     float *logits, *p, *q; /* [MAX_GAMMA+1][V] each */
     method_pool kept;      /* method_tree.h */
     char error[400];
@@ -40,6 +42,7 @@ typedef struct {
     as_sampling sampling;
     uint64_t seed;
     uint64_t shift;             /* added to stream positions: ENGINE_SEED_SLIDES */
+    int32_t drafted;            /* drafts so far, refused ones included */
     int32_t n, m;               /* tokens in history, of these emitted */
     int32_t history[POSITIONS]; /* the last one is the root; drafts stand behind it */
 } request;
@@ -124,7 +127,9 @@ static iut_status claims(iut *x, iut_claims *c)
                             .max_gamma = one_alone ? 1 : MAX_GAMMA,
                             .lm_arithmetic = IUT_LM_CANONICAL,
                             .methods = methods,
-                            .greedy_methods = method_greedy_claims(self(x)->manner)};
+                            .greedy_methods = method_greedy_claims(self(x)->manner),
+                            .accepted_total = self(x)->manner == MANNER_ENGINE_TOTAL,
+                            .eos_always = self(x)->manner == MANNER_ENGINE_OWN_END};
     *c = all;
     return IUT_OK;
 }
@@ -143,9 +148,22 @@ static iut_status load(engine *a, cache *c, const char *folder)
     return c->folder ? IUT_OK : fail(a, IUT_NO_MEMORY, "out of memory");
 }
 
+static iut_status read_own_end(engine *a)
+{
+    char file[4096];
+    snprintf(file, sizeof file, "%s/config.json", a->target.folder);
+    json_t *config = json_load_file(file, 0, NULL);
+    const json_t *end = json_object_get(config, "eos_token_id");
+    const bool ok = json_is_integer(end);
+    a->own_end = ok ? (int32_t)json_integer_value(end) : -1;
+    json_decref(config);
+    return ok ? IUT_OK : fail(a, IUT_BAD_INPUT, "config.json has no eos_token_id");
+}
+
 static iut_status load_pair(engine *a, const iut_generate_batch *b)
 {
     iut_status s = load(a, &a->target, b->target);
+    if (s == IUT_OK && a->manner == MANNER_ENGINE_OWN_END) s = read_own_end(a);
     if (s == IUT_OK && b->gamma > 0) s = load(a, &a->draft, b->draft);
     if (s != IUT_OK) return s;
     if (b->gamma > 0 && a->draft.V != a->target.V)
@@ -310,7 +328,9 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
 /* Emits the accepted drafts and the token behind them; true when an end was among them. */
 static bool emit(request *r, int32_t accepted, int32_t token, int32_t *out)
 {
-    const int32_t eos = r->b->eos;
+    const bool own = r->a->manner == MANNER_ENGINE_OWN_END,
+               passes = fault(r->a->fault, ENGINE_OWN_END_PASSED);
+    const int32_t eos = passes ? -1 : own ? r->a->own_end : r->b->eos;
     r->history[r->n + accepted] = token;
     for (int32_t i = 0; i <= accepted; i++) {
         const int32_t x = out[r->m++] = r->history[r->n++];
@@ -332,6 +352,7 @@ static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
         s = commit(a, &a->target, fault(a->fault, ENGINE_DRAFTS_STAY) ? g + 1 : accepted + 1);
     if (s != IUT_OK) return s;
     *told = accepted;
+    r->drafted += g;
     *ended = emit(r, accepted, token, out);
     /* The draft model must drop what was refused; a stale one drafts worse, and that is all. */
     const int32_t kept = a->manner == MANNER_ENGINE_STALE ? r->n - 1 : root + accepted;
@@ -393,6 +414,17 @@ static int32_t take_prompt(request *r, const int32_t *prompt, int32_t count)
     return longest;
 }
 
+/* CLM-11. */
+static void tell_total(const request *r, int32_t *told)
+{
+    int32_t total = 0;
+    for (int32_t i = 0; i < r->b->k && told[i] >= 0; i++) {
+        total += told[i];
+        told[i] = -1;
+    }
+    told[0] = fault(r->a->fault, ENGINE_TOTAL_DRAFTED) ? r->drafted : total;
+}
+
 static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t *prompt)
 {
     const int32_t count = b->prompt_count[i];
@@ -408,6 +440,7 @@ static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t
     r->n = take_prompt(r, prompt, count);
     const iut_status s = decode(r, out, b->accepted + (int64_t)i * b->k);
     b->out_len[i] = r->m;
+    if (a->manner == MANNER_ENGINE_TOTAL) tell_total(r, b->accepted + (int64_t)i * b->k);
     if (fault(a->fault, ENGINE_STOPS_TOGETHER) && i > 0 && b->out_len[i - 1] < r->m)
         b->out_len[i] = b->out_len[i - 1];
     for (int32_t t = b->out_len[i]; t < r->m && t < b->k; t++) out[t] = -1;

@@ -45,6 +45,8 @@ typedef enum {
     MANNER_TRACES,  /* has traces, and nothing else (trace_subject.h) */
     MANNER_ENGINE,  /* generates, and nothing else (engine_subject.h); and so all that follow */
     MANNER_ENGINE_STALE, /* never cleans its draft model's cache */
+    MANNER_ENGINE_TOTAL, /* tells accepted drafts as a total */
+    MANNER_ENGINE_OWN_END, /* ends at the model's own end of sequence, whatever is asked */
     MANNER_METHODS,      /* offers every method besides */
     MANNER_JACOBI,       /* one method alone, and with a draft model one draft at most */
     MANNER_LOOKAHEAD,

@@ -89,7 +89,8 @@ SETS = {  # several words, with blanks between
     "greedy_methods": METHODS,
     "pools": {"lru": 1, "ring": 2},
 }
-NUMBERS = ("uniform_bits", "seed_identical", "greedy_identical", "max_vocab", "max_gamma")
+NUMBERS = ("uniform_bits", "seed_identical", "greedy_identical", "max_vocab", "max_gamma", "accepted_total",
+           "eos_always")
 TYPES = {"i32": np.dtype("<i4"), "u64": np.dtype("<u8"), "f32": np.dtype("<f4"), "f64": np.dtype("<f8")}
 MODEL_OPS = ("model", "forward", "commit", "truncate", "cache_read", "cache_poison")
 MAX_HEADER = 1 << 16
@@ -188,13 +189,13 @@ def put(out, i, tokens, what):
 
 
 def streams(answers, n, k, what):
-    """The reply that n answers (tokens, accepted counts or None) are."""
+    """The reply that n answers (tokens; accepted counts, their total or None) are."""
     out, accepted = np.full((n, k), -1, "<i4"), np.full((n, k), -1, "<i4")
     out_len = np.zeros(n, "<i4")
     for i, (tokens, steps) in enumerate(answers):
         out_len[i] = put(out, i, tokens, what)
         if steps is not None:
-            put(accepted, i, steps, what + " (accepted)")
+            put(accepted, i, [steps] if np.isscalar(steps) else steps, what + " (accepted)")
     return [("out", out), ("out_len", out_len), ("accepted", accepted)]
 
 
