@@ -98,14 +98,16 @@ static bool read_switches(reader *r, const json_t *o, oracle_method *m)
     const oracle_switch *s = oracle_method_switches(m->name, &n);
     const size_t mark = reader_enter_object(r, "switches");
     int32_t left_out = 0;
-    for (int32_t i = 0; i < n; i++) {
-        const json_t *value = json_object_get(switches, s[i].name);
-        m->sw[i] = place_of(s[i].values, json_string_value(value));
-        if (!value && oracle_switch_later(m->name, i)) m->sw[i] = 0, left_out++;
-        if (m->sw[i] < 0) return reader_bad(r, s[i].name, "must be one of: %s", s[i].values);
-    }
+    for (int32_t i = 0; i < n; i++)
+        left_out += oracle_switch_later(m->name, i) && !json_object_get(switches, s[i].name);
     if (json_object_size(switches) != (size_t)(n - left_out))
         return reader_bad(r, "", "must be an object of %d switches", (int)n);
+    for (int32_t i = 0; i < n; i++) {
+        const json_t *value = json_object_get(switches, s[i].name);
+        if (!value && oracle_switch_later(m->name, i)) continue; /* it has its first value */
+        m->sw[i] = place_of(s[i].values, json_string_value(value));
+        if (m->sw[i] < 0) return reader_bad(r, s[i].name, "must be one of: %s", s[i].values);
+    }
     reader_leave(r, mark);
     return true;
 }

@@ -158,6 +158,117 @@ static void limit(tracer *c, oracle_request *q, const oracle_method *x)
         q->rows = tree / 2 + make_below(m, tree);
 }
 
+/* ---- What an engine can bring (TRC-05) -------------------------------------------- */
+
+/* Ends the request with a step that the budget leaves alone: it is not cut, and its pool is
+ * that of a stream that goes on (LAH-17). False: it has no such step behind the first few that
+ * comes with `gain` tokens more than steps. */
+static bool end_with_a_step(const tracer *c, oracle_request *q, const oracle_method *x,
+                            int32_t gain)
+{
+    const oracle_lm lm = trace_model(c->m->g);
+    oracle_trace whole, cut;
+    bool found = false;
+    oracle_decode(&lm, q, x, &whole);
+    q->budget = whole.tokens.n;
+    for (int32_t i = whole.steps - 1; i > 5 && !found; i--) {
+        q->budget -= whole.step[i].emitted.n;
+        if (q->budget < i + gain) continue;
+        oracle_decode(&lm, q, x, &cut);
+        found = cut.steps == i && cut.tokens.n == q->budget &&
+                oracle_alike(&cut.step[i - 1].run, &cut.step[i - 1].emitted) &&
+                oracle_pool_alike(&cut.step[i - 1].pool, &whole.step[i - 1].pool);
+        oracle_trace_free(&cut);
+    }
+    oracle_trace_free(&whole);
+    return found;
+}
+
+/* Does a run accept a token in a column that fill_columns leaves out? */
+static bool accepts_surplus(const tracer *c, const oracle_request *q, const oracle_method *x)
+{
+    const oracle_lm lm = trace_model(c->m->g);
+    oracle_method other = *x;
+    oracle_trace last, all;
+    bool differs = false;
+    other.sw[LAH_FILL_COLUMNS] = LAH_FILL_ALL;
+    oracle_decode(&lm, q, x, &last);
+    oracle_decode(&lm, q, &other, &all);
+    for (int32_t i = 0; i < last.steps && i < all.steps; i++)
+        differs |= !oracle_alike(&last.step[i].run, &all.step[i].run);
+    oracle_trace_free(&last);
+    oracle_trace_free(&all);
+    return differs;
+}
+
+/* Draws requests until one serves; one that gains nothing does, when others are not found. */
+static void engine_test(tracer *c, oracle_method x, bool surplus)
+{
+    maker *m = c->m;
+    const bool window = x.name == ORACLE_LOOKAHEAD;
+    const int32_t shortest = window ? x.size[1] - 1 : 1;
+    int32_t prompt[LONGEST], given[LONGEST];
+    oracle_request q;
+    bool serves = false;
+    for (int32_t tries = 0; !serves; tries++) {
+        q = (oracle_request){.prompt = prompt,
+                             .n = shortest + make_below(m, 10),
+                             .budget = 24 + make_below(m, 24),
+                             .eos = -1,
+                             .sampling = {0, 0, 1, 0}};
+        for (int32_t i = 0; i < q.n; i++) prompt[i] = make_below(m, m->g->V);
+        x.given = given;
+        for (int32_t i = 0; i < x.given_n; i++) given[i] = make_below(m, m->g->V);
+        if (!window) x.size[1] = make_below(m, m->g->V); /* pad */
+        serves = end_with_a_step(c, &q, &x, tries < 1000 ? 4 : 0) &&
+                 (!surplus || accepts_surplus(c, &q, &x));
+    }
+    add(c, surplus ? "a column that is left out would be accepted" : "", &q, &x);
+}
+
+/* Sizes of all kinds, then the engine's own. */
+static void lookahead_engine(tracer *c, const char *preset, const int32_t *own)
+{
+    static const int32_t size[][3] = {{2, 3, 1}, {4, 3, 4}, {7, 3, 2}, {2, 4, 7}, {4, 4, 1},
+                                      {7, 4, 7}, {2, 5, 2}, {4, 5, 7}, {7, 5, 1}};
+    enum { SIZES = sizeof size / sizeof *size };
+    char id[64];
+    snprintf(id, sizeof id, "trace.lookahead.%s.engine", preset);
+    hash_group(c, id, ORACLE_LOOKAHEAD, 2, 4);
+    for (int32_t k = 0; k <= SIZES; k++) {
+        const int32_t *z = k < SIZES ? size[k] : own;
+        oracle_method x = {.name = ORACLE_LOOKAHEAD, .size = {z[0], z[1], z[2]}};
+        oracle_preset(&x, preset);
+        if (x.sw[LAH_INIT] == LAH_INIT_PROMPT) x.sw[LAH_INIT] = LAH_INIT_GIVEN;
+        x.given_n = x.sw[LAH_INIT] == LAH_INIT_GIVEN ? z[0] + z[1] - 3 : 0; /* LAH-03 */
+        engine_test(c, x, false);
+        if (x.sw[LAH_FILL_COLUMNS] == LAH_FILL_LAST && z[1] > 3) engine_test(c, x, true);
+    }
+    make_close(c->m);
+}
+
+static void jacobi_engine(tracer *c)
+{
+    static const int32_t init[] = {JACOBI_PAD, JACOBI_LAST, JACOBI_GIVEN};
+    hash_group(c, "trace.jacobi.engine", ORACLE_JACOBI, 1, 3);
+    for (int32_t i = 0; i < 6; i++) {
+        oracle_method x = {.name = ORACLE_JACOBI, .size = {i < 3 ? 4 : 9, 0, 0}};
+        x.sw[JACOBI_INIT] = init[i % 3];
+        x.given_n = i % 3 == 2 ? x.size[0] - 1 : 0;
+        engine_test(c, x, false);
+    }
+    make_close(c->m);
+}
+
+static void engines(tracer *c)
+{
+    jacobi_engine(c);
+    lookahead_engine(c, "paper", (const int32_t[]){15, 5, 15});
+    lookahead_engine(c, "lade", (const int32_t[]){7, 5, 7});
+    lookahead_engine(c, "llamacpp", (const int32_t[]){15, 5, 15});
+    lookahead_engine(c, "trtllm", (const int32_t[]){4, 3, 4});
+}
+
 /* ---- Jacobi ----------------------------------------------------------------------- */
 
 /* `rows` of a forward, 0 for any number of them. */
@@ -409,6 +520,7 @@ void make_traces(maker *m)
     lookahead_refused(&c);
     lookup_preset(&c, "original");
     lookup_preset(&c, "hf");
+    engines(&c);
     bounds(&c, "trace.jacobi.bounds",
            (oracle_method){.name = ORACLE_JACOBI, .size = {4, 0, 0}});
     oracle_method x = {.name = ORACLE_LOOKAHEAD, .size = {2, 3, 2}};

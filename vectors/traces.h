@@ -37,8 +37,8 @@ void traces_write_one(FILE *f, bool first, const char *id, const oracle_trace *o
 void traces_write_end(FILE *f);
 
 /* The first thing that differs from what is due: "step 3: pool, values of 7: expected ..., got
- * ..."; false, and an empty text: nothing does. Rows with equal paths may be merged (TRC-04). A
- * refusal has to name what the vector names (TRC-03). */
+ * ..."; false, and an empty text: nothing does. Rows are a set of paths (TRC-04). A refusal has
+ * to name what the vector names (TRC-03). */
 bool traces_differ(const vector_answer *due, const vector_answer *observed, char *why,
                    size_t why_size);
 

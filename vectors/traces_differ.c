@@ -50,24 +50,32 @@ static bool lists_differ(const char *what, const oracle_lists *due, const oracle
     return true;
 }
 
-/* Is `got` the list `due` without the entries that stood there before? (TRC-04) */
-static bool merged(const oracle_lists *due, const oracle_lists *got)
+/* The first row of `rows` whose path no row of `among` has; -1: there is none. */
+static int32_t row_alone(const oracle_lists *rows, const oracle_lists *among)
 {
-    int32_t n = 0;
-    for (int32_t i = 0; i < due->n; i++) {
-        bool before = false;
-        for (int32_t k = 0; k < i && !before; k++)
-            before = oracle_alike(&due->l[k], &due->l[i]);
-        if (before) continue;
-        if (n == got->n || !oracle_alike(&got->l[n++], &due->l[i])) return false;
+    for (int32_t i = 0; i < rows->n; i++) {
+        int32_t k = 0;
+        while (k < among->n && !oracle_alike(&among->l[k], &rows->l[i])) k++;
+        if (k == among->n) return i;
     }
-    return n == got->n;
+    return -1;
 }
 
+/* TRC-04: as sets of paths. */
 static bool rows_differ(const oracle_lists *due, const oracle_lists *got, const line *why)
 {
-    if (oracle_lists_alike(due, got) || merged(due, got)) return false;
-    return lists_differ("rows", due, got, why);
+    char path[100];
+    if (oracle_lists_alike(due, got)) return false;
+    const int32_t missing = row_alone(due, got), surplus = row_alone(got, due);
+    if (missing < 0 && surplus < 0) return false;
+    print_list(path, sizeof path, missing < 0 ? &got->l[surplus] : &due->l[missing]);
+    if (missing < 0)
+        snprintf(why->text, why->size, "rows[%d]: got %s, a path that no row should have",
+                 (int)surplus, path);
+    else
+        snprintf(why->text, why->size, "rows[%d]: expected %s, and no row has that path",
+                 (int)missing, path);
+    return true;
 }
 
 static bool pools_differ(const oracle_pool *due, const oracle_pool *got, const line *why)

@@ -21,7 +21,7 @@
 #include "conformance/run.h"
 #include "vectors/trace.h"
 
-enum { GROUPS = 23 };
+enum { GROUPS = 28 };
 static char folder[] = "/tmp/assay-test-traces-XXXXXX", whole[60], file[60];
 static vector_set *set;
 
@@ -243,7 +243,19 @@ static void every_member_of_a_step_is_compared(void **state)
     }
 }
 
-/* Keeps each path once, where it stands first; how = 1: and leaves the last one out. */
+enum { MERGED, MERGED_LESS_ONE, MERGED_ONE_MORE, MERGED_BACKWARDS };
+
+static void turn_round(oracle_lists *rows)
+{
+    for (int32_t r = 0, last = rows->n - 1; r < last; r++, last--) {
+        const oracle_list row = rows->l[r];
+        rows->l[r] = rows->l[last];
+        rows->l[last] = row;
+    }
+}
+
+/* Keeps each path once, where it stands first; then, in step 2, leaves the last one out or
+ * adds one, or lets all rows stand the other way round. */
 static void merge_rows(oracle_trace *t, int how)
 {
     int32_t merged = 0;
@@ -256,20 +268,28 @@ static void merge_rows(oracle_trace *t, int how)
             oracle_remove(rows, r);
             merged++;
         }
-        if (how == 1 && i == 2) oracle_remove(rows, rows->n - 1);
+        if (how == MERGED_LESS_ONE && i == 2) oracle_remove(rows, rows->n - 1);
+        if (how == MERGED_ONE_MORE && i == 2) oracle_push(oracle_another(rows), 0);
+        if (how == MERGED_BACKWARDS) turn_round(rows);
     }
     assert_true(merged > 0);
 }
 
-static void rows_may_be_merged(void **state)
+static void rows_are_a_set_of_paths(void **state)
 {
     static const char group[] = "trace.lookahead.paper.constant";
     (void)state;
-    write_group(group, 0, 2, merge_rows, 0);
+    write_group(group, 0, 2, merge_rows, MERGED);
     assert_int_equal(run_on(file), EXIT_CONFORMANT);
-    write_group(group, 0, 2, merge_rows, 1);
+    write_group(group, 0, 2, merge_rows, MERGED_BACKWARDS);
+    assert_int_equal(run_on(file), EXIT_CONFORMANT);
+    write_group(group, 0, 2, merge_rows, MERGED_LESS_ONE);
     assert_int_equal(run_on(file), EXIT_NOT_CONFORMANT);
     assert_says(&case_of(group)->result, STATE_FAIL, "step 2: rows[");
+    assert_says(&case_of(group)->result, STATE_FAIL, "no row has that path");
+    write_group(group, 0, 2, merge_rows, MERGED_ONE_MORE);
+    assert_int_equal(run_on(file), EXIT_NOT_CONFORMANT);
+    assert_says(&case_of(group)->result, STATE_FAIL, "[0], a path that no row should have");
 }
 
 /* Rows of tokens and positions, each under the last one before it that stands one position
@@ -388,7 +408,7 @@ static void flipped_vectors_are_noticed_by_name(void **state)
         }
     }
     traces_free(t);
-    assert_int_equal(noticed, 325);
+    assert_int_equal(noticed, 377);
 }
 
 /* Is there a vector of the preset that is another trace when the switch has that value? */
@@ -415,7 +435,7 @@ static bool without_effect(const char *preset, const char *name, const char *val
     const bool trt = !strcmp(preset, "trtllm"), stale = !strcmp(preset, "llamacpp");
     if (!strcmp(value, "given") || !strcmp(value, "stale")) return true;
     if (!strcmp(name, "verify_filling")) return !trt;
-    if (!strcmp(name, "warmup")) return stale;
+    if (!strcmp(name, "warmup") || !strcmp(name, "fill_columns")) return stale;
     if (!strcmp(name, "rule")) return trt || !strcmp(value, "none");
     return trt && (!strcmp(name, "window") || !strcmp(name, "eos_filter"));
 }
@@ -447,6 +467,53 @@ static void every_switch_of_every_preset_shows(void **state)
     print_message("%d other values fail a vector\n", (int)shown);
 }
 
+/* The request ends with a step, whose pool is that of a longer request. */
+static void ends_with_a_step(const vector_group *g, const vector_test *t)
+{
+    const oracle_trace *due = t->expected.trace;
+    const oracle_step *last = &due->step[due->steps - 1];
+    const oracle_lm lm = trace_model(g);
+    oracle_request q = *t->request;
+    oracle_trace longer;
+    assert_true(oracle_alike(&last->run, &last->emitted));
+    q.budget += 8;
+    oracle_decode(&lm, &q, t->method, &longer);
+    assert_true(oracle_pool_alike(&last->pool, &longer.step[due->steps - 1].pool));
+    oracle_trace_free(&longer);
+}
+
+static void is_for_engines(const vector_group *g, const vector_test *t)
+{
+    const oracle_request *q = t->request;
+    const int32_t *z = t->method->size, *sw = t->method->sw;
+    assert_non_null(t->expected.trace);
+    assert_true(q->sampling.temperature == 0 && q->eos < 0 && !q->positions && !q->rows);
+    ends_with_a_step(g, t);
+    if (g->method == ORACLE_JACOBI) {
+        assert_int_not_equal(sw[JACOBI_INIT], JACOBI_PROMPT);
+        return;
+    }
+    assert_true(z[1] >= 3 && z[2] >= 1 && q->n >= z[1] - 1);
+    if (sw[LAH_INIT] == LAH_INIT_GIVEN)
+        assert_int_equal(t->method->given_n, z[0] + z[1] - 3); /* LAH-03: none comes twice */
+    else
+        assert_true(sw[LAH_INIT] == LAH_INIT_CONSTANT && g->V >= 100 + z[0]);
+}
+
+static void engines_have_what_their_groups_ask_for(void **state)
+{
+    int32_t groups = 0;
+    (void)state;
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        const char *end = strrchr(g->id, '.');
+        if (g->kind != VECTOR_TRACE || strcmp(end, ".engine") != 0) continue;
+        for (int32_t k = 0; k < g->tests; k++) is_for_engines(g, &g->test[k]);
+        groups++;
+    }
+    assert_int_equal(groups, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,11 +522,12 @@ int main(void)
         cmocka_unit_test(a_missing_file_is_an_error),
         cmocka_unit_test(groups_are_claimed_whole_or_not_at_all),
         cmocka_unit_test(every_member_of_a_step_is_compared),
-        cmocka_unit_test(rows_may_be_merged),
+        cmocka_unit_test(rows_are_a_set_of_paths),
         cmocka_unit_test(rows_merge_as_published),
         cmocka_unit_test(refusals_name_what_they_refuse),
         cmocka_unit_test(flipped_vectors_are_noticed_by_name),
         cmocka_unit_test(every_switch_of_every_preset_shows),
+        cmocka_unit_test(engines_have_what_their_groups_ask_for),
     };
     return cmocka_run_group_tests_name("checks: traces", tests, make_files, remove_files);
 }
