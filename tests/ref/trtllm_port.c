@@ -86,16 +86,15 @@ static void pool_accept(trt_port *port, const int32_t *token, int32_t n)
     for (int32_t i = 0; i + port->N <= n; i++) insert_one(port, token[i], token + i + 1);
 }
 
-/* guess of the pool: the newest n-grams of a key, at most `most`, oldest of them first. */
-static int32_t pool_guess(const trt_port *port, int32_t key, int32_t most,
-                          const int32_t **ngrams)
+/* guess of the pool: the n-grams of a key, oldest first. The engine asks for at most G, and
+ * more there are never. */
+static int32_t pool_guess(const trt_port *port, int32_t key, const int32_t **ngrams)
 {
     const key_set *set = find_set(port, key);
     *ngrams = NULL;
     if (!set) return 0;
-    const int32_t count = set->count < most ? set->count : most;
-    *ngrams = set->ngram + (set->count - count) * (port->N - 1);
-    return count;
+    *ngrams = set->ngram;
+    return set->count;
 }
 
 /* update of the pool: each column of the window is an n-gram. */
@@ -198,12 +197,11 @@ static void add_window(trt_port *port)
                                     .level = level});
 }
 
-/* guess: the n-grams of the last token, each from the root on. The engine asks the pool for W
- * of them, not G. */
+/* guess: the n-grams of the last token, each from the root on. */
 static void add_candidates(trt_port *port)
 {
     const int32_t *token;
-    const int32_t count = pool_guess(port, port->last, port->W, &token);
+    const int32_t count = pool_guess(port, port->last, &token);
     for (int32_t g = 0; g < count; g++)
         for (int32_t i = 0; i < port->N - 1; i++)
             add_row(port, (trt_row){.token = *token++,
@@ -334,5 +332,5 @@ int32_t trt_window(const trt_port *port, int32_t column, int32_t level)
 
 int32_t trt_pool(const trt_port *port, int32_t key, const int32_t **ngrams)
 {
-    return pool_guess(port, key, TRT_MAX, ngrams);
+    return pool_guess(port, key, ngrams);
 }

@@ -2,7 +2,9 @@
  * independent witness for the preset `trtllm`.
  *
  * A port of NVIDIA/TensorRT-LLM, cpp/tensorrt_llm/layers/:
- *   lookaheadAlgorithm.cpp and .h at commit 2a9abd9536aa62ad3e4b9314be9286b1b1be523b;
+ *   lookaheadAlgorithm.cpp at commit 22d9513520c9c9c07a17633479f41e94ec1b9ad6, which asks the
+ *   pool for G n-grams where 2a9abd9536aa62ad3e4b9314be9286b1b1be523b asks for W;
+ *   lookaheadAlgorithm.h at commit 2a9abd9536aa62ad3e4b9314be9286b1b1be523b;
  *   lookaheadPoolManager.cpp at commit 1bfd8aab42b9e9d61a75f076436673e1932dfcd2;
  *   lookaheadPoolManager.h at commit 3585984b32cded5cc002d3087d3da4b0fd9fb8a5.
  * It was written from that source and the engine's own unit tests alone. Nothing of this

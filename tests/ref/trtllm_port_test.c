@@ -195,8 +195,7 @@ START_TEST(run_of_a_filling_window)
 }
 END_TEST
 
-/* The step takes the W newest n-grams of the root, though G = 3. Rows with the same path are
- * one, and only the answer to the first of them is read. */
+/* Rows with the same path are one, and only the answer to the first of them is read. */
 START_TEST(merged_rows)
 {
     static const int32_t prompt[] = {1, 2, 3, 1, 4, 5, 1};
@@ -204,9 +203,9 @@ START_TEST(merged_rows)
         trt_port *port = opened(1, 3, 3, end);
         START(port, prompt, ((const int32_t[]){9, 4}));
         POOL_IS(port, 1, 3, 2, 3, 4, 5);
-        ROWS_ARE(port, {4, -1, 1, 0, -1, 0, 0}, {4, -1, 1, 0, 0, -1, 0},
-                 {5, 1, 2, 2, 0, -1, 1});
-        const int32_t answer[] = {4, 5, 77, 6};
+        ROWS_ARE(port, {4, -1, 1, 0, -1, 0, 0}, {2, -1, 1, 1, 0, -1, 0}, {3, 1, 2, 2, 0, -1, 1},
+                 {4, -1, 1, 0, 1, -1, 0}, {5, 3, 2, 4, 1, -1, 1});
+        const int32_t answer[] = {4, 5, 88, 88, 77, 6};
         if (end < 0)
             RUN_IS(port, answer, 4, 5, 6);
         else
