@@ -35,7 +35,8 @@ uint64_t law_word(law_random *g)
 
 double law_unit(law_random *g, int32_t bits)
 {
-    return (double)(law_word(g) >> (64 - bits)) / (double)((uint64_t)1 << bits);
+    const int64_t k = (int64_t)(law_word(g) >> (64 - bits)), unit = (int64_t)1 << (53 - bits);
+    return (double)(k * unit) * 0x1p-53;
 }
 
 void law_alias_free(law_alias *a)

@@ -11,9 +11,47 @@ static int descending(const void *x, const void *y)
     return (a->id > b->id) - (a->id < b->id);
 }
 
+/* Integers in the order that `descending` gives the keys. */
+static uint64_t rank_of(double key)
+{
+    uint64_t bits;
+    key += 0.0; /* -0 and +0 are one key */
+    memcpy(&bits, &key, sizeof bits);
+    return bits >> 63 ? bits : ~bits & INT64_MAX;
+}
+
+enum { DIGIT = 11, DIGITS = 1 << DIGIT, FEW = 64 };
+
+/* One pass of a radix sort, from a to b; false where all have the same digit and nothing moves.
+ */
+static bool pass(const st_keyed *a, st_keyed *b, size_t n, int shift)
+{
+    size_t at[DIGITS] = {0}, sum = 0;
+    for (size_t i = 0; i < n; i++) at[rank_of(a[i].key) >> shift & (DIGITS - 1)]++;
+    if (at[rank_of(a[0].key) >> shift & (DIGITS - 1)] == n) return false;
+    for (int d = 0; d < DIGITS; d++) {
+        const size_t count = at[d];
+        at[d] = sum, sum += count;
+    }
+    for (size_t i = 0; i < n; i++) b[at[rank_of(a[i].key) >> shift & (DIGITS - 1)]++] = a[i];
+    return true;
+}
+
+/* The passes keep the order of equal digits, so equal keys stay in the order of their ids. */
 void st_sort_descending(st_keyed *a, size_t n)
 {
-    qsort(a, n, sizeof *a, descending);
+    st_keyed *other = n > FEW ? malloc(n * sizeof *other) : NULL, *from = a, *to = other;
+    if (!other) {
+        qsort(a, n, sizeof *a, descending);
+        return;
+    }
+    for (int shift = 0; shift < 64; shift += DIGIT) {
+        if (!pass(from, to, n, shift)) continue;
+        st_keyed *const sorted = to;
+        to = from, from = sorted;
+    }
+    if (from != a) memcpy(a, from, n * sizeof *a);
+    free(other);
 }
 
 bool st_partition_init(st_partition *v, int rows, int K, int cells)

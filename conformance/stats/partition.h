@@ -11,7 +11,7 @@ typedef struct {
     int32_t id;
 } st_keyed;
 
-/* Sorts by key descending, then id ascending. Keys are not NaN. */
+/* Sorts by key descending, and equal keys by id. Keys are not NaN, and ids ascend before. */
 void st_sort_descending(st_keyed *a /* [n] */, size_t n);
 
 typedef struct {

@@ -3,6 +3,7 @@
 #ifndef ASSAY_REF_NUM_FIXED_H
 #define ASSAY_REF_NUM_FIXED_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #include "ref/num/inline.h"
@@ -15,11 +16,15 @@ __extension__ typedef unsigned __int128 as_u128;
 /* t * 2^44 rounded to nearest, ties to even, for t in [0, 1]. The product is exact in binary64
  * and lies below 2^52; adding 2^52 leaves a mantissa whose unit is 1, so that the one rounding
  * of the sum is the one asked for, and the integer is what the sum's bits exceed those of 2^52
- * by. (Branch-free, and vectorises on every x86-64, which a conversion instruction does
- * not.) */
+ * by. (Branch-free, and vectorises on every x86-64, which a conversion instruction does not. An
+ * exact product may be fused, where that is one instruction.) */
 AS_INLINE uint64_t as_weight(float t)
 {
+#ifdef __FMA__
+    const double shifted = fma((double)t, 0x1p44, 0x1p52);
+#else
     const double shifted = (double)t * 0x1p44 + 0x1p52;
+#endif
     uint64_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     return bits - UINT64_C(0x4330000000000000);

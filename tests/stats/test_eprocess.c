@@ -165,6 +165,40 @@ static void bins(void **state)
     st_partition_free(&ab);
 }
 
+/* Few and many keys of both signs, many of them equal, zeros of both signs among them, and keys
+ * that differ in one digit alone: each stands behind one that is greater, or equal with a lower
+ * id. */
+static void sorting(void **state)
+{
+    (void)state;
+    enum { MOST = 5000 };
+    static st_keyed a[MOST];
+    static bool seen[MOST];
+    const size_t length[] = {1, 2, 7, 64, 65, 1000, MOST};
+    for (size_t l = 0; l < sizeof length / sizeof *length; l++)
+        for (int kind = 0; kind < 4; kind++) {
+            const size_t n = length[l];
+            uint32_t mixed = 1;
+            for (size_t i = 0; i < n; i++) {
+                mixed = mixed * 1664525 + 1013904223;
+                const int some = (int)(mixed >> 20) - 2048;
+                a[i] = (st_keyed){kind == 0   ? ldexp(some, some / 16)
+                                  : kind == 1 ? some / 512
+                                  : kind == 2 ? 1 + ldexp(some, -52)
+                                              : (some % 2 ? -0.0 : 0.0),
+                                  (int32_t)i};
+            }
+            st_sort_descending(a, n);
+            memset(seen, 0, sizeof seen);
+            for (size_t i = 0; i < n; i++) {
+                assert_false(seen[a[i].id]);
+                seen[a[i].id] = true;
+                assert_true(i == 0 || a[i - 1].key > a[i].key ||
+                            (a[i - 1].key == a[i].key && a[i - 1].id < a[i].id));
+            }
+        }
+}
+
 /* Closing an epoch keeps what it earned: a second look without draws changes nothing. */
 static void epochs_add_up(void **state)
 {
@@ -395,6 +429,7 @@ int main(void)
         cmocka_unit_test(raw_value),
         cmocka_unit_test(top_value),
         cmocka_unit_test(bins),
+        cmocka_unit_test(sorting),
         cmocka_unit_test(epochs_add_up),
         cmocka_unit_test(views_see),
         cmocka_unit_test(learned_sees),
