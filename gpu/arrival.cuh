@@ -16,17 +16,15 @@ namespace ag
  * device memory before is then to be seen, by __ldcg. All threads of the block call it, with
  * one word of shared memory, and get the same answer.
  *
- * Memory order: the barrier puts what the whole block wrote before the first thread's fence,
- * and that before its count; for who counts last, the fence behind the count and the barrier
- * put it before what the block reads. */
+ * Memory order: the barrier puts what the whole block wrote before the first thread's count,
+ * which releases it; who counts last acquires what all before it released, and the barrier
+ * behind puts that before what the block reads. */
 inline __device__ bool block_arrives_last(uint32_t *counter, uint32_t all, uint32_t *shared)
 {
     __syncthreads();
     if (threadIdx.x == 0) {
-        __threadfence();
-        *shared = atomicAdd(counter, 1u) == all - 1;
+        *shared = count_arrival(counter) == all - 1;
         if (*shared) *counter = 0;
-        __threadfence();
     }
     __syncthreads();
     const bool last = *shared != 0;

@@ -25,11 +25,18 @@ The rules, by name:
     turn        from sm_90 on, a kernel has a wait for its turn (cuda.h)
     early       no access to device memory stands before the first of those
     constant    no load asks that its memory be constant while the kernel runs
+    fence       no fence for the device is sequentially consistent: where blocks meet, to acquire and to
+                release is enough
+    leave       the last barrier of a cluster orders no memory, and behind it stands no load that may be
+                of another block's (an LD)
 
 An instruction has 16 bytes on these architectures. Its operation is the low 9 bits; the width of a
 memory access is bits 73 to 75 (from sm_100 on, 74 and 75 of an asynchronous copy), a load's eviction
 priority 84 to 86 and kind 77 to 79, a special function 74 to 77, and bit 80 of a binary32 sum, product or fused
-multiply-add flushes subnormals. Registers and stack frames stand in the sections .nv.info. The disassembler of CUDA agrees on every instruction of our kernels.
+multiply-add flushes subnormals. A fence's scope is bits 76 to 78 (0: the block), and bit 79 is 0 where it is
+sequentially consistent; of a cluster's barriers those that arrive have 4 in bits 9 to 11, those that wait 6.
+Registers and stack frames stand in the sections .nv.info. The disassembler of CUDA agrees on the operations,
+widths and flags of all our kernels, but was not asked for fences and clusters' barriers.
 """
 import argparse
 import collections
@@ -44,7 +51,8 @@ OPERATIONS = {
     0x037: "MMA", 0x03C: "MMA", 0x03F: "MMA", 0x102: "FCHK", 0x106: "I2F", 0x112: "I2F",
     0x108: "MUFU", 0x11D: "BAR", 0x181: "LDG", 0x183: "LDL", 0x184: "LDS", 0x186: "STG",
     0x187: "STL", 0x188: "STS", 0x189: "SHFL", 0x1A8: "ATOM", 0x18E: "ATOM", 0x1AE: "LDGSTS",
-    0x02E: "ACQBULK", 0x180: "LD", 0x185: "ST", 0x18A: "ATOM", 0x18B: "ATOM", 0x1A9: "ATOM",
+    0x02E: "ACQBULK", 0x192: "MEMBAR", 0x1C7: "UCGABAR",
+    0x180: "LD", 0x185: "ST", 0x18A: "ATOM", 0x18B: "ATOM", 0x1A9: "ATOM",
 }
 MEMORY = ("LDG", "LDS", "LDL", "STG", "STS", "STL", "LDGSTS")
 BITS = (8, 8, 16, 16, 32, 64, 128, 256)
@@ -55,6 +63,7 @@ QUOTIENT, ROOT = 2, 7  # flushing operations in the compiler's routine for all q
 EVICT_FIRST = 0  # what __ldcs asks for
 CONSTANT = 4  # the kind of load that __ldg is
 DEVICE_MEMORY = ("LDG", "STG", "ATOM", "LDGSTS", "LD", "ST")  # LD and ST: of whatever memory
+ARRIVES, NEAR = 4, 64  # a cluster's barrier; its own fence is as near, in bytes
 LARGEST = 64 << 10
 REGISTERS, FRAME = 0x2F, 0x11  # attributes in .nv.info
 
@@ -73,12 +82,14 @@ class Kernel:
         self.name, self.arch = name, arch
         self.registers = self.stack = self.bytes = 0
         self.early = 0  # accesses to device memory before the wait for its turn
+        self.leave = ""  # what is wrong with the last barrier of its cluster
         self.count = collections.Counter()
         self.special = collections.Counter()
         self.ptx = None  # its PtxKernel
 
     def read(self, code):
         self.bytes = len(code)
+        fence = -NEAR
         for at in range(0, len(code), 16):
             low, high = struct.unpack_from("<QQ", code, at)
             name = OPERATIONS.get(low & 0x1FF)
@@ -96,6 +107,13 @@ class Kernel:
                     self.count["stream", bits] += 1
                 if name == "LDG" and high >> 13 & 7 == CONSTANT:
                     self.count["constant"] += 1
+            elif name == "MEMBAR":
+                fence = at
+                self.count["sequential"] += bool(high >> 12 & 7) and not high >> 15 & 1
+            elif name == "UCGABAR" and low >> 9 & 7 == ARRIVES:
+                self.leave = "it orders memory" if at - fence < NEAR else ""
+            elif name == "LD" and self.count["UCGABAR"]:
+                self.leave = self.leave or "a load stands behind it"
             elif name == "MUFU":
                 self.special[SPECIAL.get(high >> 10 & 15, "?")] += 1
             elif name in ("FMUL", "FADD", "FFMA") and high >> 16 & 1:
@@ -245,6 +263,10 @@ def broken(k):
         yield "early", f"{k.early} accesses to device memory before its turn"
     if k.count["constant"]:
         yield "constant", f"{k.count['constant']} loads"
+    if k.count["sequential"]:
+        yield "fence", f"{k.count['sequential']} fences are sequentially consistent"
+    if k.leave:
+        yield "leave", f"the last barrier of its cluster: {k.leave}"
 
 
 def readable(names):

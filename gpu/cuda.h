@@ -7,7 +7,8 @@
  *   SHARED(type, name)                                 all shared memory is dynamic
  *   release_next(), await_turn(), take_turn()          instead of CUDA's names for them
  *   prefetch(p), prefetch(p, bytes)                    instead of their PTX
- *   cluster_sync(), cluster_at(p, rank)                the same
+ *   cluster_sync(), cluster_end(), cluster_at(p, rank) the same
+ *   count_arrival(counter)                             the same
  *
  * A launch may overlap the one before it (ag_device.overlap): its blocks take the places that
  * are left, and wait. await_turn() returns when the launch before has ended and what it wrote
@@ -90,6 +91,32 @@ static __device__ __forceinline__ void cluster_sync()
 #endif
 }
 
+/* The cluster's last barrier, behind which its blocks may leave. It orders no memory, so that
+ * nobody waits until what was written has arrived: what a thread has read of other blocks, it
+ * has used before it comes here, and behind it reads nothing of them. */
+static __device__ __forceinline__ void cluster_end()
+{
+#if HOPPER
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::
+                     : "memory");
+#else
+    __trap();
+#endif
+}
+
+/* Adds 1 to the counter and returns what it was, with no more order than the arrival of blocks
+ * needs (arrival.cuh): what the thread wrote, or has seen, before is seen by each that counts
+ * after it, and it sees what all wrote that counted before. */
+static __device__ __forceinline__ uint32_t count_arrival(uint32_t *counter)
+{
+    uint32_t before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+                 : "=r"(before)
+                 : "l"(__cvta_generic_to_global(counter))
+                 : "memory");
+    return before;
+}
+
 /* Where the block of this rank, which is its blockIdx.z in the cluster, has what this block has
  * at p in shared memory. It may be read between two barriers of the cluster: the first says
  * that it is there, the second keeps the block from leaving with it. */
@@ -149,6 +176,11 @@ static inline void prefetch(const void *p, uint32_t bytes)
     emu_prefetch(p, bytes, 16);
 }
 #define cluster_sync() emu_sync_cluster(__FILE__, __LINE__)
+#define cluster_end() emu_sync_cluster(__FILE__, __LINE__)
+static inline uint32_t count_arrival(uint32_t *counter)
+{
+    return atomicAdd(counter, 1u);
+}
 template <class T> static inline const T *cluster_at(const T *p, int rank)
 {
     return static_cast<const T *>(emu_cluster_at(p, static_cast<unsigned>(rank)));

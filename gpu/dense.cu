@@ -366,7 +366,7 @@ template <class T> __global__ void __launch_bounds__(THREADS, T::RESIDENT) produ
     } else if (splits > 1) {
         cluster_sync();
         add_clustered<T>(j, group_sum, groups, share);
-        cluster_sync();
+        cluster_end();
     } else {
         UNROLL
         for (int i = 0; i < T::OWN; i++) {

@@ -59,6 +59,36 @@ __global__ void asks_for_a_constant(const float *x, float *y)
     *y = __ldg(x);
 }
 
+/* fence. */
+__global__ void counts_behind_a_fence(unsigned *counter, float *y)
+{
+    take_turn();
+    y[threadIdx.x] = 1.0f;
+    __threadfence();
+    atomicAdd(counter, 1u);
+}
+
+/* leave: all that was written arrives before the block may leave. */
+__global__ void leaves_in_order(float *y)
+{
+    take_turn();
+    SHARED(float, s);
+    s[threadIdx.x] = 1.0f;
+    cluster_sync();
+    y[threadIdx.x] = *cluster_at(s, 1);
+    cluster_sync();
+}
+
+/* leave: the block that is read may have left. */
+__global__ void reads_what_may_have_left(float *y)
+{
+    take_turn();
+    SHARED(float, s);
+    s[threadIdx.x] = 1.0f;
+    cluster_end();
+    y[threadIdx.x] = *cluster_at(s, 1);
+}
+
 /* narrow: weights by 4 bytes. */
 __global__ void product_of_narrow_loads(const float *w, float *y)
 {
