@@ -92,7 +92,39 @@ static _Noreturn void end(ag_bench *b, int code, const char *why)
 
 void ag_bench_check(ag_bench *b, as_status s)
 {
-    if (s != AS_OK) end(b, EXIT_FAILURE, b->e.text);
+    if (s == AS_OK) return;
+    if (b->leave) longjmp(*b->leave, 1);
+    end(b, EXIT_FAILURE, b->e.text);
+}
+
+static void report_failure(ag_bench *b)
+{
+    fprintf(stderr, "bench: a case failed: %s\n", b->e.text);
+    printf("\n\nFailed: %s.\n\n", b->e.text);
+    ag_entry(b);
+    ag_text(b, "what", "failed");
+    ag_text(b, "why", b->e.text);
+    b->failed++;
+}
+
+int ag_bench_case(ag_bench *b, ag_case *run, void *with)
+{
+    jmp_buf here, *const around = b->leave;
+    const int repetitions = b->repetitions;
+    const int32_t cluster = b->device.cluster;
+    as_error why;
+    if (setjmp(here) == 0) {
+        b->leave = &here;
+        run(b, with);
+        b->leave = around;
+        return 1;
+    }
+    b->leave = around;
+    b->repetitions = repetitions;
+    b->device.cluster = cluster;
+    report_failure(b);
+    if (ag_wait(&b->device, &why) != AS_OK) end(b, EXIT_FAILURE, why.text);
+    return 0;
 }
 
 static void begin_report(ag_bench *b, const char *name)
@@ -184,11 +216,17 @@ static double warm_up(ag_bench *b, const ag_job *job, int jobs, double least)
     return round;
 }
 
-/* How many repetitions of so many microseconds a measurement has: it may take a tenth of the
- * time that is left. */
+void ag_bench_due(ag_bench *b, int n)
+{
+    b->due += n;
+}
+
+/* How many repetitions of so many microseconds a measurement has: it may take its part of the
+ * time that is left, of which a fifth is for what is not timed. */
 static int repetitions_of(ag_bench *b, double us)
 {
-    const double fit = left(b) / 10 / (us * 1e-6);
+    const int parts = b->due > 10 ? b->due : 10;
+    const double fit = 0.8 * left(b) / parts / (us * 1e-6);
     if (fit >= b->repetitions) return b->repetitions;
     b->shortened++;
     return fit < AG_FEW ? AG_FEW : (int)fit;
@@ -201,6 +239,7 @@ static void time_jobs(ag_bench *b, const ag_job *job, int jobs, ag_samples *s)
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < jobs; k++) s->us[k][i] = once(b, &job[k]);
     b->timed++;
+    b->due--;
 }
 
 ag_times ag_bench_time(ag_bench *b, ag_work *work, void *what)
@@ -353,6 +392,7 @@ static void measure_ceilings(ag_bench *b, int at_end)
     ag_bench_check(b, ag_alloc(&b->device, &c.to, c.bytes, "copying", &b->e));
     ag_bench_check(b, ag_fill_weights(&b->device, c.from, c.bytes, AS_F32, 1, &b->e));
     const ag_job settle = {multiply, &c};
+    ag_bench_due(b, at_end ? 3 : 4);
     if (!b->dry) (void)warm_up(b, &settle, 1, SETTLE);
     printf("| ceiling%s | median | least | most | unit |\n|---|---:|---:|---:|---|\n",
            at_end ? ", at the end" : "");
@@ -446,10 +486,15 @@ void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int 
 int ag_bench_close(ag_bench *b)
 {
     int failed = 0;
+    if (b->dry && b->failed == 0 && b->due != 0) {
+        fprintf(stderr, "bench: the parts said %d measurements too many (or few)\n", b->due);
+        b->failed++;
+    }
     if (!out_of_time(b)) measure_ceilings(b, 1);
     if (b->shortened > 0)
         printf("Time was short: %d of %d measurements have fewer than %d repetitions.\n",
                b->shortened, b->timed, b->repetitions);
+    if (b->failed > 0) printf("%d cases failed; the rest was measured.\n", b->failed);
     if (b->launched > 0)
         printf("%d measurements are of launches: they could not be recorded as graphs (%s).\n",
                b->launched, b->why_launched.text);
@@ -461,6 +506,7 @@ int ag_bench_close(ag_bench *b)
     ag_timer_close(&b->timer);
     ag_device_close(&b->device);
     if (failed) fprintf(stderr, "bench: the JSON file could not be written\n");
+    failed |= b->failed > 0;
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

@@ -7,11 +7,14 @@
  *
  * The report survives its program: after each member of each result the file is a whole JSON
  * document, and a line of a table is out when it is finished. A program that knows how long it
- * may take (--seconds, or GPU_PART_SECONDS in the environment) repeats less often when time
- * gets short, and says so; when there is none left, it ends by itself, and says that. */
+ * may take (--seconds, or GPU_PART_SECONDS in the environment) shares the time by the
+ * measurements that are still to come, repeats less often when time gets short, and says so;
+ * when there is none left, it ends by itself, and says that. What goes wrong in a case ends
+ * that case alone. */
 #ifndef ASSAY_GPU_BENCH_BENCH_H
 #define ASSAY_GPU_BENCH_BENCH_H
 
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "gpu/bench/kernels.h"
@@ -43,6 +46,9 @@ typedef struct {
     const char *only;     /* of the parts, the one to run; NULL: all */
     const char *models;   /* folder of the trained pair; NULL: it is not measured */
     int recorded;         /* 1: the last times are of a graph */
+    int due;              /* measurements still to come, as far as the parts have said */
+    int failed;           /* cases that went wrong */
+    jmp_buf *leave;       /* out of the case that runs; NULL: there is none */
     int launched;         /* measurements that should have been, but could not, */
     as_error why_launched; /* and why the last of them could not */
 } ag_bench;
@@ -66,8 +72,20 @@ int ag_bench_runs(const ag_bench *b, const char *part);
 /* Measures the ceilings again, and ends the report; the exit code for main. */
 int ag_bench_close(ag_bench *b);
 
-/* Ends report and program with the error that a call left in b->e, if it left one. */
+/* Ends the case that runs with the error that a call left in b->e, if it left one; outside of a
+ * case, or where the device itself works no more, report and program. */
 void ag_bench_check(ag_bench *b, as_status s);
+
+/* Runs a case: a line of a table, or what several lines share. 0: it ended with an error. Then
+ * the report has a result `failed` with the error as `why`, what the case had allocated is
+ * lost, the program's exit code will be 1, and the caller goes on with what does not need the
+ * case. */
+typedef void ag_case(ag_bench *b, void *with);
+int ag_bench_case(ag_bench *b, ag_case *run, void *with);
+
+/* n more measurements will come, each of which may take as large a part of the time that is
+ * left as the others: a tenth at most. */
+void ag_bench_due(ag_bench *b, int n);
 
 /* Times `work`, which launches one repetition: b->repetitions, after one or more, for 20 ms,
  * that do not count. */

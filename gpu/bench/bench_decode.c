@@ -76,9 +76,21 @@ static ag_times time_decoding(ag_bench *b, const ag_decoding *o, run *r)
 
 /* What the method emits goes to `out`, and must be what `plain` has, unless that is NULL. A
  * library's tokens are its own. */
-static void measure(ag_bench *b, const char *method, const char *model, ag_products products,
-                    as_storage s, const ag_decoding *o, const int32_t *plain, int32_t *out)
+typedef struct {
+    const char *method, *model;
+    ag_products products;
+    as_storage storage;
+    const ag_decoding *o;
+    const int32_t *plain;
+    int32_t *out;
+} line;
+
+static void decode_line(ag_bench *b, void *with)
 {
+    const line *l = with;
+    const ag_decoding *o = l->o;
+    const int32_t *plain = l->plain;
+    int32_t *out = l->out;
     int32_t prompt[PROMPT], other[BUDGET];
     run r = {.g = {.prompt = prompt,
                    .prompts = PROMPT,
@@ -92,18 +104,32 @@ static void measure(ag_bench *b, const char *method, const char *model, ag_produ
     r.g.out = out;
     const ag_times t = time_decoding(b, o, &r);
     if (r.g.result.tokens != r.g.budget ||
-        (products == AG_CANONICAL && memcmp(out, other, bytes) != 0) ||
+        (l->products == AG_CANONICAL && memcmp(out, other, bytes) != 0) ||
         (plain && memcmp(out, plain, bytes) != 0))
         ag_bench_check(b, as_fail(&b->e, AS_DEVICE,
                                   "%s: launched, as a graph and in plain decoding the tokens "
                                   "are not the same",
-                                  method));
-    report(b, method, model, products, s, &r.g.result, t, launched);
+                                  l->method));
+    report(b, l->method, l->model, l->products, l->storage, &r.g.result, t, launched);
 }
 
-/* library: cuBLAS is there. */
-static void measure_model(ag_bench *b, as_storage s, int library)
+/* 0: it failed, and `out` may be anything. */
+static int measure(ag_bench *b, const char *method, const char *model, ag_products products,
+                   as_storage s, const ag_decoding *o, const int32_t *plain, int32_t *out)
 {
+    line l = {method, model, products, s, o, plain, out};
+    return ag_bench_case(b, decode_line, &l);
+}
+
+typedef struct {
+    as_storage storage;
+    int library; /* cuBLAS is there */
+} models;
+
+static void measure_model(ag_bench *b, void *with)
+{
+    const as_storage s = ((const models *)with)->storage;
+    const int library = ((const models *)with)->library;
     const ag_shape *of = &ag_shapes[b->dry ? AG_DRY_SHAPE : AG_1B_SHAPE];
     const ag_shape *small = &ag_shapes[b->dry ? AG_DRY_SHAPE : AG_DRAFT_SHAPE];
     const ag_llama_options room = {.rows = AG_MOST_ROWS, .sequences = 1};
@@ -123,15 +149,16 @@ static void measure_model(ag_bench *b, as_storage s, int library)
                      .sequences = 1,
                      .longest = PROMPT + BUDGET,
                      .stride = STRIDE};
-    measure(b, "plain", of->name, AG_CANONICAL, s, &o, NULL, plain);
+    const int32_t *tokens =
+        measure(b, "plain", of->name, AG_CANONICAL, s, &o, NULL, plain) ? plain : NULL;
     o.drafting =
         (ag_drafting){.method = AG_LOOKAHEAD, .lookahead = *as_lookahead_preset("paper")};
     o.drafting.lookahead.W = o.drafting.lookahead.G = 15;
     o.drafting.lookahead.N = 5;
-    measure(b, "lookahead", of->name, AG_CANONICAL, s, &o, plain, other);
+    (void)measure(b, "lookahead", of->name, AG_CANONICAL, s, &o, tokens, other);
     o.drafting = (ag_drafting){.method = AG_CHAIN, .gamma = DRAFTS};
     o.draft = ag_model_make(b, &small->config, s, &room);
-    measure(b, "draft model", of->name, AG_CANONICAL, s, &o, plain, other);
+    (void)measure(b, "draft model", of->name, AG_CANONICAL, s, &o, tokens, other);
     as_lm_free(o.draft);
     as_lm_free(o.target);
     if (!library) return;
@@ -140,7 +167,7 @@ static void measure_model(ag_bench *b, as_storage s, int library)
     o.drafting = (ag_drafting){.method = AG_PLAIN};
     o.draft = NULL;
     o.target = ag_model_make(b, &of->config, s, &theirs);
-    measure(b, "plain", of->name, AG_FREE, s, &o, NULL, other);
+    (void)measure(b, "plain", of->name, AG_FREE, s, &o, NULL, other);
     as_lm_free(o.target);
 }
 
@@ -159,8 +186,10 @@ void ag_bench_decode(ag_bench *b)
            "|---|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n",
            b->dry ? DRY_BUDGET : BUDGET, PROMPT);
     b->repetitions = DECODINGS;
-    measure_model(b, AS_F32, library);
-    measure_model(b, AS_BF16, library);
+    ag_bench_due(b, 2 * 2 * (library ? 4 : 3));
+    models f32 = {AS_F32, library}, bf16 = {AS_BF16, library};
+    (void)ag_bench_case(b, measure_model, &f32);
+    (void)ag_bench_case(b, measure_model, &bf16);
     b->repetitions = AG_REPETITIONS;
     printf("\n");
 }

@@ -12,6 +12,9 @@ typedef struct {
     ag_parts parts;
     ag_cublas *cublas;
     int32_t R;
+    double one_row; /* the time of one row; 0 before it is known */
+    int32_t N, K;
+    as_storage storage;
 } products;
 
 /* One repetition is a product with every matrix of the set. */
@@ -117,9 +120,10 @@ static void report(ag_bench *b, const products *p, const ag_samples *s, double o
     if (aim_of(p) > 0) ag_number(b, "target", aim_of(p));
 }
 
-/* A line of the table; one_row is the time of one row, 0 before it is known. */
-static void measure_rows(ag_bench *b, products *p, double *one_row)
+/* A line of the table. */
+static void measure_rows(ag_bench *b, void *with)
 {
+    products *p = with;
     ag_job job[AG_MOST_JOBS] = {{ours, p}};
     int jobs = 1, alone = 0, library = 0;
     ag_product_layout layout;
@@ -133,8 +137,8 @@ static void measure_rows(ag_bench *b, products *p, double *one_row)
         free(ag_set_outputs(b, &p->set, p->R, "product"));
     }
     ag_bench_time_graphs(b, job, jobs, &s);
-    if (p->R == 1) *one_row = ag_times_of(s.us[0], s.n).median / p->set.n;
-    report(b, p, &s, *one_row);
+    if (p->R == 1) p->one_row = ag_times_of(s.us[0], s.n).median / p->set.n;
+    report(b, p, &s, p->one_row);
     ag_number(b, "blocks", (double)layout.blocks);
     ag_number(b, "split", layout.sharers);
     printf(" %d |", layout.sharers);
@@ -143,22 +147,31 @@ static void measure_rows(ag_bench *b, products *p, double *one_row)
     printf("\n");
 }
 
-static void measure_products(ag_bench *b, products *p, int32_t N, int32_t K, as_storage s)
+enum { LINES = 9 };
+static const int32_t rows[LINES] = {1, 2, 4, 8, 16, 32, 64, 120, AG_MOST_ROWS};
+
+static void measure_set(ag_bench *b, void *with)
 {
-    static const int32_t rows[] = {1, 2, 4, 8, 16, 32, 64, 120, AG_MOST_ROWS};
-    double one_row = 0;
-    if (!ag_set_make(b, N, K, s, &p->set)) {
+    products *p = with;
+    p->one_row = 0;
+    if (!ag_set_make(b, p->N, p->K, p->storage, &p->set)) {
         printf("| %d | %d | %s | not run: the device's memory is too small | | | | | | | | | | "
                "| | |\n",
-               N, K, ag_storage_name(s));
+               p->N, p->K, ag_storage_name(p->storage));
         return;
     }
     reserve(b, p);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (int i = 0; i < LINES; i++) {
         p->R = rows[i];
-        measure_rows(b, p, &one_row);
+        (void)ag_bench_case(b, measure_rows, p);
     }
     ag_set_free(&p->set);
+}
+
+static void measure_products(ag_bench *b, products *p, int32_t N, int32_t K, as_storage s)
+{
+    p->N = N, p->K = K, p->storage = s;
+    (void)ag_bench_case(b, measure_set, p);
 }
 
 /* ---- The library's own ceiling. --------------------------------------------------------- */
@@ -190,6 +203,7 @@ static void measure_large(ag_bench *b, ag_cublas *cublas)
     ag_bench_check(b, ag_fill_weights(&b->device, l.w, bytes, AS_F32, 1, &b->e));
     ag_bench_check(b, ag_fill_weights(&b->device, l.x, bytes, AS_F32, 2, &b->e));
     ag_bench_check(b, ag_fill(&b->device, l.y, 0xff, bytes, &b->e));
+    ag_bench_due(b, 1);
     b->repetitions = LARGE_REPETITIONS;
     const ag_times t = ag_bench_time(b, multiply_large, &l);
     b->repetitions = AG_REPETITIONS;
@@ -212,6 +226,7 @@ void ag_bench_products(ag_bench *b)
     } shape[] = {{2048, 2048}, {4096, 4096}, {14336, 4096}, {128256, 4096}},
       small[] = {{40, 1100}};
     products p = {0};
+    ag_bench_due(b, (b->dry ? 2 : 2 * (int)(sizeof shape / sizeof *shape)) * LINES);
     printf("#### The matrix product\n\n");
     if (ag_bench_library(b)) {
         ag_bench_check(b, ag_cublas_open(&b->device, AS_F32, &p.cublas, &b->e));

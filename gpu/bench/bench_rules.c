@@ -321,9 +321,10 @@ static void say_small(const char *what, const rules *r)
            r->n);
 }
 
-static void measure_chains(ag_bench *b, int32_t V, int32_t n)
+static void measure_chains(ag_bench *b, void *with)
 {
-    rules r = {.V = V, .n = n};
+    rules r = *(const rules *)with;
+    const int32_t V = r.V, n = r.n;
     const int aimed = n == 1 && V > 100000;
     r.sets = sets_of(b, (size_t)n * ROWS * (size_t)V * sizeof(float), 3);
     if (r.sets == 0) {
@@ -344,9 +345,10 @@ static void measure_chains(ag_bench *b, int32_t V, int32_t n)
     free_all(&r);
 }
 
-static void measure_walks(ag_bench *b, int32_t V, int32_t n)
+static void measure_walks(ag_bench *b, void *with)
 {
-    rules r = {.V = V, .n = n};
+    rules r = *(const rules *)with;
+    const int32_t V = r.V, n = r.n;
     r.sets = sets_of(b, (size_t)n * TREE * (size_t)V * sizeof(float), 1.1);
     if (r.sets == 0) {
         say_small("one-hot walk", &r);
@@ -363,6 +365,7 @@ static void measure_walks(ag_bench *b, int32_t V, int32_t n)
 void ag_bench_rules(ag_bench *b)
 {
     static const int32_t real[] = {32000, 128256}, dry[] = {40, 300};
+    ag_bench_due(b, 2 * 2 * 5);
     printf("#### Acceptance rules and the served transform\n\n"
            "Microseconds of one call for so many cases, in a graph of calls on other rows, and "
            "what is aimed at.\n\n"
@@ -372,8 +375,9 @@ void ag_bench_rules(ag_bench *b)
         const int32_t V = b->dry ? dry[v] : real[v];
         for (int many = 0; many < 2; many++) {
             const int32_t n = !many ? 1 : b->dry ? 3 : 64;
-            measure_chains(b, V, n);
-            measure_walks(b, V, n);
+            rules r = {.V = V, .n = n};
+            (void)ag_bench_case(b, measure_chains, &r);
+            (void)ag_bench_case(b, measure_walks, &r);
         }
     }
     printf("\n");

@@ -205,9 +205,12 @@ static void open_model(shapes *x)
     ag_bench_check(b, as_lm_open(x->lm, &x->sequence, &b->e));
 }
 
-static void measure(ag_bench *b, const subject *of, ag_products products, as_storage storage)
+static void look(ag_bench *b, void *with)
 {
-    shapes x = {.b = b, .of = of, .products = products, .storage = storage};
+    shapes x = *(const shapes *)with;
+    const subject *of = x.of;
+    const ag_products products = x.products;
+    const as_storage storage = x.storage;
     const size_t bytes = ROWS * (size_t)of->config->V * sizeof(float);
     if (!b->dry && !ag_bench_fits(b, ag_model_needs(of->config, storage))) {
         printf("| %s | %s | %s | not run: the device's memory is too small | | | | |\n",
@@ -229,6 +232,12 @@ static void measure(ag_bench *b, const subject *of, ag_products products, as_sto
     judge(&x);
     free(x.alone);
     free(x.among);
+}
+
+static void measure(ag_bench *b, const subject *of, ag_products products, as_storage storage)
+{
+    shapes x = {.b = b, .of = of, .products = products, .storage = storage};
+    (void)ag_bench_case(b, look, &x);
 }
 
 /* Ours takes a model as it is stored, which of a random one is as one likes. */

@@ -19,7 +19,10 @@ typedef struct {
     int32_t *rows; /* [4][AG_MOST_ROWS] token, parent, sequence; each row itself */
     float *logits; /* [AG_MOST_ROWS][V] */
     int32_t prefix, R;
-    double bytes; /* of weights that a step reads */
+    double bytes;   /* of weights that a step reads */
+    double one_row; /* the time of one row, 0 before it is known, */
+    double *ours;   /* and [LINES] those with our products: written or, for a library, read */
+    int line;
 } steps;
 
 /* ---- The model. ------------------------------------------------------------------------- */
@@ -145,10 +148,11 @@ static void report_json(ag_bench *b, const steps *p, ag_times launched, ag_times
     ag_number(b, "target", p->R < 64 ? 0.80 : 0.70);
 }
 
-/* A line of the table; one_row and ours are times of one row, and of the same rows with our
- * products, 0 before they are known. */
-static void measure_rows(ag_bench *b, steps *p, double *one_row, double *ours)
+/* A line of the table. */
+static void measure_rows(ag_bench *b, void *with)
 {
+    steps *p = with;
+    double *one_row = &p->one_row, *ours = &p->ours[p->line];
     b->repetitions = LAUNCHED;
     const ag_times launched = ag_bench_time(b, one_step, p);
     b->repetitions = AG_REPETITIONS;
@@ -196,26 +200,36 @@ static int measures(const ag_bench *b, ag_products products, int32_t rows)
            (products == AG_FREE && rows == AG_MOST_ROWS);
 }
 
-/* ours [LINES]: written or, for the library, read. */
-static void measure_model(ag_bench *b, const ag_shape *of, as_storage s, ag_products products,
-                          double *ours)
+static void measure_model(ag_bench *b, void *with)
 {
-    steps p = {
-        .of = of, .storage = s, .products = products, .prefix = b->dry ? DRY_PREFIX : PREFIX};
-    double one_row = 0;
-    if (!b->dry && !ag_bench_fits(b, ag_model_needs(&of->config, s))) {
+    steps *p = with;
+    const ag_shape *of = p->of;
+    if (!b->dry && !ag_bench_fits(b, ag_model_needs(&of->config, p->storage))) {
         printf("| %s | %s | %s | not run: %.1f GB of memory are unused, about %.1f are needed "
                "| | | | | | | | | | |\n",
-               of->name, ag_products_name(products), ag_storage_name(s),
-               (double)b->facts.unused / 1e9, ag_model_needs(&of->config, s) / 1e9);
+               of->name, ag_products_name(p->products), ag_storage_name(p->storage),
+               (double)b->facts.unused / 1e9, ag_model_needs(&of->config, p->storage) / 1e9);
         return;
     }
-    open_model(b, &p);
-    for (int i = 0; i < LINES; i++) {
-        p.R = all_rows[i];
-        if (measures(b, products, p.R)) measure_rows(b, &p, &one_row, &ours[i]);
+    open_model(b, p);
+    for (p->line = 0; p->line < LINES; p->line++) {
+        p->R = all_rows[p->line];
+        if (measures(b, p->products, p->R)) (void)ag_bench_case(b, measure_rows, p);
     }
-    close_model(&p);
+    close_model(p);
+}
+
+/* Each line has a time of launches and one of graphs. */
+static int due(const ag_bench *b, int library)
+{
+    int n = 0;
+    for (int i = 0; i < LINES; i++) {
+        n += 2 * 2 * measures(b, AG_CANONICAL, all_rows[i]);
+        if (!library) continue;
+        n += 3 * 2 * measures(b, AG_FREE, all_rows[i]);
+        n += 3 * 2 * measures(b, AG_FIXED_SHAPE, all_rows[i]);
+    }
+    return n;
 }
 
 /* F16 is the library's alone: of ours it has the times of BF16. */
@@ -224,10 +238,15 @@ static void measure_shape(ag_bench *b, const ag_shape *of, int library)
     static const as_storage storage[] = {AS_F32, AS_BF16, AS_F16};
     double ours[LINES] = {0};
     for (int k = 0; k < 3; k++) {
-        if (k < 2) measure_model(b, of, storage[k], AG_CANONICAL, ours);
-        if (!library) continue;
-        measure_model(b, of, storage[k], AG_FREE, ours);
-        measure_model(b, of, storage[k], AG_FIXED_SHAPE, ours);
+        for (int how = 0; how < 3; how++) {
+            static const ag_products products[] = {AG_CANONICAL, AG_FREE, AG_FIXED_SHAPE};
+            steps p = {.of = of,
+                       .storage = storage[k],
+                       .products = products[how],
+                       .prefix = b->dry ? DRY_PREFIX : PREFIX,
+                       .ours = ours};
+            if (how == 0 ? k < 2 : library) (void)ag_bench_case(b, measure_model, &p);
+        }
     }
 }
 
@@ -249,6 +268,7 @@ void ag_bench_steps(ag_bench *b)
         "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         b->dry ? DRY_PREFIX : PREFIX, SHAPE);
     const int first = b->dry ? AG_DRY_SHAPE : 0, end = b->dry ? AG_DRY_SHAPE + 1 : AG_DRY_SHAPE;
+    ag_bench_due(b, (end - first) * due(b, library));
     for (int i = first; i < end; i++) measure_shape(b, &ag_shapes[i], library);
     printf("\n");
 }

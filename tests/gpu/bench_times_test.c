@@ -1,5 +1,6 @@
 /* How the benches time (gpu/bench/bench.h), with work whose time is known, on the clock of the
  * grid emulator. What the benches themselves do there is dry. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +45,70 @@ static void start(ag_bench *b, double limit)
     b->timed = b->shortened = 0;
 }
 
-int main(void)
+/* ---- Cases. ------------------------------------------------------------------------------ */
+
+/* How often a case was begun, and came to its end. */
+typedef struct {
+    int begun, ended;
+    bool fails;
+} calls;
+
+static void run(ag_bench *b, void *with)
 {
+    calls *c = with;
+    c->begun++;
+    b->repetitions = 1;
+    if (c->fails) ag_bench_check(b, as_fail(&b->e, AS_DEVICE, "the bits differ"));
+    b->repetitions = AG_REPETITIONS;
+    c->ended++;
+}
+
+static calls wrong = {.fails = true}, right;
+
+static void several(ag_bench *b, void *with)
+{
+    EXPECT(ag_bench_case(b, run, &wrong) == 0);
+    EXPECT(b->repetitions == AG_REPETITIONS);
+    EXPECT(ag_bench_case(b, run, &right) == 1);
+    run(b, with);
+}
+
+/* The file is one document, and has this. */
+static int count(const char *file, const char *text)
+{
+    static char all[10000];
+    FILE *from = fopen(file, "r");
+    EXPECT(from != NULL);
+    all[fread(all, 1, sizeof all - 1, from)] = '\0';
+    fclose(from);
+    const size_t length = strlen(all);
+    EXPECT(length > 4 && strcmp(all + length - 4, "\n]}\n") == 0);
+    int n = 0;
+    for (const char *at = all; (at = strstr(at, text)); at++) n++;
+    return n;
+}
+
+/* What goes wrong ends its case and no other; the program has failed, and says of what. */
+static void check_cases(char *file)
+{
+    char program[] = "test", option[] = "--json";
+    char *arguments[] = {program, option, file, NULL};
+    ag_bench b;
+    ag_bench_open(&b, "Cases", NULL, 3, arguments);
+    EXPECT(ag_bench_case(&b, several, &right) == 1 && b.failed == 1);
+    EXPECT(right.begun == 2 && right.ended == 2 && wrong.begun == 1 && wrong.ended == 0);
+    EXPECT(ag_bench_case(&b, several, &wrong) == 0 && b.failed == 3);
+    EXPECT(right.ended == 3 && wrong.begun == 3 && wrong.ended == 0);
+    EXPECT(count(file, "\"what\": \"failed\", \"why\": \"the bits differ\"") == 3);
+    EXPECT(ag_bench_close(&b) == EXIT_FAILURE);
+    ag_bench_open(&b, "Cases", NULL, 3, arguments);
+    EXPECT(ag_bench_case(&b, run, &right) == 1 && ag_bench_close(&b) == EXIT_SUCCESS);
+    EXPECT(count(file, "failed") == 0);
+}
+
+int main(int argc, char **argv)
+{
+    EXPECT(argc == 2);
     ag_bench b = {.repetitions = AG_REPETITIONS};
     int last = -1;
     EXPECT(ag_device_open(&b.device, 0, &b.e) == AS_OK);
@@ -79,6 +142,14 @@ int main(void)
         for (int i = 0; i < s.n; i++) EXPECT(s.us[0][i] >= 90 && s.us[1][i] >= 270);
     }
 
+    /* As many others are to come, of which each may take its part: 0.8 x 6 s / 40, 4 times. */
+    start(&b, 6);
+    b.repetitions = 7, b.due = 0;
+    ag_bench_due(&b, 40);
+    EXPECT(ag_bench_time(&b, work, &slow).n <= 4 && b.shortened == 1 && b.due == 39);
+    start(&b, 0);
+    b.repetitions = AG_REPETITIONS;
+
     const double x[] = {3, 9, 1, 5, 2};
     t = ag_times_of(x, 5);
     EXPECT(t.median == 3 && t.low == 1 && t.high == 9 && t.n == 5 && x[0] == 3);
@@ -86,6 +157,7 @@ int main(void)
     EXPECT(t.median == 1.5 && t.low == 0.5 && t.high == 4.5 && t.n == 5);
     ag_timer_close(&b.timer);
     ag_device_close(&b.device);
+    check_cases(argv[1]);
     printf("the benches' times: as they should be\n");
     return 0;
 }
