@@ -413,7 +413,7 @@ static int be_killed(const char *path)
 {
     run_report r;
     script slow[60] = {{0}};
-    char name[60][4];
+    char name[60][12];
     for (int i = 0; i < 60; i++) {
         snprintf(name[i], sizeof name[i], "%d", i);
         slow[i] = (script){.name = name[i], .compared = 1, .slow = true};

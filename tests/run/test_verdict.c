@@ -343,7 +343,7 @@ static void threads_report_every_case_once(void **unused)
 {
     run_report r;
     script many[60] = {{0}};
-    char name[60][4];
+    char name[60][12];
     run_options o = {.jobs = 8};
     (void)unused;
     for (int i = 0; i < 60; i++) {
