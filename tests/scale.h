@@ -1,7 +1,7 @@
 /* scale.h - how large the samples of the tests are: ASSAY_TEST_SCALE, above 0 and at most 1.
  *
- * Unset it is 1, as in the deep tier; ci/test sets it for the others. A test states its whole sample, and
- * expects of a part in proportion. */
+ * Unset it is 1, as in the deep tier; ci/test sets it for the others. A test states its whole
+ * sample, and expects of a part in proportion. */
 #ifndef ASSAY_TESTS_SCALE_H
 #define ASSAY_TESTS_SCALE_H
 
@@ -28,8 +28,8 @@ static inline int scaled(int whole)
     return n < 1 ? 1 : n;
 }
 
-/* The step of a loop over combinations that take the same paths through memory: 1, but `step` at a scale
- * for sanitizers. */
+/* The step of a loop over combinations that take the same paths through memory: 1, but `step`
+ * at a scale for sanitizers. */
 static inline int thinned(int step)
 {
     return test_scale() < 0.25 ? step : 1;

@@ -1,5 +1,5 @@
-/* kills.h - kills.lock: for each fault the cheapest case that kills it, so that a short run need not
- * look for it again. `assay mutants --relock` writes it (matrix_search). */
+/* kills.h - kills.lock: for each fault the cheapest case that kills it, so that a short run
+ * need not look for it again. `assay mutants --relock` writes it (matrix_search). */
 #ifndef ASSAY_CONFORMANCE_MUTANTS_KILLS_H
 #define ASSAY_CONFORMANCE_MUTANTS_KILLS_H
 
@@ -24,8 +24,9 @@ typedef struct {
     size_t count;
 } kill_lock;
 
-/* Reads the file; kills_free() either way. False: `why` says what is wrong, with the line's number.
- * Lines stand in the order of their names, each name once; what begins with '#' is a comment. */
+/* Reads the file; kills_free() either way. False: `why` says what is wrong, with the line's
+ * number. Lines stand in the order of their names, each name once; what begins with '#' is a
+ * comment. */
 bool kills_read(kill_lock *lock, const char *file, char *why, size_t why_size);
 
 /* Sorts the lines and writes them. False when the file cannot be written; errno says why. */
@@ -38,8 +39,8 @@ bool kills_put(kill_lock *lock, const recorded_kill *line);
 /* The line of this fault, or NULL. */
 const recorded_kill *kills_find(const kill_lock *lock, const char *name);
 
-/* Can the line be a kill of this fault? Its clause must be the fault's, its case planned at its level,
- * and the case's check must name that clause. Otherwise `why` says what is wrong. */
+/* Can the line be a kill of this fault? Its clause must be the fault's, its case planned at its
+ * level, and the case's check must name that clause. Otherwise `why` says what is wrong. */
 bool kill_fits(const recorded_kill *k, const mutant *m, const check *const *checks, char *why,
                size_t why_size);
 

@@ -26,7 +26,8 @@ typedef struct {
     double tv[EXACT_PANELS];         /* exact_law.h; -1 also where it was not computed */
     double seconds;
     bool judged_rightly;
-    bool stale;    /* a fault whose recorded case no longer kills it, though its named check does */
+    bool
+        stale; /* a fault whose recorded case no longer kills it, though its named check does */
     char why[200]; /* when it was not judged rightly, or is stale */
 } matrix_row;
 
@@ -36,18 +37,18 @@ typedef struct {
 void matrix_run(const mutant *m, const run_options *base, const check *const *checks,
                 bool quick, matrix_row *row);
 
-/* Runs the recorded case alone. False, and row->why says which: it does not kill the fault, or the
- * record is not one (kill_fits). */
+/* Runs the recorded case alone. False, and row->why says which: it does not kill the fault, or
+ * the record is not one (kill_fits). */
 bool matrix_confirm(const mutant *m, const recorded_kill *k, const run_options *base,
                     const check *const *checks, matrix_row *row);
 
-/* A fault meets its recorded case `k`, and if it survives that, its named check, as with `quick`.
- * NULL: it has none, which is a wrong judgement. */
+/* A fault meets its recorded case `k`, and if it survives that, its named check, as with
+ * `quick`. NULL: it has none, which is a wrong judgement. */
 void matrix_run_locked(const mutant *m, const recorded_kill *k, const run_options *base,
                        const check *const *checks, matrix_row *row);
 
-/* Finds the cheapest case that kills the fault: of the checks that name its clause, by ascending
- * declared cost, each alone. False: none does. */
+/* Finds the cheapest case that kills the fault: of the checks that name its clause, by
+ * ascending declared cost, each alone. False: none does. */
 bool matrix_search(const mutant *m, const run_options *base, const check *const *checks,
                    recorded_kill *k);
 

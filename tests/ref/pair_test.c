@@ -114,8 +114,8 @@ static as_result run(as_lm *lm, as_drafter *d, as_rule rule, const int32_t *prom
     return result;
 }
 
-/* One prompt in so many: odd, so that gamma goes from 1 to 8 over any eight of them; and at most 5, for
- * all eight drafts are seldom accepted. */
+/* One prompt in so many: odd, so that gamma goes from 1 to 8 over any eight of them; and at
+ * most 5, for all eight drafts are seldom accepted. */
 static size_t stride(void)
 {
     return test_scale() > 0.5 ? 1 : test_scale() > 0.25 ? 3 : 5;
