@@ -1,5 +1,6 @@
 /* The program `assay`: subcommands, and the glue of `assay run`. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include "conformance/decode.h"
 #include "conformance/explain.h"
 #include "conformance/iut/load.h"
+#include "conformance/iut/process.h"
 #include "conformance/iut/worker.h"
 #include "conformance/logits.h"
 #include "conformance/mutants/mutants.h"
@@ -41,26 +43,40 @@ static double seconds_since(const struct timespec *start)
     return (double)(t.tv_sec - start->tv_sec) + 1e-9 * (double)(t.tv_nsec - start->tv_nsec);
 }
 
+/* ", about 40 s left", or "" while nobody can tell. */
+static const char *time_left(double seconds, char text[40])
+{
+    *text = '\0';
+    if (seconds >= 120)
+        snprintf(text, 40, ", about %.0f min left", seconds / 60);
+    else if (seconds >= 0)
+        snprintf(text, 40, ", about %.0f s left", seconds);
+    return text;
+}
+
 /* In a log: a line now and then, so that a long run does not look hung. */
-static void progress_lines(void *arg, const char *case_id, size_t done, size_t planned)
+static void progress_lines(void *arg, const char *case_id, size_t done, size_t claimed,
+                           double left)
 {
     enum { PAUSE = 10 };
+    char text[40];
     progress_state *p = arg;
     const double t = seconds_since(&p->start);
     if (!*case_id || t < p->last + PAUSE) return;
     p->last = t;
-    fprintf(stderr, "assay: %zu of %zu cases done after %.0f s, now %s\n", done, planned, t,
-            case_id);
+    fprintf(stderr, "assay: %zu of %zu claimed cases done after %.0f s%s, now %s\n", done,
+            claimed, t, time_left(left, text), case_id);
 }
 
 /* One line on the terminal that rewrites itself; cleared at the end. */
-static void progress(void *arg, const char *case_id, size_t done, size_t planned)
+static void progress(void *arg, const char *case_id, size_t done, size_t claimed, double left)
 {
     const progress_state *p = arg;
+    char text[40];
     fprintf(stderr, "\r\033[K");
     if (*case_id) {
-        fprintf(stderr, "%zu/%zu  %.0f s  %.60s", done, planned, seconds_since(&p->start),
-                case_id);
+        fprintf(stderr, "%zu/%zu  %.0f s%s  %.60s", done, claimed, seconds_since(&p->start),
+                time_left(left, text), case_id);
     }
     fflush(stderr);
 }
@@ -155,6 +171,28 @@ static void print_report(const command_line *c, const run_report *report)
     puts(verdict);
 }
 
+static stop asked_to_stop;
+
+/* The first signal lets the run end and report; a second one ends the program at once. */
+static void on_signal(int number)
+{
+    (void)number;
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    stop_ask(&asked_to_stop, STOP_SIGNAL, process_now());
+}
+
+static void stop_on_signals(run_options *o)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    o->stop = &asked_to_stop;
+}
+
 /* Runs, writes, prints: the verdict comes last, so that it tells the exit code also when a
  * file turned out not to be whole. */
 static int run_and_report(command_line *c)
@@ -164,6 +202,7 @@ static int run_and_report(command_line *c)
     clock_gettime(CLOCK_MONOTONIC, &state.start);
     if (!c->quiet) c->run.progress = isatty(STDERR_FILENO) ? progress : progress_lines;
     c->run.progress_arg = &state;
+    stop_on_signals(&c->run);
     run_suite(&c->run, &report);
     const bool logged = close_log(c), written = write_reports(c, &report);
     if (!logged || !written) report.exit_code = EXIT_ERROR;

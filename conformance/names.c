@@ -3,13 +3,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "conformance/layers.h"
 #include "conformance/run.h"
 
 const char *state_name(check_state state)
 {
     static const char *const name[STATE_COUNT] = {
-        "PASS",         "ACCEPTABLE", "WAIVED", "NOT_CLAIMED", "UNAVAILABLE",
-        "INCONCLUSIVE", "FAIL",       "CRASH",  "TIMEOUT",     "ERROR"};
+        "PASS",    "ACCEPTABLE", "WAIVED", "NOT_CLAIMED", "UNAVAILABLE", "INCONCLUSIVE",
+        "STOPPED", "FAIL",       "CRASH",  "TIMEOUT",     "ERROR"};
     return (unsigned)state < STATE_COUNT ? name[state] : "ERROR";
 }
 
@@ -19,15 +20,15 @@ const char *level_name(check_level level)
     return name[level];
 }
 
-const char *verdict_name(int exit_code)
+const char *verdict_name(const run_report *report)
 {
-    switch (exit_code) {
+    switch (report->exit_code) {
     case EXIT_CONFORMANT:
-        return "CONFORMANT";
+        return report->greedy_only ? "CONFORMANT (greedy tokens only)" : "CONFORMANT";
     case EXIT_NOT_CONFORMANT:
         return "NOT CONFORMANT";
     case EXIT_UNDECIDED:
-        return "UNDECIDED";
+        return report->stopped ? "STOPPED" : "UNDECIDED";
     default:
         return "ERROR";
     }
@@ -142,6 +143,8 @@ void run_line(const run_report *report, char *line, size_t size)
     writer w = put_start(o, line, size);
     put_globs(&w, " --only ", o->only, o->only_count);
     put_globs(&w, " --claims ", o->claims, o->claims_count);
+    for (int i = 0; i < LAYERS; i++)
+        if (o->required >> i & 1) put_option(&w, " --require ", layer_name((layer)i));
     put_settings(&w, o);
     put_option(&w, " --waivers ", o->waiver_file);
 }

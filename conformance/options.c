@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conformance/layers.h"
+
 typedef struct {
     const char *name, *value, *help;
     bool (*set)(command_line *c, const char *value);
@@ -122,6 +124,19 @@ static bool set_timeout(command_line *c, const char *value)
            c->run.timeout <= 86400;
 }
 
+static bool set_budget(command_line *c, const char *value)
+{
+    return option_double(value, &c->run.budget) && c->run.budget > 0 && c->run.budget <= 1e9;
+}
+
+static bool set_require(command_line *c, const char *value)
+{
+    const layer l = layer_find(value);
+    if (l == LAYERS) return false;
+    c->run.required |= 1u << l;
+    return true;
+}
+
 static bool set_jobs(command_line *c, const char *value)
 {
     uint64_t jobs;
@@ -158,12 +173,19 @@ static const option options[] = {
      set_level},
     {"--only", "GLOB", "cases whose id matches; may be repeated", set_only},
     {"--claims", "GLOB", "checks whose name matches; may be repeated", set_claims},
+    {"--require", "LAYER",
+     "exit code 4 unless a case of it was judged; may be repeated: hard-facts, replay, "
+     "certificates, law, metamorphic, model-bits, engine-tokens, engine-law, traces",
+     set_require},
     {"--samples", "N", "of a statistical case at most, 1000 to 1e9: less power, as printed",
      set_samples},
     {"--seed", "N", "of every random choice of the suite (default 1)", set_seed},
     {"--alpha", "A", "false-alarm rate of the run's e-value, in (0, 1) (default 1e-6)",
      set_alpha},
     {"--timeout", "SECONDS", "a call may take, above 0 (default 10)", set_timeout},
+    {"--budget", "SECONDS",
+     "after which the run stops and reports what has ended, above 0 (default: none)",
+     set_budget},
     {"--jobs", "N", "implementations at work at a time, 1 to 256 (default: processors)",
      set_jobs},
     {"--vectors", "FOLDER", "golden vectors (default: those that came with assay)",
@@ -260,7 +282,8 @@ void options_help(FILE *out)
                 options[k].value ? options[k].value : "", options[k].help);
     }
     fputs("\nexit code: 0 conformant, 1 not conformant, 2 usage, 3 fault of the suite or its "
-          "data, 4 undecided\n",
+          "data,\n4 undecided (inconclusive, unavailable, stopped, or a required layer not "
+          "judged)\n",
           out);
 }
 

@@ -21,9 +21,10 @@
 
 typedef struct {
     run_report *report;
-    run_case **order;     /* [planned] in which cases are taken */
+    run_case **order;     /* [claimed] in which cases are taken */
     pthread_mutex_t lock; /* guards all that follows, the report's cases included */
-    size_t next, done, failed;
+    size_t claimed, next, done, failed;
+    double start, cost, cost_done; /* when the first case began; costs of claimed cases */
 } shared;
 
 static double now(void)
@@ -35,20 +36,22 @@ static double now(void)
 
 /* -- The IUT ----------------------------------------------------------------------------- */
 
-static client *open_client(const run_options *o, client_failure *f)
+static client *open_client(const run_report *r, client_failure *f)
 {
+    const run_options *o = r->options;
     if (o->api) return client_open_table(o->api, o->iut_options, f);
     const client_options options = {.spec = o->iut ? o->iut : "ref",
                                     .options = o->iut_options,
                                     .assay = o->assay,
                                     .timeout = o->timeout,
-                                    .stderr_log = o->stderr_log};
+                                    .stderr_log = o->stderr_log,
+                                    .stop = r->stop};
     return client_open(&options, f);
 }
 
 static client *open_iut(const run_report *r, client_failure *f)
 {
-    client *c = open_client(r->options, f);
+    client *c = open_client(r, f);
     if (c) client_bring(c, r->traces);
     return c;
 }
@@ -64,7 +67,8 @@ static struct brought *bring(const run_report *r)
                                  .assay = o->assay,
                                  .vectors = o->vectors,
                                  .stderr_log = o->stderr_log,
-                                 .timeout = o->timeout};
+                                 .timeout = o->timeout,
+                                 .stop = r->stop};
     for (size_t i = 0; i < r->planned; i++)
         if (r->cases[i].plan->check == &check_trace_methods) return brought_open(&from);
     return NULL;
@@ -82,6 +86,8 @@ static check_state state_of_open(call_result result, iut_status status)
         return STATE_TIMEOUT;
     case CALL_GARBAGE:
         return STATE_FAIL;
+    case CALL_STOPPED:
+        return STATE_STOPPED;
     default:
         return STATE_ERROR;
     }
@@ -122,9 +128,15 @@ static client *open_first(run_report *r)
 
 /* -- Cases ------------------------------------------------------------------------------- */
 
+/* Whatever a case saw before it was stopped is no judgement (VER-10). */
+static void stop_case(run_case *k)
+{
+    memset(&k->result, 0, sizeof k->result);
+    result_set(&k->result, STATE_STOPPED, "the run was stopped before the case had ended");
+}
+
 static void run_one(const run_report *r, run_case *k, client **seat)
 {
-    if (!k->claimed) return; /* open_first has set the result */
     client_failure f;
     if (!*seat) *seat = open_iut(r, &f);
     if (!*seat) {
@@ -140,6 +152,17 @@ static void run_one(const run_report *r, run_case *k, client **seat)
     const double start = now();
     k->plan->check->run(k->plan, &context, &k->result);
     k->seconds = now() - start;
+    if (client_stopped(*seat)) stop_case(k);
+}
+
+/* Seconds that the run may still take, by what its cases have taken so far; -1 while that is no
+ * ground to tell. */
+static double seconds_left(const shared *s)
+{
+    enum { GROUND = 5 }; /* seconds, and percent of the cost */
+    const double elapsed = now() - s->start;
+    if (elapsed < GROUND || 100 * s->cost_done < GROUND * s->cost) return -1;
+    return elapsed * (s->cost - s->cost_done) / s->cost_done;
 }
 
 /* The next case to run, or NULL after the last. */
@@ -147,27 +170,33 @@ static run_case *take(shared *s)
 {
     const run_options *o = s->report->options;
     pthread_mutex_lock(&s->lock);
-    const bool more = s->next < s->report->planned, stop = o->enough && s->failed >= o->enough;
-    if (more && stop) s->report->stopped = true;
-    run_case *k = more && !stop ? s->order[s->next++] : NULL;
+    const bool more = s->next < s->claimed && !stop_asked(s->report->stop);
+    run_case *k = more ? s->order[s->next++] : NULL;
     if (k) {
         event_begin(o->log, k);
-        if (o->progress) {
-            o->progress(o->progress_arg, k->plan->id, s->done, s->report->planned);
-        }
+        if (o->progress)
+            o->progress(o->progress_arg, k->plan->id, s->done, s->claimed, seconds_left(s));
     }
     pthread_mutex_unlock(&s->lock);
     return k;
 }
 
+static void report_case(const run_report *r, run_case *k)
+{
+    verdict_settle(r, k);
+    k->reported = true;
+    event_case(r->options->log, r, k);
+}
+
 static void hand_in(shared *s, run_case *k)
 {
+    const run_options *o = s->report->options;
     pthread_mutex_lock(&s->lock);
-    verdict_settle(s->report, k);
-    k->reported = true;
+    report_case(s->report, k);
     s->failed += k->result.state == STATE_FAIL;
     s->done++;
-    event_case(s->report->options->log, s->report, k);
+    s->cost_done += k->plan->cost;
+    if (o->enough && s->failed >= o->enough) stop_ask(s->report->stop, STOP_ENOUGH, now());
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -178,7 +207,7 @@ static void finish(shared *s, client *seat)
     run_report *r = s->report;
     const call_result end = client_finish(seat);
     pthread_mutex_lock(&s->lock);
-    if (end != CALL_OK && !r->findings) {
+    if (end != CALL_OK && end != CALL_STOPPED && !r->findings) {
         verdict_finding(r, state_of_open(end, IUT_OK), "%s (VER-03, FRM-04)",
                         client_text(seat));
     }
@@ -202,7 +231,7 @@ static void *work_in_thread(void *arg)
     return NULL;
 }
 
-/* Large cases first, so that no thread is left alone with one at the end. The order decides
+/* Large cases first, so that no thread is left alone with one at the end; the order decides
  * nothing else. */
 static int by_cost(const void *a, const void *b)
 {
@@ -214,33 +243,47 @@ static int by_cost(const void *a, const void *b)
 
 enum { JOBS_MAX = 256 };
 
-static int thread_count(const run_report *r)
+static int thread_count(const shared *s)
 {
-    long jobs = r->options->jobs > 0 ? r->options->jobs : sysconf(_SC_NPROCESSORS_ONLN);
-    if (jobs > (long)r->planned) jobs = (long)r->planned;
+    const int asked = s->report->options->jobs;
+    long jobs = asked > 0 ? asked : sysconf(_SC_NPROCESSORS_ONLN);
+    if (jobs > (long)s->claimed) jobs = (long)s->claimed;
     return jobs < 1 ? 1 : jobs > JOBS_MAX ? JOBS_MAX : (int)jobs;
 }
 
 /* This thread works too, so that the run ends even when no other can be started. */
 static void run_cases(run_report *r, client *first)
 {
-    shared s = {.report = r, .order = malloc(r->planned * sizeof(run_case *))};
+    shared s = {.report = r, .order = malloc(r->planned * sizeof *s.order), .start = now()};
     pthread_t thread[JOBS_MAX];
     int started = 0;
     if (!s.order) { /* no case is reported, which is an ERROR of the run */
         if (first) client_close(first);
         return;
     }
-    for (size_t i = 0; i < r->planned; i++) s.order[i] = &r->cases[i];
-    qsort(s.order, r->planned, sizeof *s.order, by_cost);
+    for (size_t i = 0; i < r->planned; i++) {
+        run_case *k = &r->cases[i];
+        if (!k->claimed) {
+            report_case(r, k); /* open_first has set the result */
+            continue;
+        }
+        s.order[s.claimed++] = k;
+        s.cost += k->plan->cost;
+    }
+    qsort(s.order, s.claimed, sizeof *s.order, by_cost);
     pthread_mutex_init(&s.lock, NULL);
-    const int wanted = first ? thread_count(r) - 1 : 0;
+    const int wanted = thread_count(&s) - 1;
     while (started < wanted &&
            pthread_create(&thread[started], NULL, work_in_thread, &s) == 0) {
         started++;
     }
     work(&s, first);
     for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
+    while (s.next < s.claimed) { /* stopped */
+        run_case *k = s.order[s.next++];
+        result_set(&k->result, STATE_STOPPED, "the run was stopped before the case began");
+        report_case(r, k);
+    }
     pthread_mutex_destroy(&s.lock);
     free(s.order);
 }
@@ -299,6 +342,8 @@ int run_suite(const run_options *options, run_report *report)
     memset(report, 0, sizeof *report);
     report->options = options;
     report->alpha = options->alpha > 0 ? options->alpha : 1e-6;
+    report->stop = options->stop ? options->stop : &report->own_stop;
+    if (options->budget > 0) stop_ask(report->stop, STOP_BUDGET, start + options->budget);
     if (plan(report) && report->planned) {
         report->traces = bring(report);
         client *first = open_first(report);
@@ -312,7 +357,7 @@ int run_suite(const run_options *options, run_report *report)
     verdict_close(report);
     report->seconds = now() - start;
     if (options->progress) {
-        options->progress(options->progress_arg, "", report->reported, report->planned);
+        options->progress(options->progress_arg, "", 0, 0, -1);
     }
     event_end(options->log, report);
     return report->exit_code;

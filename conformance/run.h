@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "conformance/checks/check.h"
+#include "conformance/iut/stop.h"
 #include "conformance/waivers.h"
 
 #define ASSAY_VERSION "0.1.0"
@@ -33,7 +34,10 @@ typedef struct {
     double alpha;            /* <= 0: 1e-6 */
     double timeout;          /* seconds a call; <= 0: the client's default */
     int jobs;                /* threads, each with a client of its own; <= 0: one a processor */
-    size_t enough; /* failed cases after which no other is begun, for mutants; 0: all run */
+    size_t enough; /* failed cases that stop the run, for mutants; 0: all run */
+    double budget; /* seconds after which the run is stopped; <= 0: none */
+    stop *stop;    /* what else may stop it, from any thread or signal handler; may be NULL */
+    unsigned required;       /* bits of the layers that must be judged (layers.h, VER-08) */
     const char *const *only; /* [only_count] globs on case ids; none: all */
     int32_t only_count;
     const char *const *claims; /* [claims_count] globs on check names; none: all */
@@ -43,8 +47,10 @@ typedef struct {
     FILE *log;                 /* event log (VER-06), flushed case by case; may be NULL */
     const iut_api *api; /* not NULL: this table, in this process, instead of `iut`; for tests */
     const check *const *checks; /* NULL: check_list */
-    /* Called from any thread, one at a time, before a case starts and once at the end. */
-    void (*progress)(void *arg, const char *case_id, size_t done, size_t planned);
+    /* Called from any thread, one at a time, before a case starts and once at the end,
+     * with the id "". Counts claimed cases; `left`: seconds that they may still take, < 0: unknown.
+     */
+    void (*progress)(void *arg, const char *case_id, size_t done, size_t claimed, double left);
     void *progress_arg;
 } run_options;
 
@@ -74,7 +80,9 @@ typedef struct {
     struct brought *traces; /* during the run; NULL: no case asks for them, or there are none */
     run_case *cases; /* [planned] in the order of the checks */
     size_t planned, reported;
-    bool stopped; /* as many had failed as were enough: what was not begun is not missed */
+    stop *stop, own_stop;      /* the caller's, or else its own */
+    stop_cause stopped;        /* why there are cases that are STOPPED (VER-10) */
+    bool greedy_only;          /* conformant, and an engine's sampled law was not judged (VER-07) */
     size_t tally[STATE_COUNT]; /* of the reported cases */
     run_finding finding[RUN_FINDINGS];
     size_t findings;
@@ -93,7 +101,7 @@ void run_report_free(run_report *report);
 
 const char *state_name(check_state state); /* "PASS" */
 const char *level_name(check_level level); /* "smoke" */
-const char *verdict_name(int exit_code);   /* "CONFORMANT" */
+const char *verdict_name(const run_report *report); /* "CONFORMANT" */
 bool state_stands(check_state state);      /* needs no replay line: PASS, NOT_CLAIMED ... */
 
 /* VER-05: the command that replays exactly this case. Truncated if it does not fit. */

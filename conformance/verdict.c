@@ -1,4 +1,4 @@
-/* From results to an exit code. Clauses STA-01, VER-01 to VER-04, STAT-02. */
+/* From results to an exit code. Clauses STA-01, VER-01 to VER-04, VER-07, VER-08, STAT-02. */
 #include "conformance/verdict.h"
 
 #include <math.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conformance/checks/plan.h"
+#include "conformance/layers.h"
 #include "conformance/stats/logmath.h"
 
 void verdict_finding(run_report *report, check_state state, const char *format, ...)
@@ -100,9 +101,8 @@ static void account(run_report *report)
     for (size_t i = 0; i < report->planned; i++) {
         const run_case *c = &report->cases[i];
         if (!c->reported) {
-            if (!report->stopped)
-                verdict_finding(report, STATE_ERROR,
-                                "%s was planned and never reported (VER-02)", c->plan->id);
+            verdict_finding(report, STATE_ERROR, "%s was planned and never reported (VER-02)",
+                            c->plan->id);
             continue;
         }
         report->reported++;
@@ -118,7 +118,7 @@ static void account(run_report *report)
 }
 
 typedef struct {
-    size_t planned, selected, used, passed;
+    size_t planned, selected, used, passed, stopped;
     const char *passing;
 } waiver_use;
 
@@ -133,6 +133,7 @@ static waiver_use use_of(const run_report *report, const waiver *w)
         if (!waiver_matches(w, c->plan->id)) continue;
         use.selected++;
         use.used += c->result.state == STATE_WAIVED;
+        use.stopped += c->result.state == STATE_STOPPED;
         if (c->result.state > STATE_ACCEPTABLE) continue;
         use.passed++;
         use.passing = c->plan->id;
@@ -140,7 +141,7 @@ static waiver_use use_of(const run_report *report, const waiver *w)
     return use;
 }
 
-/* A waiver that `--only` or `--claims` left out of this run is not judged. */
+/* A waiver whose cases `--only`, `--claims` or a stop left out of this run is not judged. */
 static void judge_waiver(run_report *report, const waiver *w)
 {
     const waiver_use use = use_of(report, w);
@@ -154,11 +155,33 @@ static void judge_waiver(run_report *report, const waiver *w)
             report, STATE_FAIL,
             "%s passes although %s waives it (%s): remove or narrow the waiver (VER-04)",
             use.passing, w->pattern, w->issue);
-    } else if (!use.used) {
+    } else if (!use.used && !use.stopped) {
         verdict_finding(report, STATE_FAIL,
                         "the waiver of %s (%s) waives nothing: remove it (VER-04)", w->pattern,
                         w->issue);
     }
+}
+
+/* VER-08. */
+static void require_layers(run_report *report)
+{
+    layer_summary layers[LAYERS];
+    count_layers(report, layers);
+    for (int i = 0; i < LAYERS; i++) {
+        if (!(report->options->required >> i & 1) || layers[i].judged) continue;
+        verdict_finding(
+            report, STATE_INCONCLUSIVE,
+            "the layer %s is required, and no case of it was judged: %.200s (VER-08)",
+            layers[i].name, layers[i].why);
+    }
+}
+
+/* VER-07. */
+static bool judged_greedy_only(const run_report *report)
+{
+    layer_summary layers[LAYERS];
+    count_layers(report, layers);
+    return layers[LAYER_ENGINE_TOKENS].judged && !layers[LAYER_ENGINE_LAW].judged;
 }
 
 static int exit_code(const run_report *report)
@@ -166,13 +189,13 @@ static int exit_code(const run_report *report)
     size_t tally[STATE_COUNT];
     memcpy(tally, report->tally, sizeof tally);
     for (size_t i = 0; i < report->findings; i++) tally[report->finding[i].state]++;
-    const bool missed = report->reported != report->planned && !report->stopped;
-    if (tally[STATE_ERROR] || missed) return EXIT_ERROR;
+    if (tally[STATE_ERROR] || report->reported != report->planned) return EXIT_ERROR;
     if (tally[STATE_FAIL] || tally[STATE_CRASH] || tally[STATE_TIMEOUT]) {
         return EXIT_NOT_CONFORMANT;
     }
-    return tally[STATE_INCONCLUSIVE] || tally[STATE_UNAVAILABLE] ? EXIT_UNDECIDED
-                                                                 : EXIT_CONFORMANT;
+    return tally[STATE_INCONCLUSIVE] || tally[STATE_UNAVAILABLE] || tally[STATE_STOPPED]
+               ? EXIT_UNDECIDED
+               : EXIT_CONFORMANT;
 }
 
 void verdict_close(run_report *report)
@@ -180,8 +203,11 @@ void verdict_close(run_report *report)
     const waiver_set *waivers = report->options->waivers;
     average_e(report);
     account(report);
+    if (report->tally[STATE_STOPPED]) report->stopped = stop_asked(report->stop);
     for (size_t i = 0; waivers && i < waivers->count; i++) {
         judge_waiver(report, &waivers->list[i]);
     }
+    require_layers(report);
     report->exit_code = exit_code(report);
+    report->greedy_only = report->exit_code == EXIT_CONFORMANT && judged_greedy_only(report);
 }

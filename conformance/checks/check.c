@@ -214,6 +214,9 @@ bool result_call(check_result *r, const check_context *x, const char *op, call_r
     case CALL_GARBAGE:
         result_set(r, STATE_FAIL, "%s: %s", op, text);
         break;
+    case CALL_STOPPED:
+        result_set(r, STATE_STOPPED, "%s: %s", op, text);
+        break;
     case CALL_HARNESS:
         result_set(r, STATE_ERROR, "%s: %s", op, text);
         break;

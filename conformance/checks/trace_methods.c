@@ -34,6 +34,7 @@ static check_state state_of(call_result call)
     return call == CALL_GARBAGE   ? STATE_FAIL
            : call == CALL_CRASH   ? STATE_CRASH
            : call == CALL_TIMEOUT ? STATE_TIMEOUT
+           : call == CALL_STOPPED ? STATE_STOPPED
                                   : STATE_ERROR;
 }
 

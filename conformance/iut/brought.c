@@ -51,7 +51,10 @@ static void start(brought *b)
                           (char *)(uintptr_t)(from->vectors ? from->vectors : ""),
                           NULL};
     if (make_file(b)) b->writer = process_start(argv, from->stderr_log, b->why, sizeof b->why);
-    if (b->writer) return;
+    if (b->writer) {
+        process_obey(b->writer, from->stop);
+        return;
+    }
     b->read = true;
     b->result = CALL_HARNESS;
 }
@@ -65,7 +68,9 @@ static call_result finish(brought *b)
     b->writer = NULL;
     if (end == ENDED_WELL) return CALL_OK;
     snprintf(b->why, sizeof b->why, "writing the traces: %s", how);
-    return end == ENDED_KILLED ? CALL_TIMEOUT : CALL_CRASH;
+    return stop_asked(b->from.stop) ? CALL_STOPPED
+           : end == ENDED_KILLED    ? CALL_TIMEOUT
+                                    : CALL_CRASH;
 }
 
 /* ---- The file -----------------------------------------------------------------------------

@@ -16,6 +16,7 @@ typedef struct {
     const char *vectors;    /* folder */
     const char *stderr_log; /* of that process; may be NULL */
     double timeout;         /* seconds that it may take; <= 0: 10 */
+    const stop *stop;       /* ends the wait for it; may be NULL */
 } brought_source;
 
 /* Starts the process where one is needed; the strings must outlive what is returned. NULL: the
@@ -27,7 +28,7 @@ void brought_close(brought *b); /* NULL is allowed */
 bool brought_covers(brought *b, const char *group_id);
 
 /* CALL_OK, and the traces. Or why there are none: CALL_GARBAGE, the file is malformed;
- * CALL_CRASH, CALL_TIMEOUT, the process that was to write it; CALL_HARNESS, the suite or its
+ * CALL_CRASH, CALL_TIMEOUT, CALL_STOPPED, the process that was to write it; CALL_HARNESS, the suite or its
  * vectors. */
 call_result brought_traces(brought *b, const traces **t, char *why, size_t why_size);
 

@@ -21,6 +21,8 @@ struct client {
 
     char *spec, *options, *assay, *stderr_log; /* how to start the process */
     double timeout;
+    const stop *stop; /* may be NULL */
+    bool stopped;     /* a call was CALL_STOPPED */
     process *process; /* NULL: to be started by the next call */
     int64_t id;       /* of the last request */
 
@@ -49,12 +51,13 @@ enum { STATUSES = sizeof status_names / sizeof *status_names };
 
 /* ---- What a call that went wrong says. ------------------------------------------- */
 
-static const char *const result_names[] = {"ok",      "refused", "crash",
-                                           "timeout", "garbage", "suite fault"};
+static const char *const result_names[] = {"ok",      "refused", "crash",      "timeout",
+                                           "garbage", "stopped", "suite fault"};
 
 /* "verify: timeout: ...", on one line of printable ASCII. */
 static call_result report_as(client *c, const char *when, call_result result, const char *what)
 {
+    c->stopped = c->stopped || result == CALL_STOPPED;
     snprintf(c->text, sizeof c->text, "%s: %s: %s", when, result_names[result], what);
     frame_text(c->text);
     return result;
@@ -80,8 +83,12 @@ static call_result end_process(client *c, iut_op op, call_result result, const c
 static call_result io_failed(client *c, iut_op op, io_result r)
 {
     char what[80];
-    if (r == IO_CLOSED)
-        return end_process(c, op, CALL_CRASH, "it ended before its answer was whole");
+    if (r == IO_STOPPED) return end_process(c, op, CALL_STOPPED, "the run was stopped");
+    if (r == IO_CLOSED) { /* whoever stops a run may end the processes, too */
+        end_process(c, op, CALL_CRASH, "it ended before its answer was whole");
+        return stop_asked(c->stop) ? report(c, op, CALL_STOPPED, "the run was stopped")
+                                   : CALL_CRASH;
+    }
     snprintf(what, sizeof what, "no whole answer within %g s", c->timeout);
     return end_process(c, op, CALL_TIMEOUT, what);
 }
@@ -203,6 +210,8 @@ static call_result exchange(client *c, iut_op op, const int64_t *args, void *con
     struct iovec part[FRAME_MAX_TENSORS + 1] = {{0}};
     memset(reply, 0, sizeof *reply);
     call_result result;
+    if (process_now() >= stop_deadline(c->stop, 0))
+        return report(c, op, CALL_STOPPED, "the run was stopped");
     if (!build_request(c, op, args, at, &request, part))
         result = report(c, op, CALL_HARNESS, "the request is too large, or memory ran out");
     else if (process_has_output(c->process))
@@ -251,7 +260,9 @@ static call_result start(client *c)
     c->process = strncmp(c->spec, "exec:", 5) == 0
                      ? start_command(c, why, sizeof why)
                      : process_start(argv, c->stderr_log, why, sizeof why);
-    return c->process ? CALL_OK : report(c, OP_CLAIMS, CALL_HARNESS, why);
+    if (!c->process) return report(c, OP_CLAIMS, CALL_HARNESS, why);
+    process_obey(c->process, c->stop);
+    return CALL_OK;
 }
 
 /* Asks for the claims. A restarted IUT must claim what it claimed at first. */
@@ -392,6 +403,7 @@ client *client_open(const client_options *options, client_failure *f)
     c->assay = copy_text(options->assay ? options->assay : "/proc/self/exe");
     c->stderr_log = copy_text(options->stderr_log);
     c->timeout = options->timeout > 0 ? options->timeout : 10;
+    c->stop = options->stop;
     const call_result result = c->spec && c->options && c->assay
                                    ? ready(c)
                                    : report(c, OP_CLAIMS, CALL_HARNESS, "out of memory");
@@ -445,10 +457,16 @@ call_result client_finish(client *c)
                                    : "every request was answered, then",
              how);
     return report_as(c, "end of input",
-                     more                  ? CALL_GARBAGE
+                     stop_asked(c->stop)   ? CALL_STOPPED
+                     : more                ? CALL_GARBAGE
                      : end == ENDED_KILLED ? CALL_TIMEOUT
                                            : CALL_CRASH,
                      what);
+}
+
+bool client_stopped(const client *c)
+{
+    return c->stopped;
 }
 
 void client_close(client *c)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "conformance/iut.h"
+#include "conformance/iut/stop.h"
 
 typedef enum {
     CALL_OK,
@@ -17,6 +18,7 @@ typedef enum {
     CALL_CRASH,    /* signal or early exit, at start or during the call */
     CALL_TIMEOUT,  /* no whole answer within the time limit */
     CALL_GARBAGE,  /* an answer that is no valid frame, or has wrong shapes (FRM-05) */
+    CALL_STOPPED,  /* the run was stopped before the answer was whole (VER-10) */
     CALL_HARNESS   /* the suite's own fault: out of memory, cannot start a process */
 } call_result;
 
@@ -34,6 +36,7 @@ typedef struct {
     const char *assay;     /* path of the program that serves `worker`; NULL: this one */
     double timeout;        /* seconds a call; <= 0: 10 */
     const char *stderr_log; /* file that collects the IUT's standard error (appended); NULL: dropped */
+    const stop *stop;      /* ends every call; must outlive the client; may be NULL */
 } client_options;
 
 /* Why there is no client. Decide by result and status alone: the text is for people. */
@@ -54,8 +57,11 @@ client *client_open_table(const iut_api *api, const char *options, client_failur
 
 /* Ends the process in order, by the end of its input (FRM-04). CALL_OK: with exit code 0 and without
  * another byte, or there was no process. Else CALL_CRASH, CALL_GARBAGE or, when it has not ended after
- * the time of a call (a second at least), CALL_TIMEOUT; client_text() says how. */
+ * the time of a call (a second at least), CALL_TIMEOUT, or CALL_STOPPED; client_text() says how. */
 call_result client_finish(client *c);
+
+/* Was a call of it CALL_STOPPED? What it then answered is no evidence. */
+bool client_stopped(const client *c);
 
 /* Frees the client; ends its process if client_finish did not, and does not look how. */
 void client_close(client *c);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -18,9 +19,12 @@ extern char **environ;
 
 enum { TAIL = 1024, PIPE_BYTES = 1 << 20, AHEAD = 1 << 16 };
 
+static const double SLICE = 0.1; /* seconds */
+
 struct process {
     pid_t pid;          /* 0 once reaped */
     int in, out, error; /* our ends of its 0, 1 and 2; -1 when closed; non-blocking */
+    const stop *stop;   /* ends every wait; NULL: none does */
     int log;            /* where its standard error is copied to; -1: nowhere */
     struct iovec part[PROCESS_MAX_PARTS];
     int first, count; /* what of `part` is still to be written */
@@ -182,19 +186,26 @@ static void push(process *p)
     }
 }
 
-/* Waits until something can move, and moves input and standard error. */
+/* Waits until something can move, and moves input and standard error. A signal may ask for a
+ * stop while another thread waits here, so no wait is longer than a slice. */
 static io_result turn(process *p, bool reading, double deadline)
 {
-    const double left = deadline - process_now();
-    if (left <= 0) return IO_TIMEOUT;
+    const double stopped = stop_deadline(p->stop, 0),
+                 left = fmin(deadline, stopped) - process_now();
+    if (left <= 0) return stopped < deadline ? IO_STOPPED : IO_TIMEOUT;
     const bool writing = p->first < p->count;
     struct pollfd fds[3] = {{reading ? p->out : -1, POLLIN, 0},
                             {writing ? p->in : -1, POLLOUT, 0},
                             {p->error, POLLIN, 0}};
-    poll(fds, 3, left > 1e6 ? 1000000000 : (int)(left * 1e3) + 1);
+    poll(fds, 3, (int)(fmin(left, SLICE) * 1e3) + 1);
     if (fds[1].revents) push(p);
     if (fds[2].revents) drain_error(p);
     return IO_OK;
+}
+
+void process_obey(process *p, const stop *s)
+{
+    p->stop = s;
 }
 
 void process_send(process *p, const struct iovec *parts, int count)
@@ -229,8 +240,9 @@ io_result process_read(process *p, void *to, size_t size, double deadline)
             got += take_ahead(p, rest, size - got);
         } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
             return IO_CLOSED;
-        } else if (turn(p, true, deadline) == IO_TIMEOUT) {
-            return IO_TIMEOUT;
+        } else {
+            const io_result r = turn(p, true, deadline);
+            if (r != IO_OK) return r;
         }
     }
     return IO_OK;
@@ -238,9 +250,9 @@ io_result process_read(process *p, void *to, size_t size, double deadline)
 
 io_result process_flush(process *p, double deadline)
 {
-    while (p->first < p->count)
-        if (turn(p, false, deadline) == IO_TIMEOUT) return IO_TIMEOUT;
-    return IO_OK;
+    io_result r = IO_OK;
+    while (r == IO_OK && p->first < p->count) r = turn(p, false, deadline);
+    return r;
 }
 
 bool process_has_output(process *p)
@@ -262,10 +274,10 @@ static bool has_ended(process *p)
 
 static bool wait_end(process *p, double grace)
 {
-    const double deadline = process_now() + grace;
+    const double begun = process_now();
     double pause = 1e-4;
     while (!has_ended(p)) {
-        if (process_now() >= deadline) return false;
+        if (process_now() >= fmin(begun + grace, stop_deadline(p->stop, begun))) return false;
         drain_error(p);
         nap(pause);
         if (pause < 0.01) pause *= 2;

@@ -12,11 +12,13 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
+#include "conformance/iut/stop.h"
+
 enum { PROCESS_MAX_PARTS = 20 };
 
 typedef struct process process;
 
-typedef enum { IO_OK, IO_CLOSED, IO_TIMEOUT } io_result;
+typedef enum { IO_OK, IO_CLOSED, IO_TIMEOUT, IO_STOPPED } io_result;
 
 /* Seconds of a clock that only goes forward. */
 double process_now(void);
@@ -24,6 +26,10 @@ double process_now(void);
 /* argv[0] is a path. Standard error is appended to the file `stderr_log` unless that is NULL.
  * NULL on failure, with the reason in `why`. */
 process *process_start(char *const argv[], const char *stderr_log, char *why, size_t why_size);
+
+/* From now on nobody waits for it beyond the deadline of `s`, which may be NULL and must outlive it:
+ * reads and writes are then IO_STOPPED. */
+void process_obey(process *p, const stop *s);
 
 /* Queues parts, at most PROCESS_MAX_PARTS, which must stay valid until process_flush or
  * process_free. */

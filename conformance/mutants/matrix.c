@@ -60,7 +60,7 @@ static bool judge_fault(const run_report *report, const check *const *checks, ma
     if (at < 0) return wrong(row, "the suite has no check", row->mutant->check);
     const matrix_cell *c = &row->cell[at];
     if (report->exit_code != EXIT_NOT_CONFORMANT)
-        return wrong(row, "the verdict is", verdict_name(report->exit_code));
+        return wrong(row, "the verdict is", verdict_name(report));
     if (c->cases == 0) return wrong(row, "not claimed", row->mutant->check);
     if (c->killed >= KILLS) return true;
     return wrong(row, c->killed ? "killed on one case only by" : "survives",
@@ -102,7 +102,7 @@ static bool judge_lookalike(const run_report *report, matrix_row *row)
         if (!state_stands(report->cases[i].result.state))
             return wrong(row, report->cases[i].plan->id, report->cases[i].result.detail);
     return wrong(row, "the verdict is",
-                 report->findings ? report->finding[0].text : verdict_name(report->exit_code));
+                 report->findings ? report->finding[0].text : verdict_name(report));
 }
 
 enum { QUICK_SAMPLES = 1000 };

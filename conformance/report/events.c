@@ -85,7 +85,7 @@ static json_t *layers_of(const run_report *r)
 {
     layer_summary layers[LAYERS];
     json_t *list = json_array();
-    report_layers(r, layers);
+    count_layers(r, layers);
     for (int i = 0; i < LAYERS; i++) {
         json_array_append_new(list, json_pack("{s:s,s:o,s:o}", "layer", layers[i].name,
                                               "planned", integer(layers[i].planned), "judged",
@@ -107,8 +107,9 @@ json_t *json_verdict(const run_report *r)
                                                   state_name(r->finding[i].state), "text",
                                                   r->finding[i].text, "replay", text(line)));
     }
-    return json_pack("{s:s,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "verdict",
-                     verdict_name(r->exit_code), "exit_code", r->exit_code, "planned",
+    static const char *const cause[] = {NULL, "signal", "budget", "failures"};
+    return json_pack("{s:s,s:i,s:s?,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "verdict", verdict_name(r),
+                     "exit_code", r->exit_code, "stopped", cause[r->stopped], "planned",
                      integer(r->planned), "reported", integer(r->reported), "seconds",
                      number(r->seconds), "log_e", number(r->log_e), "tally", tally, "layers",
                      layers_of(r), "findings", findings);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "conformance/layers.h"
 #include "conformance/run.h"
 
 /* What a row of the verdict table says about one check. */
@@ -40,16 +41,6 @@ enum { REPORT_CHECKS = 128 };
 void report_count(int64_t n, char text[16]);
 void report_evidence(const check_summary *row, check_evidence *text);
 
-/* Cases by layer (LAY-01 to LAY-09). Judged: claimed, and something was compared. */
-typedef struct {
-    const char *name;
-    size_t planned, judged;
-    bool applied;    /* to more than a tenth of its cases */
-    const char *why; /* what most of those not judged say, or that none was selected */
-} layer_summary;
-enum { LAYERS = 9 };
-
-void report_layers(const run_report *report, layer_summary layers[LAYERS]);
 /* How far the verdict reaches, in one to three lines: the cases of each layer; the layers that
  * were not applied, and why; the size of the faults that only those would see. */
 void report_reach(const run_report *report, char *text, size_t size);

@@ -1,5 +1,5 @@
-/* What all formats say alike: a row a check, the layers, and the verdict in one line. Clauses
- * LAY-01 to LAY-06, STAT-04. */
+/* What all formats say alike: a row a check, how far the verdict reaches, and the verdict in
+ * one line. Clauses STAT-04, VER-07. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -101,55 +101,7 @@ void report_evidence(const check_summary *row, check_evidence *t)
     power_text(row->any_best, row->any_worst, t->any);
 }
 
-/* -- Layers ------------------------------------------------------------------------------ */
-
-static bool is_of(const run_case *k, const char *clause)
-{
-    return strstr(k->plan->check->clauses, clause) != NULL;
-}
-
-static bool was_judged(const run_case *k)
-{
-    return k->claimed && k->result.compared > 0;
-}
-
-/* The reason that most cases of the layer give for not having been judged. */
-static const char *main_reason(const run_report *r, const char *clause)
-{
-    const char *reason = "not selected";
-    size_t most = 0;
-    for (size_t i = 0; i < r->planned; i++) {
-        const run_case *a = &r->cases[i];
-        size_t same = 0;
-        if (!is_of(a, clause) || was_judged(a)) continue;
-        for (size_t j = i; j < r->planned; j++) {
-            const run_case *b = &r->cases[j];
-            same += is_of(b, clause) && !was_judged(b) &&
-                    strcmp(a->result.detail, b->result.detail) == 0;
-        }
-        if (same <= most) continue;
-        most = same;
-        reason = a->result.detail;
-    }
-    return reason;
-}
-
-void report_layers(const run_report *r, layer_summary layers[LAYERS])
-{
-    static const char *const names[LAYERS] = {"hard facts",    "replay",      "certificates",
-                                              "law",           "metamorphic", "model bits",
-                                              "engine tokens", "engine law",  "traces"};
-    for (int i = 0; i < LAYERS; i++) {
-        const char clause[] = {'L', 'A', 'Y', '-', '0', (char)('1' + i), '\0'};
-        layers[i] = (layer_summary){.name = names[i], .why = main_reason(r, clause)};
-        for (size_t j = 0; j < r->planned; j++) {
-            const run_case *k = &r->cases[j];
-            layers[i].planned += is_of(k, clause);
-            layers[i].judged += is_of(k, clause) && was_judged(k);
-        }
-        layers[i].applied = 10 * layers[i].judged > layers[i].planned;
-    }
-}
+/* -- Reach ------------------------------------------------------------------------------- */
 
 /* Below this total variation no law test of the run promises anything; 0: there was none. A
  * case left undecided promises nothing at all. */
@@ -200,7 +152,7 @@ void report_reach(const run_report *r, char *text, size_t size)
 {
     layer_summary layers[LAYERS];
     char missing[1024] = "";
-    report_layers(r, layers);
+    count_layers(r, layers);
     snprintf(text, size, "Layers, cases judged:");
     for (int i = 0; i < LAYERS; i++) {
         const layer_summary *l = &layers[i];
@@ -213,7 +165,7 @@ void report_reach(const run_report *r, char *text, size_t size)
     if (!name_missing(layers, missing, sizeof missing)) return;
     append(text, size, "\nHardly or not applied: %s.", missing);
     const double tv = best_power(r);
-    if (!layers[2].applied && tv > 0) {
+    if (!layers[LAYER_CERTIFICATES].applied && tv > 0) {
         append(text, size, "\nA fault below TV %.2g may be out of sight.", tv);
     }
 }
@@ -223,20 +175,24 @@ void report_reach(const run_report *r, char *text, size_t size)
 void report_verdict(const run_report *r, char *text, size_t size)
 {
     const size_t good = r->tally[STATE_PASS] + r->tally[STATE_ACCEPTABLE];
-    size_t used = 0;
-    used +=
-        (size_t)snprintf(text, size, "%s: %zu case%s, %zu passed", verdict_name(r->exit_code),
-                         r->planned, r->planned == 1 ? "" : "s", good);
+    static const char *const cause[] = {"", "a signal", "its budget", "its failures"};
+    const bool failed =
+        r->tally[STATE_FAIL] || r->tally[STATE_CRASH] || r->tally[STATE_TIMEOUT];
+    snprintf(text, size, "%s", verdict_name(r));
+    if (r->stopped)
+        append(text, size, "%s by %s", r->exit_code == EXIT_UNDECIDED ? "" : ", stopped",
+               cause[r->stopped]);
+    append(text, size, ": %zu case%s, %zu passed", r->planned, r->planned == 1 ? "" : "s",
+           good);
     for (int s = STATE_WAIVED; s < STATE_COUNT; s++) {
-        if (!r->tally[s] || used >= size) continue;
+        if (!r->tally[s]) continue;
         char name[16];
         snprintf(name, sizeof name, "%s", state_name((check_state)s));
         for (char *c = name; *c; c++) {
             *c = *c == '_' ? ' ' : (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
         }
-        used += (size_t)snprintf(text + used, size - used, ", %zu %s", r->tally[s], name);
+        append(text, size, ", %zu %s", r->tally[s], name);
     }
-    if (used < size) {
-        snprintf(text + used, size - used, "; %.1f s, exit code %d", r->seconds, r->exit_code);
-    }
+    if (r->stopped) append(text, size, "%s so far", failed ? "" : ", 0 fail");
+    append(text, size, "; %.1f s, exit code %d", r->seconds, r->exit_code);
 }

@@ -262,7 +262,7 @@ static witness compare(const drawn_run *r, bool all_rows)
     as_lookahead o = r->o;
     as_drafter *d = NULL;
     as_result result;
-    as_error e = {""};
+    as_error e = {.text = ""};
     int32_t out[BUDGET];
     as_lm *lm = open_model(&r->m);
     witness w = {.r = r, .all_rows = all_rows, .port = trt_open(o.W, o.N, o.G, r->eos)};

@@ -372,7 +372,7 @@ static void the_log_has_a_line_a_case(void **unused)
     }
     fclose(f);
     assert_int_equal(events[0], 1);
-    assert_int_equal(events[1], 5);
+    assert_int_equal(events[1], 4); /* what is not claimed does not begin */
     assert_int_equal(events[2], 5);
     assert_int_equal(events[3], 1);
     run_report_free(&r);
@@ -388,10 +388,12 @@ static int logged_cases(const char *path)
     return cases;
 }
 
-static void count_log(void *path, const char *case_id, size_t done, size_t planned)
+/* Beside those done, the one that is not claimed is logged before the first begins. */
+static void count_log(void *path, const char *case_id, size_t done, size_t claimed, double left)
 {
-    (void)case_id, (void)planned;
-    assert_int_equal(logged_cases(path), done);
+    assert_true(left < 0); /* the run is too short to tell */
+    assert_int_equal(claimed, *case_id ? 4 : 0);
+    if (*case_id) assert_int_equal(logged_cases(path), done + 1);
 }
 
 static void each_case_is_logged_before_the_next_starts(void **unused)

@@ -19,9 +19,9 @@
 static void exit_codes_follow_the_worst_state(void **unused)
 {
     static const int expected[STATE_COUNT] = {
-        EXIT_CONFORMANT,     EXIT_CONFORMANT, EXIT_CONFORMANT,     EXIT_CONFORMANT,
-        EXIT_UNDECIDED,      EXIT_UNDECIDED,  EXIT_NOT_CONFORMANT, EXIT_NOT_CONFORMANT,
-        EXIT_NOT_CONFORMANT, EXIT_ERROR};
+        EXIT_CONFORMANT,     EXIT_CONFORMANT,     EXIT_CONFORMANT, EXIT_CONFORMANT,
+        EXIT_UNDECIDED,      EXIT_UNDECIDED,      EXIT_UNDECIDED,  EXIT_NOT_CONFORMANT,
+        EXIT_NOT_CONFORMANT, EXIT_NOT_CONFORMANT, EXIT_ERROR};
     (void)unused;
     for (int s = 0; s < STATE_COUNT; s++) {
         run_report r;
@@ -52,8 +52,8 @@ static void an_error_weighs_more_than_a_fail(void **unused)
 static void every_state_has_its_name(void **unused)
 {
     static const char *const names[STATE_COUNT] = {
-        "PASS",         "ACCEPTABLE", "WAIVED", "NOT_CLAIMED", "UNAVAILABLE",
-        "INCONCLUSIVE", "FAIL",       "CRASH",  "TIMEOUT",     "ERROR"};
+        "PASS",    "ACCEPTABLE", "WAIVED", "NOT_CLAIMED", "UNAVAILABLE", "INCONCLUSIVE",
+        "STOPPED", "FAIL",       "CRASH",  "TIMEOUT",     "ERROR"};
     (void)unused;
     for (int s = 0; s < STATE_COUNT; s++) {
         assert_string_equal(state_name((check_state)s), names[s]);
@@ -192,10 +192,10 @@ static void a_waived_e_value_leaves_the_average(void **unused)
     run_report r;
     run_options o = {.waivers = &waivers};
     (void)unused;
-    assert_int_equal(
-        RUN(&r, &o, {.name = "a", .compared = 1, .statistical = true, .log_e = INFINITY},
-            {.name = "b", .compared = 1, .statistical = true, .log_e = line}),
-        EXIT_CONFORMANT);
+    assert_int_equal(RUN(&r, &o,
+                         {.name = "a", .compared = 1, .statistical = true, .log_e = INFINITY},
+                         {.name = "b", .compared = 1, .statistical = true, .log_e = line}),
+                     EXIT_CONFORMANT);
     assert_int_equal(fake_case(&r, "a")->result.state, STATE_WAIVED);
     assert_int_equal(r.findings, 0);
     assert_true(fabs(r.log_e - (line - log(2))) < 1e-9);
