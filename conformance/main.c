@@ -125,19 +125,23 @@ static bool cannot_write(const char *file)
     return false;
 }
 
-/* A report that cannot be written is better known before the run than after it. Appending
- * nothing leaves an older report as it is. */
+/* Appending nothing leaves an older file as it is. */
+static bool can_be_written(const char *file)
+{
+    FILE *f = file ? fopen(file, "a") : NULL;
+    if (file && !f) return cannot_write(file);
+    if (f) fclose(f);
+    return true;
+}
+
+/* A report that cannot be written is better known before the run than after it. */
 static bool reports_can_be_written(const command_line *c)
 {
     wanted_report list[REPORTS];
+    bool good = can_be_written(c->iut_log);
     wanted_reports(c, list);
-    for (int i = 0; i < REPORTS; i++) {
-        if (!list[i].file) continue;
-        FILE *f = fopen(list[i].file, "a");
-        if (!f) return cannot_write(list[i].file);
-        fclose(f);
-    }
-    return true;
+    for (int i = 0; i < REPORTS && good; i++) good = can_be_written(list[i].file);
+    return good;
 }
 
 /* Every report that was asked for. False when one could not be written. */
@@ -162,7 +166,7 @@ static bool close_log(const command_line *c)
 
 static void print_report(const command_line *c, const run_report *report)
 {
-    char verdict[400];
+    char verdict[REPORT_VERDICT];
     if (!c->quiet) {
         report_terminal(stdout, report, isatty(STDOUT_FILENO));
         return;

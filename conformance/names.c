@@ -27,6 +27,8 @@ const char *verdict_name(const run_report *report)
         return report->greedy_only ? "CONFORMANT (greedy tokens only)" : "CONFORMANT";
     case EXIT_NOT_CONFORMANT:
         return "NOT CONFORMANT";
+    case EXIT_USAGE:
+        return "USAGE";
     case EXIT_UNDECIDED:
         return report->stopped ? "STOPPED" : "UNDECIDED";
     default:

@@ -74,12 +74,12 @@ static struct brought *bring(const run_report *r)
     return NULL;
 }
 
-/* The state of every case when the IUT cannot even be opened. */
+/* What it means that an IUT cannot be opened. */
 static check_state state_of_open(call_result result, iut_status status)
 {
     switch (result) {
     case CALL_REFUSED:
-        return status == IUT_NO_DEVICE ? STATE_UNAVAILABLE : STATE_ERROR;
+        return status == IUT_NO_DEVICE ? STATE_UNAVAILABLE : STATE_FAIL;
     case CALL_CRASH:
         return STATE_CRASH;
     case CALL_TIMEOUT:
@@ -106,19 +106,29 @@ static void keep_claims(run_report *r, const iut_claims *claims)
     r->claims.device = r->identity[2];
 }
 
-/* Opens the first client, and decides from its claims which cases will run. NULL: no case can;
- * their results then say why. */
+/* Nothing is asked of an IUT that did not open: one finding says why (VER-09). A run that was
+ * stopped before it could answer is another matter. */
+static void not_opened(run_report *r, const client_failure *f)
+{
+    if (f->result == CALL_STOPPED) return;
+    verdict_finding(r, state_of_open(f->result, f->status), "%s", f->text);
+    r->unopened = true;
+    r->no_such = f->result == CALL_NO_SUCH;
+    r->planned = 0;
+}
+
+/* Opens the first client, and decides from its claims which cases will run. NULL: none can. */
 static client *open_first(run_report *r)
 {
     client_failure f;
     client *c = open_iut(r, &f);
-    if (c) keep_claims(r, client_claims(c));
+    if (!c) {
+        not_opened(r, &f);
+        return NULL;
+    }
+    keep_claims(r, client_claims(c));
     for (size_t i = 0; i < r->planned; i++) {
         run_case *k = &r->cases[i];
-        if (!c) {
-            result_set(&k->result, state_of_open(f.result, f.status), "%s", f.text);
-            continue;
-        }
         char claim[sizeof k->result.detail] = "";
         k->claimed = k->plan->check->claimed(k->plan, c, claim, sizeof claim);
         if (!k->claimed) result_set(&k->result, STATE_NOT_CLAIMED, "%s", claim);
@@ -263,11 +273,11 @@ static void run_cases(run_report *r, client *first)
     }
     for (size_t i = 0; i < r->planned; i++) {
         run_case *k = &r->cases[i];
-        if (!k->claimed) {
+        if (first && !k->claimed) {
             report_case(r, k); /* open_first has set the result */
             continue;
         }
-        s.order[s.claimed++] = k;
+        s.order[s.claimed++] = k; /* of an IUT whose claims are not known, all */
         s.cost += k->plan->cost;
     }
     qsort(s.order, s.claimed, sizeof *s.order, by_cost);

@@ -67,7 +67,7 @@ typedef struct {
  * accounting, how the IUT ended. */
 typedef struct {
     check_state state; /* STATE_FAIL, STATE_CRASH, STATE_TIMEOUT or STATE_ERROR */
-    char text[400];
+    char text[800];
 } run_finding;
 
 enum { RUN_FINDINGS = 64 };
@@ -80,6 +80,7 @@ typedef struct {
     struct brought *traces; /* during the run; NULL: no case asks for them, or there are none */
     run_case *cases; /* [planned] in the order of the checks */
     size_t planned, reported;
+    bool unopened, no_such;    /* the IUT could not be opened; because there is none such (VER-09) */
     stop *stop, own_stop;      /* the caller's, or else its own */
     stop_cause stopped;        /* why there are cases that are STOPPED (VER-10) */
     bool greedy_only;          /* conformant, and an engine's sampled law was not judged (VER-07) */

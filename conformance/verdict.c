@@ -189,6 +189,7 @@ static int exit_code(const run_report *report)
     size_t tally[STATE_COUNT];
     memcpy(tally, report->tally, sizeof tally);
     for (size_t i = 0; i < report->findings; i++) tally[report->finding[i].state]++;
+    if (report->no_such) return EXIT_USAGE;
     if (tally[STATE_ERROR] || report->reported != report->planned) return EXIT_ERROR;
     if (tally[STATE_FAIL] || tally[STATE_CRASH] || tally[STATE_TIMEOUT]) {
         return EXIT_NOT_CONFORMANT;
@@ -198,7 +199,8 @@ static int exit_code(const run_report *report)
                : EXIT_CONFORMANT;
 }
 
-void verdict_close(run_report *report)
+/* What the cases together show. */
+static void judge_run(run_report *report)
 {
     const waiver_set *waivers = report->options->waivers;
     average_e(report);
@@ -208,6 +210,11 @@ void verdict_close(run_report *report)
         judge_waiver(report, &waivers->list[i]);
     }
     require_layers(report);
+}
+
+void verdict_close(run_report *report)
+{
+    if (!report->unopened) judge_run(report);
     report->exit_code = exit_code(report);
     report->greedy_only = report->exit_code == EXIT_CONFORMANT && judged_greedy_only(report);
 }

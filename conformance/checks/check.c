@@ -217,6 +217,7 @@ bool result_call(check_result *r, const check_context *x, const char *op, call_r
     case CALL_STOPPED:
         result_set(r, STATE_STOPPED, "%s: %s", op, text);
         break;
+    case CALL_NO_SUCH: /* of a client that is open there is */
     case CALL_HARNESS:
         result_set(r, STATE_ERROR, "%s: %s", op, text);
         break;

@@ -24,6 +24,7 @@ struct client {
     const stop *stop; /* may be NULL */
     bool stopped;     /* a call was CALL_STOPPED */
     process *process; /* NULL: to be started by the next call */
+    int exit_code;    /* of the last process that ended by itself; -1 if a signal ended it */
     int64_t id;       /* of the last request */
 
     iut_claims claims;
@@ -51,8 +52,8 @@ enum { STATUSES = sizeof status_names / sizeof *status_names };
 
 /* ---- What a call that went wrong says. ------------------------------------------- */
 
-static const char *const result_names[] = {"ok",      "refused", "crash",      "timeout",
-                                           "garbage", "stopped", "suite fault"};
+static const char *const result_names[] = {
+    "ok", "refused", "crash", "timeout", "garbage", "no such thing", "stopped", "suite fault"};
 
 /* "verify: timeout: ...", on one line of printable ASCII. */
 static call_result report_as(client *c, const char *when, call_result result, const char *what)
@@ -74,6 +75,7 @@ static call_result end_process(client *c, iut_op op, call_result result, const c
 {
     char how[320], text[680];
     process_kill(c->process, result == CALL_CRASH ? 1.0 : 0.0, how, sizeof how);
+    c->exit_code = process_exit_code(c->process);
     process_free(c->process);
     c->process = NULL;
     snprintf(text, sizeof text, "%s (%s)", what, how);
@@ -126,7 +128,7 @@ static bool reply_matches(const client *c, iut_op op, const int64_t *args, const
 /* A status other than ok: FRM-03. */
 static call_result refused(client *c, iut_op op, const frame *f)
 {
-    char text[400];
+    char text[680], line[200];
     int32_t s = 1;
     while (s < STATUSES && strcmp(f->status, status_names[s]) != 0) s++;
     if (s == STATUSES)
@@ -135,7 +137,9 @@ static call_result refused(client *c, iut_op op, const frame *f)
         return end_process(c, op, CALL_GARBAGE,
                            "a status other than ok needs `error` and no tensors");
     c->status = (iut_status)s;
-    snprintf(text, sizeof text, "%s: %s", f->status, f->error);
+    process_last_words(c->process, f->error, line, sizeof line);
+    snprintf(text, sizeof text, "%s: %.400s%s%s", f->status, f->error,
+             *line ? "; last line of its stderr: " : "", line);
     return report(c, op, CALL_REFUSED, text);
 }
 
@@ -385,16 +389,27 @@ not_opened(client_failure *f, call_result result, iut_status status, const char 
     return NULL;
 }
 
+/* Did the first request fail because nothing is there to answer it? Of a command a shell says
+ * so by these exit codes; of the others our own worker does, by the status of its reply. */
+static bool names_nothing(const client *c, call_result result)
+{
+    enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+    if (strncmp(c->spec, "exec:", 5) == 0)
+        return result == CALL_CRASH &&
+               (c->exit_code == NOT_EXECUTABLE || c->exit_code == NOT_FOUND);
+    return result == CALL_REFUSED && c->status == IUT_BAD_INPUT;
+}
+
 client *client_open(const client_options *options, client_failure *f)
 {
     if (!spec_is_known(options->spec))
-        return not_opened(f, CALL_HARNESS, IUT_OK,
+        return not_opened(f, CALL_NO_SUCH, IUT_OK,
                           "iut: no such kind: %.100s; write ref, gpu, mutant:NAME, "
                           "plugin:FILE.so, exec:CMD or traces:FILE",
                           options->spec);
     const char *given = options->options ? options->options : "";
     if (*given && strncmp(options->spec, "exec:", 5) == 0)
-        return not_opened(f, CALL_HARNESS, IUT_OK,
+        return not_opened(f, CALL_NO_SUCH, IUT_OK,
                           "iut: options (%.60s) with exec: write them into the command", given);
     client *c = calloc(1, sizeof *c);
     if (!c) return not_opened(f, CALL_HARNESS, IUT_OK, "iut: out of memory");
@@ -404,10 +419,11 @@ client *client_open(const client_options *options, client_failure *f)
     c->stderr_log = copy_text(options->stderr_log);
     c->timeout = options->timeout > 0 ? options->timeout : 10;
     c->stop = options->stop;
-    const call_result result = c->spec && c->options && c->assay
-                                   ? ready(c)
-                                   : report(c, OP_CLAIMS, CALL_HARNESS, "out of memory");
+    call_result result = c->spec && c->options && c->assay
+                             ? ready(c)
+                             : report(c, OP_CLAIMS, CALL_HARNESS, "out of memory");
     if (result == CALL_OK) return c;
+    if (names_nothing(c, result)) result = CALL_NO_SUCH;
     not_opened(f, result, result == CALL_REFUSED ? c->status : IUT_OK, "%.60s: %s",
                options->spec, c->text);
     client_close(c);

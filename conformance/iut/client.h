@@ -18,6 +18,7 @@ typedef enum {
     CALL_CRASH,    /* signal or early exit, at start or during the call */
     CALL_TIMEOUT,  /* no whole answer within the time limit */
     CALL_GARBAGE,  /* an answer that is no valid frame, or has wrong shapes (FRM-05) */
+    CALL_NO_SUCH,  /* client_open: no implementation of that name or file, or no such option of it */
     CALL_STOPPED,  /* the run was stopped before the answer was whole (VER-10) */
     CALL_HARNESS   /* the suite's own fault: out of memory, cannot start a process */
 } call_result;
@@ -46,8 +47,9 @@ typedef struct {
     char text[800];     /* one line that says what, where and what to do */
 } client_failure;
 
-/* Starts the IUT and asks for its claims. NULL, with *f filled, if the spec is malformed
- * (CALL_HARNESS) or the IUT cannot be used at all. */
+/* Starts the IUT and asks for its claims. NULL, with *f filled, if it cannot be used
+ * at all. CALL_NO_SUCH: the spec is malformed, names what is not there, or has wrong options, as far as
+ * the suite can tell: those of `ref` and `gpu` are its own. */
 client *client_open(const client_options *options, client_failure *f);
 
 /* The same interface over a table in this process: for tests. Nothing is isolated. A table without

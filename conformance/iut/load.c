@@ -3,8 +3,10 @@
 #include "conformance/iut/load.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "conformance/iut/builtin_ref.h"
 #include "conformance/iut/traces_alone.h"
@@ -29,9 +31,15 @@ bool load_table(const iut_api *api, iut_api *table, char *why, size_t why_size)
     return true;
 }
 
-static bool load_plugin(const char *file, iut_api *table, char *why, size_t why_size)
+#define REFUSE(with, ...) (*status = (with), FAIL(__VA_ARGS__))
+
+static bool load_plugin(const char *file, iut_api *table, iut_status *status, char *why,
+                        size_t why_size)
 {
     char path[4096];
+    struct stat about;
+    if (stat(file, &about) != 0)
+        return REFUSE(IUT_BAD_INPUT, "cannot load the plugin: %s: %s", file, strerror(errno));
     /* Without a slash dlopen would search the system's folders instead of this one. */
     snprintf(path, sizeof path, "%s%s", strchr(file, '/') ? "" : "./", file);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -46,11 +54,13 @@ static bool load_plugin(const char *file, iut_api *table, char *why, size_t why_
     return load_table(entry(), table, inner, sizeof inner) || FAIL("%s: %s", file, inner);
 }
 
-static bool load_mutant(const char *name, iut_api *table, char *why, size_t why_size)
+static bool load_mutant(const char *name, iut_api *table, iut_status *status, char *why,
+                        size_t why_size)
 {
     const iut_api *api = mutant_api(name);
     if (api) return load_table(api, table, why, why_size);
-    return FAIL("there is no mutant of the name %s; `assay mutants` lists them", name);
+    return REFUSE(IUT_BAD_INPUT,
+                  "there is no mutant of the name %s; `assay mutants` lists them", name);
 }
 
 /* The file of that name beside the program or, once installed, in the lib beside its bin. */
@@ -85,9 +95,10 @@ static iut_status claims_of_emulator(iut *x, iut_claims *c)
 /* Our own kernels: on the device, or on the grid emulator where there is none. A device that is
  * there and cannot be used, or a library that cannot be asked, is no reason for the emulator.
  */
-static bool load_gpu(iut_api *table, char *why, size_t why_size)
+static bool load_gpu(iut_api *table, iut_status *status, char *why, size_t why_size)
 {
     char path[4096];
+    iut_status lack = IUT_BAD_INPUT;
     snprintf(emulator.absent, sizeof emulator.absent,
              "there is no libassay_gpu.so, for which nvcc is needed");
     if (beside_program("libassay_gpu.so", path, sizeof path)) {
@@ -99,27 +110,38 @@ static bool load_gpu(iut_api *table, char *why, size_t why_size)
         *(void **)&there = dlsym(library, "ag_has_device");
         if (!ask || !there) return FAIL("%s is of another build: build it anew", path);
         const char *absent = ask();
-        if (!absent || there()) return load_plugin(path, table, why, why_size);
+        if (!absent || there()) return load_plugin(path, table, status, why, why_size);
+        lack = IUT_NO_DEVICE;
         snprintf(emulator.absent, sizeof emulator.absent, "%s", absent);
     }
     if (!beside_program("libassay_gpu_emu.so", path, sizeof path))
-        return FAIL("gpu cannot be had: %s; and there is no libassay_gpu_emu.so beside the "
-                    "program: build with a C++ compiler",
-                    emulator.absent);
-    if (!load_plugin(path, table, why, why_size)) return false;
+        return REFUSE(lack,
+                      "gpu cannot be had: %s; and there is no libassay_gpu_emu.so beside the "
+                      "program: build with a C++ compiler",
+                      emulator.absent);
+    if (!load_plugin(path, table, status, why, why_size)) return false;
     emulator.claims = table->claims;
     table->claims = claims_of_emulator;
     return true;
 }
 
-bool load_spec(const char *spec, iut_api *table, char *why, size_t why_size)
+bool load_is_own(const char *spec)
 {
+    return strcmp(spec, "ref") == 0 || strcmp(spec, "gpu") == 0;
+}
+
+bool load_spec(const char *spec, iut_api *table, iut_status *status, char *why, size_t why_size)
+{
+    *status = IUT_FAILED;
     if (strcmp(spec, "ref") == 0) return load_table(ref_api(), table, why, why_size);
-    if (strcmp(spec, "gpu") == 0) return load_gpu(table, why, why_size);
-    if (strncmp(spec, "mutant:", 7) == 0) return load_mutant(spec + 7, table, why, why_size);
-    if (strncmp(spec, "plugin:", 7) == 0) return load_plugin(spec + 7, table, why, why_size);
+    if (strcmp(spec, "gpu") == 0) return load_gpu(table, status, why, why_size);
+    if (strncmp(spec, "mutant:", 7) == 0)
+        return load_mutant(spec + 7, table, status, why, why_size);
+    if (strncmp(spec, "plugin:", 7) == 0)
+        return load_plugin(spec + 7, table, status, why, why_size);
     if (strncmp(spec, "traces:", 7) == 0)
         return load_table(traces_alone_api(), table, why, why_size);
-    return FAIL("no such kind: %s; write ref, gpu, mutant:NAME, plugin:FILE.so or traces:FILE",
-                spec);
+    return REFUSE(
+        IUT_BAD_INPUT,
+        "no such kind: %s; write ref, gpu, mutant:NAME, plugin:FILE.so or traces:FILE", spec);
 }

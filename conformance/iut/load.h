@@ -15,7 +15,12 @@ bool load_table(const iut_api *api, iut_api *table, char *why, size_t why_size);
 /* How the device in the claims of `gpu` begins where no GPU was found; why follows. */
 #define LOAD_EMULATOR "grid emulator"
 
-/* The table of a spec. A plugin stays loaded until the process ends. */
-bool load_spec(const char *spec, iut_api *table, char *why, size_t why_size);
+/* The table of a spec. A plugin stays loaded until the process ends. False, with the reason, and with
+ * *status IUT_BAD_INPUT: there is nothing of that name; IUT_NO_DEVICE: what it needs is absent;
+ * IUT_FAILED: what is there cannot be used. */
+bool load_spec(const char *spec, iut_api *table, iut_status *status, char *why, size_t why_size);
+
+/* Is it an implementation of our own, which refuses nothing at its start but wrong options? */
+bool load_is_own(const char *spec);
 
 #endif

@@ -23,13 +23,14 @@ static const double SLICE = 0.1; /* seconds */
 
 struct process {
     pid_t pid;          /* 0 once reaped */
+    int exit_code;      /* -1: it did not end by itself */
     int in, out, error; /* our ends of its 0, 1 and 2; -1 when closed; non-blocking */
     const stop *stop;   /* ends every wait; NULL: none does */
     int log;            /* where its standard error is copied to; -1: nowhere */
     struct iovec part[PROCESS_MAX_PARTS];
-    int first, count; /* what of `part` is still to be written */
-    char tail[TAIL];  /* the last bytes of its standard error */
-    size_t tail_size;
+    int first, count;           /* what of `part` is still to be written */
+    char tail[TAIL];            /* the last bytes of its standard error */
+    size_t tail_size, tail_new; /* tail_new: of them, those since the last process_send */
     char ahead[AHEAD]; /* output that was read before it was asked for, from ahead_at on */
     size_t ahead_at, ahead_end;
 };
@@ -132,6 +133,7 @@ static void keep_error(process *p, const char *bytes, size_t size)
     memmove(p->tail, p->tail + (p->tail_size - keep), keep);
     memcpy(p->tail + keep, bytes, size);
     p->tail_size = keep + size;
+    p->tail_new = p->tail_new + size > TAIL ? TAIL : p->tail_new + size;
 }
 
 static void drain_error(process *p)
@@ -210,6 +212,8 @@ void process_obey(process *p, const stop *s)
 
 void process_send(process *p, const struct iovec *parts, int count)
 {
+    drain_error(p);
+    p->tail_new = 0;
     memcpy(p->part, parts, (size_t)count * sizeof *parts);
     p->first = 0;
     p->count = count;
@@ -285,18 +289,34 @@ static bool wait_end(process *p, double grace)
     return true;
 }
 
-/* The last line of standard error that is not blank, in printable ASCII. */
-static void last_line(const process *p, char *line, size_t size)
+/* The last line of text[0, end) that is not blank, in printable ASCII. Returns where it starts.
+ */
+static size_t last_line(const char *text, size_t end, char *line, size_t size)
 {
-    size_t end = p->tail_size;
-    while (end && (unsigned char)p->tail[end - 1] <= ' ') end--;
+    while (end && (unsigned char)text[end - 1] <= ' ') end--;
     size_t start = end;
-    while (start && p->tail[start - 1] != '\n' && end - start + 1 < size) start--;
+    while (start && text[start - 1] != '\n' && end - start + 1 < size) start--;
     for (size_t i = start; i < end; i++) {
-        const char c = p->tail[i];
+        const char c = text[i];
         line[i - start] = c < ' ' || c > '~' ? '?' : c;
     }
     line[end - start] = '\0';
+    return start;
+}
+
+static bool adds_nothing(const char *line, const char *said)
+{
+    return strstr(said, line) || (*said && strstr(line, said));
+}
+
+void process_last_words(process *p, const char *said, char *line, size_t size)
+{
+    drain_error(p);
+    const char *const text = p->tail + (p->tail_size - p->tail_new);
+    size_t at = p->tail_new;
+    do {
+        at = last_line(text, at, line, size);
+    } while (*line && (text[at] == ' ' || text[at] == '\t' || adds_nothing(line, said)));
 }
 
 /* How it ended, from the status of waitpid. A shell reports the signal of its command as 128 +
@@ -327,15 +347,21 @@ process_ending process_kill(process *p, double grace, char *text, size_t size)
     int status = 0;
     while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) continue;
     p->pid = 0;
+    p->exit_code = by_itself && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     drain_error(p);
     char line[200];
-    last_line(p, line, sizeof line);
+    last_line(p->tail, p->tail_size, line, sizeof line);
     const int at = by_itself ? describe_end(status, text, size)
                              : snprintf(text, size, "killed by the suite");
     if (*line && at >= 0 && (size_t)at < size)
         snprintf(text + at, size - (size_t)at, "; last line of its stderr: %s", line);
     if (!by_itself) return ENDED_KILLED;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ENDED_WELL : ENDED_BADLY;
+}
+
+int process_exit_code(const process *p)
+{
+    return p->exit_code;
 }
 
 void process_free(process *p)

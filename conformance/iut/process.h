@@ -45,6 +45,10 @@ io_result process_flush(process *p, double deadline);
 /* Is there output that nobody asked for? */
 bool process_has_output(process *p);
 
+/* The last line that it has written on standard error since the last process_send, does not begin
+ * with a blank (as lines of a traceback do), and says more than `said`; "" if there is none. */
+void process_last_words(process *p, const char *said, char *line, size_t size);
+
 /* Closes its input: it is to end now. */
 void process_close_input(process *p);
 
@@ -54,6 +58,9 @@ typedef enum { ENDED_WELL, ENDED_BADLY, ENDED_KILLED } process_ending;
  * itself, with exit code 0. `text` gets how it ended and the last line of its standard error.
  * What it wrote can still be read. */
 process_ending process_kill(process *p, double grace, char *text, size_t size);
+
+/* After process_kill: its exit code if it ended by itself, else -1. */
+int process_exit_code(const process *p);
 
 /* Ends a process in order: closes its input and waits, one second at most, before killing it.
  */

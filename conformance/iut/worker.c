@@ -29,6 +29,7 @@ typedef struct {
     iut_api api;
     iut *instance; /* NULL: the IUT could not be made, `why` says why */
     char why[400];
+    iut_status refusal;                     /* and what it is (FRM-03) */
     int32_t V, S;                           /* of the panel; V = 0: none yet */
     int32_t shape[4], sequences, positions; /* of the model; shape[0] = 0: none yet */
     int out;                                /* the real standard output */
@@ -556,7 +557,7 @@ static bool answer(worker *w, const frame *f)
 {
     char why[400];
     request r = {.op = layout_find(f->op ? f->op : "")};
-    if (!w->instance) return reply_error(w, f->id, IUT_FAILED, w->why);
+    if (!w->instance) return reply_error(w, f->id, w->refusal, w->why);
     if (r.op == OP_COUNT || !(claims_ops(&w->api) >> r.op & 1))
         return reply_error(w, f->id, IUT_UNSUPPORTED, "there is no such operation");
     if (r.op == OP_CLAIMS) return reply_claims(w, f->id);
@@ -646,13 +647,16 @@ static void create(worker *w, const char *options)
 int worker_main(const char *spec, const char *options)
 {
     worker w = {.out = take_stdout()};
-    if (load_spec(spec, &w.api, w.why, sizeof w.why)) create(&w, options);
+    if (load_spec(spec, &w.api, &w.refusal, w.why, sizeof w.why)) {
+        create(&w, options);
+        w.refusal = *options && load_is_own(spec) ? IUT_BAD_INPUT : IUT_FAILED;
+    }
     return serve(&w);
 }
 
 int worker_serve(const iut_api *api, const char *options)
 {
-    worker w = {.out = take_stdout()};
+    worker w = {.out = take_stdout(), .refusal = IUT_FAILED};
     if (load_table(api, &w.api, w.why, sizeof w.why)) create(&w, options);
     return serve(&w);
 }

@@ -41,7 +41,7 @@ static void close_element(xmlTextWriterPtr w)
 static const char *mood(check_state s)
 {
     if (s <= STATE_ACCEPTABLE) return "good";
-    return s == STATE_NOT_CLAIMED ? "grey" : "bad";
+    return s == STATE_NOT_CLAIMED || s == STATE_STOPPED ? "grey" : "bad";
 }
 
 /* -- Tables ------------------------------------------------------------------------------ */
@@ -89,7 +89,7 @@ static void troubles(xmlTextWriterPtr w, const run_report *r)
 {
     for (size_t i = 0; i < r->planned; i++) {
         const run_case *k = &r->cases[i];
-        if (state_stands(k->result.state)) continue;
+        if (state_stands(k->result.state) || k->result.state == STATE_STOPPED) continue;
         char line[2048], title[160];
         replay_line(r, k, line, sizeof line);
         make_printable(line);
@@ -101,6 +101,7 @@ static void troubles(xmlTextWriterPtr w, const run_report *r)
     char whole[4096];
     run_line(r, whole, sizeof whole);
     make_printable(whole);
+    if (r->unopened) return; /* the headline says it */
     for (size_t i = 0; i < r->findings; i++) element(w, "p", "bad", r->finding[i].text);
     if (r->findings) element(w, "pre", NULL, whole);
 }
@@ -247,9 +248,9 @@ static void environment(xmlTextWriterPtr w, const run_report *r)
 
 static void page(xmlTextWriterPtr w, const run_report *r)
 {
-    char verdict[400], reach[1600];
+    char verdict[REPORT_VERDICT], reach[1600] = "";
     report_verdict(r, verdict, sizeof verdict);
-    report_reach(r, reach, sizeof reach);
+    if (r->planned) report_reach(r, reach, sizeof reach);
     open_with(w, "html", NULL);
     open_with(w, "head", NULL);
     open_with(w, "meta", NULL);
@@ -262,11 +263,11 @@ static void page(xmlTextWriterPtr w, const run_report *r)
     element(w, "h1", r->exit_code == EXIT_CONFORMANT ? "good" : "bad", verdict);
     environment(w, r);
     element(w, "p", NULL, reach);
-    verdict_table(w, r);
+    if (!r->unopened) verdict_table(w, r);
     troubles(w, r);
     evidence_plot(w, r);
     variation_plot(w, r);
-    every_case(w, r);
+    if (!r->unopened) every_case(w, r);
     close_element(w);
     close_element(w);
 }

@@ -44,7 +44,9 @@ void report_evidence(const check_summary *row, check_evidence *text);
 /* How far the verdict reaches, in one to three lines: the cases of each layer; the layers that
  * were not applied, and why; the size of the faults that only those would see. */
 void report_reach(const run_report *report, char *text, size_t size);
-/* "CONFORMANT: 120 cases in 14 checks, 118 passed, 2 not claimed, in 4.1 s". */
+/* "CONFORMANT: 120 cases, 118 passed, 2 not claimed; 4.1 s, exit code 0", or why the IUT did not open.
+ */
+enum { REPORT_VERDICT = 1000 };
 void report_verdict(const run_report *report, char *text, size_t size);
 
 void report_terminal(FILE *out, const run_report *report, bool colour);

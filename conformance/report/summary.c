@@ -179,6 +179,11 @@ void report_verdict(const run_report *r, char *text, size_t size)
     const bool failed =
         r->tally[STATE_FAIL] || r->tally[STATE_CRASH] || r->tally[STATE_TIMEOUT];
     snprintf(text, size, "%s", verdict_name(r));
+    if (r->unopened) {
+        append(text, size, ": the implementation did not open: %s; exit code %d",
+               r->finding[0].text, r->exit_code);
+        return;
+    }
     if (r->stopped)
         append(text, size, "%s by %s", r->exit_code == EXIT_UNDECIDED ? "" : ", stopped",
                cause[r->stopped]);

@@ -11,7 +11,7 @@ static const char *paint(check_state s, bool colour)
     if (!colour) return "";
     if (s <= STATE_ACCEPTABLE) return "\033[32m";
     if (s == STATE_NOT_CLAIMED) return "\033[2m";
-    return s <= STATE_INCONCLUSIVE ? "\033[33m" : "\033[31m";
+    return s <= STATE_STOPPED ? "\033[33m" : "\033[31m";
 }
 
 static const char *plain(bool colour)
@@ -62,10 +62,59 @@ static void table(FILE *out, const run_report *r, bool colour)
     fputc('\n', out);
 }
 
-/* One case that does not stand. A text that was just printed is not printed again. */
-static void trouble(FILE *out, const run_report *r, const run_case *k, const char *before,
-                    bool colour)
+/* -- Groups ------------------------------------------------------------------------------ */
+
+enum { WIDTH = 110 };
+
+/* A list that breaks its lines: "a, b,\n        c". */
+typedef struct {
+    FILE *out;
+    int column;
+    bool begun;
+} word_list;
+
+static void put_word(word_list *l, const char *word)
 {
+    const bool full = l->begun && l->column + 2 + (int)strlen(word) > WIDTH;
+    if (full) l->column = -2; /* the comma and the end of the line */
+    l->column += fprintf(l->out, "%s%s", full ? ",\n        " : l->begun ? ", " : "", word);
+    l->begun = true;
+}
+
+/* One cause, as far as a reader can tell: what was seen is the same, whatever the case. */
+static bool alike(const run_case *a, const run_case *b)
+{
+    return a->result.state == b->result.state && a->before_waiver == b->before_waiver &&
+           a->waived_by == b->waived_by && strcmp(a->result.detail, b->result.detail) == 0;
+}
+
+/* Has no case before it the same cause? */
+static bool is_first(const run_report *r, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (alike(&r->cases[j], &r->cases[i])) return false;
+    return true;
+}
+
+/* -- What does not pass ------------------------------------------------------------------ */
+
+static void others(FILE *out, const run_report *r, size_t first)
+{
+    word_list list = {out, 8, false};
+    size_t count = 0;
+    for (size_t j = first + 1; j < r->planned; j++)
+        count += alike(&r->cases[first], &r->cases[j]);
+    if (!count) return;
+    fprintf(out, "    and %zu more; to replay one, put its id behind --only:\n        ", count);
+    for (size_t j = first + 1; j < r->planned; j++)
+        if (alike(&r->cases[first], &r->cases[j])) put_word(&list, r->cases[j].plan->id);
+    fputc('\n', out);
+}
+
+/* One cause: its first case, how to replay it, and the other cases (VER-05). */
+static void trouble(FILE *out, const run_report *r, size_t first, bool colour)
+{
+    const run_case *k = &r->cases[first];
     char line[2048];
     replay_line(r, k, line, sizeof line);
     fprintf(out, "%s%s%s %s", paint(k->result.state, colour), state_name(k->result.state),
@@ -74,37 +123,26 @@ static void trouble(FILE *out, const run_report *r, const run_case *k, const cha
         fprintf(out, " (%s, %s, until %s)", state_name(k->before_waiver), k->waived_by->issue,
                 k->waived_by->expires);
     }
-    if (strcmp(before, k->result.detail) != 0) fprintf(out, "\n    %s", k->result.detail);
-    fprintf(out, "\n    replay: %s\n", line);
-}
-
-/* An IUT that never opened fails every case for one reason: the first one stands for all. */
-static void never_opened(FILE *out, const run_report *r, bool colour)
-{
-    if (r->planned == 0) return;
-    trouble(out, r, &r->cases[0], "", colour);
-    if (r->planned > 1)
-        fprintf(out, "    and so do%s %zu other case%s\n", r->planned == 2 ? "es" : "",
-                r->planned - 1, r->planned == 2 ? "" : "s");
-    fputc('\n', out);
+    fprintf(out, "\n    %s\n    replay: %s\n", k->result.detail, line);
+    others(out, r, first);
 }
 
 static void troubles(FILE *out, const run_report *r, bool colour)
 {
-    const run_case *before = NULL;
+    const check *before = NULL;
     for (size_t i = 0; i < r->planned; i++) {
         const run_case *k = &r->cases[i];
-        if (state_stands(k->result.state)) continue;
-        const bool same_check = before && before->plan->check == k->plan->check;
-        if (before && !same_check) fputc('\n', out);
-        if (!same_check) {
+        if (state_stands(k->result.state) || k->result.state == STATE_STOPPED) continue;
+        if (!is_first(r, i)) continue;
+        if (before && before != k->plan->check) fputc('\n', out);
+        if (before != k->plan->check) {
             char program[1024];
             program_name(r->options, program, sizeof program);
             fprintf(out, "%s: %s (clauses: %s explain %s)\n", k->plan->check->name,
                     k->plan->check->summary, program, k->plan->check->name);
         }
-        trouble(out, r, k, same_check ? before->result.detail : "", colour);
-        before = k;
+        trouble(out, r, i, colour);
+        before = k->plan->check;
     }
     if (before) fputc('\n', out);
 }
@@ -120,38 +158,50 @@ static void findings(FILE *out, const run_report *r, bool colour)
     if (r->findings) fprintf(out, "    replay: %s\n\n", line);
 }
 
-/* Alternatives that were accepted and claims that were missing: one line a check and text. */
+/* -- What needs no replay ---------------------------------------------------------------- */
+
+/* The checks of one reason, each with its number of cases. */
+static void checks_of(word_list *list, const run_report *r, size_t first)
+{
+    size_t count;
+    for (size_t i = first; i < r->planned; i += count) {
+        char word[80];
+        const check *of = r->cases[i].plan->check;
+        size_t same = 0;
+        for (count = 0; i + count < r->planned && r->cases[i + count].plan->check == of;
+             count++)
+            same += alike(&r->cases[first], &r->cases[i + count]);
+        snprintf(word, sizeof word, "%s %zu", of->name, same);
+        if (same) put_word(list, word);
+    }
+}
+
+/* Alternatives that were accepted, claims that were missing, what a stop left out: a line a
+ * reason. */
 static void remarks(FILE *out, const run_report *r, check_state state, const char *title)
 {
-    const run_case *last = NULL;
     if (!r->tally[state]) return;
     fprintf(out, "%s\n", title);
     for (size_t i = 0; i < r->planned; i++) {
-        const run_case *k = &r->cases[i];
-        if (k->result.state != state) continue;
-        if (last && last->plan->check == k->plan->check &&
-            strcmp(last->result.detail, k->result.detail) == 0) {
-            continue;
-        }
-        fprintf(out, "    %-20s %s\n", k->plan->check->name, k->result.detail);
-        last = k;
+        if (r->cases[i].result.state != state || !is_first(r, i)) continue;
+        word_list list = {out, fprintf(out, "    %s: ", r->cases[i].result.detail), false};
+        checks_of(&list, r, i);
+        fputc('\n', out);
     }
     fputc('\n', out);
 }
 
-void report_terminal(FILE *out, const run_report *r, bool colour)
+/* -- The report -------------------------------------------------------------------------- */
+
+static void body(FILE *out, const run_report *r, bool colour)
 {
-    char verdict[400], reach[1600];
-    head(out, r);
+    char reach[1600];
     if (r->planned) table(out, r, colour);
-    if (r->claims.name) {
-        troubles(out, r, colour);
-    } else {
-        never_opened(out, r, colour);
-    }
+    troubles(out, r, colour);
     findings(out, r, colour);
-    remarks(out, r, STATE_ACCEPTABLE, "Acceptable alternatives:");
-    remarks(out, r, STATE_NOT_CLAIMED, "Not claimed, so not tested:");
+    remarks(out, r, STATE_ACCEPTABLE, "Acceptable alternatives, by cases:");
+    remarks(out, r, STATE_NOT_CLAIMED, "Not claimed, so not tested, by cases:");
+    remarks(out, r, STATE_STOPPED, "Stopped, so not judged, by cases:");
     if (r->statistical) {
         fprintf(out, "Run e-value: ln E = %.2f over %zu statistical case%s; %.2f would fail.\n",
                 r->log_e, r->statistical, r->statistical == 1 ? "" : "s", -log(r->alpha));
@@ -160,6 +210,14 @@ void report_terminal(FILE *out, const run_report *r, bool colour)
         report_reach(r, reach, sizeof reach);
         fprintf(out, "%s\n", reach);
     }
+}
+
+/* Of an IUT that did not open the last line says all that there is to say (VER-09). */
+void report_terminal(FILE *out, const run_report *r, bool colour)
+{
+    char verdict[REPORT_VERDICT];
+    head(out, r);
+    if (!r->unopened) body(out, r, colour);
     report_verdict(r, verdict, sizeof verdict);
     const check_state mood = r->exit_code == EXIT_CONFORMANT  ? STATE_PASS
                              : r->exit_code == EXIT_UNDECIDED ? STATE_INCONCLUSIVE

@@ -145,6 +145,18 @@ process_ending process_kill(process *p, double grace, char *text, size_t size)
     return ENDED_BADLY;
 }
 
+void process_last_words(process *p, const char *said, char *line, size_t size)
+{
+    (void)p, (void)said, (void)size;
+    *line = '\0';
+}
+
+int process_exit_code(const process *p)
+{
+    (void)p;
+    return -1;
+}
+
 void process_free(process *p)
 {
     if (!p) return;

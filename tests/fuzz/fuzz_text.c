@@ -19,13 +19,14 @@ static void read_spec(const char *text)
 {
     char why[400] = "", spec[4200];
     iut_api table;
+    iut_status status;
     snprintf(spec, sizeof spec, "mutant:%s", text);
-    if (load_spec(spec, &table, why, sizeof why))
+    if (load_spec(spec, &table, &status, why, sizeof why))
         MUST(mutant_find(text) && table.create && table.claims);
     else
-        MUST(*why && !mutant_find(text));
+        MUST(*why && !mutant_find(text) && status == IUT_BAD_INPUT);
     if (strncmp(text, "plugin:", 7) == 0) return;
-    if (!load_spec(text, &table, why, sizeof why)) MUST(*why);
+    if (!load_spec(text, &table, &status, why, sizeof why)) MUST(*why);
 }
 
 static void read_ref_options(const char *text)

@@ -132,6 +132,7 @@ static bool misbehave(int64_t id, int32_t n)
         frame_write(1, &reply);
     }
     if (is("refuse")) {
+        fprintf(stderr, "the driver is too old\n  in line 3\nno card\n");
         const frame reply = {.id = id, .status = "no_device", .error = "no card\nin slot 3"};
         return frame_write(1, &reply);
     }

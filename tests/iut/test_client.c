@@ -86,7 +86,9 @@ static void states(void **unused)
         {"status", CALL_GARBAGE, "none of those defined"},
         {"no_error", CALL_GARBAGE, "needs `error`"},
         {"request", CALL_GARBAGE, "it is a request"},
-        {"refuse", CALL_REFUSED, "draw: refused: no_device: no card in slot 3"},
+        {"refuse", CALL_REFUSED,
+         "draw: refused: no_device: no card in slot 3; last line of its stderr: the driver is "
+         "too old"},
         {"chatter", CALL_OK, ""},
     };
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
@@ -165,17 +167,30 @@ static void bad_specs(void **unused)
         "", "reference", "plugin:", "mutant:", "exec:", "plugin"};
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         assert_null(open_spec(specs[i], NULL, 1, &f));
-        assert_int_equal(f.result, CALL_HARNESS);
+        assert_int_equal(f.result, CALL_NO_SUCH);
         assert_says(f.text,
                     "write ref, gpu, mutant:NAME, plugin:FILE.so, exec:CMD or traces:FILE");
     }
     assert_null(open_spec("exec:true", "x=1", 1, &f));
-    assert_int_equal(f.result, CALL_HARNESS);
+    assert_int_equal(f.result, CALL_NO_SUCH);
     assert_says(f.text, "write them into the command");
     assert_null(open_spec("exec:/no/such/program", NULL, 1, &f));
-    assert_int_equal(f.result, CALL_CRASH);
+    assert_int_equal(f.result, CALL_NO_SUCH);
     assert_says(f.text, "exit code 127");
     assert_says(f.text, "not found");
+    static const char *const none[] = {"mutant:NOBODY", "plugin:/no/such.so", "exec:/dev/null"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        assert_null(open_spec(none[i], NULL, 5, &f));
+        if (f.result != CALL_NO_SUCH) fail_msg("%s: %d (%s)", none[i], f.result, f.text);
+    }
+    assert_null(open_spec("ref", "colour=blue", 5, &f));
+    assert_int_equal(f.result, CALL_NO_SUCH);
+    assert_says(f.text, "no option colour=blue");
+    /* The like of it from who is there. */
+    assert_null(open_spec("mutant:LIAR_REFUSES_CREATE", "colour=blue", 5, &f));
+    assert_int_equal(f.result, CALL_REFUSED);
+    assert_null(open_spec("exec:sh -c 'exit 3'", NULL, 5, &f));
+    assert_int_equal(f.result, CALL_CRASH);
     const client_options no_worker = {.spec = "ref", .assay = "/no/such/assay"};
     assert_null(client_open(&no_worker, &f));
     assert_int_equal(f.result, CALL_HARNESS);

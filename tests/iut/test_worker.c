@@ -31,7 +31,7 @@ static void bad_plugins(void **unused)
         call_result result;
         const char *says;
     } set[] = {
-        {"missing", CALL_REFUSED, "cannot load the plugin"},
+        {"missing", CALL_NO_SUCH, "cannot load the plugin"},
         {"no_symbol", CALL_REFUSED, "exports no symbol iut_entry"},
         {"other_abi", CALL_REFUSED, "ABI version 2, this suite speaks 1"},
         {"no_table", CALL_REFUSED, "iut_entry returned NULL"},

@@ -29,14 +29,16 @@ RUNS = [
 
 
 def run(program, arguments, seed):
-    """Exit code, states by case, messages by case."""
+    """Exit code, states by case, messages by case; findings are told by their numbers."""
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         code = subprocess.run([program, "run", "--level", "smoke", "--json", out.name, *arguments],
                               env=dict(os.environ, ASSAY_REWORD=str(seed)), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT).returncode
         text = open(out.name).read()
-        cases = json.loads(text)["cases"] if text else []
-    return code, {c["case"]: c["state"] for c in cases}, {c["case"]: c["detail"] for c in cases}
+        report = json.loads(text) if text else {"cases": [], "findings": []}
+    told = [(c["case"], c["state"], c["detail"]) for c in report["cases"]]
+    told += [(f"finding {i}", f["state"], f["text"]) for i, f in enumerate(report["findings"])]
+    return code, {case: state for case, state, _ in told}, {case: text for case, _, text in told}
 
 
 wrong, seen = [], set()
@@ -55,7 +57,7 @@ for number, arguments in enumerate(RUNS):
         wrong.append(f"{arguments}: a message has its old words")
 
 # The runs reach what could depend on words.
-for due in ("PASS", "FAIL", "UNAVAILABLE", 0, 1, 4):
+for due in ("PASS", "FAIL", "UNAVAILABLE", 0, 1, 2, 4):
     if due not in seen:
         wrong.append(f"no run has {due}")
 print("\n".join(wrong) or f"{len(RUNS)} runs, the same states in other words")

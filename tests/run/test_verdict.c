@@ -269,14 +269,22 @@ static void refusals_map_to_states(void **unused)
     client_close(c);
 }
 
-static void an_iut_that_does_not_open_is_no_pass(void **unused)
+/* VER-09: one finding, whatever was asked for; neither waivers nor required layers add to it.
+ */
+static void an_iut_that_does_not_open_is_one_finding(void **unused)
 {
+    static char pattern[] = "fake/*", issue[] = "ISSUE-1", reason[] = "known";
+    waiver old = {pattern, issue, reason, "2025-01-01"};
+    const waiver_set waivers = {.list = &old, .count = 1, .today = "2026-01-01"};
     run_report r;
-    run_options o = {.iut_options = "refuse"};
+    run_options o = {.iut_options = "refuse", .waivers = &waivers, .required = ~0u};
     (void)unused;
-    assert_int_equal(RUN(&r, &o, GOOD, {.name = "x", .compared = 1}), EXIT_ERROR);
-    assert_int_equal(r.reported, 2);
-    assert_non_null(strstr(fake_case(&r, "x")->result.detail, "refused on request"));
+    assert_int_equal(RUN(&r, &o, GOOD, {.name = "x", .compared = 1}), EXIT_NOT_CONFORMANT);
+    assert_true(r.unopened);
+    assert_int_equal(r.planned, 0);
+    assert_int_equal(r.findings, 1);
+    assert_int_equal(r.finding[0].state, STATE_FAIL);
+    assert_non_null(strstr(r.finding[0].text, "refused on request"));
     run_report_free(&r);
 }
 
@@ -286,7 +294,8 @@ static void an_iut_without_its_device_is_unavailable(void **unused)
     run_options o = {.iut_options = "no device"};
     (void)unused;
     assert_int_equal(RUN(&r, &o, GOOD), EXIT_UNDECIDED);
-    assert_int_equal(r.tally[STATE_UNAVAILABLE], 1);
+    assert_int_equal(r.findings, 1);
+    assert_int_equal(r.finding[0].state, STATE_UNAVAILABLE);
     run_report_free(&r);
 }
 
@@ -375,7 +384,7 @@ int main(void)
         cmocka_unit_test(a_case_over_its_line_fails_whatever_the_check_says),
         cmocka_unit_test(calls_map_to_states),
         cmocka_unit_test(refusals_map_to_states),
-        cmocka_unit_test(an_iut_that_does_not_open_is_no_pass),
+        cmocka_unit_test(an_iut_that_does_not_open_is_one_finding),
         cmocka_unit_test(an_iut_without_its_device_is_unavailable),
         cmocka_unit_test(the_first_failure_is_kept),
         cmocka_unit_test(figures_have_one_value_a_name),

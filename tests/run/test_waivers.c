@@ -35,7 +35,7 @@ static int run_waived(const char *text, const char *only, char *finding, size_t 
     waiver_set *set = parse(text);
     run_options o = {.waivers = set, .only = &only, .only_count = only ? 1 : 0};
     const int code = RUN(&r, &o, GOOD, BAD);
-    snprintf(finding, size, "%s", r.findings ? r.finding[0].text : "");
+    snprintf(finding, size, "%.390s", r.findings ? r.finding[0].text : "");
     run_report_free(&r);
     waivers_free(set);
     return code;

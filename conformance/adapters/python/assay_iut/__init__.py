@@ -60,6 +60,7 @@ import json
 import os
 import struct
 import sys
+import textwrap
 import traceback
 
 import numpy as np
@@ -400,7 +401,8 @@ class Server:
         except MemoryError:
             return dict(reply, status="no_memory", error="out of memory"), []
         except Exception as error:  # the author's code: anything can come
-            traceback.print_exc()
+            sys.stderr.write(textwrap.indent(traceback.format_exc(), " "))  # told from what the code wrote
+            sys.stderr.flush()
             return dict(reply, status="failed", error=f"{type(error).__name__}: {error}"), []
 
 
