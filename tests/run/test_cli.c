@@ -63,6 +63,10 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
         {"run --alpha 0", "in (0, 1)"},
         {"run --alpha nan", "in (0, 1)"},
         {"run --timeout 0", "above 0"},
+        {"run --budget 0", "above 0"},
+        {"run --require lax", "hard-facts, replay, certificates, law, metamorphic, model-bits, "
+                              "engine-tokens, engine-law, traces"},
+        {"run --require engine", "engine-tokens"},
         {"run --jobs 0", "1 to 256"},
         {"run --iut ''", "what to test"},
         {"run --iut nonsense", "what to test"},
@@ -240,11 +244,58 @@ static void an_empty_selection_is_refused(void **unused)
     }
 }
 
-static void what_cannot_be_loaded_is_an_error(void **unused)
+/* VER-09: who started and then failed is not conformant; what is not there is a slip. */
+static void what_does_not_open_has_its_exit_code(void **unused)
 {
+    static const struct {
+        const char *iut;
+        int code;
+        const char *says;
+    } list[] = {
+        {"plugin:/no/such.so", EXIT_USAGE,
+         "USAGE: the implementation did not open: plugin:/no/such.so"},
+        {"mutant:NOBODY", EXIT_USAGE, "there is no mutant of the name NOBODY"},
+        {"exec:/no/such/program", EXIT_USAGE, "/no/such/program"},
+        {"exec:/dev/null", EXIT_USAGE, "/dev/null"},
+        {"ref --iut-options colour=blue", EXIT_USAGE, "no option colour=blue"},
+        {"plugin:/dev/null", EXIT_NOT_CONFORMANT, "cannot load the plugin"},
+        {"mutant:LIAR_REFUSES_CREATE", EXIT_NOT_CONFORMANT, "the moon is not full"},
+        {"mutant:LIAR_ABORT_CREATE", EXIT_NOT_CONFORMANT, "signal 6"},
+        {"mutant:LIAR_CLAIMS", EXIT_NOT_CONFORMANT, "uniforms must be"},
+        {"exec:true", EXIT_NOT_CONFORMANT, "exit code 0"},
+        {"'exec:sleep 60' --timeout 0.2", EXIT_NOT_CONFORMANT, "within 0.2 s"},
+    };
     (void)unused;
-    assert_int_equal(assay("run --level smoke --iut plugin:/no/such.so"), EXIT_USAGE);
-    assert_says("/no/such.so");
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        char arguments[400];
+        snprintf(arguments, sizeof arguments, "run --level smoke --iut %s", list[i].iut);
+        if (assay(arguments) != list[i].code) fail_msg("%s: %s", list[i].iut, output);
+        assert_says(list[i].says);
+        assert_null(strstr(output, "FAIL "));
+        assert_null(strstr(output, "check  ")); /* no table */
+    }
+}
+
+/* VER-07, VER-08. */
+static void a_verdict_says_whether_a_law_was_judged(void **unused)
+{
+#define GREEDY "run --level smoke --only engine.greedy/few-eos\\*"
+    (void)unused;
+    assert_int_equal(assay(GREEDY), EXIT_CONFORMANT);
+    assert_says("\nCONFORMANT (greedy tokens only): 1 case");
+    assert_int_equal(assay(GREEDY " --require engine-tokens --require 'hard facts'"),
+                     EXIT_CONFORMANT);
+    assert_int_equal(assay(GREEDY " --require engine-law"), EXIT_UNDECIDED);
+    assert_says("the layer engine law is required, and no case of it was judged: not selected");
+    assert_says("\nUNDECIDED: ");
+    assert_int_equal(assay(GREEDY " --only engine.law/few-g4-top3 --require engine-law"),
+                     EXIT_CONFORMANT);
+    assert_says("\nCONFORMANT: ");
+    assert_int_equal(assay("run --level smoke --only 'format.draw/*' --require law"),
+                     EXIT_UNDECIDED);
+    assert_int_equal(assay("run --level smoke --only 'format.draw/*'"), EXIT_CONFORMANT);
+    assert_says("\nCONFORMANT: ");
+#undef GREEDY
 }
 
 /* The printed code is the code; /dev/full opens and takes nothing. */
@@ -457,7 +508,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_printed_command_replays_the_failure),
         cmocka_unit_test(samples_are_as_many_as_asked),
         cmocka_unit_test(an_empty_selection_is_refused),
-        cmocka_unit_test(what_cannot_be_loaded_is_an_error),
+        cmocka_unit_test(what_does_not_open_has_its_exit_code),
+        cmocka_unit_test(a_verdict_says_whether_a_law_was_judged),
         cmocka_unit_test(a_report_that_fails_is_in_the_verdict),
         cmocka_unit_test(missing_vectors_are_an_error),
         cmocka_unit_test(an_exit_code_of_0_changes_no_verdict),

@@ -174,6 +174,83 @@ static void the_terminal_report_shows_what_matters(void **unused)
     run_report_free(&r);
 }
 
+/* VER-05: what one cause did is told once, with every case by its id. */
+static void one_cause_is_one_entry(void **unused)
+{
+    run_report r;
+    (void)unused;
+    RUN(&r, NULL, {.name = "a", .state = STATE_FAIL, .compared = 1, .detail = "same"},
+        {.name = "b", .state = STATE_FAIL, .compared = 1, .detail = "other"},
+        {.name = "c", .state = STATE_FAIL, .compared = 1, .detail = "same"},
+        {.name = "d", .state = STATE_CRASH, .compared = 1, .detail = "same"},
+        {.name = "e", .state = STATE_FAIL, .compared = 1, .detail = "same"},
+        {.name = "f", .unclaimed = true}, {.name = "g", .unclaimed = true});
+    char *text = terminal_text(&r);
+    assert_non_null(strstr(text,
+                           "FAIL fake/a\n    same\n    replay: assay run --iut 'fake' --only "
+                           "'fake/a' --level smoke --seed 0\n    and 2 more; to replay one, "
+                           "put its id behind --only:\n        fake/c, fake/e\n"));
+    assert_non_null(strstr(text, "FAIL fake/b\n    other\n"));
+    assert_non_null(strstr(text, "CRASH fake/d\n    same\n"));
+    assert_null(strstr(text, "FAIL fake/c"));
+    assert_non_null(strstr(text, "by cases:\n    needs `nothing`: fake 2\n\n"));
+    free(text);
+    run_report_free(&r);
+}
+
+/* VER-09: one message in every format. */
+static void what_did_not_open_is_one_message(void **unused)
+{
+    char path[32];
+    run_report r;
+    run_options o = {.iut_options = "refuse"};
+    (void)unused;
+    temporary(path);
+    assert_int_equal(run_mixed(&r, &o), EXIT_NOT_CONFORMANT);
+    char *text = terminal_text(&r);
+    assert_non_null(
+        strstr(text, "NOT CONFORMANT: the implementation did not open: refused on"));
+    assert_null(strstr(strstr(text, "refused on") + 1, "refused on")); /* once */
+    assert_null(strstr(text, "fake/"));
+    free(text);
+    assert_true(report_json(path, &r));
+    json_t *root = json_load_file(path, 0, NULL);
+    assert_int_equal(json_array_size(json_object_get(root, "cases")), 0);
+    assert_int_equal(json_array_size(json_object_get(root, "findings")), 1);
+    json_decref(root);
+    assert_true(report_junit(path, &r));
+    xmlDocPtr doc = load_xml(path);
+    assert_int_equal(count_elements(xmlDocGetRootElement(doc), "testcase"), 1);
+    assert_int_equal(count_elements(xmlDocGetRootElement(doc), "error"), 1);
+    xmlFreeDoc(doc);
+    assert_true(report_html(path, &r));
+    xmlFreeDoc(load_xml(path));
+    run_report_free(&r);
+}
+
+static void a_stopped_run_says_how_far_it_came(void **unused)
+{
+    run_report r;
+    run_options o = {.budget = 1e-9}, enough = {.jobs = 1, .enough = 1};
+    (void)unused;
+    RUN(&r, &o, {.name = "a", .compared = 1}, {.name = "b", .compared = 1});
+    char *text = terminal_text(&r);
+    assert_non_null(strstr(text, "the run was stopped before the case began: fake 2\n"));
+    assert_non_null(
+        strstr(text, "STOPPED by its budget: 2 cases, 0 passed, 2 stopped, 0 fail so far; "));
+    assert_null(strstr(text, "replay: "));
+    free(text);
+    run_report_free(&r);
+    RUN(&r, &enough, {.name = "a", .state = STATE_FAIL, .compared = 1},
+        {.name = "b", .compared = 1});
+    text = terminal_text(&r);
+    assert_non_null(strstr(text,
+                           "NOT CONFORMANT, stopped by its failures: 2 cases, 0 passed, 1 "
+                           "stopped, 1 fail so far; "));
+    free(text);
+    run_report_free(&r);
+}
+
 /* STAT-04: the smallest effect that the check had power to see, and where its cases differ. */
 static void the_table_shows_the_power(void **unused)
 {
@@ -472,6 +549,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_html_report_is_well_formed),
         cmocka_unit_test(a_report_that_cannot_be_written_says_so),
         cmocka_unit_test(the_terminal_report_shows_what_matters),
+        cmocka_unit_test(one_cause_is_one_entry),
+        cmocka_unit_test(what_did_not_open_is_one_message),
+        cmocka_unit_test(a_stopped_run_says_how_far_it_came),
         cmocka_unit_test(the_table_shows_the_power),
         cmocka_unit_test(a_tolerance_stands_in_place_of_p),
         cmocka_unit_test(an_undecided_case_sees_nothing),

@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "conformance/checks/plan.h"
+#include "conformance/iut/process.h"
+#include "conformance/layers.h"
 #include "conformance/verdict.h"
 #include "tests/run/fake.h"
 
@@ -299,6 +301,107 @@ static void an_iut_without_its_device_is_unavailable(void **unused)
     run_report_free(&r);
 }
 
+/* VER-10: what was asked to stop begins nothing, accounts for all of it, and says why. */
+static void a_stopped_run_accounts_for_every_case(void **unused)
+{
+    static char pattern[] = "fake/b", issue[] = "ISSUE-1", reason[] = "known";
+    waiver live = {pattern, issue, reason, "9999-12-31"};
+    const waiver_set waivers = {.list = &live, .count = 1, .today = "2026-01-01"};
+    stop asked = {0};
+    run_options by_signal = {.stop = &asked, .waivers = &waivers}, by_budget = {.budget = 1e-9};
+    run_options *const list[] = {&by_signal, &by_budget};
+    static const stop_cause cause[] = {STOP_SIGNAL, STOP_BUDGET};
+    (void)unused;
+    stop_ask(&asked, STOP_SIGNAL, process_now());
+    for (int i = 0; i < 2; i++) {
+        run_report r;
+        assert_int_equal(RUN(&r, list[i], {.name = "a", .compared = 1},
+                             {.name = "b", .compared = 1, .statistical = true},
+                             {.name = "c", .unclaimed = true}),
+                         EXIT_UNDECIDED);
+        assert_int_equal(r.reported, 3);
+        assert_int_equal(r.tally[STATE_STOPPED], 2);
+        assert_int_equal(r.tally[STATE_NOT_CLAIMED], 1);
+        assert_int_equal(r.findings, 0); /* the waiver is not judged */
+        assert_int_equal(r.stopped, cause[i]);
+        assert_string_equal(verdict_name(&r), "STOPPED");
+        run_report_free(&r);
+    }
+}
+
+static void a_failure_before_the_stop_decides(void **unused)
+{
+    run_report r;
+    run_options o = {.jobs = 1, .enough = 1};
+    (void)unused;
+    assert_int_equal(RUN(&r, &o, {.name = "a", .state = STATE_FAIL, .compared = 1},
+                         {.name = "b", .compared = 1}, {.name = "c", .compared = 1}),
+                     EXIT_NOT_CONFORMANT);
+    assert_int_equal(r.reported, 3);
+    assert_int_equal(r.tally[STATE_FAIL], 1);
+    assert_int_equal(r.tally[STATE_STOPPED], 2);
+    assert_int_equal(r.stopped, STOP_ENOUGH);
+    run_report_free(&r);
+}
+
+/* Asked for after the last case: nothing was left out. */
+static void a_stop_that_comes_too_late_changes_nothing(void **unused)
+{
+    run_report r;
+    stop asked = {0};
+    run_options o = {.stop = &asked};
+    (void)unused;
+    stop_ask(&asked, STOP_SIGNAL, process_now() + 3600);
+    assert_int_equal(RUN(&r, &o, GOOD), EXIT_CONFORMANT);
+    assert_int_equal(r.stopped, STOP_NONE);
+    run_report_free(&r);
+}
+
+static void the_earliest_stop_holds(void **unused)
+{
+    stop s = {0};
+    (void)unused;
+    assert_int_equal(stop_asked(NULL), STOP_NONE);
+    assert_true(isinf(stop_deadline(NULL, 5)));
+    assert_int_equal(stop_asked(&s), STOP_NONE);
+    assert_true(isinf(stop_deadline(&s, 5)));
+    stop_ask(&s, STOP_BUDGET, process_now() + 3600);
+    assert_int_equal(stop_asked(&s), STOP_NONE);
+    const double now = process_now();
+    stop_ask(&s, STOP_SIGNAL, now);
+    stop_ask(&s, STOP_ENOUGH, now + 1);
+    assert_int_equal(stop_asked(&s), STOP_SIGNAL);
+    assert_true(fabs(stop_deadline(&s, 0) - (now + STOP_GRACE)) < 1e-6);
+    assert_true(fabs(stop_deadline(&s, now + 7) - (now + 7 + STOP_GRACE)) < 1e-6);
+}
+
+/* VER-08: the check is of no layer. */
+static void a_required_layer_must_be_judged(void **unused)
+{
+    run_report r;
+    run_options o = {.required = 1u << LAYER_LAW | 1u << LAYER_ENGINE_LAW};
+    (void)unused;
+    assert_int_equal(RUN(&r, &o, GOOD), EXIT_UNDECIDED);
+    assert_int_equal(r.findings, 2);
+    assert_non_null(strstr(r.finding[1].text, "the layer engine law is required"));
+    assert_non_null(strstr(r.finding[1].text, "not selected"));
+    run_report_free(&r);
+    assert_int_equal(RUN(&r, &o, {.name = "f", .state = STATE_FAIL, .compared = 1}),
+                     EXIT_NOT_CONFORMANT);
+    run_report_free(&r);
+}
+
+static void a_layer_is_found_by_its_words(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < LAYERS; i++) assert_int_equal(layer_find(layer_name((layer)i)), i);
+    assert_int_equal(layer_find("engine-law"), LAYER_ENGINE_LAW);
+    assert_int_equal(layer_find("law"), LAYER_LAW);
+    static const char *const none[] = {"", "la", "laws", "engine", "engine_law", "engine-law-"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_int_equal(layer_find(none[i]), LAYERS);
+}
+
 static void the_first_failure_is_kept(void **unused)
 {
     check_result r = {0};
@@ -386,6 +489,12 @@ int main(void)
         cmocka_unit_test(refusals_map_to_states),
         cmocka_unit_test(an_iut_that_does_not_open_is_one_finding),
         cmocka_unit_test(an_iut_without_its_device_is_unavailable),
+        cmocka_unit_test(a_stopped_run_accounts_for_every_case),
+        cmocka_unit_test(a_failure_before_the_stop_decides),
+        cmocka_unit_test(a_stop_that_comes_too_late_changes_nothing),
+        cmocka_unit_test(the_earliest_stop_holds),
+        cmocka_unit_test(a_required_layer_must_be_judged),
+        cmocka_unit_test(a_layer_is_found_by_its_words),
         cmocka_unit_test(the_first_failure_is_kept),
         cmocka_unit_test(figures_have_one_value_a_name),
         cmocka_unit_test(a_case_sees_the_same_seed_alone),
