@@ -3,6 +3,7 @@
 #   IUT     what to test: plugin:FILE.so, or exec:"COMMAND" (required)
 #   ASSAY   a checkout of Assay (default: the one this script lies in)
 #   LEVEL   smoke, full or deep (default full)
+#   REQUIRE layers that must be judged, with blanks between: `law` of a kernel, `engine-law` of an engine (default none)
 #   OUT     folder for the reports (default assay-report)
 # The job fails unless the exit code is 0: conformant.
 set -euo pipefail
@@ -10,5 +11,7 @@ set -euo pipefail
 assay=${ASSAY:-$(cd "$(dirname "$0")/../.." && pwd)}
 out=${OUT:-assay-report}
 mkdir -p "$out"
-exec "$assay/ci/gate" --iut "$IUT" --level "${LEVEL:-full}" \
+required=()
+for layer in ${REQUIRE:-}; do required+=(--require "$layer"); done
+exec "$assay/ci/gate" --iut "$IUT" --level "${LEVEL:-full}" "${required[@]}" \
     --junit "$out/junit.xml" --json "$out/result.json" --html "$out/report.html" --log "$out/events.ndjson" "$@"
