@@ -23,8 +23,9 @@ uint8_t method_claims(manner how)
     case MANNER_ENGINE:
     case MANNER_ENGINE_STALE:
     case MANNER_ENGINE_TOTAL:
-    case MANNER_ENGINE_OWN_END:
         return 0;
+    case MANNER_ENGINE_OWN_END:
+        return IUT_JACOBI | IUT_LOOKUP;
     case MANNER_METHODS:
         return IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP;
     case MANNER_JACOBI:

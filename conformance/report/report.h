@@ -41,8 +41,9 @@ enum { REPORT_CHECKS = 128 };
 void report_count(int64_t n, char text[16]);
 void report_evidence(const check_summary *row, check_evidence *text);
 
-/* How far the verdict reaches, in one to three lines: the cases of each layer; the layers that
- * were not applied, and why; the size of the faults that only those would see. */
+/* How far the verdict reaches, in one to four lines: the cases of each layer; how many drafts an
+ * engine accepted, if it was asked; the layers that were not applied, and why; the size of the
+ * faults that only those would see. */
 void report_reach(const run_report *report, char *text, size_t size);
 /* "CONFORMANT: 120 cases, 118 passed, 2 not claimed; 4.1 s, exit code 0", or why the IUT did not open.
  */

@@ -4,14 +4,20 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "conformance/checks/engine.h"
 #include "conformance/report/report.h"
 
-static double figure(const run_case *k, const char *name)
+static double figure_or(const run_case *k, const char *name, double absent)
 {
     for (int32_t i = 0; i < k->result.figures; i++) {
         if (strcmp(k->result.figure[i].name, name) == 0) return k->result.figure[i].value;
     }
-    return 0;
+    return absent;
+}
+
+static double figure(const run_case *k, const char *name)
+{
+    return figure_or(k, name, 0);
 }
 
 static void add_power(double *best, double *worst, double tv)
@@ -148,6 +154,28 @@ static int name_missing(const layer_summary *layers, char *text, size_t size)
     return missing;
 }
 
+/* Did the engine draft? Its greedy cases have figures of what it told. */
+static void name_drafts(const run_report *r, char *text, size_t size)
+{
+    double low = INFINITY, high = -INFINITY, total = 0;
+    size_t ran = 0, totals = 0;
+    for (size_t i = 0; i < r->planned; i++) {
+        const run_case *k = &r->cases[i];
+        const double mean = figure_or(k, "accepted", NAN),
+                     sum = figure_or(k, "accepted_total", NAN);
+        if (k->plan->check != &check_engine_greedy || k->result.compared == 0) continue;
+        ran++;
+        low = fmin(low, mean), high = fmax(high, mean);
+        if (!isnan(sum)) totals++, total += sum;
+    }
+    if (high >= low)
+        append(text, size, "\nDrafts that the engine accepted: %.2f to %.2f a step.", low, high);
+    else if (totals)
+        append(text, size, "\nDrafts that the engine accepted: %.0f in all.", total);
+    else if (ran)
+        append(text, size, "\nDrafts that the engine accepted: not told.");
+}
+
 void report_reach(const run_report *r, char *text, size_t size)
 {
     layer_summary layers[LAYERS];
@@ -162,6 +190,7 @@ void report_reach(const run_report *r, char *text, size_t size)
         append(text, size, ",");
     }
     text[strlen(text) - 1] = '.';
+    name_drafts(r, text, size);
     if (!name_missing(layers, missing, sizeof missing)) return;
     append(text, size, "\nHardly or not applied: %s.", missing);
     const double tv = best_power(r);

@@ -27,6 +27,8 @@ class Echo:
             return [(range(13), None)] * len(prompts)
         if mode == "many steps":
             return [([0], [0] * 13)] * len(prompts)
+        if mode == "totals":
+            return [(p, 4 if len(p) > 1 else None) for p in prompts]
         return [(p, [4] if len(p) > 1 else None) for p in prompts]
 
     def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds):
@@ -37,5 +39,6 @@ class Echo:
 
 architectures = {"no architecture": " ", "unknown architecture": "llama gpt2"}
 methods = {} if mode == "no methods" else {"methods": "lookahead lookup", "greedy_methods": "lookahead"}
+own = {"accepted_total": 1, "eos_always": 1} if mode == "totals" else {}
 assay_iut.serve(Echo, name=mode, uniforms="own", lm_architectures=architectures.get(mode, "qwen3 llama"),
-                **methods)
+                **methods, **own)

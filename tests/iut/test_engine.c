@@ -290,6 +290,23 @@ static void python_sees_what_was_asked(void **unused)
     client_close(c);
 }
 
+/* CLM-11, CLM-12: a total stands where the first step would. */
+static void python_totals(void **unused)
+{
+    answers a;
+    (void)unused;
+    client *c = open_python("totals");
+    assert_int_equal(client_claims(c)->accepted_total, 1);
+    assert_int_equal(client_claims(c)->eos_always, 1);
+    iut_generate_batch b = request(4, &a);
+    ask(c, &b);
+    for (int i = 0; i < REQUESTS; i++) {
+        assert_int_equal(a.accepted[i * BUDGET], i == 1 ? -1 : 4);
+        assert_int_equal(a.accepted[i * BUDGET + 1], -1);
+    }
+    client_close(c);
+}
+
 static void python_slips(void **unused)
 {
     static const struct {
@@ -407,6 +424,7 @@ int main(void)
                                        cmocka_unit_test(arrays_arrive_empty_without_frames),
                                        cmocka_unit_test(what_is_not_there_is_not_called),
                                        cmocka_unit_test(python_sees_what_was_asked),
+                                       cmocka_unit_test(python_totals),
                                        cmocka_unit_test(python_slips),
                                        cmocka_unit_test(python_methods),
                                        cmocka_unit_test(python_claims),

@@ -276,7 +276,9 @@ static void claims_travel(void **state)
                           .lm_architectures = IUT_LLAMA | IUT_QWEN3,
                           .methods = IUT_JACOBI | IUT_LOOKUP,
                           .greedy_methods = IUT_LOOKUP,
-                          .pools = IUT_POOL_RING};
+                          .pools = IUT_POOL_RING,
+                          .accepted_total = 1,
+                          .eos_always = 1};
     const unsigned some = 1u << OP_CLAIMS | 1u << OP_DRAW | 1u << OP_GENERATE;
     json_t *args = claims_encode(&out, some);
     assert_true(claims_decode(args, &in, &ops, why, sizeof why));
@@ -291,6 +293,7 @@ static void claims_travel(void **state)
     assert_int_equal(in.methods, 5);
     assert_int_equal(in.greedy_methods, 4);
     assert_int_equal(in.pools, 2);
+    assert_true(in.accepted_total == 1 && in.eos_always == 1);
     json_t *again = claims_encode(&in, ops);
     assert_true(json_equal(args, again));
     json_decref(again);
@@ -320,6 +323,14 @@ static void claims_travel(void **state)
     assert_false(claims_check(&out, why, sizeof why));
     assert_string_equal(why, "claims: greedy_methods = 2 names what is not in methods = 5");
     out.greedy_methods = out.methods;
+    assert_true(claims_check(&out, why, sizeof why));
+    out.eos_always = 2;
+    assert_false(claims_check(&out, why, sizeof why));
+    assert_string_equal(why, "claims: eos_always = 2; it must be 0 to 1");
+    out.eos_always = 1;
+    out.accepted_total = -1;
+    assert_false(claims_check(&out, why, sizeof why));
+    out.accepted_total = 0;
     assert_true(claims_check(&out, why, sizeof why));
     out.device = NULL;
     assert_false(claims_check(&out, why, sizeof why));

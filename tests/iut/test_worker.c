@@ -70,6 +70,16 @@ static void older_table(void **unused)
     client_close(c);
 }
 
+/* Claims of an older, shorter version: what they do not know is not said. */
+static void older_claims(void **unused)
+{
+    (void)unused;
+    client *c = open_with_panel("old_claims");
+    assert_int_equal(client_claims(c)->accepted_total, 0);
+    assert_int_equal(client_claims(c)->eos_always, 0);
+    client_close(c);
+}
+
 static void prints(void **unused)
 {
     (void)unused;
@@ -340,11 +350,16 @@ static void frames_change_nothing(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_plugins),  cmocka_unit_test(older_table),
-        cmocka_unit_test(prints),       cmocka_unit_test(writes_input),
-        cmocka_unit_test(overruns),     cmocka_unit_test(skips),
-        cmocka_unit_test(bad_values),   cmocka_unit_test(raw_requests),
-        cmocka_unit_test(end_of_input), cmocka_unit_test(frames_change_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bad_plugins),
+                                       cmocka_unit_test(older_table),
+                                       cmocka_unit_test(older_claims),
+                                       cmocka_unit_test(prints),
+                                       cmocka_unit_test(writes_input),
+                                       cmocka_unit_test(overruns),
+                                       cmocka_unit_test(skips),
+                                       cmocka_unit_test(bad_values),
+                                       cmocka_unit_test(raw_requests),
+                                       cmocka_unit_test(end_of_input),
+                                       cmocka_unit_test(frames_change_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,6 +181,8 @@ static const declaration declarations[] = {
     {"LM_STRIDED",        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_SELF_CONSISTENT, 0, 0, 0},
     {"ENGINE_PLAIN", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, ANY, IUT_JACOBI, 0},
     {"ENGINE_STALE_DRAFT", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
+    {"ENGINE_TELLS_TOTALS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
+    {"ENGINE_OWN_END", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, IUT_JACOBI | IUT_LOOKUP, IUT_JACOBI, 0},
     {"TRACES_PLAIN", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
     {"POOL_PLAIN",   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
     {"POOL_STAMPED", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
@@ -210,6 +212,8 @@ static declaration declared_by(const char *name)
     const bool alone = c.pools || !strcmp(name, "TRACES_PLAIN"); /* they claim nothing else */
     assert_int_equal(c.bad_row, c.lm_arithmetic || alone ? 0 : IUT_ERROR);
     assert_int_equal(c.greedy_identical, !alone);
+    assert_int_equal(c.accepted_total, !strcmp(name, "ENGINE_TELLS_TOTALS"));
+    assert_int_equal(c.eos_always, !strcmp(name, "ENGINE_OWN_END"));
     return (declaration){
         name,      c.uniforms,       c.uniform_bits, c.input,     c.map,
         c.rule,    c.arithmetic,     c.tie,          c.q_zero,    c.bad_draft,

@@ -357,6 +357,24 @@ static void how_the_process_ends_can_only_make_it_worse(void **unused)
     }
 }
 
+/* Whether an engine drafts is printed, or that it does not tell. */
+static void accepted_drafts_are_printed(void **unused)
+{
+    static const char *const engine[][2] = {{"ref", " a step."},
+                                            {"mutant:ENGINE_TELLS_TOTALS", " in all."}};
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        char arguments[200];
+        snprintf(arguments, sizeof arguments,
+                 "run --level smoke --only engine.greedy/self-gamma --iut %s", engine[i][0]);
+        assert_int_equal(assay(arguments), EXIT_CONFORMANT);
+        assert_says("\nDrafts that the engine accepted: ");
+        assert_says(engine[i][1]);
+    }
+    assay("run --level smoke --only engine.law/few-g0 --iut ref");
+    assert_null(strstr(output, "Drafts that the engine accepted"));
+}
+
 /* Claims refused with no_device, in a frame of 4 + 60 bytes. */
 static void an_absent_device_is_unavailable(void **unused)
 {
@@ -514,6 +532,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(missing_vectors_are_an_error),
         cmocka_unit_test(an_exit_code_of_0_changes_no_verdict),
         cmocka_unit_test(how_the_process_ends_can_only_make_it_worse),
+        cmocka_unit_test(accepted_drafts_are_printed),
         cmocka_unit_test(an_absent_device_is_unavailable),
         cmocka_unit_test(a_long_run_shows_that_it_lives),
         cmocka_unit_test(liars_get_their_state_and_the_run_completes),

@@ -35,7 +35,10 @@ any of the methods below; what it lacks is not claimed and not tested.
     generate(target, draft, prompts, gamma, k, eos, sampling, seeds) -> list of (tokens, accepted)
                                                  a whole engine: folders of the two models (draft None: there
                                                  is none), prompts and seeds one a request, and for each its
-                                                 tokens and, as in `stream`, accepted counts or None
+                                                 tokens and, as in `stream`, accepted counts or None; with
+                                                 the claim accepted_total=1 their total instead. The claim
+                                                 eos_always=1 says that the end of sequence is always that
+                                                 of the target's config.json: eos then is that id
     generate_by(method, sizes, target, prompts, k, eos, sampling, seeds) -> as `generate`
                                                  the same without a draft model, by "jacobi" (sizes: tokens of
                                                  a block), "lookahead" (W, N, G) or "lookup" (longest n-gram,
