@@ -3,6 +3,7 @@
 #include "conformance/mutants/engine_subject.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -318,6 +319,8 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
         *accepted = by_greedy(r, g, token);
         return IUT_OK;
     }
+    for (int32_t i = 0; fault(a->fault, ENGINE_OWN_END_BANNED) && i <= g; i++)
+        row(a, a->logits, i)[a->own_end] = -INFINITY;
     for (int32_t i = 0; i <= g; i++)
         if (as_serve(row(a, a->logits, i), a->target.V, &s, row(a, a->p, i), NULL) != AS_OK)
             return fail(a, IUT_FAILED, "a row of the target cannot be served");
