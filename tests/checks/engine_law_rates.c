@@ -264,7 +264,7 @@ static bool kills(const check_case *c, int64_t n, double copies, int32_t lag, in
 
 int main(int argc, char **argv)
 {
-    char why[300];
+    client_failure unopened;
     int32_t runs = 50, dying = 6;
     setvbuf(stdout, NULL, _IOLBF, 0); /* many runs take long */
     check_plan plan;
@@ -278,8 +278,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: engine_law_rates [--runs N] [--kills N, at most 30]\n");
         return 2;
     }
-    tested = client_open_table(&api, "", why, sizeof why);
-    if (!tested) fail(why);
+    tested = client_open_table(&api, "", &unopened);
+    if (!tested) fail(unopened.text);
     if (!plan_all(&plan, list, LEVEL_SMOKE)) fail("the cases cannot be planned");
     const check_case *six = planned(&plan, "engine.law/few-g0"),
                      *three = planned(&plan, "engine.law/few-jacobi-m3-top3");
