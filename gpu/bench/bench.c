@@ -13,7 +13,7 @@ static const double SETTLE = 3e5, WARM = 2e4;
 
 static void usage(const char *program, const char *const *parts)
 {
-    fprintf(stderr, "usage: %s [--dry] [--json FILE] [--seconds LIMIT]%s", program,
+    fprintf(stderr, "usage: %s [--dry] [--profile] [--json FILE] [--seconds LIMIT]%s", program,
             parts ? " [--only " : "");
     for (int i = 0; parts && parts[i]; i++) fprintf(stderr, "%s%s", i ? "|" : "", parts[i]);
     fprintf(stderr, "%s\n", parts ? "] [--models FOLDER]" : "");
@@ -66,12 +66,12 @@ void ag_number(ag_bench *b, const char *key, double value)
 
 void ag_measured(ag_bench *b, const char *key, double value)
 {
-    ag_number(b, key, b->dry ? (double)NAN : value);
+    ag_number(b, key, b->dry || b->profile ? (double)NAN : value);
 }
 
 void ag_graph_times(ag_bench *b, ag_times t)
 {
-    ag_text(b, "timed", b->dry ? "not" : b->recorded ? "graph" : "launches");
+    ag_text(b, "timed", b->dry || b->profile ? "not" : b->recorded ? "graph" : "launches");
     ag_number(b, "repetitions", t.n);
     ag_measured(b, "us", t.median);
     ag_measured(b, "us_least", t.low);
@@ -150,7 +150,7 @@ static void begin_report(ag_bench *b, const char *name)
 
 void ag_cell(const ag_bench *b, int decimals, double value)
 {
-    if (b->dry)
+    if (b->dry || b->profile)
         printf(" - |");
     else
         printf(" %.*f |", decimals, value);
@@ -232,14 +232,30 @@ static int repetitions_of(ag_bench *b, double us)
     return fit < AG_FEW ? AG_FEW : (int)fit;
 }
 
+/* The first job alone: the others are there to be compared. */
+static void profile_jobs(ag_bench *b, const ag_job *job, int jobs, ag_samples *s)
+{
+    *s = (ag_samples){.n = 1};
+    for (int k = 0; k < jobs; k++) s->us[k][0] = NAN;
+    ag_bench_check(b, job->work(b, job->what)); /* what is done once is done before */
+    ag_bench_check(b, ag_wait(&b->device, &b->e));
+    ag_bench_check(b, ag_profile(&b->device, 1, &b->e));
+    ag_bench_check(b, job->work(b, job->what));
+    ag_bench_check(b, ag_profile(&b->device, 0, &b->e));
+}
+
 static void time_jobs(ag_bench *b, const ag_job *job, int jobs, ag_samples *s)
 {
+    b->due--;
     if (out_of_time(b)) end(b, AG_OUT_OF_TIME, "out of time");
+    if (b->profile) {
+        profile_jobs(b, job, jobs, s);
+        return;
+    }
     s->n = b->dry ? 1 : repetitions_of(b, warm_up(b, job, jobs, WARM));
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < jobs; k++) s->us[k][i] = once(b, &job[k]);
     b->timed++;
-    b->due--;
 }
 
 ag_times ag_bench_time(ag_bench *b, ag_work *work, void *what)
@@ -286,6 +302,10 @@ void ag_bench_time_graphs(ag_bench *b, const ag_job *job, int jobs, ag_samples *
     ag_graph *graph[AG_MOST_JOBS];
     ag_job replays[AG_MOST_JOBS];
     int recorded = 0;
+    if (b->profile) {
+        time_jobs(b, job, jobs, s);
+        return;
+    }
     while (recorded < jobs && (graph[recorded] = record(b, &job[recorded]))) {
         replays[recorded] = (ag_job){replay, graph[recorded]};
         recorded++;
@@ -461,6 +481,8 @@ void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--dry") == 0)
             b->dry = 1;
+        else if (strcmp(argv[i], "--profile") == 0)
+            b->profile = 1;
         else if (strcmp(argv[i], "--json") == 0 && i + 1 < argc)
             file = argv[++i];
         else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
@@ -480,17 +502,17 @@ void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int 
         exit(2);
     }
     begin_report(b, name);
-    measure_ceilings(b, 0);
+    if (!b->profile) measure_ceilings(b, 0);
 }
 
 int ag_bench_close(ag_bench *b)
 {
     int failed = 0;
-    if (b->dry && b->failed == 0 && b->due != 0) {
+    if (b->dry && !b->profile && b->failed == 0 && b->due != 0) {
         fprintf(stderr, "bench: the parts said %d measurements too many (or few)\n", b->due);
         b->failed++;
     }
-    if (!out_of_time(b)) measure_ceilings(b, 1);
+    if (!out_of_time(b) && !b->profile) measure_ceilings(b, 1);
     if (b->shortened > 0)
         printf("Time was short: %d of %d measurements have fewer than %d repetitions.\n",
                b->shortened, b->timed, b->repetitions);
@@ -558,6 +580,7 @@ int ag_set_make(ag_bench *b, int32_t N, int32_t K, as_storage s, ag_set *set)
     size_t n = b->dry ? 2 : (all + set->bytes - 1) / set->bytes;
     if (n < 2) n = 2;
     if (n > AG_MOST_MATRICES) n = AG_MOST_MATRICES;
+    if (b->profile) n = 1;
     while (n > 0 && n * set->bytes > b->facts.unused / 2) n--;
     if (n == 0) return 0;
     for (; set->n < (int)n; set->n++) {

@@ -44,6 +44,7 @@ typedef struct {
     double read, rate;    /* ceilings: bytes and floating-point operations a second; 0 if dry */
     void *sink;           /* 16 bytes */
     const char *only;     /* of the parts, the one to run; NULL: all */
+    int profile;          /* 1: a profiler looks, and nothing is timed */
     const char *models;   /* folder of the trained pair; NULL: it is not measured */
     int recorded;         /* 1: the last times are of a graph */
     int due;              /* measurements still to come, as far as the parts have said */
@@ -59,10 +60,15 @@ typedef struct {
     int n;
 } ag_times;
 
-/* Reads the options --dry, --json FILE, --seconds LIMIT and, where there are `parts` (ended by
- * NULL; or NULL), --only PART and --models FOLDER, opens the device, begins the report of the
- * bench `name` and measures the ceilings. Exits with AG_NO_DEVICE, and says so, where there is
- * no device; with 1 where there is one that cannot be opened; with 2 on other options. */
+/* Under a profiler (--profile) each line runs once, launched, and between marks that the
+ * profiler waits for (ag_profile); fewer lines, of fewer layers, since each launch takes it a
+ * second. No time is reported. */
+
+/* Reads the options --dry, --profile, --json FILE, --seconds LIMIT and, where there are `parts`
+ * (ended by NULL; or NULL), --only PART and --models FOLDER, opens the device, begins the
+ * report of the bench `name` and measures the ceilings. Exits with AG_NO_DEVICE, and says so,
+ * where there is no device; with 1 where there is one that cannot be opened; with 2 on other
+ * options. */
 void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int argc,
                    char **argv);
 

@@ -163,6 +163,7 @@ static void measure_set(ag_bench *b, void *with)
     reserve(b, p);
     for (int i = 0; i < LINES; i++) {
         p->R = rows[i];
+        if (b->profile && p->R != 1 && p->R != 8 && p->R != 32 && p->R != 128) continue;
         (void)ag_bench_case(b, measure_rows, p);
     }
     ag_set_free(&p->set);
@@ -230,7 +231,7 @@ void ag_bench_products(ag_bench *b)
     printf("#### The matrix product\n\n");
     if (ag_bench_library(b)) {
         ag_bench_check(b, ag_cublas_open(&b->device, AS_F32, &p.cublas, &b->e));
-        measure_large(b, p.cublas);
+        if (!b->profile) measure_large(b, p.cublas);
     }
     printf(
         "Microseconds of one product in a graph of products with other weights; read: share of "
@@ -244,7 +245,7 @@ void ag_bench_products(ag_bench *b)
         "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (int half = 0; half < 2; half++) {
         const as_storage s = half ? AS_BF16 : AS_F32;
-        for (size_t i = 0; !b->dry && i < sizeof shape / sizeof *shape; i++)
+        for (size_t i = 0; !b->dry && i < (b->profile ? 2 : sizeof shape / sizeof *shape); i++)
             measure_products(b, &p, shape[i].N, shape[i].K, s);
         if (b->dry) measure_products(b, &p, small[0].N, small[0].K, s);
     }

@@ -311,7 +311,7 @@ static void measure(ag_bench *b, rules *r, const char *what, ag_work *work, doub
 static int sets_of(ag_bench *b, size_t bytes, double room)
 {
     const size_t n = (ENOUGH + bytes - 1) / bytes;
-    const int sets = b->dry ? 2 : n > MOST_SETS ? MOST_SETS : (int)n;
+    const int sets = b->profile ? 1 : b->dry ? 2 : n > MOST_SETS ? MOST_SETS : (int)n;
     return b->dry || ag_bench_fits(b, room * sets * (double)bytes + 1e8) ? sets : 0;
 }
 
@@ -373,7 +373,7 @@ void ag_bench_rules(ag_bench *b)
            "|---|---:|---:|---:|---:|---:|---:|\n");
     for (int v = 0; v < 2; v++) {
         const int32_t V = b->dry ? dry[v] : real[v];
-        for (int many = 0; many < 2; many++) {
+        for (int many = b->profile && v == 0 ? 2 : 0; many < (b->profile ? 1 : 2); many++) {
             const int32_t n = !many ? 1 : b->dry ? 3 : 64;
             rules r = {.V = V, .n = n};
             (void)ag_bench_case(b, measure_chains, &r);

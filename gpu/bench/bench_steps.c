@@ -154,7 +154,7 @@ static void measure_rows(ag_bench *b, void *with)
     steps *p = with;
     double *one_row = &p->one_row, *ours = &p->ours[p->line];
     b->repetitions = LAUNCHED;
-    const ag_times launched = ag_bench_time(b, one_step, p);
+    const ag_times launched = b->profile ? (ag_times){0} : ag_bench_time(b, one_step, p);
     b->repetitions = AG_REPETITIONS;
     const ag_job job[] = {{one_step, p}, {step_by_step, p}};
     const int jobs = b->device.overlap ? 2 : 1;
@@ -195,6 +195,7 @@ static const int32_t all_rows[LINES] = {1, 2, 4, 8, 16, 32, 64, 120, AG_MOST_ROW
 
 static int measures(const ag_bench *b, ag_products products, int32_t rows)
 {
+    if (b->profile) return rows == (b->dry ? 4 : 8) || rows == AG_MOST_ROWS;
     if (b->dry) return rows == 1 || rows == 4 || rows == 64;
     return products == AG_CANONICAL || rows == 1 || rows == 8 || rows == SHAPE ||
            (products == AG_FREE && rows == AG_MOST_ROWS);
@@ -250,6 +251,20 @@ static void measure_shape(ag_bench *b, const ag_shape *of, int library)
     }
 }
 
+/* One layer has every kernel. */
+static void profile_steps(ag_bench *b)
+{
+    ag_shape one = ag_shapes[b->dry ? AG_DRY_SHAPE : AG_1B_SHAPE];
+    double ours[LINES] = {0};
+    one.config.layers = 1;
+    steps p = {.of = &one,
+               .storage = AS_BF16,
+               .products = AG_CANONICAL,
+               .prefix = b->dry ? DRY_PREFIX : PREFIX,
+               .ours = ours};
+    (void)ag_bench_case(b, measure_model, &p);
+}
+
 void ag_bench_steps(ag_bench *b)
 {
     printf("#### Steps of the language model\n\n");
@@ -269,6 +284,7 @@ void ag_bench_steps(ag_bench *b)
         b->dry ? DRY_PREFIX : PREFIX, SHAPE);
     const int first = b->dry ? AG_DRY_SHAPE : 0, end = b->dry ? AG_DRY_SHAPE + 1 : AG_DRY_SHAPE;
     ag_bench_due(b, (end - first) * due(b, library));
-    for (int i = first; i < end; i++) measure_shape(b, &ag_shapes[i], library);
+    if (b->profile) profile_steps(b);
+    for (int i = first; i < end && !b->profile; i++) measure_shape(b, &ag_shapes[i], library);
     printf("\n");
 }

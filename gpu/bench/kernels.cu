@@ -2,6 +2,9 @@
 #include "gpu/bench/kernels.h"
 
 #include "gpu/cuda.h"
+#ifdef __CUDACC__
+#include <cuda_profiler_api.h>
+#endif
 #include "ref/num/philox.h"
 #include "ref/num/widen.h"
 
@@ -151,6 +154,13 @@ extern "C" as_status ag_timer_stop(const ag_device *d, const ag_timer *t, double
         s = check(cudaEventElapsedTime(&ms, event(t->begin), event(t->end)), "timing", e);
     *us = 1e3 * static_cast<double>(ms);
     return s;
+}
+
+extern "C" as_status ag_profile(const ag_device *d, int on, as_error *e)
+{
+    const as_status s = ag_wait(d, e);
+    if (s != AS_OK) return s;
+    return check(on ? cudaProfilerStart() : cudaProfilerStop(), "marking for a profiler", e);
 }
 
 extern "C" as_status ag_fill_weights(const ag_device *d, void *at, size_t bytes, as_storage s,

@@ -32,6 +32,10 @@ as_status ag_timer_start(const ag_device *d, const ag_timer *t, as_error *e);
 /* Waits for what was launched since the start; *us = the microseconds it took the device. */
 as_status ag_timer_stop(const ag_device *d, const ag_timer *t, double *us, as_error *e);
 
+/* What is launched between 1 and 0 is what a profiler looks at that was told to wait for it;
+ * waits for it. */
+as_status ag_profile(const ag_device *d, int on, as_error *e);
+
 /* Fills `bytes`, a multiple of 16, with finite weights of the storage, of either sign and at
  * most 1 in magnitude, by Philox under the seed. */
 as_status ag_fill_weights(const ag_device *d, void *at, size_t bytes, as_storage s,

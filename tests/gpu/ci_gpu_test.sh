@@ -86,7 +86,7 @@ program "$folder/bin/assay" 'if [ "$4" = --iut-options ]; then
 export VERDICT=CONFORMANT FREE=CONFORMANT
 echo 'import sys; sys.exit(77)' >"$folder/bin/peers.py"
 # In at-once: how many are at work, and what is. The first ones wait for three others.
-program "$tools/compute-sanitizer" '[ "$2" != "${FAULT:-}" ] || exit 9
+program "$tools/compute-sanitizer" '[ "$2" != "${FAULT:-}" ] || { echo "========= alarm of $2"; exit 9; }
     case $LD_LIBRARY_PATH in "$folder/lib:"*/suite*) exit 9 ;; "$folder/lib:"*) ;; *) exit 9 ;; esac
     while [ "$1" != "--error-exitcode" ]; do options="$options $1"; shift; done
     shift 2
@@ -111,22 +111,33 @@ program "$tools/find" 'case $1 in
 # ---- A run of all, with the dry benches. -------------------------------------------------------------
 
 cp "$bench_gpu" "$folder/bin/bench_gpu"
-# The device, 4 tests, traces, 5 suites, 5 benches, the sanitizer, 12 under it.
-expect 0 '^29 passed, 0 failed, 2 not run$'
-says 'assert report["passed"] == 29 and report["commit"] == "abc" and report["device"] == "Stand-in GPU", report
+# Nsight Compute writes where it is told to, of a program that it runs as it is.
+program "$tools/ncu" 'while [ "$1" != --log-file ]; do
+        case $1 in --section) sections="$sections $2"; shift ;; esac; shift
+    done
+    [ -z "${NCU:-}" ] || { echo "$NCU" >"$2"; exit 1; }
+    [ -n "${SILENT:-}" ] || printf "\"Kernel\",\"of %s\"\n" "$6" >"$2"
+    echo "$sections" >"$top/sections"
+    shift 2; exec "$@"'
+# The device, 4 tests, traces, 5 suites, 5 benches, 3 profiles, the sanitizer, 12 under it.
+expect 0 '^32 passed, 0 failed, 2 not run$'
+says 'assert report["passed"] == 32 and report["commit"] == "abc" and report["device"] == "Stand-in GPU", report
 assert report["driver"] == "580.0" and report["trouble"] == ""
 assert report["suite"] == {"verdict": "CONFORMANT", "cases": []}
 assert [(b["bench"], b["dry"]) for b in report["benches"]] == 5 * [("Kernels and steps", True)]
 assert list(report["modes"]) == [f"suite, {m}, {s}" for m in ("free", "fixed-shape") for s in ("f32", "bf16")]
 assert [{r["what"] for r in b["results"] if "unit" not in r} for b in report["benches"]] == [
-    {"rule"}, {"step"}, {"decoding"}, {"shapes"}, {"product"}]
-order = [parts.index(p) for p in ("device", "device_a_test", "suite", "bench_gpu rules",
-    "compute-sanitizer", "device_a_test memcheck", "bench_gpu steps", "bench_gpu products", "peers steps")]
+    {"step"}, {"product"}, {"rule"}, {"decoding"}, {"shapes"}]
+order = [parts.index(p) for p in ("device", "device_a_test", "suite", "compute-sanitizer", "device_a_test memcheck",
+    "bench_gpu steps", "bench_gpu products", "bench_gpu rules", "peers steps", "profile products", "bench_gpu decode",
+    "bench_gpu shapes", "suite, free, f32", "device_a_test racecheck")]
 assert order == sorted(order), parts
 assert not any(n.startswith("device_pair_test ") for n in parts), parts
 assert [outcome[p] for p in parts if p.startswith("peers")] == 2 * ["not run"]'
-same "$(cd "$out" && echo *)" "gpu.json gpu.md logs.tar.gz suite.json suite.jsonl"
-has 'not run: peers products, not run: peers steps; of: tests suite rules' "$out/gpu.md"
+same "$(cd "$out" && echo *)" "gpu.json gpu.md logs.tar.gz profile.csv suite.json suite.jsonl"
+same "$(cat "$top/sections")" ' SpeedOfLight SchedulerStats WarpStateStats MemoryWorkloadAnalysis Occupancy'
+same "$(cut -d, -f2 "$out/profile.csv" | tr '\n' ' ')" '"of products" "of steps" "of rules" '
+has 'not run: peers products, not run: peers steps; of: tests suite memcheck steps' "$out/gpu.md"
 has '^\| device_a_test racecheck \| ok \|' "$out/gpu.md"
 has '^CONFORMANT: 1 case$' "$out/gpu.md"
 has '^\| dry \| ours \| BF16 \| 64 \|' "$out/gpu.md"
@@ -140,9 +151,9 @@ if [ "$at_once" -le 3 ] || [ "$at_once" -gt 6 ]; then fail "the sanitizer ran $a
 same "$(cat "$top/suite-jobs")" 6
 rm "$top/at-once"
 # One at a time: the longest first, after the look at the tool; and memcheck also looks for leaks.
-MODE=Exclusive_Process expect 0 '^16 passed, 0 failed, 0 not run$' --only suite,sanitizers
+MODE=Exclusive_Process expect 0 '^16 passed, 0 failed, 0 not run$' --only suite,memcheck,sanitizers
 same "$(cut -d' ' -f1 "$top/at-once" | sort -u) $(cat "$top/suite-jobs")" '1 1'
-same "$(sed -n '2s/^[0-9]* //p' "$top/at-once")" 'device_draft_test --tool racecheck'
+same "$(sed -n '2s/^[0-9]* //p' "$top/at-once")" 'device_draft_test --tool memcheck --leak-check full'
 same "$(grep -c -- '_test --tool memcheck --leak-check full$' "$top/at-once")" 3
 
 # From here on the benches are stand-ins, too, which also print what is no part of the table.
@@ -153,11 +164,23 @@ bench='echo "### Title"; echo noise >&2
     done'
 program "$folder/bin/bench_gpu" "$bench"
 
+# Of the kernels' tests four at a time: these wait for a fifth, which does not come.
+for name in c d e f g; do
+    program "$folder/bin/device_${name}_test" "$device"'mkdir -p "$top/tests" && : >"$top/tests/$$"; i=0
+        while [ "$(ls "$top/tests" | wc -l)" -le 4 ] && [ "$i" != 20 ]; do sleep 0.1; i=$((i + 1)); done
+        ls "$top/tests" | wc -l >>"$top/tests-at-once"; rm "$top/tests/$$"'
+done
+expect 0 '^10 passed, 0 failed, 0 not run$' --only tests
+at_once=$(sort -n "$top/tests-at-once" | tail -n 1)
+if [ "$at_once" -gt 4 ] || [ "$at_once" -lt 2 ]; then fail "$at_once tests ran at once"; fi
+rm "$folder"/bin/device_[c-g]_test
+
 # ---- Groups. -------------------------------------------------------------------------------------------
 
 expect 0 '^6 passed, 0 failed, 2 not run$' --only benches
-says 'assert parts == ["device"] + ["bench_gpu " + p for p in ("rules", "steps", "decode", "shapes", "products")] + [
-    "peers products", "peers steps"] and report["groups"] == "rules steps decode shapes products peers", parts'
+says 'assert parts == ["device"] + ["bench_gpu " + p for p in ("steps", "products", "rules")] + ["peers products",
+    "peers steps", "bench_gpu decode", "bench_gpu shapes"], parts
+assert report["groups"] == "steps products rules peers decode shapes"'
 lacks noise "$out/gpu.md"
 same "$(logged bench-gpu-rules.err)" noise
 expect 0 '^6 passed, 0 failed, 0 not run$' --only decode,tests
@@ -173,11 +196,33 @@ has '^\| suite, free, f32 \| NOT CONFORMANT \|$' "$out/gpu.md"
 FIXED=4 expect 0 '^suite, fixed-shape, bf16 +not run' --only modes
 FIXED=3 expect 1 '^suite, fixed-shape, bf16 +FAILED' --only modes
 
+# ---- What the tools see. --------------------------------------------------------------------------------
+
+FAULT=racecheck expect 0 '^device_b_test racecheck +finding' --only sanitizers
+says 'assert report["failed"] == 0 and outcome["device_b_test racecheck"] == "finding" and report["passed"] == 8, report'
+has '^### What was found: device_b_test racecheck$' "$out/gpu.md"
+has '^    ========= alarm of racecheck$' "$out/gpu.md"
+FAULT=memcheck expect 1 '^compute-sanitizer +FAILED' --only memcheck
+NCU='==ERROR== ERR_NVGPUCTRPERM' expect 0 '^ncu: refuses the counters +not run' --only profile
+NCU='something else' expect 1 '^profile products +FAILED' --only profile
+SILENT=1 expect 1 '^ncu has counted nothing$' --only profile
+mv "$tools/ncu" "$top"
+expect 0 '^ncu: not installed +not run' --only profile
+mv "$top/ncu" "$tools"
+
+# ---- Two runs for all. ---------------------------------------------------------------------------------
+
+expect 0 ', 0 failed, 0 not run$' --part 1
+says 'assert report["groups"] == "tests suite memcheck steps", report'
+expect 0 ', 0 failed, 2 not run$' --part 2
+says 'assert report["groups"] == "products rules peers profile decode shapes modes sanitizers", report'
+expect 3 '^ci/gpu: --part is 1 or 2' --part 3
+
 # ---- What fails. ---------------------------------------------------------------------------------------
 
 VERDICT='NOT CONFORMANT' expect 1 '^suite +FAILED' --only suite,rules
 says 'assert report["suite"]["verdict"] == "NOT CONFORMANT" and outcome["bench_gpu rules"] == "ok"'
-FAULT=racecheck expect 1 '^device_b_test racecheck +FAILED' --only sanitizers
+FAULT=synccheck expect 1 '^device_b_test synccheck +FAILED' --only sanitizers
 program "$folder/bin/device_b_test" "$device"' echo the bits differ; exit 1'
 expect 1 '^the bits differ$' --only tests
 program "$folder/bin/device_b_test" "$device"' echo not run: no GPU; exit 77'
