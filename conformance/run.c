@@ -171,7 +171,8 @@ static double seconds_left(const shared *s)
 {
     enum { GROUND = 5 }; /* seconds, and percent of the cost */
     const double elapsed = now() - s->start;
-    if (elapsed < GROUND || 100 * s->cost_done < GROUND * s->cost) return -1;
+    if (elapsed < GROUND || s->cost_done <= 0 || 100 * s->cost_done < GROUND * s->cost)
+        return -1;
     return elapsed * (s->cost - s->cost_done) / s->cost_done;
 }
 
