@@ -214,17 +214,12 @@ void matrix_run_locked(const mutant *m, const recorded_kill *k, const run_option
     if (row->stale) memcpy(row->why, why, sizeof why);
 }
 
-/* Samples times the vocabulary is a guess of the cost, the same on every machine. */
-static double declared_cost(const check_case *c)
-{
-    return (double)c->n * c->V;
-}
-
+/* By the declared cost, which is the same on every machine. */
 static int cheapest_first(const void *a, const void *b)
 {
     const check_case *x = *(const check_case *const *)a, *y = *(const check_case *const *)b;
-    const double cost_x = declared_cost(x), cost_y = declared_cost(y);
-    return cost_x != cost_y ? (cost_x > cost_y) - (cost_x < cost_y) : strcmp(x->id, y->id);
+    return x->cost != y->cost ? (x->cost > y->cost) - (x->cost < y->cost)
+                              : strcmp(x->id, y->id);
 }
 
 bool matrix_search(const mutant *m, const run_options *base, const check *const *checks,

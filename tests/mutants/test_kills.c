@@ -98,7 +98,7 @@ static void a_line_of_no_fault_is_counted(void **state)
 /* ---- A suite made of scripted checks ------------------------------------------------- */
 
 enum { CASES = 4 };
-static const int64_t cost[CASES] = {9, 5, 7, 5};
+static const double cost[CASES] = {9, 5, 7, 5};
 static check_state ending[CASES]; /* of each case */
 static int runs;
 
@@ -110,8 +110,8 @@ static void plan_cases(check_plan *plan, check_level level)
     for (int i = 0; i < CASES; i++) {
         check_case *c = plan_case(plan, &scripted, "%d", i);
         c->variant = i;
-        c->V = 1;
-        c->n = cost[i];
+        c->n = 1;
+        c->cost = cost[i];
     }
 }
 
