@@ -14,7 +14,7 @@
 #include "conformance/waivers.h"
 
 #define ASSAY_VERSION "0.1.0"
-#define ASSAY_ARITHMETIC 0 /* version of the bit rules (spec/README.md) */
+#define ASSAY_ARITHMETIC 1 /* version of the bit rules (spec/README.md) */
 
 /* VER-01. */
 enum { EXIT_CONFORMANT, EXIT_NOT_CONFORMANT, EXIT_USAGE, EXIT_ERROR, EXIT_UNDECIDED };

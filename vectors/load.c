@@ -615,7 +615,7 @@ static bool read_head(reader *r, const json_t *o, vector_kind *kind)
     *kind = VECTOR_PHILOX;
     while (*kind < VECTOR_KINDS && strcmp(text, vector_kind_name[*kind])) (*kind)++;
     if (*kind == VECTOR_KINDS) return reader_bad(r, "kind", "is not known");
-    if (!reader_integer(r, o, "arithmetic", 0, 0, &number)) return false;
+    if (!reader_integer(r, o, "arithmetic", 0, 1, &number)) return false;
     reader_leave(r, 0);
     snprintf(r->path, sizeof r->path, "generator");
     if (!reader_has_keys(r, generator, "name version", "") ||

@@ -300,7 +300,7 @@ void write_kind(FILE *f, const vector_set *set, vector_kind kind)
 {
     bool first = true;
     fprintf(f,
-            "{\n  \"schema\": \"assay-vectors-1\",\n  \"kind\": \"%s\",\n  \"arithmetic\": 0,\n"
+            "{\n  \"schema\": \"assay-vectors-1\",\n  \"kind\": \"%s\",\n  \"arithmetic\": 1,\n"
             "  \"generator\": {\"name\": \"assay vectors generate\", \"version\": 1},\n",
             vector_kind_name[kind]);
     write_notes(f, set, kind);

@@ -441,6 +441,7 @@ static const breakage breakages[] = {
     {"assay-vectors-1", "assay-vectors-2", "schema: must be"},
     {"\"kind\":\"chain\"", "\"kind\":\"chairs\"", "kind: is not known"},
     {"\"arithmetic\":0", "\"arithmetic\":7", "arithmetic: must be an integer"},
+    {"\"arithmetic\":0", "\"arithmetic\":2", "arithmetic: must be an integer"},
     {"\"arithmetic\":0,", "", "arithmetic: is missing"},
     {"\"version\":1", "\"version\":1,\"more\":2", "generator: unknown key \"more\""},
     {"\"link\":\"\"", "\"link\":7", "notes.n.link: must be a text"},
@@ -588,6 +589,24 @@ static void assert_named(const char *whole, const breakage *b)
     free(text);
 }
 
+/* Each file as it is, which names version 0, and as version 1 of it. */
+static void versions_0_and_1_are_read_alike(void **state)
+{
+    static const char *const whole[] = {CHAIN_FILE, NORM_FILE, TRACE_FILE};
+    static const breakage one = {"\"arithmetic\":0", "\"arithmetic\":1", ""};
+    (void)state;
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        char why[400] = "";
+        char *text = broken(whole[i], &one);
+        vector_set *s = vectors_new();
+        if (!vectors_parse(s, "small.json", whole[i], strlen(whole[i]), why, sizeof why) ||
+            !vectors_parse(s, "small.json", text, strlen(text), why, sizeof why))
+            fail_msg("file %zu: %s", i, why);
+        vectors_free(s);
+        free(text);
+    }
+}
+
 static void malformed_files_are_named_with_their_fault(void **state)
 {
     char why[400] = "";
@@ -687,6 +706,7 @@ int main(void)
         cmocka_unit_test(traces_meet_everything),
         cmocka_unit_test(exact_groups_are_exact),
         cmocka_unit_test(writing_what_was_read_gives_the_same_bytes),
+        cmocka_unit_test(versions_0_and_1_are_read_alike),
         cmocka_unit_test(malformed_files_are_named_with_their_fault),
         cmocka_unit_test(truncated_files_are_refused),
         cmocka_unit_test(missing_and_surplus_are_errors),
