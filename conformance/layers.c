@@ -31,7 +31,7 @@ static bool is_of(const run_case *k, const char *clause)
 
 static bool was_judged(const run_case *k)
 {
-    return k->claimed && k->result.compared > 0;
+    return k->claimed && k->result.compared > 0 && k->result.state != STATE_WAIVED;
 }
 
 /* The reason that most cases of the layer give for not having been judged. */

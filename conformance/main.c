@@ -192,8 +192,12 @@ static void stop_on_signals(run_options *o)
     sigemptyset(&action.sa_mask);
     sigaddset(&action.sa_mask, SIGINT);
     sigaddset(&action.sa_mask, SIGTERM);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    for (int i = 0; i < 2; i++) { /* what nohup or a shell ignores stays ignored */
+        struct sigaction before;
+        const int number = i ? SIGTERM : SIGINT;
+        sigaction(number, NULL, &before);
+        if (before.sa_handler != SIG_IGN) sigaction(number, &action, NULL);
+    }
     o->stop = &asked_to_stop;
 }
 

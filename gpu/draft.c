@@ -295,7 +295,7 @@ static as_status check_request(const ag_drafter *d, const ag_request *r, as_erro
     if (r->budget < 0)
         return as_refuse(e, AS_BAD_INPUT, "budget", "decode: budget %d must be at least 0",
                          (int)r->budget);
-    if (r->prompts < 1)
+    if (r->prompts < 1) /* STOP-06 */
         return as_refuse(e, AS_BAD_INPUT, "prompt",
                          "decode: the prompt is empty; give at least one token");
     const as_status s =

@@ -332,8 +332,9 @@ static as_status check(const as_request *r, as_error *e)
     if (r->prompts < 1) /* STOP-06 */
         return as_refuse(e, AS_BAD_INPUT, "prompt",
                          "decode: the prompt is empty; give at least one token");
-    if (r->prompts > INT32_MAX / 2 || r->budget > INT32_MAX / 4)
-        return as_refuse(e, AS_LIMIT, "prompt", "decode: prompt %d or budget %d is too long",
+    const bool long_prompt = r->prompts > INT32_MAX / 2;
+    if (long_prompt || r->budget > INT32_MAX / 4)
+        return as_refuse(e, AS_LIMIT, long_prompt ? "prompt" : "budget", "decode: prompt %d or budget %d is too long",
                          (int)r->prompts, (int)r->budget);
     for (int32_t i = 0; i < r->prompts; i++) /* STOP-07 */
         if (r->prompt[i] < 0 || r->prompt[i] >= V)

@@ -14,8 +14,9 @@
 
 typedef struct {
     as_lm *target;
-    /* Of the target, open, with fewer tokens than the prompt and the same ones; it stays open,
-     * and then has all tokens but the last. NULL: a new one, which is closed again. */
+    /* Of the target, open; its tokens are the beginning of the prompt, and fewer. It stays open.
+     * After AS_OK it has all tokens but the last; with budget 0 it is unchanged; after an error
+     * its length is not specified. NULL: a new sequence, which is closed again. */
     const int32_t *sequence;
     as_drafter *drafter; /* reset first */
     as_rule rule;

@@ -251,7 +251,7 @@ const char *trace_clauses(vector_set *set, const vector_test *t)
     claim c[32];
     int32_t n = 0;
     char list[400] = "";
-    if (t->expected.error) 
+    if (t->expected.error)
         return refusal_clauses(t->expected.error, t->method, t->request->n);
     if (t->request->budget == 0) return "STOP-08";
     if (t->method->name == ORACLE_LOOKAHEAD)

@@ -459,8 +459,9 @@ static void judge(job *j)
     else if (j->log_e >= x->log_e_fail && j->most >= 0)
         result_set(
             r, STATE_FAIL,
-            "requests are not independent: ln E = %.4g >= %.4g after %lld streams of %d "
-            "tokens; most in the first token given the %s token of the request %d before",
+            "not the target's law: ln E = %.4g >= %.4g after %lld streams of %d tokens; most in "
+            "the first token given the %s token of the request %d before: requests depend on "
+            "one another, or the first token's law is wrong",
             j->log_e, x->log_e_fail, (long long)j->n, (int)j->t.k,
             j->most == NEIGHBOUR_SECOND ? "second" : "first",
             j->most == NEIGHBOUR_SECOND ? 1 : j->most + 1);

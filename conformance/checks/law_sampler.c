@@ -412,8 +412,7 @@ bool law_sample(law_sampler *s, int32_t n, int32_t *tokens, check_result *r)
 
 enum { ENUMERABLE = 1024 };
 
-/* In `stream` the one-hot and the match rule keep the law with any drafter, one that takes the
- * argmax of q among them: such a draft is the token with at most max p. A one-hot draft is
+/* In `stream` a drafter of the one-hot or the match rule may take the argmax of q: such a draft is the token with at most max p. A one-hot draft is
  * judged by p alone, so no drafter does better there. */
 static double bound(const law_sampler *s, double overlap, double peak)
 {

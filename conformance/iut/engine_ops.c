@@ -159,7 +159,8 @@ static as_status each(const engine_ops *x, const iut_generate_batch *b,
     if (s != AS_OK) return s;
     for (int32_t i = 0; i < b->n && s == AS_OK; i++) {
         const int32_t n = b->prompt_count[i];
-        s = as_lm_truncate(x->target.lm, sequence, kept, e);
+        const int32_t held = as_lm_length(x->target.lm, sequence);
+        s = as_lm_truncate(x->target.lm, sequence, kept < held ? kept : held, e);
         if (s == AS_OK) s = one(x, sequence, b, i, prompt, plan, drafter, e);
         if (i + 1 < b->n) kept = shared(prompt, n, prompt + n, b->prompt_count[i + 1]);
         prompt += n;

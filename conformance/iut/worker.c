@@ -116,7 +116,9 @@ static bool reply_claims(const worker *w, int64_t id)
 {
     iut_claims claims = {.size = sizeof claims};
     const iut_status s = w->api.claims(w->instance, &claims);
-    if (s != IUT_OK) return reply_error(w, id, s, w->api.last_error(w->instance));
+    if (s != IUT_OK) /* bad_input says that there is no such IUT (load.h) */
+        return reply_error(w, id, s == IUT_BAD_INPUT ? IUT_FAILED : s,
+                           w->api.last_error(w->instance));
     json_t *args = claims_encode(&claims, claims_ops(&w->api));
     if (!args)
         return reply_error(w, id, IUT_FAILED,

@@ -19,7 +19,7 @@ typedef struct {
     as_sampling sampling;
     int32_t gamma, sequence;
     int32_t *token; /* [room] that the cache holds, as far as its length goes */
-    int32_t room;
+    size_t room;
     bool begins;   /* the cache is that of the sequence before */
     float *logits; /* [V] */
 } draft_lm;
@@ -28,12 +28,12 @@ enum { PIECE = 256 };
 
 static as_status reserve(draft_lm *d, int32_t tokens, as_error *e)
 {
-    if (tokens <= d->room) return AS_OK;
+    if ((size_t)tokens <= d->room) return AS_OK;
     const size_t room = (size_t)tokens + (size_t)tokens / 2;
     int32_t *token = realloc(d->token, room * sizeof *token);
     if (!token) return as_fail(e, AS_NO_MEMORY, "no memory for %zu tokens", room);
     d->token = token;
-    d->room = (int32_t)room;
+    d->room = room;
     return AS_OK;
 }
 

@@ -134,7 +134,7 @@ static void move_rows(lookahead *d, int32_t to, int32_t from, int32_t rows)
 }
 
 /* LAH-11: the answers become a row, and each column moves to the place before it. Column 1 of
- * R_0 is decided now; of the other rows, first() moves too. */
+ * R_0 is decided now; with `all` column 0 of the other rows is dropped, with `last` none. */
 static void fill(lookahead *d)
 {
     const int32_t n = columns(d);
@@ -375,7 +375,7 @@ static as_status check(const as_lookahead *o, int32_t V, as_error *e)
 {
     const int32_t most = AS_LOOKAHEAD_MOST;
     const bool bad_W = o->W < 1 || o->W > most, bad_N = o->N < 2 || o->N > most;
-    if (bad_W || bad_N || o->G < 0 || o->G > most)
+    if (bad_W || bad_N || o->G < 0 || o->G > most) /* LAH-32 */
         return as_refuse(e, AS_BAD_INPUT,
                          bad_W   ? "W"
                          : bad_N ? "N"

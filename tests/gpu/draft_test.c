@@ -947,7 +947,8 @@ static void check_coverage(int kind)
     if ((kind == PAPER || kind == ANY) && batches >= BATCHES)
         ck_assert_int_gt(m->values, 32); /* more than a warp has lanes */
     if (kind == ANY || kind == LLAMACPP) ck_assert_int_ge(m->drawn, least);
-    if (kind == ANY || kind == LADE) ck_assert_int_ge(m->filtered, least);
+    if ((kind == ANY || kind == LADE) && batches >= BATCHES) /* rare */
+        ck_assert_int_ge(m->filtered, least);
 }
 
 START_TEST(as_the_reference)

@@ -3,7 +3,8 @@
 
     passed.py FACTS digest              prints the digest of what these tests are built from
     passed.py FACTS run -- COMMAND...   runs a test, unless it passed at this level: then exits with 77
-    passed.py FACTS write LEVEL...      writes that all passed at these machine levels
+    passed.py FACTS write DIGEST LEVEL...
+        writes that all passed at these machine levels; refuses if DIGEST, taken before the run, is not today's
 
 FACTS: --source ROOT --level PROGRAM --compiler PROGRAM... --flags TEXT. The lock, ROOT/tests/gpu/passed.lock,
 has lines `LEVEL DIGEST DATE`. `run` looks at it only if the environment has ASSAY_PASSED_LOCK=obey, as in
@@ -94,10 +95,12 @@ def main():
     elif a.action == "run":
         level = subprocess.run([a.level], capture_output=True, text=True, check=True).stdout.strip()
         return run(lock, level, found, a.words)
-    elif not a.words or set(a.words) - set(LEVELS):
-        sys.exit(f"passed.py: write takes levels, of {', '.join(LEVELS)}")
+    elif len(a.words) < 2 or set(a.words[1:]) - set(LEVELS):
+        sys.exit(f"passed.py: write takes a digest and levels, of {', '.join(LEVELS)}")
+    elif a.words[0] != found:
+        sys.exit("passed.py: the sources changed during the run: nothing is written; run it again")
     else:
-        write(lock, a.words, found)
+        write(lock, a.words[1:], found)
     return 0
 
 

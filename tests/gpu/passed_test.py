@@ -46,6 +46,9 @@ class Lock(unittest.TestCase):
     def digest(self):
         return self.call("digest").stdout
 
+    def write(self, *levels):
+        return self.call("write", self.digest().strip(), *levels)
+
     def test_every_source_counts(self):
         seen = {self.digest()}
         for name in SOURCES:
@@ -72,7 +75,7 @@ class Lock(unittest.TestCase):
         self.assertEqual(len({first, second, self.digest()}), 3)
 
     def test_what_passed_is_skipped_at_its_level_alone(self):
-        self.assertEqual(self.call("write", "v3").returncode, 0)
+        self.assertEqual(self.write("v3").returncode, 0)
         done = self.call("run", "--", *TEST)
         self.assertEqual(done.returncode, 77)
         self.assertIn("skipped: passed at level v3 on 20", done.stdout)
@@ -84,31 +87,37 @@ class Lock(unittest.TestCase):
         self.assertIn("it ran", done.stdout)
         self.assertIn("a deep run is due", done.stdout)
 
+    def test_nothing_is_written_of_sources_that_changed_during_the_run(self):
+        before = self.digest().strip()
+        self.put("gpu/a.cu", "changed")
+        self.assertNotEqual(self.call("write", before, "v3").returncode, 0)
+        self.assertFalse(self.lock.exists())
+
     def test_a_change_runs_it_again(self):
-        self.call("write", "v3")
+        self.write("v3")
         self.put("ref/num/a.h", "changed")
         done = self.call("run", "--", *TEST)
         self.assertEqual(done.returncode, 3)
         self.assertIn("a deep run is due", done.stdout)
 
     def test_without_the_wish_the_lock_is_not_obeyed(self):
-        self.call("write", "v3")
+        self.write("v3")
         self.assertEqual(self.call("run", "--", *TEST, obey=False).returncode, 3)
 
     def test_no_lock_skips_nothing(self):
         self.assertEqual(self.call("run", "--", *TEST).returncode, 3)
 
     def test_levels_are_written_in_order_each_alone(self):
-        self.call("write", "v3")
+        self.write("v3")
         old = self.lock.read_text().splitlines()[-1]
         self.put("gpu/a.cu", "changed")
-        self.call("write", "baseline")
+        self.write("baseline")
         lines = [line for line in self.lock.read_text().splitlines() if line[0] != "#"]
         self.assertEqual([line.split()[0] for line in lines], ["baseline", "v3"])
         self.assertEqual(lines[1], old)
         self.assertEqual(lines[0].split()[1], self.digest().strip())
-        self.assertNotEqual(self.call("write", "v5").returncode, 0)
-        self.assertNotEqual(self.call("write").returncode, 0)
+        self.assertNotEqual(self.write("v5").returncode, 0)
+        self.assertNotEqual(self.write().returncode, 0)
 
     def test_a_line_that_is_none_is_an_error(self):
         for text in ("v3 abc\n", "v5 abc 2026-01-01\n", "v3 a 2026-01-01\nv3 a 2026-01-01\n"):

@@ -199,7 +199,7 @@ def streams(answers, n, k, what):
     for i, (tokens, steps) in enumerate(answers):
         out_len[i] = put(out, i, tokens, what)
         if steps is not None:
-            put(accepted, i, [steps] if np.isscalar(steps) else steps, what + " (accepted)")
+            put(accepted, i, [steps] if np.ndim(steps) == 0 else steps, what + " (accepted)")
     return [("out", out), ("out_len", out_len), ("accepted", accepted)]
 
 
