@@ -121,7 +121,10 @@ static void fill(steps *s, const probe *m, int64_t n, uint64_t *rng)
         }
         if (s->len[i] && probe_below(rng, 4) == 0)
             steps_draft(s, i)[probe_below(rng, s->len[i])] = -1;
-        for (int32_t j = 0; j < s->gamma + 2; j++) steps_u(s, i)[j] = probe_u24(rng);
+        for (int32_t j = 0; j < s->gamma + 2; j++) {
+            const double u = probe_u24(rng); /* and both ends of the range (DRAW-04) */
+            steps_u(s, i)[j] = i % 8 == 0 ? 0 : i % 8 == 4 ? 1 - 0x1p-24 : u;
+        }
     }
 }
 

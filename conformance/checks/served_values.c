@@ -185,10 +185,23 @@ int32_t served_differs(const iut_claims *claims, const float *logit, int32_t V,
     return -1;
 }
 
+/* Does l - max leave the range of binary32? DIST-05 rounds it to -infinity there, a wider
+ * arithmetic does not. */
+static bool overflows(const float *logit, int32_t V)
+{
+    float least = INFINITY, most = -INFINITY;
+    for (int32_t t = 0; t < V; t++) {
+        if (logit[t] > -INFINITY && logit[t] < least) least = logit[t];
+        if (logit[t] > most) most = logit[t];
+    }
+    return isinf(least - most);
+}
+
 bool served_judged(const iut_claims *claims, const float *logit, int32_t V,
                    const iut_sampling *s, float *scratch)
 {
-    return claims->arithmetic == IUT_ARITH_CANONICAL || clear_cuts(logit, V, s, scratch);
+    if (claims->arithmetic == IUT_ARITH_CANONICAL) return true;
+    return !overflows(logit, V) && clear_cuts(logit, V, s, scratch);
 }
 
 typedef struct {

@@ -7,7 +7,8 @@
 
 #include "conformance/iut.h"
 
-/* Is the row judged? Canonical bits always; other arithmetic if no token lies next to a cut. */
+/* Is the row judged? Canonical bits always; other arithmetic if no token lies next to a cut and no
+ * difference of two logits leaves the range of binary32. */
 bool served_judged(const iut_claims *claims, const float *logit /* [V] */, int32_t V,
                    const iut_sampling *s, float *scratch /* [V] */);
 
