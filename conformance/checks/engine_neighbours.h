@@ -3,9 +3,11 @@
  *
  * The requests have one prompt and are numbered in the order in which they were asked for,
  * whatever calls they came in. Under the null the first token of a request has the law p given
- * everything that came before. So one token of an earlier request can be the context of an
- * e-process that counts every request: that neighbouring pairs overlap does no harm. A
- * chi-square table needs independent pairs: its pairs are the requests 2i and 2i+1. */
+ * everything that came before. So one token of an earlier request can be the context of bets
+ * on every request: that neighbouring pairs overlap does no harm. In each context one e-process
+ * learns any law; another bets that some requests repeat the context's token, and so needs
+ * fewer of them. A chi-square table needs independent pairs: its pairs are the requests 2i and
+ * 2i+1. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_ENGINE_NEIGHBOURS_H
 #define ASSAY_CONFORMANCE_CHECKS_ENGINE_NEIGHBOURS_H
 
@@ -23,12 +25,15 @@ enum { NEIGHBOUR_FIRSTS, NEIGHBOUR_SLIDING, NEIGHBOUR_TABLES };
 
 typedef struct {
     int32_t V;
-    int64_t n;                        /* requests */
-    int32_t first[NEIGHBOUR_LAGS];    /* of request m at m mod 8 */
-    int32_t second;                   /* of the request before */
-    st_ep *given[NEIGHBOUR_CONTEXTS]; /* the first token, given that context */
-    double *law[NEIGHBOUR_TABLES];    /* [V*V] by token V + token of the next */
-    int64_t *count[NEIGHBOUR_TABLES]; /* [V*V] */
+    int64_t n;                         /* requests */
+    int32_t first[NEIGHBOUR_LAGS];     /* of request m at m mod 8 */
+    int32_t second;                    /* of the request before */
+    st_ep *given[NEIGHBOUR_CONTEXTS];  /* the first token, given that context */
+    int64_t *same[NEIGHBOUR_CONTEXTS]; /* [V] first tokens that repeat the context's */
+    int64_t other[NEIGHBOUR_CONTEXTS]; /* first tokens that do not */
+    double *p;                         /* [V] the law of the first token */
+    double *law[NEIGHBOUR_TABLES];     /* [V*V] by token V + token of the next */
+    int64_t *count[NEIGHBOUR_TABLES];  /* [V*V] */
 } neighbours;
 
 /* The laws of the first token and of the second. False: no memory, or a bad row; `t` may be
@@ -41,8 +46,8 @@ void neighbours_close(neighbours *t);
  * out of range, or memory ran out. */
 bool neighbours_add(neighbours *t, int32_t first, int32_t second);
 
-/* A checkpoint: ln of the plain mean of the e-values of all contexts. *most: the context whose
- * e-value is the largest. */
+/* A checkpoint: ln of the plain mean of the e-values of all contexts; that of a context is the
+ * plain mean of both its e-processes. *most: the context whose e-value is the largest. */
 double neighbours_log_e(neighbours *t, int *most);
 
 st_table neighbours_table(const neighbours *t, int table);
