@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -177,26 +178,35 @@ static void print_report(const command_line *c, const run_report *report)
 
 static stop asked_to_stop;
 
-/* The first signal lets the run end and report; a second one ends the program at once. */
+/* The first SIGINT or SIGTERM lets the run end and report. Any later one, and any other signal,
+ * ends the program at once, and every process of the implementation with it. Two signals in one
+ * moment are one: timeout(1) sends its signal to the program and to the program's group. */
 static void on_signal(int number)
 {
-    (void)number;
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
-    stop_ask(&asked_to_stop, STOP_SIGNAL, process_now());
+    static const long long MOMENT = 100000000; /* nanoseconds */
+    static atomic_llong first;                 /* when it came, in nanoseconds; 0: not yet */
+    const double now = process_now();
+    const long long at = (long long)(now * 1e9);
+    long long before = 0;
+    const bool stops = number == SIGINT || number == SIGTERM;
+    if (stops && atomic_compare_exchange_strong(&first, &before, at)) {
+        stop_ask(&asked_to_stop, STOP_SIGNAL, now);
+    } else if (!stops || at - before > MOMENT) {
+        process_kill_all();
+        signal(number, SIG_DFL);
+        raise(number);
+    }
 }
 
+/* What nohup or a shell ignores stays ignored. */
 static void stop_on_signals(run_options *o)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaddset(&action.sa_mask, SIGINT);
-    sigaddset(&action.sa_mask, SIGTERM);
-    for (int i = 0; i < 2; i++) { /* what nohup or a shell ignores stays ignored */
-        struct sigaction before;
-        const int number = i ? SIGTERM : SIGINT;
-        sigaction(number, NULL, &before);
-        if (before.sa_handler != SIG_IGN) sigaction(number, &action, NULL);
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        sigaction(numbers[i], NULL, &before);
+        if (before.sa_handler != SIG_IGN) sigaction(numbers[i], &action, NULL);
     }
     o->stop = &asked_to_stop;
 }
@@ -311,6 +321,7 @@ static int worker_command(int argc, char **argv)
             "  Serves an implementation on standard input and output, in frames.\n"
             "  SPEC is ref, gpu, plugin:FILE.so, mutant:NAME or traces:FILE; OPTIONS are its "
             "own\n");
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a call that hangs does not see the end of its input */
     return worker_main(argv[1], argc == 3 ? argv[2] : "");
 }
 

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ static const double SLICE = 0.1; /* seconds */
 
 struct process {
     pid_t pid;          /* 0 once reaped */
+    atomic_int *seat;   /* of its group in `groups`, until it is reaped */
     int exit_code;      /* -1: it did not end by itself */
     int in, out, error; /* our ends of its 0, 1 and 2; -1 when closed; non-blocking */
     const stop *stop;   /* ends every wait; NULL: none does */
@@ -52,6 +54,47 @@ static void close_end(int *fd)
 {
     if (*fd >= 0) close(*fd);
     *fd = -1;
+}
+
+/* ---- Groups. --------------------------------------------------------------------- */
+
+enum { GROUPS = 1024, STARTING = -1 };
+
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler must not take a lock");
+
+/* The groups of all processes, for process_kill_all. 0: a vacant seat; STARTING: its process is
+ * being started. */
+static atomic_int groups[GROUPS];
+static atomic_bool ended; /* no process starts any more */
+
+/* A seat for a process that starts now. NULL: all are taken, or the program ends. */
+static atomic_int *take_seat(void)
+{
+    for (int i = 0; i < GROUPS; i++) {
+        int vacant = 0;
+        if (!atomic_compare_exchange_strong(&groups[i], &vacant, STARTING)) continue;
+        if (!atomic_load(&ended)) return &groups[i];
+        atomic_store(&groups[i], 0);
+        return NULL;
+    }
+    return NULL;
+}
+
+void process_kill_all(void)
+{
+    enum { PAUSE = 10, PATIENCE = 100 }; /* milliseconds; pauses for all of what starts */
+    int left = PATIENCE;
+    atomic_store(&ended, true);
+    for (int i = 0; i < GROUPS; i++) {
+        int group = atomic_load(&groups[i]);
+        for (; group == STARTING && left; left--) {
+            poll(NULL, 0, PAUSE);
+            group = atomic_load(&groups[i]);
+        }
+        if (group <= 0) continue;
+        kill(-group, SIGKILL);
+        kill(group, SIGKILL); /* as process_kill does */
+    }
 }
 
 /* ---- Start. ---------------------------------------------------------------------- */
@@ -96,6 +139,20 @@ static int spawn(pid_t *pid, char *const argv[], int end[3][2])
     return error;
 }
 
+/* Signals wait until the group has its seat: a handler that runs process_kill_all in this very
+ * thread would wait for it in vain. */
+static int spawn_seated(process *p, char *const argv[], int end[3][2])
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    p->seat = take_seat();
+    const int error = p->seat ? spawn(&p->pid, argv, end) : EAGAIN;
+    if (p->seat) atomic_store(p->seat, error ? 0 : p->pid);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
 process *process_start(char *const argv[], const char *stderr_log, char *why, size_t why_size)
 {
     int end[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
@@ -104,7 +161,7 @@ process *process_start(char *const argv[], const char *stderr_log, char *why, si
         stderr_log ? open(stderr_log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
     int error = p ? 0 : ENOMEM;
     if (!error && ((stderr_log && log < 0) || !open_pipes(end))) error = errno;
-    if (!error) error = spawn(&p->pid, argv, end);
+    if (!error) error = spawn_seated(p, argv, end);
     for (int i = 0; i < 3; i++) close_end(&end[i][0]);
     if (!error) {
         p->in = end[0][1], p->out = end[1][1], p->error = end[2][1], p->log = log;
@@ -343,7 +400,8 @@ process_ending process_kill(process *p, double grace, char *text, size_t size)
 {
     const bool by_itself = wait_end(p, grace);
     kill(-p->pid, SIGKILL);
-    kill(p->pid, SIGKILL); /* if the group is not its own any more */
+    kill(p->pid, SIGKILL);    /* if the group is not its own any more */
+    atomic_store(p->seat, 0); /* while the zombie keeps the number from others */
     int status = 0;
     while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) continue;
     p->pid = 0;

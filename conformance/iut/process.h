@@ -62,6 +62,10 @@ process_ending process_kill(process *p, double grace, char *text, size_t size);
 /* After process_kill: its exit code if it ended by itself, else -1. */
 int process_exit_code(const process *p);
 
+/* Kills the groups of all processes, which nobody then reaps, and lets none start any more: the
+ * program ends now. Async-signal-safe; waits a second at most for what is being started. */
+void process_kill_all(void);
+
 /* Ends a process in order: closes its input and waits, one second at most, before killing it.
  */
 void process_free(process *p);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """VER-10: a signal at any moment, or a spent budget, leaves whole reports of what has ended, and ends calls under
-way. usage: stop.py ASSAY HOSTILE"""
+way; and no process of the implementation outlives the program, whatever ends it. usage: stop.py ASSAY HOSTILE"""
 import json
 import os
 import random
@@ -13,7 +13,12 @@ import xml.etree.ElementTree
 
 ASSAY, HOSTILE = sys.argv[1:]
 SHORT = ["--level", "smoke", "--only", "format.*", "--only", "law.draw/*", "--only", "engine.greedy/*"]
-HANGS = ["--level", "smoke", "--timeout", "600", "--only", "format.draw/V2*", "--iut", f"exec:'{HOSTILE}' hang"]
+HANG = ["--level", "smoke", "--timeout", "600", "--only"]
+HANGS = [*HANG, "format.draw/V2*", "--iut", f"exec:'{HOSTILE}' hang"]
+HANGS_WITH_CHILD = [*HANGS[:-1], f"exec:sleep 600 & '{HOSTILE}' hang"]
+WORKER_HANGS = [*HANG, "residual.values/*", "--iut", "mutant:LIAR_HANG"]
+START_HANGS = [*HANGS[:-1], "exec:sleep 600"]
+FAILS = ["--level", "smoke", "--jobs", "1", "--iut", "mutant:ACCEPT_LE", "--only", "replay.*", "--only", "law.*"]
 MOMENTS, GUARD = 10, 120  # how often it is stopped; seconds after which it has failed to stop
 wrong = []
 
@@ -28,13 +33,25 @@ def events(log):
         return [json.loads(line) for line in f if line.endswith("\n")]
 
 
-def begun(run, log, event):
-    """Waits until the log has a line of the event, or the run has ended."""
-    while run.poll() is None and not (os.path.exists(log) and any(e["event"] == event for e in events(log))):
+def begun(run, log, is_due):
+    """Waits until the log has a line that is due, or the run has ended."""
+    while run.poll() is None and not (os.path.exists(log) and any(map(is_due, events(log)))):
         time.sleep(0.01)
 
 
-def check(name, code, folder):
+def starts(event):
+    return event["event"] == "start"
+
+
+def begins(event):
+    return event["event"] == "begin"
+
+
+def fails(event):
+    return event.get("state") == "FAIL"
+
+
+def check(name, code, folder, failures):
     """The reports agree with one another and with the exit code; returns the JSON report."""
     with open(f"{folder}/report.json", encoding="utf-8") as f:
         report = json.load(f)
@@ -45,10 +62,13 @@ def check(name, code, folder):
     expect(name, counted == report["tally"], f"tally {report['tally']} of {counted}")
     expect(name, report["reported"] == report["planned"] == len(report["cases"]), "a case is missing")
     expect(name, report["exit_code"] == code, f"exit code {code}, {report['exit_code']} reported")
-    expect(name, failed == 0 and report["findings"] == [], f"{counted}, {report['findings']}")
-    expect(name, code == (4 if counted["STOPPED"] else 0), f"exit code {code} with {counted}")
+    expect(name, failed == counted["FAIL"] and (failures or not failed), f"{counted}")
+    expect(name, failures or not report["findings"], report["findings"])
+    expect(name, code == (1 if failed else 4 if counted["STOPPED"] else 0), f"exit code {code} with {counted}")
     root = xml.etree.ElementTree.parse(f"{folder}/report.junit").getroot()
     expect(name, len(root.findall(".//testcase")) == report["planned"], "JUnit has other cases")
+    expect(name, len(root.findall(".//testcase/failure")) >= failed, "JUnit has fewer failures")
+    expect(name, len(root.findall(".//testcase/skipped")) >= counted["STOPPED"], "JUnit skips fewer")
     xml.etree.ElementTree.parse(f"{folder}/report.html")
     log = events(f"{folder}/log")
     expect(name, log[0]["event"] == "start" and log[-1]["event"] == "end", "the log is not closed")
@@ -57,45 +77,113 @@ def check(name, code, folder):
     return report
 
 
-def stopped(name, options, after, numbers, event="start"):
-    """Starts a run, sends signals so many seconds after the event, and returns exit code and report."""
+def start(options, folder, **how):
+    files = [f"--{kind}={folder}/report.{kind}" for kind in ("json", "junit", "html")] + [f"--log={folder}/log"]
+    return subprocess.Popen([ASSAY, "run", *options, *files], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                            text=True, **how)
+
+
+def stopped(name, options, after, numbers, is_due=starts, failures=False, **how):
+    """Starts a run, sends signals so many seconds after the event, and returns exit code, report and last line."""
     with tempfile.TemporaryDirectory() as folder:
-        files = [f"--{kind}={folder}/report.{kind}" for kind in ("json", "junit", "html")] + [f"--log={folder}/log"]
-        run = subprocess.Popen([ASSAY, "run", *options, *files], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                               text=True)
-        begun(run, f"{folder}/log", event)
+        run = start(options, folder, **how)
+        begun(run, f"{folder}/log", is_due)
         for number in numbers:
             time.sleep(after)
             run.send_signal(number)
         out = run.communicate(timeout=GUARD)[0]
         if run.returncode < 0:
-            return run.returncode, {"cases": [], "stopped": None, "planned": None, "tally": {"STOPPED": 0}}
-        report = check(name, run.returncode, folder)
+            wrong.append(f"{name}: ended by signal {-run.returncode}")
+            sys.exit("\n".join(wrong))
+        report = check(name, run.returncode, folder, failures)
         last = out.rstrip().split("\n")[-1]
         expect(name, last.startswith(report["verdict"]) and last.endswith(f"exit code {run.returncode}"), last)
-        return run.returncode, report
+        return run.returncode, report, last
+
+
+def processes():
+    """Of each process that lives: number, parent and group."""
+    living = {}
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{number}/stat", encoding="utf-8", errors="replace") as f:
+                state, parent, group = f.read().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if state not in "ZX":
+            living[int(number)] = int(parent), int(group)
+    return living
+
+
+def implementation(run):
+    """The processes that the program has started, with all of their groups."""
+    living = processes()
+    groups = {group for parent, group in living.values() if parent == run.pid}
+    return {number for number, (_, group) in living.items() if group in groups}
+
+
+def ended(name, options, least, numbers):
+    """Signals end the program while its implementation hangs in `least` processes: none of them is left."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = start(options, folder)
+        while run.poll() is None and len(implementation(run)) < least:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        for number in numbers[:-1]:
+            run.send_signal(number)
+            time.sleep(0.3)
+        hanging = implementation(run)
+        run.send_signal(numbers[-1])
+        run.communicate(timeout=GUARD)
+        expect(name, run.returncode == -numbers[-1], f"exit code {run.returncode}")
+        expect(name, len(hanging) >= least, f"{len(hanging)} processes were there")
+        until = time.monotonic() + 5
+        while hanging & processes().keys() and time.monotonic() < until:
+            time.sleep(0.01)
+        left = hanging & processes().keys()
+        expect(name, not left, f"{len(left)} of {len(hanging)} processes are left")
+        for number in left:
+            os.kill(number, signal.SIGKILL)
 
 
 random.seed(10)
 reached = set()
 for moment in range(MOMENTS):
     after = random.uniform(0, 1.5)
-    code, report = stopped(f"SIGTERM after {after:.2f} s", SHORT, after, [signal.SIGTERM])
-    reached.add(report["stopped"])
-    expect(f"SIGTERM after {after:.2f} s", code >= 0, f"ended by signal {-code}")
+    reached.add(stopped(f"SIGTERM after {after:.2f} s", SHORT, after, [signal.SIGTERM])[1]["stopped"])
 expect("SIGTERM", "signal" in reached, "no run was stopped before its end")
 
-for number in (signal.SIGTERM, signal.SIGINT):
-    code, report = stopped("a call that hangs", HANGS, 0.1, [number], "begin")
+# Two signals in one moment are one.
+for numbers in ([signal.SIGTERM], [signal.SIGINT], [signal.SIGTERM, signal.SIGINT]):
+    code, report, _ = stopped("a call that hangs", HANGS, 0, numbers, begins)
     states = {case["state"] for case in report["cases"]}
     expect("a call that hangs", code == 4 and states == {"STOPPED"}, f"exit code {code}, {states}")
     expect("a call that hangs", report["stopped"] == "signal", report["stopped"])
-code, report = stopped("Ctrl-C twice", HANGS, 0.3, [signal.SIGINT, signal.SIGINT], "begin")
-expect("Ctrl-C twice", code == -signal.SIGINT, f"exit code {code}")
-code, report = stopped("--budget", [*HANGS, "--budget", "0.5"], 0, [])
+code, report, _ = stopped("--budget", [*HANGS, "--budget", "0.5"], 0, [])
 expect("--budget", code == 4 and report["stopped"] == "budget", f"exit code {code}, {report['stopped']}")
-code, report = stopped("a start that hangs", [*HANGS[:-1], "exec:sleep 600", "--budget", "0.5"], 0, [])
+code, report, _ = stopped("a start that hangs", [*START_HANGS, "--budget", "0.5"], 0, [])
 expect("a start that hangs", code == 4 and report["tally"]["STOPPED"] == report["planned"], f"exit code {code}")
 
-print("\n".join(wrong) or f"{MOMENTS} moments, a call and a start that hang, a budget: whole reports")
+# What failed before the stop decides.
+code, report, last = stopped("a failure, then SIGTERM", FAILS, 0, [signal.SIGTERM], fails, failures=True)
+tally = report["tally"]
+expect("a failure, then SIGTERM", code == 1 and report["stopped"] == "signal", f"exit code {code}")
+expect("a failure, then SIGTERM", tally["FAIL"] >= 1 and tally["STOPPED"] >= 1, tally)
+expect("a failure, then SIGTERM", f", stopped by a signal: {report['planned']} cases, " in last, last)
+expect("a failure, then SIGTERM", f" {tally['FAIL']} fail so far; " in last, last)
+
+# What the parent ignores stays ignored.
+code, report, _ = stopped("SIGINT is ignored", [*HANGS, "--budget", "1"], 0.2, [signal.SIGINT, signal.SIGINT], begins,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+expect("SIGINT is ignored", code == 4 and report["stopped"] == "budget", f"exit code {code}, {report['stopped']}")
+
+ended("Ctrl-C twice", HANGS, 1, [signal.SIGINT, signal.SIGINT])
+ended("SIGINT, SIGTERM", HANGS_WITH_CHILD, 3, [signal.SIGINT, signal.SIGTERM])
+ended("SIGTERM twice", WORKER_HANGS, 1, [signal.SIGTERM, signal.SIGTERM])
+ended("twice at the start", START_HANGS, 1, [signal.SIGTERM, signal.SIGTERM])
+ended("SIGHUP", HANGS_WITH_CHILD, 3, [signal.SIGHUP])
+ended("SIGQUIT", HANGS, 1, [signal.SIGQUIT])
+ended("SIGKILL", WORKER_HANGS, 1, [signal.SIGKILL])
+
+print("\n".join(wrong) or f"{MOMENTS} moments, calls and starts that hang, a failure, a budget: whole reports, no orphan")
 sys.exit(1 if wrong else 0)
