@@ -138,11 +138,18 @@ static client *open_first(run_report *r)
 
 /* -- Cases ------------------------------------------------------------------------------- */
 
-/* Whatever a case saw before it was stopped is no judgement (VER-10). */
+/* A failure that was found before the stop stays; nothing else that the case saw is a judgement,
+ * and its figures rest on calls without an answer (VER-10). */
 static void stop_case(run_case *k)
 {
+    const check_result seen = k->result;
     memset(&k->result, 0, sizeof k->result);
-    result_set(&k->result, STATE_STOPPED, "the run was stopped before the case had ended");
+    if (seen.state > STATE_STOPPED) {
+        result_set(&k->result, seen.state, "%s", seen.detail);
+        k->result.compared = seen.compared;
+    } else {
+        result_set(&k->result, STATE_STOPPED, "the run was stopped before the case had ended");
+    }
 }
 
 static void run_one(const run_report *r, run_case *k, client **seat)
@@ -160,7 +167,9 @@ static void run_one(const run_report *r, run_case *k, client **seat)
                                    .log_e_fail = r->log_e_fail,
                                    .vectors = r->options->vectors};
     const double start = now();
+    k->result.tested = *seat;
     k->plan->check->run(k->plan, &context, &k->result);
+    k->result.tested = NULL; /* it may be closed before the report is written */
     k->seconds = now() - start;
     if (client_stopped(*seat)) stop_case(k);
 }

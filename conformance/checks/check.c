@@ -158,6 +158,7 @@ void result_figure(check_result *r, const char *name, double value)
 void result_set(check_result *r, check_state state, const char *format, ...)
 {
     const bool still_passing = r->state == STATE_PASS && state == STATE_PASS;
+    if (r->tested && client_stopped(r->tested)) return;
     if (state < r->state || (state == r->state && !still_passing)) return;
     r->state = state;
     va_list arguments;

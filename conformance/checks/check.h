@@ -68,6 +68,7 @@ typedef struct {
     double log_e;        /* statistical cases: ln of the e-value where the case stopped, that is at the first
                           * checkpoint that reached log_e_fail, else at the last; 0 when none was needed */
     double log_p;        /* ln of the smallest chi-square p of its tables; 0 when none */
+    const client *tested; /* once a call of it was stopped, result_set does nothing (VER-10); may be NULL */
 } check_result;
 
 typedef struct {
@@ -110,7 +111,8 @@ check_case case_within(const check_case *c, const client *tested);
 uint64_t check_seed(const check_context *x, const check_case *c, uint64_t purpose);
 
 void result_figure(check_result *r, const char *name, double value);
-/* Sets state and detail (keeps the first failure: a later call with a lighter state changes nothing). */
+/* Sets state and detail (keeps the first failure: a later call with a lighter state changes nothing).
+ * Does nothing after a stop: what then is missing is no evidence. */
 void result_set(check_result *r, check_state state, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Turns a call that was not CALL_OK into the state it means (STA-02) and returns false; true on CALL_OK. */
 bool result_call(check_result *r, const check_context *x, const char *op, call_result call);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     NO_SYMBOL,
@@ -21,16 +22,19 @@ enum {
     SKIPS,
     CONSTRUCTOR_CRASHES,
     NULL_NAME,
-    OLD_CLAIMS
+    OLD_CLAIMS,
+    REFUSES_CLAIMS,
+    HANGS
 };
 
 struct iut {
-    int nothing;
+    int calls; /* of verify that are left before one hangs; the options of HANGS */
 };
 
 static iut *create(const char *options, char *error, size_t size)
 {
     static iut one;
+    one.calls = atoi(options);
     if (VARIANT == CREATE_FAILS) snprintf(error, size, "no card; options are (%s)", options);
     return VARIANT == CREATE_FAILS || VARIANT == CREATE_SILENT ? NULL : &one;
 }
@@ -55,10 +59,11 @@ static iut_status claims(iut *x, iut_claims *c)
                offsetof(iut_claims, accepted_total) - offsetof(iut_claims, pools) -
                    sizeof c->pools);
     }
+    if (VARIANT == HANGS) c->bad_draft = IUT_REJECT;
     c->name = VARIANT == NULL_NAME ? NULL : "variant";
     c->version = "1";
     c->device = "cpu";
-    return IUT_OK;
+    return VARIANT == REFUSES_CLAIMS ? IUT_BAD_INPUT : IUT_OK;
 }
 
 static iut_status panel(iut *x, const iut_panel *p)
@@ -74,6 +79,19 @@ static iut_status draw(iut *x, iut_draw_batch *b)
     if (VARIANT == WRITES_INPUT) ((int32_t *)(uintptr_t)b->state)[0] = 0;
     for (int32_t i = 0; i < b->n && VARIANT != SKIPS; i++) b->token[i] = 0;
     if (VARIANT == OVERRUNS) b->token[b->n] = 0;
+    return IUT_OK;
+}
+
+/* Accepts every draft, whatever its id. */
+static iut_status verify(iut *x, iut_verify_batch *b)
+{
+    while (x->calls == 0) sleep(1);
+    x->calls--;
+    for (int32_t i = 0; i < b->n; i++) {
+        for (int32_t j = 0; j <= b->gamma; j++)
+            b->out[i * (b->gamma + 1) + j] = j < b->len[i] ? b->draft[i * b->gamma + j] : 0;
+        b->out_len[i] = b->len[i] + 1;
+    }
     return IUT_OK;
 }
 
@@ -124,6 +142,7 @@ const iut_api *iut_entry(void)
                           .claims = claims,
                           .panel = panel,
                           .draw = draw,
+                          .verify = VARIANT == HANGS ? verify : NULL,
                           .generate = generate,
                           .pool = pool};
     if (VARIANT == NO_CREATE) api.create = NULL;

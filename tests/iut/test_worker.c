@@ -40,12 +40,14 @@ static void bad_plugins(void **unused)
         {"create_fails", CALL_REFUSED, "no card; options are (a=1)"},
         {"create_silent", CALL_REFUSED, "create failed and gave no reason"},
         {"null_name", CALL_REFUSED, "name, version or device is NULL"},
+        {"refuses_claims", CALL_REFUSED, "failed: none"}, /* bad_input is the worker's own word */
         {"constructor_crashes", CALL_CRASH, "signal 6"},
     };
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
         client_failure f;
         assert_null(open_plugin(set[i].name, &f));
         if (f.result != set[i].result) fail_msg("%s: %d (%s)", set[i].name, f.result, f.text);
+        if (f.result == CALL_REFUSED) assert_int_equal(f.status, IUT_FAILED);
         assert_says(f.text, set[i].says);
     }
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """VER-10: a signal at any moment, or a spent budget, leaves whole reports of what has ended, and ends calls under
-way; and no process of the implementation outlives the program, whatever ends it. usage: stop.py ASSAY HOSTILE"""
+way; no process of the implementation outlives the program. usage: stop.py ASSAY HOSTILE PLUGIN"""
+import concurrent.futures
 import json
 import os
 import random
@@ -11,7 +12,7 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-ASSAY, HOSTILE = sys.argv[1:]
+ASSAY, HOSTILE, PLUGIN = sys.argv[1:]
 SHORT = ["--level", "smoke", "--only", "format.*", "--only", "law.draw/*", "--only", "engine.greedy/*"]
 HANG = ["--level", "smoke", "--timeout", "600", "--only"]
 HANGS = [*HANG, "format.draw/V2*", "--iut", f"exec:'{HOSTILE}' hang"]
@@ -77,16 +78,17 @@ def check(name, code, folder, failures):
     return report
 
 
-def start(options, folder, **how):
+def start(options, folder, before=""):
+    """Starts a run, by a shell after the command `before`."""
     files = [f"--{kind}={folder}/report.{kind}" for kind in ("json", "junit", "html")] + [f"--log={folder}/log"]
-    return subprocess.Popen([ASSAY, "run", *options, *files], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                            text=True, **how)
+    command = ["/bin/sh", "-c", before + 'exec "$@"', "sh", ASSAY, "run", *options, *files]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
-def stopped(name, options, after, numbers, is_due=starts, failures=False, **how):
+def stopped(name, options, after, numbers, is_due=starts, before="", failures=False):
     """Starts a run, sends signals so many seconds after the event, and returns exit code, report and last line."""
     with tempfile.TemporaryDirectory() as folder:
-        run = start(options, folder, **how)
+        run = start(options, folder, before)
         begun(run, f"{folder}/log", is_due)
         for number in numbers:
             time.sleep(after)
@@ -146,44 +148,73 @@ def ended(name, options, least, numbers):
             os.kill(number, signal.SIGKILL)
 
 
-random.seed(10)
-reached = set()
-for moment in range(MOMENTS):
-    after = random.uniform(0, 1.5)
-    reached.add(stopped(f"SIGTERM after {after:.2f} s", SHORT, after, [signal.SIGTERM])[1]["stopped"])
-expect("SIGTERM", "signal" in reached, "no run was stopped before its end")
+def at_a_moment(after):
+    """At any moment: before the first case, within one, after the last."""
+    return stopped(f"SIGTERM after {after:.2f} s", SHORT, after, [signal.SIGTERM])[1]["stopped"]
 
-# Two signals in one moment are one.
-for numbers in ([signal.SIGTERM], [signal.SIGINT], [signal.SIGTERM, signal.SIGINT]):
+
+def within_a_call(numbers):
     code, report, _ = stopped("a call that hangs", HANGS, 0, numbers, begins)
     states = {case["state"] for case in report["cases"]}
     expect("a call that hangs", code == 4 and states == {"STOPPED"}, f"exit code {code}, {states}")
     expect("a call that hangs", report["stopped"] == "signal", report["stopped"])
-code, report, _ = stopped("--budget", [*HANGS, "--budget", "0.5"], 0, [])
-expect("--budget", code == 4 and report["stopped"] == "budget", f"exit code {code}, {report['stopped']}")
-code, report, _ = stopped("a start that hangs", [*START_HANGS, "--budget", "0.5"], 0, [])
-expect("a start that hangs", code == 4 and report["tally"]["STOPPED"] == report["planned"], f"exit code {code}")
 
-# What failed before the stop decides.
-code, report, last = stopped("a failure, then SIGTERM", FAILS, 0, [signal.SIGTERM], fails, failures=True)
-tally = report["tally"]
-expect("a failure, then SIGTERM", code == 1 and report["stopped"] == "signal", f"exit code {code}")
-expect("a failure, then SIGTERM", tally["FAIL"] >= 1 and tally["STOPPED"] >= 1, tally)
-expect("a failure, then SIGTERM", f", stopped by a signal: {report['planned']} cases, " in last, last)
-expect("a failure, then SIGTERM", f" {tally['FAIL']} fail so far; " in last, last)
 
-# What the parent ignores stays ignored.
-code, report, _ = stopped("SIGINT is ignored", [*HANGS, "--budget", "1"], 0.2, [signal.SIGINT, signal.SIGINT], begins,
-                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
-expect("SIGINT is ignored", code == 4 and report["stopped"] == "budget", f"exit code {code}, {report['stopped']}")
+def by_budget():
+    code, report, _ = stopped("--budget", [*HANGS, "--budget", "0.5"], 0, [])
+    expect("--budget", code == 4 and report["stopped"] == "budget", f"exit code {code}, {report['stopped']}")
+    code, report, _ = stopped("a start that hangs", [*START_HANGS, "--budget", "0.5"], 0, [])
+    expect("a start that hangs", code == 4 and report["tally"]["STOPPED"] == report["planned"], f"exit code {code}")
 
-ended("Ctrl-C twice", HANGS, 1, [signal.SIGINT, signal.SIGINT])
-ended("SIGINT, SIGTERM", HANGS_WITH_CHILD, 3, [signal.SIGINT, signal.SIGTERM])
-ended("SIGTERM twice", WORKER_HANGS, 1, [signal.SIGTERM, signal.SIGTERM])
-ended("twice at the start", START_HANGS, 1, [signal.SIGTERM, signal.SIGTERM])
-ended("SIGHUP", HANGS_WITH_CHILD, 3, [signal.SIGHUP])
-ended("SIGQUIT", HANGS, 1, [signal.SIGQUIT])
-ended("SIGKILL", WORKER_HANGS, 1, [signal.SIGKILL])
 
-print("\n".join(wrong) or f"{MOMENTS} moments, calls and starts that hang, a failure, a budget: whole reports, no orphan")
+def after_a_failure():
+    """What failed before the stop decides."""
+    name = "a failure, then SIGTERM"
+    code, report, last = stopped(name, FAILS, 0, [signal.SIGTERM], fails, failures=True)
+    tally = report["tally"]
+    expect(name, code == 1 and report["stopped"] == "signal", f"exit code {code}")
+    expect(name, tally["FAIL"] >= 1 and tally["STOPPED"] >= 1, tally)
+    expect(name, f", stopped by a signal: {report['planned']} cases, " in last, last)
+    expect(name, f" {tally['FAIL']} fail so far; " in last, last)
+
+
+def within_a_case(answers, code_due, state_due):
+    """So does what failed in the case that the stop interrupts; a call without an answer is no failure."""
+    name = f"a stop after {answers} wrong answers"
+    options = [*HANG, "edges.declared/draft-V", "--iut", f"plugin:{PLUGIN}", "--iut-options", str(answers)]
+    code, report, _ = stopped(name, options, 0.3, [signal.SIGTERM], begins, failures=code_due == 1)
+    states = [case["state"] for case in report["cases"]]
+    expect(name, code == code_due and states == [state_due], f"exit code {code}, {states}")
+
+
+def ignored():
+    """What the parent ignores stays ignored."""
+    numbers = [signal.SIGINT, signal.SIGINT]
+    code, report, _ = stopped("SIGINT is ignored", [*HANGS, "--budget", "1"], 0.2, numbers, begins, "trap '' INT; ")
+    expect("SIGINT is ignored", code == 4 and report["stopped"] == "budget", f"exit code {code}, {report['stopped']}")
+
+
+random.seed(10)
+CALLS = [(at_a_moment, random.uniform(0, 1.5)) for _ in range(MOMENTS)] + [
+    (within_a_call, [signal.SIGTERM]),
+    (within_a_call, [signal.SIGINT]),
+    (within_a_call, [signal.SIGTERM, signal.SIGINT]),  # two signals in one moment are one
+    (by_budget,),
+    (after_a_failure,),
+    (within_a_case, 0, 4, "STOPPED"),
+    (within_a_case, 1, 1, "FAIL"),
+    (ignored,),
+    (ended, "Ctrl-C twice", HANGS, 1, [signal.SIGINT, signal.SIGINT]),
+    (ended, "SIGINT, SIGTERM", HANGS_WITH_CHILD, 3, [signal.SIGINT, signal.SIGTERM]),
+    (ended, "SIGTERM twice", WORKER_HANGS, 1, [signal.SIGTERM, signal.SIGTERM]),
+    (ended, "twice at the start", START_HANGS, 1, [signal.SIGTERM, signal.SIGTERM]),
+    (ended, "SIGHUP", HANGS_WITH_CHILD, 3, [signal.SIGHUP]),
+    (ended, "SIGQUIT", HANGS, 1, [signal.SIGQUIT]),
+    (ended, "SIGKILL", WORKER_HANGS, 1, [signal.SIGKILL]),
+]
+with concurrent.futures.ThreadPoolExecutor(4) as pool:  # most of them wait
+    results = [task.result() for task in [pool.submit(*call) for call in CALLS]]
+expect("SIGTERM", "signal" in results[:MOMENTS], "no run was stopped before its end")
+
+print("\n".join(wrong) or f"{MOMENTS} moments, calls that hang, a failure, a budget: whole reports, no process left")
 sys.exit(1 if wrong else 0)

@@ -344,6 +344,25 @@ static void a_failure_before_the_stop_decides(void **unused)
     run_report_free(&r);
 }
 
+/* A check may take a call without an answer for a wrong one. */
+static void what_is_seen_after_a_stop_is_no_evidence(void **unused)
+{
+    stop asked = {0};
+    client_failure f;
+    const client_options o = {.spec = "ref", .assay = WORKER, .stop = &asked};
+    client *c = client_open(&o, &f);
+    check_result r = {.tested = c};
+    (void)unused;
+    assert_non_null(c);
+    result_set(&r, STATE_PASS, "before");
+    stop_ask(&asked, STOP_SIGNAL, process_now() - STOP_GRACE);
+    assert_int_equal(client_cache_poison(c), CALL_STOPPED);
+    result_set(&r, STATE_FAIL, "after");
+    assert_int_equal(r.state, STATE_PASS);
+    assert_string_equal(r.detail, "before");
+    client_close(c);
+}
+
 /* Asked for after the last case: nothing was left out. */
 static void a_stop_that_comes_too_late_changes_nothing(void **unused)
 {
@@ -491,6 +510,7 @@ int main(void)
         cmocka_unit_test(an_iut_without_its_device_is_unavailable),
         cmocka_unit_test(a_stopped_run_accounts_for_every_case),
         cmocka_unit_test(a_failure_before_the_stop_decides),
+        cmocka_unit_test(what_is_seen_after_a_stop_is_no_evidence),
         cmocka_unit_test(a_stop_that_comes_too_late_changes_nothing),
         cmocka_unit_test(the_earliest_stop_holds),
         cmocka_unit_test(a_required_layer_must_be_judged),
