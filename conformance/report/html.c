@@ -85,11 +85,25 @@ static void verdict_table(xmlTextWriterPtr w, const run_report *r)
     close_element(w);
 }
 
+/* The other cases of one cause, by id. */
+static void others(xmlTextWriterPtr w, const run_report *r, size_t first)
+{
+    char more[80];
+    report_more(r, first, more);
+    if (!*more) return;
+    open_with(w, "p", NULL);
+    xmlTextWriterWriteString(w, BAD_CAST more);
+    for (size_t i = report_next_alike(r, first); i < r->planned; i = report_next_alike(r, i))
+        element(w, "code", NULL, r->cases[i].plan->id);
+    close_element(w);
+}
+
+/* One cause is one entry, with its first case (VER-05). */
 static void troubles(xmlTextWriterPtr w, const run_report *r)
 {
     for (size_t i = 0; i < r->planned; i++) {
         const run_case *k = &r->cases[i];
-        if (state_stands(k->result.state) || k->result.state == STATE_STOPPED) continue;
+        if (!report_is_trouble(k) || !report_is_first(r, i)) continue;
         char line[2048], title[160];
         replay_line(r, k, line, sizeof line);
         make_printable(line);
@@ -97,6 +111,7 @@ static void troubles(xmlTextWriterPtr w, const run_report *r)
         element(w, "h3", mood(k->result.state), title);
         element(w, "p", NULL, k->result.detail);
         element(w, "pre", NULL, line);
+        others(w, r, i);
     }
     char whole[4096];
     run_line(r, whole, sizeof whole);

@@ -41,6 +41,22 @@ enum { REPORT_CHECKS = 128 };
 void report_count(int64_t n, char text[16]);
 void report_evidence(const check_summary *row, check_evidence *text);
 
+/* Cases that a person reads about together have one cause: one state, one waiver and the same words
+ * of what was seen. It is for display alone, and decides nothing. */
+
+/* Must the case be told, with the command that replays it (VER-05)? */
+bool report_is_trouble(const run_case *k);
+
+/* Has no case before the one at i its cause? */
+bool report_is_first(const run_report *report, size_t i);
+
+/* The next case behind the one at i that has its cause; report->planned: there is none. */
+size_t report_next_alike(const run_report *report, size_t i);
+
+/* "and 2 more; to replay one, put its id behind --only:" of the first case of a cause; "" if it is
+ * the only one. */
+void report_more(const run_report *report, size_t first, char text[80]);
+
 /* How far the verdict reaches, in one to four lines: the cases of each layer; how many drafts an
  * engine accepted, if it was asked; the layers that were not applied, and why; the size of the
  * faults that only those would see. */

@@ -1,5 +1,5 @@
-/* What all formats say alike: a row a check, how far the verdict reaches, and the verdict in
- * one line. Clauses STAT-04, VER-07. */
+/* What all formats say alike: a row a check, which cases have one cause, how far the verdict
+ * reaches, and the verdict in one line. Clauses STAT-04, VER-05, VER-07. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -107,6 +107,43 @@ void report_evidence(const check_summary *row, check_evidence *t)
     power_text(row->any_best, row->any_worst, t->any);
 }
 
+/* -- Causes ------------------------------------------------------------------------------ */
+
+bool report_is_trouble(const run_case *k)
+{
+    return !state_stands(k->result.state) && k->result.state != STATE_STOPPED;
+}
+
+static bool alike(const run_case *a, const run_case *b)
+{
+    return a->result.state == b->result.state && a->before_waiver == b->before_waiver &&
+           a->waived_by == b->waived_by && strcmp(a->result.detail, b->result.detail) == 0;
+}
+
+bool report_is_first(const run_report *r, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (alike(&r->cases[j], &r->cases[i])) return false;
+    return true;
+}
+
+size_t report_next_alike(const run_report *r, size_t i)
+{
+    size_t j = i + 1;
+    while (j < r->planned && !alike(&r->cases[i], &r->cases[j])) j++;
+    return j;
+}
+
+void report_more(const run_report *r, size_t first, char text[80])
+{
+    size_t count = 0;
+    for (size_t i = report_next_alike(r, first); i < r->planned; i = report_next_alike(r, i))
+        count++;
+    *text = '\0';
+    if (count)
+        snprintf(text, 80, "and %zu more; to replay one, put its id behind --only:", count);
+}
+
 /* -- Reach ------------------------------------------------------------------------------- */
 
 /* Below this total variation no law test of the run promises anything; 0: there was none. A
@@ -169,7 +206,8 @@ static void name_drafts(const run_report *r, char *text, size_t size)
         if (!isnan(sum)) totals++, total += sum;
     }
     if (high >= low)
-        append(text, size, "\nDrafts that the engine accepted: %.2f to %.2f a step.", low, high);
+        append(text, size, "\nDrafts that the engine accepted: %.2f to %.2f a step.", low,
+               high);
     else if (totals)
         append(text, size, "\nDrafts that the engine accepted: %.0f in all.", total);
     else if (ran)

@@ -62,7 +62,7 @@ static void table(FILE *out, const run_report *r, bool colour)
     fputc('\n', out);
 }
 
-/* -- Groups ------------------------------------------------------------------------------ */
+/* -- Lists ------------------------------------------------------------------------------- */
 
 enum { WIDTH = 110 };
 
@@ -81,33 +81,17 @@ static void put_word(word_list *l, const char *word)
     l->begun = true;
 }
 
-/* One cause, as far as a reader can tell: what was seen is the same, whatever the case. */
-static bool alike(const run_case *a, const run_case *b)
-{
-    return a->result.state == b->result.state && a->before_waiver == b->before_waiver &&
-           a->waived_by == b->waived_by && strcmp(a->result.detail, b->result.detail) == 0;
-}
-
-/* Has no case before it the same cause? */
-static bool is_first(const run_report *r, size_t i)
-{
-    for (size_t j = 0; j < i; j++)
-        if (alike(&r->cases[j], &r->cases[i])) return false;
-    return true;
-}
-
 /* -- What does not pass ------------------------------------------------------------------ */
 
 static void others(FILE *out, const run_report *r, size_t first)
 {
     word_list list = {out, 8, false};
-    size_t count = 0;
-    for (size_t j = first + 1; j < r->planned; j++)
-        count += alike(&r->cases[first], &r->cases[j]);
-    if (!count) return;
-    fprintf(out, "    and %zu more; to replay one, put its id behind --only:\n        ", count);
-    for (size_t j = first + 1; j < r->planned; j++)
-        if (alike(&r->cases[first], &r->cases[j])) put_word(&list, r->cases[j].plan->id);
+    char more[80];
+    report_more(r, first, more);
+    if (!*more) return;
+    fprintf(out, "    %s\n        ", more);
+    for (size_t i = report_next_alike(r, first); i < r->planned; i = report_next_alike(r, i))
+        put_word(&list, r->cases[i].plan->id);
     fputc('\n', out);
 }
 
@@ -132,8 +116,7 @@ static void troubles(FILE *out, const run_report *r, bool colour)
     const check *before = NULL;
     for (size_t i = 0; i < r->planned; i++) {
         const run_case *k = &r->cases[i];
-        if (state_stands(k->result.state) || k->result.state == STATE_STOPPED) continue;
-        if (!is_first(r, i)) continue;
+        if (!report_is_trouble(k) || !report_is_first(r, i)) continue;
         if (before && before != k->plan->check) fputc('\n', out);
         if (before != k->plan->check) {
             char program[1024];
@@ -163,16 +146,14 @@ static void findings(FILE *out, const run_report *r, bool colour)
 /* The checks of one reason, each with its number of cases. */
 static void checks_of(word_list *list, const run_report *r, size_t first)
 {
-    size_t count;
-    for (size_t i = first; i < r->planned; i += count) {
+    for (size_t i = first; i < r->planned;) {
         char word[80];
         const check *of = r->cases[i].plan->check;
         size_t same = 0;
-        for (count = 0; i + count < r->planned && r->cases[i + count].plan->check == of;
-             count++)
-            same += alike(&r->cases[first], &r->cases[i + count]);
+        for (; i < r->planned && r->cases[i].plan->check == of; i = report_next_alike(r, i))
+            same++;
         snprintf(word, sizeof word, "%s %zu", of->name, same);
-        if (same) put_word(list, word);
+        put_word(list, word);
     }
 }
 
@@ -183,7 +164,7 @@ static void remarks(FILE *out, const run_report *r, check_state state, const cha
     if (!r->tally[state]) return;
     fprintf(out, "%s\n", title);
     for (size_t i = 0; i < r->planned; i++) {
-        if (r->cases[i].result.state != state || !is_first(r, i)) continue;
+        if (r->cases[i].result.state != state || !report_is_first(r, i)) continue;
         word_list list = {out, fprintf(out, "    %s: ", r->cases[i].result.detail), false};
         checks_of(&list, r, i);
         fputc('\n', out);

@@ -202,6 +202,19 @@ static void one_cause_is_one_entry(void **unused)
     assert_null(strstr(text, "FAIL fake/c"));
     assert_non_null(strstr(text, "by cases:\n    needs `nothing`: fake 2\n\n"));
     free(text);
+    char path[32];
+    temporary(path);
+    assert_true(report_html(path, &r));
+    xmlDocPtr doc = load_xml(path);
+    assert_int_equal(count_elements(xmlDocGetRootElement(doc), "h3"), 3);
+    assert_int_equal(count_elements(xmlDocGetRootElement(doc), "code"), 2);
+    xmlFreeDoc(doc);
+    assert_true(file_holds(path, ">FAIL fake/a</h3>"));
+    assert_true(file_holds(path, ">FAIL fake/b</h3>"));
+    assert_true(file_holds(path, ">CRASH fake/d</h3>"));
+    assert_true(file_holds(path, ">and 2 more; to replay one, put its id behind --only:"));
+    assert_true(file_holds(path, "<code>fake/c</code>"));
+    assert_true(file_holds(path, "<code>fake/e</code>"));
     run_report_free(&r);
 }
 
