@@ -346,24 +346,33 @@ static bool wait_end(process *p, double grace)
     return true;
 }
 
-/* The last line of text[0, end) that is not blank, in printable ASCII. Returns where it starts.
- */
+/* The last line of text[0, end) that is not blank, in printable ASCII; of a line that is too
+ * long, its last size - 1 bytes. Returns where the line starts. */
 static size_t last_line(const char *text, size_t end, char *line, size_t size)
 {
     while (end && (unsigned char)text[end - 1] <= ' ') end--;
     size_t start = end;
-    while (start && text[start - 1] != '\n' && end - start + 1 < size) start--;
-    for (size_t i = start; i < end; i++) {
+    while (start && text[start - 1] != '\n') start--;
+    const size_t from = end - start < size ? start : end - size + 1;
+    for (size_t i = from; i < end; i++) {
         const char c = text[i];
-        line[i - start] = c < ' ' || c > '~' ? '?' : c;
+        line[i - from] = c < ' ' || c > '~' ? '?' : c;
     }
-    line[end - start] = '\0';
+    line[end - from] = '\0';
     return start;
 }
 
 static bool adds_nothing(const char *line, const char *said)
 {
     return strstr(said, line) || (*said && strstr(line, said));
+}
+
+/* Is the line at `at` of the last words a continuation? How a line began that lies only in part
+ * in the tail, nobody knows. */
+static bool is_indented(const process *p, const char *text, size_t at)
+{
+    const bool cut = at == 0 && p->tail_new == TAIL;
+    return !cut && (text[at] == ' ' || text[at] == '\t');
 }
 
 void process_last_words(process *p, const char *said, char *line, size_t size)
@@ -373,7 +382,7 @@ void process_last_words(process *p, const char *said, char *line, size_t size)
     size_t at = p->tail_new;
     do {
         at = last_line(text, at, line, size);
-    } while (*line && (text[at] == ' ' || text[at] == '\t' || adds_nothing(line, said)));
+    } while (*line && (is_indented(p, text, at) || adds_nothing(line, said)));
 }
 
 /* How it ended, from the status of waitpid. A shell reports the signal of its command as 128 +

@@ -45,8 +45,10 @@ io_result process_flush(process *p, double deadline);
 /* Is there output that nobody asked for? */
 bool process_has_output(process *p);
 
-/* The last line that it has written on standard error since the last process_send, does not begin
- * with a blank (as lines of a traceback do), and says more than `said`; "" if there is none. */
+/* The last line that it has written on standard error since the last process_send, with or without a
+ * newline, and that says more than `said`; "" if there is none. `line` gets printable ASCII ('?' for
+ * any other byte), and of a line that is too long the end. A line that begins with a blank or a tab
+ * continues the line above it, as frames of a traceback do, and is passed over. */
 void process_last_words(process *p, const char *said, char *line, size_t size);
 
 /* Closes its input: it is to end now. */
@@ -63,7 +65,8 @@ process_ending process_kill(process *p, double grace, char *text, size_t size);
 int process_exit_code(const process *p);
 
 /* Kills the groups of all processes, which nobody then reaps, and lets none start any more: the
- * program ends now. Async-signal-safe; waits a second at most for what is being started. */
+ * program ends now. Async-signal-safe; waits a second at most for what is being started. A process
+ * that has left its group, and what it started since, escapes. */
 void process_kill_all(void);
 
 /* Ends a process in order: closes its input and waits, one second at most, before killing it.

@@ -367,6 +367,49 @@ static void timeout_is_kept(void **unused)
     assert_true(process_now() - before < 3);
 }
 
+/* What is taken from standard error beside the reason of a refusal. The shell prints it, and
+ * then a byte that tells so. */
+static void last_words(void **unused)
+{
+#define TEN(x) x x x x x x x x x x
+#define LONG TEN(TEN("0123456789")) /* 1000 bytes */
+    static const struct {
+        const char *print, *said, *line;
+    } set[] = {
+        {"", "no card", ""},
+        {" \\n\\t\\n", "no card", ""},
+        {"the driver is too old", "no card", "the driver is too old"},
+        {"the driver is too old\\n", "no card", "the driver is too old"},
+        {"the driver is too old\\r\\n\\n", "no card", "the driver is too old"},
+        {"first\\nlast\\n", "no card", "last"},
+        {"first\\nno card\\n", "RuntimeError: no card in slot 3", "first"},
+        {"first\\nRuntimeError: no card\\n", "no card", "first"},
+        {"first\\n", "", "first"},
+        {"Traceback:\\n  File 1\\n\\tat 2\\n", "no card", "Traceback:"},
+        {"  File 1\\n", "no card", ""},
+        {"caf\\303\\251 \\377\\001.\\n", "no card", "caf?? ??."},
+        {"start " LONG, "no card", "123456789"},
+        {"start 0123 567890", "no card", " 567890"}, /* the cut has a blank in front */
+        {"start " LONG " " LONG "12345678901234567890123", "no card", "890123"}, /* the tail */
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+        const size_t length = strlen(set[i].line);
+        const bool cut = strncmp(set[i].print, "start ", 6) == 0;
+        char command[2200], why[200], byte, line[200], shell[] = "/bin/sh", c[] = "-c";
+        char *const argv[] = {shell, c, command, NULL};
+        snprintf(command, sizeof command, "printf '%s' >&2; printf x; read end", set[i].print);
+        process *p = process_start(argv, NULL, why, sizeof why);
+        assert_non_null(p);
+        assert_int_equal(process_read(p, &byte, 1, process_now() + 20), IO_OK);
+        process_last_words(p, set[i].said, line, cut ? length + 1 : sizeof line);
+        assert_string_equal(line, set[i].line);
+        process_free(p);
+    }
+#undef LONG
+#undef TEN
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +418,7 @@ int main(void)
         cmocka_unit_test(refused_at_start), cmocka_unit_test(other_claims),
         cmocka_unit_test(not_claimed),      cmocka_unit_test(late_bytes),
         cmocka_unit_test(log_file),         cmocka_unit_test(whole_group_dies),
-        cmocka_unit_test(no_sigpipe),       cmocka_unit_test(timeout_is_kept)};
+        cmocka_unit_test(no_sigpipe),       cmocka_unit_test(timeout_is_kept),
+        cmocka_unit_test(last_words)};
     return cmocka_run_group_tests(tests, NULL, remove_names);
 }
