@@ -162,6 +162,27 @@ static void frames_change_nothing(void **unused)
     client_close(b);
 }
 
+/* A request without a budget leaves no token of its prompt behind for the next one (KV-03). No
+ * frame carries such a request; a table may be asked. */
+static void no_budget_is_no_token(void **unused)
+{
+    static const int32_t two[] = {4, 4}, alike[] = {3, 1, 4, 1, 3, 1, 4, 5};
+    client_failure f;
+    answers a;
+    (void)unused;
+    client *c = client_open_table(ref_api(), "", &f);
+    assert_non_null(c);
+    for (int32_t gamma = 0; gamma <= 3; gamma += 3) {
+        iut_generate_batch b = request(gamma, &a);
+        b.k = 0, b.n = 2, b.prompts = 8, b.prompt_count = two, b.prompt = alike;
+        a.length[0] = a.length[1] = -1;
+        ask(c, &b);
+        assert_int_equal(a.length[0], 0);
+        assert_int_equal(a.length[1], 0);
+    }
+    client_close(c);
+}
+
 static void bad_requests(void **unused)
 {
     static const int32_t short_counts[REQUESTS] = {4, 1, 3}, no_prompt[REQUESTS] = {4, 0, 5},
@@ -419,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(drafts_change_no_token),
                                        cmocka_unit_test(every_field_counts),
                                        cmocka_unit_test(frames_change_nothing),
+                                       cmocka_unit_test(no_budget_is_no_token),
                                        cmocka_unit_test(bad_requests),
                                        cmocka_unit_test(arrays_arrive_empty),
                                        cmocka_unit_test(arrays_arrive_empty_without_frames),

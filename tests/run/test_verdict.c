@@ -394,7 +394,7 @@ static void the_earliest_stop_holds(void **unused)
     assert_true(fabs(stop_deadline(&s, now + 7) - (now + 7 + STOP_GRACE)) < 1e-6);
 }
 
-/* VER-08: the check is of no layer. */
+/* VER-08: the check is of another layer. */
 static void a_required_layer_must_be_judged(void **unused)
 {
     run_report r;
@@ -407,6 +407,26 @@ static void a_required_layer_must_be_judged(void **unused)
     run_report_free(&r);
     assert_int_equal(RUN(&r, &o, {.name = "f", .state = STATE_FAIL, .compared = 1}),
                      EXIT_NOT_CONFORMANT);
+    run_report_free(&r);
+}
+
+/* VER-08: what was waived was not judged. */
+static void a_waived_case_judges_no_layer(void **unused)
+{
+    static char pattern[] = "fake/[ab]", issue[] = "ISSUE-1", reason[] = "known";
+    waiver known = {pattern, issue, reason, "9999-12-31"};
+    const waiver_set waivers = {.list = &known, .count = 1, .today = "2026-01-01"};
+    const script a = {.name = "a", .state = STATE_FAIL, .compared = 1},
+                 b = {.name = "b", .state = STATE_CRASH, .compared = 1};
+    run_report r;
+    run_options o = {.required = 1u << LAYER_HARD_FACTS, .waivers = &waivers};
+    (void)unused;
+    assert_int_equal(RUN(&r, &o, a, b), EXIT_UNDECIDED);
+    assert_int_equal(r.tally[STATE_WAIVED], 2);
+    assert_int_equal(r.findings, 1);
+    assert_int_equal(r.finding[0].state, STATE_INCONCLUSIVE);
+    run_report_free(&r);
+    assert_int_equal(RUN(&r, &o, a, b, GOOD), EXIT_CONFORMANT);
     run_report_free(&r);
 }
 
@@ -514,6 +534,7 @@ int main(void)
         cmocka_unit_test(a_stop_that_comes_too_late_changes_nothing),
         cmocka_unit_test(the_earliest_stop_holds),
         cmocka_unit_test(a_required_layer_must_be_judged),
+        cmocka_unit_test(a_waived_case_judges_no_layer),
         cmocka_unit_test(a_layer_is_found_by_its_words),
         cmocka_unit_test(the_first_failure_is_kept),
         cmocka_unit_test(figures_have_one_value_a_name),
