@@ -183,11 +183,9 @@ static iut_status take_row(lm_subject *a, const share *h, int32_t r)
     if (fault(f, LM_POSITION_BY_ROW)) h->q->position[r] = h->q->length + r;
     if (h->q->position[r] >= a->positions && !fault(f, KV_WRAPS) && h->q->shift == 0 &&
         h->offset == 0)
-        return fault(f, KV_LIMIT_UNNAMED)
-                   ? fail(a, IUT_UNSUPPORTED, "forward: too long")
-                   : fail(a, IUT_UNSUPPORTED,
-                          "forward: row %d is beyond the capacity of %d positions", (int)r,
-                          (int)a->positions);
+        return fail(a, IUT_UNSUPPORTED,
+                    "forward: row %d is beyond the capacity of %d positions", (int)r,
+                    (int)a->positions);
     return IUT_OK;
 }
 
@@ -445,10 +443,8 @@ static iut_status forward(iut *x, iut_forward_batch *b)
     if (!a->seq) return no_model(a);
     forget_rows(a, b);
     if (b->rows > a->rows)
-        return fault(a->net.fault, KV_LIMIT_UNNAMED)
-                   ? fail(a, IUT_UNSUPPORTED, "forward: too wide")
-                   : fail(a, IUT_UNSUPPORTED, "forward: %d rows, the capacity is %d",
-                          (int)b->rows, (int)a->rows);
+        return fail(a, IUT_UNSUPPORTED, "forward: %d rows, the capacity is %d", (int)b->rows,
+                    (int)a->rows);
     const as_environment before = as_enter();
     iut_status s = IUT_OK;
     for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {

@@ -13,7 +13,8 @@ ASSAY, TWIN, HOSTILE = sys.argv[1:]
 RUNS = [
     ["--iut", "ref", "--only", "trace.methods/*refused", "--only", "trace.methods/trace.jacobi*",
      "--only", "trace.methods/trace.lookup*", "--only", "edges.declared/*", "--only", "lm.tree/*",
-     "--only", "replay.edges/*", "--only", "pool.values/*", "--only", "format.draw/*"],
+     "--only", "replay.edges/*", "--only", "pool.values/*", "--only", "format.draw/*",
+     "--only", "engine.greedy/few-jacobi-stops"],
     ["--iut", "ref", "--iut-options", "input=logits", "--only", "replay.*", "--only", "edges.*"],
     ["--iut", "ref", "--iut-options", "no such option", "--only", "format.draw/*"],
     ["--iut", "mutant:LIAR_UNSUPPORTED", "--only", "residual.values/*"],

@@ -1,7 +1,7 @@
 /* `assay` with other words in every message. The linker puts these functions before those that
  * write them (--wrap): of the reference (as_fail, as_refuse), of client and worker
- * (frame_text), and of the checks (result_set). Each letter becomes another one; figures and
- * signs stay, for KV-06 asks for a number. */
+ * (frame_text), and of the checks (result_set). Each letter becomes a random one, each digit a
+ * random digit; signs stay. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -30,6 +30,7 @@ static void reword(char *text)
     for (char *s = text; *s; s++) {
         state = state * UINT64_C(6364136223846793005) + (unsigned char)*s;
         if (isalpha((unsigned char)*s)) *s = (char)('a' + (state >> 33) % 26);
+        if (isdigit((unsigned char)*s)) *s = (char)('0' + (state >> 33) % 10);
     }
 }
 
