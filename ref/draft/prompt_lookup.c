@@ -78,10 +78,10 @@ as_status as_draft_lookup(const as_lookup *o, as_drafter **drafter, as_error *e)
     static const as_drafter_ops operations = {reset, propose, observe, free_drafter};
     const unsigned rules = 1u << AS_RULE_GREEDY | 1u << AS_RULE_MATCH | 1u << AS_RULE_ONEHOT;
     if (o->longest < 1 || o->drafts < 1)
-        return as_fail(e, AS_BAD_INPUT,
-                       "prompt lookup: n-grams of %d tokens and %d drafts; both must be at "
-                       "least 1",
-                       (int)o->longest, (int)o->drafts);
+        return as_refuse(e, AS_BAD_INPUT, o->longest < 1 ? "longest" : "drafts",
+                         "prompt lookup: n-grams of %d tokens and %d drafts; both must be at "
+                         "least 1",
+                         (int)o->longest, (int)o->drafts);
     lookup *d = malloc(sizeof *d);
     if (!d) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
     *d = (lookup){{&operations, "prompt lookup", rules, 0}, *o};
