@@ -30,15 +30,15 @@ int32_t traces_of_group(const traces *t, const vector_group *g);
 /* What was observed of a vector; NULL: there is no trace of it. */
 const vector_answer *traces_observed(const traces *t, const vector_group *g, int32_t test);
 
-/* Writes a file: a head, an entry for each trace, an end. A trace with an error is a refusal.
- */
+/* Writes a file: a head, an entry for each trace, an end. A trace with an error is a refusal,
+ * and the error the word for what is refused. */
 void traces_write_head(FILE *f, const char *name);
 void traces_write_one(FILE *f, bool first, const char *id, const oracle_trace *observed);
 void traces_write_end(FILE *f);
 
 /* The first thing that differs from what is due: "step 3: pool, values of 7: expected ..., got
- * ..."; false, and an empty text: nothing does. Rows are a set of paths (TRC-04). A refusal has
- * to name what the vector names (TRC-03). */
+ * ..."; false, and an empty text: nothing does. Rows are a set of paths (TRC-04). A refusal's
+ * error is the vector's word (TRC-03). */
 bool traces_differ(const vector_answer *due, const vector_answer *observed, char *why,
                    size_t why_size);
 

@@ -123,7 +123,7 @@ static bool decodings_differ(const oracle_trace *due, const oracle_trace *got, c
 static bool refusals_differ(const vector_answer *due, const vector_answer *got, const line *why)
 {
     const char *what = due->error ? due->error : "nothing";
-    if (due->error && got->error && strstr(got->error, due->error)) return false;
+    if (due->error && got->error && !strcmp(got->error, due->error)) return false;
     snprintf(why->text, why->size, "error: expected a refusal for %s, got %s%.120s", what,
              got->error ? "one for " : "none", got->error ? got->error : "");
     return true;

@@ -194,15 +194,18 @@ as_rule ref_rule_of(const oracle_request *q, const oracle_method *m)
 
 /* ---- A request -------------------------------------------------------------------- */
 
-/* TRC-03. The reference is asked for a rule where the vectors ask for a temperature; with
- * accept_window it is that switch which leaves the greedy rule alone. */
+/* TRC-03. The reference is asked for a rule where the vectors ask for a temperature. Where the
+ * vectors have a rule, accept_window is the switch that leaves the greedy one alone. */
 void ref_refuse(const oracle_request *q, const oracle_method *m, const as_error *e,
                 oracle_trace *trace)
 {
     const bool hot = q->sampling.temperature != 0 && strcmp(e->about, "rule") == 0,
-               window = hot && m->name == ORACLE_LOOKAHEAD && m->sw[LAH_ACCEPT_WINDOW];
-    snprintf(trace->error, sizeof trace->error, "%s%s: %.110s", hot ? "temperature" : e->about,
-             window ? ", accept_window" : "", e->text);
+               window = m->name == ORACLE_LOOKAHEAD && m->sw[LAH_ACCEPT_WINDOW] &&
+                        m->sw[LAH_RULE] != LAH_RULE_NONE;
+    snprintf(trace->error, sizeof trace->error, "%.150s",
+             hot         ? (window ? "accept_window" : "temperature")
+             : *e->about ? e->about
+                         : e->text);
 }
 
 void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_method *m,

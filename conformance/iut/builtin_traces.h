@@ -29,14 +29,14 @@ typedef struct {
 } ref_trace_watch;
 
 /* Decodes the request with the drafter; the tokens are those that the reference gave out. A
- * refusal stands in trace->error, and names what TRC-03 asks for. The caller frees the trace.
- */
+ * refusal stands in trace->error, as the word of TRC-03. The caller frees the trace. */
 void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_method *m,
                const ref_trace_watch *watch, oracle_trace *trace, as_result *result);
 
 /* Parts of it, for who decodes elsewhere: another step of the trace, all zeros; its rows and
- * candidates by the tree; values of a key, or rows of a window, one behind the other; a refusal
- * with the word that TRC-03 asks for, by the error's `about`, before its sentence. */
+ * candidates by the tree; values of a key, or rows of a window, one behind the other; a
+ * refusal, as the word of TRC-03 by the error's `about`; an error about nothing is its
+ * sentence. */
 oracle_step *ref_another_step(oracle_trace *trace);
 void ref_show_tree(const oracle_method *m, const as_tree *t, oracle_step *to);
 void ref_show_values(const int32_t *value, int32_t count, int32_t length, oracle_lists *values);

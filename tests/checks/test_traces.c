@@ -354,8 +354,9 @@ static void rows_merge_as_published(void **state)
 static void spoil_refusal(oracle_trace *t, int how)
 {
     assert_true(*t->error);
-    snprintf(t->error, sizeof t->error, "%s", how ? "" : "the weather");
-    if (how) oracle_push(&t->tokens, 0);
+    static const char *const error[] = {"the weather", "", "no key for the weather"};
+    snprintf(t->error, sizeof t->error, "%s", error[how]);
+    if (how == 1) oracle_push(&t->tokens, 0);
 }
 
 static void refuse(oracle_trace *t, int how)
@@ -375,6 +376,9 @@ static void refusals_name_what_they_refuse(void **state)
     write_group(group, 0, 2, spoil_refusal, 1);
     assert_int_equal(run_on(file), EXIT_NOT_CONFORMANT);
     assert_says(&case_of(group)->result, STATE_FAIL, "expected a refusal for key, got none");
+    write_group(group, 0, 2, spoil_refusal, 2);
+    assert_int_equal(run_on(file), EXIT_NOT_CONFORMANT);
+    assert_says(&case_of(group)->result, STATE_FAIL, "got one for no key for the weather");
     write_group("trace.lookup.hf.hash", 0, 2, refuse, 0);
     assert_int_equal(run_on(file), EXIT_NOT_CONFORMANT);
     assert_says(&case_of("trace.lookup.hf.hash")->result, STATE_FAIL,

@@ -127,7 +127,7 @@ void follow(as_lm *lm, const oracle_request *q, const oracle_method *m,
     *trace = (oracle_trace){.steps = 0};
     *fault = 0;
     if (ref_drafter_of(m, lm->V, &d, &e) != AS_OK) {
-        snprintf(trace->error, sizeof trace->error, "%.159s", e.text);
+        ref_refuse(q, m, &e, trace);
         return;
     }
     if (options->show) options->show(d, options->data);
@@ -143,19 +143,9 @@ void follow(as_lm *lm, const oracle_request *q, const oracle_method *m,
 
 /* ---- Comparing -------------------------------------------------------------------- */
 
-/* What the reference's text has for the word of the oracle's. */
-static const char *named(const char *error)
-{
-    static const char *const other[][2] = {{"block", "m "}, {"longest", "n-grams"}};
-    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-        if (!strcmp(error, other[i][0])) return other[i][1];
-    return error;
-}
-
 void follow_compare(const oracle_trace *want, const oracle_trace *got, char *why, size_t size)
 {
-    const vector_answer due = {.error = *want->error ? named(want->error) : NULL,
-                               .trace = want},
+    const vector_answer due = {.error = *want->error ? want->error : NULL, .trace = want},
                         seen = {.error = *got->error ? got->error : NULL, .trace = got};
     traces_differ(&due, &seen, why, size);
 }

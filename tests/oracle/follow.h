@@ -16,9 +16,9 @@ typedef struct {
     const int32_t *(*prefix)(const as_lm *lm, int32_t *n);
 } follow_options;
 
-/* Runs the reference. Its refusal stands in trace->error, whole. `fault`: what it does against
- * its own word (path of the winner: ONEH-06, LAH-18, LAH-20; the tokens committed: LAH-30;
- * the counts of the result), or empty. */
+/* Runs the reference. Its refusal stands in trace->error, as the word of TRC-03. `fault`: what
+ * it does against its own word (path of the winner: ONEH-06, LAH-18, LAH-20; the tokens
+ * committed: LAH-30; the counts of the result), or empty. */
 void follow(as_lm *lm, const oracle_request *q, const oracle_method *m,
             const follow_options *options, oracle_trace *trace, char *fault, size_t fault_size);
 
@@ -26,7 +26,7 @@ void follow(as_lm *lm, const oracle_request *q, const oracle_method *m,
 bool follow_preset(const oracle_method *m, const char *name);
 
 /* The first difference: "step 3: pool", in which entry; or empty. `want` is the oracle's. A
- * refusal must name what the oracle names. */
+ * refusal's error must be the oracle's word. */
 void follow_compare(const oracle_trace *want, const oracle_trace *got, char *why,
                     size_t why_size);
 
