@@ -1,6 +1,7 @@
 /* engine.c - see engine.h. */
 #include "conformance/checks/engine.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@ enum { BYTES = 256 }; /* the trained pair's vocabulary begins with them; BOS com
 
 const char *const engine_pair_name[PAIRS] = {"few", "self", "trained"};
 const int32_t engine_pair_V[PAIRS] = {6, 258, 258};
-static const int32_t own_end[PAIRS] = {1, 257, 257}; /* eos_token_id of the targets */
 static const char *const target_of[PAIRS] = {"few", "draft", "target"};
 static const char *const draft_of[PAIRS] = {"fewer", "draft", "draft"};
 
@@ -45,12 +45,31 @@ bool engine_claims_method(const client *tested, int32_t method, char *why, size_
     return false;
 }
 
+/* CLM-12: the eos_token_id of the target's config.json. */
+static bool read_end(engine *e)
+{
+    char file[700];
+    snprintf(file, sizeof file, "%s/config.json", e->target.folder);
+    json_t *config = json_load_file(file, 0, NULL);
+    const json_t *end = json_object_get(config, "eos_token_id");
+    const json_int_t token = json_integer_value(end);
+    const bool ok = json_is_integer(end) && token >= 0 && token < engine_pair_V[e->pair];
+    if (ok)
+        e->end = (int32_t)token;
+    else
+        result_set(e->r, STATE_ERROR, "%s: eos_token_id must be one id, 0 to %d", file,
+                   (int)engine_pair_V[e->pair] - 1);
+    json_decref(config);
+    return ok;
+}
+
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair)
 {
     *e = (engine){.x = x, .r = r, .pair = pair, .target = {.x = x, .r = r}};
     e->draft = e->target;
-    e->end = client_claims(x->iut)->eos_always ? own_end[pair] : -1;
-    return lm_folder(&e->target, target_of[pair]) && lm_folder(&e->draft, draft_of[pair]);
+    e->end = -1;
+    return lm_folder(&e->target, target_of[pair]) && lm_folder(&e->draft, draft_of[pair]) &&
+           (!client_claims(x->iut)->eos_always || read_end(e));
 }
 
 void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p)
