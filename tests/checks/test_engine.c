@@ -53,6 +53,7 @@ static iut_status claims(iut *x, iut_claims *c)
     c->greedy_identical = said.greedy_identical;
     c->lm_architectures = said.lm_architectures;
     c->max_gamma = said.max_gamma;
+    c->eos_always = said.eos_always;
     if (greedy >= 0) c->greedy_methods = (uint8_t)greedy;
     if (said.rule) c->rule = said.rule;
     if (said.arithmetic) c->arithmetic = said.arithmetic;
@@ -284,6 +285,8 @@ static void without_drafts_nothing_is_shown(void **unused)
     (void)unused;
     set_up(NO_DRAFTS, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
     all_end(&check_engine_greedy, "*/self-gamma", STATE_INCONCLUSIVE, 1, "are there drafts");
+    set_up(NO_DRAFTS, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL, .eos_always = 1});
+    all_end(&check_engine_greedy, "*/self-gamma", STATE_INCONCLUSIVE, 1, "are there drafts");
     set_up(TOLD_NOTHING, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
     all_end(&check_engine_greedy, "*/few-gamma", STATE_PASS, 1, "are not told");
 }
@@ -295,12 +298,14 @@ static void without_guesses_nothing_is_shown(void **unused)
     static const char *const pattern[] = {"*/few-jacobi*", "*/few-look*", "*/self-look*"};
     static const int32_t cases[] = {3, 6, 4};
     (void)unused;
-    for (int32_t i = 0; i < 3; i++) {
-        set_up(NO_GUESSES, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
-        all_end(&check_engine_greedy, pattern[i], STATE_INCONCLUSIVE, cases[i],
+    for (int32_t i = 0; i < 6; i++) {
+        const iut_claims c = {.lm_arithmetic = IUT_LM_CANONICAL, .eos_always = i / 3};
+        set_up(NO_GUESSES, c);
+        all_end(&check_engine_greedy, pattern[i % 3], STATE_INCONCLUSIVE, cases[i % 3],
                 "no guess was ever accepted");
-        set_up(HONEST, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
-        all_end(&check_engine_greedy, pattern[i], STATE_PASS, cases[i], "drafts accepted");
+        set_up(HONEST, c);
+        all_end(&check_engine_greedy, pattern[i % 3], STATE_PASS, cases[i % 3],
+                "drafts accepted");
     }
 }
 
