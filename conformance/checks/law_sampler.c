@@ -412,8 +412,9 @@ bool law_sample(law_sampler *s, int32_t n, int32_t *tokens, check_result *r)
 
 enum { ENUMERABLE = 1024 };
 
-/* In `stream` a drafter of the one-hot or the match rule may take the argmax of q: such a draft is the token with at most max p. A one-hot draft is
- * judged by p alone, so no drafter does better there. */
+/* STAT-05. In `stream` the one-hot and the match rule judge a draft by p alone. One that does
+ * not depend on the target's draw, like the argmax of q, is that draw with probability max p at
+ * most; a draft for match may also be drawn from q by the same uniforms. */
 static double bound(const law_sampler *s, double overlap, double peak)
 {
     const uint8_t rule = client_claims(s->x->iut)->rule;
