@@ -375,12 +375,19 @@ static void make_method(batch *c, uint64_t *seed)
     c->o.gamma = below(seed, 8);
 }
 
+/* A filter of ends is at work above T = 0 alone, and with an end to meet (LAH-27): such batches
+ * have more of both. */
+static bool filters(const batch *c)
+{
+    return c->kind <= ANY && c->o.lookahead.eos_filter;
+}
+
 static void make_rule(batch *c, request *r, uint64_t *seed)
 {
     const as_lookahead *o = &c->o.lookahead;
     r->sampling = (as_sampling){0.25f * (float)below(seed, 9), below(seed, 4), 1.0f, 0.0f};
     r->rule = AS_RULE_GREEDY;
-    if (coin(seed) || c->kind == JACOBI) return;
+    if (below(seed, filters(c) ? 4 : 2) == 0 || c->kind == JACOBI) return;
     if (c->kind <= ANY)
         r->rule = o->accept_window ? AS_RULE_GREEDY : o->rule;
     else
@@ -397,6 +404,7 @@ static void make_request(batch *c, request *r, uint64_t *seed)
     for (int32_t i = 0; i < PROMPT; i++) r->prompt[i] = below(seed, c->V);
     for (int32_t i = 0; i < ENDS; i++) r->eos[i] = below(seed, c->V);
     r->eoses = below(seed, 3) ? 0 : below(seed, ENDS + 1);
+    if (filters(c) && coin(seed)) r->eoses = 1 + below(seed, ENDS);
     make_rule(c, r, seed);
 }
 
@@ -947,8 +955,7 @@ static void check_coverage(int kind)
     if ((kind == PAPER || kind == ANY) && batches >= BATCHES)
         ck_assert_int_gt(m->values, 32); /* more than a warp has lanes */
     if (kind == ANY || kind == LLAMACPP) ck_assert_int_ge(m->drawn, least);
-    if ((kind == ANY || kind == LADE) && batches >= BATCHES) /* rare */
-        ck_assert_int_ge(m->filtered, least);
+    if (kind == ANY || kind == LADE) ck_assert_int_gt(m->filtered, least);
 }
 
 START_TEST(as_the_reference)
