@@ -93,7 +93,9 @@ static const char *refused(fault_point f, int32_t V, const oracle_request *q,
     for (int32_t i = 0; i < q->n && !fault(f, RUN_PROMPT_UNCHECKED); i++)
         if (q->prompt[i] < 0 || q->prompt[i] >= V) return "prompt";
     if (q->budget < 0) return "budget";
-    if (q->positions && (q->budget > 0 || fault(f, RUN_ZERO_COUNTS)) && q->n + q->budget - 1 > q->positions + late) return "positions";
+    if (q->positions && (q->budget > 0 || fault(f, RUN_ZERO_COUNTS)) &&
+        q->n + q->budget - 1 > q->positions + late)
+        return "positions";
     switch (m->name) {
     case ORACLE_JACOBI:
         if (m->size[0] < 1) return "block";

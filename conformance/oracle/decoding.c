@@ -277,7 +277,8 @@ static bool tokens_in_range(const int32_t *t, int32_t n, int32_t V)
 
 static const char *bad_request(const oracle_lm *lm, const oracle_request *q)
 {
-    if (q->n < 1 || !tokens_in_range(q->prompt, q->n, lm->V)) return "prompt"; /* STOP-06, STOP-07 */
+    if (q->n < 1 || !tokens_in_range(q->prompt, q->n, lm->V))
+        return "prompt"; /* STOP-06, STOP-07 */
     if (q->budget < 0) return "budget";
     const bool needs = q->positions && q->budget > 0; /* STOP-05, STOP-08 */
     return needs && q->n + q->budget - 1 > q->positions ? "positions" : NULL;

@@ -149,8 +149,7 @@ START_TEST(products)
     } shape[] = {{1, 1}, {31, 127}, {33, 129}, {64, 1024}, {70, 1030}, {40, 2500}, {258, 192}};
     static const int device_of[][2] = {{1, 8}, {4, 8}, {40, 1}, {40, 8}};
     const as_storage s = (as_storage)_i;
-    for (size_t k = 0; k < sizeof device_of / sizeof *device_of;
-         k += (size_t)thinned(3)) {
+    for (size_t k = 0; k < sizeof device_of / sizeof *device_of; k += (size_t)thinned(3)) {
         open_device(device_of[k][0], device_of[k][1]);
         for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
             check_matrix(shape[i].N, shape[i].K, s);

@@ -354,7 +354,8 @@ START_TEST(models)
 {
     float *due = values(_i);
     for (ag_products mode = AG_FREE; mode <= AG_FIXED_SHAPE; mode++)
-        for (as_storage s = AS_F32; s <= AS_BF16; s += (as_storage)thinned(2)) check_model(_i, mode, s, due);
+        for (as_storage s = AS_F32; s <= AS_BF16; s += (as_storage)thinned(2))
+            check_model(_i, mode, s, due);
     free(due);
 }
 END_TEST
