@@ -64,16 +64,16 @@ typedef struct {
  * profiler waits for (ag_profile); fewer lines, of fewer layers, since each launch takes it a
  * second. No time is reported. */
 
-/* Reads the options --dry, --profile, --json FILE, --seconds LIMIT and, where there are `parts`
- * (ended by NULL; or NULL), --only PART and --models FOLDER, opens the device, begins the
- * report of the bench `name` and measures the ceilings. Exits with AG_NO_DEVICE, and says so,
- * where there is no device; with 1 where there is one that cannot be opened; with 2 on other
- * options. */
+/* Reads the options --dry, --profile, --json FILE, --seconds LIMIT, --only PART, one of `parts`
+ * (ended by NULL), and --models FOLDER, opens the device, begins the report of the bench `name`
+ * and measures the ceilings. Exits with AG_NO_DEVICE, and says so, where there is no device;
+ * with 1 where there is one that cannot be opened; with 2 on other options. */
 void ag_bench_open(ag_bench *b, const char *name, const char *const *parts, int argc,
                    char **argv);
 
-/* Whether this part is to run. */
-int ag_bench_runs(const ag_bench *b, const char *part);
+/* Runs a part, unless another one alone is asked for. */
+typedef void ag_part(ag_bench *b);
+void ag_bench_part(ag_bench *b, const char *name, ag_part *run);
 
 /* Measures the ceilings again, and ends the report; the exit code for main. */
 int ag_bench_close(ag_bench *b);
@@ -90,7 +90,8 @@ typedef void ag_case(ag_bench *b, void *with);
 int ag_bench_case(ag_bench *b, ag_case *run, void *with);
 
 /* n more measurements will come, each of which may take as large a part of the time that is
- * left as the others: a tenth at most. */
+ * left as the others: a tenth at most. Those that a failed case leaves out count until its part
+ * ends. */
 void ag_bench_due(ag_bench *b, int n);
 
 /* Times `work`, which launches one repetition: b->repetitions, after one or more, for 20 ms,

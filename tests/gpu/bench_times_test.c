@@ -88,20 +88,38 @@ static int count(const char *file, const char *text)
     return n;
 }
 
+/* A part of which a case fails before its measurements, and one that has some left. */
+static void fails(ag_bench *b)
+{
+    ag_bench_due(b, 3);
+    (void)ag_bench_case(b, run, &wrong);
+}
+
+static void announces(ag_bench *b)
+{
+    ag_bench_due(b, 2);
+}
+
 /* What goes wrong ends its case and no other; the program has failed, and says of what. */
 static void check_cases(char *file)
 {
+    static const char *const parts[] = {"cases", NULL};
     char program[] = "test", option[] = "--json";
     char *arguments[] = {program, option, file, NULL};
     ag_bench b;
-    ag_bench_open(&b, "Cases", NULL, 3, arguments);
+    ag_bench_open(&b, "Cases", parts, 3, arguments);
     EXPECT(ag_bench_case(&b, several, &right) == 1 && b.failed == 1);
     EXPECT(right.begun == 2 && right.ended == 2 && wrong.begun == 1 && wrong.ended == 0);
     EXPECT(ag_bench_case(&b, several, &wrong) == 0 && b.failed == 3);
     EXPECT(right.ended == 3 && wrong.begun == 3 && wrong.ended == 0);
     EXPECT(count(file, "\"what\": \"failed\", \"why\": \"the bits differ\"") == 3);
+    b.due = 0;
+    ag_bench_part(&b, "cases", fails);
+    EXPECT(b.failed == 4 && b.due == 0);
+    ag_bench_part(&b, "cases", announces);
+    EXPECT(b.failed == 4 && b.due == 2);
     EXPECT(ag_bench_close(&b) == EXIT_FAILURE);
-    ag_bench_open(&b, "Cases", NULL, 3, arguments);
+    ag_bench_open(&b, "Cases", parts, 3, arguments);
     EXPECT(ag_bench_case(&b, run, &right) == 1 && ag_bench_close(&b) == EXIT_SUCCESS);
     EXPECT(count(file, "failed") == 0);
 }
