@@ -212,6 +212,7 @@ bool result_call(check_result *r, const check_context *x, const char *op, call_r
     case CALL_TIMEOUT:
         result_set(r, STATE_TIMEOUT, "%s: %s", op, text);
         break;
+    case CALL_INPUT_WRITTEN:
     case CALL_GARBAGE:
         result_set(r, STATE_FAIL, "%s: %s", op, text);
         break;

@@ -14,6 +14,7 @@
 #include "conformance/iut/layout.h"
 #include "conformance/iut/load.h"
 #include "conformance/iut/process.h"
+#include "conformance/iut/worker.h"
 
 struct client {
     iut_api api; /* of client_open_table, with its instance; else instance is NULL */
@@ -53,7 +54,8 @@ enum { STATUSES = sizeof status_names / sizeof *status_names };
 /* ---- What a call that went wrong says. ------------------------------------------- */
 
 static const char *const result_names[] = {
-    "ok", "refused", "crash", "timeout", "garbage", "no such thing", "stopped", "suite fault"};
+    "ok",      "refused",       "crash",   "input written", "timeout",
+    "garbage", "no such thing", "stopped", "suite fault"};
 
 /* "verify: timeout: ...", on one line of printable ASCII. */
 static call_result report_as(client *c, const char *when, call_result result, const char *what)
@@ -69,8 +71,16 @@ static call_result report(client *c, iut_op op, call_result result, const char *
     return report_as(c, layout[op].name, result, what);
 }
 
+/* Does a request of the op carry arrays? */
+static bool has_inputs(iut_op op)
+{
+    for (int32_t i = 0; i < layout[op].arrays; i++)
+        if (layout[op].array[i].flow != FLOW_OUT) return true;
+    return false;
+}
+
 /* The same for what ends the process: it is killed and reaped. Only a crash gets time to end by
- * itself, so that the text can tell how. */
+ * itself, so that the text can tell how, and its exit code whether an input was written. */
 static call_result end_process(client *c, iut_op op, call_result result, const char *what)
 {
     char how[320], text[680];
@@ -78,6 +88,8 @@ static call_result end_process(client *c, iut_op op, call_result result, const c
     c->exit_code = process_exit_code(c->process);
     process_free(c->process);
     c->process = NULL;
+    if (result == CALL_CRASH && c->exit_code == WORKER_INPUT_WRITTEN && has_inputs(op))
+        result = CALL_INPUT_WRITTEN, what = "an input array was written to (INV-02)";
     snprintf(text, sizeof text, "%s (%s)", what, how);
     return report(c, op, result, text);
 }
@@ -87,9 +99,9 @@ static call_result io_failed(client *c, iut_op op, io_result r)
     char what[80];
     if (r == IO_STOPPED) return end_process(c, op, CALL_STOPPED, "the run was stopped");
     if (r == IO_CLOSED) { /* whoever stops a run may end the processes, too */
-        end_process(c, op, CALL_CRASH, "it ended before its answer was whole");
-        return stop_asked(c->stop) ? report(c, op, CALL_STOPPED, "the run was stopped")
-                                   : CALL_CRASH;
+        const call_result ended =
+            end_process(c, op, CALL_CRASH, "it ended before its answer was whole");
+        return stop_asked(c->stop) ? report(c, op, CALL_STOPPED, "the run was stopped") : ended;
     }
     snprintf(what, sizeof what, "no whole answer within %g s", c->timeout);
     return end_process(c, op, CALL_TIMEOUT, what);

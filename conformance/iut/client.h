@@ -16,6 +16,7 @@ typedef enum {
     CALL_OK,
     CALL_REFUSED,  /* the IUT answered a status other than ok: client_status(), client_text() */
     CALL_CRASH,    /* signal or early exit, at start or during the call */
+    CALL_INPUT_WRITTEN, /* the process ended by the exit code that says so (INV-02, STA-02) */
     CALL_TIMEOUT,  /* no whole answer within the time limit */
     CALL_GARBAGE,  /* an answer that is no valid frame, or has wrong shapes (FRM-05) */
     CALL_NO_SUCH,  /* client_open: no implementation of that name or file, or no such option of it */

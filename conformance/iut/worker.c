@@ -37,8 +37,8 @@ typedef struct {
     region input, output;                   /* the output's view is not used */
 } worker;
 
-/* What the handler below looks at: the input of the running call. */
-static region *guarded;
+/* What the handler below looks at: the input of the running call; NULL: none. */
+static const region *guarded;
 static struct sigaction before_guard;
 
 /* ---- Memory. --------------------------------------------------------------------- */
@@ -61,10 +61,13 @@ static bool reserve(region *r, size_t size)
     if (size <= r->size) return true;
     release(r);
     size = (size + (1 << 16)) & ~(size_t)0xFFFF;
-    const int memory = memfd_create("assay worker", MFD_CLOEXEC);
+    const int memory = memfd_create("assay worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memory >= 0 && ftruncate(memory, (off_t)size) == 0) {
         r->size = size;
         r->base = map(memory, size, PROT_READ | PROT_WRITE);
+        /* Nobody can make the view writable. Where the kernel knows no such seal, a write still
+         * faults. */
+        fcntl(memory, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
         r->view = map(memory, size, PROT_READ);
     }
     if (memory >= 0) close(memory);
@@ -78,23 +81,41 @@ static size_t padded(size_t size)
     return (size + GUARD + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* INV-02: says what happened, and lets the fault happen again as it would have without us. */
+/* INV-02: a write to the input ends the process by the exit code that says so (STA-02). Any
+ * other fault happens again as it would have without the handler. */
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     static const char text[] =
         "assay worker: the implementation wrote to an input array (INV-02)\n";
     (void)signal_number, (void)context;
-    const uintptr_t at = (uintptr_t)info->si_addr, base = (uintptr_t)guarded->view;
-    if (at >= base && at - base < guarded->size && write(2, text, sizeof text - 1) < 0)
-        _exit(3);
+    const uintptr_t at = (uintptr_t)info->si_addr,
+                    base = guarded ? (uintptr_t)guarded->view : 0;
+    if (guarded && info->si_code == SEGV_ACCERR && at >= base && at - base < guarded->size) {
+        const ssize_t written = write(2, text, sizeof text - 1);
+        (void)written; /* the exit code says the same */
+        _exit(WORKER_INPUT_WRITTEN);
+    }
     sigaction(SIGSEGV, &before_guard, NULL);
 }
 
-static void watch_input(region *input)
+/* Before each call: the implementation may have installed a handler of its own since the last
+ * one, which then gets every other fault. */
+static void watch_input(const region *input)
 {
-    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    const struct sigaction action = {.sa_sigaction = on_fault,
+                                     .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction before;
     guarded = input;
-    sigaction(SIGSEGV, &action, &before_guard);
+    sigaction(SIGSEGV, &action, &before);
+    if (before.sa_sigaction != on_fault) before_guard = before;
+}
+
+static void watch_no_more(void)
+{
+    struct sigaction now;
+    if (!guarded || sigaction(SIGSEGV, NULL, &now) != 0) return;
+    if (now.sa_sigaction == on_fault) sigaction(SIGSEGV, &before_guard, NULL);
+    guarded = NULL;
 }
 
 /* ---- Replies. -------------------------------------------------------------------- */
@@ -569,6 +590,7 @@ static bool answer(worker *w, const frame *f)
     frame reply = {.id = f->id, .status = "ok"};
     if (!make_outputs(w, &r, &reply))
         return reply_error(w, f->id, IUT_NO_MEMORY, "worker: out of memory");
+    watch_input(&w->input);
     const iut_status s = call_iut(w, &r);
     if (s != IUT_OK) return reply_error(w, f->id, s, w->api.last_error(w->instance));
     const char *smashed = overrun(&reply);
@@ -629,9 +651,9 @@ static int take_stdout(void)
 static int serve(worker *w)
 {
     int r;
-    watch_input(&w->input);
     if (!w->instance) fprintf(stderr, "assay worker: %s\n", w->why);
     while ((r = serve_one(w)) == 1 && w->instance) continue;
+    watch_no_more();
     release(&w->input);
     release(&w->output);
     if (!w->instance) return 1;

@@ -24,12 +24,11 @@ static int32_t index_of(const check *const *checks, const char *name)
 }
 
 /* A fault is killed by a judgement alone: a mutant that crashed or hung was not seen through.
- * The judgement on a written input (INV-02) is a crash, by the protection of its pages. */
+ */
 static bool kills(const mutant *m, check_state s)
 {
     const bool stopped = s == STATE_CRASH || s == STATE_TIMEOUT;
-    if (m->kind != MUTANT_FAULT) return s == STATE_FAIL || stopped;
-    return s == STATE_FAIL || (s == STATE_CRASH && strcmp(m->clause, "INV-02") == 0);
+    return s == STATE_FAIL || (m->kind != MUTANT_FAULT && stopped);
 }
 
 static void count(const run_report *report, const check *const *checks, matrix_row *row)

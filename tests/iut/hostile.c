@@ -10,6 +10,7 @@
 #include "conformance/iut/claims.h"
 #include "conformance/iut/frames.h"
 #include "conformance/iut/layout.h"
+#include "conformance/iut/worker.h"
 
 enum { MOST = 1 << 16 }; /* tokens of a call */
 
@@ -96,6 +97,7 @@ static bool misbehave(int64_t id, int32_t n)
     if (is("shell_crash")) exit(128 + SIGSEGV);
     if (is("exit")) fprintf(stderr, "first line\nno licence\n\n"), exit(3);
     if (is("exit_0")) exit(0);
+    if (is("input_written")) exit(WORKER_INPUT_WRITTEN);
     if (is("hang")) hang();
     if (is("close")) close(1), hang();
     if (is("text")) say("Segmentation fault\n", 19), hang();
@@ -199,6 +201,7 @@ int main(int argc, char **argv)
     mode = argv[1];
     if (is("start_exit")) fprintf(stderr, "cannot open the model\n"), exit(7);
     if (is("start_crash")) raise(SIGBUS);
+    if (is("start_input_written")) exit(WORKER_INPUT_WRITTEN);
     if (is("start_hang")) hang();
     if (is("start_text")) say("Loading weights...\n", 19);
     const char *file = argc > 2 ? argv[2] : NULL;

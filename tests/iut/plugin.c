@@ -1,10 +1,14 @@
 /* Plugins that are wrong in one way each, chosen by VARIANT when this is compiled. The rest of
  * each is a small right implementation that draws token 0. */
+#define _POSIX_C_SOURCE 200809L
 #include "conformance/iut.h"
 
+#include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum {
@@ -24,17 +28,52 @@ enum {
     NULL_NAME,
     OLD_CLAIMS,
     REFUSES_CLAIMS,
-    HANGS
+    HANGS,
+    NULL_WRITE,
+    CONSTANT_WRITE,
+    UNPROTECTS,  /* and writes to an input */
+    OWN_HANDLER, /* installed by create */
+    LATE_HANDLER /* installed by the first draw */
 };
 
 struct iut {
     int calls; /* of verify that are left before one hangs; the options of HANGS */
+    int draws; /* of LATE_HANDLER */
 };
+
+static sigjmp_buf after_fault;
+
+static void go_on(int signal_number)
+{
+    (void)signal_number;
+    siglongjmp(after_fault, 1);
+}
+
+static void install_handler(void)
+{
+    const struct sigaction action = {.sa_handler = go_on};
+    sigaction(SIGSEGV, &action, NULL);
+}
+
+static void unprotect(const int32_t *given)
+{
+    const uintptr_t at = (uintptr_t)given, page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    mprotect((void *)(at - at % page), page, PROT_READ | PROT_WRITE);
+}
+
+static const int32_t constant = 1;
+
+static void write_to(const int32_t *given)
+{
+    volatile int32_t *volatile at = (int32_t *)(uintptr_t)given;
+    *at = 0;
+}
 
 static iut *create(const char *options, char *error, size_t size)
 {
     static iut one;
     one.calls = atoi(options);
+    if (VARIANT == OWN_HANDLER) install_handler();
     if (VARIANT == CREATE_FAILS) snprintf(error, size, "no card; options are (%s)", options);
     return VARIANT == CREATE_FAILS || VARIANT == CREATE_SILENT ? NULL : &one;
 }
@@ -76,7 +115,13 @@ static iut_status draw(iut *x, iut_draw_batch *b)
 {
     (void)x;
     if (VARIANT == PRINTS) printf("drawing %d tokens\n", (int)b->n), fflush(stdout);
-    if (VARIANT == WRITES_INPUT) ((int32_t *)(uintptr_t)b->state)[0] = 0;
+    if (VARIANT == UNPROTECTS) unprotect(b->state);
+    if (VARIANT == WRITES_INPUT || VARIANT == UNPROTECTS) write_to(b->state);
+    if (VARIANT == NULL_WRITE) write_to((const int32_t *)(uintptr_t)64); /* its 17th element */
+    if (VARIANT == CONSTANT_WRITE) write_to(&constant);
+    if (VARIANT == LATE_HANDLER && !x->draws++) install_handler();
+    if ((VARIANT == OWN_HANDLER || VARIANT == LATE_HANDLER) && sigsetjmp(after_fault, 1) == 0)
+        write_to(b->state);
     for (int32_t i = 0; i < b->n && VARIANT != SKIPS; i++) b->token[i] = 0;
     if (VARIANT == OVERRUNS) b->token[b->n] = 0;
     return IUT_OK;

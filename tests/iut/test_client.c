@@ -64,6 +64,8 @@ static void states(void **unused)
         {"shell_crash", CALL_CRASH, "exit code 139: a shell says so of signal 11"},
         {"exit", CALL_CRASH, "exit code 3; last line of its stderr: no licence"},
         {"exit_0", CALL_CRASH, "exit code 0"},
+        {"input_written", CALL_INPUT_WRITTEN,
+         "draw: input written: an input array was written to (INV-02) (exit code 102)"},
         {"close", CALL_CRASH, "killed by the suite"},
         {"half", CALL_CRASH, "exit code 0"},
         {"half_header", CALL_CRASH, "exit code 4"},
@@ -137,6 +139,7 @@ static void at_start(void **unused)
         {"start_exit", CALL_CRASH,
          "exit code 7; last line of its stderr: cannot open the model"},
         {"start_crash", CALL_CRASH, "signal 7"},
+        {"start_input_written", CALL_CRASH, "exit code 102"}, /* claims has no inputs */
         {"start_hang", CALL_TIMEOUT, "within 1 s"},
         {"start_text", CALL_GARBAGE, "claims: garbage: "},
         {"claims_value", CALL_GARBAGE, "rule must be an integer from 0 to 5"},

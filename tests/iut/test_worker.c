@@ -92,16 +92,44 @@ static void prints(void **unused)
     client_close(c);
 }
 
-/* INV-02: inputs are not written. */
+/* INV-02: inputs are not written. Neither a handler of its own nor a change of the protection
+ * hides it. */
 static void writes_input(void **unused)
 {
+    static const char *const names[] = {"writes_input", "own_handler", "unprotects"};
     (void)unused;
-    client *c = open_with_panel("writes_input");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        client *c = open_with_panel(names[i]);
+        int32_t token[4];
+        assert_int_equal(draw_four(c, token), CALL_INPUT_WRITTEN);
+        assert_says(client_text(c), "draw: input written: ");
+        client_close(c);
+    }
+}
+
+/* The call that installs a handler is over before the worker can take it back. */
+static void handler_of_a_call(void **unused)
+{
+    (void)unused;
+    client *c = open_with_panel("late_handler");
     int32_t token[4];
-    assert_int_equal(draw_four(c, token), CALL_CRASH);
-    assert_says(client_text(c), "signal 11");
-    assert_says(client_text(c), "wrote to an input array (INV-02)");
+    assert_int_equal(draw_four(c, token), CALL_OK);
+    assert_int_equal(draw_four(c, token), CALL_INPUT_WRITTEN);
     client_close(c);
+}
+
+/* STA-02: a fault elsewhere is a crash. */
+static void faults_elsewhere(void **unused)
+{
+    static const char *const names[] = {"null_write", "constant_write"};
+    (void)unused;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        client *c = open_with_panel(names[i]);
+        int32_t token[4];
+        assert_int_equal(draw_four(c, token), CALL_CRASH);
+        assert_says(client_text(c), "signal 11");
+        client_close(c);
+    }
 }
 
 static void overruns(void **unused)
@@ -357,6 +385,8 @@ int main(void)
                                        cmocka_unit_test(older_claims),
                                        cmocka_unit_test(prints),
                                        cmocka_unit_test(writes_input),
+                                       cmocka_unit_test(handler_of_a_call),
+                                       cmocka_unit_test(faults_elsewhere),
                                        cmocka_unit_test(overruns),
                                        cmocka_unit_test(skips),
                                        cmocka_unit_test(bad_values),

@@ -225,6 +225,7 @@ static void calls_map_to_states(void **unused)
         call_result call;
         check_state state;
     } map[] = {{CALL_CRASH, STATE_CRASH},
+               {CALL_INPUT_WRITTEN, STATE_FAIL},
                {CALL_TIMEOUT, STATE_TIMEOUT},
                {CALL_GARBAGE, STATE_FAIL},
                {CALL_HARNESS, STATE_ERROR}};
