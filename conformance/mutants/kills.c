@@ -117,11 +117,10 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const recorded_kill *)a)->name, ((const recorded_kill *)b)->name);
 }
 
-bool kills_write(kill_lock *lock, const char *file)
+static bool write_lines(const kill_lock *lock, const char *file)
 {
     FILE *f = fopen(file, "w");
     if (!f) return false;
-    if (lock->count) qsort(lock->line, lock->count, sizeof *lock->line, by_name);
     fputs(head, f);
     for (size_t i = 0; i < lock->count; i++) {
         const recorded_kill *k = &lock->line[i];
@@ -132,7 +131,35 @@ bool kills_write(kill_lock *lock, const char *file)
     return fclose(f) == 0 && written;
 }
 
+bool kills_write(kill_lock *lock, const char *file)
+{
+    char next[4096];
+    if (snprintf(next, sizeof next, "%s.new", file) >= (int)sizeof next) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    if (lock->count) qsort(lock->line, lock->count, sizeof *lock->line, by_name);
+    if (write_lines(lock, next) && rename(next, file) == 0) return true;
+    const int error = errno;
+    remove(next);
+    errno = error;
+    return false;
+}
+
 /* ---- What a line says ---------------------------------------------------------------- */
+
+bool kills_alike(const recorded_kill *a, const recorded_kill *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->clause, b->clause) == 0 &&
+           strcmp(a->id, b->id) == 0 && a->level == b->level && a->samples == b->samples &&
+           a->seed == b->seed;
+}
+
+bool kill_of_fault(const recorded_kill *k)
+{
+    const mutant *m = mutant_find(k->name);
+    return m && m->kind == MUTANT_FAULT && strcmp(m->name, k->name) == 0;
+}
 
 bool names_clause(const check *c, const char *clause)
 {
@@ -173,8 +200,7 @@ size_t kills_without_fault(const kill_lock *lock, FILE *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < lock->count; i++) {
-        const mutant *m = mutant_find(lock->line[i].name);
-        if (m && m->kind == MUTANT_FAULT && strcmp(m->name, lock->line[i].name) == 0) continue;
+        if (kill_of_fault(&lock->line[i])) continue;
         fprintf(out, "the lock has a line of %s, which is no fault; --relock drops it\n",
                 lock->line[i].name);
         n++;

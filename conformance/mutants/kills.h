@@ -29,7 +29,8 @@ typedef struct {
  * comment. */
 bool kills_read(kill_lock *lock, const char *file, char *why, size_t why_size);
 
-/* Sorts the lines and writes them. False when the file cannot be written; errno says why. */
+/* Sorts the lines, writes them to FILE.new and renames that. False, with errno, when this
+ * fails; the file is then as it was. */
 bool kills_write(kill_lock *lock, const char *file);
 void kills_free(kill_lock *lock);
 
@@ -38,6 +39,12 @@ bool kills_put(kill_lock *lock, const recorded_kill *line);
 
 /* The line of this fault, or NULL. */
 const recorded_kill *kills_find(const kill_lock *lock, const char *name);
+
+/* Are all fields of the two lines equal? */
+bool kills_alike(const recorded_kill *a, const recorded_kill *b);
+
+/* Is the line's name a fault's, letter by letter? */
+bool kill_of_fault(const recorded_kill *k);
 
 /* Can the line be a kill of this fault? Its clause must be the fault's, its case planned at its
  * level, and the case's check must name that clause. Otherwise `why` says what is wrong. */

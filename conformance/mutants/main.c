@@ -3,7 +3,6 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "conformance/checks/check.h"
 #include "conformance/mutants/matrix.h"
@@ -13,6 +12,7 @@ typedef struct {
     const char *only, *json;
     const char *lock, *relock; /* files; NULL: not wanted */
     uint64_t part, of;         /* of the look-alikes those whose number is `part` modulo `of` */
+    bool look_alikes;          /* was it said which? */
     bool list, help, quick;
     run_options run;
 } command;
@@ -22,16 +22,15 @@ static const char help[] =
     "Runs every known-bad implementation, every liar and every look-alike through the suite.\n"
     "Exit code 0: all judged rightly; 1: not; 2: usage.\n"
     "  --only GLOB    mutants of these names; case does not matter\n"
-    "  --look-alikes all|K/N  all of these (default), or each N-th from number K on, 0 <= K < "
-    "N\n"
+    "  --look-alikes all|K/N  all of these (default), or each N-th from number K on, K < N\n"
     "  --list         name, clause, check and provenance of each, and nothing else\n"
     "  --quick        each fault against its named check alone until it is killed,\n"
     "                 look-alikes with 1,000 samples a case, no exact laws\n"
     "  --lock FILE    with --quick each fault against the case that FILE records for it, and\n"
-    "                 against its named check if it survives that; without, that case too\n"
-    "  --relock FILE  writes to FILE for each fault a case that kills it: the recorded one if "
-    "it\n"
-    "                 does, else the cheapest; with --only other faults keep their lines\n"
+    "                 against its named check if it survives that; without, FILE must have\n"
+    "                 the lines that --relock would write\n"
+    "  --relock FILE  searches for each fault the cheapest case that kills it, writes FILE,\n"
+    "                 and judges nothing; with --only other faults keep their lines\n"
     "  --level LEVEL  smoke (default), full, deep\n"
     "  --seed N       of the suite's own samples\n"
     "  --jobs N       threads; default: one a processor\n"
@@ -49,6 +48,7 @@ static bool part(command *c, const char *text)
     char first[24];
     const char *slash = strchr(text, '/');
     c->part = 0, c->of = 1;
+    c->look_alikes = true;
     if (strcmp(text, "all") == 0) return true;
     snprintf(first, sizeof first, "%.*s", slash ? (int)(slash - text) : 0, text);
     if (slash && option_uint64(first, &c->part) && option_uint64(slash + 1, &c->of) &&
@@ -94,6 +94,23 @@ static bool take(command *c, int argc, char **argv, int *i)
     }
     if (*v) return true;
     fprintf(stderr, "assay mutants: an option lacks its value; see assay mutants --help\n");
+    return false;
+}
+
+/* --relock judges nothing, so what says how to judge goes without it. */
+static bool options_agree(const command *c)
+{
+    const char *const other = c->lock          ? "--lock"
+                              : c->quick       ? "--quick"
+                              : c->json        ? "--json"
+                              : c->look_alikes ? "--look-alikes"
+                              : c->list        ? "--list"
+                                               : NULL;
+    if (!c->relock || !other) return true;
+    fprintf(stderr,
+            "assay mutants: --relock searches the case of each fault anew and judges nothing: "
+            "leave out %s, or --relock\n",
+            other);
     return false;
 }
 
@@ -144,32 +161,17 @@ typedef struct {
     size_t n, right;
 } matrix;
 
-/* The whole matrix judges a fault without the lock; then the recorded case must kill it, too.
- */
-static void judge_with_lock(const matrix *x, const mutant *m, matrix_row *row)
-{
-    const recorded_kill *k = kills_find(x->lock, m->name);
-    if (x->c->quick) {
-        matrix_run_locked(m, k, &x->c->run, check_list, row);
-        return;
-    }
-    matrix_row recorded;
-    matrix_run(m, &x->c->run, check_list, false, row);
-    if (!row->judged_rightly) return;
-    row->judged_rightly = k && matrix_confirm(m, k, &x->c->run, check_list, &recorded);
-    if (row->judged_rightly) return;
-    snprintf(row->why, sizeof row->why, "the lock differs: %.150s",
-             k ? recorded.why : "no line");
-}
-
 static void judge(void *arg, const mutant *m)
 {
     matrix *x = arg;
     matrix_row *row = &x->row[x->n++];
-    if (x->c->lock && m->kind == MUTANT_FAULT)
-        judge_with_lock(x, m, row);
-    else
+    const recorded_kill *k = kills_find(x->lock, m->name);
+    if (!x->c->lock || m->kind != MUTANT_FAULT)
         matrix_run(m, &x->c->run, check_list, x->c->quick, row);
+    else if (x->c->quick)
+        matrix_run_locked(m, k, &x->c->run, check_list, row);
+    else
+        matrix_run_searched(m, k, &x->c->run, check_list, row);
     matrix_print_row(stdout, check_list, row);
     x->right += row->judged_rightly;
 }
@@ -221,14 +223,9 @@ static void put(relocking *x, const recorded_kill *k)
 static void relock_one(void *arg, const mutant *m)
 {
     relocking *x = arg;
-    matrix_row row;
     recorded_kill k;
     if (m->kind != MUTANT_FAULT) return;
-    const recorded_kill *old = kills_find(x->old, m->name);
-    if (old && matrix_confirm(m, old, &x->c->run, check_list, &row)) {
-        put(x, old);
-        x->kept++;
-    } else if (matrix_search(m, &x->c->run, check_list, &k)) {
+    if (matrix_search(m, &x->c->run, check_list, &k)) {
         put(x, &k);
         x->found++;
         printf("%-28s %s\n", m->name, k.id);
@@ -243,8 +240,10 @@ static void relock_one(void *arg, const mutant *m)
 static void keep_others(relocking *x)
 {
     for (size_t i = 0; i < x->old->count; i++) {
-        const mutant *m = mutant_find(x->old->line[i].name);
-        if (m && m->kind == MUTANT_FAULT && !named(x->c, m)) put(x, &x->old->line[i]);
+        const recorded_kill *k = &x->old->line[i];
+        if (!kill_of_fault(k) || named(x->c, mutant_find(k->name))) continue;
+        put(x, k);
+        x->kept++;
     }
 }
 
@@ -261,19 +260,19 @@ static int relock(const command *c, const kill_lock *old)
         fprintf(stderr, "assay mutants: cannot write %s: %s\n", c->relock, strerror(errno));
         code = EXIT_ERROR;
     }
-    printf("%zu lines kept, %zu found, %zu faults that no case kills\n", x.kept, x.found,
+    printf("%zu lines found, %zu kept, %zu faults that no case kills\n", x.found, x.kept,
            x.missing);
     kills_free(&x.lock);
     return code == EXIT_CONFORMANT && x.missing ? EXIT_NOT_CONFORMANT : code;
 }
 
-/* A lock that is to be written may be absent. */
+/* Of a lock that is to be written, only the lines that stay are read. */
 static bool read_lock(const command *c, kill_lock *lock)
 {
     char why[500];
-    const char *file = c->relock ? c->relock : c->lock;
+    const char *file = c->relock && c->only ? c->relock : c->lock;
     *lock = (kill_lock){0};
-    if (!file || (c->relock && access(file, F_OK) != 0)) return true;
+    if (!file) return true;
     if (kills_read(lock, file, why, sizeof why)) return true;
     fprintf(stderr, "assay mutants: %s\n", why);
     return false;
@@ -288,6 +287,7 @@ int mutants_main(int argc, char **argv)
         if (!take(&c, argc, argv, &i)) return EXIT_USAGE;
     share_folder("vectors", vectors, sizeof vectors);
     if (c.help) return fputs(help, stdout), EXIT_CONFORMANT;
+    if (!options_agree(&c)) return EXIT_USAGE;
     if (c.list) return list(&c);
     int code = EXIT_USAGE;
     if (read_lock(&c, &lock)) code = c.relock ? relock(&c, &lock) : run_matrix(&c, &lock);

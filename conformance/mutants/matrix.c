@@ -167,7 +167,9 @@ void matrix_run(const mutant *m, const run_options *base, const check *const *ch
 
 /* ---- The recorded case of a fault ---------------------------------------------------- */
 
-bool matrix_confirm(const mutant *m, const recorded_kill *k, const run_options *base,
+/* Runs the recorded case alone. False, and row->why says which: it does not kill the fault, or
+ * the record is not one (kill_fits). */
+static bool confirm(const mutant *m, const recorded_kill *k, const run_options *base,
                     const check *const *checks, matrix_row *row)
 {
     char spec[80];
@@ -204,8 +206,7 @@ void matrix_run_locked(const mutant *m, const recorded_kill *k, const run_option
         wrong(row, "no line in the lock", "--relock finds its case");
         return;
     }
-    if (matrix_confirm(m, k, base, checks, row) ||
-        !kill_fits(k, m, checks, row->why, sizeof row->why))
+    if (confirm(m, k, base, checks, row) || !kill_fits(k, m, checks, row->why, sizeof row->why))
         return;
     memcpy(why, row->why, sizeof why);
     matrix_run(m, base, checks, true, row);
@@ -235,9 +236,22 @@ bool matrix_search(const mutant *m, const run_options *base, const check *const 
         for (size_t i = 0; i < plan.count && !found; i++) {
             if (!names_clause(plan.cases[i]->check, m->clause)) continue;
             snprintf(k->id, sizeof k->id, "%s", plan.cases[i]->id);
-            found = matrix_confirm(m, k, base, checks, &row);
+            found = confirm(m, k, base, checks, &row);
         }
     }
     plan_free(&plan);
     return found;
+}
+
+void matrix_run_searched(const mutant *m, const recorded_kill *k, const run_options *base,
+                         const check *const *checks, matrix_row *row)
+{
+    recorded_kill due;
+    matrix_run(m, base, checks, false, row);
+    if (!row->judged_rightly) return;
+    const bool found = matrix_search(m, base, checks, &due);
+    row->judged_rightly = k && found && kills_alike(k, &due);
+    if (row->judged_rightly) return;
+    wrong(row, k ? "the lock's line differs, cheapest" : "no line in the lock, cheapest",
+          found ? due.id : "no case kills it alone");
 }

@@ -26,8 +26,7 @@ typedef struct {
     double tv[EXACT_PANELS];         /* exact_law.h; -1 also where it was not computed */
     double seconds;
     bool judged_rightly;
-    bool
-        stale; /* a fault whose recorded case no longer kills it, though its named check does */
+    bool stale;    /* a fault that its named check kills, but no longer its recorded case */
     char why[200]; /* when it was not judged rightly, or is stale */
 } matrix_row;
 
@@ -37,20 +36,22 @@ typedef struct {
 void matrix_run(const mutant *m, const run_options *base, const check *const *checks,
                 bool quick, matrix_row *row);
 
-/* Runs the recorded case alone. False, and row->why says which: it does not kill the fault, or
- * the record is not one (kill_fits). */
-bool matrix_confirm(const mutant *m, const recorded_kill *k, const run_options *base,
-                    const check *const *checks, matrix_row *row);
-
 /* A fault meets its recorded case `k`, and if it survives that, its named check, as with
- * `quick`. NULL: it has none, which is a wrong judgement. */
+ * `quick`. NULL: it has none, which is a wrong judgement. So is a record that is not one
+ * (kill_fits). */
 void matrix_run_locked(const mutant *m, const recorded_kill *k, const run_options *base,
                        const check *const *checks, matrix_row *row);
 
 /* Finds the cheapest case that kills the fault: of the checks that name its clause, by
- * ascending declared cost, each alone. False: none does. */
+ * ascending declared cost, each alone, with the level, samples and seed of `base`. False: none
+ * does. */
 bool matrix_search(const mutant *m, const run_options *base, const check *const *checks,
                    recorded_kill *k);
+
+/* A fault meets the whole suite. Then matrix_search must find the recorded line `k`, equal in
+ * every field; NULL: there is none, which is a wrong judgement. */
+void matrix_run_searched(const mutant *m, const recorded_kill *k, const run_options *base,
+                         const check *const *checks, matrix_row *row);
 
 void matrix_print_head(FILE *out, const check *const *checks);
 void matrix_print_row(FILE *out, const check *const *checks, const matrix_row *row);

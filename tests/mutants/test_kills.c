@@ -6,23 +6,33 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#include "conformance/mutants/matrix.h"
+#include "tests/mutants/scripted.h"
 
 /* ---- The file ------------------------------------------------------------------------ */
 
-/* Reads a file of this text. */
-static bool reads(const char *text, kill_lock *lock, char *why, size_t why_size)
+/* Makes a file of this text. */
+static void write_text(const char *text, char path[40])
 {
-    char path[] = "/tmp/kills-XXXXXX";
+    strcpy(path, "/tmp/kills-XXXXXX");
     const int file = mkstemp(path);
     assert_true(file >= 0);
     assert_int_equal(write(file, text, strlen(text)), (ssize_t)strlen(text));
     close(file);
+}
+
+/* Reads a file of this text. */
+static bool reads(const char *text, kill_lock *lock, char *why, size_t why_size)
+{
+    char path[40];
+    write_text(text, path);
     const bool right = kills_read(lock, path, why, why_size);
     remove(path);
     return right;
@@ -53,6 +63,52 @@ static void a_lock_is_read_as_it_was_written(void **state)
     kills_free(&lock);
     kills_free(&again);
     remove(path);
+}
+
+/* The limit on the size of a file stands for a disk that becomes full. */
+static void a_write_that_fails_leaves_the_old_file(void **state)
+{
+    static const char text[] = "A ACC-01 a/b smoke 0 1\n";
+    char path[40], next[50], why[300];
+    kill_lock lock, again;
+    struct rlimit before;
+    (void)state;
+    assert_true(reads(text, &lock, why, sizeof why));
+    write_text(text, path);
+    snprintf(next, sizeof next, "%s.new", path);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit small = {10, before.rlim_max};
+    void (*const on_limit)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const bool written = kills_write(&lock, path);
+    const int error = errno;
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, on_limit);
+    assert_false(written);
+    assert_int_equal(error, EFBIG);
+    assert_int_equal(access(next, F_OK), -1);
+    if (!kills_read(&again, path, why, sizeof why)) fail_msg("%s", why);
+    assert_int_equal(again.count, 1);
+    assert_true(kills_alike(&lock.line[0], &again.line[0]));
+    assert_true(kills_write(&lock, path));
+    assert_int_equal(access(next, F_OK), -1);
+    kills_free(&lock);
+    kills_free(&again);
+    remove(path);
+}
+
+static void lines_are_alike_in_every_field(void **state)
+{
+    const recorded_kill a = {"A", "ACC-01", "a/b", LEVEL_SMOKE, 0, 1};
+    const recorded_kill other[] = {
+        {"B", "ACC-01", "a/b", LEVEL_SMOKE, 0, 1}, {"A", "ACC-02", "a/b", LEVEL_SMOKE, 0, 1},
+        {"A", "ACC-01", "a/c", LEVEL_SMOKE, 0, 1}, {"A", "ACC-01", "a/b", LEVEL_FULL, 0, 1},
+        {"A", "ACC-01", "a/b", LEVEL_SMOKE, 9, 1}, {"A", "ACC-01", "a/b", LEVEL_SMOKE, 0, 2}};
+    const recorded_kill same = a;
+    (void)state;
+    assert_true(kills_alike(&a, &same));
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        assert_false(kills_alike(&a, &other[i]));
 }
 
 static void a_line_that_is_none_is_refused_by_number(void **state)
@@ -97,68 +153,18 @@ static void a_line_of_no_fault_is_counted(void **state)
 
 /* ---- A suite made of scripted checks ------------------------------------------------- */
 
-enum { CASES = 4 };
-static const double cost[CASES] = {9, 5, 7, 5};
-static check_state ending[CASES]; /* of each case */
-static int runs;
+SCRIPTED(random_replay, "replay.random", "ACC-03 ACC-01");
+SCRIPTED(edges, "replay.edges", "ACC-011 ACC-02"); /* ACC-011 is not ACC-01 */
+static const check *const scripted_list[] = {&edges, &random_replay, NULL};
 
-static const check scripted, other;
-
-static void plan_cases(check_plan *plan, check_level level)
+/* Four cases: how each ends. */
+static void endings(check_state a, check_state b, check_state c, check_state d)
 {
-    (void)level;
-    for (int i = 0; i < CASES; i++) {
-        check_case *c = plan_case(plan, &scripted, "%d", i);
-        c->variant = i;
-        c->n = 1;
-        c->cost = cost[i];
-    }
-}
-
-static void plan_other(check_plan *plan, check_level level)
-{
-    (void)level;
-    plan_case(plan, &other, "0")->variant = 0;
-}
-
-static bool claim(const check_case *c, const client *tested, char *why, size_t size)
-{
-    (void)c, (void)tested, (void)why, (void)size;
-    return true;
-}
-
-static void decide(const check_case *c, const check_context *x, check_result *r)
-{
-    (void)x;
-    runs++;
-    r->compared = 7;
-    result_set(r, ending[c->variant], "as scripted");
-}
-
-static const check scripted = {.name = "replay.random",
-                               .clauses = "ACC-03 ACC-01",
-                               .summary = "scripted",
-                               .plan = plan_cases,
-                               .claimed = claim,
-                               .run = decide};
-/* ACC-011 is not ACC-01. */
-static const check other = {.name = "replay.edges",
-                            .clauses = "ACC-011 ACC-02",
-                            .summary = "scripted",
-                            .plan = plan_other,
-                            .claimed = claim,
-                            .run = decide};
-static const check *const scripted_list[] = {&other, &scripted, NULL};
-
-static void script(check_state a, check_state b, check_state c, check_state d)
-{
-    ending[0] = a, ending[1] = b, ending[2] = c, ending[3] = d;
-    runs = 0;
-}
-
-static run_options in_process(void)
-{
-    return (run_options){.api = mutant_api("NONE"), .seed = 1, .jobs = 1, .vectors = VECTORS};
+    static const double cost[] = {9, 5, 7, 5};
+    const check_state ending[] = {a, b, c, d};
+    script_cases(4, 0, STATE_PASS);
+    memcpy(script.cost, cost, sizeof cost);
+    memcpy(script.ending, ending, sizeof ending);
 }
 
 /* The recorded kill of LENIENCE_102 (ACC-01, named check replay.random). */
@@ -172,7 +178,7 @@ static recorded_kill recorded(const char *clause, const char *id)
 
 static bool judged(const recorded_kill *k, matrix_row *row)
 {
-    const run_options base = in_process();
+    const run_options base = in_process("NONE");
     matrix_run_locked(mutant_find("LENIENCE_102"), k, &base, scripted_list, row);
     return row->judged_rightly;
 }
@@ -182,10 +188,10 @@ static void the_recorded_case_alone_is_run(void **state)
     const recorded_kill k = recorded("ACC-01", "replay.random/2");
     matrix_row row;
     (void)state;
-    script(STATE_PASS, STATE_PASS, STATE_FAIL, STATE_PASS);
+    endings(STATE_PASS, STATE_PASS, STATE_FAIL, STATE_PASS);
     assert_true(judged(&k, &row));
     assert_false(row.stale);
-    assert_int_equal(runs, 1);
+    assert_int_equal(script.runs, 1);
 }
 
 static void a_survivor_of_its_case_is_stale_if_its_named_check_kills_it(void **state)
@@ -193,11 +199,11 @@ static void a_survivor_of_its_case_is_stale_if_its_named_check_kills_it(void **s
     const recorded_kill k = recorded("ACC-01", "replay.random/2");
     matrix_row row;
     (void)state;
-    script(STATE_FAIL, STATE_FAIL, STATE_PASS, STATE_PASS);
+    endings(STATE_FAIL, STATE_FAIL, STATE_PASS, STATE_PASS);
     assert_true(judged(&k, &row));
     assert_true(row.stale);
     assert_non_null(strstr(row.why, "replay.random/2: PASS"));
-    script(STATE_PASS, STATE_PASS, STATE_PASS, STATE_PASS);
+    endings(STATE_PASS, STATE_PASS, STATE_PASS, STATE_PASS);
     assert_false(judged(&k, &row));
     assert_false(row.stale);
 }
@@ -207,15 +213,16 @@ static void only_a_judgement_is_a_recorded_kill(void **state)
     static const check_state none[] = {STATE_CRASH, STATE_TIMEOUT, STATE_ERROR,
                                        STATE_INCONCLUSIVE, STATE_UNAVAILABLE};
     const recorded_kill k = recorded("ACC-01", "replay.random/2");
-    const run_options base = in_process();
     matrix_row row;
     (void)state;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-        script(STATE_PASS, STATE_PASS, none[i], STATE_PASS);
-        assert_false(
-            matrix_confirm(mutant_find("LENIENCE_102"), &k, &base, scripted_list, &row));
-        assert_non_null(strstr(row.why, state_name(none[i])));
+        endings(STATE_PASS, STATE_PASS, none[i], STATE_PASS);
         assert_false(judged(&k, &row));
+        endings(STATE_FAIL, STATE_FAIL, none[i], STATE_PASS);
+        if (none[i] == STATE_ERROR) continue; /* an ERROR of the suite outweighs the kills */
+        assert_true(judged(&k, &row));
+        assert_true(row.stale);
+        assert_non_null(strstr(row.why, state_name(none[i])));
     }
 }
 
@@ -228,7 +235,7 @@ static void a_line_that_cannot_be_a_kill_fails_whatever_dies(void **state)
                  {"ACC-01", "replay.edges/0", "does not name ACC-01"}};
     matrix_row row;
     (void)state;
-    script(STATE_FAIL, STATE_FAIL, STATE_FAIL, STATE_FAIL);
+    endings(STATE_FAIL, STATE_FAIL, STATE_FAIL, STATE_FAIL);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const recorded_kill k = recorded(wrong[i].clause, wrong[i].id);
         assert_false(judged(&k, &row));
@@ -236,25 +243,50 @@ static void a_line_that_cannot_be_a_kill_fails_whatever_dies(void **state)
     }
     assert_false(judged(NULL, &row));
     assert_non_null(strstr(row.why, "no line"));
-    assert_int_equal(runs, 0);
+    assert_int_equal(script.runs, 0);
 }
 
 static void the_cheapest_killing_case_of_the_clause_is_found(void **state)
 {
-    const run_options base = in_process();
+    const run_options base = in_process("NONE");
     const mutant *m = mutant_find("LENIENCE_102");
     recorded_kill k;
     (void)state;
-    script(STATE_FAIL, STATE_CRASH, STATE_FAIL, STATE_PASS);
+    endings(STATE_FAIL, STATE_CRASH, STATE_FAIL, STATE_PASS);
     assert_true(matrix_search(m, &base, scripted_list, &k));
     assert_string_equal(k.id, "replay.random/2"); /* 9, 5, 7, 5: 1 and 3 do not kill */
     assert_string_equal(k.clause, "ACC-01");
-    assert_int_equal(runs, 3);
-    script(STATE_FAIL, STATE_FAIL, STATE_FAIL, STATE_FAIL);
+    assert_int_equal(script.runs, 3);
+    endings(STATE_FAIL, STATE_FAIL, STATE_FAIL, STATE_FAIL);
     assert_true(matrix_search(m, &base, scripted_list, &k));
     assert_string_equal(k.id, "replay.random/1");
-    script(STATE_CRASH, STATE_PASS, STATE_PASS, STATE_PASS);
+    endings(STATE_CRASH, STATE_PASS, STATE_PASS, STATE_PASS);
     assert_false(matrix_search(m, &base, scripted_list, &k));
+}
+
+static void the_whole_matrix_holds_the_line_against_the_search(void **state)
+{
+    const run_options base = in_process("NONE");
+    const mutant *m = mutant_find("LENIENCE_102");
+    const recorded_kill right = recorded("ACC-01", "replay.random/1"),
+                        killing = recorded("ACC-01", "replay.random/0");
+    recorded_kill seed = right;
+    seed.seed = 2;
+    const recorded_kill *const wrong[] = {&killing, &seed, NULL};
+    matrix_row row;
+    (void)state;
+    endings(STATE_FAIL, STATE_FAIL, STATE_PASS, STATE_PASS);
+    matrix_run_searched(m, &right, &base, scripted_list, &row);
+    if (!row.judged_rightly) fail_msg("%s", row.why);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        matrix_run_searched(m, wrong[i], &base, scripted_list, &row);
+        assert_false(row.judged_rightly);
+        assert_non_null(strstr(row.why, "replay.random/1"));
+    }
+    endings(STATE_PASS, STATE_FAIL, STATE_PASS, STATE_PASS); /* killed once: no sound suite */
+    matrix_run_searched(m, &right, &base, scripted_list, &row);
+    assert_false(row.judged_rightly);
+    assert_non_null(strstr(row.why, "one case only"));
 }
 
 /* ---- The real suite ------------------------------------------------------------------ */
@@ -264,10 +296,7 @@ static void the_cheapest_killing_case_of_the_clause_is_found(void **state)
 static void a_fault_made_harmless_is_noticed(void **state)
 {
     const mutant *m = mutant_find("ACCEPT_LE");
-    const run_options harmless = in_process(), faulty = {.api = mutant_api("ACCEPT_LE"),
-                                                         .seed = 1,
-                                                         .jobs = 1,
-                                                         .vectors = VECTORS};
+    const run_options harmless = in_process("NONE"), faulty = in_process("ACCEPT_LE");
     recorded_kill found;
     matrix_row row;
     (void)state;
@@ -283,6 +312,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lock_is_read_as_it_was_written),
+        cmocka_unit_test(a_write_that_fails_leaves_the_old_file),
+        cmocka_unit_test(lines_are_alike_in_every_field),
         cmocka_unit_test(a_line_that_is_none_is_refused_by_number),
         cmocka_unit_test(a_line_of_no_fault_is_counted),
         cmocka_unit_test(the_recorded_case_alone_is_run),
@@ -290,6 +321,7 @@ int main(void)
         cmocka_unit_test(only_a_judgement_is_a_recorded_kill),
         cmocka_unit_test(a_line_that_cannot_be_a_kill_fails_whatever_dies),
         cmocka_unit_test(the_cheapest_killing_case_of_the_clause_is_found),
+        cmocka_unit_test(the_whole_matrix_holds_the_line_against_the_search),
         cmocka_unit_test(a_fault_made_harmless_is_noticed),
     };
     return cmocka_run_group_tests_name("mutants: lock", tests, NULL, NULL);

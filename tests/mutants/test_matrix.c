@@ -9,105 +9,83 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/mutants/matrix.h"
+#include "tests/mutants/scripted.h"
 
 /* ---- A suite made of scripted checks ------------------------------------------------- */
 
-static int cases = 3;
-static int fails; /* how many of the cases fail */
-static check_state ending = STATE_FAIL;
-static const check *planned; /* the check whose cases they are */
+SCRIPTED(random_replay, "replay.random", "ACC-01");
+SCRIPTED(verify_format, "format.verify", "INV-02");
+SCRIPTED(residual_values, "residual.values", "RES-01");
+static const check *const scripted_list[] = {&random_replay, &verify_format, NULL};
+static const check *const list_of_liars[] = {&residual_values, NULL};
 
-static void plan_cases(check_plan *plan, check_level level)
+static bool judged_by(const char *name, const check *const *list, bool quick, matrix_row *row)
 {
-    (void)level;
-    for (int i = 0; i < cases; i++) {
-        check_case *c = plan_case(plan, planned, "%d", i);
-        c->variant = i;
-    }
-}
-
-static bool claim(const check_case *c, const client *tested, char *why, size_t size)
-{
-    (void)c, (void)tested, (void)why, (void)size;
-    return true;
-}
-
-static void decide(const check_case *c, const check_context *x, check_result *r)
-{
-    (void)x;
-    r->compared = 7;
-    result_set(r, c->variant < fails ? ending : STATE_PASS, "as scripted");
-}
-
-static const check scripted = {.name = "replay.random",
-                               .clauses = "ACC-01",
-                               .summary = "scripted",
-                               .plan = plan_cases,
-                               .claimed = claim,
-                               .run = decide};
-static const check *const scripted_list[] = {&scripted, NULL};
-
-static bool judged_by(const char *name, const check *const *list, int failing, bool quick,
-                      matrix_row *row)
-{
-    const run_options base = {
-        .api = mutant_api("NONE"), .seed = 1, .jobs = 1, .vectors = VECTORS};
-    fails = failing;
-    planned = list[0];
+    const run_options base = in_process("NONE");
     matrix_run(mutant_find(name), &base, list, quick, row);
     return row->judged_rightly;
 }
 
-static bool judged(const char *name, const check *const *list, int failing, matrix_row *row)
+static bool judged(const char *name, matrix_row *row)
 {
-    return judged_by(name, list, failing, false, row);
+    return judged_by(name, scripted_list, false, row);
 }
 
 static void a_fault_needs_two_kills_by_its_check(void **state)
 {
     matrix_row row;
     (void)state;
-    assert_false(judged("LENIENCE_102", scripted_list, 0, &row));
+    script_cases(3, 0, STATE_FAIL);
+    assert_false(judged("LENIENCE_102", &row));
     assert_non_null(strstr(row.why, "CONFORMANT"));
-    assert_false(judged("LENIENCE_102", scripted_list, 1, &row));
+    script_cases(3, 1, STATE_FAIL);
+    assert_false(judged("LENIENCE_102", &row));
     assert_non_null(strstr(row.why, "one case only"));
-    assert_true(judged("LENIENCE_102", scripted_list, 2, &row));
+    script_cases(3, 2, STATE_FAIL);
+    assert_true(judged("LENIENCE_102", &row));
     assert_int_equal(row.cell[0].killed, 2);
     assert_int_equal(row.cell[0].cases, 3);
-    assert_int_equal(row.cell[0].n, 7);
+    assert_int_equal(row.cell[0].n, SCRIPTED_COMPARED);
 }
 
 static void a_quick_look_ends_with_the_second_kill(void **state)
 {
     matrix_row row;
     (void)state;
-    assert_true(judged_by("LENIENCE_102", scripted_list, 3, true, &row));
+    script_cases(3, 3, STATE_FAIL);
+    assert_true(judged_by("LENIENCE_102", scripted_list, true, &row));
     assert_int_equal(row.cell[0].killed, 2);
     assert_int_equal(row.cell[0].cases, 3);
-    assert_false(judged_by("LENIENCE_102", scripted_list, 1, true, &row));
+    script_cases(3, 1, STATE_FAIL);
+    assert_false(judged_by("LENIENCE_102", scripted_list, true, &row));
     assert_non_null(strstr(row.why, "one case only"));
 }
 
+/* Whatever clause it violates, a write to an input (INV-02) included. */
 static void a_crash_kills_no_fault(void **state)
 {
     static const check_state endings[] = {STATE_CRASH, STATE_TIMEOUT};
+    static const char *const faults[] = {"LENIENCE_102", "INPUT_WRITTEN"};
     matrix_row row;
     (void)state;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        ending = endings[i];
-        assert_false(judged("LENIENCE_102", scripted_list, 3, &row));
-        assert_non_null(strstr(row.why, "survives"));
-        assert_int_equal(row.cell[0].killed, 0);
+        script_cases(3, 3, endings[i]);
+        for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
+            assert_false(judged(faults[f], &row));
+            assert_non_null(strstr(row.why, "survives"));
+            assert_int_equal(row.cell[f].killed, 0);
+        }
     }
-    ending = STATE_FAIL;
+    script_cases(3, 3, STATE_FAIL);
+    assert_true(judged("INPUT_WRITTEN", &row));
 }
 
 static void a_fault_whose_check_is_gone_is_not_excused(void **state)
 {
     matrix_row row;
     (void)state;
-    assert_false(judged("TIE_LAST", scripted_list, 3, &row));
+    script_cases(3, 3, STATE_FAIL);
+    assert_false(judged("TIE_LAST", &row));
     assert_non_null(strstr(row.why, "no check"));
 }
 
@@ -115,28 +93,22 @@ static void a_lookalike_may_not_be_killed_at_all(void **state)
 {
     matrix_row row;
     (void)state;
-    cases = LOOKALIKE_CASES;
-    assert_true(judged("BLOCK_RULE", scripted_list, 0, &row));
-    assert_false(judged("BLOCK_RULE", scripted_list, 1, &row));
+    script_cases(LOOKALIKE_CASES / 2, 0, STATE_FAIL); /* of each of the two checks */
+    assert_true(judged("BLOCK_RULE", &row));
+    script_cases(LOOKALIKE_CASES / 2, 1, STATE_FAIL);
+    assert_false(judged("BLOCK_RULE", &row));
     assert_non_null(strstr(row.why, "as scripted"));
-    cases = LOOKALIKE_CASES - 1;
-    assert_false(judged("BLOCK_RULE", scripted_list, 0, &row));
+    script_cases(LOOKALIKE_CASES / 2 - 1, 0, STATE_FAIL);
+    assert_false(judged("BLOCK_RULE", &row));
     assert_non_null(strstr(row.why, "too few"));
-    cases = 3;
 }
 
 static void an_unmasked_liar_is_a_wrong_judgement(void **state)
 {
-    static const check renamed = {.name = "residual.values",
-                                  .clauses = "RES-01",
-                                  .summary = "scripted",
-                                  .plan = plan_cases,
-                                  .claimed = claim,
-                                  .run = decide};
-    static const check *const list[] = {&renamed, NULL};
     matrix_row row;
     (void)state;
-    assert_false(judged("LIAR_EXIT", list, 0, &row));
+    script_cases(3, 0, STATE_FAIL);
+    assert_false(judged_by("LIAR_EXIT", list_of_liars, false, &row));
 }
 
 /* ---- Liars on the wire --------------------------------------------------------------- */
