@@ -71,13 +71,13 @@ static void a_crash_kills_no_fault(void **state)
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         script_cases(3, 3, endings[i]);
         for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
-            assert_false(judged(faults[f], &row));
+            assert_false(judged_by(faults[f], scripted_list, true, &row));
             assert_non_null(strstr(row.why, "survives"));
             assert_int_equal(row.cell[f].killed, 0);
         }
     }
     script_cases(3, 3, STATE_FAIL);
-    assert_true(judged("INPUT_WRITTEN", &row));
+    assert_true(judged_by("INPUT_WRITTEN", scripted_list, true, &row));
 }
 
 static void a_fault_whose_check_is_gone_is_not_excused(void **state)
