@@ -179,8 +179,9 @@ static void print_report(const command_line *c, const run_report *report)
 static stop asked_to_stop;
 
 /* The first SIGINT or SIGTERM lets the run end and report. Any later one, and any other signal,
- * ends the program at once, and every process of the implementation with it. Two signals in one
- * moment are one: timeout(1) sends its signal to the program and to the program's group. */
+ * ends the program at once, and every process of the implementation with it; a call that loses
+ * its process then is stopped, not crashed. Two signals in one moment are one: timeout(1) sends
+ * its signal to the program and to the program's group. */
 static void on_signal(int number)
 {
     static const long long MOMENT = 100000000; /* nanoseconds */
@@ -189,13 +190,12 @@ static void on_signal(int number)
     const long long at = (long long)(now * 1e9);
     long long before = 0;
     const bool stops = number == SIGINT || number == SIGTERM;
-    if (stops && atomic_compare_exchange_strong(&first, &before, at)) {
-        stop_ask(&asked_to_stop, STOP_SIGNAL, now);
-    } else if (!stops || at - before > MOMENT) {
-        process_kill_all();
-        signal(number, SIG_DFL);
-        raise(number);
-    }
+    stop_ask(&asked_to_stop, STOP_SIGNAL, now);
+    if (stops && (atomic_compare_exchange_strong(&first, &before, at) || at - before <= MOMENT))
+        return;
+    process_kill_all();
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 /* What nohup or a shell ignores stays ignored. */
@@ -320,7 +320,8 @@ static int worker_command(int argc, char **argv)
             "usage: assay worker SPEC [OPTIONS]\n"
             "  Serves an implementation on standard input and output, in frames.\n"
             "  SPEC is ref, gpu, plugin:FILE.so, mutant:NAME or traces:FILE; OPTIONS are its "
-            "own\n");
+            "own.\n"
+            "  It is killed when the thread that started it ends.\n");
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a call that hangs does not see the end of its input */
     return worker_main(argv[1], argc == 3 ? argv[2] : "");
 }

@@ -276,7 +276,8 @@ static call_result start(client *c)
     c->process = strncmp(c->spec, "exec:", 5) == 0
                      ? start_command(c, why, sizeof why)
                      : process_start(argv, c->stderr_log, why, sizeof why);
-    if (!c->process) return report(c, OP_CLAIMS, CALL_HARNESS, why);
+    if (!c->process) /* a program that ends starts no more */
+        return report(c, OP_CLAIMS, stop_asked(c->stop) ? CALL_STOPPED : CALL_HARNESS, why);
     process_obey(c->process, c->stop);
     return CALL_OK;
 }

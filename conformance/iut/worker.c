@@ -82,12 +82,13 @@ static size_t padded(size_t size)
 }
 
 /* INV-02: a write to the input ends the process by the exit code that says so (STA-02). Any
- * other fault happens again as it would have without the handler. */
+ * other fault happens again as it would have without the handler; a signal that was sent, which
+ * would not, is sent again. */
 static void on_fault(int signal_number, siginfo_t *info, void *context)
 {
     static const char text[] =
         "assay worker: the implementation wrote to an input array (INV-02)\n";
-    (void)signal_number, (void)context;
+    (void)context;
     const uintptr_t at = (uintptr_t)info->si_addr,
                     base = guarded ? (uintptr_t)guarded->view : 0;
     if (guarded && info->si_code == SEGV_ACCERR && at >= base && at - base < guarded->size) {
@@ -96,6 +97,7 @@ static void on_fault(int signal_number, siginfo_t *info, void *context)
         _exit(WORKER_INPUT_WRITTEN);
     }
     sigaction(SIGSEGV, &before_guard, NULL);
+    if (info->si_code <= 0) raise(signal_number); /* SI_USER, SI_TKILL ...: not by a fault */
 }
 
 /* Before each call: the implementation may have installed a handler of its own since the last
@@ -106,8 +108,10 @@ static void watch_input(const region *input)
                                      .sa_flags = SA_SIGINFO | SA_ONSTACK};
     struct sigaction before;
     guarded = input;
-    sigaction(SIGSEGV, &action, &before);
-    if (before.sa_sigaction != on_fault) before_guard = before;
+    sigaction(SIGSEGV, NULL, &before);
+    if (before.sa_sigaction == on_fault) return;
+    before_guard = before;
+    sigaction(SIGSEGV, &action, NULL);
 }
 
 static void watch_no_more(void)

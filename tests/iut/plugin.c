@@ -31,9 +31,10 @@ enum {
     HANGS,
     NULL_WRITE,
     CONSTANT_WRITE,
-    UNPROTECTS,  /* and writes to an input */
-    OWN_HANDLER, /* installed by create */
-    LATE_HANDLER /* installed by the first draw */
+    UNPROTECTS,   /* and writes to an input */
+    OWN_HANDLER,  /* installed by create */
+    LATE_HANDLER, /* installed by the first draw */
+    SENDS_SEGV    /* to itself */
 };
 
 struct iut {
@@ -119,6 +120,7 @@ static iut_status draw(iut *x, iut_draw_batch *b)
     if (VARIANT == WRITES_INPUT || VARIANT == UNPROTECTS) write_to(b->state);
     if (VARIANT == NULL_WRITE) write_to((const int32_t *)(uintptr_t)64); /* its 17th element */
     if (VARIANT == CONSTANT_WRITE) write_to(&constant);
+    if (VARIANT == SENDS_SEGV) raise(SIGSEGV);
     if (VARIANT == LATE_HANDLER && !x->draws++) install_handler();
     if ((VARIANT == OWN_HANDLER || VARIANT == LATE_HANDLER) && sigsetjmp(after_fault, 1) == 0)
         write_to(b->state);

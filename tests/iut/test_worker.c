@@ -121,7 +121,7 @@ static void handler_of_a_call(void **unused)
 /* STA-02: a fault elsewhere is a crash. */
 static void faults_elsewhere(void **unused)
 {
-    static const char *const names[] = {"null_write", "constant_write"};
+    static const char *const names[] = {"null_write", "constant_write", "sends_segv"};
     (void)unused;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         client *c = open_with_panel(names[i]);

@@ -187,6 +187,19 @@ def within_a_case(answers, code_due, state_due):
     expect(name, code == code_due and states == [state_due], f"exit code {code}, {states}")
 
 
+def hung_up(after):
+    """A process that the program ends with itself accuses nobody in the log that is left."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = start(["--level", "smoke", "--jobs", "32", "--iut", "ref"], folder)
+        begun(run, f"{folder}/log", starts)
+        time.sleep(after)
+        run.send_signal(signal.SIGHUP)
+        run.communicate(timeout=GUARD)
+        expect("SIGHUP early", run.returncode == -signal.SIGHUP, f"exit code {run.returncode}")
+        states = {event.get("state") for event in events(f"{folder}/log")}
+        expect("SIGHUP early", not states & {"FAIL", "CRASH", "TIMEOUT", "ERROR"}, states)
+
+
 def ignored():
     """What the parent ignores stays ignored."""
     numbers = [signal.SIGINT, signal.SIGINT]
@@ -204,6 +217,7 @@ CALLS = [(at_a_moment, random.uniform(0, 1.5)) for _ in range(MOMENTS)] + [
     (within_a_case, 0, 4, "STOPPED"),
     (within_a_case, 1, 1, "FAIL"),
     (ignored,),
+    *((hung_up, random.uniform(0, 0.25)) for _ in range(MOMENTS)),
     (ended, "Ctrl-C twice", HANGS, 1, [signal.SIGINT, signal.SIGINT]),
     (ended, "SIGINT, SIGTERM", HANGS_WITH_CHILD, 3, [signal.SIGINT, signal.SIGTERM]),
     (ended, "SIGTERM twice", WORKER_HANGS, 1, [signal.SIGTERM, signal.SIGTERM]),
