@@ -60,8 +60,8 @@ static inline uint64_t weight_at(const float *p, const float *q, int32_t i)
 static inline uint64_t sum(const float *p, const float *q, int32_t n)
 {
     uint64_t s = 0;
-    for (int32_t i = 0; i < n; i++) s += weight_at(p, q, i);
-    return s;
+    for (int32_t i = 0; i < n; i++) s += as_shifted(q ? excess(p[i], q[i]) : p[i]);
+    return s - (uint64_t)n * AS_SHIFT;
 }
 
 /* The same sum, with every weight kept. */
@@ -72,13 +72,25 @@ static inline uint64_t weigh(const float *p, const float *q, int32_t n, uint64_t
     return s;
 }
 
+/* The first weight that ends above the target, which lies below the sum of all. */
+static inline int32_t covering(const uint64_t *weight, uint64_t target)
+{
+    int32_t i = 0;
+    for (; weight[i] <= target; i++) target -= weight[i];
+    return i;
+}
+
 /* The draw of DRAW-02 in one pass and a bit: the sums of blocks, which vectorise, give the
  * total and lead to the block of the target; only that block is weighed again, a stride at a
- * time, and of its last stride the weights are added up one by one. Blocks are as long as it
+ * time, and of its last stride the weights are taken off one by one. Blocks are as long as it
  * takes for BLOCKS of them to cover the row, in multiples of STRIDE. */
 static inline int32_t draw_from(const float *p, const float *q, int32_t n, uint64_t U)
 {
-    uint64_t block[BLOCKS], weight[STRIDE], total = 0, before = 0;
+    uint64_t block[BLOCKS], weight[STRIDE], total = 0;
+    if (n <= STRIDE) {
+        total = weigh(p, q, n, weight);
+        return total == 0 ? -1 : covering(weight, as_target(U, total));
+    }
     const int32_t length = (n + BLOCKS * STRIDE - 1) / (BLOCKS * STRIDE) * STRIDE;
     for (int32_t i = 0, b = 0; i < n; i += length, b++) {
         block[b] = sum(p + i, q ? q + i : NULL, n - i < length ? n - i : length);
@@ -86,18 +98,16 @@ static inline int32_t draw_from(const float *p, const float *q, int32_t n, uint6
     }
     if (total == 0) return -1;
 
-    const uint64_t target = as_target(U, total); /* below the total, so all walks end */
+    uint64_t target = as_target(U, total); /* below the total, so all walks end */
     int32_t i = 0;
-    for (int32_t b = 0; before + block[b] <= target; b++, i += length) before += block[b];
+    for (int32_t b = 0; block[b] <= target; b++, i += length) target -= block[b];
     for (;; i += STRIDE) {
         const uint64_t s =
             weigh(p + i, q ? q + i : NULL, n - i < STRIDE ? n - i : STRIDE, weight);
-        if (before + s > target) break;
-        before += s;
+        if (s > target) break;
+        target -= s;
     }
-    int32_t j = 0;
-    for (; before + weight[j] <= target; j++) before += weight[j];
-    return i + j;
+    return i + covering(weight, target);
 }
 
 static uint64_t total(const float *w, int32_t n)
