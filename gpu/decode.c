@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "gpu/verify.h"
+#include "gpu/verify/verify.h"
 
 enum { MOST_TREE = 3072 /* rows that a walk takes */, MOST_SHARED = 1024 /* rows */ };
 

@@ -3,7 +3,7 @@
  * sentence for sentence of a refusal as_decode. Clauses STOP-01 to STOP-05, GRD-03, MAT-02,
  * LAW-01 to LAW-03, LAH-28 to LAH-30.
  *
- * Everything of a step happens on the device (gpu/step.h); the host makes the launches, and
+ * Everything of a step happens on the device (gpu/draft/step.h); the host makes the launches, and
  * looks once in so many steps which sequences are over. It then takes their tokens and lets the
  * next requests take their places.
  *
@@ -25,9 +25,9 @@
 #define ASSAY_GPU_DECODE_H
 
 #include <stdbool.h>
-#include "gpu/draft.h"
-#include "gpu/llama.h"
-#include "gpu/rows.h"
+#include "gpu/draft/draft.h"
+#include "gpu/lm/llama.h"
+#include "gpu/num/rows.h"
 #include "ref/decode.h"
 
 #ifdef __cplusplus

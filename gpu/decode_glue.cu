@@ -2,7 +2,7 @@
  * (decode.h): lists of rows, and a verdict that also knows of the draft model's faults. A
  * thread an entry, a few loads and stores each: their time is that of a launch. */
 #include "gpu/decode.h"
-#include "gpu/draft_step.h"
+#include "gpu/draft/draft_step.h"
 
 namespace
 {

@@ -2,10 +2,10 @@
  * conventions, metamorphic relations, laws (LAY). */
 #include <stddef.h>
 
-#include "conformance/checks/engine.h"
-#include "conformance/checks/exact.h"
-#include "conformance/checks/law.h"
-#include "conformance/checks/lm.h"
+#include "conformance/checks/engine/engine.h"
+#include "conformance/checks/exact/exact.h"
+#include "conformance/checks/law/law.h"
+#include "conformance/checks/model/lm.h"
 
 /* clang-format off */
 const check *const check_list[] = {

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "gpu/bench/kernels.h"
-#include "gpu/dense.h"
+#include "gpu/num/dense.h"
 
 enum {
     AG_REPETITIONS = 25, /* at most, */

@@ -3,7 +3,7 @@
  * cuBLAS, whose rate at a product that is large every way stands with the ceilings. */
 #include "gpu/bench/model.h"
 #include "gpu/bench/parts.h"
-#include "gpu/cublas.h"
+#include "gpu/num/cublas.h"
 
 #include <stdlib.h>
 

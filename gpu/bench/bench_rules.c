@@ -6,7 +6,7 @@
  * all drafts; a chain accepts all but the last, whose place is drawn from the residual; the
  * walk refuses all candidates but the last, which it accepts whole. */
 #include "gpu/bench/parts.h"
-#include "gpu/verify.h"
+#include "gpu/verify/verify.h"
 
 #include <stdlib.h>
 

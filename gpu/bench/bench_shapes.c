@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ref/lm/load/model.h"
+#include "ref/load/model.h"
 
 enum { ROWS = 16, PREFIX = 64, STEP = 5, SEVERAL = 8, MANY = 32 };
 

@@ -1,7 +1,7 @@
 /* kernels.cu - see kernels.h. */
 #include "gpu/bench/kernels.h"
 
-#include "gpu/cuda.h"
+#include "gpu/device/cuda.h"
 #ifdef __CUDACC__
 #include <cuda_profiler_api.h>
 #endif

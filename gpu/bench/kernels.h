@@ -5,7 +5,7 @@
 #define ASSAY_GPU_BENCH_KERNELS_H
 
 #include <stdint.h>
-#include "gpu/device.h"
+#include "gpu/device/device.h"
 #include "ref/num/dense.h"
 
 #ifdef __cplusplus

@@ -4,7 +4,7 @@
 #define ASSAY_GPU_BENCH_MODEL_H
 
 #include "gpu/bench/bench.h"
-#include "gpu/llama.h"
+#include "gpu/lm/llama.h"
 
 typedef struct {
     const char *name;

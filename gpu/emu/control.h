@@ -22,7 +22,7 @@ void emu_processors(int n);
  * said otherwise; 1: there are no clusters. */
 void emu_clusters(int most);
 
-/* Whether cuBLAS's twin (library.c) is there, and how many of its products succeed from now on;
+/* Whether cuBLAS's twin (gpu/num/cublas_emulated.c) is there, and how many of its products succeed from now on;
  * -1: all. */
 void emu_library(int there, long products);
 

@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/checks/engine.h"
-#include "conformance/checks/law.h"
-#include "conformance/checks/plan.h"
-#include "conformance/oracle/folder.h"
-#include "conformance/oracle/served.h"
+#include "conformance/checks/engine/engine.h"
+#include "conformance/checks/frame/plan.h"
+#include "conformance/checks/law/law.h"
+#include "conformance/oracle/arithmetic/folder.h"
+#include "conformance/oracle/law/served.h"
 #include "conformance/stats/power.h"
 
 /* ---- The engine. ------------------------------------------------------------------ */

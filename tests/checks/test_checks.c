@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/checks/exact.h"
-#include "conformance/checks/plan.h"
-#include "conformance/checks/replay_vectors.h"
-#include "conformance/iut/builtin_ref.h"
+#include "conformance/checks/exact/exact.h"
+#include "conformance/checks/exact/replay_vectors.h"
+#include "conformance/checks/frame/plan.h"
+#include "conformance/subjects/ref/builtin_ref.h"
 #include "tests/checks/tiny.h"
 
 typedef struct {

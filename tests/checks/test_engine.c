@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/checks/engine.h"
-#include "conformance/checks/plan.h"
-#include "conformance/iut/builtin_ref.h"
-#include "conformance/oracle/folder.h"
+#include "conformance/checks/engine/engine.h"
+#include "conformance/checks/frame/plan.h"
+#include "conformance/oracle/arithmetic/folder.h"
+#include "conformance/subjects/ref/builtin_ref.h"
 
 enum { WORDS = 6, PATH = 400 }; /* of the small pair; tokens of a path */
 

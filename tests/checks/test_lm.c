@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/checks/lm.h"
-#include "conformance/checks/plan.h"
-#include "conformance/iut/builtin_ref.h"
+#include "conformance/checks/frame/plan.h"
+#include "conformance/checks/model/lm.h"
+#include "conformance/subjects/ref/builtin_ref.h"
 
 /* ---- The reference, spoilt. ------------------------------------------------------ */
 

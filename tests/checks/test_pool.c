@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/checks/exact.h"
-#include "conformance/checks/plan.h"
-#include "conformance/iut/builtin_ref.h"
+#include "conformance/checks/exact/exact.h"
+#include "conformance/checks/frame/plan.h"
+#include "conformance/subjects/ref/builtin_ref.h"
 
 typedef enum {
     HONEST,

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conformance/checks/exact.h"
-#include "conformance/checks/trace_methods.h"
-#include "conformance/iut/builtin_traces.h"
-#include "conformance/iut/traces_alone.h"
-#include "conformance/iut/write_traces.h"
-#include "conformance/run.h"
-#include "vectors/trace.h"
+#include "conformance/checks/exact/exact.h"
+#include "conformance/checks/traces/trace_methods.h"
+#include "conformance/subjects/ref/builtin_traces.h"
+#include "conformance/subjects/ref/write_traces.h"
+#include "conformance/subjects/traces/traces_alone.h"
+#include "conformance/suite/run.h"
+#include "vectors/read/trace.h"
 
 enum { GROUPS = 28 };
 static char folder[] = "/tmp/assay-test-traces-XXXXXX", whole[60], file[60];

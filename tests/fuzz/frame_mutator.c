@@ -4,7 +4,7 @@
  * Only with libFuzzer. */
 #include <string.h>
 
-#include "conformance/iut/layout.h"
+#include "conformance/wire/layout.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { LIMIT = 1 << 16 };

@@ -2,7 +2,7 @@
  * the wire. */
 #include <string.h>
 
-#include "conformance/iut/claims.h"
+#include "conformance/wire/claims.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The ranges of iut.h, written down here anew, and the very numbers of the text. */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ref/lm/load/config.h"
+#include "ref/load/config.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The field is that integer, or absent or null. */

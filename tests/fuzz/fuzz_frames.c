@@ -2,7 +2,7 @@
  * adds up to them, and means the same after it was written and read once more. */
 #include <string.h>
 
-#include "conformance/iut/frames.h"
+#include "conformance/wire/frames.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_tensors(const frame *f, const uint8_t *end)

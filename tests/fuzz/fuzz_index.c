@@ -2,7 +2,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "ref/lm/load/shards.h"
+#include "ref/load/shards.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "conformance/options.h"
+#include "conformance/cli/arguments/options.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { WORDS = 80 };

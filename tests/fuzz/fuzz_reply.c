@@ -8,9 +8,9 @@
  * the same way. */
 #include <string.h>
 
-#include "conformance/iut/claims.h"
-#include "conformance/iut/client.h"
-#include "conformance/iut/process.h"
+#include "conformance/wire/claims.h"
+#include "conformance/wire/client.h"
+#include "conformance/wire/process.h"
 #include "tests/fuzz/fuzz.h"
 
 enum {

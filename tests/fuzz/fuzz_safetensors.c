@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "ref/lm/load/safetensors.h"
+#include "ref/load/safetensors.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MOST_DATA = 1 << 16 };

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "conformance/iut/builtin_ref.h"
-#include "conformance/iut/load.h"
-#include "conformance/mutants/mutants.h"
-#include "conformance/options.h"
+#include "conformance/cli/arguments/options.h"
+#include "conformance/subjects/mutants/mutants.h"
+#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/wire/load.h"
 #include "ref/num/rows.h"
 #include "tests/fuzz/fuzz.h"
 

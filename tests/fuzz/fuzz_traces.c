@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "vectors/traces.h"
+#include "vectors/read/traces.h"
 
 /* Two vectors of each of two groups are enough to be named. */
 static const char vectors[] =

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "vectors/operation.h"
-#include "vectors/vectors.h"
+#include "vectors/read/operation.h"
+#include "vectors/read/vectors.h"
 
 static volatile unsigned checksum;
 

@@ -1,7 +1,7 @@
 /* Waiver files: VER-04. What is accepted has all its fields and a date. */
 #include <string.h>
 
-#include "conformance/waivers.h"
+#include "conformance/suite/waivers.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_date(const char *s)

@@ -11,9 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "conformance/iut/builtin_ref.h"
-#include "conformance/iut/frames.h"
-#include "conformance/iut/worker.h"
+#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/wire/frames.h"
+#include "conformance/wire/worker.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MEMORY = 1 << 18, CALLS = 256 };

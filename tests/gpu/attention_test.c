@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/attention.h"
 #include "gpu/emu/control.h"
+#include "gpu/lm/attention.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 

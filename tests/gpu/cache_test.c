@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/cache.h"
 #include "gpu/emu/control.h"
+#include "gpu/lm/cache.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/cublas_calls.h"
+#include "gpu/num/cublas_calls.h"
 
 static int numbers(const ag_cublas_calls *c)
 {

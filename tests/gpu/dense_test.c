@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/dense.h"
 #include "gpu/emu/control.h"
+#include "gpu/num/dense.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 #include "tests/scale.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/device.h"
+#include "gpu/device/device.h"
 #include "gpu/emu/control.h"
 
 enum { NOT_RUN = 77 }; /* what CTest counts as skipped */

@@ -3,7 +3,7 @@
 #ifndef ASSAY_TESTS_GPU_DEVICE_MEMORY_H
 #define ASSAY_TESTS_GPU_DEVICE_MEMORY_H
 
-#include "gpu/device.h"
+#include "gpu/device/device.h"
 
 static long live, left = -1; /* allocations, and those to come that succeed; -1: all */
 static size_t largest;       /* of them all, in bytes */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/draft.h"
+#include "gpu/draft/draft.h"
 #include "gpu/emu/control.h"
 #include "ref/decode.h"
 #include "ref/dist/draw.h"

@@ -2,8 +2,8 @@
  * or all where they are fewer. */
 #include <stdlib.h>
 
-#include "gpu/dense.h"
 #include "gpu/emu/control.h"
+#include "gpu/num/dense.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 

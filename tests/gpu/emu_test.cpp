@@ -3,7 +3,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "gpu/cuda.h"
+#include "gpu/device/cuda.h"
 #include "gpu/emu/control.h"
 #include "tests/ref/suite.h"
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "gpu/emu/control.h"
-#include "gpu/llama.h"
-#include "gpu/narrow.h"
+#include "gpu/lm/llama.h"
+#include "gpu/num/narrow.h"
 #include "ref/num/widen.h"
 #include "tests/ref/suite.h"
 #include "tests/scale.h"

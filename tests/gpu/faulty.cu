@@ -1,6 +1,6 @@
 /* faulty.cu - kernels that each break rules of gpu/check_code.py, so that the rules are seen to
  * hold: all of them must be reported, by name. Nothing runs this code. */
-#include "gpu/cuda.h"
+#include "gpu/device/cuda.h"
 
 extern "C" {
 

@@ -1,10 +1,10 @@
-/* graph_test.c - recording and replaying (gpu/device.h): nothing runs while it is recorded,
+/* graph_test.c - recording and replaying (gpu/device/device.h): nothing runs while it is recorded,
  * everything at each replay, from what then lies in memory; what a recording must not contain
  * is refused, and leaves the device as it was. */
 #include <string.h>
 
 #include "gpu/emu/control.h"
-#include "gpu/rows.h"
+#include "gpu/num/rows.h"
 #include "tests/ref/suite.h"
 
 enum { V = 3000 /* blocks share a row */, ROWS = 3 };

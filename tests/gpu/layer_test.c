@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gpu/emu/control.h"
-#include "gpu/layer.h"
+#include "gpu/lm/layer.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gpu/emu/control.h"
-#include "gpu/llama.h"
+#include "gpu/lm/llama.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
 #include "tests/scale.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/device.h"
+#include "gpu/device/device.h"
 
 enum { TESTED = 3 }; /* what the test itself ends with */
 

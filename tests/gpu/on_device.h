@@ -8,7 +8,7 @@
 
 #include <check.h>
 #include <stddef.h>
-#include "gpu/device.h"
+#include "gpu/device/device.h"
 
 static ag_device device;
 static as_error why;

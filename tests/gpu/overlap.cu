@@ -1,7 +1,7 @@
 /* overlap.cu - see overlap.h. */
 #include "tests/gpu/overlap.h"
 
-#include "gpu/block.cuh"
+#include "gpu/device/block.cuh"
 
 namespace
 {

@@ -3,7 +3,7 @@
 #define ASSAY_TESTS_GPU_OVERLAP_H
 
 #include <stdint.h>
-#include "gpu/device.h"
+#include "gpu/device/device.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
 /* overlap_test.c - what a launch reads is what the launches before it wrote, also where its
  * blocks came to their multiprocessors while those before the last still read, and so kept in
- * their own caches, what was there then (gpu/cuda.h). On a device, thousands of times; on the
+ * their own caches, what was there then (gpu/device/cuda.h). On a device, thousands of times; on the
  * emulator, which has no caches, a few. */
 #include "tests/gpu/on_device.h"
 #include "tests/gpu/overlap.h"

@@ -8,10 +8,10 @@
 
 #include "gpu/decode.h"
 #include "gpu/emu/control.h"
-#include "gpu/llama.h"
+#include "gpu/lm/llama.h"
 #include "ref/decode.h"
 #include "ref/draft/lookahead.h"
-#include "ref/lm/load/model.h"
+#include "ref/load/model.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/record.h"
 #include "tests/ref/suite.h"

@@ -1,4 +1,4 @@
-/* plugin_test.c - the plugin (gpu/plugin.c) through its table, on the grid emulator: models
+/* plugin_test.c - the plugin (conformance/subjects/gpu/plugin.c) through its table, on the grid emulator: models
  * that were made for more positions than there is memory for; memory that ends at any
  * allocation, of the device's or the host's, and an operation that then is as before; no
  * driver, and no device of ours. */
@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "conformance/checks/lm_small.h"
+#include "conformance/checks/model/lm_small.h"
 #include "conformance/iut.h"
-#include "gpu/device.h"
+#include "gpu/device/device.h"
 #include "gpu/emu/control.h"
 #include "tests/gpu/device_memory.h"
 #include "tests/ref/no_memory.h"

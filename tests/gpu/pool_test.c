@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu/draft/pool.h"
 #include "gpu/emu/control.h"
-#include "gpu/pool.h"
 #include "tests/ref/suite.h"
 
 enum { OPERATIONS = 300, MOST_V = 5000, MOST_G = 40, MOST_LENGTH = 40, BATCHES = 120 };

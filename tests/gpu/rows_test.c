@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "gpu/emu/control.h"
-#include "gpu/rows.h"
+#include "gpu/num/rows.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/num/exp.h"

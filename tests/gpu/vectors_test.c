@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "gpu/emu/control.h"
-#include "gpu/verify.h"
+#include "gpu/verify/verify.h"
 #include "tests/gpu/on_device.h"
 #include "tests/ref/suite.h"
-#include "vectors/answer.h"
+#include "vectors/read/answer.h"
 
 enum { MOST_V = 4096 };
 

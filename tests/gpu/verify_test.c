@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/iut/builtin_ref.h"
+#include "conformance/subjects/ref/builtin_ref.h"
 #include "gpu/emu/control.h"
-#include "gpu/verify.h"
+#include "gpu/verify/verify.h"
 #include "ref/dist/draw.h"
 #include "tests/gpu/on_device.h"
 #include "tests/gpu/rows.h"

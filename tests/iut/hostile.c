@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "conformance/iut/claims.h"
-#include "conformance/iut/frames.h"
-#include "conformance/iut/layout.h"
-#include "conformance/iut/worker.h"
+#include "conformance/wire/claims.h"
+#include "conformance/wire/frames.h"
+#include "conformance/wire/layout.h"
+#include "conformance/wire/worker.h"
 
 enum { MOST = 1 << 16 }; /* tokens of a call */
 

@@ -2,7 +2,7 @@
 #ifndef ASSAY_TESTS_IUT_SUPPORT_H
 #define ASSAY_TESTS_IUT_SUPPORT_H
 
-#include "conformance/iut/client.h"
+#include "conformance/wire/client.h"
 
 enum { V = 4, S = 2, C = 2 };
 

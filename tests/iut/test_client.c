@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "conformance/iut/process.h"
+#include "conformance/wire/process.h"
 #include "tests/iut/support.h"
 
 static client *open_mode(const char *mode, const char *file, double timeout)

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "conformance/iut/claims.h"
-#include "conformance/iut/frames.h"
-#include "conformance/iut/layout.h"
+#include "conformance/wire/claims.h"
+#include "conformance/wire/frames.h"
+#include "conformance/wire/layout.h"
 
 /* A frame of the given JSON and tensor bytes, malloc'd to its exact size so that a read beyond
  * it shows under a sanitizer. */

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "conformance/checks/lm_small.h"
-#include "conformance/iut/builtin_ref.h"
+#include "conformance/checks/model/lm_small.h"
+#include "conformance/subjects/ref/builtin_ref.h"
 #include "tests/iut/support.h"
 
 enum { SEQUENCES = 3, POSITIONS = 32, ROWS = 8, WORDS = 61 /* V of the small model */ };

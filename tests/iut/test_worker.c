@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "conformance/iut/builtin_ref.h"
-#include "conformance/iut/frames.h"
-#include "conformance/iut/process.h"
+#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/wire/frames.h"
+#include "conformance/wire/process.h"
 #include "tests/iut/support.h"
 
 /* ---- Plugins. -------------------------------------------------------------------- */

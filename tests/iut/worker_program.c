@@ -1,7 +1,7 @@
 /* The smallest program that serves `worker`: what the tests' clients start. */
 #include <stdio.h>
 #include <string.h>
-#include "conformance/iut/worker.h"
+#include "conformance/wire/worker.h"
 
 int main(int argc, char **argv)
 {

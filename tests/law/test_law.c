@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/checks/law.h"
-#include "conformance/checks/plan.h"
+#include "conformance/checks/frame/plan.h"
+#include "conformance/checks/law/law.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/tolerance.h"
 #include "tests/law/sampler_iut.h"

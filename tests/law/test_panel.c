@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/panel.h"
+#include "conformance/panel/panel.h"
 
 static panel *make(panel_form form)
 {

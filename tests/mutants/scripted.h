@@ -3,7 +3,7 @@
 #ifndef ASSAY_TESTS_MUTANTS_SCRIPTED_H
 #define ASSAY_TESTS_MUTANTS_SCRIPTED_H
 
-#include "conformance/mutants/matrix.h"
+#include "conformance/cli/mutants/matrix.h"
 
 enum { SCRIPTED_CASES = 128, SCRIPTED_COMPARED = 7 };
 

@@ -8,10 +8,10 @@
 
 #include <math.h>
 
-#include "conformance/mutants/exact_law.h"
-#include "conformance/mutants/subject.h"
-#include "conformance/oracle/enumerate.h"
-#include "conformance/panel.h"
+#include "conformance/cli/mutants/exact_law.h"
+#include "conformance/oracle/law/enumerate.h"
+#include "conformance/panel/panel.h"
+#include "conformance/subjects/mutants/chain/subject.h"
 
 enum { V = 5, CELLS = V * V };
 

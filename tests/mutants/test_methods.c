@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/checks/lm_small.h"
-#include "conformance/checks/probe.h"
-#include "conformance/mutants/mutants.h"
-#include "conformance/oracle/folder.h"
-#include "conformance/oracle/methods.h"
+#include "conformance/checks/frame/probe.h"
+#include "conformance/checks/model/lm_small.h"
+#include "conformance/oracle/arithmetic/folder.h"
+#include "conformance/oracle/methods/methods.h"
+#include "conformance/subjects/mutants/mutants.h"
 
 enum { WORDS = 6, PROMPT = 40, BUDGET = 24, POSITIONS = 200 };
 

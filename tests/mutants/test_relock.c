@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/run.h"
+#include "conformance/suite/run.h"
 #include "tests/run/command.h"
 
 /* Lines that are not looked at: of a fault, and of a name that is none. */

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/checks/check.h"
-#include "conformance/iut/claims.h"
-#include "conformance/mutants/mutants.h"
+#include "conformance/checks/frame/check.h"
+#include "conformance/subjects/mutants/mutants.h"
+#include "conformance/wire/claims.h"
 
 enum { CHAPTERS = 9, ALGORITHMS = 5 };
 static char *chapters[CHAPTERS];

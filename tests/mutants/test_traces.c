@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-#include "conformance/mutants/method_trace.h"
-#include "conformance/mutants/mutants.h"
-#include "conformance/mutants/trace_subject.h"
-#include "vectors/traces.h"
+#include "conformance/subjects/mutants/model/method_trace.h"
+#include "conformance/subjects/mutants/model/trace_subject.h"
+#include "conformance/subjects/mutants/mutants.h"
+#include "vectors/read/traces.h"
 
 static vector_set *set;
 

@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/oracle/methods.h"
-#include "conformance/oracle/toy.h"
+#include "conformance/oracle/methods/methods.h"
+#include "conformance/oracle/methods/toy.h"
 #include "tests/oracle/follow.h"
-#include "conformance/iut/path_lm.h"
+#include "conformance/subjects/ref/path_lm.h"
 #include "tests/oracle/random_request.h"
 #include "tests/oracle/workers.h"
 #include "tests/scale.h"
-#include "vectors/vectors.h"
+#include "vectors/read/vectors.h"
 
 static const int32_t *prefix_of(const as_lm *lm, int32_t *n)
 {

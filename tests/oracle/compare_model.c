@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/oracle/folder.h"
-#include "ref/lm/load/model.h"
+#include "conformance/oracle/arithmetic/folder.h"
+#include "ref/load/model.h"
 
 enum { PROMPT = 160 };
 

@@ -9,10 +9,10 @@
  * Exit code 0: no difference. Clauses JAC, LAH, POOL, ONEH, LKP, NET-01 to NET-03. */
 #include <stdio.h>
 
-#include "ref/lm/load/model.h"
+#include "ref/load/model.h"
 #include "tests/oracle/follow.h"
-#include "vectors/answer.h"
-#include "vectors/make.h"
+#include "vectors/make/make.h"
+#include "vectors/read/answer.h"
 
 enum { ROWS = 128 };
 

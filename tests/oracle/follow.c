@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/iut/builtin_traces.h"
-#include "vectors/traces.h"
+#include "conformance/subjects/ref/builtin_traces.h"
+#include "vectors/read/traces.h"
 
 /* What a run of the reference is held against. */
 typedef struct {

@@ -4,7 +4,7 @@
 #ifndef ASSAY_TESTS_ORACLE_FOLLOW_H
 #define ASSAY_TESTS_ORACLE_FOLLOW_H
 
-#include "conformance/oracle/methods.h"
+#include "conformance/oracle/methods/methods.h"
 #include "ref/lm/lm.h"
 #include "ref/draft/draft.h"
 

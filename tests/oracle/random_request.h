@@ -3,7 +3,7 @@
 #ifndef ASSAY_TESTS_ORACLE_RANDOM_REQUEST_H
 #define ASSAY_TESTS_ORACLE_RANDOM_REQUEST_H
 
-#include "vectors/vectors.h"
+#include "vectors/read/vectors.h"
 
 enum { REQUEST_PROMPT = 12, REQUEST_GIVEN = 12, REQUEST_V = 12 };
 enum { REQUEST_STATES = REQUEST_V * REQUEST_V };

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/oracle/chain_gmp.h"
+#include "conformance/oracle/law/chain_gmp.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/verify/verify.h"

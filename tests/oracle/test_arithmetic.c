@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/oracle/arithmetic.h"
+#include "conformance/oracle/arithmetic/arithmetic.h"
 
 static long comparisons = 2000000;
 static uint64_t state64 = 1;
@@ -232,9 +232,9 @@ static void fast_functions_have_the_same_values(void **unused)
 {
 #define HARD(bits, distance) bits,
     static const uint32_t hard[] = {
-#include "vectors/cos_hard.def"
-#include "vectors/exp_hard.def"
-#include "vectors/sin_hard.def"
+#include "vectors/make/cos_hard.def"
+#include "vectors/make/exp_hard.def"
+#include "vectors/make/sin_hard.def"
     };
 #undef HARD
     static const float edges[] = {0.0f,        -0.0f, 88.72284f, 88.72283f,

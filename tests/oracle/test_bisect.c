@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <stdlib.h>
 
-#include "conformance/oracle/bisect.h"
+#include "conformance/oracle/law/bisect.h"
 #include "ref/dist/draw.h"
 #include "ref/num/rows.h"
 #include "ref/verify/verify.h"

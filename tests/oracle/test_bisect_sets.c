@@ -19,11 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/oracle/chain.h"
-#include "conformance/oracle/methods.h"
-#include "conformance/oracle/rules.h"
-#include "conformance/oracle/toy.h"
-#include "conformance/oracle/words.h"
+#include "conformance/oracle/arithmetic/words.h"
+#include "conformance/oracle/law/chain.h"
+#include "conformance/oracle/law/rules.h"
+#include "conformance/oracle/methods/methods.h"
+#include "conformance/oracle/methods/toy.h"
 #include "ref/decode.h"
 #include "ref/draft/lookahead.h"
 #include "ref/draft/prompt_lookup.h"

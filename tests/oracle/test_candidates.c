@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "conformance/oracle/candidates.h"
-#include "conformance/oracle/chain.h"
-#include "conformance/oracle/methods.h"
-#include "conformance/oracle/rules.h"
-#include "conformance/oracle/toy.h"
+#include "conformance/oracle/law/candidates.h"
+#include "conformance/oracle/law/chain.h"
+#include "conformance/oracle/law/rules.h"
+#include "conformance/oracle/methods/methods.h"
+#include "conformance/oracle/methods/toy.h"
 
 enum { MANY = 4000000, STATES = 3, CLASSES = 2, MOST_V = 4 };
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "conformance/oracle/chain_gmp.h"
+#include "conformance/oracle/law/chain_gmp.h"
 
 /* Position 0: residual (1/4, 0, 0, 1/4); position 1: residual (0, 1/2, 0, 0). */
 static const float P0[4] = {0.5f, 0.125f, 0, 0.375f}, Q0[4] = {0.25f, 0.5f, 0.125f, 0.125f},

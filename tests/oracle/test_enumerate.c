@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "conformance/oracle/chain.h"
-#include "conformance/oracle/rules.h"
+#include "conformance/oracle/law/chain.h"
+#include "conformance/oracle/law/rules.h"
 
 enum { MANY = 2000000, MAX_VOCAB = 8, STATES = 4, CLASSES = 2 };
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/oracle/transformer.h"
+#include "conformance/oracle/arithmetic/transformer.h"
 #include "ref/lm/llama.h"
 
 enum {

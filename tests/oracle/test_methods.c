@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/oracle/candidates.h"
-#include "conformance/oracle/chain.h"
-#include "conformance/oracle/methods.h"
-#include "conformance/oracle/philox.h"
-#include "conformance/oracle/toy.h"
+#include "conformance/oracle/law/candidates.h"
+#include "conformance/oracle/law/chain.h"
+#include "conformance/oracle/law/philox.h"
+#include "conformance/oracle/methods/methods.h"
+#include "conformance/oracle/methods/toy.h"
 
 /* ---- Lists from literals ---------------------------------------------------------- */
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "conformance/oracle/lane.h"
-#include "conformance/oracle/philox.h"
+#include "conformance/oracle/law/lane.h"
+#include "conformance/oracle/law/philox.h"
 
 static void known_answers(void **state)
 {

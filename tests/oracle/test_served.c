@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "conformance/oracle/served.h"
+#include "conformance/oracle/law/served.h"
 
 static const oracle_sampling PLAIN = {1, 0, 1, 0};
 

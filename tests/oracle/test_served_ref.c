@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "conformance/oracle/chain.h"
-#include "conformance/oracle/served.h"
+#include "conformance/oracle/law/chain.h"
+#include "conformance/oracle/law/served.h"
 #include "ref/dist/served.h"
 
 enum { ROWS = 20000, MAX_VOCAB = 300 };

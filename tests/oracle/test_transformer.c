@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "conformance/oracle/folder.h"
+#include "conformance/oracle/arithmetic/folder.h"
 
 /* ---- A network whose values can be followed by hand ------------------------------- */
 

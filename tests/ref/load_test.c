@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ref/lm/load/config.h"
-#include "ref/lm/load/model.h"
-#include "ref/lm/load/safetensors.h"
-#include "ref/lm/load/shards.h"
+#include "ref/load/config.h"
+#include "ref/load/model.h"
+#include "ref/load/safetensors.h"
+#include "ref/load/shards.h"
 #include "tests/ref/no_memory.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"

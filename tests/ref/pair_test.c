@@ -17,7 +17,7 @@
 #include "ref/draft/jacobi.h"
 #include "ref/draft/lookahead.h"
 #include "ref/draft/prompt_lookup.h"
-#include "ref/lm/load/model.h"
+#include "ref/load/model.h"
 #include "tests/ref/record.h"
 #include "tests/ref/suite.h"
 #include "tests/scale.h"

@@ -89,8 +89,8 @@ static const uint32_t hard[] = {
 #define FIRST(bits, ...) bits,
 #define HARD(...) FIRST(__VA_ARGS__, 0)
 #include "tests/ref/trig_hard.def"
-#include "vectors/cos_hard.def"
-#include "vectors/sin_hard.def"
+#include "vectors/make/cos_hard.def"
+#include "vectors/make/sin_hard.def"
 #undef HARD
 #undef FIRST
 };

@@ -2,7 +2,7 @@
 #ifndef ASSAY_TESTS_RUN_FAKE_H
 #define ASSAY_TESTS_RUN_FAKE_H
 
-#include "conformance/run.h"
+#include "conformance/suite/run.h"
 
 /* What one case of the check "fake" does. The id is "fake/NAME". */
 typedef struct {

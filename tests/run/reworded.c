@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "conformance/checks/check.h"
+#include "conformance/checks/frame/check.h"
 #include "ref/status.h"
 
 void __wrap_frame_text(char *text);

@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "conformance/clauses.h"
-#include "conformance/run.h"
+#include "conformance/cli/clauses.h"
+#include "conformance/suite/run.h"
 
 static const char *program, *source;
 static char output[1 << 18];
@@ -456,7 +456,7 @@ typedef struct {
 
 static const selftest selftests[] = {
 #define SELFTEST(clause, file, test, what) {clause, file, #test},
-#include "conformance/selftests.def"
+#include "conformance/cli/selftests.def"
 #undef SELFTEST
 };
 

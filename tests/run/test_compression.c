@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "conformance/compression.h"
+#include "conformance/cli/bench/compression.h"
 
 static void assert_near(double x, double y, double most)
 {

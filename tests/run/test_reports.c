@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "conformance/report/report.h"
+#include "conformance/suite/report/report.h"
 #include "tests/run/fake.h"
 
 extern char **environ;

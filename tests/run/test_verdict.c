@@ -6,10 +6,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "conformance/checks/plan.h"
-#include "conformance/iut/process.h"
-#include "conformance/layers.h"
-#include "conformance/verdict.h"
+#include "conformance/checks/frame/plan.h"
+#include "conformance/suite/layers.h"
+#include "conformance/suite/verdict.h"
+#include "conformance/wire/process.h"
 #include "tests/run/fake.h"
 
 #define GOOD                                                                                   \

@@ -1,5 +1,5 @@
 /* Finds the binary32 arguments in [0, 2^20] whose cosine or sine lies nearest the middle
- * between two binary32: of all, vectors/cos_hard.def and sin_hard.def; or of each binade, with
+ * between two binary32: of all, vectors/make/cos_hard.def and sin_hard.def; or of each binade, with
  * those nearest a multiple of pi/2, for tests/ref/trig_hard.def. A filter in binary64 (glibc
  * errs by less than 2^-52 of the result, 2^-28 units of the last place of a binary32) picks
  * candidates; MPFR measures them. usage: hard_trig cos|sin|binades  (a minute or two) */

@@ -11,7 +11,7 @@
 #include "ref/num/environment.h"
 #include "ref/num/rope.h"
 #include "ref/num/trig.h"
-#include "vectors/network.h"
+#include "vectors/read/network.h"
 
 enum { INPUTS = OPERATION_INPUTS, MOST_HEAD = 512, MOST_CHUNKS = 16 };
 

@@ -21,8 +21,8 @@
 #include "ref/num/uniform.h"
 #include "ref/verify/verify.h"
 #include "tests/vectors/say_arithmetic.h"
-#include "vectors/answer.h"
-#include "vectors/operation.h"
+#include "vectors/read/answer.h"
+#include "vectors/read/operation.h"
 
 static vector_set *set; /* the folder, loaded once */
 

@@ -2,7 +2,7 @@
  * must own its process: another libc, a device runtime, a launcher (exec:"ssh host
  * ./my_program"). Link this with your plugin's source and libassay_iut; worker_serve speaks the
  * frames, keeps your prints out of them, and checks every request before your code sees it. */
-#include "conformance/iut/worker.h"
+#include "conformance/wire/worker.h"
 
 int main(int argc, char **argv)
 {

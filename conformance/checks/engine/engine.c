@@ -1,0 +1,247 @@
+/* engine.c - see engine.h. */
+#include "conformance/checks/engine/engine.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/frame/probe.h"
+
+enum { BYTES = 256 }; /* the trained pair's vocabulary begins with them; BOS comes next */
+
+const char *const engine_pair_name[PAIRS] = {"few", "self", "trained"};
+const int32_t engine_pair_V[PAIRS] = {6, 258, 258};
+static const char *const target_of[PAIRS] = {"few", "draft", "target"};
+static const char *const draft_of[PAIRS] = {"fewer", "draft", "draft"};
+
+bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char *why,
+                    size_t size)
+{
+    const iut_claims *m = client_claims(tested);
+    if (!client_has(tested, OP_GENERATE))
+        snprintf(why, size, "generate is not claimed");
+    else if (m->max_vocab > 0 && engine_pair_V[pair] > m->max_vocab)
+        snprintf(why, size, "max_vocab is %d", m->max_vocab);
+    else if (m->max_gamma > 0 && gamma > m->max_gamma)
+        snprintf(why, size, "max_gamma is %d", m->max_gamma);
+    else
+        return lm_serves(tested, target_of[pair], why, size);
+    return false;
+}
+
+const char *engine_method_name(int32_t method)
+{
+    return method == IUT_JACOBI      ? "jacobi"
+           : method == IUT_LOOKAHEAD ? "lookahead"
+           : method == IUT_LOOKUP    ? "lookup"
+                                     : "draft";
+}
+
+bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size)
+{
+    if (method == 0 || (client_claims(tested)->methods & method)) return true;
+    snprintf(why, size, "methods has no %s", engine_method_name(method));
+    return false;
+}
+
+/* CLM-12: the eos_token_id of the target's config.json. */
+static bool read_end(engine *e)
+{
+    char file[700];
+    snprintf(file, sizeof file, "%s/config.json", e->target.folder);
+    json_t *config = json_load_file(file, 0, NULL);
+    const json_t *end = json_object_get(config, "eos_token_id");
+    const json_int_t token = json_integer_value(end);
+    const bool ok = json_is_integer(end) && token >= 0 && token < engine_pair_V[e->pair];
+    if (ok)
+        e->end = (int32_t)token;
+    else
+        result_set(e->r, STATE_ERROR, "%s: eos_token_id must be one id, 0 to %d", file,
+                   (int)engine_pair_V[e->pair] - 1);
+    json_decref(config);
+    return ok;
+}
+
+bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair)
+{
+    *e = (engine){.x = x, .r = r, .pair = pair, .target = {.x = x, .r = r}};
+    e->draft = e->target;
+    e->end = -1;
+    return lm_folder(&e->target, target_of[pair]) && lm_folder(&e->draft, draft_of[pair]) &&
+           (!client_claims(x->iut)->eos_always || read_end(e));
+}
+
+void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p)
+{
+    static const int32_t lengths[] = {63, 40, 1, 20, 64, ENGINE_PROMPT};
+    const char *text = lm_prompts[i % LM_PROMPTS];
+    const bool bytes = e->pair != PAIR_FEW;
+    const size_t length = strlen(text);
+    p->n = lengths[i % 6];
+    for (int32_t t = 0; t < p->n; t++)
+        p->token[t] = !bytes   ? probe_below(rng, engine_pair_V[e->pair])
+                      : t == 0 ? BYTES
+                               : (unsigned char)text[(size_t)(t - 1) % length];
+}
+
+/* ---- Calls. ---------------------------------------------------------------------- */
+
+/* Accepted tokens of a step: JAC-02, LAH-29, LKP-05. */
+static int32_t most_accepted(const engine_request *q)
+{
+    return q->method == IUT_JACOBI      ? q->sizes[0] - 1
+           : q->method == IUT_LOOKAHEAD ? q->sizes[1] - 1
+           : q->method == IUT_LOOKUP    ? q->sizes[1]
+                                        : q->gamma;
+}
+
+/* CLM-11. Of the tokens before those of the last step each step has one that was no draft. */
+static bool total_adds_up(engine *e, int32_t total, int32_t most, int32_t length)
+{
+    if (total == -1) return true; /* not told */
+    const int32_t before = length - 1, whole = before / (most + 1), cut = before % (most + 1);
+    const int64_t largest = (int64_t)whole * most + (cut > 1 ? cut - 1 : 0) + most;
+    if (most > 0) e->totals++, e->accepted += total, e->tokens += length;
+    return total >= 0 && total <= largest;
+}
+
+/* A step emits the drafts it accepted and one token more; only the last may be cut short. So
+ * there are no more steps than tokens. */
+static bool accepts_add_up(engine *e, const int32_t *accepted, const engine_request *q,
+                           int32_t length)
+{
+    const int32_t most = most_accepted(q);
+    const bool total = client_claims(e->x->iut)->accepted_total;
+    int32_t emitted = 0, step = total;
+    if (total && !total_adds_up(e, accepted[0], most, length)) return false;
+    while (!total && step < q->k && accepted[step] >= 0 && accepted[step] <= most &&
+           emitted < length)
+        emitted += 1 + accepted[step++];
+    for (int32_t rest = step; rest < q->k; rest++)
+        if (accepted[rest] != -1) return false;
+    if (total || step == 0) return true; /* not told, or not by steps */
+    if (most > 0) e->steps += step, e->accepted += emitted - step;
+    return emitted >= length;
+}
+
+static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_t length,
+                  const int32_t *accepted, int32_t i)
+{
+    const int32_t V = engine_pair_V[e->pair];
+    e->r->compared++;
+    if (length < 1 || length > q->k) {
+        result_set(e->r, STATE_FAIL, "request %d: %d tokens, budget %d", (int)i, (int)length,
+                   (int)q->k);
+        return false;
+    }
+    for (int32_t t = 0; t < q->k; t++) {
+        if (t < length ? out[t] >= 0 && out[t] < V : out[t] == -1) continue;
+        result_set(e->r, STATE_FAIL, "request %d: place %d of %d tokens has %d", (int)i, (int)t,
+                   (int)length, (int)out[t]);
+        return false;
+    }
+    int32_t end = 0; /* where the stream has to stop: STOP-01, STOP-02 */
+    while (end < length && (q->eos < 0 || out[end] != q->eos)) end++;
+    const int32_t due = end < length ? end + 1 : q->k;
+    if (length != due)
+        result_set(e->r, STATE_FAIL,
+                   "request %d: %d tokens, where the end-of-sequence token or the budget end "
+                   "it after %d",
+                   (int)i, (int)length, (int)due);
+    else if (!accepts_add_up(e, accepted, q, length))
+        result_set(e->r, STATE_FAIL,
+                   "request %d: the accepted counts do not add up to its %d tokens; tell them "
+                   "right, or leave all of them -1",
+                   (int)i, (int)length);
+    return e->r->state == STATE_PASS;
+}
+
+static void ask(const engine *e, const engine_request *q, iut_generate_batch *b)
+{
+    b->size = sizeof *b;
+    b->target = e->target.folder;
+    b->draft = q->gamma > 0 ? e->draft.folder : "";
+    b->gamma = q->gamma, b->k = q->k, b->eos = q->eos;
+    b->method = q->method;
+    memcpy(b->sizes, q->sizes, sizeof b->sizes);
+    b->sampling = q->sampling, b->seed = q->seed;
+}
+
+static bool call(engine *e, const engine_request *q, iut_generate_batch *b)
+{
+    const size_t places = (size_t)b->n * (size_t)q->k;
+    ask(e, q, b);
+    b->accepted = malloc(places * sizeof *b->accepted);
+    if (!b->accepted) {
+        result_set(e->r, STATE_ERROR, "the suite is short of memory");
+        return false;
+    }
+    memset(b->out, 0xff, places * sizeof *b->out);
+    memset(b->accepted, 0xff, places * sizeof *b->accepted);
+    bool ok = result_call(e->r, e->x, "generate", client_generate(e->x->iut, b));
+    for (int32_t i = 0; ok && i < b->n; i++)
+        ok = facts(e, q, b->out + (int64_t)i * q->k, b->out_len[i],
+                   b->accepted + (int64_t)i * q->k, i);
+    free(b->accepted);
+    return ok;
+}
+
+/* Prompt i of n is prompt[i * stride]. */
+static bool generate(engine *e, const engine_request *asked, const engine_prompt *prompt,
+                     int32_t stride, int32_t n, int32_t *out, int32_t *length)
+{
+    engine_request q = *asked;
+    if (e->end >= 0) q.eos = e->end;
+    iut_generate_batch b = {.n = n, .out = out, .out_len = length};
+    int32_t *count = malloc((size_t)n * sizeof *count), *token;
+    for (int32_t i = 0; count && i < n; i++) b.prompts += count[i] = prompt[i * stride].n;
+    token = malloc((size_t)b.prompts * sizeof *token + 1);
+    int32_t *to = token;
+    for (int32_t i = 0; count && token && i < n; i++) {
+        memcpy(to, prompt[i * stride].token, (size_t)count[i] * sizeof *to);
+        to += count[i];
+    }
+    b.prompt_count = count, b.prompt = token;
+    const bool enough = count && token;
+    if (!enough) result_set(e->r, STATE_ERROR, "the suite is short of memory");
+    const bool ok = enough && call(e, &q, &b);
+    free(count);
+    free(token);
+    return ok;
+}
+
+bool engine_generate(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t n,
+                     int32_t *out, int32_t *length)
+{
+    return generate(e, q, prompt, 1, n, out, length);
+}
+
+bool engine_repeat(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t n,
+                   int32_t *out, int32_t *length)
+{
+    return generate(e, q, prompt, 0, n, out, length);
+}
+
+enum { REFUSED_TOKENS = 8 };
+
+bool engine_refuses(engine *e, const engine_request *q, const engine_prompt *prompt,
+                    const char *what)
+{
+    int32_t out[REFUSED_TOKENS], accepted[REFUSED_TOKENS], length = 0;
+    engine_request few = *q;
+    few.k = REFUSED_TOKENS;
+    if (e->end >= 0) few.eos = e->end;
+    iut_generate_batch b = {.n = 1,
+                            .prompts = prompt->n,
+                            .prompt_count = &prompt->n,
+                            .prompt = prompt->token,
+                            .out = out,
+                            .out_len = &length,
+                            .accepted = accepted};
+    ask(e, &few, &b);
+    memset(out, 0xff, sizeof out);
+    memset(accepted, 0xff, sizeof accepted);
+    e->r->compared++;
+    return lm_refused(&e->target, "generate", client_generate(e->x->iut, &b), what);
+}

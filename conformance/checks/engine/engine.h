@@ -1,0 +1,68 @@
+/* engine.h - what the checks of a whole engine share: a pair of models, prompts, and calls of
+ * `generate`. Clauses LAY-01, LAY-07, LAY-08, STOP-01, STOP-02, and of the methods JAC-02,
+ * LAH-29, LKP-05.
+ *
+ * Functions that return false have decided the case: the result says how. */
+#ifndef ASSAY_CONFORMANCE_CHECKS_ENGINE_ENGINE_H
+#define ASSAY_CONFORMANCE_CHECKS_ENGINE_ENGINE_H
+
+#include "conformance/checks/model/lm.h"
+
+extern const check check_engine_greedy, check_engine_law;
+
+/* "few": six tokens, target and draft with weights of their own; "self": the trained draft
+ * model, drafting for itself; "trained": the pair. */
+typedef enum { PAIR_FEW, PAIR_SELF, PAIR_TRAINED, PAIRS } engine_pair;
+extern const char *const engine_pair_name[PAIRS];
+extern const int32_t engine_pair_V[PAIRS];
+
+enum { ENGINE_PROMPT = 200 }; /* tokens of a prompt at most */
+
+typedef struct {
+    int32_t n, token[ENGINE_PROMPT];
+} engine_prompt;
+
+typedef struct {
+    const check_context *x;
+    check_result *r;
+    engine_pair pair;
+    lm target, draft; /* their folders */
+    int32_t end;      /* CLM-12: the end of every stream; -1: as the request says */
+    /* Of drafted requests, as far as they are told: step by step, or as totals. */
+    int64_t steps, totals, accepted, tokens;
+} engine;
+
+bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char *why,
+                    size_t size);
+/* IUT_JACOBI ...; 0 is claimed by every engine. */
+bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size);
+const char *engine_method_name(int32_t method); /* "jacobi" ... */
+
+bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair);
+
+/* Prompt number i, 1 to ENGINE_PROMPT tokens: text that the pair knows, or random ids. The
+ * lengths cross chunks of attention, one prompt is a token alone, and the first two differ
+ * where the first has its 64th position: what a cache keeps of one request shows in another. */
+void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p);
+
+/* What a call is asked for. */
+typedef struct {
+    int32_t gamma, k, eos;
+    iut_sampling sampling;
+    uint64_t seed;
+    int32_t method, sizes[3]; /* as of iut_generate_batch */
+} engine_request;
+
+/* One call with n prompts, and the hard facts of its answer (LAY-01): ids in range, counts that
+ * end by STOP-01 or STOP-02, -1 behind them, accepted counts that add up to the tokens
+ * (CLM-11). Under CLM-12 the request's eos is not asked for, but e->end. */
+bool engine_generate(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t n,
+                     int32_t *out /* [n][k] */, int32_t *length /* [n] */);
+/* A call with one prompt that has to be refused, and for a reason. */
+bool engine_refuses(engine *e, const engine_request *q, const engine_prompt *prompt,
+                    const char *what);
+/* The same prompt n times. */
+bool engine_repeat(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t n,
+                   int32_t *out /* [n][k] */, int32_t *length /* [n] */);
+
+#endif

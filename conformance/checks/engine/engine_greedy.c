@@ -1,0 +1,444 @@
+/* engine.greedy - an engine at temperature 0: with drafts the tokens are those of its own plain
+ * decoding, for every gamma, end and budget, and whatever else is in the call (LAY-07); so they
+ * are by every method that needs no draft model, for every size of it (JAC-09, LAH-28, LKP-07).
+ * Plain decoding is done alone, request by request, and is itself held against the oracle's
+ * network.
+ *
+ * Forwards of other shapes round otherwise. So where no identity is promised, a difference is a
+ * near-tie when the logits of the two tokens are as close as the declared arithmetic reaches
+ * (CLM-08), and the stream is another one from there on. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/engine/engine.h"
+#include "conformance/oracle/arithmetic/folder.h"
+
+enum { GAMMA, END, LIMIT, BATCH, KINDS };
+static const char *const kind_name[KINDS] = {"gamma", "eos", "budget", "batch"};
+enum { PROMPTS = 6, BUDGET = 40, GAMMAS = 8 };
+enum { WHOLE = 2, TRIES = 40 }; /* prompts of whole streams under CLM-12, draws of each */
+
+/* Of each method: all sizes; ends, budgets and what is refused; several requests in a call. */
+enum { SIZES, STOPS, MIXED, METHOD_KINDS };
+static const char *const method_kind_name[METHOD_KINDS] = {"", "-stops", "-batch"};
+static const int32_t methods[] = {IUT_JACOBI, IUT_LOOKAHEAD, IUT_LOOKUP};
+enum { METHODS = sizeof methods / sizeof *methods };
+
+/* A case's variant: the kinds of drafts, then those of each method. */
+static int32_t method_of(int32_t variant)
+{
+    return variant < KINDS ? 0 : methods[(variant - KINDS) / METHOD_KINDS];
+}
+
+static void plan_methods(check_plan *p, check_level level, int32_t pair)
+{
+    static const int32_t smoke_kinds[PAIRS] = {METHOD_KINDS, STOPS + 1, 0};
+    for (int32_t i = 0; i < METHODS * METHOD_KINDS; i++) {
+        const int32_t kind = i % METHOD_KINDS;
+        if (level == LEVEL_SMOKE && kind >= smoke_kinds[pair]) continue;
+        check_case *c =
+            plan_case(p, &check_engine_greedy, "%s-%s%s", engine_pair_name[pair],
+                      engine_method_name(method_of(KINDS + i)), method_kind_name[kind]);
+        c->engine.pair = pair;
+        c->engine.kind = KINDS + i;
+        c->cost = 3e5;
+    }
+}
+
+static void plan(check_plan *p, check_level level)
+{
+    static const int32_t smoke_kinds[PAIRS] = {KINDS, END + 1, GAMMA + 1};
+    for (int32_t pair = 0; pair < PAIRS; pair++) {
+        for (int32_t kind = 0; kind < KINDS; kind++) {
+            if (level == LEVEL_SMOKE && kind >= smoke_kinds[pair]) continue;
+            check_case *c = plan_case(p, &check_engine_greedy, "%s-%s", engine_pair_name[pair],
+                                      kind_name[kind]);
+            c->engine.pair = pair;
+            c->engine.kind = kind;
+            c->engine.gamma = GAMMAS;
+            c->cost = pair == PAIR_TRAINED ? 2e6 : 7e5;
+        }
+        plan_methods(p, level, pair);
+    }
+}
+
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    if (!engine_claimed(tested, (engine_pair)c->engine.pair, 0, why, size) ||
+        !engine_claims_method(tested, method_of(c->engine.kind), why, size))
+        return false;
+    if (c->engine.kind != END || !client_claims(tested)->eos_always) return true;
+    snprintf(why, size, "eos_always: there is no other end of sequence");
+    return false;
+}
+
+typedef struct {
+    engine e;
+    uint64_t rng;
+    int32_t gammas, stride; /* 1, 1 + stride, ... to gammas */
+    int32_t variant, prompts;
+    engine_prompt prompt[PROMPTS];
+    int32_t plain[PROMPTS][BUDGET];
+    int32_t out[PROMPTS * BUDGET], length[PROMPTS];
+    float *row; /* [V] logits of the oracle */
+    int32_t near_ties;
+    char tie[200]; /* the first */
+} job;
+
+/* ---- The model's own logits. ----------------------------------------------------- */
+
+typedef struct {
+    oracle_folder *folder;
+    oracle_path *path;
+} network;
+
+static void network_close(network *n)
+{
+    oracle_path_free(n->path);
+    oracle_folder_close(n->folder);
+}
+
+/* Has read the prompt and `more` tokens of the list after it; j->row has the logits then. */
+static bool network_open(network *n, job *j, const engine_prompt *p, const int32_t *token,
+                         int32_t more)
+{
+    char why[300] = "the memory is too short";
+    *n = (network){.folder = oracle_folder_open(j->e.target.folder, why, sizeof why)};
+    const oracle_model *m = n->folder ? oracle_folder_model(n->folder) : NULL;
+    n->path = m ? oracle_path_new(&oracle_fast, m, p->n + BUDGET) : NULL;
+    if (!n->path) result_set(j->e.r, STATE_ERROR, "oracle: %s", why);
+    for (int32_t t = 0; n->path && t < p->n + more; t++)
+        oracle_path_step(n->path, t < p->n ? p->token[t] : token[t - p->n],
+                         t + 1 == p->n + more ? j->row : NULL);
+    return n->path != NULL;
+}
+
+/* How far apart two logits may be for the declared arithmetic to exchange them (CLM-08). */
+static double reach(const job *j)
+{
+    const iut_claims *m = client_claims(j->e.x->iut);
+    const double rho = m->arithmetic == IUT_ARITH_F64    ? 0x1p-40
+                       : m->arithmetic == IUT_ARITH_F16  ? 0x1p-7
+                       : m->arithmetic == IUT_ARITH_BF16 ? 0x1p-5
+                                                         : 0x1p-16;
+    double largest = 1;
+    for (int32_t t = 0; t < engine_pair_V[j->e.pair]; t++)
+        largest = fmax(largest, fabs((double)j->row[t]));
+    return m->lm_arithmetic == IUT_LM_CANONICAL ? 0 : rho * largest;
+}
+
+/* Plain decoding's first tokens are the model's: the lowest of the largest logits under
+ * CANONICAL, else one within reach of it. */
+static bool plain_is_right(job *j, int32_t i, int32_t tokens)
+{
+    const bool canonical = client_claims(j->e.x->iut)->lm_arithmetic == IUT_LM_CANONICAL;
+    network n;
+    bool ok = network_open(&n, j, &j->prompt[i], NULL, 0);
+    for (int32_t t = 0; ok && t < tokens && j->plain[i][t] >= 0; t++) {
+        const int32_t got = j->plain[i][t], due = lm_argmax(j->row, engine_pair_V[j->e.pair]);
+        const double apart = (double)j->row[due] - (double)j->row[got];
+        j->e.r->compared++;
+        ok = got == due || (!canonical && apart <= reach(j));
+        if (!ok)
+            result_set(j->e.r, STATE_FAIL,
+                       "plain decoding, request %d, token %d: %d where the model has %d, whose "
+                       "logit is %.3g larger; the declared arithmetic reaches %.3g",
+                       (int)i, (int)t, (int)got, (int)due, apart, reach(j));
+        if (ok && t + 1 < tokens) oracle_path_step(n.path, got, j->row);
+    }
+    network_close(&n);
+    return ok;
+}
+
+/* Token `at` of request i came out otherwise. True: a near-tie, go on. */
+static bool triage(job *j, const char *what, int32_t i, int32_t at, int32_t got)
+{
+    const iut_claims *m = client_claims(j->e.x->iut);
+    const char *promise = m->lm_arithmetic      ? "lm_arithmetic is claimed"
+                          : m->greedy_identical ? "greedy_identical is claimed"
+                                                : NULL;
+    const int32_t due = j->plain[i][at];
+    network n;
+    const bool ok = network_open(&n, j, &j->prompt[i], j->plain[i], at);
+    const double apart = ok ? fabs((double)j->row[due] - (double)j->row[got]) : NAN;
+    network_close(&n);
+    if (!ok) return false;
+    if (!promise && apart <= reach(j)) {
+        if (j->near_ties++ == 0)
+            snprintf(j->tie, sizeof j->tie,
+                     "%s: request %d, token %d is %d or %d, whose logits are %.3g apart", what,
+                     (int)i, (int)at, (int)got, (int)due, apart);
+        return true;
+    }
+    result_set(
+        j->e.r, STATE_FAIL,
+        "%s: request %d, token %d: %d where plain decoding has %d (their logits are %.3g "
+        "apart); %s",
+        what, (int)i, (int)at, (int)got, (int)due, apart,
+        promise ? promise : "more than the declared arithmetic explains");
+    return false;
+}
+
+/* ---- Comparisons. ---------------------------------------------------------------- */
+
+/* One call for the requests order[0..n-1]; each must be its plain stream, up to its end. */
+static bool same(job *j, const engine_request *q, const int32_t *order, int32_t n,
+                 const char *what)
+{
+    engine_prompt ordered[PROMPTS] = {0};
+    for (int32_t i = 0; i < n; i++) ordered[i] = j->prompt[order[i]];
+    if (!engine_generate(&j->e, q, ordered, n, j->out, j->length)) return false;
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t t = 0; t < j->length[i]; t++) {
+            const int32_t got = j->out[i * q->k + t];
+            if (got == j->plain[order[i]][t]) continue;
+            if (!triage(j, what, order[i], t, got)) return false;
+            break; /* another stream from here on */
+        }
+    return true;
+}
+
+static const int32_t in_order[PROMPTS] = {0, 1, 2, 3, 4, 5};
+
+/* The call as it is asked for, in several compositions. */
+static bool mixed(job *j, engine_request *q, const char *what)
+{
+    static const int32_t reversed[PROMPTS] = {5, 4, 3, 2, 1, 0}, twins[PROMPTS] = {2, 2, 0, 2},
+                         some[PROMPTS] = {3, 1};
+    q->eos = j->plain[0][BUDGET / 3]; /* some end early, some do not */
+    return same(j, q, in_order, PROMPTS, what) && same(j, q, reversed, PROMPTS, what) &&
+           same(j, q, twins, 4, what) && same(j, q, some, 2, what);
+}
+
+static bool batches(job *j, engine_request *q)
+{
+    char what[60];
+    const int32_t gamma[] = {0, j->gammas < 4 ? j->gammas : 4};
+    for (int32_t i = 0; i < 2; i++) {
+        q->gamma = gamma[i];
+        snprintf(what, sizeof what, "gamma %d, several requests", (int)q->gamma);
+        if (!mixed(j, q, what)) return false;
+    }
+    return true;
+}
+
+static bool with_gamma(job *j, engine_request *q, int32_t kind)
+{
+    char what[60];
+    snprintf(what, sizeof what, "gamma %d", (int)q->gamma);
+    if (kind == GAMMA) return same(j, q, in_order, j->prompts, what);
+    if (kind == END) {
+        q->eos = j->plain[q->gamma % j->prompts][3 + 3 * q->gamma];
+        snprintf(what, sizeof what, "gamma %d, eos %d", (int)q->gamma, (int)q->eos);
+        return same(j, q, in_order, j->prompts, what);
+    }
+    const int32_t budget[] = {1, q->gamma, q->gamma + 1, BUDGET - 1 - q->gamma % 3};
+    for (int32_t i = 0; i < 4; i++) {
+        q->k = budget[i];
+        snprintf(what, sizeof what, "gamma %d, budget %d", (int)q->gamma, (int)q->k);
+        if (!same(j, q, in_order, j->prompts, what)) return false;
+    }
+    return true;
+}
+
+/* ---- Methods without a draft model. ---------------------------------------------- */
+
+typedef enum { SOME, COVER, EVERY } choice; /* of the sizes: COVER has every pair of values */
+
+/* Sizes number i; false: there are no more. */
+static bool sizes_of(int32_t method, choice c, int32_t i, int32_t *sizes)
+{
+    static const int32_t block[] = {16, 5, 2, 1}, W[] = {1, 2, 5, 15}, N[] = {2, 3, 4, 5},
+                         G[] = {0, 1, 2, 15}, K[] = {10, 4, 1},
+                         some[][3] = {{5, 4, 15}, {2, 3, 2}, {15, 5, 1}};
+    if (method == IUT_JACOBI) {
+        sizes[0] = block[i % 4];
+        return i < (c == SOME ? 3 : 4);
+    }
+    if (method == IUT_LOOKUP) {
+        sizes[0] = c == SOME ? 3 - i : i % 3 + 1;
+        sizes[1] = K[c == SOME ? i % 3 : i / 3 % 3];
+        return i < (c == SOME ? 3 : 9);
+    }
+    const int32_t w = i % 4, n = i / 4 % 4, g = c == COVER ? (w + n) % 4 : i / 16 % 4;
+    const int32_t grid[] = {W[w], N[n], G[g]};
+    memcpy(sizes, c == SOME ? some[i % 3] : grid, sizeof grid);
+    return i < (c == SOME ? 3 : c == COVER ? 16 : 64);
+}
+
+static choice choice_of(const job *j, int32_t kind)
+{
+    const check_level level = j->e.x->level;
+    if (kind == MIXED) return SOME;
+    if (level == LEVEL_SMOKE) return j->e.pair == PAIR_FEW && kind == SIZES ? COVER : SOME;
+    if (j->e.pair == PAIR_FEW) return kind == SIZES || level == LEVEL_DEEP ? EVERY : COVER;
+    return j->e.pair == PAIR_SELF || level == LEVEL_DEEP ? COVER : SOME;
+}
+
+/* The token of a plain stream that comes late for the first time: an end of sequence that runs
+ * meet inside. */
+static int32_t late_token(const job *j, int32_t i)
+{
+    int32_t late = 0;
+    for (int32_t t = 1; t < BUDGET; t++) {
+        int32_t first = 0;
+        while (j->plain[i][first] != j->plain[i][t]) first++;
+        if (first == t) late = t;
+    }
+    return j->plain[i][late];
+}
+
+static bool stops(job *j, engine_request *q, int32_t i, const char *sizes)
+{
+    char what[100];
+    const int32_t budget[] = {2 + i % 5, 7 + 3 * (i % 4), BUDGET - 1 - i % 4};
+    for (int32_t p = 0; p < 2; p++) {
+        q->eos = late_token(j, (i + p) % j->prompts);
+        snprintf(what, sizeof what, "%s, eos %d", sizes, (int)q->eos);
+        if (!same(j, q, in_order, j->prompts, what)) return false;
+    }
+    for (int32_t b = 0; b < 3; b++) {
+        q->eos = -1, q->k = budget[b];
+        snprintf(what, sizeof what, "%s, budget %d", sizes, (int)q->k);
+        if (!same(j, q, in_order, j->prompts, what)) return false;
+    }
+    return true;
+}
+
+/* CLM-09: sizes that were served at temperature 0. */
+static bool refuses(job *j, const engine_request *greedy)
+{
+    char what[60];
+    engine_request q = *greedy;
+    q.sampling.temperature = 0.7f;
+    sizes_of(q.method, SOME, 0, q.sizes);
+    snprintf(what, sizeof what, "%s with a temperature of 0.7", engine_method_name(q.method));
+    return !(client_claims(j->e.x->iut)->greedy_methods & q.method) ||
+           engine_refuses(&j->e, &q, &j->prompt[0], what);
+}
+
+static bool with_method(job *j, engine_request *q)
+{
+    const int32_t kind = (j->variant - KINDS) % METHOD_KINDS;
+    const choice c = choice_of(j, kind);
+    char what[80];
+    q->method = method_of(j->variant);
+    for (int32_t i = 0; sizes_of(q->method, c, i, q->sizes); i++) {
+        snprintf(what, sizeof what, "%s %d %d %d", engine_method_name(q->method),
+                 (int)q->sizes[0], (int)q->sizes[1], (int)q->sizes[2]);
+        q->k = BUDGET, q->eos = -1;
+        if (kind == MIXED   ? i < 2 && !mixed(j, q, what)
+            : kind == STOPS ? !stops(j, q, i, what)
+                            : !same(j, q, in_order, j->prompts, what))
+            return false;
+    }
+    return kind != STOPS || refuses(j, q);
+}
+
+/* Every other random prompt goes round, as what a method has met before must. */
+static void repeat_itself(engine_prompt *p, int32_t i)
+{
+    for (int32_t t = 3 + i; i % 2 && t < p->n; t++) p->token[t] = p->token[t - 3 - i];
+}
+
+/* Prompt i and its plain stream. A stream that ends at once leaves nothing to draft. So where
+ * each has an end (CLM-12), the first random prompts are drawn until their streams are whole.
+ */
+static bool decode_plainly(job *j, const engine_request *q, int32_t i)
+{
+    const bool choose = j->e.end >= 0 && j->e.pair == PAIR_FEW && i < WHOLE;
+    int32_t tries = choose ? TRIES : 1;
+    do {
+        engine_make_prompt(&j->e, i, &j->rng, &j->prompt[i]);
+        if (j->variant >= KINDS && j->e.pair == PAIR_FEW) repeat_itself(&j->prompt[i], i);
+        if (!engine_generate(&j->e, q, &j->prompt[i], 1, j->plain[i], j->length)) return false;
+    } while (--tries > 0 && j->length[0] < BUDGET);
+    return true;
+}
+
+static bool all(job *j)
+{
+    const bool drafts = j->variant < KINDS;
+    engine_request q = {.k = BUDGET, .eos = -1, .sampling = {0, 0, 1, 0}};
+    for (int32_t i = 0; i < j->prompts; i++) {
+        if (!decode_plainly(j, &q, i)) return false;
+        if (j->variant == GAMMA && (j->e.pair == PAIR_FEW || j->prompt[i].n == 1) &&
+            !plain_is_right(j, i, BUDGET / 2))
+            return false;
+    }
+    if (!drafts) return with_method(j, &q);
+    if (j->variant == BATCH) return batches(j, &q);
+    for (q.gamma = j->gammas; q.gamma >= 1; q.gamma -= j->stride, q.k = BUDGET)
+        if (!with_gamma(j, &q, j->variant)) return false;
+    return true;
+}
+
+/* What a reader of a PASS must know: did drafts play a part at all? */
+static void conclude(job *j)
+{
+    check_result *r = j->e.r;
+    const bool told = j->e.steps + j->e.totals > 0, none = told && j->e.accepted == 0;
+    char drafts[80] = "accepted drafts are not told";
+    if (j->e.steps) {
+        const double mean = (double)j->e.accepted / (double)j->e.steps;
+        result_figure(r, "accepted", mean);
+        snprintf(drafts, sizeof drafts, "%.2f drafts accepted a step", mean);
+    } else if (told) {
+        result_figure(r, "accepted_total", (double)j->e.accepted);
+        snprintf(drafts, sizeof drafts, "%lld drafts accepted in all, for %lld tokens",
+                 (long long)j->e.accepted, (long long)j->e.tokens);
+    }
+    if (j->near_ties)
+        result_set(r, STATE_ACCEPTABLE, "near-tie: %s", j->tie);
+    else if (j->variant >= KINDS && none)
+        result_set(r, STATE_INCONCLUSIVE, "no guess was ever accepted: does it guess at all?");
+    else if (j->e.pair == PAIR_SELF && none)
+        result_set(
+            r, STATE_INCONCLUSIVE,
+            "no draft was ever accepted, though the draft model is the target: are there "
+            "drafts at all?");
+    else
+        result_set(r, STATE_PASS,
+                   "%d prompts, %lld comparisons: the tokens of plain decoding; %s",
+                   (int)j->prompts, (long long)r->compared, drafts);
+}
+
+static int32_t prompts_of(check_level level, engine_pair pair, int32_t variant)
+{
+    const bool mixed_methods = variant >= KINDS && (variant - KINDS) % METHOD_KINDS == MIXED;
+    if (mixed_methods) return PROMPTS;
+    if (level == LEVEL_FULL && pair == PAIR_TRAINED && variant >= KINDS) return 2;
+    if (level != LEVEL_SMOKE) return PROMPTS;
+    if (pair == PAIR_FEW) return variant < KINDS ? PROMPTS : PROMPTS - 1; /* the last is long */
+    return pair == PAIR_SELF ? 3 : 1;
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    const engine_pair pair = (engine_pair)c->engine.pair;
+    job j = {.rng = check_seed(x, c, 0),
+             .variant = c->engine.kind,
+             .gammas = gamma_within(c->engine.gamma, x->iut),
+             .stride = x->level == LEVEL_SMOKE && pair != PAIR_FEW ? 5 : 1,
+             .prompts = prompts_of(x->level, pair, c->engine.kind),
+             .row = malloc((size_t)engine_pair_V[pair] * sizeof *j.row)};
+    if (!j.row)
+        result_set(r, STATE_ERROR, "the suite is short of memory");
+    else if (engine_open(&j.e, x, r, pair) && all(&j))
+        conclude(&j);
+    free(j.row);
+}
+
+const check check_engine_greedy = {
+    .name = "engine.greedy",
+    .clauses =
+        "LAY-07 CLM-07 CLM-08 CLM-09 CLM-11 CLM-12 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
+        "JAC-02 JAC-04 JAC-05 JAC-07 JAC-08 JAC-09 JAC-10 LAH-02 LAH-07 LAH-12 LAH-18 "
+        "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07",
+    .summary = "an engine's greedy tokens are its own plain decoding's, drafts or not",
+    .plan = plan,
+    .claimed = claimed,
+    .run = run,
+};

@@ -1,0 +1,574 @@
+/* engine.law - an engine above temperature 0: the first k = gamma + 2 tokens after a prompt, by
+ * a method without a draft model the first k of its cell, have the joint law of the target,
+ * served under the request's sampling (LAY-08, LAH-28, LKP-07).
+ *
+ * Vocabularies are small, or top-k makes them so: every prefix of up to k tokens is a context
+ * of its own, and its row is the oracle's: the network's logits over that very path, served
+ * without roundings. So nothing is approximated, and nothing pooled. One e-process bets at each
+ * context, the others at the first token given the requests before (engine_neighbours.h).
+ * Chi-square looks at all k tokens together, at the first two, and at pairs of neighbouring
+ * requests (STAT-01, STAT-06). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "conformance/checks/engine/engine.h"
+#include "conformance/checks/engine/engine_neighbours.h"
+#include "conformance/checks/law/law.h"
+#include "conformance/oracle/arithmetic/folder.h"
+#include "conformance/oracle/law/served.h"
+#include "conformance/stats/chi2.h"
+#include "conformance/stats/eprocess.h"
+#include "conformance/stats/logmath.h"
+#include "conformance/stats/power.h"
+
+typedef struct {
+    int32_t method, sizes[3], k;
+} without; /* a draft model: k tokens by a method */
+/* clang-format off */
+#define DRAFTS {0, {0}, 0}
+
+static const struct {
+    const char *name;
+    engine_pair pair;
+    int32_t gamma, prompt;
+    iut_sampling sampling;
+    int64_t n[3]; /* by level; 0: not at it */
+    without by;
+} cells[] = {
+    {"few-g0", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1000, 3000, 1000000}, DRAFTS},
+    {"few-g1", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {4000, 10000, 1000000}, DRAFTS},
+    {"few-g1-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {1000, 3000, 1000000}, DRAFTS},
+    {"few-g1-topp0.8", PAIR_FEW, 1, 3, {1, 0, 0.8f, 0}, {1000, 3000, 1000000}, DRAFTS},
+    {"few-g2-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {1000, 5000, 1000000}, DRAFTS},
+    {"few-g2-T1.3-topp0.7", PAIR_FEW, 2, 3, {1.3f, 0, 0.7f, 0}, {1000, 3000, 1000000}, DRAFTS},
+    {"few-g4-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 5000, 1000000}, DRAFTS},
+    {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}, DRAFTS},
+    {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 3, {0.8f, 3, 1, 0}, {0, 0, 100000}, DRAFTS},
+    {"few-lookahead-w9n3g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {3000, 6000, 1000000},
+     {IUT_LOOKAHEAD, {9, 3, 8}, 4}},
+    {"few-lookahead-w9n3g8-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {2500, 6000, 1000000},
+     {IUT_LOOKAHEAD, {9, 3, 8}, 4}},
+    {"few-lookahead-w9n2g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {2000, 6000, 1000000},
+     {IUT_LOOKAHEAD, {9, 2, 8}, 3}},
+    {"few-lookahead-w12n2g8-T1.2", PAIR_FEW, 0, 3, {1.2f, 0, 1, 0}, {0, 6000, 1000000},
+     {IUT_LOOKAHEAD, {12, 2, 8}, 3}},
+    {"few-jacobi-m4", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
+     {IUT_JACOBI, {4}, 4}},
+    {"few-jacobi-m3-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {1500, 6000, 1000000},
+     {IUT_JACOBI, {3}, 4}},
+    {"few-lookup-n2k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
+     {IUT_LOOKUP, {2, 2}, 4}},
+    {"few-lookup-n1k2-T0.8", PAIR_FEW, 0, 3, {0.8f, 0, 1, 0}, {2500, 6000, 1000000},
+     {IUT_LOOKUP, {1, 2}, 3}},
+    {"few-lookup-n1k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
+     {IUT_LOOKUP, {1, 2}, 3}},
+};
+/* clang-format on */
+/* The tables of chi-square: all tokens, the first two, and those of neighbouring requests. */
+enum { ALL, TWO, NEIGHBOURS, TABLES = NEIGHBOURS + NEIGHBOUR_TABLES };
+enum { CELLS = sizeof cells / sizeof *cells, MOST_TOKENS = 6, MOST_V = 258 };
+enum { FEW_REQUESTS = 8, MANY_REQUESTS = 128 }; /* of a call */
+static const double QUICK = 0.5;                /* seconds: the next call may be larger */
+
+static void plan(check_plan *p, check_level level)
+{
+    for (int32_t i = 0; i < CELLS; i++) {
+        if (cells[i].n[level] == 0) continue;
+        check_case *c = plan_case(p, &check_engine_law, "%s", cells[i].name);
+        c->V = engine_pair_V[cells[i].pair];
+        c->gamma = cells[i].gamma;
+        c->variant = i;
+        c->n = cells[i].n[level];
+        c->cost = 600.0 * (double)c->n;
+        c->tables = TABLES;
+        c->statistical = true;
+    }
+}
+
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    const iut_claims *m = client_claims(tested);
+    const int32_t method = cells[c->variant].by.method;
+    if (!engine_claimed(tested, cells[c->variant].pair, c->gamma, why, size) ||
+        !engine_claims_method(tested, method, why, size))
+        return false;
+    if (m->greedy_methods & method)
+        snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
+    else if (m->rule == 0)
+        snprintf(why, size, "the acceptance rule is not declared");
+    else if (m->rule == IUT_RULE_NOT_LOSSLESS)
+        snprintf(why, size, "its rule is declared not lossless");
+    else if (m->arithmetic == 0)
+        snprintf(why, size, "arithmetic is not said");
+    else if (m->arithmetic == IUT_ARITH_F16 || m->arithmetic == IUT_ARITH_BF16)
+        snprintf(why, size, "a network in a half format has a law that nobody else knows");
+    else
+        return true;
+    return false;
+}
+
+/* ---- The tree of prefixes. ------------------------------------------------------- */
+
+/* Context 0 is the prompt. Leaves are paths of k tokens. */
+typedef struct {
+    int32_t V, k, contexts, leaves, room; /* room: contexts that the arrays have */
+    bool too_close; /* a cut of a filter was, so that the tree is of no use */
+    int32_t *next;  /* [contexts][V] context or, behind the last token, leaf; -1: p = 0 */
+    double *p, *q;  /* [contexts][V] */
+    double *leaf;   /* [leaves] probability */
+    double *two;    /* [V * V] probability of the first two tokens, by token V + token */
+    double *second; /* [V] law of the second token */
+} tree;
+
+static void tree_close(tree *t)
+{
+    free(t->next);
+    free(t->p);
+    free(t->q);
+    free(t->leaf);
+    free(t->two);
+    free(t->second);
+    *t = (tree){0};
+}
+
+/* Contexts of depth below k and leaves, when each row has `most` tokens at most. */
+static bool tree_open(tree *t, int32_t V, int32_t k, int32_t most)
+{
+    int32_t contexts = 0, leaves = 1;
+    for (int32_t d = 0; d < k; d++) contexts += leaves, leaves *= most;
+    const size_t cell = (size_t)contexts * (size_t)V;
+    *t = (tree){.V = V, .k = k, .room = contexts};
+    t->next = malloc(cell * sizeof *t->next);
+    t->p = malloc(cell * sizeof *t->p);
+    t->q = malloc(cell * sizeof *t->q);
+    t->leaf = malloc((size_t)leaves * sizeof *t->leaf);
+    t->two = calloc((size_t)V * (size_t)V, sizeof *t->two);
+    t->second = calloc((size_t)V, sizeof *t->second);
+    return t->next && t->p && t->q && t->leaf && t->two && t->second;
+}
+
+/* The two networks on their way down the tree. */
+typedef struct {
+    check_result *r;
+    tree *t;
+    oracle_path *target, *draft;
+    oracle_sampling sampling;
+    float *row;  /* [V] */
+    int32_t at;  /* positions that both hold */
+    int32_t end; /* after it every token is it again (CLM-12); -1: no token is */
+} walker;
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* Is there room around every cut of the filters? A legal rounding must not be able to move one:
+ * top-k's by 1e-3 in the logit, top-p's and min-p's by 1e-4 in probability. */
+static bool clear_cuts(const float *row, int32_t V, const oracle_sampling *s)
+{
+    double p[MOST_V], sum = 0, before = 0;
+    const bool warm = s->temperature > 0;
+    for (int32_t t = 0; t < V; t++) p[t] = (double)row[t];
+    qsort(p, (size_t)V, sizeof *p, by_value);
+    const int32_t kept = s->top_k > 0 && s->top_k < V ? s->top_k : V;
+    if (kept < V && p[kept - 1] - p[kept] < 1e-3) return false;
+    const double largest = p[0];
+    for (int32_t t = 0; warm && t < kept; t++)
+        sum += p[t] = exp((p[t] - largest) / (double)s->temperature);
+    for (int32_t t = 0; warm && t < kept; t++) {
+        before += p[t] / sum;
+        if (s->top_p < 1 && fabs(before - (double)s->top_p) < 1e-4) return false;
+        if (s->min_p > 0 && fabs(p[t] - (double)s->min_p) < 1e-4) return false;
+    }
+    return true;
+}
+
+static bool serve(walker *w, oracle_path *path, int32_t token, bool cut_counts, double *row)
+{
+    char why[200];
+    oracle_path_step(path, token, w->row);
+    w->t->too_close = cut_counts && !clear_cuts(w->row, w->t->V, &w->sampling);
+    if (w->t->too_close) return false;
+    if (oracle_served64(w->row, w->t->V, &w->sampling, row, why, sizeof why) != ORACLE_OK)
+        result_set(w->r, STATE_ERROR, "oracle: %s", why);
+    else
+        return true;
+    return false;
+}
+
+/* Walks the subtree behind `token`, which ends a prefix of `depth` tokens of probability
+ * `mass`; its context, or -1. */
+static int32_t walk(walker *w, int32_t token, int32_t depth, double mass)
+{
+    tree *t = w->t;
+    const int32_t c = t->contexts, V = t->V;
+    if (c == t->room) {
+        result_set(w->r, STATE_ERROR, "a row has more tokens than planned");
+        return -1;
+    }
+    t->contexts++;
+    double *p = t->p + (int64_t)c * V, *q = t->q + (int64_t)c * V;
+    const bool ended = depth > 0 && token == w->end;
+    for (int32_t x = 0; ended && x < V; x++) p[x] = q[x] = x == token;
+    if (!ended &&
+        (!serve(w, w->target, token, true, p) || !serve(w, w->draft, token, false, q)))
+        return -1;
+    w->at += !ended;
+    for (int32_t x = 0; x < V; x++) {
+        int32_t *next = &t->next[(int64_t)c * V + x];
+        *next = -1;
+        if (p[x] == 0) continue;
+        if (depth + 1 == t->k) {
+            t->leaf[ *next = t->leaves++] = mass * p[x];
+            continue;
+        }
+        *next = walk(w, x, depth + 1, mass * p[x]);
+        if (*next < 0) return -1;
+    }
+    w->at -= !ended;
+    oracle_path_cut(w->target, w->at);
+    oracle_path_cut(w->draft, w->at);
+    return c;
+}
+
+static void fill_two(tree *t)
+{
+    const int32_t V = t->V;
+    for (int32_t a = 0; a < V; a++)
+        for (int32_t b = 0; t->p[a] > 0 && b < V; b++) {
+            const double both = t->p[a] * t->p[(int64_t)t->next[a] * V + b];
+            t->two[a * V + b] = both;
+            t->second[b] += both;
+        }
+}
+
+/* Both networks read the prompt but for its last token, from where the tree is walked. */
+static bool grow(tree *t, engine *e, const engine_prompt *prompt, const iut_sampling *s)
+{
+    char why[300] = "the memory is too short";
+    bool ok = false;
+    oracle_folder *target = oracle_folder_open(e->target.folder, why, sizeof why),
+                  *draft = oracle_folder_open(e->draft.folder, why, sizeof why);
+    const oracle_model *m = target ? oracle_folder_model(target) : NULL,
+                       *d = draft ? oracle_folder_model(draft) : NULL;
+    const int32_t capacity = prompt->n + t->k;
+    walker w = {.r = e->r,
+                .t = t,
+                .target = m ? oracle_path_new(&oracle_fast, m, capacity) : NULL,
+                .draft = d ? oracle_path_new(&oracle_fast, d, capacity) : NULL,
+                .sampling = {s->temperature, s->top_k, s->top_p, s->min_p},
+                .row = malloc((size_t)t->V * sizeof *w.row),
+                .at = prompt->n - 1,
+                .end = e->end};
+    if (w.target && w.draft && w.row) {
+        for (int32_t i = 0; i < w.at; i++) {
+            oracle_path_step(w.target, prompt->token[i], NULL);
+            oracle_path_step(w.draft, prompt->token[i], NULL);
+        }
+        ok = walk(&w, prompt->token[prompt->n - 1], 0, 1) == 0;
+    } else
+        result_set(e->r, STATE_ERROR, "oracle: %s", why);
+    free(w.row);
+    oracle_path_free(w.target);
+    oracle_path_free(w.draft);
+    oracle_folder_close(target);
+    oracle_folder_close(draft);
+    if (ok) fill_two(t);
+    return ok;
+}
+
+/* ---- Counting. ------------------------------------------------------------------- */
+
+typedef struct {
+    engine e;
+    const check_case *c;
+    engine_prompt prompt;
+    engine_request q;
+    tree t;
+    st_ep *ep;
+    neighbours before;     /* the first token, given the requests before */
+    int64_t *leaf, *two;   /* counts, as the tree has probabilities */
+    int64_t first[MOST_V]; /* of the first token */
+    int64_t n;
+    int32_t call; /* requests of the next call */
+    double log_e;
+    int most; /* the context of `before` that has more of it than the tokens; -1: none has */
+} job;
+
+static bool lost(job *j)
+{
+    result_set(j->e.r, STATE_ERROR, "counts were lost: the suite is short of memory");
+    return false;
+}
+
+static bool count(job *j, const int32_t *x)
+{
+    tree *t = &j->t;
+    int32_t context = 0;
+    for (int32_t i = 0; i < t->k; i++) {
+        const int32_t next = t->next[(int64_t)context * t->V + x[i]];
+        if (next < 0) {
+            result_set(j->e.r, STATE_FAIL,
+                       "token %d of a stream is %d, which has probability 0 there", (int)i,
+                       (int)x[i]);
+            return false;
+        }
+        if (!st_ep_add(j->ep, context, x[i], 1)) return lost(j);
+        context = next;
+    }
+    if (!neighbours_add(&j->before, x[0], x[1])) return lost(j);
+    j->leaf[context]++;
+    j->two[x[0] * t->V + x[1]]++;
+    j->first[x[0]]++;
+    j->n++;
+    return true;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* What the tree has behind an end (CLM-12). */
+static void fill_ends(const job *j, int32_t *out, const int32_t *length, int32_t n)
+{
+    for (int32_t i = 0; j->e.end >= 0 && i < n; i++)
+        for (int32_t t = length[i]; t < j->t.k; t++) out[i * j->t.k + t] = j->e.end;
+}
+
+/* Calls grow while they are quick: a slow engine must not run into the time limit. */
+static bool advance(job *j, int64_t until)
+{
+    int32_t out[MANY_REQUESTS * MOST_TOKENS], length[MANY_REQUESTS];
+    while (j->n < until) {
+        const int32_t n = until - j->n < j->call ? (int32_t)(until - j->n) : j->call;
+        const double start = now();
+        if (!engine_repeat(&j->e, &j->q, &j->prompt, n, out, length)) return false;
+        fill_ends(j, out, length, n);
+        for (int32_t i = 0; i < n; i++)
+            if (!count(j, out + i * j->t.k)) return false;
+        j->q.seed += (uint64_t)n;
+        if (2 * j->call <= MANY_REQUESTS && now() - start < QUICK) j->call *= 2;
+    }
+    return true;
+}
+
+/* ---- Judgement. ------------------------------------------------------------------ */
+
+/* STAT-03: below the floor of the declared arithmetic there is no strict null to test. */
+static bool strict(job *j)
+{
+    const iut_claims *m = client_claims(j->e.x->iut);
+    const double draws = (double)j->c->n * j->t.k;
+    for (int32_t c = 0; c < j->t.contexts; c++) {
+        const st_floor f =
+            st_floor_row(j->t.p + (int64_t)c * j->t.V, j->t.q + (int64_t)c * j->t.V, j->t.V,
+                         law_arith(m), law_bits(m), true);
+        if (isnan(f.tv))
+            result_set(j->e.r, STATE_ERROR, "a floor could not be computed");
+        else if (st_floor_eps(f, draws) > 0)
+            result_set(j->e.r, STATE_NOT_CLAIMED,
+                       "uniforms of %d bits and the declared arithmetic are too coarse for "
+                       "%lld draws (STAT-03)",
+                       law_bits(m), (long long)draws);
+        else
+            continue;
+        return false;
+    }
+    return true;
+}
+
+static bool open_processes(job *j)
+{
+    const double **rows = malloc(2 * (size_t)j->t.contexts * sizeof *rows);
+    for (int32_t c = 0; rows && c < j->t.contexts; c++) {
+        rows[c] = j->t.p + (int64_t)c * j->t.V;
+        rows[j->t.contexts + c] = j->t.q + (int64_t)c * j->t.V;
+    }
+    if (rows)
+        j->ep =
+            st_ep_new(j->t.contexts, NULL, j->t.contexts, j->t.V, rows, rows + j->t.contexts);
+    free(rows);
+    j->leaf = calloc((size_t)j->t.leaves, sizeof *j->leaf);
+    j->two = calloc((size_t)j->t.V * (size_t)j->t.V, sizeof *j->two);
+    if (j->ep && j->leaf && j->two && neighbours_open(&j->before, j->t.V, j->t.p, j->t.second))
+        return true;
+    result_set(j->e.r, STATE_ERROR, "the suite is short of memory");
+    return false;
+}
+
+static void figures(job *j, const st_table *worst)
+{
+    const check_context *x = j->e.x;
+    check_result *r = j->e.r;
+    const st_tv tv = st_tv_observed(j->first, j->t.p, j->t.V, 0.01);
+    r->compared = j->n;
+    r->log_e = j->log_e;
+    result_figure(r, "n", (double)j->n);
+    result_figure(r, "log_e", j->log_e);
+    result_figure(r, "tv", tv.tv);
+    result_figure(r, "tv_lo", tv.lo);
+    result_figure(r, "tv_hi", tv.hi);
+    /* Half of the case's weight has six views, each of which averages 20 kappas. */
+    const st_reach tv90 =
+        st_row_tv90((double)j->n, j->t.p, j->t.V, x->log_e_fail + log(12 * 20));
+    result_figure(r, "tv_power", fmin(1, tv90.along));
+    result_figure(r, "tv_power_any", fmin(1, tv90.any));
+    result_figure(r, "contexts", j->t.contexts);
+    result_figure(r, "tables", TABLES);
+    result_figure(r, "x2", worst->x2);
+    result_figure(r, "df", worst->df);
+    result_figure(r, "log_p", worst->log_p);
+}
+
+static st_table table_of(const job *j, int i)
+{
+    const tree *t = &j->t;
+    return i == ALL   ? st_chi2_table(j->leaf, t->leaf, t->leaves, ST_MIN_EXPECTED)
+           : i == TWO ? st_chi2_table(j->two, t->two, t->V * t->V, ST_MIN_EXPECTED)
+                      : neighbours_table(&j->before, i - NEIGHBOURS);
+}
+
+static void judge(job *j)
+{
+    static const char *const name[TABLES] = {"all tokens", "first two tokens",
+                                             "first tokens of neighbours",
+                                             "second token and the next request's first"};
+    check_result *r = j->e.r;
+    const check_context *x = j->e.x;
+    const int32_t T = x->tables_total > 0 ? x->tables_total : 1;
+    st_table worst = table_of(j, ALL);
+    int of = ALL;
+    for (int i = TWO; i < TABLES; i++) {
+        const st_table t = table_of(j, i);
+        if (isnan(worst.log_p) || t.log_p >= worst.log_p) continue;
+        worst = t;
+        of = i;
+    }
+    figures(j, &worst);
+    r->log_p = worst.log_p;
+    if (isnan(worst.log_p))
+        result_set(r, STATE_ERROR, "a chi-square table could not be computed");
+    else if (j->log_e >= x->log_e_fail && j->most >= 0)
+        result_set(
+            r, STATE_FAIL,
+            "not the target's law: ln E = %.4g >= %.4g after %lld streams of %d tokens; most in "
+            "the first token given the %s token of the request %d before: requests depend on "
+            "one another, or the first token's law is wrong",
+            j->log_e, x->log_e_fail, (long long)j->n, (int)j->t.k,
+            j->most == NEIGHBOUR_SECOND ? "second" : "first",
+            j->most == NEIGHBOUR_SECOND ? 1 : j->most + 1);
+    else if (j->log_e >= x->log_e_fail)
+        result_set(r, STATE_FAIL,
+                   "not the target's law: ln E = %.4g >= %.4g after %lld streams of %d tokens; "
+                   "most in %s: X2 = %.4g on %d cells",
+                   j->log_e, x->log_e_fail, (long long)j->n, (int)j->t.k, name[of], worst.x2,
+                   worst.cells);
+    else if (st_chi2_fails(worst.log_p, T))
+        result_set(
+            r, STATE_FAIL,
+            "not the target's law: %s: X2 = %.6g on %d cells, ln p = %.4g < ln(1e-8/%d), "
+            "n = %lld",
+            name[of], worst.x2, worst.cells, worst.log_p, (int)T, (long long)j->n);
+    else
+        result_set(r, STATE_PASS,
+                   "%lld streams of %d tokens, ln E = %.3g (line %.3g); worst of %d tables %s: "
+                   "X2 = %.4g on %d cells, ln p = %.3g",
+                   (long long)j->n, (int)j->t.k, j->log_e, x->log_e_fail, TABLES, name[of],
+                   worst.x2, worst.cells, worst.log_p);
+}
+
+/* The tokens of a request, and the first one given the requests before, share the weight. */
+static void look(job *j)
+{
+    int most;
+    const double log_e[] = {st_ep_log_e(j->ep), neighbours_log_e(&j->before, &most)};
+    j->log_e = st_log_mean(log_e, NULL, 2);
+    j->most = log_e[1] > log_e[0] ? most : -1;
+}
+
+static void sample(job *j)
+{
+    const check_context *x = j->e.x;
+    while (j->n < j->c->n && !(j->log_e >= x->log_e_fail)) {
+        if (!advance(j, law_checkpoint(j->n, j->c->n, x->level))) return;
+        look(j);
+    }
+    judge(j);
+}
+
+/* The tree of the first prompt, from the planned one on, whose cuts are clear. */
+static bool prepare(job *j, const iut_sampling *s)
+{
+    uint64_t rng = check_seed(j->e.x, j->c, 0);
+    if (j->c->V > MOST_V || j->q.k > MOST_TOKENS) {
+        result_set(j->e.r, STATE_ERROR, "the cell is beyond what this check was made for");
+        return false;
+    }
+    const int32_t first = cells[j->c->variant].prompt, most = s->top_k ? s->top_k : j->c->V;
+    for (int32_t i = first; i < first + LM_PROMPTS; i++) {
+        engine_make_prompt(&j->e, i, &rng, &j->prompt);
+        if (!tree_open(&j->t, j->c->V, j->q.k, most))
+            result_set(j->e.r, STATE_ERROR, "the suite is short of memory");
+        else if (grow(&j->t, &j->e, &j->prompt, s))
+            return true;
+        if (!j->t.too_close) return false;
+        tree_close(&j->t);
+    }
+    result_set(j->e.r, STATE_ERROR,
+               "every prompt has a cut of a filter that is too close to call");
+    return false;
+}
+
+static engine_request request_of(const check_case *c, uint64_t seed)
+{
+    const without *by = &cells[c->variant].by;
+    engine_request q = {.gamma = c->gamma,
+                        .k = by->method ? by->k : c->gamma + 2,
+                        .eos = -1,
+                        .sampling = cells[c->variant].sampling,
+                        .seed = seed,
+                        .method = by->method};
+    memcpy(q.sizes, by->sizes, sizeof q.sizes);
+    return q;
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    job *j = calloc(1, sizeof *j);
+    if (!j) {
+        result_set(r, STATE_ERROR, "the suite is short of memory");
+        return;
+    }
+    const iut_sampling *s = &cells[c->variant].sampling;
+    j->c = c;
+    j->call = FEW_REQUESTS;
+    j->q = request_of(c, check_seed(x, c, 1));
+    if (engine_open(&j->e, x, r, cells[c->variant].pair) && prepare(j, s) && strict(j) &&
+        open_processes(j))
+        sample(j);
+    tree_close(&j->t);
+    st_ep_free(j->ep);
+    neighbours_close(&j->before);
+    free(j->leaf);
+    free(j->two);
+    free(j);
+}
+
+const check check_engine_law = {
+    .name = "engine.law",
+    .clauses =
+        "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02 "
+        "CLM-09 CLM-12 JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
+    .summary = "an engine's first gamma+2 sampled tokens have the target's joint law",
+    .plan = plan,
+    .claimed = claimed,
+    .run = run,
+};

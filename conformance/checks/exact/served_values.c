@@ -1,0 +1,292 @@
+/* served.values - the rows that an implementation serves from logits against the oracle's
+ * (DIST).
+ *
+ * Canonical claims are compared bit by bit, ties across every cut included. For other
+ * arithmetic a value may be off by (4 + |x|) ulps of the format, x being the scaled logit (an
+ * error of the exponent is an error of the value times |x|), and by what a sequential sum of V
+ * terms loses in binary32 (half formats are taken to sum in it) or binary64; binary16 is also
+ * granted its smallest value, 2^-24. The support must be the same but for values below that,
+ * and rows with a token next to a cut are left out: there rounding decides. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/exact/exact.h"
+#include "conformance/checks/exact/replay.h"
+#include "conformance/checks/exact/served_values.h"
+#include "conformance/oracle/law/served.h"
+
+typedef struct {
+    const char *name;
+    iut_sampling target;
+} setting;
+
+static const setting settings[] = {
+    {"plain", {1.0f, 0, 1.0f, 0.0f}},       {"cold", {0.7f, 0, 1.0f, 0.0f}},
+    {"hot", {1.3f, 0, 1.0f, 0.0f}},         {"icy", {0.02f, 0, 1.0f, 0.0f}},
+    {"greedy", {0.0f, 2, 0.5f, 0.5f}},      {"top-1", {1.0f, 1, 1.0f, 0.0f}},
+    {"top-2", {1.0f, 2, 1.0f, 0.0f}},       {"top-50", {1.0f, 50, 1.0f, 0.0f}},
+    {"top-p-0.5", {1.0f, 0, 0.5f, 0.0f}},   {"top-p-0.9", {1.0f, 0, 0.9f, 0.0f}},
+    {"min-p-0.05", {1.0f, 0, 1.0f, 0.05f}}, {"min-p-1", {1.0f, 0, 1.0f, 1.0f}},
+    {"mixed", {0.7f, 40, 0.9f, 0.05f}},     {"mixed-hot", {1.5f, 5, 0.8f, 0.1f}},
+};
+enum { SETTINGS = sizeof settings / sizeof *settings, KINDS = 7 };
+static const iut_sampling of_draft = {0.9f, 0, 0.95f, 0.0f};
+
+static void plan(check_plan *p, check_level level)
+{
+    static const int32_t V[] = {2, 17, 1001, 32000};
+    for (int32_t v = 0; v < 4; v++)
+        for (int32_t i = 0; i < SETTINGS; i++) {
+            if (V[v] == 32000 && (level == LEVEL_SMOKE || i % 12 != 0)) continue;
+            check_case *c =
+                plan_case(p, &check_served_values, "%s-V%d", settings[i].name, (int)V[v]);
+            c->V = V[v];
+            c->cost = cost_of_rows(2000, c->V);
+            c->variant = i;
+        }
+}
+
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    if (!client_has(tested, OP_SERVED))
+        snprintf(why, size, "served is not claimed");
+    else if (client_claims(tested)->arithmetic == 0)
+        snprintf(why, size, "arithmetic is not said");
+    else
+        return replay_fits(c, tested, why, size);
+    return false;
+}
+
+/* -- Rows -------------------------------------------------------------------------- */
+
+/* A few tokens that share most of the mass in steps of 0.3, the others far below: cuts of top-p
+ * fall between tokens of visible mass at any V. */
+static void head_and_tail(float *logit, int32_t V, uint64_t *rng)
+{
+    const int32_t head = V < 30 ? V : 30, first = probe_below(rng, V);
+    for (int32_t t = 0; t < V; t++)
+        logit[t] = -16.0f - (float)(probe_next(rng) >> 52) * 0x1p-10f;
+    for (int32_t i = 0; i < head;
+         i++) /* steps of 7: all places distinct at every V of the plan */
+        logit[(first + 7 * i) % V] = 3.0f - 0.3f * (float)i;
+}
+
+static void fill(float *logit, int32_t V, int32_t kind, uint64_t *rng)
+{
+    static const float extremes[] = {88.0f, -15.9f, -0.0f, -2e38f, 87.5f, 0.0f};
+    if (kind == 1 || kind == 3) head_and_tail(logit, V, rng);
+    for (int32_t t = 0; t < V; t++) {
+        const float wide = (float)((int32_t)(probe_next(rng) >> 48) - 32768) * 0x1p-12f;
+        const int32_t few = probe_below(rng, 9) - 4;
+        if (kind == 0) logit[t] = wide; /* spread over [-8, 8) */
+        if (kind == 2)
+            logit[t] = few ? (float)few : t % 2 ? 0.0f : -0.0f;          /* ties, both zeros */
+        if (kind == 3 && t % 2 && logit[t] < 2.0f) logit[t] = -INFINITY; /* masks */
+        if (kind == 4) logit[t] = 1.5f;                                  /* all equal */
+        if (kind == 5) logit[t] = extremes[probe_below(rng, 6)]; /* to subnormal values */
+        if (kind == 6)
+            logit[t] = few > 0 ? (float)-few : t % 2 ? 0.0f : -0.0f; /* cuts among zeros */
+    }
+}
+
+/* -- Judgement --------------------------------------------------------------------- */
+
+/* Unit roundoff granted to an arithmetic, and what a value of it may be off relatively. DIST-05
+ * rounds x to binary32, so finer arithmetic differs from the specified value by as much. */
+static double roundoff(uint8_t arithmetic)
+{
+    switch (arithmetic) {
+    case IUT_ARITH_F64:
+        return 0x1p-23;
+    case IUT_ARITH_F32:
+        return 0x1p-22;
+    case IUT_ARITH_F16:
+        return 0x1p-10;
+    default:
+        return 0x1p-7;
+    }
+}
+
+/* What is granted absolutely: below it a format has no values, or few bits. */
+static double smallest(uint8_t arithmetic)
+{
+    return arithmetic == IUT_ARITH_F16 ? 0x1p-24 : 1e-30;
+}
+
+static int descending(const void *a, const void *b)
+{
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+/* Is every cut of the row clear of its tokens, so that no legal rounding moves it? */
+static bool clear_cuts(const float *logit, int32_t V, const iut_sampling *s, float *sorted)
+{
+    const double margin = 1e-3;
+    memcpy(sorted, logit, (size_t)V * sizeof *sorted);
+    qsort(sorted, (size_t)V, sizeof *sorted, descending);
+    if (s->temperature == 0.0f) return V == 1 || sorted[0] > sorted[1];
+    const double T = (double)s->temperature, top = (double)sorted[0];
+    int32_t kept = V;
+    if (s->top_k > 0 && s->top_k < V) {
+        kept = s->top_k;
+        if (!((double)sorted[kept - 1] - (double)sorted[kept] > margin)) return false;
+    }
+    double total = 0.0, sum = 0.0;
+    for (int32_t i = 0; i < kept; i++) total += exp(((double)sorted[i] - top) / T);
+    for (int32_t i = 0; i < kept && s->top_p < 1.0f; i++) {
+        sum += exp(((double)sorted[i] - top) / T) / total;
+        if (fabs(sum - (double)s->top_p) < margin) return false;
+        if (sum > (double)s->top_p) { /* the cut: the next token must not tie with this one */
+            if (i + 1 < kept && !((double)sorted[i] - (double)sorted[i + 1] > margin))
+                return false;
+            break;
+        }
+    }
+    for (int32_t i = 1; i < V && s->min_p > 0.0f; i++)
+        if (fabs(((double)sorted[i] - top) / T - log((double)s->min_p)) < margin) return false;
+    return true;
+}
+
+double served_bound(const iut_claims *claims, int32_t V, double want, double x)
+{
+    const double unit = roundoff(claims->arithmetic);
+    const double sum = claims->arithmetic == IUT_ARITH_F64 ? 0x1p-53 : 0x1p-24;
+    return (unit * (4.0 + fabs(x)) + V * sum) * want + smallest(claims->arithmetic);
+}
+
+static bool near_enough(const iut_claims *claims, int32_t V, double got, double want, double x)
+{
+    if (want == 0.0) return got == 0.0;
+    return got >= 0.0 && (got > 0.0 || want < smallest(claims->arithmetic)) &&
+           fabs(got - want) <= served_bound(claims, V, want, x);
+}
+
+int32_t served_differs(const iut_claims *claims, const float *logit, int32_t V,
+                       const iut_sampling *s, const float *want, const float *got,
+                       double *worst)
+{
+    const double T = (double)s->temperature;
+    float top = logit[0];
+    for (int32_t t = 1; t < V; t++) top = fmaxf(top, logit[t]);
+    for (int32_t t = 0; t < V; t++) {
+        if (claims->arithmetic == IUT_ARITH_CANONICAL) {
+            if (memcmp(&got[t], &want[t], sizeof *got) != 0) return t;
+            continue;
+        }
+        const double w = (double)want[t];
+        const double x = T > 0.0 && w > 0.0 ? ((double)logit[t] - (double)top) / T : 0.0;
+        if (!near_enough(claims, V, (double)got[t], w, x)) return t;
+        if (w > 0.0)
+            *worst = fmax(*worst, fabs((double)got[t] - w) / served_bound(claims, V, w, x));
+    }
+    return -1;
+}
+
+/* Does l - max leave the range of binary32? DIST-05 rounds it to -infinity there, a wider
+ * arithmetic does not. */
+static bool overflows(const float *logit, int32_t V)
+{
+    float least = INFINITY, most = -INFINITY;
+    for (int32_t t = 0; t < V; t++) {
+        if (logit[t] > -INFINITY && logit[t] < least) least = logit[t];
+        if (logit[t] > most) most = logit[t];
+    }
+    return isinf(least - most);
+}
+
+bool served_judged(const iut_claims *claims, const float *logit, int32_t V,
+                   const iut_sampling *s, float *scratch)
+{
+    if (claims->arithmetic == IUT_ARITH_CANONICAL) return true;
+    return !overflows(logit, V) && clear_cuts(logit, V, s, scratch);
+}
+
+typedef struct {
+    const check_context *x;
+    float *want, *scratch; /* [V] */
+    double worst;          /* error over what is granted */
+    int32_t left_out;
+} comparison;
+
+static void compare_row(comparison *k, const probe *m, int32_t state, bool draft,
+                        const float *got, check_result *r)
+{
+    const float *logit = (draft ? m->q_logit : m->p_logit) + (int64_t)state * m->V;
+    const iut_claims *claims = client_claims(k->x->iut);
+    const iut_sampling *s = draft ? &m->view.draft : &m->view.target;
+    const oracle_sampling o = {s->temperature, s->top_k, s->top_p, s->min_p};
+    if (!served_judged(claims, logit, m->V, s, k->scratch)) {
+        k->left_out++;
+        return;
+    }
+    if (oracle_serve(logit, m->V, &o, k->want, NULL, 0) != ORACLE_OK) {
+        result_set(r, STATE_ERROR, "the oracle refused row %d of the suite", (int)state);
+        return;
+    }
+    r->compared++;
+    const int32_t t = served_differs(claims, logit, m->V, s, k->want, got, &k->worst);
+    if (t >= 0)
+        result_set(r, STATE_FAIL,
+                   "%s row %d, token %d, logit %.9g: expected %.9g (%a), got %.9g (%a); T %g, "
+                   "top_k %d, top_p %g, min_p %g",
+                   draft ? "draft" : "target", (int)state, (int)t, (double)logit[t],
+                   (double)k->want[t], (double)k->want[t], (double)got[t], (double)got[t],
+                   (double)s->temperature, (int)s->top_k, (double)s->top_p, (double)s->min_p);
+}
+
+static void compare_all(comparison *k, const probe *m, float *got, check_result *r)
+{
+    int32_t state[KINDS]; /* not in order: a row belongs to its state, not to its place */
+    for (int32_t i = 0; i < KINDS; i++) state[i] = (5 * i + 2) % KINDS;
+    for (int32_t draft = 0; draft < 2 && r->state == STATE_PASS; draft++) {
+        memset(got, 0xff, (size_t)KINDS * (size_t)m->V * sizeof *got); /* NaN */
+        if (!result_call(r, k->x, "served", client_served(k->x->iut, KINDS, state, draft, got)))
+            return;
+        for (int32_t i = 0; i < KINDS && r->state == STATE_PASS; i++)
+            compare_row(k, m, state[i], draft != 0, got + (int64_t)i * m->V, r);
+    }
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    uint64_t rng = check_seed(x, c, 0);
+    const size_t row = (size_t)c->V * sizeof(float);
+    probe *m = probe_open(KINDS, c->V);
+    float *got = malloc(KINDS * row);
+    comparison k = {.x = x, .want = malloc(row), .scratch = malloc(row)};
+    if (!m || !got || !k.want || !k.scratch)
+        result_set(r, STATE_ERROR, "the suite is short of memory");
+    else {
+        for (int32_t s = 0; s < KINDS; s++) {
+            fill(m->p_logit + (int64_t)s * c->V, c->V, s, &rng);
+            fill(m->q_logit + (int64_t)s * c->V, c->V, s, &rng);
+            probe_one_hot(probe_p(m, s), c->V, 0); /* not looked at */
+            probe_one_hot(probe_q(m, s), c->V, 0);
+        }
+        m->view.target = settings[c->variant].target;
+        m->view.draft = of_draft;
+        if (probe_load(m, x, r)) compare_all(&k, m, got, r);
+    }
+    result_figure(r, "worst_of_bound", k.worst);
+    result_figure(r, "left_out", k.left_out);
+    result_set(r, STATE_PASS, "%lld rows as specified; %d left out for a token next to a cut",
+               (long long)r->compared, (int)k.left_out);
+    free(got);
+    free(k.want);
+    free(k.scratch);
+    probe_close(m);
+}
+
+const check check_served_values = {
+    .name = "served.values",
+    .clauses =
+        "DIST-02 DIST-04 DIST-05 DIST-06 DIST-07 DIST-08 DIST-09 DIST-10 DIST-11 DIST-12 "
+        "DIST-13",
+    .summary = "served rows at every temperature and filter against exact values",
+    .plan = plan,
+    .claimed = claimed,
+    .run = run,
+};

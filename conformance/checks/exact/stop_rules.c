@@ -1,0 +1,124 @@
+/* stop.rules - where a stream ends (STOP). The target is one-hot in every state, so every
+ * lossless implementation emits one known stream, whatever its uniforms: any end of sequence,
+ * budget and gamma has one right answer. The drafts are all accepted, all rejected, or mixed.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "conformance/checks/exact/exact.h"
+#include "conformance/checks/exact/replay.h"
+
+enum { V = 32, STATES = 24, TOKENS = 20, GAMMAS = 5 };
+enum { ACCEPTING, REJECTING, MIXED, DRAFTS };
+
+static void plan(check_plan *p, check_level level)
+{
+    static const char *const name[] = {"accepting", "rejecting", "mixed"};
+    static const int32_t gammas[GAMMAS] = {0, 1, 2, 4, 6};
+    (void)level;
+    for (int32_t d = 0; d < DRAFTS; d++)
+        for (int32_t g = 0; g < GAMMAS; g++) {
+            check_case *c = plan_case(p, &check_stop_rules, "%s-g%d", name[d], (int)gammas[g]);
+            c->V = V;
+            c->cost = cost_of_rows(1000, c->V);
+            c->gamma = gammas[g];
+            c->variant = d;
+        }
+}
+
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    if (!client_has(tested, OP_STREAM))
+        snprintf(why, size, "stream is not claimed");
+    else if (client_claims(tested)->rule == IUT_RULE_NOT_LOSSLESS)
+        snprintf(why, size, "rule is not lossless");
+    else
+        return replay_fits_whole(c, tested, why, size);
+    return false;
+}
+
+/* The only token of a state: another one in every state, 0 among them. */
+static int32_t token_of(int32_t state)
+{
+    return state * 5 % V;
+}
+
+static void fill(const probe *m, int32_t drafts)
+{
+    for (int32_t s = 0; s < STATES; s++) {
+        const int32_t kind = drafts == MIXED ? s % 3 : drafts, other = (token_of(s) + 7) % V;
+        probe_one_hot(probe_p(m, s), V, token_of(s));
+        probe_one_hot(probe_q(m, s), V, kind == ACCEPTING ? token_of(s) : other);
+        if (kind == MIXED) probe_q(m, s)[other] = probe_q(m, s)[token_of(s)] = 0.5f;
+    }
+}
+
+/* What the stream from `state` must be: up to k tokens, ending after eos. */
+static int32_t expected(const probe *m, int32_t state, int32_t k, int32_t eos, int32_t *out)
+{
+    for (int32_t i = 0;; i++) {
+        if (i == k) return k;
+        out[i] = token_of(state);
+        if (out[i] == eos) return i + 1;
+        state = m->next[(size_t)state * (size_t)m->view.C + (size_t)m->cls[out[i]]];
+    }
+}
+
+static void judge(const probe *m, const iut_stream_batch *b, check_result *r)
+{
+    for (int32_t i = 0; i < b->n && r->state == STATE_PASS; i++) {
+        int32_t want[TOKENS];
+        const int32_t *out = b->out + (int64_t)i * b->k,
+                      n = expected(m, b->start[i], b->k, b->eos, want);
+        bool same = b->out_len[i] == n && memcmp(out, want, (size_t)n * sizeof *out) == 0;
+        for (int32_t j = n; j < b->k; j++) same = same && out[j] == -1;
+        r->compared++;
+        if (same) continue;
+        char text[400] = "";
+        replay_list(text, sizeof text, "expected", want, n);
+        replay_list(text, sizeof text, ", got", out, b->k);
+        result_set(r, STATE_FAIL, "start %d, gamma %d, budget %d, eos %d: out_len %d, %s",
+                   (int)b->start[i], (int)b->gamma, (int)b->k, (int)b->eos, (int)b->out_len[i],
+                   text);
+    }
+}
+
+static bool stream(const probe *m, const check_context *x, int32_t gamma, int32_t k,
+                   int32_t eos, check_result *r)
+{
+    int32_t start[STATES], out[STATES * TOKENS], len[STATES], accepted[STATES * TOKENS];
+    for (int32_t i = 0; i < STATES; i++) start[i] = i;
+    memset(out, 0xff, sizeof out);
+    memset(accepted, 0xff, sizeof accepted);
+    iut_stream_batch b = {sizeof b, STATES, gamma, k, eos, start, 7, out, len, accepted};
+    if (result_call(r, x, "stream", client_stream(x->iut, &b))) judge(m, &b, r);
+    return r->state == STATE_PASS;
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    const int32_t longest = 2 * c->gamma + 2;
+    probe *m = probe_open(STATES, V);
+    if (m) fill(m, c->variant);
+    if (probe_serve(m, x, r)) {
+        /* Every budget up to two full runs (STOP-02, STOP-03: the first ones are below gamma);
+         * an end at every place of the runs (STOP-01), with room after it and with none. */
+        bool going = true;
+        for (int32_t k = 1; going && k <= longest; k++)
+            going = stream(m, x, c->gamma, k, -1, r);
+        for (int32_t s = 0; going && s < STATES; s++)
+            going = stream(m, x, c->gamma, longest + 4, token_of(s), r) &&
+                    stream(m, x, c->gamma, c->gamma + 1, token_of(s), r);
+    }
+    result_set(r, STATE_PASS, "%lld streams end where they must", (long long)r->compared);
+    probe_close(m);
+}
+
+const check check_stop_rules = {
+    .name = "stop.rules",
+    .clauses = "STOP-01 STOP-02 STOP-03 STOP-04 BON-02 LAW-05 LAY-01",
+    .summary = "ends of sequence and budgets at every place of a run",
+    .plan = plan,
+    .claimed = claimed,
+    .run = run,
+};

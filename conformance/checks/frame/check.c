@@ -1,0 +1,228 @@
+/* What check.h offers to the checks: planning, seeds, results. Clauses STA-01, STA-02, VER-02.
+ */
+#include "conformance/checks/frame/check.h"
+
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/frame/plan.h"
+
+/* -- Planning ---------------------------------------------------------------------------- */
+
+static check_case *plan_failed(check_plan *plan, const char *what, const char *id)
+{
+    if (!plan->error[0]) snprintf(plan->error, sizeof plan->error, "%s: %s", what, id);
+    memset(&plan->spare, 0, sizeof plan->spare);
+    return &plan->spare;
+}
+
+static bool plan_grow(check_plan *plan)
+{
+    if (plan->count < plan->capacity) return true;
+    const size_t capacity = plan->capacity ? 2 * plan->capacity : 64;
+    check_case **cases = realloc(plan->cases, capacity * sizeof *cases);
+    if (!cases) return false;
+    plan->cases = cases;
+    plan->capacity = capacity;
+    return true;
+}
+
+check_case *plan_case(check_plan *plan, const check *owner, const char *format, ...)
+{
+    check_case *c = plan_grow(plan) ? calloc(1, sizeof *c) : NULL;
+    if (!c) return plan_failed(plan, "out of memory while planning", owner->name);
+    c->check = owner;
+    int used = snprintf(c->id, sizeof c->id, "%s/", owner->name);
+    if (used >= 0 && used < (int)sizeof c->id) {
+        va_list arguments;
+        va_start(arguments, format);
+        const int tail =
+            vsnprintf(c->id + used, sizeof c->id - (size_t)used, format, arguments);
+        va_end(arguments);
+        used = tail < 0 ? (int)sizeof c->id : used + tail;
+    }
+    if (used < 0 || used >= (int)sizeof c->id) {
+        plan_failed(plan, "case id longer than 95 characters", c->id);
+    }
+    plan->cases[plan->count++] = c;
+    return c;
+}
+
+/* Fitted on two AVX2 cores; a token costs about as much as 200 entries. */
+double cost_of_rows(int64_t n, int32_t V)
+{
+    return (double)n * ((double)V + 200) / 100;
+}
+
+int32_t gamma_within(int32_t gamma, const client *tested)
+{
+    const int32_t limit = client_claims(tested)->max_gamma;
+    return limit > 0 && gamma > limit ? limit : gamma;
+}
+
+check_case case_within(const check_case *c, const client *tested)
+{
+    check_case within = *c;
+    within.gamma = gamma_within(c->gamma, tested);
+    return within;
+}
+
+bool glob_any(const char *const *globs, int32_t glob_count, const char *text)
+{
+    if (glob_count <= 0) return true;
+    for (int32_t i = 0; i < glob_count; i++) {
+        if (fnmatch(globs[i], text, 0) == 0) return true;
+    }
+    return false;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const check_case *const *x = a, *const *y = b;
+    return strcmp((*x)->id, (*y)->id);
+}
+
+/* Two cases of one id could not be told apart in a report, a waiver or a replay line. */
+static void refuse_duplicates(check_plan *plan)
+{
+    check_case **sorted = malloc((plan->count + 1) * sizeof *sorted);
+    if (!sorted) {
+        plan_failed(plan, "out of memory while planning", "all cases");
+        return;
+    }
+    if (plan->count) memcpy(sorted, plan->cases, plan->count * sizeof *sorted);
+    qsort(sorted, plan->count, sizeof *sorted, by_id);
+    for (size_t i = 1; i < plan->count; i++) {
+        if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0) {
+            plan_failed(plan, "two cases have the id", sorted[i]->id);
+        }
+    }
+    free(sorted);
+}
+
+bool plan_all(check_plan *plan, const check *const *list, check_level level)
+{
+    memset(plan, 0, sizeof *plan);
+    for (; *list; list++) (*list)->plan(plan, level);
+    refuse_duplicates(plan);
+    return !plan->error[0];
+}
+
+void plan_free(check_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) free(plan->cases[i]);
+    free(plan->cases);
+    memset(plan, 0, sizeof *plan);
+}
+
+/* -- Seeds ------------------------------------------------------------------------------- */
+
+/* The finaliser of SplitMix64: a bijection of 64 bits without visible structure. */
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+uint64_t check_seed(const check_context *x, const check_case *c, uint64_t purpose)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a of the id */
+    for (const char *s = c->id; *s; s++) {
+        h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+    }
+    h = mix(h + UINT64_C(0x9e3779b97f4a7c15));
+    h = mix((h ^ x->seed) + UINT64_C(0x9e3779b97f4a7c15));
+    return mix((h ^ purpose) + UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* -- Results ----------------------------------------------------------------------------- */
+
+void result_figure(check_result *r, const char *name, double value)
+{
+    int32_t i = 0;
+    while (i < r->figures && strcmp(r->figure[i].name, name) != 0) i++;
+    if (i == CHECK_FIGURES) return; /* figures are for reading; a verdict never rests on one */
+    if (i == r->figures) {
+        r->figures++;
+        snprintf(r->figure[i].name, sizeof r->figure[i].name, "%s", name);
+    }
+    r->figure[i].value = value;
+}
+
+void result_set(check_result *r, check_state state, const char *format, ...)
+{
+    const bool still_passing = r->state == STATE_PASS && state == STATE_PASS;
+    if (r->tested && client_stopped(r->tested)) return;
+    if (state < r->state || (state == r->state && !still_passing)) return;
+    r->state = state;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(r->detail, sizeof r->detail, format, arguments);
+    va_end(arguments);
+}
+
+/* What a status other than ok means when the suite asked for something that is claimed. */
+static const char *refusal(iut_status status)
+{
+    switch (status) {
+    case IUT_UNSUPPORTED:
+        return "a case inside the declared limits is not served (CLM-02)";
+    case IUT_BAD_INPUT:
+        return "a valid input is refused (CLM-02)";
+    case IUT_NO_DEVICE:
+        return "the device that it needs is absent";
+    case IUT_NO_MEMORY:
+        return "it ran out of memory (CLM-02)";
+    case IUT_OK:
+    case IUT_FAILED:
+        break;
+    }
+    return "it reports a failure of its own (CLM-02)";
+}
+
+/* The client's text without the name of the operation, if it starts with that. */
+static const char *after_op(const char *text, const char *op)
+{
+    const size_t length = strlen(op);
+    if (strncmp(text, op, length) != 0 || strncmp(text + length, ": ", 2) != 0) return text;
+    return text + length + 2;
+}
+
+bool result_call(check_result *r, const check_context *x, const char *op, call_result call)
+{
+    const char *text = call == CALL_OK ? "" : after_op(client_text(x->iut), op);
+    switch (call) {
+    case CALL_OK:
+        return true;
+    case CALL_REFUSED: {
+        const iut_status s = client_status(x->iut);
+        result_set(r, s == IUT_NO_DEVICE ? STATE_UNAVAILABLE : STATE_FAIL, "%s: %s: %s", op,
+                   text, refusal(s));
+        break;
+    }
+    case CALL_CRASH:
+        result_set(r, STATE_CRASH, "%s: %s", op, text);
+        break;
+    case CALL_TIMEOUT:
+        result_set(r, STATE_TIMEOUT, "%s: %s", op, text);
+        break;
+    case CALL_INPUT_WRITTEN:
+    case CALL_GARBAGE:
+        result_set(r, STATE_FAIL, "%s: %s", op, text);
+        break;
+    case CALL_STOPPED:
+        result_set(r, STATE_STOPPED, "%s: %s", op, text);
+        break;
+    case CALL_NO_SUCH: /* of a client that is open there is */
+    case CALL_HARNESS:
+        result_set(r, STATE_ERROR, "%s: %s", op, text);
+        break;
+    }
+    return false;
+}

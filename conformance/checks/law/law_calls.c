@@ -1,0 +1,172 @@
+/* law_calls.c - law.calls: first tokens of neighbouring cases of a batch, and of the same case
+ * of consecutive calls, with or without a load of the panel before each, are independent. Sees
+ * uniforms shared between rows of a batch, noise that every call or every load draws anew from
+ * the same state, buffers that survive a call. STAT-06, RNG-07. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/law/law.h"
+#include "conformance/stats/chi2.h"
+#include "conformance/stats/eprocess.h"
+#include "conformance/stats/logmath.h"
+
+enum { BATCH = 256, MAX_V = 64 };
+
+static const struct {
+    law_op op;
+    const char *name;
+    int32_t V, gamma;
+    bool reload;
+} rows[] = {
+    {LAW_VERIFY, "verify", 8, 2, false},       {LAW_VERIFY, "verify", 64, 1, false},
+    {LAW_STREAM, "stream", 8, 2, false},       {LAW_STREAM, "stream", 64, 1, false},
+    {LAW_DRAW, "draw", 8, 0, false},           {LAW_DRAW, "draw", 64, 0, false},
+    {LAW_VERIFY, "verify-reload", 8, 2, true}, {LAW_STREAM, "stream-reload", 8, 2, true},
+    {LAW_DRAW, "draw-reload", 8, 0, true},
+};
+
+/* c->n counts first tokens; c->variant is the row. */
+static void plan(check_plan *p, check_level level)
+{
+    static const int64_t n[] = {20480, 512000, 5120000};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        check_case *c = plan_case(p, &check_law_calls, "%s-V%d-g%d", rows[i].name, rows[i].V,
+                                  rows[i].gamma);
+        c->V = rows[i].V, c->gamma = rows[i].gamma, c->acceptance = 0.3;
+        c->variant = (int32_t)i;
+        c->n = n[level];
+        c->cost = cost_of_rows(c->n, c->V);
+        c->tables = 2;
+        c->statistical = true;
+    }
+}
+
+static bool claimed(const check_case *c, const client *subject, char *why, size_t why_size)
+{
+    const check_case within = case_within(c, subject);
+    return law_claimed(&within, subject, rows[c->variant].op, why, why_size);
+}
+
+/* Joint counts of two first tokens. */
+typedef struct {
+    const char *what;
+    int64_t count[MAX_V][MAX_V];
+} joint;
+
+/* ln E against: given the first, the second has the law p. One context a first token. */
+static double joint_log_e(const joint *j, const double *p, const double *q, int32_t V)
+{
+    int32_t row[MAX_V] = {0};
+    st_ep *e = st_ep_new(V, row, 1, V, &p, &q);
+    if (!e) return NAN;
+    bool counted = true;
+    for (int32_t a = 0; a < V; a++)
+        for (int32_t b = 0; b < V; b++) counted &= st_ep_add(e, a, b, j->count[a][b]);
+    double log_e = counted ? st_ep_log_e(e) : NAN;
+    st_ep_free(e);
+    return log_e;
+}
+
+static st_table joint_table(const joint *j, const double *p, int32_t V)
+{
+    static const int32_t group[MAX_V] = {0};
+    st_pair pairs[MAX_V * MAX_V];
+    size_t n = 0;
+    for (int32_t a = 0; a < V; a++)
+        for (int32_t b = 0; b < V; b++) pairs[n++] = (st_pair){a, b, j->count[a][b]};
+    return st_chi2_pairs(pairs, n, group, V, p, 1, V, ST_MIN_EXPECTED);
+}
+
+/* Both e-values and both tables are evaluated once, at the declared n. */
+static void judge(const law_sampler *s, const joint *j, const check_case *c, check_result *r)
+{
+    const check_context *x = s->x;
+    const double *p = panel_p(s->a, 0), *q = panel_q(s->a, 0);
+    int32_t T = x->tables_total > 0 ? x->tables_total : 1, worse = 0;
+    double log_e[2];
+    st_table t[2];
+    for (int i = 0; i < 2; i++) {
+        log_e[i] = joint_log_e(&j[i], p, q, c->V);
+        t[i] = joint_table(&j[i], p, c->V);
+    }
+    if (t[1].log_p < t[0].log_p) worse = 1;
+    r->compared = c->n;
+    r->log_e = st_log_mean(log_e, NULL, 2);
+    r->log_p = t[worse].log_p;
+    result_figure(r, "n", (double)c->n);
+    result_figure(r, "log_e", r->log_e);
+    result_figure(r, "x2", t[worse].x2);
+    result_figure(r, "df", t[worse].df);
+    result_figure(r, "log_p", r->log_p);
+    bool broken = isnan(r->log_e) || isnan(t[0].log_p) || isnan(t[1].log_p);
+    bool fails = r->log_e >= x->log_e_fail || st_chi2_fails(r->log_p, T);
+    result_set(r,
+               broken  ? STATE_ERROR
+               : fails ? STATE_FAIL
+                       : STATE_PASS,
+               "%s%lld first tokens, ln E = %.4g (line %.4g); worse table, %s: X2 = %.5g on %d "
+               "cells, ln p = %.4g%s",
+               broken  ? "a statistic could not be computed: "
+               : fails ? "not independent: "
+                       : "",
+               (long long)c->n, r->log_e, x->log_e_fail, j[worse].what, t[worse].x2,
+               t[worse].cells, r->log_p, fails ? " (STAT-06)" : "");
+}
+
+/* Neighbours 2i, 2i+1 of a batch; the same case of calls 2c, 2c+1: every token once in each. */
+static void count(const int32_t *now, const int32_t *before, int32_t k, joint *j)
+{
+    for (int32_t i = 0; i < BATCH; i += 2) j[0].count[now[i * k]][now[(i + 1) * k]]++;
+    for (int32_t i = 0; before && i < BATCH; i++) j[1].count[before[i * k]][now[i * k]]++;
+}
+
+/* Both calls of a pair come first after their load where the panel is loaded again. */
+static void sample(law_sampler *s, const check_case *c, joint *j, int32_t *tokens,
+                   check_result *r)
+{
+    size_t size = (size_t)BATCH * (size_t)s->k;
+    for (int64_t call = 0; call * BATCH < c->n; call++) {
+        int32_t *now = tokens + (call % 2 ? size : 0);
+        if (rows[c->variant].reload &&
+            !result_call(r, s->x, "panel", client_panel(s->x->iut, &s->a->view)))
+            return;
+        if (!law_sample(s, BATCH, now, r)) return;
+        count(now, call % 2 ? tokens : NULL, s->k, j);
+    }
+    judge(s, j, c, r);
+}
+
+static void run(const check_case *planned, const check_context *x, check_result *r)
+{
+    const check_case within = case_within(planned, x->iut), *c = &within;
+    char why[200];
+    law_sampler s = {0};
+    /* A stream of one token needs no draft; one of gamma + 2 starts with a whole step. */
+    const law_op op = rows[c->variant].op;
+    int32_t k = op == LAW_STREAM ? c->gamma + 2 : 1;
+    int32_t *tokens = malloc(2 * (size_t)BATCH * (size_t)k * sizeof *tokens);
+    joint *j = calloc(2, sizeof *j);
+    panel *a = panel_make(
+        &(panel_form){.V = c->V, .acceptance = c->acceptance, .seed = check_seed(x, c, 0)}, why,
+        sizeof why);
+    if (j) j[0].what = "neighbours of a batch", j[1].what = "consecutive calls";
+    if (!a || !tokens || !j)
+        result_set(r, STATE_ERROR, "%s (STA-03)", a ? "out of memory" : why);
+    else if (law_sampler_open(&s, c, x, a, op, k, r) && law_strict(&s, c->n, r))
+        sample(&s, c, j, tokens, r);
+    law_sampler_close(&s);
+    panel_free(a);
+    free(tokens);
+    free(j);
+}
+
+const check check_law_calls = {
+    .name = "law.calls",
+    .clauses = "STAT-06 RNG-07 INV-01 STAT-01 STAT-02 STAT-03",
+    .summary = "neighbouring cases of a batch, and consecutive calls, are independent",
+    .plan = plan,
+    .claimed = claimed,
+    .run = run,
+};

@@ -1,0 +1,344 @@
+/* lm.c - see lm.h. */
+#include "conformance/checks/model/lm.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/frame/probe.h"
+#include "conformance/checks/model/lm_small.h"
+
+const char *const lm_prompts[LM_PROMPTS] = {
+    "In the beginning God created the heaven and the earth. And the ear",
+    "And it came to pass in those days, that there went out a decree fr",
+    "The LORD is my shepherd; I shall not want. He maketh me to lie down",
+    "And these are the names of the children of Israel, which came into ",
+    "Blessed are the poor in spirit: for theirs is the kingdom of heaven",
+    "Then answered Job and said, How long will ye vex my soul, and break"};
+
+/* ---- Claims. --------------------------------------------------------------------- */
+
+bool lm_serves(const client *tested, const char *model, char *why, size_t size)
+{
+    static const char *const name[] = {"Llama", "Qwen2", "Qwen3"};
+    const uint8_t served = client_claims(tested)->lm_architectures,
+                  needed = lm_small_is(model) ? lm_small_architecture(model) : IUT_LLAMA;
+    if (served == 0 || (served & needed)) return true;
+    snprintf(why, size, "lm_architectures has no %s", name[needed / 2]);
+    return false;
+}
+
+bool lm_claimed(const client *tested, const char *model, unsigned needs, char *why, size_t size)
+{
+    static const struct {
+        iut_op op;
+        const char *name;
+    } all[] = {{OP_MODEL, "model"},
+               {OP_FORWARD, "forward"},
+               {OP_COMMIT, "commit"},
+               {OP_TRUNCATE, "truncate"}};
+    for (int i = 0; i < 4; i++)
+        if (!client_has(tested, all[i].op)) {
+            snprintf(why, size, "%s is not claimed", all[i].name);
+            return false;
+        }
+    if (!lm_serves(tested, model, why, size)) return false;
+    if ((needs & LM_BITS) && client_claims(tested)->lm_arithmetic == 0)
+        snprintf(why, size, "lm_arithmetic is not said");
+    else if ((needs & LM_CACHE) && !client_has(tested, OP_CACHE_READ))
+        snprintf(why, size, "cache_read is not claimed");
+    else if ((needs & LM_POISON) && !client_has(tested, OP_CACHE_POISON))
+        snprintf(why, size, "cache_poison is not claimed");
+    else
+        return true;
+    return false;
+}
+
+/* ---- Open and close. ------------------------------------------------------------- */
+
+bool lm_folder(lm *m, const char *model)
+{
+    char why[300] = "";
+    if (lm_small_is(model)) {
+        m->folder = lm_small_folder(model, why, sizeof why);
+        if (!m->folder) result_set(m->r, STATE_ERROR, "%s", why);
+        return m->folder != NULL;
+    }
+    snprintf(m->trained, sizeof m->trained, "%.500s/models/%s/config.json",
+             m->x->vectors ? m->x->vectors : "vectors", model);
+    FILE *f = fopen(m->trained, "r");
+    if (!f) {
+        result_set(m->r, STATE_ERROR, "%s is missing; restore the folder of the vectors",
+                   m->trained);
+        return false;
+    }
+    fclose(f);
+    *strrchr(m->trained, '/') = 0;
+    m->folder = m->trained;
+    return true;
+}
+
+bool lm_reload(lm *m, uint32_t layout_seed)
+{
+    int32_t shape[4];
+    iut_model load = {sizeof load, m->folder,   m->sequences, m->positions,
+                      m->rows,     layout_seed, shape};
+    if (!result_call(m->r, m->x, "model", client_model(m->x->iut, &load))) return false;
+    m->V = shape[0], m->layers = shape[1], m->kv_heads = shape[2], m->head_dim = shape[3];
+    return true;
+}
+
+bool lm_open(lm *m, const check_context *x, check_result *r, const char *model,
+             int32_t sequences, int32_t positions, int32_t rows)
+{
+    *m = (lm){.x = x, .r = r, .sequences = sequences, .positions = positions, .rows = rows};
+    m->cache = client_has(x->iut, OP_CACHE_READ);
+    m->poison = client_has(x->iut, OP_CACHE_POISON);
+    return lm_folder(m, model) && lm_reload(m, 0);
+}
+
+void lm_close(lm *m)
+{
+    free(m->entries);
+    m->entries = NULL;
+}
+
+/* ---- One sequence. --------------------------------------------------------------- */
+
+enum { MOST_ROWS = 512 };
+
+call_result lm_try_forward(lm *m, int32_t sequence, const int32_t *token, const int32_t *parent,
+                           int32_t rows, const int32_t *want, int32_t wants, float *logits)
+{
+    int32_t chain[MOST_ROWS], all[MOST_ROWS];
+    for (int32_t i = 0; i < rows && i < MOST_ROWS; i++) chain[i] = i - 1, all[i] = i;
+    float nothing;
+    if (!want) wants = rows;
+    iut_forward_batch b = {sizeof b,
+                           1,
+                           rows,
+                           wants,
+                           &sequence,
+                           &rows,
+                           &wants,
+                           token,
+                           parent ? parent : chain,
+                           want ? want : all,
+                           logits ? logits : &nothing};
+    return client_forward(m->x->iut, &b);
+}
+
+bool lm_forward(lm *m, int32_t sequence, const int32_t *token, const int32_t *parent,
+                int32_t rows, const int32_t *want, int32_t wants, float *logits)
+{
+    return result_call(m->r, m->x, "forward",
+                       lm_try_forward(m, sequence, token, parent, rows, want, wants, logits));
+}
+
+call_result lm_try_commit(lm *m, int32_t sequence, const int32_t *path, int32_t n,
+                          int32_t *length)
+{
+    int32_t first[MOST_ROWS];
+    for (int32_t i = 0; i < n && i < MOST_ROWS; i++) first[i] = i;
+    iut_commit_batch b = {sizeof b, 1, n, &sequence, &n, path ? path : first, length};
+    return client_commit(m->x->iut, &b);
+}
+
+static bool length_is(lm *m, const char *op, int32_t got, int32_t want)
+{
+    m->r->compared++;
+    if (got == want) return true;
+    result_set(m->r, STATE_FAIL, "%s: length %d where %d is due", op, (int)got, (int)want);
+    return false;
+}
+
+bool lm_commit(lm *m, int32_t sequence, const int32_t *path, int32_t n, int32_t length)
+{
+    int32_t got = -1;
+    return result_call(m->r, m->x, "commit", lm_try_commit(m, sequence, path, n, &got)) &&
+           length_is(m, "commit", got, length);
+}
+
+call_result lm_try_truncate(lm *m, int32_t sequence, int32_t keep, int32_t *length)
+{
+    iut_truncate_batch b = {sizeof b, 1, &sequence, &keep, length};
+    return client_truncate(m->x->iut, &b);
+}
+
+bool lm_truncate(lm *m, int32_t sequence, int32_t keep)
+{
+    int32_t got = -1;
+    return result_call(m->r, m->x, "truncate", lm_try_truncate(m, sequence, keep, &got)) &&
+           length_is(m, "truncate", got, keep);
+}
+
+bool lm_poison(lm *m)
+{
+    return result_call(m->r, m->x, "cache_poison", client_cache_poison(m->x->iut));
+}
+
+bool lm_refused(lm *m, const char *op, call_result call, const char *what)
+{
+    const iut_status s = client_status(m->x->iut);
+    m->r->compared++;
+    if (call == CALL_OK) {
+        result_set(m->r, STATE_FAIL, "%s: %s is not refused", op, what);
+        return false;
+    }
+    if (call != CALL_REFUSED) return result_call(m->r, m->x, op, call);
+    if (s == IUT_BAD_INPUT || s == IUT_UNSUPPORTED) return true;
+    return result_call(m->r, m->x, op, call);
+}
+
+/* ---- Runs without a draft. ------------------------------------------------------- */
+
+bool lm_fill(lm *m, int32_t sequence, int32_t from, const int32_t *token, int32_t n,
+             int32_t rows, float *logits)
+{
+    for (int32_t at = 0; at < n; at += rows) {
+        const int32_t now = rows < n - at ? rows : n - at, none = 0;
+        float *out = logits ? logits + (int64_t)at * m->V : NULL;
+        if (!lm_forward(m, sequence, token + at, NULL, now, out ? NULL : &none, 0, out) ||
+            !lm_commit(m, sequence, NULL, now, from + at + now))
+            return false;
+    }
+    return true;
+}
+
+bool lm_plain(lm *m, int32_t sequence, int32_t from, const int32_t *token, int32_t n,
+              float *logits)
+{
+    return lm_fill(m, sequence, from, token, n, 1, logits);
+}
+
+/* ---- Comparisons. ---------------------------------------------------------------- */
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static void differs(lm *m, const char *where, float got, float want, const char *what,
+                    va_list list)
+{
+    char text[300];
+    vsnprintf(text, sizeof text, what, list);
+    result_set(m->r, STATE_FAIL, "%s: %s is %08x (%.9g) where %08x (%.9g) is due", text, where,
+               bits_of(got), (double)got, bits_of(want), (double)want);
+}
+
+bool lm_equal(const lm *m, const float *a, const float *b, int32_t rows)
+{
+    return memcmp(a, b, (size_t)rows * (size_t)m->V * sizeof *a) == 0;
+}
+
+bool lm_same_logits(lm *m, const float *got, const float *want, int32_t rows, const char *what,
+                    ...)
+{
+    char where[80];
+    m->r->compared += rows;
+    for (int64_t i = 0; i < (int64_t)rows * m->V; i++) {
+        if (bits_of(got[i]) == bits_of(want[i]) && !isnan(got[i])) continue;
+        va_list list;
+        va_start(list, what);
+        snprintf(where, sizeof where, "row %d, logit %d", (int)(i / m->V), (int)(i % m->V));
+        differs(m, where, got[i], want[i], what, list);
+        va_end(list);
+        return false;
+    }
+    return true;
+}
+
+/* Keys, then values, of positions first.. of a sequence: [n][layers][kv]. */
+static bool read_cache(lm *m, int32_t sequence, int32_t first, int32_t n, float *out)
+{
+    const int32_t count = n * m->layers;
+    const int64_t size = (int64_t)count * m->kv_heads * m->head_dim;
+    int32_t *index = malloc(3 * (size_t)count * sizeof *index);
+    if (!index) {
+        result_set(m->r, STATE_ERROR, "the suite is short of memory");
+        return false;
+    }
+    int32_t *layer = index + count, *position = layer + count;
+    for (int32_t i = 0; i < count; i++) {
+        index[i] = sequence;
+        layer[i] = i % m->layers;
+        position[i] = first + i / m->layers;
+    }
+    iut_cache_batch b = {sizeof b, count, index, layer, position, out, out + size};
+    memset(out, 0xFF, 2 * (size_t)size * sizeof *out);
+    const bool ok = result_call(m->r, m->x, "cache_read", client_cache_read(m->x->iut, &b));
+    free(index);
+    return ok;
+}
+
+bool lm_same_cache(lm *m, int32_t got, int32_t want, int32_t first, int32_t n, const char *what,
+                   ...)
+{
+    if (!m->cache || n < 1) return true;
+    const int64_t kv = (int64_t)m->kv_heads * m->head_dim, half = n * m->layers * kv;
+    float *a = realloc(m->entries, 4 * (size_t)half * sizeof *a);
+    if (!a) {
+        result_set(m->r, STATE_ERROR, "the suite is short of memory");
+        return false;
+    }
+    m->entries = a;
+    if (!read_cache(m, got, first, n, a) || !read_cache(m, want, first, n, a + 2 * half))
+        return false;
+    m->r->compared += 2 * n * m->layers;
+    for (int64_t i = 0; i < 2 * half; i++) {
+        if (bits_of(a[i]) == bits_of(a[2 * half + i]) && !isnan(a[i])) continue;
+        char where[120];
+        const int64_t entry = i % half / kv;
+        va_list list;
+        va_start(list, what);
+        snprintf(where, sizeof where, "the %s of position %d, layer %d, entry %d",
+                 i < half ? "key" : "value", (int)(first + entry / m->layers),
+                 (int)(entry % m->layers), (int)(i % kv));
+        differs(m, where, a[i], a[2 * half + i], what, list);
+        va_end(list);
+        return false;
+    }
+    return true;
+}
+
+bool lm_same_state(lm *m, int32_t got, int32_t plain, const int32_t *token, const float *logits,
+                   int32_t n, const char *what, ...)
+{
+    char text[300];
+    va_list list;
+    va_start(list, what);
+    vsnprintf(text, sizeof text, what, list);
+    va_end(list);
+    float *row = lm_floats(m, 1);
+    const bool ok = row && lm_same_cache(m, got, plain, 0, n, "%s", text) &&
+                    lm_forward(m, got, token + n, NULL, 1, NULL, 0, row) &&
+                    lm_same_logits(m, row, logits + (int64_t)n * m->V, 1,
+                                   "%s, then token %d at %d", text, (int)token[n], (int)n);
+    free(row);
+    return ok;
+}
+
+int32_t lm_argmax(const float *logit, int32_t V)
+{
+    int32_t best = 0;
+    for (int32_t t = 1; t < V; t++)
+        if (logit[t] > logit[best]) best = t;
+    return best;
+}
+
+void lm_tokens(const lm *m, uint64_t *rng, int32_t *token, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) token[i] = probe_below(rng, m->V);
+}
+
+float *lm_floats(lm *m, int64_t rows)
+{
+    float *a = malloc(((size_t)rows * (size_t)m->V + 1) * sizeof *a);
+    if (!a) result_set(m->r, STATE_ERROR, "the suite is short of memory");
+    return a;
+}

@@ -1,0 +1,352 @@
+/* lm_small.c - see lm_small.h. A folder has config.json and model.safetensors: u64 length of
+ * the header, the header (JSON), the data. */
+#include "conformance/checks/model/lm_small.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "conformance/checks/frame/probe.h"
+#include "conformance/iut.h"
+
+typedef enum { F32, BF16, F16 } dtype;
+static const char *const dtype_name[] = {"F32", "BF16", "F16"};
+
+typedef struct {
+    const char *name, *architecture, *type;
+    dtype stored;
+    int V, hidden, heads, kv_heads, head_dim, ffn;
+    bool tied, bias, head_norm, llama3, faint; /* faint: rows of subnormal weights */
+    bool flat;    /* logits of size 1, not 2: laws in which every token counts */
+    double noise; /* share of each weight that is the form's own; the rest is that of the form
+                     before it. 0: all */
+    const char *eps, *theta;
+} form;
+
+enum { LAYERS = 2, FORMS = 5 };
+
+/* "long": sums over 1300 inputs have a second group of three chunks, the last one short
+ * (ARI-06, ARI-07). "biased": a stream of 144, so that every product has two chunks. "normed":
+ * heads of 4 x 16 on a stream of 24. "few" and "fewer" are target and draft over six tokens,
+ * alike but not the same, whose joint laws can be written down. */
+static const form forms[FORMS] = {
+    {.name = "long",
+     .architecture = "LlamaForCausalLM",
+     .type = "llama",
+     .stored = F32,
+     .V = 61,
+     .hidden = 16,
+     .heads = 4,
+     .kv_heads = 2,
+     .head_dim = 8,
+     .ffn = 1300,
+     .llama3 = true,
+     .faint = true,
+     .eps = "1e-05",
+     .theta = "10000.0"},
+    {.name = "biased",
+     .architecture = "Qwen2ForCausalLM",
+     .type = "qwen2",
+     .stored = BF16,
+     .V = 40,
+     .hidden = 144,
+     .heads = 3,
+     .kv_heads = 1,
+     .head_dim = 48,
+     .ffn = 40,
+     .tied = true,
+     .bias = true,
+     .eps = "1e-06",
+     .theta = "1000000.0"},
+    {.name = "normed",
+     .architecture = "Qwen3ForCausalLM",
+     .type = "qwen3",
+     .stored = F16,
+     .V = 33,
+     .hidden = 24,
+     .heads = 4,
+     .kv_heads = 4,
+     .head_dim = 16,
+     .ffn = 50,
+     .head_norm = true,
+     .eps = "1e-06",
+     .theta = "5000.0"},
+    {.name = "few",
+     .architecture = "LlamaForCausalLM",
+     .type = "llama",
+     .stored = F32,
+     .V = 6,
+     .hidden = 32,
+     .heads = 2,
+     .kv_heads = 1,
+     .head_dim = 32,
+     .ffn = 48,
+     .flat = true,
+     .eps = "1e-05",
+     .theta = "10000.0"},
+    {.name = "fewer",
+     .architecture = "LlamaForCausalLM",
+     .type = "llama",
+     .stored = F32,
+     .V = 6,
+     .hidden = 32,
+     .heads = 2,
+     .kv_heads = 1,
+     .head_dim = 32,
+     .ffn = 48,
+     .flat = true,
+     .noise = 0.25,
+     .eps = "1e-05",
+     .theta = "10000.0"},
+};
+
+static struct {
+    pthread_mutex_t lock;
+    char root[200];          /* "": not made yet */
+    char folder[FORMS][240]; /* "": not written yet */
+} made = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- Weights --------------------------------------------------------------------- */
+
+typedef struct {
+    const form *form;
+    uint64_t rng, own; /* own: of the noise */
+    char header[16384];
+    size_t used; /* of the header */
+    uint8_t *data;
+    size_t size, capacity;
+} writer;
+
+/* One weight in (-scale, scale), as the format stores it. Every eighth of F16 is a subnormal.
+ */
+static void put_weight(writer *w, double scale, double shift)
+{
+    double u = 2 * probe_u24(&w->rng) - 1;
+    if (w->form->noise > 0)
+        u = (1 - w->form->noise) * u + w->form->noise * (2 * probe_u24(&w->own) - 1);
+    const float x = (float)(shift + u * scale);
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (w->form->stored == F32) {
+        memcpy(w->data + w->size, &bits, 4);
+        w->size += 4;
+        return;
+    }
+    uint16_t half = (uint16_t)(bits >> 16);
+    if (w->form->stored == F16) {
+        /* |x| < 2: exponent -112 to 15 of the binary32 becomes that of binary16, or 0. */
+        const int exponent = (int)(bits >> 23 & 255) - 112;
+        const bool faint = exponent < 1 || (shift == 0 && probe_below(&w->rng, 8) == 0);
+        half = (uint16_t)((bits >> 16 & 0x8000) | (faint ? 0 : (uint32_t)exponent << 10) |
+                          (bits >> 13 & 0x3ff));
+    }
+    memcpy(w->data + w->size, &half, 2);
+    w->size += 2;
+}
+
+/* A tensor [rows][columns], or [rows] with columns 0, named "part" of the model or of a layer.
+ */
+static bool put(writer *w, int layer, const char *part, int rows, int columns, double scale,
+                double shift)
+{
+    const size_t count = (size_t)rows * (size_t)(columns ? columns : 1), begin = w->size;
+    char name[100], shape[32];
+    if (w->size + 4 * count > w->capacity) {
+        w->capacity = 2 * w->capacity + 4 * count;
+        uint8_t *data = realloc(w->data, w->capacity);
+        if (!data) return false;
+        w->data = data;
+    }
+    const bool output = strcmp(part, "lm_head.weight") == 0;
+    for (size_t i = 0; i < count; i++) {
+        const bool faint = w->form->faint && output && i / (size_t)columns % 20 == 7;
+        put_weight(w, faint ? 0x1p-127 : scale, shift);
+    }
+    if (layer < 0)
+        snprintf(name, sizeof name, "%s", part);
+    else
+        snprintf(name, sizeof name, "model.layers.%d.%s", layer, part);
+    snprintf(shape, sizeof shape, columns ? "%d,%d" : "%d", rows, columns);
+    w->used += (size_t)snprintf(
+        w->header + w->used, sizeof w->header - w->used,
+        "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,"
+        "%zu]}",
+        w->used > 1 ? "," : "", name, dtype_name[w->form->stored], shape, begin, w->size);
+    return w->used < sizeof w->header;
+}
+
+/* A matrix [out][in] whose outputs have about `size`, for inputs of size 1. */
+static bool put_matrix(writer *w, int layer, const char *part, int out, int in, double size)
+{
+    return put(w, layer, part, out, in, size * sqrt(3.0 / in), 0);
+}
+
+static bool put_layer(writer *w, int i)
+{
+    const form *f = w->form;
+    const int q = f->heads * f->head_dim, kv = f->kv_heads * f->head_dim;
+    bool ok = put(w, i, "input_layernorm.weight", f->hidden, 0, 0.3, 1) &&
+              put(w, i, "post_attention_layernorm.weight", f->hidden, 0, 0.3, 1) &&
+              put_matrix(w, i, "self_attn.q_proj.weight", q, f->hidden, 1.5) &&
+              put_matrix(w, i, "self_attn.k_proj.weight", kv, f->hidden, 1.5) &&
+              put_matrix(w, i, "self_attn.v_proj.weight", kv, f->hidden, 1) &&
+              put_matrix(w, i, "self_attn.o_proj.weight", f->hidden, q, 1) &&
+              put_matrix(w, i, "mlp.gate_proj.weight", f->ffn, f->hidden, 1.2) &&
+              put_matrix(w, i, "mlp.up_proj.weight", f->ffn, f->hidden, 1) &&
+              put_matrix(w, i, "mlp.down_proj.weight", f->hidden, f->ffn, 1);
+    if (f->bias)
+        ok = ok && put(w, i, "self_attn.q_proj.bias", q, 0, 1, 0) &&
+             put(w, i, "self_attn.k_proj.bias", kv, 0, 1, 0) &&
+             put(w, i, "self_attn.v_proj.bias", kv, 0, 1, 0);
+    if (f->head_norm)
+        ok = ok && put(w, i, "self_attn.q_norm.weight", f->head_dim, 0, 0.4, 1) &&
+             put(w, i, "self_attn.k_norm.weight", f->head_dim, 0, 0.4, 1);
+    return ok;
+}
+
+static bool put_all(writer *w)
+{
+    const form *f = w->form;
+    w->used = (size_t)snprintf(w->header, sizeof w->header, "{");
+    bool ok = put(w, -1, "model.embed_tokens.weight", f->V, f->hidden, 1, 0) &&
+              put(w, -1, "model.norm.weight", f->hidden, 0, 0.3, 1);
+    for (int i = 0; i < LAYERS; i++) ok = ok && put_layer(w, i);
+    if (!f->tied)
+        ok = ok && put_matrix(w, -1, "lm_head.weight", f->V, f->hidden, f->flat ? 1 : 2);
+    if (!ok || w->used + 9 > sizeof w->header) return false;
+    w->header[w->used++] = '}';
+    while (w->used % 8) w->header[w->used++] = ' ';
+    return true;
+}
+
+/* ---- Files ----------------------------------------------------------------------- */
+
+static bool save(const char *folder, const char *name, const void *a, size_t a_size,
+                 const void *b, size_t b_size)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    if (!file) return false;
+    const bool ok =
+        fwrite(a, 1, a_size, file) == a_size && fwrite(b, 1, b_size, file) == b_size;
+    return fclose(file) == 0 && ok;
+}
+
+static bool save_config(const form *f, const char *folder)
+{
+    char text[1200];
+    const int n = snprintf(
+        text, sizeof text,
+        "{\"architectures\": [\"%s\"], \"model_type\": \"%s\", \"vocab_size\": %d,\n"
+        " \"hidden_size\": %d, \"intermediate_size\": %d, \"num_hidden_layers\": %d,\n"
+        " \"num_attention_heads\": %d, \"num_key_value_heads\": %d, \"head_dim\": %d,\n"
+        " \"hidden_act\": \"silu\", \"max_position_embeddings\": 2048, \"rms_norm_eps\": %s,\n"
+        " \"rope_theta\": %s, \"tie_word_embeddings\": %s,\n%s"
+        " \"bos_token_id\": 0, \"eos_token_id\": 1, \"torch_dtype\": \"%s\"}\n",
+        f->architecture, f->type, f->V, f->hidden, f->ffn, (int)LAYERS, f->heads, f->kv_heads,
+        f->head_dim, f->eps, f->theta, f->tied ? "true" : "false",
+        f->llama3 ? " \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 4.0,\n"
+                    "  \"low_freq_factor\": 1.0, \"high_freq_factor\": 3.0,\n"
+                    "  \"original_max_position_embeddings\": 128},\n"
+                  : "",
+        f->stored == F32    ? "float32"
+        : f->stored == BF16 ? "bfloat16"
+                            : "float16");
+    return n < (int)sizeof text && save(folder, "config.json", text, (size_t)n, "", 0);
+}
+
+static bool save_model(const form *f, const char *folder)
+{
+    const uint64_t seed = 1611 + (uint64_t)(f - forms);
+    writer w = {.form = f, .rng = f->noise > 0 ? seed - 1 : seed, .own = seed};
+    uint8_t length[8];
+    bool ok = put_all(&w);
+    for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)w.used >> 8 * i);
+    if (ok) {
+        uint8_t head[8 + sizeof w.header];
+        memcpy(head, length, 8);
+        memcpy(head + 8, w.header, w.used);
+        ok = save(folder, "model.safetensors", head, 8 + w.used, w.data, w.size) &&
+             save_config(f, folder);
+    }
+    free(w.data);
+    return ok;
+}
+
+static void remove_all(void)
+{
+    static const char *const file[] = {"config.json", "model.safetensors"};
+    for (int i = 0; i < FORMS; i++) {
+        char path[300];
+        for (int k = 0; k < 2 && made.folder[i][0]; k++) {
+            snprintf(path, sizeof path, "%s/%s", made.folder[i], file[k]);
+            remove(path);
+        }
+        if (made.folder[i][0]) rmdir(made.folder[i]);
+    }
+    if (made.root[0]) rmdir(made.root);
+}
+
+static bool make_root(void)
+{
+    const char *where = getenv("TMPDIR");
+    if (made.root[0]) return true;
+    snprintf(made.root, sizeof made.root, "%.150s/assay-models-XXXXXX",
+             where && *where ? where : "/tmp");
+    if (mkdtemp(made.root)) {
+        atexit(remove_all);
+        return true;
+    }
+    made.root[0] = 0;
+    return false;
+}
+
+static const form *find(const char *name)
+{
+    for (int i = 0; i < FORMS; i++)
+        if (strcmp(forms[i].name, name) == 0) return &forms[i];
+    return NULL;
+}
+
+bool lm_small_is(const char *name)
+{
+    return find(name) != NULL;
+}
+
+uint8_t lm_small_architecture(const char *name)
+{
+    const form *f = find(name);
+    return f->bias ? IUT_QWEN2 : f->head_norm ? IUT_QWEN3 : IUT_LLAMA;
+}
+
+static bool write_form(const form *f)
+{
+    char *folder = made.folder[f - forms];
+    if (folder[0]) return true;
+    if (!make_root()) return false;
+    snprintf(folder, sizeof made.folder[0], "%s/%s", made.root, f->name);
+    if (mkdir(folder, 0700) == 0 && save_model(f, folder)) return true;
+    folder[0] = 0;
+    return false;
+}
+
+const char *lm_small_folder(const char *name, char *why, size_t why_size)
+{
+    const form *f = find(name);
+    pthread_mutex_lock(&made.lock);
+    const bool ok = write_form(f);
+    if (!ok)
+        snprintf(why, why_size,
+                 "the small model %s cannot be written: %s; set TMPDIR to a "
+                 "folder with room",
+                 name, strerror(errno));
+    pthread_mutex_unlock(&made.lock);
+    return ok ? made.folder[f - forms] : NULL;
+}

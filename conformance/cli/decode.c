@@ -1,0 +1,549 @@
+/* See decode.h. The text goes to standard output as it is decoded; the figures, and with
+ * --trace every step, go to standard error, so that the two can be told apart in a pipe. With
+ * --trace the text comes whole, behind the steps, so that a terminal can show both. */
+#include "conformance/cli/decode.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conformance/cli/arguments/methods.h"
+#include "conformance/cli/arguments/model.h"
+#include "conformance/cli/arguments/options.h"
+#include "ref/decode.h"
+
+enum { ROWS = 512, MAX_GAMMA = 255 };
+
+/* -- The command line ---------------------------------------------------------------------- */
+
+typedef struct {
+    const char *method, *model, *draft, *prompt, *prompt_file, *tokens, *rule, *guesses, *json;
+    method_options without_draft;
+    uint64_t gamma, max_new, seed, threads, top_k;
+    double temperature, top_p, min_p;
+    bool trace;
+    unsigned given; /* bit i: options[i] was on the command line */
+} arguments;
+
+typedef enum { VALUE_TEXT, VALUE_COUNT, VALUE_NUMBER, VALUE_NONE } value_kind;
+
+typedef struct {
+    const char *name, *value, *help;
+    value_kind kind;
+    size_t at;
+    double low, high; /* of a count or number */
+} option;
+
+enum {
+    O_METHOD,
+    O_MODEL,
+    O_DRAFT,
+    O_PROMPT,
+    O_PROMPT_FILE,
+    O_TOKENS,
+    O_MAX_NEW,
+    O_GAMMA,
+    O_RULE,
+    O_PRESET,
+    O_SWITCHES,
+    O_WINDOW,
+    O_NGRAM,
+    O_POOL,
+    O_BLOCK,
+    O_INIT,
+    O_GIVEN,
+    O_TEMPERATURE,
+    O_TOP_K,
+    O_TOP_P,
+    O_MIN_P,
+    O_SEED,
+    O_THREADS,
+    O_TRACE,
+    O_JSON,
+    OPTIONS
+};
+
+#define AT(field) offsetof(arguments, field)
+static const option options[OPTIONS] = {
+    [O_METHOD] = {"--method", "NAME",
+                  "ar, speculative, jacobi, lookahead or lookup (default: ar)", VALUE_TEXT,
+                  AT(method), 0, 0},
+    [O_MODEL] = {"--model", "FOLDER",
+                 "target, a Hugging Face folder (default: the trained target)", VALUE_TEXT,
+                 AT(model), 0, 0},
+    [O_DRAFT] = {"--draft", "FOLDER", "draft model (default: the trained draft)", VALUE_TEXT,
+                 AT(draft), 0, 0},
+    [O_PROMPT] = {"--prompt", "TEXT", "for models over bytes", VALUE_TEXT, AT(prompt), 0, 0},
+    [O_PROMPT_FILE] = {"--prompt-file", "FILE", "the same, from a file", VALUE_TEXT,
+                       AT(prompt_file), 0, 0},
+    [O_TOKENS] = {"--tokens", "IDS", "the prompt as ids separated by commas, for any model",
+                  VALUE_TEXT, AT(tokens), 0, 0},
+    [O_MAX_NEW] = {"--max-new", "N", "tokens at most (default 256)", VALUE_COUNT, AT(max_new),
+                   0, 1 << 20},
+    [O_GAMMA] = {"--gamma", "N", "drafts a step (default 4; lookup: 10)", VALUE_COUNT,
+                 AT(gamma), 0, MAX_GAMMA},
+    [O_RULE] = {"--rule", "NAME",
+                "chain, match or onehot, above temperature 0 (default: chain; lookup: match; "
+                "lookahead: its preset's)",
+                VALUE_TEXT, AT(rule), 0, 0},
+    [O_PRESET] = {"--preset", "NAME",
+                  "lookahead: paper, lade, llamacpp or trtllm (default: paper); lookup: "
+                  "original or hf (default: hf)",
+                  VALUE_TEXT, AT(without_draft.preset), 0, 0},
+    [O_SWITCHES] = {"--switches", "LIST",
+                    "lookahead, lookup: NAME=VALUE,... that differ from the preset", VALUE_TEXT,
+                    AT(without_draft.switches), 0, 0},
+    [O_WINDOW] = {"--window", "W", "lookahead: columns (default 5)", VALUE_COUNT,
+                  AT(without_draft.window), 1, 4096},
+    [O_NGRAM] = {"--ngram", "N",
+                 "lookahead: tokens of an n-gram (default 4); lookup: longest match (default: "
+                 "the preset's)",
+                 VALUE_COUNT, AT(without_draft.ngram), 1, 4096},
+    [O_POOL] = {"--pool", "G", "lookahead: n-grams a key and candidates a step (default: W)",
+                VALUE_COUNT, AT(without_draft.pool), 0, 4096},
+    [O_BLOCK] = {"--block", "M", "jacobi: tokens of a block (default 8)", VALUE_COUNT,
+                 AT(without_draft.block), 1, 4096},
+    [O_INIT] = {"--init", "NAME", "jacobi: first guesses, last, prompt or pad (default: last)",
+                VALUE_TEXT, AT(without_draft.init), 0, 0},
+    [O_GIVEN] = {"--given", "IDS",
+                 "jacobi, lookahead: the first guesses, in the place of --init or init",
+                 VALUE_TEXT, AT(guesses), 0, 0},
+    [O_TEMPERATURE] = {"--temperature", "T", "0 is greedy (default 0)", VALUE_NUMBER,
+                       AT(temperature), 0, 1e6},
+    [O_TOP_K] = {"--top-k", "N", "0 keeps all (default 0)", VALUE_COUNT, AT(top_k), 0, 1 << 20},
+    [O_TOP_P] = {"--top-p", "P", "1 keeps all (default 1)", VALUE_NUMBER, AT(top_p), 0, 1},
+    [O_MIN_P] = {"--min-p", "P", "0 keeps all (default 0)", VALUE_NUMBER, AT(min_p), 0, 1},
+    [O_SEED] = {"--seed", "N", "of the uniforms (default 1)", VALUE_COUNT, AT(seed), 0, 0x1p64},
+    [O_THREADS] = {"--threads", "N",
+                   "1 to 256 (default: processors; 1 is best on a busy machine)", VALUE_COUNT,
+                   AT(threads), 1, 256},
+    [O_TRACE] = {"--trace", NULL, "steps on standard error; the text comes after them",
+                 VALUE_NONE, AT(trace), 0, 0},
+    [O_JSON] = {"--json", "FILE", "result and steps, for programs", VALUE_TEXT, AT(json), 0, 0},
+};
+#undef AT
+
+static void help(FILE *out)
+{
+    fputs("usage: assay decode --prompt TEXT [options]\n\n"
+          "Runs a decoding method of the reference on a prompt.\n\n",
+          out);
+    for (int k = 0; k < OPTIONS; k++)
+        fprintf(out, "  %-14s %-7s %s\n", options[k].name,
+                options[k].value ? options[k].value : "", options[k].help);
+}
+
+static bool store(arguments *a, const option *o, const char *text)
+{
+    void *to = (char *)a + o->at;
+    uint64_t count;
+    double number;
+    switch (o->kind) {
+    case VALUE_NONE:
+        return *(bool *)to = true;
+    case VALUE_TEXT:
+        return *(const char **)to = text, true;
+    case VALUE_COUNT:
+        if (!option_uint64(text, &count) || (double)count < o->low || (double)count > o->high)
+            return false;
+        return *(uint64_t *)to = count, true;
+    default:
+        if (!option_double(text, &number) || !(number >= o->low && number <= o->high))
+            return false;
+        return *(double *)to = number, true;
+    }
+}
+
+static bool __attribute__((format(printf, 1, 2))) refuse(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("assay decode: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    return false;
+}
+
+static bool parse_one(arguments *a, int argc, char **argv, int *i)
+{
+    for (int k = 0; k < OPTIONS; k++) {
+        const option *o = &options[k];
+        const bool flag = o->kind == VALUE_NONE && strcmp(argv[*i], o->name) == 0;
+        const char *v =
+            o->kind == VALUE_NONE ? flag ? "" : NULL : option_value(argc, argv, i, o->name);
+        if (!v) continue;
+        if (*i == argc) return refuse("%s: %s is missing", o->name, o->value);
+        if (!store(a, o, v))
+            return refuse("%s %s: %s must be a %s from %g to %g", o->name, v, o->value,
+                          o->kind == VALUE_COUNT ? "whole number" : "number", o->low, o->high);
+        a->given |= 1u << k;
+        return true;
+    }
+    return refuse("unknown option %s; `assay decode --help` lists them", argv[*i]);
+}
+
+/* An option that would change nothing is refused: a run does what it says or does not run. */
+static bool none_given(const arguments *a, unsigned which, const char *when)
+{
+    for (int k = 0; k < OPTIONS; k++)
+        if (a->given & which & 1u << k)
+            return refuse("%s has no meaning %s; leave it out", options[k].name, when);
+    return true;
+}
+
+/* The options that only some methods have, and which. */
+#define BIT(o) (1u << O_##o)
+static const struct {
+    const char *method, *when;
+    unsigned options;
+} methods[] = {
+    {"ar", "with --method ar", 0},
+    {"speculative", "with --method speculative", BIT(DRAFT) | BIT(GAMMA) | BIT(RULE)},
+    {"jacobi", "with --method jacobi", BIT(BLOCK) | BIT(INIT) | BIT(GIVEN)},
+    {"lookahead", "with --method lookahead",
+     BIT(RULE) | BIT(PRESET) | BIT(SWITCHES) | BIT(WINDOW) | BIT(NGRAM) | BIT(POOL) |
+         BIT(GIVEN)},
+    {"lookup", "with --method lookup",
+     BIT(GAMMA) | BIT(RULE) | BIT(PRESET) | BIT(SWITCHES) | BIT(NGRAM)},
+};
+enum { METHODS = sizeof methods / sizeof methods[0] };
+
+static bool coherent_method(const arguments *a)
+{
+    unsigned of_some = 0;
+    for (int m = 0; m < METHODS; m++) of_some |= methods[m].options;
+    for (int m = 0; m < METHODS; m++)
+        if (strcmp(a->method, methods[m].method) == 0)
+            return none_given(a, of_some & ~methods[m].options, methods[m].when);
+    return refuse("--method %s is unknown; there are ar, speculative, jacobi, lookahead and "
+                  "lookup",
+                  a->method);
+}
+
+static bool coherent(const arguments *a)
+{
+    const unsigned prompts = a->given & (BIT(PROMPT) | BIT(PROMPT_FILE) | BIT(TOKENS));
+    if (a->rule && strcmp(a->rule, "chain") != 0 && strcmp(a->rule, "match") != 0 &&
+        strcmp(a->rule, "onehot") != 0)
+        return refuse("--rule %s is unknown; there are chain, match and onehot", a->rule);
+    if (!coherent_method(a)) return false;
+    if (a->guesses && !none_given(a, BIT(INIT), "with --given")) return false;
+    if (!prompts || prompts & (prompts - 1))
+        return refuse("give one of --prompt, --prompt-file and --tokens");
+    /* Guesses and windows are drawn at temperature 0 as well. */
+    const bool draws = strcmp(a->method, "jacobi") == 0 || strcmp(a->method, "lookahead") == 0;
+    return a->temperature != 0 || none_given(a,
+                                             BIT(RULE) | BIT(TOP_K) | BIT(TOP_P) | BIT(MIN_P) |
+                                                 (draws ? 0 : BIT(SEED)),
+                                             "at temperature 0");
+}
+#undef BIT
+
+/* -- Steps -----------------------------------------------------------------------------------
+ */
+
+typedef struct {
+    const arguments *a;
+    const model *target;
+    as_drafter *drafter;
+    json_t *steps; /* NULL: not wanted */
+    bool show_progress, out_of_memory;
+    int32_t tokens, first_tokens; /* so far; after the first step */
+    int64_t reached;              /* drafts that the rule looked at ... */
+    double overlap;               /* ... and the sum of their sum of min(p, q) */
+    double start, first, last;    /* seconds: of the call, and of the ends of steps */
+} watcher;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void show_token(const watcher *w, int32_t token)
+{
+    if (!model_speaks_bytes(w->target) || token > '~')
+        fprintf(stderr, " %d", (int)token);
+    else if (token >= ' ')
+        fprintf(stderr, " '%c'", (char)token);
+    else
+        fprintf(stderr, " \\x%02x", (unsigned)token);
+}
+
+static void show_token_of(const void *data, int32_t token)
+{
+    show_token(data, token);
+}
+
+static void print_tokens(const watcher *w, const int32_t *token, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) print_token(stdout, w->target, token[i]);
+    fflush(stdout);
+}
+
+/* Drafts up to the first that was refused, and what was emitted after the accepted ones. */
+static void show_step(const watcher *w, const as_step *s)
+{
+    fprintf(stderr, "step %d at %llu: drafts", (int)s->step, (unsigned long long)s->position);
+    for (int32_t i = 1; i < s->tree->rows; i++) {
+        show_token(w, s->tree->row[i].token);
+        fputs(i <= s->accepted ? "+" : i == s->accepted + 1 ? "-" : "", stderr);
+        if (s->overlap) fprintf(stderr, "(%.2f)", s->overlap[i - 1]);
+    }
+    fputs(", emitted", stderr);
+    for (int32_t i = 0; i < s->emitted; i++) show_token(w, s->run[i]);
+    fputc('\n', stderr);
+}
+
+static json_t *integers(const int32_t *x, int32_t n)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < n; i++) json_array_append_new(list, json_integer(x[i]));
+    return list;
+}
+
+static json_t *step_json(const as_step *s)
+{
+    json_t *drafts = json_array(), *overlap = json_array();
+    for (int32_t i = 1; i < s->tree->rows; i++) {
+        json_array_append_new(drafts, json_integer(s->tree->row[i].token));
+        if (s->overlap) json_array_append_new(overlap, json_real(s->overlap[i - 1]));
+    }
+    return json_pack("{s:I, s:o, s:o, s:i, s:o}", "position", (json_int_t)s->position, "drafts",
+                     drafts, "overlap", overlap, "accepted", (int)s->accepted, "emitted",
+                     integers(s->run, s->emitted));
+}
+
+static void on_step(void *data, const as_step *s)
+{
+    watcher *w = data;
+    const bool own = method_known(w->a->method); /* shown by its own picture */
+    const int32_t drafts = s->tree->rows - 1;
+    const int32_t reached = own ? 0 : drafts > s->accepted ? s->accepted + 1 : drafts;
+    w->last = now();
+    w->tokens += s->emitted;
+    if (s->step == 0) w->first = w->last, w->first_tokens = w->tokens;
+    w->reached += reached;
+    for (int32_t i = 0; s->overlap && i < reached; i++) w->overlap += s->overlap[i];
+    if (w->steps &&
+        json_array_append_new(w->steps,
+                              own ? method_json(w->a->method, w->drafter, s) : step_json(s)))
+        w->out_of_memory = true;
+    if (w->a->trace && own) method_show(w->a->method, w->drafter, s, show_token_of, w);
+    if (w->a->trace && !own) show_step(w, s);
+    if (!w->a->trace) print_tokens(w, s->run, s->emitted);
+    if (w->show_progress)
+        fprintf(stderr, "\r\033[K%d of at most %llu tokens, %.1f s", (int)w->tokens,
+                (unsigned long long)w->a->max_new, w->last - w->start);
+}
+
+/* -- Results ---------------------------------------------------------------------------------
+ */
+
+/* Tokens a second over all steps but the first, whose time has the prompt in it; 0: too few. */
+static double speed(const watcher *w)
+{
+    return w->last > w->first ? (w->tokens - w->first_tokens) / (w->last - w->first) : 0;
+}
+
+static void summary(const watcher *w, const as_result *r)
+{
+    fprintf(stderr, "%s%d token%s%s, %d forward%s, %.2f tokens a forward",
+            w->show_progress ? "\r\033[K" : "", (int)r->tokens, r->tokens == 1 ? "" : "s",
+            r->ended ? " (ended by EOS)" : "", (int)r->steps, r->steps == 1 ? "" : "s",
+            r->steps ? (double)r->tokens / r->steps : 0.0);
+    if (speed(w) > 0) fprintf(stderr, ", %.1f tokens/s", speed(w));
+    fprintf(stderr, "; prompt and first step %.3f s\n", w->first - w->start);
+    if (!r->drafted) return;
+    fprintf(stderr, "drafts: %d, accepted %d", (int)r->drafted, (int)r->accepted);
+    if (w->reached)
+        fprintf(stderr, "; of those that the rule looked at %.3f",
+                (double)r->accepted / (double)w->reached);
+    if (w->overlap > 0)
+        fprintf(stderr, " (mean of sum min(p, q) there: %.3f)",
+                w->overlap / (double)w->reached);
+    fputc('\n', stderr);
+}
+
+static bool write_json(const watcher *w, const token_list *prompt, const int32_t *out,
+                       const as_result *r)
+{
+    const arguments *a = w->a;
+    json_t *root = json_pack(
+        "{s:s, s:s, s:i, s:f, s:I, s:o, s:o, s:b, s:i, s:i, s:i, s:I, s:o, s:f, s:O}", "method",
+        a->method, "architecture", w->target->info.architecture, "gamma", (int)a->gamma,
+        "temperature", a->temperature, "seed", (json_int_t)a->seed, "prompt",
+        integers(prompt->token, prompt->n), "tokens", integers(out, r->tokens), "ended",
+        (int)r->ended, "forwards", (int)r->steps, "drafted", (int)r->drafted, "accepted",
+        (int)r->accepted, "reached", (json_int_t)w->reached, "overlap",
+        a->temperature == 0 ? json_null() : json_real(w->overlap), "seconds",
+        w->last - w->start, "steps", w->steps);
+    const bool written =
+        root && !w->out_of_memory && json_dump_file(root, a->json, JSON_INDENT(1)) == 0;
+    json_decref(root);
+    if (!written) fprintf(stderr, "assay decode: cannot write %s\n", a->json);
+    return written;
+}
+
+/* -- The run
+ * ----------------------------------------------------------------------------------- */
+
+static bool read_prompt(const arguments *a, const model *m, token_list *list)
+{
+    char why[200];
+    if (a->tokens) {
+        if (!tokens_of_ids(a->tokens, "--tokens", m->info.config.V, list, why, sizeof why))
+            return refuse("%s", why);
+        return list->n > 0 || refuse("--tokens: give at least one id");
+    }
+    if (!model_speaks_bytes(m))
+        return refuse("%s is no model over bytes: give the prompt as ids, --tokens", m->folder);
+    size_t length = a->prompt ? strlen(a->prompt) : 0;
+    char *whole = a->prompt_file ? read_whole(a->prompt_file, &length) : NULL;
+    if (a->prompt_file && !whole)
+        return refuse("cannot read %s: %s", a->prompt_file, strerror(errno));
+    const bool made = tokens_of_text(m, whole ? whole : a->prompt, length, list);
+    free(whole);
+    return made || refuse("out of memory");
+}
+
+static int decode(const arguments *a, const model *target, as_drafter *drafter, as_rule rule,
+                  const token_list *prompt)
+{
+    watcher w = {.a = a, .target = target, .drafter = drafter, .start = now()};
+    as_result result;
+    as_error e;
+    const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,
+                                  (float)a->min_p};
+    int32_t *out = malloc(((size_t)a->max_new + 1) * sizeof *out);
+    w.steps = a->json ? json_array() : NULL;
+    w.show_progress = !a->trace && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
+    w.first = w.last = w.start;
+    if (!out || (a->json && !w.steps)) {
+        free(out);
+        return refuse("out of memory"), EXIT_ERROR;
+    }
+    const as_request request = {.target = target->lm,
+                                .drafter = drafter,
+                                .rule = a->temperature == 0 ? AS_RULE_GREEDY : rule,
+                                .sampling = sampling,
+                                .seed = a->seed,
+                                .prompt = prompt->token,
+                                .prompts = prompt->n,
+                                .eos = target->info.eos,
+                                .eoses = target->info.eos_count,
+                                .budget = (int32_t)a->max_new,
+                                .trace = on_step,
+                                .trace_data = &w};
+    const as_status s = as_decode(&request, out, &result, &e);
+    if (a->trace) print_tokens(&w, out, result.tokens);
+    puts("");
+    fflush(stdout);
+    if (s != AS_OK) fprintf(stderr, "assay decode: %s\n", e.text);
+    summary(&w, &result);
+    const bool written = s != AS_OK || !a->json || write_json(&w, prompt, out, &result);
+    json_decref(w.steps);
+    free(out);
+    return s == AS_OK && written ? EXIT_SUCCESS : EXIT_USAGE;
+}
+
+/* With a draft model, or without one when it is plain decoding. */
+static int with_drafter(const arguments *a, const model *target,
+                        const as_llama_options *capacity, const token_list *prompt)
+{
+    model draft = {0};
+    as_drafter *drafter = NULL;
+    as_error e;
+    const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,
+                                  (float)a->min_p};
+    const bool ar = strcmp(a->method, "ar") == 0;
+    const as_rule rule = !a->rule                         ? AS_RULE_CHAIN
+                         : strcmp(a->rule, "match") == 0  ? AS_RULE_MATCH
+                         : strcmp(a->rule, "onehot") == 0 ? AS_RULE_ONEHOT
+                                                          : AS_RULE_CHAIN;
+    if (!ar && !model_load(&draft, a->draft, "draft", capacity)) return EXIT_USAGE;
+    as_status s = ar ? AS_OK : as_models_match(&target->info, &draft.info, &e);
+    if (s == AS_OK)
+        s = ar ? as_draft_none(&drafter, &e)
+               : as_draft_lm(draft.lm, &sampling, (int32_t)a->gamma, &drafter, &e);
+    if (s != AS_OK) fprintf(stderr, "assay decode: %s\n", e.text);
+    const int code = s == AS_OK ? decode(a, target, drafter, rule, prompt) : EXIT_USAGE;
+    as_drafter_free(drafter);
+    model_free(&draft);
+    return code;
+}
+
+/* Jacobi, lookahead, prompt lookup. */
+static int without_draft(const arguments *a, const model *target, const token_list *prompt)
+{
+    as_drafter *drafter = NULL;
+    as_rule rule;
+    char why[300];
+    token_list guesses = {0};
+    method_options o = a->without_draft;
+    const int32_t V = target->info.config.V;
+    int code = EXIT_USAGE;
+    o.gamma = a->given & 1u << O_GAMMA ? a->gamma : 0;
+    if (a->guesses && !tokens_of_ids(a->guesses, "--given", V, &guesses, why, sizeof why))
+        return refuse("%s", why), EXIT_USAGE;
+    const method_guesses given = {guesses.token, guesses.n};
+    if (a->guesses && guesses.n == 0)
+        refuse("--given: give at least one id");
+    else if (!method_drafter(a->method, &o, a->guesses ? &given : NULL, a->rule, V, &drafter,
+                             &rule, why, sizeof why))
+        refuse("%s", why);
+    else if (a->temperature != 0 && rule == AS_RULE_GREEDY)
+        refuse("%s decodes at temperature 0 only", drafter->name);
+    else
+        code = decode(a, target, drafter, rule, prompt);
+    as_drafter_free(drafter);
+    free(guesses.token);
+    return code;
+}
+
+/* A position of a draft that is refused is used, too. */
+static bool fits(const arguments *a, const model *m, const token_list *prompt)
+{
+    const uint64_t need = (uint64_t)prompt->n + a->max_new;
+    if (need <= (uint64_t)m->info.config.max_positions) return true;
+    fprintf(
+        stderr,
+        "assay decode: a prompt of %d tokens and --max-new %llu need %llu positions; the model "
+        "has %d\n",
+        (int)prompt->n, (unsigned long long)a->max_new, (unsigned long long)need,
+        (int)m->info.config.max_positions);
+    return false;
+}
+
+int decode_main(int argc, char **argv)
+{
+    arguments a = {.method = "ar",
+                   .without_draft = {.pool = UINT64_MAX},
+                   .gamma = 4,
+                   .max_new = 256,
+                   .seed = 1,
+                   .top_p = 1};
+    if (option_help(argc, argv)) return help(stdout), EXIT_SUCCESS;
+    for (int i = 1; i < argc; i++)
+        if (!parse_one(&a, argc, argv, &i)) return EXIT_USAGE;
+    if (!coherent(&a)) return EXIT_USAGE;
+    if (strcmp(a.method, "ar") == 0) a.gamma = 0;
+
+    const as_llama_options capacity = {.rows = ROWS, .threads = (int)a.threads};
+    model target;
+    token_list prompt = {0};
+    if (!model_load(&target, a.model, "target", &capacity)) return EXIT_USAGE;
+    int code = EXIT_USAGE;
+    if (read_prompt(&a, &target, &prompt) && fits(&a, &target, &prompt))
+        code = method_known(a.method) ? without_draft(&a, &target, &prompt)
+                                      : with_drafter(&a, &target, &capacity, &prompt);
+    free(prompt.token);
+    model_free(&target);
+    return code;
+}

@@ -1,0 +1,72 @@
+/* transformer.h - chapter 2's network over one token path: NET-01 to NET-03 carried out one
+ * position after the other, twice. oracle_path gives the canonical bits (chapter 1's operations
+ * in its order); oracle_real gives the value of the same formulas in real arithmetic, at 200
+ * bits or so, against which the true error is measured. The two are written separately: the
+ * second knows no chunks and no roundings. */
+#ifndef ASSAY_CONFORMANCE_ORACLE_ARITHMETIC_TRANSFORMER_H
+#define ASSAY_CONFORMANCE_ORACLE_ARITHMETIC_TRANSFORMER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "conformance/oracle/arithmetic/arithmetic.h"
+
+enum { ORACLE_MAX_HEAD = 1024 };
+
+typedef struct {
+    int32_t V, layers, hidden, heads, kv_heads, head_dim, ffn;
+    float eps;
+    double theta;
+    bool llama3;
+    oracle_llama3 scaling;
+} oracle_config;
+
+/* Matrices are [out][in]. What a model does not have is NULL. */
+typedef struct {
+    const float *norm_attention, *norm_mlp; /* [hidden] */
+    const float *q, *k, *v, *o; /* [heads d][hidden], [kv d][hidden] twice, [hidden][heads d] */
+    const float *q_bias, *k_bias, *v_bias; /* NULL: no biases */
+    const float *q_norm, *k_norm;          /* [d]; NULL: no norm of each head */
+    const float *gate, *up, *down;         /* [ffn][hidden] twice, [hidden][ffn] */
+} oracle_layer;
+
+typedef struct {
+    oracle_config config;
+    const float *embedding, *final_norm; /* [V][hidden], [hidden] */
+    const float *output;                 /* [V][hidden]; the embedding itself when tied */
+    const oracle_layer *layer;           /* [layers] */
+} oracle_model;
+
+/* -- Canonical bits ------------------------------------------------------------------------ */
+
+typedef struct oracle_path oracle_path;
+
+/* An empty path of at most `capacity` positions; NULL when memory is short. The model must
+ * outlive it. */
+oracle_path *oracle_path_new(const oracle_ops *o, const oracle_model *m, int32_t capacity);
+void oracle_path_free(oracle_path *p);
+
+/* Appends a token, 0 <= token < V, and, unless `logits` is NULL, gives the logits that rank its
+ * successor. */
+void oracle_path_step(oracle_path *p, int32_t token, float *logits /* [V] */);
+
+/* Back to the first `keep` positions, 0 to as many as there are: another path may follow. */
+void oracle_path_cut(oracle_path *p, int32_t keep);
+
+/* The rotated key and the value of a position, [d] each. */
+const float *oracle_path_key(const oracle_path *p, int32_t layer, int32_t kv_head, int32_t t);
+const float *oracle_path_value(const oracle_path *p, int32_t layer, int32_t kv_head, int32_t t);
+
+/* -- Real numbers -------------------------------------------------------------------------- */
+
+typedef struct {
+    long bits;            /* of the arithmetic, 64 to 4096 */
+    bool binary32_angles; /* ARI-12's rounded angles (and the binary32 frequencies) are taken as
+                             the model's definition, and only the rest is real */
+} oracle_real_options;
+
+/* Logits after every token of a path, each rounded once to binary64. False: memory is short. */
+bool oracle_real(const oracle_model *m, const int32_t *token, int32_t n,
+                 const oracle_real_options *how, double *logits /* [n][V] */);
+
+#endif

@@ -1,0 +1,53 @@
+/* decoding.h - what the methods of methods.h have in common: the history, questions to the
+ * model, the end of a step. */
+#ifndef ASSAY_CONFORMANCE_ORACLE_METHODS_DECODING_H
+#define ASSAY_CONFORMANCE_ORACLE_METHODS_DECODING_H
+
+#include "conformance/oracle/law/candidates.h"
+#include "conformance/oracle/methods/methods.h"
+
+typedef struct {
+    const oracle_lm *lm;
+    const oracle_request *q;
+    const oracle_method *method;
+    oracle_trace *trace;
+    oracle_list history; /* the prompt and all emitted tokens */
+    bool ended;
+    lane *lane; /* the uniforms of draws from rows */
+} oracle_decoding;
+
+/* Is the request at temperature 0? */
+bool oracle_is_greedy(const oracle_decoding *d);
+
+/* m: the stream position of the token that follows the history. */
+int32_t oracle_position(const oracle_decoding *d);
+
+/* Of the row after the history and `path`: the argmax; the served row's weights. */
+int32_t oracle_path_argmax(oracle_decoding *d, const oracle_list *path);
+void oracle_path_weights(oracle_decoding *d, const oracle_list *path, uint64_t *w /* [V] */);
+
+/* Entry floor(U*n / 2^64) of n tokens, by the seed's draw uniform (RNG-05) of that name. */
+int32_t oracle_drawn_from(const oracle_decoding *d, const int32_t *t, int32_t n,
+                          uint32_t purpose, int32_t position, int32_t index);
+
+/* Does a step with these rows fit into the model? */
+bool oracle_fits(const oracle_decoding *d, const oracle_lists *rows);
+/* The lesser of two numbers. */
+int32_t oracle_at_most(int32_t n, int32_t limit);
+/* The rows of one chain below the root, the root included. */
+void oracle_chain_rows(const oracle_list *chain, oracle_lists *rows);
+
+/* The next step of the trace, all empty; valid until the one after it. */
+oracle_step *oracle_begin_step(oracle_decoding *d);
+/* Verifies candidates (greedily, by one-hot or the match rule) into `accepted` and `run`. */
+void oracle_verify_step(oracle_decoding *d, oracle_step *s, const oracle_lists *candidates,
+                        bool match, bool bonus);
+/* From run to emitted (STOP-01, STOP-02) and into the history. */
+void oracle_emit(oracle_decoding *d, oracle_step *s);
+
+/* The loops; `ended` tells when they are done. */
+void oracle_run_jacobi(oracle_decoding *d);
+void oracle_run_lookahead(oracle_decoding *d);
+void oracle_run_lookup(oracle_decoding *d);
+
+#endif

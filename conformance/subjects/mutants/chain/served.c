@@ -1,0 +1,171 @@
+/* served.c - DIST-01 to DIST-13 (served.h). */
+#include "conformance/subjects/mutants/chain/served.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ref/num/exp.h"
+#include "ref/num/fixed.h"
+
+typedef struct {
+    float logit, e;
+    int32_t id, tie; /* ties rank by ascending `tie` */
+} entry;
+
+typedef struct {
+    fault_point f;
+    const iut_sampling *s;
+    entry *a; /* [n] unmasked tokens in rank order; the first `keep` survive */
+    int32_t n, keep;
+} ranking;
+
+/* DIST-08: logit descending, then id ascending. */
+static int by_rank(const void *x, const void *y)
+{
+    const entry *a = x, *b = y;
+    if (a->logit != b->logit) return a->logit > b->logit ? -1 : 1;
+    return a->tie < b->tie ? -1 : 1;
+}
+
+static uint64_t total(const entry *a, int32_t n)
+{
+    uint64_t W = 0;
+    for (int32_t i = 0; i < n; i++) W += as_weight(a[i].e); /* DIST-07 */
+    return W;
+}
+
+/* DIST-09. */
+static void top_k(ranking *r)
+{
+    int32_t k = r->s->top_k;
+    if (k <= 0) return;
+    if (fault(r->f, TOPK_ONE_LESS) && k > 1) k--;
+    if (k > r->keep) k = r->keep;
+    while (fault(r->f, TOPK_KEEPS_TIES) && k < r->keep && r->a[k].logit == r->a[k - 1].logit)
+        k++;
+    r->keep = k;
+}
+
+__extension__ typedef unsigned __int128 u128;
+
+/* DIST-10. */
+static void top_p(ranking *r)
+{
+    if (!(r->s->top_p < 1)) return;
+    const uint64_t P = (uint64_t)llrint((double)r->s->top_p * 0x1p32);
+    const u128 need = (u128)P * total(r->a, r->keep);
+    uint64_t S = as_weight(r->a[0].e);
+    int32_t n = 1;
+    while (n < r->keep && (u128)S << 32 < need) S += as_weight(r->a[n++].e);
+    if (fault(r->f, TOPP_ONE_LESS) && n > 1) n--;
+    if (fault(r->f, TOPP_ONE_MORE) && n < r->keep) n++;
+    r->keep = n;
+}
+
+/* DIST-11: e falls along the ranking, so min-p keeps a prefix too. */
+static void min_p(ranking *r)
+{
+    const double W = fault(r->f, MINP_ABSOLUTE) ? (double)total(r->a, r->keep) * 0x1p-44 : 1;
+    while (r->keep > 1 && (double)r->a[r->keep - 1].e / W < (double)r->s->min_p) r->keep--;
+}
+
+/* DIST-05, DIST-06. */
+static float weight_at(fault_point f, float logit, float max, float T)
+{
+    float x = fault(f, DIVIDE_FIRST) ? logit / T - max / T : (logit - max) / T;
+    if (fault(f, MASK_LEAKS) && logit == -INFINITY) x = -80;
+    const float e = as_exp(x);
+    return fault(f, EXP_OFF_BY_ULP) && e < 1 ? nextafterf(e, 2) : e;
+}
+
+/* DIST-12. */
+static void filter(ranking *r)
+{
+    if (fault(r->f, TOPP_BEFORE_TOPK)) {
+        top_p(r);
+        top_k(r);
+    } else {
+        top_k(r);
+        top_p(r);
+    }
+    min_p(r);
+}
+
+/* DIST-13. */
+static void divide(const ranking *r, float *row, int32_t V)
+{
+    const uint64_t sum = total(r->a, fault(r->f, NOT_RENORMALISED) ? r->n : r->keep);
+    float W = (float)sum * 0x1p-44f; /* rounded once: the factor is a power of two */
+    if (fault(r->f, TOTAL_ROUNDED_TWICE)) W = (float)((double)sum * 0x1p-44);
+    for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] = r->a[i].e;
+    if (fault(r->f, FLOAT_SUM)) {
+        W = 0;
+        for (int32_t t = 0; t < V; t++) W += row[t];
+    }
+    for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] = r->a[i].e / W;
+}
+
+/* DIST-04. */
+static void one_hot(fault_point f, const float *logits, int32_t V, float max, float *row)
+{
+    int32_t ties = 0;
+    for (int32_t t = 0; t < V; t++)
+        if (logits[t] == max && (ties++ == 0 || fault(f, T_ZERO_SHARED))) row[t] = 1;
+    if (!fault(f, T_ZERO_SHARED)) return;
+    for (int32_t t = 0; t < V; t++) row[t] /= (float)ties;
+}
+
+/* DIST-01. -INFINITY stands for a bad row. */
+static float largest(fault_point f, const float *logits, int32_t V)
+{
+    float max = -INFINITY;
+    for (int32_t t = 0; t < V; t++) {
+        if (isnan(logits[t]) && fault(f, NAN_SERVED)) continue;
+        if (!(logits[t] < INFINITY)) return -INFINITY;
+        if (logits[t] > max) max = logits[t];
+    }
+    return max;
+}
+
+served_status served_row(fault_point f, const float *logits, int32_t V, const iut_sampling *s,
+                         bool of_draft, float *row)
+{
+    const float max = largest(f, logits, V);
+    const float T = fault(f, T_IGNORED) && !of_draft ? 1 : s->temperature;
+    if (max == -INFINITY) return SERVED_BAD_ROW;
+    memset(row, 0, (size_t)V * sizeof *row);
+    if (s->temperature == 0) {
+        one_hot(f, logits, V, max, row);
+        return SERVED_OK;
+    }
+    ranking r = {f, s, malloc((size_t)V * sizeof *r.a), 0, 0};
+    if (!r.a) return SERVED_NO_MEMORY;
+    for (int32_t t = 0; t < V; t++) {
+        const bool mask = !(logits[t] > -INFINITY) && !fault(f, MASK_LEAKS); /* DIST-02 */
+        const float e = weight_at(f, logits[t], max, fault(f, T_AFTER_FILTERS) ? 1 : T);
+        const bool behind = fault(f, RANK_ZERO_SIGN) && logits[t] == 0 && signbit(logits[t]);
+        const int32_t tie = fault(f, RANK_HIGH_ID) ? -t : behind ? V + t : t;
+        if (!mask) r.a[r.n++] = (entry){logits[t], e, t, tie};
+    }
+    r.keep = r.n;
+    if (s->top_k > 0 || s->top_p < 1 || s->min_p > 0) {
+        qsort(r.a, (size_t)r.n, sizeof *r.a, by_rank);
+        filter(&r);
+    }
+    if (fault(f, T_AFTER_FILTERS))
+        for (int32_t i = 0; i < r.keep; i++) r.a[i].e = weight_at(f, r.a[i].logit, max, T);
+    divide(&r, row, V);
+    free(r.a);
+    return SERVED_OK;
+}
+
+const char *served_bad_parameter(fault_point f, const iut_sampling *s)
+{
+    if (fault(f, PARAMETERS_UNCHECKED)) return NULL;
+    if (!(s->temperature >= 0 && s->temperature < INFINITY)) return "temperature";
+    if (s->top_k < 0) return "top_k";
+    if (!(s->top_p > 0 && s->top_p <= 1)) return "top_p";
+    if (!(s->min_p >= 0 && s->min_p <= 1)) return "min_p";
+    return NULL;
+}

@@ -1,0 +1,19 @@
+/* served.h - from logits to the served row, in plain loops, with the faults of processing.
+ * Written from spec/03 (DIST clauses). */
+#ifndef ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_CHAIN_SERVED_H
+#define ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_CHAIN_SERVED_H
+
+#include "conformance/iut.h"
+#include "conformance/subjects/mutants/faults/fault.h"
+
+typedef enum { SERVED_OK, SERVED_BAD_ROW, SERVED_NO_MEMORY } served_status;
+
+/* row = the served row of the logits. `of_draft` tells a fault that concerns the target alone.
+ */
+served_status served_row(fault_point f, const float *logits /* [V] */, int32_t V,
+                         const iut_sampling *s, bool of_draft, float *row /* [V] */);
+
+/* DIST-03. NULL if the parameters are in range, else the name of the one that is not. */
+const char *served_bad_parameter(fault_point f, const iut_sampling *s);
+
+#endif

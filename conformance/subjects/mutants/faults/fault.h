@@ -1,0 +1,79 @@
+/* fault.h - the names of the faults, of the settings, and how a fault point is written:
+ *
+ *     if (fault(f, RESIDUAL_ROW_0)) i = 0;
+ *
+ * at the very place where the bug would be. FAULT_NONE is the plain implementation. */
+#ifndef ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_FAULTS_FAULT_H
+#define ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_FAULTS_FAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+    FAULT_NONE,
+#define FAULT(point, setting, clause, check, provenance, text) FAULT_##point,
+#define AGAIN(point, setting, clause, check, text)
+#include "conformance/subjects/mutants/faults/faults.def"
+#undef FAULT
+#undef AGAIN
+    FAULT_POINTS
+} fault_point;
+
+#define fault(f, point) ((f) == FAULT_##point)
+
+typedef enum {
+#define SETTING(name, uniforms, bits, input, map, rule, arithmetic, manner) SETTING_##name,
+#include "conformance/subjects/mutants/faults/settings.def"
+#undef SETTING
+    SETTING_COUNT
+} setting_name;
+
+/* The declarations that change what the implementation does; values as in iut.h. */
+/* A right way that is not the usual one; claims() declares it. */
+typedef enum {
+    MANNER_USUAL,
+    MANNER_Q_ZERO_REJECT,
+    MANNER_TIES_LAST,
+    MANNER_BAD_DRAFT_REJECT,
+    MANNER_EMPTY_OTHER,
+    MANNER_MAX_GAMMA_1,
+    MANNER_ADAPTIVE,
+    MANNER_POOL,         /* keeps pools of n-grams, and nothing else (pool_subject.h) */
+    MANNER_POOL_STAMPED, /* the same in nodes with stamps */
+    MANNER_LM,     /* serves models and no panels (lm_subject.h) */
+    MANNER_LM_SELF, /* the same in an arithmetic of its own */
+    MANNER_TRACES,  /* has traces, and nothing else (trace_subject.h) */
+    MANNER_ENGINE,  /* generates, and nothing else (engine_subject.h); and so all that follow */
+    MANNER_ENGINE_STALE, /* never cleans its draft model's cache */
+    MANNER_ENGINE_TOTAL, /* tells accepted drafts as a total */
+    MANNER_ENGINE_OWN_END, /* ends at the model's own end of sequence, whatever is asked */
+    MANNER_METHODS,      /* offers every method besides */
+    MANNER_JACOBI,       /* one method alone, and with a draft model one draft at most */
+    MANNER_LOOKAHEAD,
+    MANNER_LOOKUP,
+    MANNER_JACOBI_WARM,    /* a Jacobi that samples above T = 0 */
+    MANNER_LOOKAHEAD_COLD, /* lookahead at T = 0 alone */
+    MANNER_ORIGINAL,     /* lookup as it was first published */
+    MANNER_STALE_KEY,    /* lookahead with other switches, or with what costs speed alone */
+    MANNER_RING_POOL,
+    MANNER_NO_WARMUP,
+    MANNER_NO_BONUS,
+    MANNER_DIAGONAL,     /* n-grams from the wrong column */
+    MANNER_SHIFTS_TWICE, /* the window moves on by every accepted token */
+    MANNER_POOL_STAYS    /* from one request to the next */
+} manner;
+
+typedef struct {
+    const char *name;
+    uint8_t uniforms, bits, input, map, rule, arithmetic;
+    manner manner;
+} setting;
+
+/* One way of being wrong (or, with FAULT_NONE, of being right) under one set of declarations.
+ */
+typedef struct {
+    fault_point fault;
+    setting_name setting;
+} variant;
+
+#endif

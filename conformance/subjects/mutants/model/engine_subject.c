@@ -1,0 +1,493 @@
+/* engine_subject.c - see engine_subject.h. Requests are decoded one after the other, each from
+ * empty caches. Faults of models and caches are the target's; those named ENGINE are here. */
+#include "conformance/subjects/mutants/model/engine_subject.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/subjects/mutants/chain/subject.h"
+#include "conformance/subjects/mutants/model/lm_subject.h"
+#include "conformance/subjects/mutants/model/method_subject.h"
+#include "ref/dist/draw.h"
+#include "ref/dist/residual.h"
+#include "ref/dist/served.h"
+#include "ref/num/uniform.h"
+
+enum { POSITIONS = METHOD_POSITIONS, ROWS = METHOD_ROWS, MAX_GAMMA = 16 };
+
+/* One of the two models: its folder, and how many tokens its cache holds. */
+typedef struct {
+    iut *lm;
+    char *folder; /* NULL: not loaded */
+    int32_t V, length;
+} cache;
+
+typedef struct {
+    const char *name;
+    fault_point fault;
+    manner manner;
+    cache target, draft;
+    int32_t own_end;       /* of the target: MANNER_ENGINE_OWN_END */
+    float *logits, *p, *q; /* [MAX_GAMMA+1][V] each */
+    method_pool kept;      /* method_tree.h */
+    char error[400];
+} engine;
+
+/* A request on its way. */
+typedef struct {
+    engine *a;
+    const iut_generate_batch *b;
+    as_sampling sampling;
+    uint64_t seed;
+    uint64_t shift;             /* added to stream positions: ENGINE_SEED_SLIDES */
+    int32_t drafted;            /* drafts so far, refused ones included */
+    int32_t n, m;               /* tokens in history, of these emitted */
+    int32_t history[POSITIONS]; /* the last one is the root; drafts stand behind it */
+} request;
+
+static engine *self(iut *x)
+{
+    return (engine *)x;
+}
+
+static const iut_api *lm(void)
+{
+    return &lm_subject_operations;
+}
+
+static iut_status fail(engine *a, iut_status s, const char *text)
+{
+    snprintf(a->error, sizeof a->error, "generate: %s", text);
+    return s;
+}
+
+static iut_status from(engine *a, const cache *c, iut_status s)
+{
+    return s == IUT_OK ? s : fail(a, s, lm()->last_error(c->lm));
+}
+
+bool engine_setting(setting_name name)
+{
+    const manner how = setting_of(name)->manner;
+    return how >= MANNER_ENGINE;
+}
+
+/* ---- Life ---------------------------------------------------------------------------- */
+
+static void destroy(iut *x)
+{
+    engine *a = self(x);
+    if (a->target.lm) lm()->destroy(a->target.lm);
+    if (a->draft.lm) lm()->destroy(a->draft.lm);
+    free(a->target.folder), free(a->draft.folder);
+    free(a->logits), free(a->p), free(a->q);
+    method_pool_close(&a->kept);
+    free(a);
+}
+
+iut *engine_subject_create(const char *name, variant v, char *error, size_t error_size)
+{
+    const variant plain = {FAULT_NONE, SETTING_LM}, faulty = {v.fault, SETTING_LM};
+    engine *a = calloc(1, sizeof *a);
+    if (!a) {
+        snprintf(error, error_size, "mutant %s: out of memory", name);
+        return NULL;
+    }
+    a->name = name;
+    a->fault = v.fault;
+    a->manner = setting_of(v.setting)->manner;
+    a->target.lm = lm_subject_create(name, faulty, error, error_size);
+    a->draft.lm = lm_subject_create(name, plain, error, error_size);
+    if (a->target.lm && a->draft.lm) return (iut *)a;
+    destroy((iut *)a);
+    return NULL;
+}
+
+static const char *last_error(iut *x)
+{
+    return self(x)->error;
+}
+
+/* What is there for one method drafts little else: its cases are the sooner done. */
+static iut_status claims(iut *x, iut_claims *c)
+{
+    const uint8_t methods = method_claims(self(x)->manner);
+    const bool one_alone = methods && !(methods & (methods - 1));
+    const iut_claims all = {.size = sizeof all,
+                            .name = self(x)->name,
+                            .version = "1",
+                            .device = "cpu",
+                            .uniforms = IUT_UNIFORMS_SEEDED,
+                            .uniform_bits = 29,
+                            .rule = IUT_RULE_TOKEN,
+                            .arithmetic = IUT_ARITH_CANONICAL,
+                            .greedy_identical = 1,
+                            .max_gamma = one_alone ? 1 : MAX_GAMMA,
+                            .lm_arithmetic = IUT_LM_CANONICAL,
+                            .methods = methods,
+                            .greedy_methods = method_greedy_claims(self(x)->manner),
+                            .accepted_total = self(x)->manner == MANNER_ENGINE_TOTAL,
+                            .eos_always = self(x)->manner == MANNER_ENGINE_OWN_END};
+    *c = all;
+    return IUT_OK;
+}
+
+static iut_status load(engine *a, cache *c, const char *folder)
+{
+    int32_t shape[4];
+    iut_model m = {sizeof m, folder, 1, POSITIONS, ROWS, 0, shape};
+    if (c->folder && strcmp(c->folder, folder) == 0) return IUT_OK;
+    free(c->folder);
+    c->folder = NULL;
+    const iut_status s = lm()->model(c->lm, &m);
+    if (s != IUT_OK) return from(a, c, s);
+    c->V = shape[0];
+    c->folder = strdup(folder);
+    return c->folder ? IUT_OK : fail(a, IUT_NO_MEMORY, "out of memory");
+}
+
+static iut_status read_own_end(engine *a)
+{
+    char file[4096];
+    snprintf(file, sizeof file, "%s/config.json", a->target.folder);
+    json_t *config = json_load_file(file, 0, NULL);
+    const json_t *end = json_object_get(config, "eos_token_id");
+    const bool ok = json_is_integer(end);
+    a->own_end = ok ? (int32_t)json_integer_value(end) : -1;
+    json_decref(config);
+    return ok ? IUT_OK : fail(a, IUT_BAD_INPUT, "config.json has no eos_token_id");
+}
+
+static iut_status load_pair(engine *a, const iut_generate_batch *b)
+{
+    iut_status s = load(a, &a->target, b->target);
+    if (s == IUT_OK && a->manner == MANNER_ENGINE_OWN_END) s = read_own_end(a);
+    if (s == IUT_OK && b->gamma > 0) s = load(a, &a->draft, b->draft);
+    if (s != IUT_OK) return s;
+    if (b->gamma > 0 && a->draft.V != a->target.V)
+        return fail(a, IUT_BAD_INPUT, "the models have different vocabularies");
+    const size_t cells = (size_t)(MAX_GAMMA + 1) * (size_t)a->target.V;
+    free(a->logits), free(a->p), free(a->q);
+    a->logits = malloc(cells * sizeof *a->logits);
+    a->p = malloc(cells * sizeof *a->p);
+    a->q = malloc(cells * sizeof *a->q);
+    return a->logits && a->p && a->q ? IUT_OK : fail(a, IUT_NO_MEMORY, "out of memory");
+}
+
+/* ---- The models ---------------------------------------------------------------------- */
+
+static iut_status cut(engine *a, cache *c, int32_t keep)
+{
+    const int32_t sequence = 0;
+    iut_truncate_batch b = {sizeof b, 1, &sequence, &keep, &c->length};
+    return from(a, c, lm()->truncate(c->lm, &b));
+}
+
+/* A chain of rows on the cache; logits of the last `wants` of them. */
+static iut_status forward(engine *a, cache *c, const int32_t *token, int32_t n, int32_t wants,
+                          float *logits)
+{
+    const int32_t sequence = 0;
+    int32_t parent[ROWS], want[ROWS];
+    for (int32_t i = 0; i < n; i++) parent[i] = i - 1;
+    for (int32_t i = 0; i < wants; i++) want[i] = n - wants + i;
+    iut_forward_batch b = {sizeof b, 1,     n,      wants, &sequence, &n,
+                           &wants,   token, parent, want,  logits};
+    return from(a, c, lm()->forward(c->lm, &b));
+}
+
+static iut_status commit(engine *a, cache *c, int32_t n)
+{
+    const int32_t sequence = 0;
+    int32_t path[ROWS];
+    for (int32_t i = 0; i < n; i++) path[i] = i;
+    iut_commit_batch b = {sizeof b, 1, n, &sequence, &n, path, &c->length};
+    return from(a, c, lm()->commit(c->lm, &b));
+}
+
+/* Commits n tokens, in pieces that a forward has room for; logits of the last one. */
+static iut_status feed(engine *a, cache *c, const int32_t *token, int32_t n, float *logits)
+{
+    iut_status s = IUT_OK;
+    for (int32_t at = 0; s == IUT_OK && at < n;) {
+        const int32_t left = n - at, piece = left < ROWS ? left : ROWS;
+        const bool last = logits && piece == left;
+        s = forward(a, c, token + at, piece, last, last ? logits : NULL);
+        if (s == IUT_OK) s = commit(a, c, piece);
+        at += piece;
+    }
+    return s;
+}
+
+/* ---- A step -------------------------------------------------------------------------- */
+
+static int32_t argmax(const float *row, int32_t V)
+{
+    int32_t best = 0;
+    for (int32_t t = 1; t < V; t++)
+        if (row[t] > row[best]) best = t;
+    return best;
+}
+
+static float *row(const engine *a, float *rows, int32_t i)
+{
+    return rows + (int64_t)i * a->target.V;
+}
+
+/* Of the i-th token of the step. */
+static uint64_t position(const request *r, int32_t i)
+{
+    return r->shift + (uint64_t)(r->m + i);
+}
+
+/* g drafts behind the history, each drawn from its row of q. */
+static iut_status propose(request *r, int32_t g)
+{
+    engine *a = r->a;
+    const int32_t held = a->draft.length;
+    iut_status s = feed(a, &a->draft, r->history + held, r->n - held, a->logits);
+    for (int32_t i = 0; s == IUT_OK && i < g; i++) {
+        float *q = row(a, a->q, i);
+        if (as_serve(a->logits, a->target.V, &r->sampling, q, NULL) != AS_OK)
+            return fail(a, IUT_FAILED, "a row of the draft cannot be served");
+        const uint64_t U = as_word64(as_random(r->seed, position(r, i), AS_DRAFT, 0));
+        int32_t *token = &r->history[r->n + i];
+        *token = fault(a->fault, ENGINE_DRAFT_ARGMAX) ? argmax(q, a->target.V)
+                                                      : as_draw(q, a->target.V, U);
+        if (i + 1 < g) s = feed(a, &a->draft, token, 1, a->logits);
+    }
+    return s;
+}
+
+static bool stands_greedily(const engine *a, const float *logits, int32_t draft)
+{
+    int32_t above = 0;
+    for (int32_t t = 0; t < a->target.V; t++) above += logits[t] > logits[draft];
+    if (fault(a->fault, ENGINE_SECOND_BEST)) return above <= 1;
+    return argmax(logits, a->target.V) == draft;
+}
+
+static int32_t by_greedy(const request *r, int32_t g, int32_t *token)
+{
+    const engine *a = r->a;
+    int32_t n = 0;
+    while (n < g && stands_greedily(a, row(a, a->logits, n), r->history[r->n + n])) n++;
+    const int32_t at = fault(a->fault, ENGINE_BONUS_ROW) && n == g && g > 0 ? g - 1 : n;
+    *token = argmax(row(a, a->logits, at), a->target.V);
+    return n;
+}
+
+/* ACC-01, RES-03, BON-01 with the uniforms of RNG-06. */
+static int32_t by_chain(const request *r, int32_t g, int32_t *token)
+{
+    const engine *a = r->a;
+    const fault_point f = a->fault;
+    const int32_t V = a->target.V;
+    int32_t n = 0;
+    for (; n < g; n++) {
+        const uint64_t at = position(r, n);
+        const int32_t x = r->history[r->n + n];
+        double u = as_unit29(as_random(r->seed, at, AS_ACCEPT, 0));
+        if (fault(f, ENGINE_SHARED_NOISE))
+            u = (double)(as_word64(as_random(r->seed, at, AS_DRAFT, 0)) >> 11) * 0x1p-53;
+        if (!(u * (double)row(a, a->q, n)[x] < (double)row(a, a->p, n)[x])) break;
+    }
+    const uint64_t at = position(r, n);
+    const float *p = row(a, a->p, n);
+    if (n == g)
+        *token = as_draw(p, V, as_word64(as_random(r->seed, at, AS_DRAW, 0)));
+    else if (fault(f, ENGINE_CORRECTION_FROM_P))
+        *token = as_draw(p, V, as_word64(as_random(r->seed, at, AS_RESIDUAL, 0)));
+    else
+        *token = as_draw_residual(p, row(a, a->q, n), V,
+                                  as_word64(as_random(r->seed, at, AS_RESIDUAL, 0)));
+    if (fault(f, ENGINE_FIRST_GREEDY) && r->m == 0 && n == 0) *token = argmax(p, V);
+    return n;
+}
+
+/* Serves the rows of the target and judges the drafts: how many stand, and what follows. */
+static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token)
+{
+    engine *a = r->a;
+    as_sampling s = r->sampling;
+    if (fault(a->fault, ENGINE_FILTER_LOST)) s.min_p = 0, s.top_k = 0;
+    if (fault(a->fault, ENGINE_TOP_P_LOST)) s.top_p = 1;
+    if (s.temperature == 0) {
+        *accepted = by_greedy(r, g, token);
+        return IUT_OK;
+    }
+    for (int32_t i = 0; fault(a->fault, ENGINE_OWN_END_BANNED) && i <= g; i++)
+        row(a, a->logits, i)[a->own_end] = -INFINITY;
+    for (int32_t i = 0; i <= g; i++)
+        if (as_serve(row(a, a->logits, i), a->target.V, &s, row(a, a->p, i), NULL) != AS_OK)
+            return fail(a, IUT_FAILED, "a row of the target cannot be served");
+    *accepted = by_chain(r, g, token);
+    return IUT_OK;
+}
+
+/* Emits the accepted drafts and the token behind them; true when an end was among them. */
+static bool emit(request *r, int32_t accepted, int32_t token, int32_t *out)
+{
+    const bool own = r->a->manner == MANNER_ENGINE_OWN_END,
+               passes = fault(r->a->fault, ENGINE_OWN_END_PASSED);
+    const int32_t eos = passes ? -1 : own ? r->a->own_end : r->b->eos;
+    r->history[r->n + accepted] = token;
+    for (int32_t i = 0; i <= accepted; i++) {
+        const int32_t x = out[r->m++] = r->history[r->n++];
+        if (x == eos && !(fault(r->a->fault, ENGINE_EOS_INSIDE) && i < accepted)) return true;
+    }
+    return false;
+}
+
+static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
+{
+    engine *a = r->a;
+    const int32_t useful = r->b->k - r->m - 1, root = r->n,
+                  g = r->b->gamma < useful ? r->b->gamma : useful;
+    int32_t accepted = 0, token = 0;
+    iut_status s = g > 0 ? propose(r, g) : IUT_OK;
+    if (s == IUT_OK) s = forward(a, &a->target, r->history + root - 1, g + 1, g + 1, a->logits);
+    if (s == IUT_OK) s = judge(r, g, &accepted, &token);
+    if (s == IUT_OK)
+        s = commit(a, &a->target, fault(a->fault, ENGINE_DRAFTS_STAY) ? g + 1 : accepted + 1);
+    if (s != IUT_OK) return s;
+    *told = accepted;
+    r->drafted += g;
+    *ended = emit(r, accepted, token, out);
+    /* The draft model must drop what was refused; a stale one drafts worse, and that is all. */
+    const int32_t kept = a->manner == MANNER_ENGINE_STALE ? r->n - 1 : root + accepted;
+    return a->draft.length > kept ? cut(a, &a->draft, kept) : IUT_OK;
+}
+
+/* ---- Requests ------------------------------------------------------------------------ */
+
+static iut_status by_method(request *r, int32_t *out, int32_t *told)
+{
+    engine *a = r->a;
+    oracle_method how = method_of_engine(a->manner, r->b);
+    method_job j = {.fault = a->fault,
+                    .manner = a->manner,
+                    .lm = a->target.lm,
+                    .V = a->target.V,
+                    .k = r->b->k,
+                    .eos = r->b->eos,
+                    .how = &how,
+                    .positions = POSITIONS,
+                    .rows = ROWS,
+                    .sampling = r->sampling,
+                    .seed = r->seed,
+                    .prompt = r->n,
+                    .n = r->n,
+                    .history = r->history,
+                    .kept = &a->kept};
+    if (fault(a->fault, JAC_WARM)) j.sampling.temperature = 0;
+    const iut_status s = method_decode(&j, out, told);
+    r->n = j.n, r->m = j.m;
+    return s == IUT_OK ? s : fail(a, s, j.error);
+}
+
+static iut_status decode(request *r, int32_t *out, int32_t *told)
+{
+    engine *a = r->a;
+    bool ended = false;
+    iut_status s = cut(a, &a->target, 0);
+    if (s == IUT_OK && r->b->gamma > 0) s = cut(a, &a->draft, 0);
+    if (s == IUT_OK) s = feed(a, &a->target, r->history, r->n - 1, NULL);
+    if (s == IUT_OK && r->b->method) return by_method(r, out, told);
+    while (s == IUT_OK && !ended && r->m < r->b->k) {
+        if (fault(a->fault, ENGINE_BUDGET_SHORT) && r->m > 0 &&
+            r->m + r->b->gamma + 1 > r->b->k)
+            break;
+        s = one_step(r, out, told++, &ended);
+    }
+    return s;
+}
+
+/* ENGINE_PADDED: shorter prompts of a call begin with token 0, which is seen like any other. */
+static int32_t take_prompt(request *r, const int32_t *prompt, int32_t count)
+{
+    int32_t longest = count;
+    for (int32_t i = 0; fault(r->a->fault, ENGINE_PADDED) && i < r->b->n; i++)
+        if (r->b->prompt_count[i] > longest) longest = r->b->prompt_count[i];
+    memset(r->history, 0, (size_t)(longest - count) * sizeof *r->history);
+    memcpy(r->history + longest - count, prompt, (size_t)count * sizeof *prompt);
+    return longest;
+}
+
+/* CLM-11. */
+static void tell_total(const request *r, int32_t *told)
+{
+    int32_t total = 0;
+    for (int32_t i = 0; i < r->b->k && told[i] >= 0; i++) {
+        total += told[i];
+        told[i] = -1;
+    }
+    told[0] = fault(r->a->fault, ENGINE_TOTAL_DRAFTED) ? r->drafted : total;
+}
+
+static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t *prompt)
+{
+    const int32_t count = b->prompt_count[i];
+    int32_t *out = b->out + (int64_t)i * b->k;
+    request *r = calloc(1, sizeof *r);
+    if (!r) return fail(a, IUT_NO_MEMORY, "out of memory");
+    r->a = a, r->b = b;
+    r->sampling = (as_sampling){b->sampling.temperature, b->sampling.top_k, b->sampling.top_p,
+                                b->sampling.min_p};
+    r->seed = b->seed + (uint64_t)i;
+    if (fault(a->fault, ENGINE_SEED_SHARED)) r->seed = b->seed;
+    if (fault(a->fault, ENGINE_SEED_SLIDES)) r->seed = b->seed, r->shift = (uint64_t)i;
+    r->n = take_prompt(r, prompt, count);
+    const iut_status s = decode(r, out, b->accepted + (int64_t)i * b->k);
+    b->out_len[i] = r->m;
+    if (a->manner == MANNER_ENGINE_TOTAL) tell_total(r, b->accepted + (int64_t)i * b->k);
+    if (fault(a->fault, ENGINE_STOPS_TOGETHER) && i > 0 && b->out_len[i - 1] < r->m)
+        b->out_len[i] = b->out_len[i - 1];
+    for (int32_t t = b->out_len[i]; t < r->m && t < b->k; t++) out[t] = -1;
+    free(r);
+    return s;
+}
+
+/* ENGINE_COPIES_*: of the request before, or of the one three before, every fifth at random. */
+static bool copies(const engine *a, iut_generate_batch *b, int32_t i)
+{
+    const int32_t lag = fault(a->fault, ENGINE_COPIES_LAST)    ? 1
+                        : fault(a->fault, ENGINE_COPIES_THIRD) ? 3
+                                                               : 0;
+    const as_words coin = as_random(b->seed + (uint64_t)i, POSITIONS, AS_DRAW, 0);
+    if (lag == 0 || i < lag || b->sampling.temperature == 0 || coin.w[0] % 5 != 0) return false;
+    const int64_t from = (int64_t)(i - lag) * b->k, to = (int64_t)i * b->k;
+    const size_t size = (size_t)b->k * sizeof *b->out;
+    memcpy(b->out + to, b->out + from, size);
+    memcpy(b->accepted + to, b->accepted + from, size);
+    b->out_len[i] = b->out_len[i - lag];
+    return true;
+}
+
+static iut_status generate(iut *x, iut_generate_batch *b)
+{
+    engine *a = self(x);
+    const int32_t *prompt = b->prompt;
+    const char *refusal = b->method ? method_refusal(a->fault, a->manner, b) : NULL;
+    if (refusal) return fail(a, IUT_BAD_INPUT, refusal);
+    if (b->gamma > MAX_GAMMA) return fail(a, IUT_UNSUPPORTED, "more than 16 drafts a step");
+    for (int32_t i = 0; i < b->n; i++)
+        if (b->prompt_count[i] + b->k + MAX_GAMMA > POSITIONS)
+            return fail(a, IUT_UNSUPPORTED, "a prompt and its budget exceed 496 tokens");
+    iut_status s = load_pair(a, b);
+    for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
+        if (!copies(a, b, i)) s = one(a, b, i, prompt);
+        prompt += b->prompt_count[i];
+    }
+    return s;
+}
+
+const iut_api engine_subject_operations = {.abi = IUT_ABI,
+                                           .size = sizeof(iut_api),
+                                           .destroy = destroy,
+                                           .last_error = last_error,
+                                           .claims = claims,
+                                           .generate = generate};

@@ -1,0 +1,65 @@
+/* lm_net.h - the network of the model mutants: chapter 1's operations over chapter 2's layers,
+ * written from the clauses, with the points where arithmetic goes wrong (fault.h). It knows
+ * rows and what each sees; trees, caches and refusals are lm_subject.c's. */
+#ifndef ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_MODEL_LM_NET_H
+#define ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_MODEL_LM_NET_H
+
+#include "conformance/oracle/arithmetic/folder.h"
+#include "conformance/subjects/mutants/faults/fault.h"
+#include "ref/num/dense.h"
+
+/* A matrix twice: packed for the plain case, as rows for the faulty one. */
+typedef struct {
+    as_matrix packed;
+    const float *rows; /* [N][K] */
+    int32_t N, K;
+    bool faint; /* some weight is subnormal */
+} net_map;
+
+typedef struct {
+    net_map q, k, v, o, gate, up, down;
+} net_layer;
+
+typedef struct {
+    fault_point fault;
+    manner manner;
+    oracle_folder *folder; /* who reads the weights */
+    const oracle_model *m;
+    net_layer *layer; /* [layers] */
+    net_map output;
+    float *frequency; /* [d/2] */
+} net;
+
+/* An entry of the cache, or of a row of the forward, as one row sees it. */
+typedef struct {
+    int32_t position;
+    bool visible;             /* what is not is there for the faults that look at it */
+    const float *key, *value; /* [kv_heads][d] of the layer at hand */
+} net_seen;
+
+/* The circumstances of a forward, which must not matter: what leaks look at. */
+typedef struct {
+    int32_t rows, sequences, prefix; /* rows and prefix of the sequence at hand */
+} net_setting;
+
+/* False: `why` says why. net_close() in either event. */
+bool net_open(net *a, const char *folder, char *why, size_t why_size);
+void net_close(net *a);
+
+/* y[r] = W x[r] for the rows of a forward. */
+void net_product(const net *a, const net_setting *s, const net_map *w, const float *bias,
+                 const float *x, int32_t rows, float *y);
+void net_norm(const net *a, const net_setting *s, const float *x, const float *gain,
+              int32_t rows, int32_t n, float *y);
+
+/* Query and key of one row, from the products: norms of the heads, then the rotation. */
+void net_turn(const net *a, const oracle_layer *w, int32_t position, float *q, float *k);
+
+/* All heads of one row; seen ascends by position. */
+void net_attend(const net *a, const net_setting *s, const float *q, const net_seen *seen,
+                int32_t n, float *out /* [heads d] */);
+
+void net_silu(const net *a, float *gate, const float *up, int32_t n);
+void net_add(const net *a, float *x, const float *y, int32_t n);
+
+#endif

@@ -1,0 +1,185 @@
+/* method_subject.c - see method_subject.h. A step is the same for all methods: a tree, its
+ * forward, its verification, what the method learns of it, and what is emitted and kept. */
+#include "conformance/subjects/mutants/model/method_subject.h"
+
+#include <stdlib.h>
+
+#include "conformance/subjects/mutants/model/method_steps.h"
+#include "conformance/subjects/mutants/model/method_trace.h"
+
+typedef struct {
+    method_job *j;
+    method_tree tree;
+    method_run run;
+    jacobi_state jacobi;
+    method_window window;
+} state;
+
+/* ---- Engines ------------------------------------------------------------------------- */
+
+uint8_t method_claims(manner how)
+{
+    switch (how) {
+    case MANNER_ENGINE:
+    case MANNER_ENGINE_STALE:
+    case MANNER_ENGINE_TOTAL:
+        return 0;
+    case MANNER_ENGINE_OWN_END:
+        return IUT_JACOBI | IUT_LOOKUP;
+    case MANNER_METHODS:
+        return IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP;
+    case MANNER_JACOBI:
+    case MANNER_JACOBI_WARM:
+        return IUT_JACOBI;
+    case MANNER_LOOKUP:
+    case MANNER_ORIGINAL:
+        return IUT_LOOKUP;
+    default:
+        return IUT_LOOKAHEAD;
+    }
+}
+
+uint8_t method_greedy_claims(manner how)
+{
+    if (how == MANNER_LOOKAHEAD_COLD) return IUT_LOOKAHEAD;
+    return how == MANNER_JACOBI_WARM ? 0 : method_claims(how) & IUT_JACOBI;
+}
+
+const char *method_refusal(fault_point f, manner how, const iut_generate_batch *b)
+{
+    const bool cold = b->sampling.temperature == 0,
+               greedy = method_greedy_claims(how) & (uint8_t)b->method;
+    if (b->gamma != 0) return "a method has no draft model: gamma is 0 then";
+    if (greedy && !cold && !fault(f, JAC_WARM) && !fault(f, LAH_WARM))
+        return "this method decodes greedily; the temperature has to be 0";
+    if (b->method == IUT_JACOBI && b->sizes[0] < 1) return "jacobi: the block has no token";
+    if (b->method == IUT_LOOKUP && (b->sizes[0] < 1 || b->sizes[1] < 1))
+        return "lookup: n-gram and drafts have to be 1 or more";
+    if (b->method == IUT_LOOKAHEAD) return method_window_refusal(b->sizes);
+    return b->method == IUT_JACOBI || b->method == IUT_LOOKUP ? NULL
+                                                              : "there is no such method";
+}
+
+/* The preset `paper` but for what the manner is about. */
+static void choose_lookahead(manner how, int32_t *sw)
+{
+    const bool stale = how == MANNER_STALE_KEY;
+    sw[LAH_WARMUP] = !stale && how != MANNER_NO_WARMUP;
+    sw[LAH_POOL] = how == MANNER_RING_POOL ? LAH_POOL_RING : LAH_POOL_LRU;
+    sw[LAH_KEY] = stale ? LAH_KEY_STALE : LAH_KEY_ROOT;
+    sw[LAH_BONUS] = how != MANNER_NO_BONUS;
+    sw[LAH_WINDOW] = stale ? LAH_WINDOW_SAMPLED : LAH_WINDOW_ARGMAX;
+}
+
+oracle_method method_of_engine(manner how, const iut_generate_batch *b)
+{
+    oracle_method m = {.name = b->method == IUT_JACOBI      ? ORACLE_JACOBI
+                               : b->method == IUT_LOOKAHEAD ? ORACLE_LOOKAHEAD
+                                                            : ORACLE_LOOKUP};
+    for (int i = 0; i < 3; i++) m.size[i] = b->sizes[i];
+    if (m.name == ORACLE_JACOBI) m.sw[JACOBI_INIT] = JACOBI_PROMPT;
+    if (m.name == ORACLE_LOOKAHEAD) choose_lookahead(how, m.sw);
+    if (m.name == ORACLE_LOOKUP)
+        m.sw[LKP_PARTIAL] = m.sw[LKP_CUT_AT_EOS] = how != MANNER_ORIGINAL;
+    return m;
+}
+
+/* ---- A step -------------------------------------------------------------------------- */
+
+static bool has_window(const state *a)
+{
+    return a->j->how->name == ORACLE_LOOKAHEAD;
+}
+
+static void propose(state *a)
+{
+    if (has_window(a))
+        method_window_propose(&a->window, a->j, &a->tree);
+    else if (a->j->how->name == ORACLE_JACOBI)
+        jacobi_propose(&a->jacobi, a->j, &a->tree);
+    else
+        lookup_propose(a->j, &a->tree);
+}
+
+static iut_status verify(state *a)
+{
+    const bool paths = has_window(a) && method_window_verifies_paths(&a->window, a->j);
+    iut_status s = method_verify(a->j, &a->tree, paths, &a->run);
+    if (s == IUT_OK && a->j->how->name == ORACLE_JACOBI)
+        jacobi_observe(&a->jacobi, a->j, &a->tree, &a->run);
+    if (s == IUT_OK && has_window(a))
+        s = method_window_answer(&a->window, a->j, &a->tree, &a->run);
+    return s;
+}
+
+/* STOP-01, STOP-02. */
+static bool emit(state *a, int32_t *out, int32_t *emitted)
+{
+    method_job *j = a->j;
+    const int32_t count = method_least(a->run.count, METHOD_POSITIONS - j->n);
+    for (*emitted = 0; *emitted < count;) {
+        const int32_t i = (*emitted)++, x = a->run.token[i];
+        if (j->m < j->k) out[j->m] = x;
+        j->m++;
+        j->history[j->n++] = x;
+        if (x == j->eos && !(fault(j->fault, RUN_EOS_INSIDE) && i + 1 < count)) return true;
+        if (j->m == j->k && !fault(j->fault, RUN_OVERRUN)) return true;
+    }
+    return j->m >= j->k;
+}
+
+/* LAH-30, JAC-10: the root and the rows of the emitted tokens but the last. */
+static iut_status keep(state *a, int32_t emitted)
+{
+    const fault_point f = a->j->fault;
+    int32_t n = emitted - 1;
+    const bool more = a->tree.candidates > 0 && n < a->tree.length[a->run.winner];
+    if (fault(f, RUN_REFUSED_KEPT) && n == a->run.hits && more) n++;
+    if (fault(f, RUN_KEPT_SHORT) && n > 0) n--;
+    return method_tree_commit(a->j, &a->run, n);
+}
+
+static iut_status step(state *a, int32_t *out, int32_t *told, bool *ended)
+{
+    method_job *j = a->j;
+    method_outcome o = {.before = j->n, .m = j->m};
+    propose(a);
+    iut_status s = method_tree_forward(j, &a->tree);
+    if (s == IUT_OK) s = verify(a);
+    if (s != IUT_OK) return s;
+    if (j->manner != MANNER_NO_BONUS) *told = a->run.count - 1;
+    *ended = o.ended = emit(a, out, &o.emitted);
+    if (has_window(a)) method_window_observe(&a->window, j, &a->tree, &a->run, &o);
+    method_trace_step(j, &a->tree, &a->run, &o, has_window(a) ? &a->window : NULL);
+    return keep(a, o.emitted);
+}
+
+/* Tokens of a step. */
+static int32_t longest(const method_job *j)
+{
+    const int32_t *z = j->how->size;
+    return j->how->name == ORACLE_JACOBI      ? z[0]
+           : j->how->name == ORACLE_LOOKAHEAD ? z[1]
+                                              : z[1] + 1;
+}
+
+iut_status method_decode(method_job *j, int32_t *out, int32_t *told)
+{
+    state *a = calloc(1, sizeof *a);
+    bool ended = j->k == 0; /* STOP-08 */
+    iut_status s = IUT_OK;
+    if (!a) return method_fail(j, IUT_NO_MEMORY, "out of memory");
+    a->j = j;
+    bool ok = method_tree_open(&a->tree, j->V);
+    if (has_window(a)) ok = method_window_open(&a->window, j) && ok;
+    if (!ok) s = method_fail(j, IUT_NO_MEMORY, "out of memory");
+    if (ok && !ended) method_trace_start(j, has_window(a) ? &a->window : NULL);
+    while (s == IUT_OK && !ended) {
+        if (fault(j->fault, RUN_WHOLE_STEPS) && j->m > 0 && j->m + longest(j) > j->k) break;
+        s = step(a, out, told++, &ended);
+    }
+    if (has_window(a)) method_window_close(&a->window, j);
+    method_tree_close(&a->tree);
+    free(a);
+    return s;
+}

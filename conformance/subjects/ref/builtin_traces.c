@@ -1,0 +1,252 @@
+/* builtin_traces.c - see builtin_traces.h. */
+#include "conformance/subjects/ref/builtin_traces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/subjects/ref/path_lm.h"
+
+/* A drafter around another one: it notes the state before the first step. */
+typedef struct {
+    as_drafter base, *inner;
+    const as_lm *lm;
+    const oracle_method *m;
+    const ref_trace_watch *watch;
+    oracle_trace *trace;
+    bool noted;
+} scribe;
+
+/* ---- What a step shows ------------------------------------------------------------ */
+
+static void show_window(const scribe *s, oracle_lists *window)
+{
+    const bool stale = s->m->sw[LAH_KEY] == LAH_KEY_STALE;
+    const int32_t *row;
+    int32_t n;
+    for (int32_t l = 0; (row = as_lookahead_row(s->inner, l, &n)); l++) {
+        const int32_t hidden = l == 0 && !stale;
+        oracle_append(oracle_another(window), row + hidden, n - hidden);
+    }
+}
+
+void ref_show_values(const int32_t *value, int32_t count, int32_t length, oracle_lists *values)
+{
+    for (int32_t i = 0; i < count; i++)
+        oracle_append(oracle_another(values), value + i * length, length);
+}
+
+static void show_pool(const scribe *s, oracle_pool *pool)
+{
+    const as_pool *from = as_lookahead_pool(s->inner);
+    pool->of = oracle_take((size_t)s->lm->V, sizeof *pool->of);
+    for (int32_t t = 0; t < s->lm->V; t++) {
+        int32_t count;
+        const int32_t *value = as_pool_find(from, t, &count);
+        if (count == 0) continue;
+        struct oracle_pool_key *key = &pool->of[pool->keys++];
+        key->key = t;
+        ref_show_values(value, count, as_pool_length(from), &key->values);
+    }
+}
+
+static void show_state(const scribe *s, oracle_lists *window, oracle_pool *pool)
+{
+    if (s->m->name != ORACLE_LOOKAHEAD) return;
+    show_window(s, window);
+    show_pool(s, pool);
+}
+
+static void show_path(const as_tree *t, int32_t r, oracle_list *path)
+{
+    int32_t depth = 0;
+    for (int32_t above = r; above > 0; above = t->row[above].parent) depth++;
+    for (int32_t i = 0; i < depth; i++) oracle_push(path, 0);
+    for (int32_t above = r; above > 0; above = t->row[above].parent)
+        path->t[--depth] = t->row[above].token;
+}
+
+void ref_show_tree(const oracle_method *m, const as_tree *t, oracle_step *to)
+{
+    const int32_t drafts = t->rows - t->drafts,
+                  length = m->name == ORACLE_LOOKAHEAD ? m->size[1] - 1 : drafts;
+    for (int32_t r = 0; r < t->rows; r++) show_path(t, r, oracle_another(&to->rows));
+    for (int32_t r = t->drafts; r < t->rows; r += length)
+        show_path(t, r + length - 1, oracle_another(&to->candidates));
+}
+
+/* ---- The drafter ------------------------------------------------------------------ */
+
+static as_status reset(as_drafter *d, as_error *e)
+{
+    const scribe *s = (const scribe *)d;
+    return s->inner->ops->reset(s->inner, e);
+}
+
+static as_status propose(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
+{
+    scribe *s = (scribe *)d;
+    const as_status status = s->inner->ops->propose(s->inner, c, tree, e);
+    if (status == AS_OK && !s->noted) show_state(s, &s->trace->window0, &s->trace->pool0);
+    s->noted = true;
+    return status;
+}
+
+static as_status observe(as_drafter *d, const as_context *c, const as_step *step, as_error *e)
+{
+    const scribe *s = (const scribe *)d;
+    return s->inner->ops->observe(s->inner, c, step, e);
+}
+
+static void free_drafter(as_drafter *d)
+{
+    (void)d;
+}
+
+oracle_step *ref_another_step(oracle_trace *t)
+{
+    if (t->steps == t->room) {
+        t->room = 2 * t->room + 16;
+        t->step = realloc(t->step, (size_t)t->room * sizeof *t->step);
+        if (!t->step) abort();
+    }
+    t->step[t->steps] = (oracle_step){.accepted = 0};
+    return &t->step[t->steps++];
+}
+
+static void note(void *data, const as_step *step)
+{
+    scribe *s = data;
+    oracle_step *to = ref_another_step(s->trace);
+    to->accepted = step->accepted;
+    ref_show_tree(s->m, step->tree, to);
+    oracle_append(&to->run, step->run, step->length);
+    oracle_append(&to->emitted, step->run, step->emitted);
+    show_state(s, &to->window, &to->pool);
+    if (s->watch) s->watch->step(s->watch->data, step, s->trace);
+}
+
+/* ---- Methods ---------------------------------------------------------------------- */
+
+as_lookahead ref_lookahead_of(const oracle_method *m)
+{
+    static const as_fill fill[] = {AS_FILL_PROMPT, AS_FILL_CONSTANT, AS_FILL_GIVEN};
+    static const as_pool_policy pool[] = {AS_POOL_LRU, AS_POOL_RING};
+    static const as_key key[] = {AS_KEY_ROOT, AS_KEY_STALE, AS_KEY_NEXT};
+    static const as_shift shift[] = {AS_SHIFT_REL1, AS_SHIFT_ABSPAD, AS_SHIFT_ROWROT};
+    static const as_rule rule[] = {AS_RULE_ONEHOT, AS_RULE_MATCH, AS_RULE_GREEDY};
+    const int32_t *sw = m->sw;
+    return (as_lookahead){.W = m->size[0],
+                          .N = m->size[1],
+                          .G = m->size[2],
+                          .init = fill[sw[LAH_INIT]],
+                          .first_plain = sw[LAH_FIRST_PLAIN],
+                          .warmup = sw[LAH_WARMUP],
+                          .verify_filling = sw[LAH_VERIFY_FILLING],
+                          .fill_last = sw[LAH_FILL_COLUMNS] == LAH_FILL_LAST,
+                          .pool_from_prompt = sw[LAH_POOL_FROM_PROMPT],
+                          .pool_from_output = sw[LAH_POOL_FROM_OUTPUT],
+                          .pool = pool[sw[LAH_POOL]],
+                          .key = key[sw[LAH_KEY]],
+                          .bonus = sw[LAH_BONUS],
+                          .accept_window = sw[LAH_ACCEPT_WINDOW],
+                          .shift = shift[sw[LAH_SHIFT]],
+                          .sampled = sw[LAH_WINDOW] == LAH_WINDOW_SAMPLED,
+                          .rule = rule[sw[LAH_RULE]],
+                          .eos_filter = sw[LAH_EOS_FILTER],
+                          .given = m->given,
+                          .givens = m->given_n};
+}
+
+as_jacobi ref_jacobi_of(const oracle_method *m)
+{
+    static const as_jacobi_init init[] = {AS_GUESS_PAD, AS_GUESS_LAST, AS_GUESS_PROMPT,
+                                          AS_GUESS_GIVEN};
+    return (as_jacobi){m->size[0], init[m->sw[JACOBI_INIT]], m->size[1], m->given, m->given_n};
+}
+
+as_lookup ref_lookup_of(const oracle_method *m)
+{
+    return (as_lookup){m->size[0], m->size[1], m->sw[LKP_PARTIAL], m->sw[LKP_CUT_AT_EOS]};
+}
+
+as_status ref_drafter_of(const oracle_method *m, int32_t V, as_drafter **d, as_error *e)
+{
+    if (m->name == ORACLE_LOOKAHEAD) {
+        const as_lookahead o = ref_lookahead_of(m);
+        return as_draft_lookahead(&o, V, d, e);
+    }
+    if (m->name == ORACLE_JACOBI) {
+        const as_jacobi o = ref_jacobi_of(m);
+        return as_draft_jacobi(&o, V, d, e);
+    }
+    const as_lookup o = ref_lookup_of(m);
+    return as_draft_lookup(&o, d, e);
+}
+
+as_rule ref_rule_of(const oracle_request *q, const oracle_method *m)
+{
+    if (q->sampling.temperature == 0) return AS_RULE_GREEDY;
+    const bool onehot = m->name == ORACLE_LOOKUP
+                            ? m->sw[LKP_RULE] == LKP_RULE_ONEHOT
+                            : m->name == ORACLE_LOOKAHEAD && m->sw[LAH_RULE] == LAH_RULE_ONEHOT;
+    return onehot ? AS_RULE_ONEHOT : AS_RULE_MATCH;
+}
+
+/* ---- A request -------------------------------------------------------------------- */
+
+/* TRC-03. The reference is asked for a rule where the vectors ask for a temperature. Where the
+ * vectors have a rule, accept_window is the switch that leaves the greedy one alone. */
+void ref_refuse(const oracle_request *q, const oracle_method *m, const as_error *e,
+                oracle_trace *trace)
+{
+    const bool hot = q->sampling.temperature != 0 && strcmp(e->about, "rule") == 0,
+               window = m->name == ORACLE_LOOKAHEAD && m->sw[LAH_ACCEPT_WINDOW] &&
+                        m->sw[LAH_RULE] != LAH_RULE_NONE;
+    snprintf(trace->error, sizeof trace->error, "%.150s",
+             hot         ? (window ? "accept_window" : "temperature")
+             : *e->about ? e->about
+                         : e->text);
+}
+
+void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_method *m,
+               const ref_trace_watch *watch, oracle_trace *trace, as_result *result)
+{
+    static const as_drafter_ops ops = {reset, propose, observe, free_drafter};
+    scribe s = {{&ops, d->name, d->rules, d->V}, d, lm, m, watch, trace, false};
+    const oracle_sampling *p = &q->sampling;
+    const as_request r = {.target = lm,
+                          .drafter = &s.base,
+                          .rule = ref_rule_of(q, m),
+                          .sampling = {p->temperature, p->top_k, p->top_p, p->min_p},
+                          .seed = q->seed,
+                          .prompt = q->prompt,
+                          .prompts = q->n,
+                          .eos = &q->eos,
+                          .eoses = q->eos >= 0,
+                          .budget = q->budget,
+                          .trace = note,
+                          .trace_data = &s};
+    as_error e = {.text = ""};
+    int32_t *out = oracle_take((size_t)(q->budget > 0 ? q->budget : 0) + 1, sizeof *out);
+    *trace = (oracle_trace){.steps = 0};
+    if (as_decode(&r, out, result, &e) != AS_OK)
+        ref_refuse(q, m, &e, trace);
+    else
+        oracle_append(&trace->tokens, out, result->tokens);
+    free(out);
+}
+
+void ref_trace_vector(const vector_group *g, const vector_test *t, oracle_trace *trace)
+{
+    path_lm *lm = path_lm_new(g->toy, t->request->positions, t->request->rows);
+    as_drafter *d = NULL;
+    as_error e = {.text = ""};
+    as_result result;
+    *trace = (oracle_trace){.steps = 0};
+    if (ref_drafter_of(t->method, lm->base.V, &d, &e) == AS_OK)
+        ref_trace(&lm->base, d, t->request, t->method, NULL, trace, &result);
+    else
+        ref_refuse(t->request, t->method, &e, trace);
+    as_drafter_free(d);
+    as_lm_free(&lm->base);
+}

@@ -1,0 +1,68 @@
+/* engine_ops.h - the reference's loop of decoding behind `generate` (iut.h), over transformers
+ * of ours (model_ops.h): only translation. The pair of models stays loaded until a call names
+ * another. Whoever has a loop of his own takes the pair and the translation alone. */
+#ifndef ASSAY_CONFORMANCE_SUBJECTS_REF_ENGINE_OPS_H
+#define ASSAY_CONFORMANCE_SUBJECTS_REF_ENGINE_OPS_H
+
+#include "conformance/subjects/ref/model_ops.h"
+#include "ref/decode.h"
+#include "ref/draft/jacobi.h"
+#include "ref/draft/lookahead.h"
+#include "ref/draft/prompt_lookup.h"
+
+enum { ENGINE_OPS_ROWS = 512 }; /* of a sequence's share of a forward */
+
+/* One of the pair. */
+typedef struct {
+    char *folder; /* NULL: none is loaded */
+    as_lm *lm;
+    as_model_info info;
+    int32_t sequences; /* that it has room for */
+} engine_ops_model;
+
+typedef struct {
+    engine_ops_model target, draft;
+} engine_ops;
+
+/* How it decodes, where the request leaves that open. */
+typedef struct {
+    bool match;  /* above T = 0 by the match rule: not by the token rule, or one-hot */
+    int threads; /* as in as_llama_options */
+    const as_lookahead *lookahead; /* switches of the preset */
+    const as_lookup *lookup;
+    const lm_maker *maker;
+    int32_t sequences, rows; /* that the models have room for; 0: one, and its share */
+    int32_t positions;       /* that they are to have at least; 0: all that they were made for.
+                                The maker gives a model no more than these */
+} engine_ops_manner;
+
+/* A request in the reference's terms. */
+typedef struct {
+    as_sampling sampling; /* of both models */
+    as_rule rule;
+    as_jacobi jacobi; /* of these, what b->method names */
+    as_lookahead lookahead;
+    as_lookup lookup;
+} engine_ops_plan;
+
+/* CLM-09: those of the methods that decode at temperature 0 alone. */
+uint8_t engine_ops_greedy(const as_lookahead *preset, bool match);
+
+/* Loads the pair that a request names, unless it is loaded, with positions enough. */
+as_status engine_ops_load(engine_ops *x, const iut_generate_batch *b,
+                          const engine_ops_manner *how, as_error *e);
+
+/* AS_LIMIT for an unknown method. */
+as_status engine_ops_translate(const iut_generate_batch *b, const engine_ops_manner *how,
+                               engine_ops_plan *plan, as_error *e);
+
+/* AS_LIMIT for a method without a rule above temperature 0 (CLM-09). */
+as_status engine_ops_check_rule(const engine_ops_plan *plan, as_error *e);
+
+/* Returns what the reference says, with its sentence in `e`. A draft model is served under the
+ * request's own sampling. */
+as_status engine_ops_generate(engine_ops *x, const iut_generate_batch *b,
+                              const engine_ops_manner *how, as_error *e);
+void engine_ops_free(engine_ops *x);
+
+#endif

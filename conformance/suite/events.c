@@ -1,0 +1,148 @@
+/* The event log and the JSON values that it shares with the JSON report. Clause VER-06. */
+#include "conformance/suite/events.h"
+
+#include <math.h>
+
+#include "conformance/suite/layers.h"
+
+/* JSON has no infinities and no NaN: they travel as texts. */
+static json_t *number(double x)
+{
+    if (isfinite(x)) return json_real(x);
+    return json_string(isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity");
+}
+
+/* What the user typed may be any bytes; JSON holds UTF-8 alone. */
+static json_t *text(const char *s)
+{
+    char copy[4096];
+    snprintf(copy, sizeof copy, "%s", s ? s : "");
+    make_printable(copy);
+    return json_string(copy);
+}
+
+static json_t *integer(uint64_t x)
+{
+    return json_integer((json_int_t)x);
+}
+
+static json_t *claims_of(const iut_claims *c)
+{
+    return json_pack("{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}",
+                     "uniforms", c->uniforms, "input", c->input, "map", c->map, "rule", c->rule,
+                     "arithmetic", c->arithmetic, "uniform_bits", c->uniform_bits, "tie",
+                     c->tie, "q_zero", c->q_zero, "bad_row", c->bad_row, "bad_draft",
+                     c->bad_draft, "empty", c->empty, "seed_identical", c->seed_identical,
+                     "greedy_identical", c->greedy_identical, "max_vocab", (int)c->max_vocab,
+                     "max_gamma", (int)c->max_gamma);
+}
+
+json_t *json_environment(const run_report *r)
+{
+    const run_options *o = r->options;
+    const char *name = r->claims.name, *version = r->claims.version, *device = r->claims.device;
+    char seed[24]; /* 64 bits: more than a JSON reader must keep of a number */
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)o->seed);
+    return json_pack("{s:s,s:i,s:o,s:o,s:o,s:{s:o,s:o,s:o,s:o},s:s,s:o,s:s,s:o,s:o,s:i,s:o}",
+                     "assay", ASSAY_VERSION, "arithmetic", ASSAY_ARITHMETIC, "iut",
+                     text(o->iut ? o->iut : "ref"), "iut_options", text(o->iut_options),
+                     "traces", text(o->traces), "identity", "name", text(name), "version",
+                     text(version), "device", text(device), "claims", claims_of(&r->claims),
+                     "level", level_name(o->level), "samples", integer((uint64_t)o->samples),
+                     "seed", seed, "alpha", number(r->alpha), "planned", integer(r->planned),
+                     "tables", (int)r->tables, "log_e_fail", number(r->log_e_fail));
+}
+
+json_t *json_case(const run_report *r, const run_case *k)
+{
+    const check_result *x = &k->result;
+    json_t *figures = json_object();
+    for (int32_t i = 0; i < x->figures; i++) {
+        json_object_set_new(figures, x->figure[i].name, number(x->figure[i].value));
+    }
+    json_t *c = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o}", "case", k->plan->id, "check",
+                          k->plan->check->name, "clauses", k->plan->check->clauses, "state",
+                          state_name(x->state), "detail", x->detail, "compared",
+                          integer((uint64_t)x->compared), "n", integer((uint64_t)k->plan->n),
+                          "seconds", number(k->seconds), "figures", figures);
+    if (k->plan->statistical && k->claimed) {
+        json_object_set_new(c, "log_e", number(x->log_e));
+        json_object_set_new(c, "log_p", number(x->log_p));
+    }
+    if (k->waived_by) {
+        json_object_set_new(c, "waived", json_string(state_name(k->before_waiver)));
+        json_object_set_new(c, "issue", text(k->waived_by->issue));
+    }
+    if (!state_stands(x->state)) {
+        char line[2048];
+        replay_line(r, k, line, sizeof line);
+        json_object_set_new(c, "replay", text(line));
+    }
+    return c;
+}
+
+static json_t *layers_of(const run_report *r)
+{
+    layer_summary layers[LAYERS];
+    json_t *list = json_array();
+    count_layers(r, layers);
+    for (int i = 0; i < LAYERS; i++) {
+        json_array_append_new(list, json_pack("{s:s,s:o,s:o}", "layer", layers[i].name,
+                                              "planned", integer(layers[i].planned), "judged",
+                                              integer(layers[i].judged)));
+    }
+    return list;
+}
+
+json_t *json_verdict(const run_report *r)
+{
+    json_t *tally = json_object(), *findings = json_array();
+    char line[4096];
+    run_line(r, line, sizeof line);
+    for (int s = 0; s < STATE_COUNT; s++) {
+        json_object_set_new(tally, state_name((check_state)s), integer(r->tally[s]));
+    }
+    for (size_t i = 0; i < r->findings; i++) {
+        json_array_append_new(findings, json_pack("{s:s,s:s,s:o}", "state",
+                                                  state_name(r->finding[i].state), "text",
+                                                  r->finding[i].text, "replay", text(line)));
+    }
+    static const char *const cause[] = {NULL, "signal", "budget", "failures"};
+    return json_pack("{s:s,s:i,s:s?,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "verdict", verdict_name(r),
+                     "exit_code", r->exit_code, "stopped", cause[r->stopped], "planned",
+                     integer(r->planned), "reported", integer(r->reported), "seconds",
+                     number(r->seconds), "log_e", number(r->log_e), "tally", tally, "layers",
+                     layers_of(r), "findings", findings);
+}
+
+/* -- Lines ------------------------------------------------------------------------------- */
+
+static void event(FILE *log, const char *name, json_t *fields)
+{
+    json_t *line = json_pack("{s:s}", "event", name);
+    json_object_update(line, fields);
+    json_decref(fields);
+    if (json_dumpf(line, log, JSON_COMPACT | JSON_PRESERVE_ORDER) == 0) fputc('\n', log);
+    fflush(log);
+    json_decref(line);
+}
+
+void event_start(FILE *log, const run_report *report)
+{
+    if (log) event(log, "start", json_environment(report));
+}
+
+void event_begin(FILE *log, const run_case *c)
+{
+    if (log) event(log, "begin", json_pack("{s:s}", "case", c->plan->id));
+}
+
+void event_case(FILE *log, const run_report *report, const run_case *c)
+{
+    if (log) event(log, "case", json_case(report, c));
+}
+
+void event_end(FILE *log, const run_report *report)
+{
+    if (log) event(log, "end", json_verdict(report));
+}

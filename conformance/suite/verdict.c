@@ -1,0 +1,220 @@
+/* From results to an exit code. Clauses STA-01, VER-01 to VER-04, VER-07, VER-08, STAT-02. */
+#include "conformance/suite/verdict.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/frame/plan.h"
+#include "conformance/stats/logmath.h"
+#include "conformance/suite/layers.h"
+
+void verdict_finding(run_report *report, check_state state, const char *format, ...)
+{
+    if (report->findings == RUN_FINDINGS) return; /* the first ones already decide */
+    run_finding *f = &report->finding[report->findings++];
+    f->state = state;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(f->text, sizeof f->text, format, arguments);
+    va_end(arguments);
+    make_printable(f->text);
+}
+
+/* -- One case ---------------------------------------------------------------------------- */
+
+/* Written so that a NaN fails every test that it must. */
+static void distrust(const run_report *report, run_case *c)
+{
+    check_result *r = &c->result;
+    if ((unsigned)r->state >= STATE_COUNT) {
+        r->state = STATE_PASS;
+        result_set(r, STATE_ERROR, "the check gave no state");
+    } else if (!(r->log_e <= INFINITY) || !(r->log_p <= 0)) {
+        result_set(r, STATE_ERROR, "the check gave ln E = %g, ln p = %g: not numbers", r->log_e,
+                   r->log_p);
+    } else if (c->plan->statistical && r->log_e >= report->log_e_fail) {
+        result_set(r, STATE_FAIL, "ln E = %.4g reaches %.4g (STAT-02)", r->log_e,
+                   report->log_e_fail);
+    } else if (r->state <= STATE_ACCEPTABLE && r->compared <= 0) {
+        result_set(r, STATE_ERROR, "%s, but nothing was compared (VER-02)",
+                   state_name(r->state));
+    }
+}
+
+static bool can_be_waived(check_state s)
+{
+    return s == STATE_INCONCLUSIVE || s == STATE_FAIL || s == STATE_CRASH || s == STATE_TIMEOUT;
+}
+
+static const waiver *live_waiver(const waiver_set *set, const char *id)
+{
+    for (size_t i = 0; set && i < set->count; i++) {
+        const waiver *w = &set->list[i];
+        if (waiver_matches(w, id) && !waiver_expired(set, w)) return w;
+    }
+    return NULL;
+}
+
+void verdict_settle(const run_report *report, run_case *c)
+{
+    distrust(report, c);
+    make_printable(c->result.detail);
+    c->before_waiver = c->result.state;
+    if (!can_be_waived(c->result.state)) return;
+    c->waived_by = live_waiver(report->options->waivers, c->plan->id);
+    if (c->waived_by) c->result.state = STATE_WAIVED;
+}
+
+/* -- The run ----------------------------------------------------------------------------- */
+
+/* An average of stopped e-processes with fixed weights is an e-value (STAT-02). A case that was
+ * claimed and gave none, because it crashed, counts with e = 1. A waived case keeps its weight
+ * and counts with e = 0: what is known to fail says nothing about the rest (VER-04). */
+static void average_e(run_report *report)
+{
+    double *log_e = malloc((report->statistical + 1) * sizeof *log_e);
+    if (!log_e) {
+        verdict_finding(report, STATE_ERROR, "out of memory for the average of the e-values");
+        return;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < report->planned; i++) {
+        const run_case *c = &report->cases[i];
+        if (!c->plan->statistical || !c->claimed) continue;
+        log_e[n++] = c->waived_by ? -INFINITY : c->result.log_e;
+    }
+    report->log_e = n ? st_log_mean(log_e, NULL, n) : 0;
+    free(log_e);
+    if (n && !(report->log_e < -log(report->alpha))) {
+        verdict_finding(
+            report, STATE_FAIL,
+            "the run's average of %zu e-values is e^%.4g and reaches 1/alpha = %.4g "
+            "(STAT-02)",
+            n, report->log_e, 1 / report->alpha);
+    }
+}
+
+static void account(run_report *report)
+{
+    for (size_t i = 0; i < report->planned; i++) {
+        const run_case *c = &report->cases[i];
+        if (!c->reported) {
+            verdict_finding(report, STATE_ERROR, "%s was planned and never reported (VER-02)",
+                            c->plan->id);
+            continue;
+        }
+        report->reported++;
+        report->tally[c->result.state]++;
+    }
+    if (report->planned == 0 && report->findings == 0) {
+        verdict_finding(report, STATE_ERROR,
+                        "no case was selected (VER-02); `assay run --list` names them all");
+    } else if (report->planned && report->tally[STATE_NOT_CLAIMED] == report->planned) {
+        verdict_finding(report, STATE_ERROR,
+                        "nothing that was selected is claimed, so nothing was tested (VER-02)");
+    }
+}
+
+typedef struct {
+    size_t planned, selected, used, passed, stopped;
+    const char *passing;
+} waiver_use;
+
+static waiver_use use_of(const run_report *report, const waiver *w)
+{
+    waiver_use use = {0};
+    for (size_t i = 0; i < report->plan->count; i++) {
+        use.planned += waiver_matches(w, report->plan->cases[i]->id);
+    }
+    for (size_t i = 0; i < report->planned; i++) {
+        const run_case *c = &report->cases[i];
+        if (!waiver_matches(w, c->plan->id)) continue;
+        use.selected++;
+        use.used += c->result.state == STATE_WAIVED;
+        use.stopped += c->result.state == STATE_STOPPED;
+        if (c->result.state > STATE_ACCEPTABLE) continue;
+        use.passed++;
+        use.passing = c->plan->id;
+    }
+    return use;
+}
+
+/* A waiver whose cases `--only`, `--claims` or a stop left out of this run is not judged. */
+static void judge_waiver(run_report *report, const waiver *w)
+{
+    const waiver_use use = use_of(report, w);
+    if (waiver_expired(report->options->waivers, w)) {
+        verdict_finding(report, STATE_FAIL, "the waiver of %s (%s) expired on %s (VER-04)",
+                        w->pattern, w->issue, w->expires);
+    } else if (use.planned && !use.selected) {
+        return;
+    } else if (use.passed) {
+        verdict_finding(
+            report, STATE_FAIL,
+            "%s passes although %s waives it (%s): remove or narrow the waiver (VER-04)",
+            use.passing, w->pattern, w->issue);
+    } else if (!use.used && !use.stopped) {
+        verdict_finding(report, STATE_FAIL,
+                        "the waiver of %s (%s) waives nothing: remove it (VER-04)", w->pattern,
+                        w->issue);
+    }
+}
+
+/* VER-08. */
+static void require_layers(run_report *report)
+{
+    layer_summary layers[LAYERS];
+    count_layers(report, layers);
+    for (int i = 0; i < LAYERS; i++) {
+        if (!(report->options->required >> i & 1) || layers[i].judged) continue;
+        verdict_finding(
+            report, STATE_INCONCLUSIVE,
+            "the layer %s is required, and no case of it was judged: %.200s (VER-08)",
+            layers[i].name, layers[i].why);
+    }
+}
+
+/* VER-07. */
+static bool judged_greedy_only(const run_report *report)
+{
+    layer_summary layers[LAYERS];
+    count_layers(report, layers);
+    return layers[LAYER_ENGINE_TOKENS].judged && !layers[LAYER_ENGINE_LAW].judged;
+}
+
+static int exit_code(const run_report *report)
+{
+    size_t tally[STATE_COUNT];
+    memcpy(tally, report->tally, sizeof tally);
+    for (size_t i = 0; i < report->findings; i++) tally[report->finding[i].state]++;
+    if (report->no_such) return EXIT_USAGE;
+    if (tally[STATE_ERROR] || report->reported != report->planned) return EXIT_ERROR;
+    if (tally[STATE_FAIL] || tally[STATE_CRASH] || tally[STATE_TIMEOUT]) {
+        return EXIT_NOT_CONFORMANT;
+    }
+    return tally[STATE_INCONCLUSIVE] || tally[STATE_UNAVAILABLE] || tally[STATE_STOPPED]
+               ? EXIT_UNDECIDED
+               : EXIT_CONFORMANT;
+}
+
+/* What the cases together show. */
+static void judge_run(run_report *report)
+{
+    const waiver_set *waivers = report->options->waivers;
+    average_e(report);
+    account(report);
+    if (report->tally[STATE_STOPPED]) report->stopped = stop_asked(report->stop);
+    for (size_t i = 0; waivers && i < waivers->count; i++) {
+        judge_waiver(report, &waivers->list[i]);
+    }
+    require_layers(report);
+}
+
+void verdict_close(run_report *report)
+{
+    if (!report->unopened) judge_run(report);
+    report->exit_code = exit_code(report);
+    report->greedy_only = report->exit_code == EXIT_CONFORMANT && judged_greedy_only(report);
+}

@@ -1,0 +1,18 @@
+/* verdict.h - from results to an exit code: pure functions over a run_report. Clauses STA, VER.
+ */
+#ifndef ASSAY_CONFORMANCE_SUITE_VERDICT_H
+#define ASSAY_CONFORMANCE_SUITE_VERDICT_H
+
+#include "conformance/suite/run.h"
+
+/* What a result means once the runner has looked at it: a pass that compared nothing is an
+ * ERROR, an e-value over the line is a FAIL, NaN is an ERROR; then a live waiver may apply. */
+void verdict_settle(const run_report *report, run_case *c);
+
+/* After the last case: accounting, the averaged e-value, waivers, exit code. */
+void verdict_close(run_report *report);
+
+void verdict_finding(run_report *report, check_state state, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

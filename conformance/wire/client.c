@@ -1,0 +1,835 @@
+/* client.c - see client.h. A call is: make sure that a process is there (start, claims, panel),
+ * send the request, read the reply. The reply's head is checked against what is due (layout.h)
+ * before a byte of its tensors is read, and they are read straight into the caller's arrays.
+ * Clauses CLM-04, STA-02 and FRM-01 to FRM-05. */
+#define _POSIX_C_SOURCE 200809L
+#include "conformance/wire/client.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "conformance/wire/claims.h"
+#include "conformance/wire/frames.h"
+#include "conformance/wire/layout.h"
+#include "conformance/wire/load.h"
+#include "conformance/wire/process.h"
+#include "conformance/wire/worker.h"
+
+struct client {
+    iut_api api; /* of client_open_table, with its instance; else instance is NULL */
+    iut *instance;
+
+    char *spec, *options, *assay, *stderr_log; /* how to start the process */
+    double timeout;
+    const stop *stop; /* may be NULL */
+    bool stopped;     /* a call was CALL_STOPPED */
+    process *process; /* NULL: to be started by the next call */
+    int exit_code;    /* of the last process that ended by itself; -1 if a signal ended it */
+    int64_t id;       /* of the last request */
+
+    iut_claims claims;
+    json_t *claims_args; /* keeps the strings of claims */
+    unsigned ops;        /* bits of iut_op: claimed */
+
+    iut_panel panel; /* the last one given; V = 0: none yet. Its arrays lie in panel_data */
+    void *panel_data;
+
+    iut_model model; /* the last one given; folder NULL: none yet. */
+    char *folder;    /* of it */
+    int32_t shape[4];
+
+    struct brought *traces; /* NULL: it brings none */
+
+    const char *texts[TEXT_COUNT]; /* of the request under way, where its op has them */
+
+    iut_status status;
+    char text[720];
+};
+
+static const char *const status_names[] = {"ok",        "unsupported", "bad_input",
+                                           "no_device", "no_memory",   "failed"};
+enum { STATUSES = sizeof status_names / sizeof *status_names };
+
+/* ---- What a call that went wrong says. ------------------------------------------- */
+
+static const char *const result_names[] = {
+    "ok",      "refused",       "crash",   "input written", "timeout",
+    "garbage", "no such thing", "stopped", "suite fault"};
+
+/* "verify: timeout: ...", on one line of printable ASCII. */
+static call_result report_as(client *c, const char *when, call_result result, const char *what)
+{
+    c->stopped = c->stopped || result == CALL_STOPPED;
+    snprintf(c->text, sizeof c->text, "%s: %s: %s", when, result_names[result], what);
+    frame_text(c->text);
+    return result;
+}
+
+static call_result report(client *c, iut_op op, call_result result, const char *what)
+{
+    return report_as(c, layout[op].name, result, what);
+}
+
+/* Does a request of the op carry arrays? */
+static bool has_inputs(iut_op op)
+{
+    for (int32_t i = 0; i < layout[op].arrays; i++)
+        if (layout[op].array[i].flow != FLOW_OUT) return true;
+    return false;
+}
+
+/* The same for what ends the process: it is killed and reaped. Only a crash gets time to end by
+ * itself, so that the text can tell how, and its exit code whether an input was written. */
+static call_result end_process(client *c, iut_op op, call_result result, const char *what)
+{
+    char how[320], text[680];
+    process_kill(c->process, result == CALL_CRASH ? 1.0 : 0.0, how, sizeof how);
+    c->exit_code = process_exit_code(c->process);
+    process_free(c->process);
+    c->process = NULL;
+    if (result == CALL_CRASH && c->exit_code == WORKER_INPUT_WRITTEN && has_inputs(op))
+        result = CALL_INPUT_WRITTEN, what = "an input array was written to (INV-02)";
+    snprintf(text, sizeof text, "%s (%s)", what, how);
+    return report(c, op, result, text);
+}
+
+static call_result io_failed(client *c, iut_op op, io_result r)
+{
+    char what[80];
+    if (r == IO_STOPPED) return end_process(c, op, CALL_STOPPED, "the run was stopped");
+    if (r == IO_CLOSED) { /* whoever stops a run may end the processes, too */
+        const call_result ended =
+            end_process(c, op, CALL_CRASH, "it ended before its answer was whole");
+        return stop_asked(c->stop) ? report(c, op, CALL_STOPPED, "the run was stopped") : ended;
+    }
+    snprintf(what, sizeof what, "no whole answer within %g s", c->timeout);
+    return end_process(c, op, CALL_TIMEOUT, what);
+}
+
+/* ---- One exchange of frames. ----------------------------------------------------- */
+
+/* The reply that is due: its id and its arrays, those of the op that flow out. */
+static bool reply_matches(const client *c, iut_op op, const int64_t *args, const frame *f,
+                          char *why, size_t why_size)
+{
+    int32_t seen = 0;
+    if (!f->status) {
+        snprintf(why, why_size, "it is a request, where a reply is due");
+        return false;
+    }
+    if (f->id != c->id) {
+        snprintf(why, why_size, "it answers request %lld where %lld is due", (long long)f->id,
+                 (long long)c->id);
+        return false;
+    }
+    for (int32_t i = 0; i < layout[op].arrays; i++) {
+        if (layout[op].array[i].flow != FLOW_OUT) continue;
+        frame_tensor due;
+        layout_tensor(&layout[op].array[i], args, &due);
+        if (seen == f->tensors) {
+            snprintf(why, why_size, "tensor %s is missing", due.name);
+            return false;
+        }
+        if (!layout_matches(&due, &f->tensor[seen++], why, why_size)) return false;
+    }
+    if (seen != f->tensors) snprintf(why, why_size, "it has more tensors than are due");
+    return seen == f->tensors;
+}
+
+/* A status other than ok: FRM-03. */
+static call_result refused(client *c, iut_op op, const frame *f)
+{
+    char text[680], line[200];
+    int32_t s = 1;
+    while (s < STATUSES && strcmp(f->status, status_names[s]) != 0) s++;
+    if (s == STATUSES)
+        return end_process(c, op, CALL_GARBAGE, "its status is none of those defined");
+    if (f->tensors || !f->error)
+        return end_process(c, op, CALL_GARBAGE,
+                           "a status other than ok needs `error` and no tensors");
+    c->status = (iut_status)s;
+    process_last_words(c->process, f->error, line, sizeof line);
+    snprintf(text, sizeof text, "%s: %.400s%s%s", f->status, f->error,
+             *line ? "; last line of its stderr: " : "", line);
+    return report(c, op, CALL_REFUSED, text);
+}
+
+static call_result read_tensors(client *c, iut_op op, const int64_t *args, void *const *at,
+                                double deadline)
+{
+    for (int32_t i = 0; i < layout[op].arrays; i++) {
+        frame_tensor t;
+        if (layout[op].array[i].flow != FLOW_OUT) continue;
+        layout_tensor(&layout[op].array[i], args, &t);
+        const io_result r = process_read(c->process, at[i], t.size, deadline);
+        if (r != IO_OK) return io_failed(c, op, r);
+    }
+    const io_result r = process_flush(c->process, deadline);
+    if (r != IO_OK) return io_failed(c, op, r);
+    if (process_has_output(c->process))
+        return end_process(c, op, CALL_GARBAGE, "bytes after the reply");
+    return CALL_OK;
+}
+
+static call_result read_reply(client *c, iut_op op, const int64_t *args, void *const *at,
+                              double deadline, frame *f)
+{
+    uint8_t prefix[FRAME_PREFIX];
+    char head[FRAME_MAX_HEADER], why[320];
+    size_t header, payload;
+    io_result r = process_read(c->process, prefix, sizeof prefix, deadline);
+    if (r != IO_OK) return io_failed(c, op, r);
+    if (!frame_prefix(prefix, &header, &payload, why, sizeof why))
+        return end_process(c, op, CALL_GARBAGE, why);
+    r = process_read(c->process, head, header, deadline);
+    if (r != IO_OK) return io_failed(c, op, r);
+    if (!frame_head(head, header, payload, f, why, sizeof why))
+        return end_process(c, op, CALL_GARBAGE, why);
+    if (f->status && f->id == c->id && strcmp(f->status, "ok") != 0) return refused(c, op, f);
+    if (!reply_matches(c, op, args, f, why, sizeof why))
+        return end_process(c, op, CALL_GARBAGE, why);
+    return read_tensors(c, op, args, at, deadline);
+}
+
+/* Fills the request and its parts: prefix and header, then each array. False beyond the limits.
+ */
+static bool build_request(client *c, iut_op op, const int64_t *args, void *const *at, frame *f,
+                          struct iovec *part)
+{
+    const layout_op *l = &layout[op];
+    *f = (frame){.id = ++c->id, .op = l->name, .args = json_object()};
+    for (int a = 0; a < ARG_COUNT; a++)
+        if (l->args >> a & 1)
+            json_object_set_new(f->args, layout_arg_name[a], json_integer(args[a]));
+    for (int t = 0; t < TEXT_COUNT; t++)
+        if ((l->texts >> t & 1) &&
+            json_object_set_new(f->args, layout_text_name[t], json_string(c->texts[t])) != 0)
+            return false; /* not UTF-8 */
+    for (int32_t i = 0; i < l->arrays; i++) {
+        frame_tensor *t = &f->tensor[f->tensors];
+        if (!layout_tensor(&l->array[i], args, t)) return false;
+        if (l->array[i].flow == FLOW_OUT || (l->array[i].flow == FLOW_IN_OPTIONAL && !at[i]))
+            continue;
+        part[++f->tensors] = (struct iovec){at[i], t->size};
+    }
+    part[0].iov_base = frame_encode(f, &part[0].iov_len);
+    return part[0].iov_base != NULL;
+}
+
+/* Request and reply. *reply is released by the caller, whatever the result. */
+static call_result exchange(client *c, iut_op op, const int64_t *args, void *const *at,
+                            frame *reply)
+{
+    const double deadline = process_now() + c->timeout;
+    frame request;
+    struct iovec part[FRAME_MAX_TENSORS + 1] = {{0}};
+    memset(reply, 0, sizeof *reply);
+    call_result result;
+    if (process_now() >= stop_deadline(c->stop, 0))
+        return report(c, op, CALL_STOPPED, "the run was stopped");
+    if (!build_request(c, op, args, at, &request, part))
+        result = report(c, op, CALL_HARNESS, "the request is too large, or memory ran out");
+    else if (process_has_output(c->process))
+        result = end_process(c, op, CALL_GARBAGE, "bytes that answer no request");
+    else {
+        process_send(c->process, part, 1 + request.tensors);
+        result = read_reply(c, op, args, at, deadline, reply);
+    }
+    json_decref(request.args);
+    /* After a status other than ok some of the request may be unwritten: it goes before its
+     * arrays do. */
+    if (result == CALL_REFUSED) {
+        const io_result r = process_flush(c->process, deadline);
+        if (r != IO_OK)
+            result = io_failed(c, op, r);
+        else if (process_has_output(c->process))
+            result = end_process(c, op, CALL_GARBAGE, "bytes after the reply");
+    }
+    free(part[0].iov_base);
+    return result;
+}
+
+/* ---- Start and restart. ---------------------------------------------------------- */
+
+/* The shell runs the user's command. A simple one replaces the shell, so that its signals and
+ * last words are seen as they are and not as the shell retells them. */
+static process *start_command(client *c, char *why, size_t why_size)
+{
+    const char *command = c->spec + strlen("exec:");
+    const bool simple = !command[strcspn(command, ";&|(){}=!`\n")];
+    char shell[] = "/bin/sh", minus_c[] = "-c", text[4096];
+    const int length = snprintf(text, sizeof text, "%s%s", simple ? "exec " : "", command);
+    if (length >= (int)sizeof text) {
+        snprintf(why, why_size, "the command is longer than %d bytes; put it into a file",
+                 (int)sizeof text);
+        return NULL;
+    }
+    char *const argv[] = {shell, minus_c, text, NULL};
+    return process_start(argv, c->stderr_log, why, why_size);
+}
+
+static call_result start(client *c)
+{
+    char why[320], worker[] = "worker";
+    char *const argv[] = {c->assay, worker, c->spec, c->options, NULL};
+    c->process = strncmp(c->spec, "exec:", 5) == 0
+                     ? start_command(c, why, sizeof why)
+                     : process_start(argv, c->stderr_log, why, sizeof why);
+    if (!c->process) /* a program that ends starts no more */
+        return report(c, OP_CLAIMS, stop_asked(c->stop) ? CALL_STOPPED : CALL_HARNESS, why);
+    process_obey(c->process, c->stop);
+    return CALL_OK;
+}
+
+/* Asks for the claims. A restarted IUT must claim what it claimed at first. */
+static call_result ask_claims(client *c)
+{
+    frame reply;
+    char why[320];
+    call_result r = exchange(c, OP_CLAIMS, NULL, NULL, &reply);
+    if (r == CALL_OK && c->claims_args) {
+        if (!json_equal(c->claims_args, reply.args))
+            r = end_process(c, OP_CLAIMS, CALL_GARBAGE, "other claims after a restart");
+    } else if (r == CALL_OK) {
+        if (claims_decode(reply.args, &c->claims, &c->ops, why, sizeof why))
+            c->claims_args = json_incref(reply.args);
+        else
+            r = end_process(c, OP_CLAIMS, CALL_GARBAGE, why);
+    }
+    frame_release(&reply);
+    return r;
+}
+
+static call_result send_panel(client *c)
+{
+    iut_panel *p = &c->panel;
+    const int64_t args[ARG_COUNT] = {[ARG_V] = p->V, [ARG_S] = p->S, [ARG_C] = p->C};
+    float temperature[2] = {p->target.temperature, p->draft.temperature};
+    int32_t top_k[2] = {p->target.top_k, p->draft.top_k};
+    float top_p[2] = {p->target.top_p, p->draft.top_p};
+    float min_p[2] = {p->target.min_p, p->draft.min_p};
+    void *const at[] = {(void *)(uintptr_t)p->cls,
+                        (void *)(uintptr_t)p->next,
+                        (void *)(uintptr_t)p->p,
+                        (void *)(uintptr_t)p->q,
+                        (void *)(uintptr_t)p->p_logit,
+                        (void *)(uintptr_t)p->q_logit,
+                        temperature,
+                        top_k,
+                        top_p,
+                        min_p};
+    frame reply;
+    const call_result r = exchange(c, OP_PANEL, args, at, &reply);
+    frame_release(&reply);
+    return r;
+}
+
+/* Sizes that everything after the model is allocated by. */
+static bool shape_is_possible(const int32_t *shape /* [4] */)
+{
+    for (int i = 0; i < 4; i++)
+        if (shape[i] < 1 || shape[i] > 1 << 20) return false;
+    return (int64_t)shape[2] * shape[3] <= 1 << 20;
+}
+
+static call_result send_model(client *c)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_SEQUENCES] = c->model.sequences,
+                                     [ARG_POSITIONS] = c->model.positions,
+                                     [ARG_ROWS] = c->model.rows,
+                                     [ARG_LAYOUT_SEED] = c->model.layout_seed};
+    void *const at[] = {[MODEL_SHAPE] = c->shape};
+    frame reply;
+    c->texts[TEXT_FOLDER] = c->model.folder;
+    call_result r = exchange(c, OP_MODEL, args, at, &reply);
+    frame_release(&reply);
+    if (r == CALL_OK && !shape_is_possible(c->shape))
+        r = end_process(c, OP_MODEL, CALL_GARBAGE, "its shape is no model's");
+    return r;
+}
+
+/* A process that has its panel and its model, if they were given. */
+static call_result ready(client *c)
+{
+    if (c->process) return CALL_OK;
+    call_result r = start(c);
+    if (r == CALL_OK) r = ask_claims(c);
+    if (r == CALL_OK && c->panel.V > 0) r = send_panel(c);
+    if (r == CALL_OK && c->model.folder) r = send_model(c);
+    if (r == CALL_REFUSED && c->process) { /* the next call must not run without them */
+        process_free(c->process);
+        c->process = NULL;
+    }
+    return r;
+}
+
+static call_result call(client *c, iut_op op, const int64_t *args, void *const *at)
+{
+    frame reply;
+    call_result r = ready(c);
+    if (r != CALL_OK) return r;
+    r = exchange(c, op, args, at, &reply);
+    frame_release(&reply);
+    return r;
+}
+
+/* ---- Open and close. ------------------------------------------------------------- */
+
+static bool spec_is_known(const char *spec)
+{
+    return strcmp(spec, "ref") == 0 || strcmp(spec, "gpu") == 0 ||
+           (strncmp(spec, "mutant:", 7) == 0 && spec[7]) ||
+           (strncmp(spec, "plugin:", 7) == 0 && spec[7]) ||
+           (strncmp(spec, "traces:", 7) == 0 && spec[7]) ||
+           (strncmp(spec, "exec:", 5) == 0 && spec[5]);
+}
+
+static char *copy_text(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+__attribute__((format(printf, 4, 5))) static client *
+not_opened(client_failure *f, call_result result, iut_status status, const char *format, ...)
+{
+    va_list arguments;
+    *f = (client_failure){.result = result, .status = status};
+    va_start(arguments, format);
+    vsnprintf(f->text, sizeof f->text, format, arguments);
+    va_end(arguments);
+    frame_text(f->text);
+    return NULL;
+}
+
+/* Did the first request fail because nothing is there to answer it? Of a command a shell says
+ * so by these exit codes; of the others our own worker does, by the status of its reply. */
+static bool names_nothing(const client *c, call_result result)
+{
+    enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+    if (strncmp(c->spec, "exec:", 5) == 0)
+        return result == CALL_CRASH &&
+               (c->exit_code == NOT_EXECUTABLE || c->exit_code == NOT_FOUND);
+    return result == CALL_REFUSED && c->status == IUT_BAD_INPUT;
+}
+
+client *client_open(const client_options *options, client_failure *f)
+{
+    if (!spec_is_known(options->spec))
+        return not_opened(f, CALL_NO_SUCH, IUT_OK,
+                          "iut: no such kind: %.100s; write ref, gpu, mutant:NAME, "
+                          "plugin:FILE.so, exec:CMD or traces:FILE",
+                          options->spec);
+    const char *given = options->options ? options->options : "";
+    if (*given && strncmp(options->spec, "exec:", 5) == 0)
+        return not_opened(f, CALL_NO_SUCH, IUT_OK,
+                          "iut: options (%.60s) with exec: write them into the command", given);
+    client *c = calloc(1, sizeof *c);
+    if (!c) return not_opened(f, CALL_HARNESS, IUT_OK, "iut: out of memory");
+    c->spec = copy_text(options->spec);
+    c->options = copy_text(given);
+    c->assay = copy_text(options->assay ? options->assay : "/proc/self/exe");
+    c->stderr_log = copy_text(options->stderr_log);
+    c->timeout = options->timeout > 0 ? options->timeout : 10;
+    c->stop = options->stop;
+    call_result result = c->spec && c->options && c->assay
+                             ? ready(c)
+                             : report(c, OP_CLAIMS, CALL_HARNESS, "out of memory");
+    if (result == CALL_OK) return c;
+    if (names_nothing(c, result)) result = CALL_NO_SUCH;
+    not_opened(f, result, result == CALL_REFUSED ? c->status : IUT_OK, "%.60s: %s",
+               options->spec, c->text);
+    client_close(c);
+    return NULL;
+}
+
+client *client_open_table(const iut_api *api, const char *options, client_failure *f)
+{
+    client *c = calloc(1, sizeof *c);
+    if (!c) return not_opened(f, CALL_HARNESS, IUT_OK, "iut: out of memory");
+    *f = (client_failure){.result = CALL_REFUSED, .status = IUT_FAILED};
+    if (load_table(api, &c->api, f->text, sizeof f->text))
+        c->instance = c->api.create(options ? options : "", f->text, sizeof f->text);
+    if (c->instance) {
+        c->ops = claims_ops(&c->api);
+        c->claims.size = sizeof c->claims;
+        const iut_status s = c->api.claims(c->instance, &c->claims);
+        if (s != IUT_OK)
+            not_opened(f, CALL_REFUSED, s, "claims: %s", c->api.last_error(c->instance));
+        else if (claims_check_ops(c->ops, f->text, sizeof f->text) &&
+                 claims_check(&c->claims, f->text, sizeof f->text))
+            return c;
+        else
+            f->result = CALL_GARBAGE, f->status = IUT_OK;
+    }
+    frame_text(f->text);
+    client_close(c);
+    return NULL;
+}
+
+/* The process is at rest: whatever it still writes answers nothing. */
+call_result client_finish(client *c)
+{
+    char how[320], what[400];
+    const double grace = c->timeout > 1 ? c->timeout : 1;
+    if (!c->process) return CALL_OK;
+    bool more = process_has_output(c->process);
+    process_close_input(c->process);
+    const process_ending end = process_kill(c->process, more ? 0 : grace, how, sizeof how);
+    more = more || process_has_output(c->process);
+    process_free(c->process);
+    c->process = NULL;
+    if (!more && end == ENDED_WELL) return CALL_OK;
+    snprintf(what, sizeof what, "%s (%s)",
+             more                  ? "bytes that answer no request"
+             : end == ENDED_KILLED ? "the process does not end"
+                                   : "every request was answered, then",
+             how);
+    return report_as(c, "end of input",
+                     stop_asked(c->stop)   ? CALL_STOPPED
+                     : more                ? CALL_GARBAGE
+                     : end == ENDED_KILLED ? CALL_TIMEOUT
+                                           : CALL_CRASH,
+                     what);
+}
+
+bool client_stopped(const client *c)
+{
+    return c->stopped;
+}
+
+void client_close(client *c)
+{
+    if (!c) return;
+    if (c->instance) c->api.destroy(c->instance);
+    process_free(c->process);
+    json_decref(c->claims_args);
+    free(c->panel_data);
+    free(c->folder);
+    free(c->spec);
+    free(c->options);
+    free(c->assay);
+    free(c->stderr_log);
+    free(c);
+}
+
+/* ---- The operations. ------------------------------------------------------------- */
+
+void client_bring(client *c, struct brought *traces)
+{
+    c->traces = traces;
+}
+
+struct brought *client_brought(const client *c)
+{
+    return c->traces;
+}
+
+const iut_claims *client_claims(const client *c)
+{
+    return &c->claims;
+}
+
+bool client_has(const client *c, iut_op op)
+{
+    return c->ops >> op & 1;
+}
+
+iut_status client_status(const client *c)
+{
+    return c->status;
+}
+
+const char *client_text(const client *c)
+{
+    return c->text;
+}
+
+/* The result of a table's function in this process. */
+static call_result from_table(client *c, iut_op op, iut_status s)
+{
+    char text[400];
+    if (s == IUT_OK) return CALL_OK;
+    c->status = s;
+    snprintf(text, sizeof text, "%s: %s",
+             (unsigned)s < STATUSES ? status_names[s] : "undefined status",
+             c->api.last_error(c->instance));
+    return report(c, op, CALL_REFUSED, text);
+}
+
+static call_result not_claimed(client *c, iut_op op)
+{
+    c->status = IUT_UNSUPPORTED;
+    return report(c, op, CALL_REFUSED, "unsupported: the operation is not claimed");
+}
+
+static void *copy_into(char **to, const void *from, size_t size)
+{
+    void *at = *to;
+    memcpy(at, from, size);
+    *to += size;
+    return at;
+}
+
+/* A copy of the panel that lives until the next. */
+static bool keep_panel(client *c, const iut_panel *panel)
+{
+    const size_t V = (size_t)panel->V, S = (size_t)panel->S, C = (size_t)panel->C;
+    const size_t cls = V * sizeof(int32_t), next = S * C * sizeof(int32_t),
+                 rows = S * V * sizeof(float);
+    char *data = malloc(cls + next + 4 * rows), *to = data;
+    if (!data) return false;
+    free(c->panel_data);
+    c->panel_data = data;
+    c->panel = *panel;
+    c->panel.cls = copy_into(&to, panel->cls, cls);
+    c->panel.next = copy_into(&to, panel->next, next);
+    c->panel.p = copy_into(&to, panel->p, rows);
+    c->panel.q = copy_into(&to, panel->q, rows);
+    c->panel.p_logit = copy_into(&to, panel->p_logit, rows);
+    c->panel.q_logit = copy_into(&to, panel->q_logit, rows);
+    return true;
+}
+
+call_result client_panel(client *c, const iut_panel *panel)
+{
+    if (!client_has(c, OP_PANEL)) return not_claimed(c, OP_PANEL);
+    if (panel->V < 1 || panel->S < 1 || panel->C < 1)
+        return report(c, OP_PANEL, CALL_HARNESS, "V, S and C must be at least 1");
+    if (c->instance) {
+        c->panel.V = panel->V;
+        return from_table(c, OP_PANEL, c->api.panel(c->instance, panel));
+    }
+    if (!keep_panel(c, panel)) return report(c, OP_PANEL, CALL_HARNESS, "out of memory");
+    return c->process ? send_panel(c) : ready(c);
+}
+
+/* served and residual: rows of probabilities by state. */
+static call_result rows(client *c, iut_op op, int32_t n, const int32_t *state, int32_t of_draft,
+                        float *out)
+{
+    const int64_t args[ARG_COUNT] = {
+        [ARG_N] = n, [ARG_OF_DRAFT] = of_draft, [ARG_V] = c->panel.V};
+    void *const at[] = {(void *)(uintptr_t)state, out};
+    if (!client_has(c, op)) return not_claimed(c, op);
+    if (!c->instance) return call(c, op, args, at);
+    return from_table(c, op,
+                      op == OP_SERVED ? c->api.served(c->instance, n, state, of_draft, out)
+                                      : c->api.residual(c->instance, n, state, out));
+}
+
+call_result client_served(client *c, int32_t n, const int32_t *state, int32_t of_draft,
+                          float *prob)
+{
+    return rows(c, OP_SERVED, n, state, of_draft, prob);
+}
+
+call_result client_residual(client *c, int32_t n, const int32_t *state, float *r)
+{
+    return rows(c, OP_RESIDUAL, n, state, 0, r);
+}
+
+call_result client_draw(client *c, iut_draw_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n};
+    void *const at[] = {[DRAW_U] = (void *)(uintptr_t)b->u,
+                        [DRAW_SEED] = &b->seed,
+                        [DRAW_POSITION] = &b->position,
+                        [DRAW_STATE] = (void *)(uintptr_t)b->state,
+                        [DRAW_TOKEN] = b->token};
+    if (!client_has(c, OP_DRAW)) return not_claimed(c, OP_DRAW);
+    return c->instance ? from_table(c, OP_DRAW, c->api.draw(c->instance, b))
+                       : call(c, OP_DRAW, args, at);
+}
+
+/* Arrays that arrive filled with -1 do so in every transport. */
+static void clear(int32_t *x, int32_t rows, int32_t columns)
+{
+    memset(x, -1, (size_t)rows * (size_t)columns * sizeof *x);
+}
+
+static call_result verify(client *c, iut_op op, iut_verify_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n, [ARG_GAMMA] = b->gamma};
+    void *const at[] = {[VERIFY_U] = (void *)(uintptr_t)b->u,
+                        [VERIFY_SEED] = &b->seed,
+                        [VERIFY_POSITION] = &b->position,
+                        [VERIFY_LEN] = (void *)(uintptr_t)b->len,
+                        [VERIFY_STATE] = (void *)(uintptr_t)b->state,
+                        [VERIFY_DRAFT] = (void *)(uintptr_t)b->draft,
+                        [VERIFY_OUT] = b->out,
+                        [VERIFY_OUT_LEN] = b->out_len};
+    if (!client_has(c, op)) return not_claimed(c, op);
+    if (!c->instance) return call(c, op, args, at);
+    clear(b->out, b->n, b->gamma + 1);
+    return from_table(c, op,
+                      op == OP_VERIFY ? c->api.verify(c->instance, b)
+                                      : c->api.verify_greedy(c->instance, b));
+}
+
+call_result client_verify(client *c, iut_verify_batch *batch)
+{
+    return verify(c, OP_VERIFY, batch);
+}
+
+call_result client_verify_greedy(client *c, iut_verify_batch *batch)
+{
+    return verify(c, OP_VERIFY_GREEDY, batch);
+}
+
+call_result client_stream(client *c, iut_stream_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {
+        [ARG_N] = b->n, [ARG_GAMMA] = b->gamma, [ARG_K] = b->k, [ARG_EOS] = b->eos};
+    void *const at[] = {[STREAM_SEED] = &b->seed,
+                        [STREAM_START] = (void *)(uintptr_t)b->start,
+                        [STREAM_OUT] = b->out,
+                        [STREAM_OUT_LEN] = b->out_len,
+                        [STREAM_ACCEPTED] = b->accepted};
+    if (!client_has(c, OP_STREAM)) return not_claimed(c, OP_STREAM);
+    if (!c->instance) return call(c, OP_STREAM, args, at);
+    clear(b->out, b->n, b->k);
+    clear(b->accepted, b->n, b->k);
+    return from_table(c, OP_STREAM, c->api.stream(c->instance, b));
+}
+
+/* ---- Models. --------------------------------------------------------------------- */
+
+call_result client_model(client *c, iut_model *m)
+{
+    if (!client_has(c, OP_MODEL)) return not_claimed(c, OP_MODEL);
+    call_result r;
+    if (c->instance) {
+        memset(m->shape, -1, sizeof c->shape);
+        r = from_table(c, OP_MODEL, c->api.model(c->instance, m));
+        memcpy(c->shape, m->shape, sizeof c->shape);
+        if (r == CALL_OK && !shape_is_possible(c->shape))
+            r = report(c, OP_MODEL, CALL_GARBAGE, "its shape is no model's");
+        return r;
+    }
+    char *folder = strdup(m->folder);
+    if (!folder) return report(c, OP_MODEL, CALL_HARNESS, "out of memory");
+    free(c->folder);
+    c->folder = folder;
+    c->model = *m;
+    c->model.folder = folder;
+    r = c->process ? send_model(c) : ready(c);
+    memcpy(m->shape, c->shape, sizeof c->shape);
+    if (r == CALL_REFUSED) c->model.folder = NULL; /* there is none to come back to */
+    return r;
+}
+
+call_result client_forward(client *c, iut_forward_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {
+        [ARG_N] = b->n, [ARG_ROWS] = b->rows, [ARG_WANTS] = b->wants, [ARG_V] = c->shape[0]};
+    void *const at[] = {[FORWARD_SEQUENCE] = (void *)(uintptr_t)b->sequence,
+                        [FORWARD_ROW_COUNT] = (void *)(uintptr_t)b->row_count,
+                        [FORWARD_WANT_COUNT] = (void *)(uintptr_t)b->want_count,
+                        [FORWARD_TOKEN] = (void *)(uintptr_t)b->token,
+                        [FORWARD_PARENT] = (void *)(uintptr_t)b->parent,
+                        [FORWARD_WANT] = (void *)(uintptr_t)b->want,
+                        [FORWARD_LOGITS] = b->logits};
+    if (!client_has(c, OP_FORWARD)) return not_claimed(c, OP_FORWARD);
+    if (!c->instance) return call(c, OP_FORWARD, args, at);
+    memset(b->logits, -1, (size_t)b->wants * (size_t)c->shape[0] * sizeof *b->logits);
+    return from_table(c, OP_FORWARD, c->api.forward(c->instance, b));
+}
+
+call_result client_commit(client *c, iut_commit_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n, [ARG_STEPS] = b->steps};
+    void *const at[] = {[COMMIT_SEQUENCE] = (void *)(uintptr_t)b->sequence,
+                        [COMMIT_PATH_COUNT] = (void *)(uintptr_t)b->path_count,
+                        [COMMIT_PATH] = (void *)(uintptr_t)b->path,
+                        [COMMIT_LENGTH] = b->length};
+    if (!client_has(c, OP_COMMIT)) return not_claimed(c, OP_COMMIT);
+    return c->instance ? from_table(c, OP_COMMIT, c->api.commit(c->instance, b))
+                       : call(c, OP_COMMIT, args, at);
+}
+
+call_result client_truncate(client *c, iut_truncate_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n};
+    void *const at[] = {[TRUNCATE_SEQUENCE] = (void *)(uintptr_t)b->sequence,
+                        [TRUNCATE_KEEP] = (void *)(uintptr_t)b->keep,
+                        [TRUNCATE_LENGTH] = b->length};
+    if (!client_has(c, OP_TRUNCATE)) return not_claimed(c, OP_TRUNCATE);
+    return c->instance ? from_table(c, OP_TRUNCATE, c->api.truncate(c->instance, b))
+                       : call(c, OP_TRUNCATE, args, at);
+}
+
+call_result client_cache_read(client *c, iut_cache_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {
+        [ARG_N] = b->n, [ARG_KV_HEADS] = c->shape[2], [ARG_HEAD_DIM] = c->shape[3]};
+    void *const at[] = {[CACHE_SEQUENCE] = (void *)(uintptr_t)b->sequence,
+                        [CACHE_LAYER] = (void *)(uintptr_t)b->layer,
+                        [CACHE_POSITION] = (void *)(uintptr_t)b->position,
+                        [CACHE_KEY] = b->key,
+                        [CACHE_VALUE] = b->value};
+    if (!client_has(c, OP_CACHE_READ)) return not_claimed(c, OP_CACHE_READ);
+    return c->instance ? from_table(c, OP_CACHE_READ, c->api.cache_read(c->instance, b))
+                       : call(c, OP_CACHE_READ, args, at);
+}
+
+call_result client_cache_poison(client *c)
+{
+    const int64_t args[ARG_COUNT] = {0};
+    if (!client_has(c, OP_CACHE_POISON)) return not_claimed(c, OP_CACHE_POISON);
+    return c->instance ? from_table(c, OP_CACHE_POISON, c->api.cache_poison(c->instance))
+                       : call(c, OP_CACHE_POISON, args, NULL);
+}
+
+/* ---- Pools. ---------------------------------------------------------------------- */
+
+call_result client_pool(client *c, iut_pool_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n,
+                                     [ARG_V] = b->V,
+                                     [ARG_KIND] = b->kind,
+                                     [ARG_NGRAM] = b->N,
+                                     [ARG_G] = b->G};
+    void *const at[] = {[POOL_INSERT] = (void *)(uintptr_t)b->insert,
+                        [POOL_KEY] = (void *)(uintptr_t)b->key,
+                        [POOL_VALUE] = (void *)(uintptr_t)b->value,
+                        [POOL_COUNT] = b->count,
+                        [POOL_OUT] = b->out};
+    if (!client_has(c, OP_POOL)) return not_claimed(c, OP_POOL);
+    if (!c->instance) return call(c, OP_POOL, args, at);
+    clear(b->count, b->n, 1);
+    clear(b->out, b->n, b->G * (b->N - 1));
+    return from_table(c, OP_POOL, c->api.pool(c->instance, b));
+}
+
+/* ---- Engines. -------------------------------------------------------------------- */
+
+call_result client_generate(client *c, iut_generate_batch *b)
+{
+    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n,
+                                     [ARG_GAMMA] = b->gamma,
+                                     [ARG_K] = b->k,
+                                     [ARG_EOS] = b->eos,
+                                     [ARG_PROMPTS] = b->prompts,
+                                     [ARG_METHOD] = b->method,
+                                     [ARG_SIZE_0] = b->sizes[0],
+                                     [ARG_SIZE_1] = b->sizes[1],
+                                     [ARG_SIZE_2] = b->sizes[2]};
+    void *const at[] = {[GENERATE_SEED] = &b->seed,
+                        [GENERATE_TEMPERATURE] = &b->sampling.temperature,
+                        [GENERATE_TOP_K] = &b->sampling.top_k,
+                        [GENERATE_TOP_P] = &b->sampling.top_p,
+                        [GENERATE_MIN_P] = &b->sampling.min_p,
+                        [GENERATE_PROMPT_COUNT] = (void *)(uintptr_t)b->prompt_count,
+                        [GENERATE_PROMPT] = (void *)(uintptr_t)b->prompt,
+                        [GENERATE_OUT] = b->out,
+                        [GENERATE_OUT_LEN] = b->out_len,
+                        [GENERATE_ACCEPTED] = b->accepted};
+    if (!client_has(c, OP_GENERATE)) return not_claimed(c, OP_GENERATE);
+    c->texts[TEXT_TARGET] = b->target;
+    c->texts[TEXT_DRAFT] = b->draft;
+    if (!c->instance) return call(c, OP_GENERATE, args, at);
+    clear(b->out, b->n, b->k);
+    clear(b->accepted, b->n, b->k);
+    return from_table(c, OP_GENERATE, c->api.generate(c->instance, b));
+}

@@ -1,0 +1,147 @@
+/* load.c - see load.h. */
+#define _POSIX_C_SOURCE 200809L /* readlink */
+#include "conformance/wire/load.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "conformance/subjects/mutants/mutants.h"
+#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/traces/traces_alone.h"
+
+#define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
+
+bool load_table(const iut_api *api, iut_api *table, char *why, size_t why_size)
+{
+    if (!api) return FAIL("iut_entry returned NULL; return the table of operations");
+    if (api->abi != IUT_ABI)
+        return FAIL(
+            "its table has ABI version %u, this suite speaks %u; rebuild it against this iut.h",
+            api->abi, IUT_ABI);
+    if (api->size < offsetof(iut_api, claims) + sizeof api->claims)
+        return FAIL("its table has size %u; set `size` to sizeof(iut_api)", api->size);
+    *table = (iut_api){0};
+    memcpy(table, api, api->size < sizeof *table ? api->size : sizeof *table);
+    if (!table->create || !table->destroy || !table->last_error || !table->claims)
+        return FAIL("create, destroy, last_error or claims is NULL; every implementation needs "
+                    "these four");
+    return true;
+}
+
+#define REFUSE(with, ...) (*status = (with), FAIL(__VA_ARGS__))
+
+static bool load_plugin(const char *file, iut_api *table, iut_status *status, char *why,
+                        size_t why_size)
+{
+    char path[4096];
+    struct stat about;
+    if (stat(file, &about) != 0)
+        return REFUSE(IUT_BAD_INPUT, "cannot load the plugin: %s: %s", file, strerror(errno));
+    /* Without a slash dlopen would search the system's folders instead of this one. */
+    snprintf(path, sizeof path, "%s%s", strchr(file, '/') ? "" : "./", file);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) return FAIL("cannot load the plugin: %s", dlerror());
+    const iut_api *(*entry)(void);
+    *(void **)&entry = dlsym(library, "iut_entry");
+    if (!entry)
+        return FAIL(
+            "%s exports no symbol iut_entry; define it with IUT_EXPORT, in C++ as extern \"C\"",
+            file);
+    char inner[200];
+    return load_table(entry(), table, inner, sizeof inner) || FAIL("%s: %s", file, inner);
+}
+
+static bool load_mutant(const char *name, iut_api *table, iut_status *status, char *why,
+                        size_t why_size)
+{
+    const iut_api *api = mutant_api(name);
+    if (api) return load_table(api, table, why, why_size);
+    return REFUSE(IUT_BAD_INPUT,
+                  "there is no mutant of the name %s; `assay mutants` lists them", name);
+}
+
+/* The file of that name beside the program or, once installed, in the lib beside its bin. */
+static bool beside_program(const char *name, char *path, size_t size)
+{
+    char program[3000];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(program, '/');
+    if (slash) *slash = '\0';
+    snprintf(path, size, "%s/%s", program, name);
+    if (access(path, R_OK) == 0) return true;
+    snprintf(path, size, "%s/../lib/%s", program, name);
+    return access(path, R_OK) == 0;
+}
+
+/* What stands in for a device says why: a run must not be taken for one on a GPU. */
+static struct {
+    iut_status (*claims)(iut *x, iut_claims *c);
+    char absent[300], device[400];
+} emulator;
+
+static iut_status claims_of_emulator(iut *x, iut_claims *c)
+{
+    const iut_status s = emulator.claims(x, c);
+    if (s != IUT_OK) return s;
+    snprintf(emulator.device, sizeof emulator.device, LOAD_EMULATOR " (%s)", emulator.absent);
+    c->device = emulator.device;
+    return s;
+}
+
+/* Our own kernels: on the device, or on the grid emulator where there is none. A device that is
+ * there and cannot be used, or a library that cannot be asked, is no reason for the emulator.
+ */
+static bool load_gpu(iut_api *table, iut_status *status, char *why, size_t why_size)
+{
+    char path[4096];
+    iut_status lack = IUT_BAD_INPUT;
+    snprintf(emulator.absent, sizeof emulator.absent,
+             "there is no libassay_gpu.so, for which nvcc is needed");
+    if (beside_program("libassay_gpu.so", path, sizeof path)) {
+        const char *(*ask)(void) = NULL;
+        int (*there)(void) = NULL;
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!library) return FAIL("cannot load the plugin: %s", dlerror());
+        *(void **)&ask = dlsym(library, "ag_absent");
+        *(void **)&there = dlsym(library, "ag_has_device");
+        if (!ask || !there) return FAIL("%s is of another build: build it anew", path);
+        const char *absent = ask();
+        if (!absent || there()) return load_plugin(path, table, status, why, why_size);
+        lack = IUT_NO_DEVICE;
+        snprintf(emulator.absent, sizeof emulator.absent, "%s", absent);
+    }
+    if (!beside_program("libassay_gpu_emu.so", path, sizeof path))
+        return REFUSE(lack,
+                      "gpu cannot be had: %s; and there is no libassay_gpu_emu.so beside the "
+                      "program: build with a C++ compiler",
+                      emulator.absent);
+    if (!load_plugin(path, table, status, why, why_size)) return false;
+    emulator.claims = table->claims;
+    table->claims = claims_of_emulator;
+    return true;
+}
+
+bool load_is_own(const char *spec)
+{
+    return strcmp(spec, "ref") == 0 || strcmp(spec, "gpu") == 0;
+}
+
+bool load_spec(const char *spec, iut_api *table, iut_status *status, char *why, size_t why_size)
+{
+    *status = IUT_FAILED;
+    if (strcmp(spec, "ref") == 0) return load_table(ref_api(), table, why, why_size);
+    if (strcmp(spec, "gpu") == 0) return load_gpu(table, status, why, why_size);
+    if (strncmp(spec, "mutant:", 7) == 0)
+        return load_mutant(spec + 7, table, status, why, why_size);
+    if (strncmp(spec, "plugin:", 7) == 0)
+        return load_plugin(spec + 7, table, status, why, why_size);
+    if (strncmp(spec, "traces:", 7) == 0)
+        return load_table(traces_alone_api(), table, why, why_size);
+    return REFUSE(
+        IUT_BAD_INPUT,
+        "no such kind: %s; write ref, gpu, mutant:NAME, plugin:FILE.so or traces:FILE", spec);
+}
