@@ -14,8 +14,10 @@
 #include "conformance/cli/decode.h"
 #include "conformance/cli/explain.h"
 #include "conformance/cli/logits.h"
-#include "conformance/cli/traces_main.h"
-#include "conformance/subjects/mutants/mutants.h"
+#include "conformance/cli/mutants/main.h"
+#include "conformance/cli/traces.h"
+#include "conformance/cli/vectors.h"
+#include "conformance/cli/write_traces.h"
 #include "conformance/suite/report/report.h"
 #include "conformance/wire/load.h"
 #include "conformance/wire/process.h"
@@ -294,6 +296,7 @@ static int run_main(int argc, char **argv)
     c.run.vectors_given = c.run.vectors != NULL;
     if (!c.run.vectors) c.run.vectors = vectors;
     c.run.stderr_log = c.iut_log;
+    c.run.writes_traces = writes_traces;
     const char *unread = unreadable_traces(&c.run);
     if (unread) {
         snprintf(why, sizeof why, "cannot read the traces %s: %s", unread, strerror(errno));

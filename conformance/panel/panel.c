@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ref/num/philox.h"
+#include "conformance/oracle/law/philox.h"
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -44,9 +44,10 @@ static void zipf_weights(uint64_t seed, uint32_t row, panel_row *r, uint64_t *ke
 {
     const uint32_t k[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     for (int32_t t = 0; t < r->V; t++) {
-        as_words x = as_philox((const uint32_t[4]){(uint32_t)t, row, 16, 0}, k);
-        key[t] = (uint64_t)x.w[0] << 32 | (uint32_t)t;
-        w[t] = 65536 + (x.w[1] & 65535);
+        uint32_t x[4];
+        oracle_philox((const uint32_t[4]){(uint32_t)t, row, 16, 0}, k, x);
+        key[t] = (uint64_t)x[0] << 32 | (uint32_t)t;
+        w[t] = 65536 + (x[1] & 65535);
     }
     qsort(key, (size_t)r->V, sizeof *key, by_value);
     for (int32_t i = 0; i < r->V; i++) {

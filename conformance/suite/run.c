@@ -60,10 +60,10 @@ static client *open_iut(const run_report *r, client_failure *f)
 static struct brought *bring(const run_report *r)
 {
     const run_options *o = r->options;
+    const char *spec = o->api ? NULL : o->iut ? o->iut : "ref";
     const brought_source from = {.file = o->traces,
-                                 .spec = o->api   ? NULL
-                                         : o->iut ? o->iut
-                                                  : "ref",
+                                 .spec = spec,
+                                 .writes = spec && o->writes_traces && o->writes_traces(spec),
                                  .assay = o->assay,
                                  .vectors = o->vectors,
                                  .stderr_log = o->stderr_log,

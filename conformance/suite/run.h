@@ -45,6 +45,8 @@ typedef struct {
     const waiver_set *waivers; /* may be NULL */
     const char *waiver_file;   /* where they were read; may be NULL */
     FILE *log;                 /* event log (VER-06), flushed case by case; may be NULL */
+    /* Does `assay traces write --iut SPEC` write traces of that implementation? NULL: of none. */
+    bool (*writes_traces)(const char *spec);
     const iut_api *api; /* not NULL: this table, in this process, instead of `iut`; for tests */
     const check *const *checks; /* NULL: check_list */
     /* Called from any thread, one at a time, before a case starts and once at the end,

@@ -1,5 +1,4 @@
 /* load.c - see load.h. */
-#define _POSIX_C_SOURCE 200809L /* readlink */
 #include "conformance/wire/load.h"
 
 #include <dlfcn.h>
@@ -7,10 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-#include "conformance/subjects/mutants/mutants.h"
-#include "conformance/subjects/ref/builtin_ref.h"
-#include "conformance/subjects/traces/traces_alone.h"
+
+#include "conformance/wire/beside.h"
 
 #define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
 
@@ -33,6 +30,28 @@ bool load_table(const iut_api *api, iut_api *table, char *why, size_t why_size)
 
 #define REFUSE(with, ...) (*status = (with), FAIL(__VA_ARGS__))
 
+/* The library of that path, loaded until the process ends; NULL, with the reason. */
+static void *open_library(const char *path, char *why, size_t why_size)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) snprintf(why, why_size, "cannot load the plugin: %s", dlerror());
+    return library;
+}
+
+static bool load_library(const char *path, iut_api *table, char *why, size_t why_size)
+{
+    void *library = open_library(path, why, why_size);
+    if (!library) return false;
+    const iut_api *(*entry)(void);
+    *(void **)&entry = dlsym(library, "iut_entry");
+    if (!entry)
+        return FAIL(
+            "%s exports no symbol iut_entry; define it with IUT_EXPORT, in C++ as extern \"C\"",
+            path);
+    char inner[200];
+    return load_table(entry(), table, inner, sizeof inner) || FAIL("%s: %s", path, inner);
+}
+
 static bool load_plugin(const char *file, iut_api *table, iut_status *status, char *why,
                         size_t why_size)
 {
@@ -42,39 +61,40 @@ static bool load_plugin(const char *file, iut_api *table, iut_status *status, ch
         return REFUSE(IUT_BAD_INPUT, "cannot load the plugin: %s: %s", file, strerror(errno));
     /* Without a slash dlopen would search the system's folders instead of this one. */
     snprintf(path, sizeof path, "%s%s", strchr(file, '/') ? "" : "./", file);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) return FAIL("cannot load the plugin: %s", dlerror());
-    const iut_api *(*entry)(void);
-    *(void **)&entry = dlsym(library, "iut_entry");
-    if (!entry)
-        return FAIL(
-            "%s exports no symbol iut_entry; define it with IUT_EXPORT, in C++ as extern \"C\"",
-            file);
-    char inner[200];
-    return load_table(entry(), table, inner, sizeof inner) || FAIL("%s: %s", file, inner);
+    return load_library(path, table, why, why_size);
 }
 
+/* ref, mutant: and traces: are plugins that come with the program. */
+static bool find_own(const char *library, char *path, size_t size, char *why, size_t why_size)
+{
+    char name[100];
+    snprintf(name, sizeof name, "lib/assay/%s", library);
+    return beside_program(name, path, size) ||
+           FAIL("there is no %s: the installation is not whole; build the target assay", path);
+}
+
+static bool load_own(const char *library, iut_api *table, char *why, size_t why_size)
+{
+    char path[4096];
+    return find_own(library, path, sizeof path, why, why_size) &&
+           load_library(path, table, why, why_size);
+}
+
+/* One library has all mutants, and a table for each. */
 static bool load_mutant(const char *name, iut_api *table, iut_status *status, char *why,
                         size_t why_size)
 {
-    const iut_api *api = mutant_api(name);
+    char path[4096];
+    const iut_api *(*entry_of)(const char *);
+    if (!find_own("libassay_mutants.so", path, sizeof path, why, why_size)) return false;
+    void *library = open_library(path, why, why_size);
+    if (!library) return false;
+    *(void **)&entry_of = dlsym(library, "iut_entry_of");
+    if (!entry_of) return FAIL("%s is of another build: build it anew", path);
+    const iut_api *api = entry_of(name);
     if (api) return load_table(api, table, why, why_size);
     return REFUSE(IUT_BAD_INPUT,
                   "there is no mutant of the name %s; `assay mutants` lists them", name);
-}
-
-/* The file of that name beside the program or, once installed, in the lib beside its bin. */
-static bool beside_program(const char *name, char *path, size_t size)
-{
-    char program[3000];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(program, '/');
-    if (slash) *slash = '\0';
-    snprintf(path, size, "%s/%s", program, name);
-    if (access(path, R_OK) == 0) return true;
-    snprintf(path, size, "%s/../lib/%s", program, name);
-    return access(path, R_OK) == 0;
 }
 
 /* What stands in for a device says why: a run must not be taken for one on a GPU. */
@@ -101,25 +121,25 @@ static bool load_gpu(iut_api *table, iut_status *status, char *why, size_t why_s
     iut_status lack = IUT_BAD_INPUT;
     snprintf(emulator.absent, sizeof emulator.absent,
              "there is no libassay_gpu.so, for which nvcc is needed");
-    if (beside_program("libassay_gpu.so", path, sizeof path)) {
+    if (beside_program("lib/assay/libassay_gpu.so", path, sizeof path)) {
         const char *(*ask)(void) = NULL;
         int (*there)(void) = NULL;
-        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!library) return FAIL("cannot load the plugin: %s", dlerror());
+        void *library = open_library(path, why, why_size);
+        if (!library) return false;
         *(void **)&ask = dlsym(library, "ag_absent");
         *(void **)&there = dlsym(library, "ag_has_device");
         if (!ask || !there) return FAIL("%s is of another build: build it anew", path);
         const char *absent = ask();
-        if (!absent || there()) return load_plugin(path, table, status, why, why_size);
+        if (!absent || there()) return load_library(path, table, why, why_size);
         lack = IUT_NO_DEVICE;
         snprintf(emulator.absent, sizeof emulator.absent, "%s", absent);
     }
-    if (!beside_program("libassay_gpu_emu.so", path, sizeof path))
+    if (!beside_program("lib/assay/libassay_gpu_emu.so", path, sizeof path))
         return REFUSE(lack,
-                      "gpu cannot be had: %s; and there is no libassay_gpu_emu.so beside the "
-                      "program: build with a C++ compiler",
+                      "gpu cannot be had: %s; and there is no libassay_gpu_emu.so in lib/assay "
+                      "beside the program: build with a C++ compiler",
                       emulator.absent);
-    if (!load_plugin(path, table, status, why, why_size)) return false;
+    if (!load_library(path, table, why, why_size)) return false;
     emulator.claims = table->claims;
     table->claims = claims_of_emulator;
     return true;
@@ -133,14 +153,14 @@ bool load_is_own(const char *spec)
 bool load_spec(const char *spec, iut_api *table, iut_status *status, char *why, size_t why_size)
 {
     *status = IUT_FAILED;
-    if (strcmp(spec, "ref") == 0) return load_table(ref_api(), table, why, why_size);
+    if (strcmp(spec, "ref") == 0) return load_own("libassay_ref.so", table, why, why_size);
     if (strcmp(spec, "gpu") == 0) return load_gpu(table, status, why, why_size);
     if (strncmp(spec, "mutant:", 7) == 0)
         return load_mutant(spec + 7, table, status, why, why_size);
     if (strncmp(spec, "plugin:", 7) == 0)
         return load_plugin(spec + 7, table, status, why, why_size);
     if (strncmp(spec, "traces:", 7) == 0)
-        return load_table(traces_alone_api(), table, why, why_size);
+        return load_own("libassay_traces.so", table, why, why_size);
     return REFUSE(
         IUT_BAD_INPUT,
         "no such kind: %s; write ref, gpu, mutant:NAME, plugin:FILE.so or traces:FILE", spec);

@@ -11,7 +11,7 @@
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay_vectors.h"
 #include "conformance/checks/frame/plan.h"
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 #include "tests/checks/tiny.h"
 
 typedef struct {

@@ -15,7 +15,7 @@
 #include "conformance/checks/engine/engine.h"
 #include "conformance/checks/frame/plan.h"
 #include "conformance/oracle/arithmetic/folder.h"
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 
 enum { WORDS = 6, PATH = 400 }; /* of the small pair; tokens of a path */
 

@@ -13,7 +13,7 @@
 
 #include "conformance/checks/frame/plan.h"
 #include "conformance/checks/model/lm.h"
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 
 /* ---- The reference, spoilt. ------------------------------------------------------ */
 

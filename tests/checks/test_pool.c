@@ -12,7 +12,7 @@
 
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/frame/plan.h"
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 
 typedef enum {
     HONEST,

@@ -15,9 +15,9 @@
 
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/traces/trace_methods.h"
-#include "conformance/subjects/ref/builtin_traces.h"
-#include "conformance/subjects/ref/write_traces.h"
-#include "conformance/subjects/traces/traces_alone.h"
+#include "conformance/subjects/ours/reference_traces.h"
+#include "conformance/cli/write_traces.h"
+#include "conformance/subjects/traces/subject.h"
 #include "conformance/suite/run.h"
 #include "vectors/read/trace.h"
 

@@ -9,7 +9,7 @@
 
 #include "conformance/cli/arguments/options.h"
 #include "conformance/subjects/mutants/mutants.h"
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 #include "conformance/wire/load.h"
 #include "ref/num/rows.h"
 #include "tests/fuzz/fuzz.h"

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 #include "conformance/wire/frames.h"
 #include "conformance/wire/worker.h"
 #include "tests/fuzz/fuzz.h"

@@ -82,7 +82,8 @@ program "$folder/bin/assay" 'if [ "$4" = --iut-options ]; then
     echo "$7" >"$top/suite-jobs"; echo "{}" >"${13}"
     [ -f "${3#plugin:}" ] && printf "{\"verdict\": \"%s\",\n \"cases\": []\n}" "$VERDICT" >"${11}"
     echo "$VERDICT: 1 case"; [ "$VERDICT" = CONFORMANT ]'
-: >"$folder/bin/libassay_gpu.so"
+mkdir -p "$folder/lib/assay"
+: >"$folder/lib/assay/libassay_gpu.so"
 export VERDICT=CONFORMANT FREE=CONFORMANT
 echo 'import sys; sys.exit(77)' >"$folder/bin/peers.py"
 # In at-once: how many are at work, and what is. The first ones wait for three others.
@@ -316,7 +317,9 @@ cp "$(command -v xz)" "$repository/build/device_stale_test"
 truncate -s 50M "$repository/large"
 export repository
 cp "$(command -v xz)" "$repository/build/assay"
-printf 'build/kept_test\nbuild/assay\n' >"$repository/build/gpu_run.txt"
+mkdir -p "$repository/build/lib/assay"
+cp "$(command -v xz)" "$repository/build/lib/assay/libassay_ref.so"
+printf 'build/kept_test\nbuild/assay\nbuild/lib/assay/libassay_ref.so\n' >"$repository/build/gpu_run.txt"
 program "$tools/cmake" ''
 program "$tools/nvcc" ''
 program "$tools/git" '[ "$1" = describe ] && echo def || printf "large\0"'
@@ -332,6 +335,7 @@ prepare() {
 prepare 0 "^prepared: $prepared, 1 MiB, the checkout 50 MiB; commit def$"
 tar -tJf "$prepared/carried.tar.xz" >"$top/carried"
 has '^bin/kept_test$' "$top/carried"
+has '^lib/assay/libassay_ref.so$' "$top/carried"
 has '^lib/liblzma' "$top/carried"
 has '^lib/suite/liblzma' "$top/carried"
 has '^share/assay/vectors/a.json$' "$top/carried"

@@ -16,7 +16,7 @@ def main():
     if Path("/dev/nvidia0").exists():
         print("not run: there is a GPU")
         return 77
-    plugin = f"plugin:{build}/libassay_gpu.so"
+    plugin = f"plugin:{build}/lib/assay/libassay_gpu.so"
     run = [build / "assay", "run", "--level", "smoke"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -47,7 +47,7 @@ def main():
     emulated = device.startswith("grid emulator")
     wrong = [f"on the emulator {key} is {ours[key]}, not {value}" for key, value in EMULATED.items()
              if emulated and ours[key] != value]
-    if emulated and (Path(assay).parent / "libassay_gpu.so").exists() != ("(GPU: " in device):
+    if emulated and (Path(assay).parent / "lib/assay/libassay_gpu.so").exists() != ("(GPU: " in device):
         wrong.append(f"the device \"{device}\" does not say why it is the emulator")
     due = {case["case"]: due_state(case, emulated) for case in ref["cases"]}
     got = {case["case"]: case for case in ours["cases"]}

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 #include "gpu/emu/control.h"
 #include "gpu/verify/verify.h"
 #include "ref/dist/draw.h"

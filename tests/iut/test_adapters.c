@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 #include "ref/decode.h"
 #include "ref/lm/table_lm.h"
 #include "tests/iut/support.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "conformance/checks/model/lm_small.h"
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 #include "tests/iut/support.h"
 
 enum { REQUESTS = 3, BUDGET = 12, TOKENS = 9, WORDS = 6 /* of the small pair */ };

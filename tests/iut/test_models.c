@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "conformance/checks/model/lm_small.h"
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 #include "tests/iut/support.h"
 
 enum { SEQUENCES = 3, POSITIONS = 32, ROWS = 8, WORDS = 61 /* V of the small model */ };

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 #include "tests/iut/support.h"
 
 enum { OPERATIONS = 9, PLACES = 4 /* of an operation: two values of two tokens */ };

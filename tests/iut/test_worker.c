@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 #include "conformance/wire/frames.h"
 #include "conformance/wire/process.h"
 #include "tests/iut/support.h"

@@ -17,7 +17,7 @@
 #include "conformance/oracle/methods/methods.h"
 #include "conformance/oracle/methods/toy.h"
 #include "tests/oracle/follow.h"
-#include "conformance/subjects/ref/path_lm.h"
+#include "conformance/subjects/ours/path_lm.h"
 #include "tests/oracle/random_request.h"
 #include "tests/oracle/workers.h"
 #include "tests/scale.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/subjects/ref/builtin_traces.h"
+#include "conformance/subjects/ours/reference_traces.h"
 #include "vectors/read/traces.h"
 
 /* What a run of the reference is held against. */

@@ -7,7 +7,7 @@
 #define ASSAY_TESTS_ORACLE_WORKERS_H
 
 #include "ref/draft/draft.h"
-#include "conformance/subjects/ref/path_lm.h"
+#include "conformance/subjects/ours/path_lm.h"
 
 enum { WORKERS = 8 };
 

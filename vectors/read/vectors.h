@@ -193,7 +193,4 @@ bool vectors_flip(vector_set *set, int32_t group, int32_t test);
 /* The alternative of that policy, or NULL. */
 const vector_answer *vector_alternative(const vector_test *t, const char *policy);
 
-/* `assay vectors ...`; returns the exit code. argv[0] is "vectors". */
-int vectors_main(int argc, char **argv);
-
 #endif

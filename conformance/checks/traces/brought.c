@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conformance/subjects/ref/write_traces.h"
 #include "conformance/wire/process.h"
 
 struct brought {
@@ -108,7 +107,7 @@ static void read_once(brought *b)
 brought *brought_open(const brought_source *from)
 {
     const bool alone = from->spec && strncmp(from->spec, "traces:", 7) == 0,
-               writes = !from->file && !alone && from->spec && writes_traces(from->spec);
+               writes = !from->file && !alone && from->spec && from->writes;
     brought *b = from->file || alone || writes ? calloc(1, sizeof *b) : NULL;
     if (!b) return NULL;
     b->from = *from;

@@ -12,6 +12,7 @@ typedef struct brought brought;
 typedef struct {
     const char *file;       /* NULL: none was named */
     const char *spec;       /* of the implementation; may be NULL */
+    bool writes;            /* `assay traces write --iut SPEC` writes its traces */
     const char *assay;      /* program that serves `traces`; NULL: this one */
     const char *vectors;    /* folder */
     const char *stderr_log; /* of that process; may be NULL */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "conformance/suite/layers.h"
+#include "conformance/wire/beside.h"
 
 typedef struct {
     const char *name, *value, *help;
@@ -289,20 +290,9 @@ void options_help(FILE *out)
 
 /* -- Folders ----------------------------------------------------------------------------- */
 
-void beside_program(const char *name, char *path, size_t size)
-{
-    char program[1024];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(program, '/');
-    if (slash) *slash = '\0';
-    snprintf(path, size, "%s/%s", program, name);
-}
-
 void share_folder(const char *part, char *path, size_t size)
 {
     char name[100];
-    snprintf(name, sizeof name, "../share/assay/%s", part);
+    snprintf(name, sizeof name, "share/assay/%s", part);
     beside_program(name, path, size);
-    if (access(path, F_OK) != 0) beside_program(name + 3, path, size);
 }

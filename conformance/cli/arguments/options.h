@@ -31,11 +31,7 @@ bool option_uint64(const char *text, uint64_t *value); /* decimal or 0x, nothing
 bool option_double(const char *text, double *value);   /* finite */
 bool option_level(const char *text, check_level *level);
 
-/* What has this name in the program's own folder. */
-void beside_program(const char *name, char *path, size_t size);
-
-/* share/assay/PART beside the program (build tree) or beside its bin/ (installed); the first of
- * the two when neither exists, so that an error can name it. */
+/* share/assay/PART, found beside the program (beside.h). */
 void share_folder(const char *part, char *path, size_t size);
 
 #endif

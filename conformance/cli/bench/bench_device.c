@@ -7,6 +7,7 @@
 
 #include "conformance/cli/arguments/options.h"
 #include "conformance/cli/bench/bench.h"
+#include "conformance/wire/beside.h"
 
 int bench_device(char **argv)
 {

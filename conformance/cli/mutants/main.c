@@ -1,4 +1,4 @@
-/* main.c - `assay mutants` (mutants.h, matrix.h). */
+/* main.c - see main.h. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -6,7 +6,9 @@
 
 #include "conformance/checks/frame/check.h"
 #include "conformance/cli/arguments/options.h"
+#include "conformance/cli/mutants/main.h"
 #include "conformance/cli/mutants/matrix.h"
+#include "conformance/cli/write_traces.h"
 
 typedef struct {
     const char *only, *json;
@@ -282,7 +284,7 @@ int mutants_main(int argc, char **argv)
 {
     char vectors[4096];
     kill_lock lock;
-    command c = {.of = 1, .run = {.level = LEVEL_SMOKE, .seed = 1, .vectors = vectors}};
+    command c = {.of = 1, .run = {.level = LEVEL_SMOKE, .seed = 1, .vectors = vectors, .writes_traces = writes_traces}};
     for (int i = 1; i < argc; i++)
         if (!take(&c, argc, argv, &i)) return EXIT_USAGE;
     share_folder("vectors", vectors, sizeof vectors);

@@ -7,7 +7,7 @@
 #ifndef ASSAY_CONFORMANCE_SUBJECTS_GPU_PLUGIN_ENGINE_H
 #define ASSAY_CONFORMANCE_SUBJECTS_GPU_PLUGIN_ENGINE_H
 
-#include "conformance/subjects/ref/engine_ops.h"
+#include "conformance/subjects/ours/engine_ops.h"
 #include "gpu/device/device.h"
 
 /* As engine_ops_generate says, with the same tokens and steps. how: sequences, rows and

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/subjects/ref/builtin_traces.h"
+#include "conformance/subjects/ours/reference_traces.h"
 #include "gpu/draft/draft.h"
 #include "gpu/verify/verify.h"
 #include "vectors/read/trace.h"

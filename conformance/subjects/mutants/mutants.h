@@ -35,7 +35,7 @@ const iut_api *mutant_api(const char *name);
 /* The entry, or NULL. */
 const mutant *mutant_find(const char *name);
 
-/* `assay mutants`: the kill matrix (matrix.c). */
-int mutants_main(int argc, char **argv);
+/* What libassay_mutants.so exports in place of iut_entry: mutant_api(name). */
+IUT_EXPORT const iut_api *iut_entry_of(const char *name);
 
 #endif

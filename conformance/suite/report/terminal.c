@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "conformance/suite/report/report.h"
-#include "ref/num/rows.h"
 
 static const char *paint(check_state s, bool colour)
 {
@@ -23,9 +22,9 @@ static void head(FILE *out, const run_report *r)
 {
     const run_options *o = r->options;
     const iut_claims *c = &r->claims;
-    fprintf(out, "assay %s, arithmetic %d, level %s, seed %llu, alpha %g, machine level %s\n",
+    fprintf(out, "assay %s, arithmetic %d, level %s, seed %llu, alpha %g\n",
             ASSAY_VERSION, ASSAY_ARITHMETIC, level_name(o->level), (unsigned long long)o->seed,
-            r->alpha, as_rows()->name);
+            r->alpha);
     if (o->samples > 0) fprintf(out, "at most %lld samples a case\n", (long long)o->samples);
     fprintf(out, "IUT %s", o->iut ? o->iut : "ref");
     if (o->iut_options && *o->iut_options) fprintf(out, " (%s)", o->iut_options);

@@ -1,15 +1,15 @@
-/* builtin_ref.c - see builtin_ref.h. Only translation: every rule, draw and served row is a
+/* subject.c - see subject.h. Only translation: every rule, draw and served row is a
  * call of the reference; what is here walks the cases of a batch. Each instance has its own
  * memory and one thread. */
 #define _POSIX_C_SOURCE 200809L /* strtok_r */
-#include "conformance/subjects/ref/builtin_ref.h"
+#include "conformance/subjects/ref/subject.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "conformance/subjects/ref/engine_ops.h"
-#include "conformance/subjects/ref/model_ops.h"
+#include "conformance/subjects/ours/engine_ops.h"
+#include "conformance/subjects/ours/model_ops.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"

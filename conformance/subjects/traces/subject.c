@@ -1,5 +1,5 @@
-/* traces_alone.c - see traces_alone.h. */
-#include "conformance/subjects/traces/traces_alone.h"
+/* subject.c - see subject.h. */
+#include "conformance/subjects/traces/subject.h"
 
 static iut *create(const char *options, char *error, size_t error_size)
 {

@@ -1,5 +1,5 @@
 /* write_traces.c - see write_traces.h. */
-#include "conformance/subjects/ref/write_traces.h"
+#include "conformance/cli/write_traces.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "conformance/subjects/mutants/model/method_trace.h"
 #include "conformance/subjects/mutants/model/trace_subject.h"
 #include "conformance/subjects/mutants/mutants.h"
-#include "conformance/subjects/ref/builtin_traces.h"
+#include "conformance/subjects/ours/reference_traces.h"
 #include "vectors/read/traces.h"
 
 /* The entry of `mutant:NAME` where it has traces, or NULL. */

@@ -1,10 +1,10 @@
-/* builtin_traces.c - see builtin_traces.h. */
-#include "conformance/subjects/ref/builtin_traces.h"
+/* reference_traces.c - see reference_traces.h. */
+#include "conformance/subjects/ours/reference_traces.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/subjects/ref/path_lm.h"
+#include "conformance/subjects/ours/path_lm.h"
 
 /* A drafter around another one: it notes the state before the first step. */
 typedef struct {

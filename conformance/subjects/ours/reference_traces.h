@@ -1,8 +1,8 @@
-/* builtin_traces.h - the reference's decoding of the trace vectors as a trace of their form
+/* reference_traces.h - the reference's decoding of the trace vectors as a trace of their form
  * (methods.h), taken down step by step from outside: rows by their parents, window and pool by
  * what lookahead.h shows of them. Clauses TRC-01, TRC-02. */
-#ifndef ASSAY_CONFORMANCE_SUBJECTS_REF_BUILTIN_TRACES_H
-#define ASSAY_CONFORMANCE_SUBJECTS_REF_BUILTIN_TRACES_H
+#ifndef ASSAY_CONFORMANCE_SUBJECTS_OURS_REFERENCE_TRACES_H
+#define ASSAY_CONFORMANCE_SUBJECTS_OURS_REFERENCE_TRACES_H
 
 #include <stdio.h>
 

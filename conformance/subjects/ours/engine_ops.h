@@ -1,10 +1,10 @@
 /* engine_ops.h - the reference's loop of decoding behind `generate` (iut.h), over transformers
  * of ours (model_ops.h): only translation. The pair of models stays loaded until a call names
  * another. Whoever has a loop of his own takes the pair and the translation alone. */
-#ifndef ASSAY_CONFORMANCE_SUBJECTS_REF_ENGINE_OPS_H
-#define ASSAY_CONFORMANCE_SUBJECTS_REF_ENGINE_OPS_H
+#ifndef ASSAY_CONFORMANCE_SUBJECTS_OURS_ENGINE_OPS_H
+#define ASSAY_CONFORMANCE_SUBJECTS_OURS_ENGINE_OPS_H
 
-#include "conformance/subjects/ref/model_ops.h"
+#include "conformance/subjects/ours/model_ops.h"
 #include "ref/decode.h"
 #include "ref/draft/jacobi.h"
 #include "ref/draft/lookahead.h"

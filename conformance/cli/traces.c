@@ -1,5 +1,5 @@
-/* traces_main.c - see traces_main.h. */
-#include "conformance/cli/traces_main.h"
+/* traces.c - see traces.h. */
+#include "conformance/cli/traces.h"
 
 #include <spawn.h>
 #include <stdint.h>
@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include "conformance/cli/arguments/options.h"
-#include "conformance/subjects/ref/write_traces.h"
+#include "conformance/cli/write_traces.h"
+#include "conformance/wire/beside.h"
 
 extern char **environ;
 
@@ -58,8 +59,7 @@ static int write_device(const char *folder, const char *file)
     enum { NO_DEVICE = 77 };
     for (int i = 0; i < 2; i++) {
         char path[1100];
-        beside_program(program[i], path, sizeof path);
-        if (access(path, X_OK) != 0) continue;
+        if (!beside_program(program[i], path, sizeof path)) continue;
         const int code = run_program(path, file, folder);
         if (code == 0) return EXIT_CONFORMANT;
         if (code != NO_DEVICE) return fail_with("gpu could not decode them", EXIT_ERROR);

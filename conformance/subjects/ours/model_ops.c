@@ -1,5 +1,5 @@
 /* model_ops.c - see model_ops.h. */
-#include "conformance/subjects/ref/model_ops.h"
+#include "conformance/subjects/ours/model_ops.h"
 
 #include <stdlib.h>
 #include <string.h>

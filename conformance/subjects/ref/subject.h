@@ -1,6 +1,6 @@
-/* builtin_ref.h - the reference as an implementation under test: `--iut ref`. */
-#ifndef ASSAY_CONFORMANCE_SUBJECTS_REF_BUILTIN_REF_H
-#define ASSAY_CONFORMANCE_SUBJECTS_REF_BUILTIN_REF_H
+/* subject.h - the reference as an implementation under test: `--iut ref`. */
+#ifndef ASSAY_CONFORMANCE_SUBJECTS_REF_SUBJECT_H
+#define ASSAY_CONFORMANCE_SUBJECTS_REF_SUBJECT_H
 
 #include "conformance/iut.h"
 

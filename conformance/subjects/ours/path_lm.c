@@ -1,5 +1,5 @@
 /* path_lm.c - see path_lm.h. */
-#include "conformance/subjects/ref/path_lm.h"
+#include "conformance/subjects/ours/path_lm.h"
 
 #include <stdlib.h>
 #include <string.h>

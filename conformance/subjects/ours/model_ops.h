@@ -1,8 +1,8 @@
 /* model_ops.h - a transformer of ours, the reference's or the GPU's, behind the operations on a
  * model (iut.h): only translation. Sequences of the batch are its own, opened when the model is
  * loaded. */
-#ifndef ASSAY_CONFORMANCE_SUBJECTS_REF_MODEL_OPS_H
-#define ASSAY_CONFORMANCE_SUBJECTS_REF_MODEL_OPS_H
+#ifndef ASSAY_CONFORMANCE_SUBJECTS_OURS_MODEL_OPS_H
+#define ASSAY_CONFORMANCE_SUBJECTS_OURS_MODEL_OPS_H
 
 #include "conformance/iut.h"
 #include "ref/load/model.h"

@@ -1,10 +1,11 @@
-/* vectors_main.c - the command `assay vectors`: list, show, check, generate, flip. */
+/* vectors.c - see vectors.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "conformance/cli/arguments/options.h"
+#include "conformance/cli/vectors.h"
 #include "vectors/make/make.h"
 
 enum { CONFORMANT = 0, WRONG = 1, USAGE = 2, SUITE_ERROR = 3 };

@@ -2,8 +2,8 @@
  * comparing it with the oracle and with the vectors: it keeps tokens and nothing else, follows
  * parents back to the prefix, and recomputes every row from its whole path with the
  * reference's Philox. It refuses what is beyond its positions and rows (KV-06). */
-#ifndef ASSAY_CONFORMANCE_SUBJECTS_REF_PATH_LM_H
-#define ASSAY_CONFORMANCE_SUBJECTS_REF_PATH_LM_H
+#ifndef ASSAY_CONFORMANCE_SUBJECTS_OURS_PATH_LM_H
+#define ASSAY_CONFORMANCE_SUBJECTS_OURS_PATH_LM_H
 
 #include "ref/lm/lm.h"
 #include "vectors/read/vectors.h"

@@ -1,6 +1,6 @@
 /* engine_ops.c - see engine_ops.h. */
 #define _POSIX_C_SOURCE 200809L /* strdup */
-#include "conformance/subjects/ref/engine_ops.h"
+#include "conformance/subjects/ours/engine_ops.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,12 @@
+/* beside.h - what belongs to the program, found from the program's own path. */
+#ifndef ASSAY_CONFORMANCE_WIRE_BESIDE_H
+#define ASSAY_CONFORMANCE_WIRE_BESIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The path of `name` in the program's folder (build tree) or in the folder above (installed, where the
+ * program lies in bin/). False, and the former path for an error to name: it is in neither. */
+bool beside_program(const char *name, char *path, size_t size);
+
+#endif
