@@ -16,7 +16,7 @@
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/traces/trace_methods.h"
 #include "conformance/subjects/ours/reference_traces.h"
-#include "conformance/cli/write_traces.h"
+#include "conformance/cli/traces/write_traces.h"
 #include "conformance/subjects/traces/subject.h"
 #include "conformance/suite/run.h"
 #include "vectors/read/trace.h"

@@ -8,7 +8,7 @@
 #include "conformance/cli/arguments/options.h"
 #include "conformance/cli/mutants/main.h"
 #include "conformance/cli/mutants/matrix.h"
-#include "conformance/cli/write_traces.h"
+#include "conformance/cli/traces/write_traces.h"
 
 typedef struct {
     const char *only, *json;

@@ -1,5 +1,5 @@
 /* traces.c - see traces.h. */
-#include "conformance/cli/traces.h"
+#include "conformance/cli/traces/traces.h"
 
 #include <spawn.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "conformance/cli/arguments/options.h"
-#include "conformance/cli/write_traces.h"
+#include "conformance/cli/traces/write_traces.h"
 #include "conformance/wire/beside.h"
 
 extern char **environ;

@@ -1,5 +1,5 @@
 /* write_traces.c - see write_traces.h. */
-#include "conformance/cli/write_traces.h"
+#include "conformance/cli/traces/write_traces.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* write_traces.h - what built-in implementations write down of the trace vectors, in the form
  * of traces.h. Clauses TRC-01, TRC-02. The reference's code and the mutants' run in the calling
  * process: for `assay traces`, never for the process of `assay run`. */
-#ifndef ASSAY_CONFORMANCE_CLI_WRITE_TRACES_H
-#define ASSAY_CONFORMANCE_CLI_WRITE_TRACES_H
+#ifndef ASSAY_CONFORMANCE_CLI_TRACES_WRITE_TRACES_H
+#define ASSAY_CONFORMANCE_CLI_TRACES_WRITE_TRACES_H
 
 #include "vectors/read/vectors.h"
 
