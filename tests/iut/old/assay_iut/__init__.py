@@ -1,0 +1,438 @@
+"""Lets the suite test an implementation written in Python (standard library and NumPy).
+
+The least that is needed is one function, called case by case:
+
+    import assay_iut
+
+    def verify(p, q, draft, u):
+        ...                       # p [n+1, V], q [n, V], draft [n], u [n+2]: accept, correction, bonus
+        return tokens             # 1 to n+1 of them
+
+    assay_iut.serve(verify, name="my verifier", rule="token")
+
+and `assay run --iut exec:"python3 my_verifier.py"`. Instead of a function, `serve` takes an object with
+any of the methods below; what it lacks is not claimed and not tested.
+
+    verify(p, q, draft, u) -> tokens             one case
+    verify_batch(panel, batch) -> out, out_len   all at once: out [n, gamma+1], unused places -1
+    verify_greedy(logits, draft) -> tokens       one case at temperature 0; logits [n+1, V]
+    draw(p, u) -> token                          one row
+    served(logits, sampling) -> probabilities    one row
+    residual(p, q) -> weights                    one row: max(0, p - q)
+    stream(panel, start, seed, gamma, k, eos) -> tokens, accepted
+                                                 one stream that drafts for itself; `accepted` counts
+                                                 the accepted drafts of each step and may be None
+    load_panel(panel)                            called when a new panel comes
+    load_model(folder, sequences, positions, rows, layout_seed) -> V, layers, kv_heads, head_dim
+                                                 a model from a Hugging Face folder; every sequence empty
+    forward(shares) -> list of logits [len(want), V]
+                                                 shares: (sequence, token, parent, want), one a sequence
+    commit(sequence, path) -> length             rows of its last forward become the end of its prefix
+    truncate(sequence, keep) -> length           cuts its prefix
+    cache_read(sequence, layer, position) -> key, value
+                                                 [kv_heads, head_dim] each (optional)
+    cache_poison()                               NaN into all that is not committed (optional)
+    generate(target, draft, prompts, gamma, k, eos, sampling, seeds) -> list of (tokens, accepted)
+                                                 a whole engine: folders of the two models (draft None: there
+                                                 is none), prompts and seeds one a request, and for each its
+                                                 tokens and, as in `stream`, accepted counts or None; with
+                                                 the claim accepted_total=1 their total instead. The claim
+                                                 eos_always=1 says that the end of sequence is always that
+                                                 of the target's config.json: eos then is that id
+    generate_by(method, sizes, target, prompts, k, eos, sampling, seeds) -> as `generate`
+                                                 the same without a draft model, by "jacobi" (sizes: tokens of
+                                                 a block), "lookahead" (W, N, G) or "lookup" (longest n-gram,
+                                                 drafts); claim methods="jacobi lookup", or what you have, and
+                                                 those for temperature 0 alone as greedy_methods, too
+    new_pool(kind, V, N, G) -> pool              an empty pool of n-grams, kind "lru" or "ring"; it has
+                                                 insert(key, value) and look_up(key) -> list of values, a
+                                                 value being N - 1 tokens; claim pools="lru ring", or one
+
+`u` is float64 if the claim is uniforms="supplied", (seed, position) if "seeded", and None if "own". The
+rows p and q of `verify` are copies, which it may overwrite; all other arrays are read-only. A panel has V,
+S, C, cls, next, p, q, p_logit, q_logit, target, draft as iut.h explains them. A batch of verify_batch has
+n, gamma, len, state, draft, u, seed, position. `sampling` has temperature, top_k, top_p, min_p; `eos` is -1
+where no token ends a stream.
+
+Raise BadInput for an input that breaks a rule and Unsupported for a case you cannot serve; any other
+exception is reported as a failure of the implementation. Prints go to standard error.
+"""
+
+import collections
+import json
+import os
+import struct
+import sys
+import textwrap
+import traceback
+
+import numpy as np
+
+__all__ = ["serve", "BadInput", "Unsupported"]
+
+Sampling = collections.namedtuple("Sampling", "temperature top_k top_p min_p")
+
+# Claims by word; the numbers are those of iut.h.
+CHOICES = {
+    "uniforms": {"supplied": 1, "seeded": 2, "own": 3},
+    "input": {"probs": 1, "logits": 2},
+    "map": {"cdf": 1, "gumbel": 2, "other": 3},
+    "rule": {"token": 1, "match": 2, "block": 3, "onehot": 4, "not lossless": 5},
+    "arithmetic": {"canonical": 1, "f64": 2, "f32": 3, "f16": 4, "bf16": 5},
+    "tie": {"first": 1, "last": 2, "any": 3},
+    "q_zero": {"accept": 1, "reject": 2},
+    "bad_row": {"error": 3},
+    "bad_draft": {"reject": 2, "error": 3},
+    "empty": {"from p": 1, "other": 2},
+    "lm_arithmetic": {"canonical": 1, "self consistent": 2},
+}
+METHODS = {"jacobi": 1, "lookahead": 2, "lookup": 4}
+SETS = {  # several words, with blanks between
+    "lm_architectures": {"llama": 1, "qwen2": 2, "qwen3": 4},
+    "methods": METHODS,
+    "greedy_methods": METHODS,
+    "pools": {"lru": 1, "ring": 2},
+}
+NUMBERS = ("uniform_bits", "seed_identical", "greedy_identical", "max_vocab", "max_gamma", "accepted_total",
+           "eos_always")
+TYPES = {"i32": np.dtype("<i4"), "u64": np.dtype("<u8"), "f32": np.dtype("<f4"), "f64": np.dtype("<f8")}
+MODEL_OPS = ("model", "forward", "commit", "truncate", "cache_read", "cache_poison")
+MAX_HEADER = 1 << 16
+
+
+class BadInput(Exception):
+    """The input breaks a rule of the specification."""
+
+
+class Unsupported(Exception):
+    """This case cannot be served."""
+
+
+class Record:
+    """Named values: a panel or a batch."""
+
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+
+def claims_of(words):
+    """The claims as the suite reads them. Words it does not know are an error of the author."""
+    claims = {"name": "unnamed", "version": "0", "device": "cpu"}
+    for key, value in words.items():
+        if key in CHOICES:
+            if value not in CHOICES[key]:
+                raise ValueError(f"claim {key}={value!r}: choose from {', '.join(CHOICES[key])}")
+            claims[key] = CHOICES[key][value]
+        elif key in SETS:
+            unknown = set(value.split()) - set(SETS[key])
+            if unknown or not value.split():
+                raise ValueError(f"claim {key}={value!r}: choose some of {', '.join(SETS[key])}")
+            claims[key] = sum(SETS[key][word] for word in set(value.split()))
+        elif key in NUMBERS:
+            claims[key] = int(value)
+        elif key in ("name", "version", "device"):
+            claims[key] = str(value)
+        else:
+            raise ValueError(f"there is no claim {key!r}")
+    return claims
+
+
+class Frames:
+    """Frames over two binary files (FRM-01 to FRM-03)."""
+
+    def __init__(self, source, sink):
+        self.source, self.sink = source, sink
+
+    def read(self):
+        """The next request as (header, {name: array}), or None at the end of input."""
+        prefix = self.source.read(12)
+        if not prefix:
+            return None
+        if len(prefix) < 12:
+            raise EOFError("end of input within a frame")
+        length, size = struct.unpack("<QI", prefix)
+        if size > MAX_HEADER or length < 4 + size:
+            raise ValueError(f"a frame of {length} bytes with a header of {size}")
+        header = json.loads(self.exactly(size))
+        tensors = {}
+        for name, kind, shape in header["tensors"]:
+            dtype = TYPES[kind]
+            data = self.exactly(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
+            tensors[name] = np.frombuffer(data, dtype).reshape(shape)  # read-only
+        return header, tensors
+
+    def exactly(self, size):
+        data = self.source.read(size)
+        if len(data) < size:
+            raise EOFError("end of input within a frame")
+        return data
+
+    def write(self, header, tensors=()):
+        """`tensors` is a list of (name, array)."""
+        header["tensors"] = [[name, kind_of(a), list(a.shape)] for name, a in tensors]
+        text = json.dumps(header, separators=(",", ":")).encode()
+        length = 4 + len(text) + sum(a.nbytes for _, a in tensors)
+        self.sink.write(struct.pack("<QI", length, len(text)) + text)
+        for _, a in tensors:
+            self.sink.write(np.ascontiguousarray(a).data)
+        self.sink.flush()
+
+
+def kind_of(array):
+    return next(kind for kind, dtype in TYPES.items() if dtype == array.dtype)
+
+
+def put(out, i, tokens, what):
+    """Row i of `out` becomes the tokens; returns how many. An answer that does not fit is the author's
+    error, and clear."""
+    tokens = [int(t) for t in tokens]
+    if len(tokens) > out.shape[1]:
+        raise ValueError(f"{what} returned {len(tokens)} tokens where at most {out.shape[1]} fit")
+    out[i, : len(tokens)] = tokens
+    return len(tokens)
+
+
+def streams(answers, n, k, what):
+    """The reply that n answers (tokens; accepted counts, their total or None) are."""
+    out, accepted = np.full((n, k), -1, "<i4"), np.full((n, k), -1, "<i4")
+    out_len = np.zeros(n, "<i4")
+    for i, (tokens, steps) in enumerate(answers):
+        out_len[i] = put(out, i, tokens, what)
+        if steps is not None:
+            put(accepted, i, [steps] if np.ndim(steps) == 0 else steps, what + " (accepted)")
+    return [("out", out), ("out_len", out_len), ("accepted", accepted)]
+
+
+def samplings(tensors):
+    return [Sampling(*row) for row in zip(*(tensors[name].tolist() for name in Sampling._fields))]
+
+
+class Server:
+    """One method an operation: arguments and arrays in, list of (name, array) out."""
+
+    def __init__(self, implementation, words):
+        self.iut = implementation
+        self.claims = claims_of(words)
+        if hasattr(implementation, "generate_by") != ("methods" in self.claims):
+            raise ValueError("generate_by and the claim methods=... belong together")
+        self.panel = None
+        self.shape = None  # of the model
+        ops = ["panel"]
+        ops += [op for op in ("served", "residual", "draw", "verify", "verify_greedy", "stream", "generate")
+                if hasattr(implementation, op)
+               or (op == "verify" and hasattr(implementation, "verify_batch"))]
+        if hasattr(implementation, "load_model"):
+            ops += ["model", "forward", "commit", "truncate"]
+            ops += [op for op in ("cache_read", "cache_poison") if hasattr(implementation, op)]
+        if hasattr(implementation, "new_pool"):
+            ops.append("pool")
+        self.claims["ops"] = " ".join(ops)
+
+    def op_panel(self, args, t):
+        sampling = samplings(t)
+        arrays = {name: t[name] for name in ("cls", "next", "p", "q", "p_logit", "q_logit")}
+        self.panel = Record(V=args["V"], S=args["S"], C=args["C"], target=sampling[0], draft=sampling[1],
+                            **arrays)
+        if hasattr(self.iut, "load_panel"):
+            self.iut.load_panel(self.panel)
+        return []
+
+    def op_served(self, args, t):
+        rows = self.panel.q_logit if args["of_draft"] else self.panel.p_logit
+        sampling = self.panel.draft if args["of_draft"] else self.panel.target
+        out = [self.iut.served(rows[s], sampling) for s in t["state"].tolist()]
+        return [("prob", np.array(out, "<f4").reshape(args["n"], self.panel.V))]
+
+    def op_residual(self, args, t):
+        out = [self.iut.residual(self.panel.p[s], self.panel.q[s]) for s in t["state"].tolist()]
+        return [("r", np.array(out, "<f4").reshape(args["n"], self.panel.V))]
+
+    def uniforms(self, t, i):
+        """What a case gets as u, before it is cut to its drafts."""
+        if "u" in t:
+            return t["u"][i]
+        if self.claims.get("uniforms") == CHOICES["uniforms"]["seeded"]:
+            return ((int(t["seed"][0]) + i) % 2**64, int(t["position"][0]))
+        return None
+
+    def op_draw(self, args, t):
+        token = [int(self.iut.draw(self.panel.p[s], self.uniforms(t, i)))
+                 for i, s in enumerate(t["state"].tolist())]
+        return [("token", np.array(token, "<i4"))]
+
+    def cases(self, args, t):
+        """(i, states of the rows, drafts that count) of each case: a -1 ends its list (ACC-07)."""
+        for i, (length, state) in enumerate(zip(t["len"].tolist(), t["state"])):
+            draft = t["draft"][i, :length]
+            ends = np.flatnonzero(draft == -1)
+            draft = draft[: ends[0]] if len(ends) else draft
+            bad = draft[(draft < 0) | (draft >= self.panel.V)]
+            if len(bad):
+                raise BadInput(f"case {i}: draft {bad[0]} is not in 0..{self.panel.V - 1}")
+            yield i, state[: len(draft) + 1], draft
+
+    def op_verify(self, args, t):
+        n, gamma = args["n"], args["gamma"]
+        if hasattr(self.iut, "verify_batch"):
+            batch = Record(n=n, gamma=gamma, len=t["len"], state=t["state"], draft=t["draft"], u=t.get("u"),
+                           seed=int(t["seed"][0]), position=int(t["position"][0]))
+            out, out_len = self.iut.verify_batch(self.panel, batch)
+            return [("out", np.asarray(out, "<i4").reshape(n, gamma + 1)),
+                    ("out_len", np.asarray(out_len, "<i4").reshape(n))]
+        out, out_len = np.full((n, gamma + 1), -1, "<i4"), np.zeros(n, "<i4")
+        for i, state, draft in self.cases(args, t):
+            u = self.uniforms(t, i)
+            if "u" in t and self.claims.get("rule") != CHOICES["rule"]["match"]:
+                u = np.concatenate([u[: len(draft)], u[gamma:]])
+            tokens = self.iut.verify(self.panel.p[state], self.panel.q[state[:-1]], draft, u)
+            out_len[i] = put(out, i, tokens, "verify")
+        return [("out", out), ("out_len", out_len)]
+
+    def op_verify_greedy(self, args, t):
+        n, gamma = args["n"], args["gamma"]
+        out, out_len = np.full((n, gamma + 1), -1, "<i4"), np.zeros(n, "<i4")
+        for i, state, draft in self.cases(args, t):
+            tokens = self.iut.verify_greedy(self.panel.p_logit[state], draft)
+            out_len[i] = put(out, i, tokens, "verify_greedy")
+        return [("out", out), ("out_len", out_len)]
+
+    def op_stream(self, args, t):
+        n, k, seed = args["n"], args["k"], int(t["seed"][0])
+        answers = (self.iut.stream(self.panel, start, (seed + i) % 2**64, args["gamma"], k, args["eos"])
+                   for i, start in enumerate(t["start"].tolist()))
+        return streams(answers, n, k, "stream")
+
+    def op_generate(self, args, t):
+        n, k, eos, seed = args["n"], args["k"], args["eos"], int(t["seed"][0])
+        prompts = np.split(t["prompt"], np.cumsum(t["prompt_count"]))[:n]
+        seeds, sampling = [(seed + i) % 2**64 for i in range(n)], samplings(t)[0]
+        if args["method"] == 0:
+            answers = self.iut.generate(args["target"], args["draft"] or None, prompts, args["gamma"], k, eos,
+                                        sampling, seeds)
+        else:
+            answers = self.iut.generate_by(*self.method(args, sampling), args["target"], prompts, k, eos,
+                                           sampling, seeds)
+        answers = list(answers)
+        if len(answers) != n:
+            raise ValueError(f"generate answered {len(answers)} of {n} requests")
+        return streams(answers, n, k, "generate")
+
+    def method(self, args, sampling):
+        """The method of a request without a draft model, and its sizes."""
+        word, sizes = next((word, {"jacobi": 1, "lookahead": 3, "lookup": 2}[word])
+                           for word, number in METHODS.items() if number == args["method"])
+        if not self.claims.get("methods", 0) & METHODS[word]:
+            raise Unsupported(f"the method {word} is not claimed")
+        if sampling.temperature > 0 and self.claims.get("greedy_methods", 0) & METHODS[word]:
+            raise Unsupported(f"the method {word} has no rule above temperature 0")
+        return word, tuple(args[f"size_{i}"] for i in range(sizes))
+
+    def op_pool(self, args, t):
+        n, V, N, G = (args[name] for name in ("n", "V", "N", "G"))
+        kinds = {number: word for word, number in SETS["pools"].items()}
+        for name, ids in (("key", t["key"]), ("token of a value", t["value"][t["insert"] == 1])):
+            bad = ids[(ids < 0) | (ids >= V)]
+            if bad.size:
+                raise BadInput(f"a {name} is {bad.flat[0]}; it must be 0 to {V - 1}")
+        pool = self.iut.new_pool(kinds[args["kind"]], V, N, G)
+        count, out = np.full(n, -1, "<i4"), np.full((n, G, N - 1), -1, "<i4")
+        for i, (insert, key) in enumerate(zip(t["insert"].tolist(), t["key"].tolist())):
+            if insert:
+                pool.insert(key, tuple(t["value"][i].tolist()))
+                continue
+            values = list(pool.look_up(key))
+            if len(values) > G:
+                raise ValueError(f"look_up returned {len(values)} values where at most {G} fit")
+            count[i] = len(values)
+            out[i, : len(values)] = np.array(values, "<i4").reshape(len(values), N - 1)
+        return [("count", count), ("out", out)]
+
+    def op_model(self, args, t):
+        self.shape = None
+        shape = self.iut.load_model(args["folder"], args["sequences"], args["positions"], args["rows"],
+                                    args["layout_seed"])
+        self.shape = tuple(int(x) for x in shape)
+        return [("shape", np.array(self.shape, "<i4"))]
+
+    def op_forward(self, args, t):
+        rows, wants = np.cumsum(t["row_count"])[:-1], np.cumsum(t["want_count"])[:-1]
+        shares = list(zip(t["sequence"].tolist(), np.split(t["token"], rows), np.split(t["parent"], rows),
+                          np.split(t["want"], wants)))
+        logits = [np.asarray(a, "<f4").reshape(len(share[3]), self.shape[0])
+                  for a, share in zip(self.iut.forward(shares), shares, strict=True)]
+        return [("logits", np.concatenate([np.empty((0, self.shape[0]), "<f4"), *logits]))]
+
+    def op_commit(self, args, t):
+        paths = np.split(t["path"], np.cumsum(t["path_count"])[:-1])
+        length = [self.iut.commit(s, path) for s, path in zip(t["sequence"].tolist(), paths)]
+        return [("length", np.array(length, "<i4").reshape(args["n"]))]
+
+    def op_truncate(self, args, t):
+        length = [self.iut.truncate(s, keep) for s, keep in zip(t["sequence"].tolist(), t["keep"].tolist())]
+        return [("length", np.array(length, "<i4").reshape(args["n"]))]
+
+    def op_cache_read(self, args, t):
+        entries = [self.iut.cache_read(*which) for which in zip(t["sequence"].tolist(), t["layer"].tolist(),
+                                                                t["position"].tolist())]
+        shape = (args["n"], args["kv_heads"], args["head_dim"])
+        return [(name, np.array([e[i] for e in entries], "<f4").reshape(shape))
+                for i, name in enumerate(("key", "value"))]
+
+    def op_cache_poison(self, args, t):
+        self.iut.cache_poison()
+        return []
+
+    def answer(self, header, tensors):
+        """The reply to a request: (header, tensors)."""
+        reply = {"id": header["id"], "status": "ok"}
+        op = header["op"]
+        if op == "claims":
+            return dict(reply, args=self.claims), []
+        try:
+            if op not in self.claims["ops"].split():
+                raise Unsupported(f"there is no operation {op}")
+            if op in MODEL_OPS:
+                if self.shape is None and op != "model":
+                    raise BadInput("no model was loaded")
+            elif op not in ("panel", "generate", "pool") and self.panel is None:
+                raise BadInput("no panel was loaded")
+            return reply, getattr(self, "op_" + op)(header.get("args", {}), tensors)
+        except BadInput as error:
+            return dict(reply, status="bad_input", error=str(error)), []
+        except Unsupported as error:
+            return dict(reply, status="unsupported", error=str(error)), []
+        except MemoryError:
+            return dict(reply, status="no_memory", error="out of memory"), []
+        except Exception as error:  # the author's code: anything can come
+            sys.stderr.write(textwrap.indent(traceback.format_exc(), " "))  # told from what the code wrote
+            sys.stderr.flush()
+            return dict(reply, status="failed", error=f"{type(error).__name__}: {error}"), []
+
+
+class OneFunction:
+    def __init__(self, verify):
+        self.verify = verify
+
+
+def serve(implementation, **claims):
+    """Answers requests until the end of input. `claims` as in CHOICES, SETS and NUMBERS, and name, version,
+    device. Unless you claim otherwise: the token rule, with supplied uniforms, from probabilities, draws by
+    CDF."""
+    words = {"uniforms": "supplied", "input": "probs", "map": "cdf", "rule": "token"}
+    words.update(claims)
+    if not isinstance(implementation, type) and callable(implementation):
+        implementation = OneFunction(implementation)
+    if isinstance(implementation, type):
+        implementation = implementation()
+    server = Server(implementation, words)
+    sys.stdout.flush()
+    frames = Frames(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
+    os.dup2(2, 1)  # prints must not fall between the frames
+    while True:
+        try:
+            request = frames.read()
+        except Exception as error:  # no frame; the author's code is not in it
+            sys.exit(f"assay_iut: broken input: {type(error).__name__}: {error}")
+        if request is None:
+            return
+        frames.write(*server.answer(*request))
