@@ -154,7 +154,7 @@ static void the_page_shows_the_trace_that_is_printed(void **unused)
     static char page[1 << 16];
     char path[1000], arguments[1000];
     (void)unused;
-    snprintf(path, sizeof path, "%s/README.md", source);
+    snprintf(path, sizeof path, "%s/docs/decode.md", source);
     FILE *f = fopen(path, "r");
     read_output(f);
     fclose(f);
