@@ -2,7 +2,7 @@
  * stands for a draft law with all its mass on t, so it passes with probability p(t) and, once
  * refused, leaves p without t. The row is never normalised again: the mass that remains is an
  * integer, and t passes with probability w_t / W of it. So the token emitted has law p,
- * whatever the candidates are. Clauses ONEH-01, ONEH-02, ONEH-04 and ONEH-05. */
+ * whatever the candidates are. */
 #include "ref/verify/verify.h"
 
 #include <stdbool.h>
@@ -42,25 +42,38 @@ static int32_t draw_rest(const float *p, int32_t V, const int32_t *option, int32
     return as_draw(rest, V, U);
 }
 
+/* Where the uniforms of a level come from: given, or else of a token of a sequence (RNG-06). */
+typedef struct {
+    const as_onehot_uniforms *given;
+    uint64_t seed, position;
+} source;
+
+static uint64_t uniform(const source *s, as_purpose purpose, int32_t i)
+{
+    if (!s->given) return as_word64(as_random(s->seed, s->position, purpose, (uint32_t)i));
+    return purpose == AS_ACCEPT     ? s->given->accept[i]
+           : purpose == AS_RESIDUAL ? s->given->residual
+                                    : s->given->draw;
+}
+
+static int32_t choose(const float *p, int32_t V, const int32_t *option, int32_t n,
+                      const source *s, float *rest)
+{
+    if (n == 0) return as_draw(p, V, uniform(s, AS_DRAW, 0)); /* ONEH-05 */
+    uint64_t W = total(p, V);
+    for (int32_t i = 0; i < n; i++)
+        if (passes(p[option[i]], uniform(s, AS_ACCEPT, i), &W)) return option[i];
+    return draw_rest(p, V, option, n, W, uniform(s, AS_RESIDUAL, 0), rest);
+}
+
 int32_t as_onehot(const float *p, int32_t V, const int32_t *option, int32_t n,
                   const as_onehot_uniforms *u, float *rest)
 {
-    if (n == 0) return as_draw(p, V, u->draw);
-    uint64_t W = total(p, V);
-    for (int32_t i = 0; i < n; i++)
-        if (passes(p[option[i]], u->accept[i], &W)) return option[i];
-    return draw_rest(p, V, option, n, W, u->residual, rest);
+    return choose(p, V, option, n, &(source){.given = u}, rest);
 }
 
 int32_t as_onehot_seeded(const float *p, int32_t V, const int32_t *option, int32_t n,
                          uint64_t seed, uint64_t position, float *rest)
 {
-    if (n == 0) return as_draw(p, V, as_word64(as_random(seed, position, AS_DRAW, 0)));
-    uint64_t W = total(p, V);
-    for (int32_t i = 0; i < n; i++) {
-        const uint64_t U = as_word64(as_random(seed, position, AS_ACCEPT, (uint32_t)i));
-        if (passes(p[option[i]], U, &W)) return option[i];
-    }
-    return draw_rest(p, V, option, n, W, as_word64(as_random(seed, position, AS_RESIDUAL, 0)),
-                     rest);
+    return choose(p, V, option, n, &(source){NULL, seed, position}, rest);
 }
