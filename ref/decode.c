@@ -29,8 +29,6 @@ typedef struct {
     const float **p_row, **q_row; /* [laws + 1] */
     double *overlap;              /* [laws] */
     int32_t laws;                 /* the capacity of these */
-    as_error *e;
-    as_status failed; /* of a choice, which cannot return it */
 } work;
 
 /* ---- Memory. ----------------------------------------------------------------------- */
@@ -94,53 +92,42 @@ static void release(work *w)
 
 /* ---- Rules. ------------------------------------------------------------------------ */
 
-static int32_t choose_argmax(void *data, int32_t row, int32_t depth, const int32_t *option,
-                             int32_t n)
+static as_status choose_argmax(void *data, int32_t row, int32_t depth, const int32_t *option,
+                               int32_t n, int32_t *token, as_error *e)
 {
-    work *w = data;
-    int32_t token = -1;
+    const work *w = data;
     (void)depth, (void)option, (void)n;
-    w->failed = as_argmax(w->row[row], w->V, &token, w->e);
-    return w->failed == AS_OK ? token : -1;
+    return as_argmax(w->row[row], w->V, token, e);
 }
 
-/* The served row is w->p. */
-static bool serve(work *w, int32_t row)
+/* w->p = the served row. */
+static as_status serve(work *w, int32_t row, as_error *e)
 {
-    w->failed = as_serve(w->row[row], w->V, &w->r->sampling, w->p, w->e);
-    return w->failed == AS_OK;
+    return as_serve(w->row[row], w->V, &w->r->sampling, w->p, e);
 }
 
-static int32_t choose_draw(void *data, int32_t row, int32_t depth, const int32_t *option,
-                           int32_t n)
+static as_status choose_draw(void *data, int32_t row, int32_t depth, const int32_t *option,
+                             int32_t n, int32_t *token, as_error *e)
 {
     work *w = data;
-    (void)option, (void)n;
-    if (!serve(w, row)) return -1;
     const uint64_t at = w->position + (uint32_t)depth;
-    return as_draw(w->p, w->V, as_word64(as_random(w->r->seed, at, AS_DRAW, 0)));
+    (void)option, (void)n;
+    const as_status s = serve(w, row, e);
+    if (s == AS_OK)
+        *token = as_draw(w->p, w->V, as_word64(as_random(w->r->seed, at, AS_DRAW, 0)));
+    return s;
 }
 
-static int32_t choose_onehot(void *data, int32_t row, int32_t depth, const int32_t *option,
-                             int32_t n)
+static as_status choose_onehot(void *data, int32_t row, int32_t depth, const int32_t *option,
+                               int32_t n, int32_t *token, as_error *e)
 {
     work *w = data;
-    if (!serve(w, row)) return -1;
-    return as_onehot_seeded(w->p, w->V, option, n, w->r->seed, w->position + (uint32_t)depth,
-                            w->p + w->V);
+    const uint64_t at = w->position + (uint32_t)depth;
+    const as_status s = serve(w, row, e);
+    if (s == AS_OK)
+        *token = as_onehot_seeded(w->p, w->V, option, n, w->r->seed, at, w->p + w->V);
+    return s;
 }
-
-/* NULL: the chain rule, which looks at rows and laws together and does not walk. */
-static const struct {
-    const char *name;
-    as_choose *choose;
-} rule[] = {
-    [AS_RULE_GREEDY] = {"greedy", choose_argmax},
-    [AS_RULE_CHAIN] = {"chain", NULL},
-    [AS_RULE_MATCH] = {"match", choose_draw},
-    [AS_RULE_ONEHOT] = {"onehot", choose_onehot},
-};
-enum { RULES = sizeof rule / sizeof rule[0] };
 
 /* Row i + 1 under row i, each with its law. */
 static as_status check_chain(const as_tree *t, as_error *e)
@@ -182,12 +169,23 @@ static as_status verify_chain(work *w, as_error *e)
     return AS_OK;
 }
 
+/* A rule chooses token by token on a walk down the tree, or looks at the whole chain. */
+static const struct {
+    const char *name;
+    as_choose *choose;
+    as_status (*whole)(work *w, as_error *e);
+} rule[] = {
+    [AS_RULE_GREEDY] = {"greedy", choose_argmax, NULL},
+    [AS_RULE_CHAIN] = {"chain", NULL, verify_chain},
+    [AS_RULE_MATCH] = {"match", choose_draw, NULL},
+    [AS_RULE_ONEHOT] = {"onehot", choose_onehot, NULL},
+};
+enum { RULES = sizeof rule / sizeof rule[0] };
+
 static as_status verify(work *w, as_error *e)
 {
-    as_choose *choose = rule[w->r->rule].choose;
-    if (!choose) return verify_chain(w, e);
-    w->e = e;
-    return as_walk_tree(&w->tree, choose, w, &w->walk) > 0 ? AS_OK : w->failed;
+    if (rule[w->r->rule].whole) return rule[w->r->rule].whole(w, e);
+    return as_walk_tree(&w->tree, rule[w->r->rule].choose, w, &w->walk, e);
 }
 
 /* ---- The loop. --------------------------------------------------------------------- */

@@ -98,11 +98,12 @@ int32_t as_onehot_seeded(const float *p /* [V] */, int32_t V, const int32_t *opt
 
 /* ---- Candidates: a walk from the root of a tree. ----------------------------------- */
 
-/* The token that follows `row`, `depth` rows having been accepted: an argmax, a draw, or one of
- * the n distinct tokens that the candidates have there, in the order of their first appearance.
- * Below 0: there is none, and the walk fails. */
-typedef int32_t as_choose(void *data, int32_t row, int32_t depth,
-                          const int32_t *option /* [n] */, int32_t n);
+/* Sets *token, 0 or more, that follows `row`, `depth` rows having been accepted: an argmax, a
+ * draw, or one of the n distinct tokens that the candidates have there, in the order of their
+ * first appearance. A status other than AS_OK, with the reason in e, ends the walk. */
+typedef as_status as_choose(void *data, int32_t row, int32_t depth,
+                            const int32_t *option /* [n] */, int32_t n, int32_t *token,
+                            as_error *e);
 
 /* What a walk gives. The arrays are the caller's, of as many entries as the tree has rows. */
 typedef struct {
@@ -115,7 +116,9 @@ typedef struct {
 
 /* Chooses a token after the root, and goes on below it as long as a draft row that continues
  * the tokens so far has the token just chosen. The path is that of the first such row in the
- * order of the drafts. Returns the length of the run, 0 if a choice failed. */
-int32_t as_walk_tree(const as_tree *t, as_choose *choose, void *data, as_walk *w);
+ * order of the drafts. Returns the status of a choice that failed; the walk is then
+ * undefined. */
+as_status as_walk_tree(const as_tree *t, as_choose *choose, void *data, as_walk *w,
+                       as_error *e);
 
 #endif

@@ -62,20 +62,22 @@ static bool among(int32_t token, const int32_t *option, int32_t n)
     return n > 0;
 }
 
-int32_t as_walk_tree(const as_tree *t, as_choose *choose, void *data, as_walk *w)
+as_status as_walk_tree(const as_tree *t, as_choose *choose, void *data, as_walk *w, as_error *e)
 {
     assert(t->rows >= 1 && t->drafts >= 1 && t->most >= 1);
     int32_t row = 0;
     w->length = w->accepted = 0;
     while (w->accepted < t->most || t->bonus) {
         const int32_t n = w->accepted < t->most ? options(t, w) : 0;
-        const int32_t token = choose(data, row, w->accepted, w->option, n);
-        if (token < 0) return 0;
+        int32_t token = -1;
+        const as_status s = choose(data, row, w->accepted, w->option, n, &token, e);
+        if (s != AS_OK) return s;
+        assert(token >= 0);
         w->run[w->length++] = token;
         if (!among(token, w->option, n)) break;
         row = row_with(t, w, token);
         w->accepted++;
     }
     for (int32_t i = w->accepted; i >= 0; i--, row = t->row[row].parent) w->path[i] = row;
-    return w->length;
+    return AS_OK;
 }

@@ -448,26 +448,26 @@ typedef struct {
     int32_t bad; /* the row at which it failed */
 } walker;
 
-static int32_t choose(void *data, int32_t row, int32_t depth, const int32_t *option, int32_t n)
+static as_status choose(void *data, int32_t row, int32_t depth, const int32_t *option,
+                        int32_t n, int32_t *token, as_error *e)
 {
     walker *w = data;
     const forest *f = w->f;
     const int32_t slot = row == 0 ? 0 : row - f->tree[w->t].wanted + 1;
     const float *p = row_in(f, f->served, w->t, slot);
     const uint64_t at = w->position + (uint64_t)depth;
-    int32_t token = -1;
     w->bad = row;
-    if (f->state[w->t][slot] != AG_ROW_GOOD) return -1;
+    if (f->state[w->t][slot] != AG_ROW_GOOD) return AS_BAD_INPUT;
     if (w->rule == AS_RULE_GREEDY)
-        (void)as_argmax(row_in(f, f->row, w->t, slot), f->V, &token, NULL);
-    else if (w->rule == AS_RULE_MATCH)
-        token = as_draw(p, f->V, as_word64(as_random(w->seed, at, AS_DRAW, 0)));
+        return as_argmax(row_in(f, f->row, w->t, slot), f->V, token, e);
+    if (w->rule == AS_RULE_MATCH)
+        *token = as_draw(p, f->V, as_word64(as_random(w->seed, at, AS_DRAW, 0)));
     else {
         float *rest = malloc((size_t)f->V * sizeof *rest);
-        token = as_onehot_seeded(p, f->V, option, n, w->seed, at, rest);
+        *token = as_onehot_seeded(p, f->V, option, n, w->seed, at, rest);
         free(rest);
     }
-    return token;
+    return AS_OK;
 }
 
 typedef struct {
@@ -497,7 +497,8 @@ static void check_walk(const forest *f, as_rule rule, int32_t t, uint64_t seed,
                           .bonus = a->bonus};
     walker w = {f, t, rule, seed, position, 0};
     as_walk walk = {run, 0, path, 0, option};
-    const int32_t length = as_walk_tree(&tree, choose, &w, &walk);
+    const as_status s = as_walk_tree(&tree, choose, &w, &walk, NULL);
+    const int32_t length = s == AS_OK ? walk.length : 0;
     char what[120];
     snprintf(what, sizeof what, "V %d, rule %d, tree %d", (int)f->V, (int)rule, (int)t);
     ck_assert_msg(got->length[i] == length, "%s: length %d, not %d", what, (int)got->length[i],

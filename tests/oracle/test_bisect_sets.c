@@ -278,18 +278,19 @@ static int32_t with_uniforms(const walker *w, const float *p, const int32_t *opt
     return as_onehot(p, w->stream->panel->V, option, n, &u, rest);
 }
 
-static int32_t choose(void *data, int32_t row, int32_t depth, const int32_t *option, int32_t n)
+static as_status choose(void *data, int32_t row, int32_t depth, const int32_t *option,
+                        int32_t n, int32_t *token, as_error *e)
 {
     walker *w = data;
     const oracle_panel *m = w->stream->panel;
     float rest[MOST_V];
-    (void)row;
+    (void)row, (void)e;
     if (depth > 0) w->state = after(m, w->state, w->walk->run[depth - 1]);
     const float *p = m->p + w->state * m->V;
     const int32_t at = w->position + depth;
-    const int32_t t = as_onehot_seeded(p, m->V, option, n, SEED, (uint64_t)at, rest);
-    assert_int_equal(t, with_uniforms(w, p, option, n, (uint32_t)at, rest));
-    return t;
+    *token = as_onehot_seeded(p, m->V, option, n, SEED, (uint64_t)at, rest);
+    assert_int_equal(*token, with_uniforms(w, p, option, n, (uint32_t)at, rest));
+    return AS_OK;
 }
 
 /* The candidates one after the other, each a chain under the root. */
@@ -317,7 +318,7 @@ static void compiled_stream(oracle_words *asked, void *arg, int32_t *tokens, int
         walker w = {c, &walk, asked, *count, state};
         plant(&tree, &c->candidates[state], c->bonus);
         assert_in_range(tree.rows, 1, ROWS);
-        assert_true(as_walk_tree(&tree, choose, &w, &walk) > 0);
+        assert_int_equal(as_walk_tree(&tree, choose, &w, &walk, NULL), AS_OK);
         for (int32_t i = 0; i < walk.length && *count < c->k; i++) {
             tokens[(*count)++] = run[i];
             state = after(c->panel, state, run[i]);

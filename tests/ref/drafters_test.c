@@ -229,10 +229,12 @@ END_TEST
 /* ---- The walk and the one-hot rule. ------------------------------------------------ */
 
 /* What follows each row, as a test says. */
-static int32_t told(void *data, int32_t row, int32_t depth, const int32_t *option, int32_t n)
+static as_status told(void *data, int32_t row, int32_t depth, const int32_t *option, int32_t n,
+                      int32_t *token, as_error *e)
 {
     (void)depth, (void)option, (void)n;
-    return ((const int32_t *)data)[row];
+    *token = ((const int32_t *)data)[row];
+    return *token >= 0 ? AS_OK : as_fail(e, AS_LIMIT, "no token after row %d", (int)row);
 }
 
 /* Rows:  0 root, 1 and 2 a window 7-8, then the candidates 5-6-7, 5-6-8, 4-4-4, 5-6-8. */
@@ -253,7 +255,8 @@ static void walks(const as_tree *t, int32_t *next, const char *run, int32_t last
 {
     int32_t path[16], tokens[16], option[16];
     as_walk w = {tokens, 0, path, 0, option};
-    ck_assert_int_eq(as_walk_tree(t, told, next, &w), (int32_t)strlen(run));
+    ck_assert_int_eq(as_walk_tree(t, told, next, &w, NULL), AS_OK);
+    ck_assert_int_eq(w.length, (int32_t)strlen(run));
     for (int32_t i = 0; i < w.length; i++) ck_assert_int_eq(tokens[i], run[i] - '0');
     ck_assert_int_eq(path[0], 0);
     ck_assert_int_eq(path[w.accepted], last);
@@ -291,7 +294,9 @@ START_TEST(walk_of_candidates)
     next[0] = 5;
     int32_t path[16], tokens[16], option[16];
     as_walk w = {tokens, 0, path, 0, option};
-    ck_assert_int_eq(as_walk_tree(&t, told, next, &w), 0);
+    as_error e;
+    ck_assert_int_eq(as_walk_tree(&t, told, next, &w, &e), AS_LIMIT);
+    ck_assert_str_eq(e.text, "no token after row 4");
     as_tree_free(&t);
 }
 END_TEST
@@ -299,13 +304,14 @@ END_TEST
 /* What choices were offered, a line a level. */
 static char offered[100];
 
-static int32_t take_one(void *data, int32_t row, int32_t depth, const int32_t *option,
-                        int32_t n)
+static as_status take_one(void *data, int32_t row, int32_t depth, const int32_t *option,
+                          int32_t n, int32_t *token, as_error *e)
 {
-    (void)row, (void)depth;
+    (void)row, (void)depth, (void)e;
     for (int32_t i = 0; i < n; i++) sprintf(offered + strlen(offered), "%d", (int)option[i]);
     strcat(offered, "/");
-    return n ? option[*(const int32_t *)data] : 1;
+    *token = n ? option[*(const int32_t *)data] : 1;
+    return AS_OK;
 }
 
 /* ONEH-01, ONEH-03: each distinct token of the candidates that remain, once. */
@@ -314,7 +320,8 @@ START_TEST(walk_offers_distinct_tokens)
     as_tree t = candidates();
     int32_t path[16], tokens[16], option[16], which = 0;
     as_walk w = {tokens, 0, path, 0, option};
-    ck_assert_int_eq(as_walk_tree(&t, take_one, &which, &w), 4);
+    ck_assert_int_eq(as_walk_tree(&t, take_one, &which, &w, NULL), AS_OK);
+    ck_assert_int_eq(w.length, 4);
     ck_assert_str_eq(offered, "54/6/78//");
     as_tree_free(&t);
 }
