@@ -277,7 +277,7 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
     w->position = (uint64_t)result->tokens;
     const as_context c = context(w, r->budget - result->tokens);
     as_status s = as_tree_plant(&w->tree, w->history[w->n - 1], e);
-    if (s == AS_OK) s = r->drafter->ops->propose(r->drafter, &c, &w->tree, e);
+    if (s == AS_OK) s = as_drafter_propose(r->drafter, &c, &w->tree, e);
     if (s == AS_OK && r->rule == AS_RULE_CHAIN) s = check_chain(&w->tree, e);
     if (s == AS_OK) s = reserve(w, e);
     if (s == AS_OK) s = forward(w, e);
@@ -296,7 +296,7 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
     const int32_t kept = k->accepted < emitted ? k->accepted + 1 : emitted;
     s = as_lm_commit(r->target, w->sequence, k->path, kept, e);
     assert(s != AS_OK || as_lm_length(r->target, w->sequence) == w->n - 1); /* KV-08 */
-    if (s == AS_OK) s = r->drafter->ops->observe(r->drafter, &c, &done, e);
+    if (s == AS_OK) s = as_drafter_observe(r->drafter, &c, &done, e);
     return s == AS_OK ? trace(w, &done, e) : s;
 }
 
@@ -306,7 +306,7 @@ static as_status loop(work *w, int32_t *out, as_result *result, as_error *e)
     as_status s = given ? AS_OK : as_lm_open(w->r->target, &w->sequence, e);
     if (s != AS_OK) return s;
     if (given) w->sequence = *given;
-    s = w->r->drafter->ops->reset(w->r->drafter, e);
+    s = as_drafter_reset(w->r->drafter, e);
     if (s == AS_OK) s = prefill(w, e);
     while (s == AS_OK && result->tokens < w->r->budget && !result->ended)
         s = step(w, out, result, e);

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include "ref/dist/served.h"
 #include "ref/lm/tree.h"
 #include "ref/num/uniform.h"
@@ -46,6 +47,7 @@ typedef struct {
 
 typedef struct as_drafter as_drafter;
 
+/* NULL: nothing to do; of `free`: nothing but the structure itself, which malloc made. */
 typedef struct {
     /* A new sequence begins; nothing that is proposed for it depends on the last one. */
     as_status (*reset)(as_drafter *, as_error *);
@@ -65,9 +67,29 @@ struct as_drafter {
     int32_t V;        /* vocabulary of the drafts; 0: any */
 };
 
-static inline void as_drafter_free(as_drafter *d)
+static inline as_status as_drafter_reset(as_drafter *d, as_error *e)
 {
-    if (d) d->ops->free(d);
+    return d->ops->reset ? d->ops->reset(d, e) : AS_OK;
+}
+
+static inline as_status as_drafter_propose(as_drafter *d, const as_context *c, as_tree *tree,
+                                           as_error *e)
+{
+    return d->ops->propose ? d->ops->propose(d, c, tree, e) : AS_OK;
+}
+
+static inline as_status as_drafter_observe(as_drafter *d, const as_context *c, const as_step *s,
+                                           as_error *e)
+{
+    return d->ops->observe ? d->ops->observe(d, c, s, e) : AS_OK;
+}
+
+static inline void as_drafter_free(as_drafter *d) /* NULL is allowed */
+{
+    if (d && d->ops->free)
+        d->ops->free(d);
+    else
+        free(d);
 }
 
 /* Drafts that one chain can use: the budget's last token is never a draft (STOP-03), and each

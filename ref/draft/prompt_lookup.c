@@ -56,26 +56,9 @@ static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, a
     return s;
 }
 
-static as_status observe(as_drafter *base, const as_context *c, const as_step *s, as_error *e)
-{
-    (void)base, (void)c, (void)s, (void)e;
-    return AS_OK;
-}
-
-static as_status reset(as_drafter *base, as_error *e)
-{
-    (void)base, (void)e;
-    return AS_OK;
-}
-
-static void free_drafter(as_drafter *base)
-{
-    free(base);
-}
-
 as_status as_draft_lookup(const as_lookup *o, as_drafter **drafter, as_error *e)
 {
-    static const as_drafter_ops operations = {reset, propose, observe, free_drafter};
+    static const as_drafter_ops operations = {.propose = propose};
     const unsigned rules = 1u << AS_RULE_GREEDY | 1u << AS_RULE_MATCH | 1u << AS_RULE_ONEHOT;
     if (o->longest < 1 || o->drafts < 1)
         return as_refuse(e, AS_BAD_INPUT, o->longest < 1 ? "longest" : "drafts",

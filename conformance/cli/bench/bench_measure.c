@@ -85,14 +85,14 @@ typedef struct {
 static as_status drafter_reset(as_drafter *d, as_error *e)
 {
     as_drafter *inner = ((timed_drafter *)d)->drafter;
-    return inner->ops->reset(inner, e);
+    return as_drafter_reset(inner, e);
 }
 
 static as_status drafter_propose(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
 {
     timed_drafter *t = (timed_drafter *)d;
     const double start = processor();
-    const as_status s = t->drafter->ops->propose(t->drafter, c, tree, e);
+    const as_status s = as_drafter_propose(t->drafter, c, tree, e);
     t->seconds += processor() - start;
     return s;
 }
@@ -102,7 +102,7 @@ static as_status drafter_observe(as_drafter *d, const as_context *c, const as_st
 {
     timed_drafter *t = (timed_drafter *)d;
     const double start = processor();
-    const as_status s = t->drafter->ops->observe(t->drafter, c, step, e);
+    const as_status s = as_drafter_observe(t->drafter, c, step, e);
     t->seconds += processor() - start;
     return s;
 }

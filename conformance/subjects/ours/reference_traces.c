@@ -79,13 +79,13 @@ void ref_show_tree(const oracle_method *m, const as_tree *t, oracle_step *to)
 static as_status reset(as_drafter *d, as_error *e)
 {
     const scribe *s = (const scribe *)d;
-    return s->inner->ops->reset(s->inner, e);
+    return as_drafter_reset(s->inner, e);
 }
 
 static as_status propose(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
 {
     scribe *s = (scribe *)d;
-    const as_status status = s->inner->ops->propose(s->inner, c, tree, e);
+    const as_status status = as_drafter_propose(s->inner, c, tree, e);
     if (status == AS_OK && !s->noted) show_state(s, &s->trace->window0, &s->trace->pool0);
     s->noted = true;
     return status;
@@ -94,7 +94,7 @@ static as_status propose(as_drafter *d, const as_context *c, as_tree *tree, as_e
 static as_status observe(as_drafter *d, const as_context *c, const as_step *step, as_error *e)
 {
     const scribe *s = (const scribe *)d;
-    return s->inner->ops->observe(s->inner, c, step, e);
+    return as_drafter_observe(s->inner, c, step, e);
 }
 
 static void free_drafter(as_drafter *d)
