@@ -9,6 +9,7 @@
 #include "ref/lm/hash_lm.h"
 #include "ref/num/uniform.h"
 #include "tests/ref/record.h"
+#include "tests/ref/repeat.h"
 #include "tests/ref/suite.h"
 
 enum { V = 12, BUDGET = 60 };
@@ -86,6 +87,16 @@ static as_result run(const as_request *r, int32_t *out)
     return result;
 }
 
+static void refused(as_request r, const char *word)
+{
+    int32_t out[BUDGET];
+    as_result result;
+    as_error e = {.text = ""};
+    ck_assert_int_eq(as_decode(&r, out, &result, &e), AS_BAD_INPUT);
+    ck_assert_msg(strstr(e.text, word), "\"%s\" does not name %s", e.text, word);
+    ck_assert_int_eq(result.tokens, 0);
+}
+
 /* Greedy and match emit plain decoding's very tokens for every gamma and every draft. */
 START_TEST(same_tokens_as_plain)
 {
@@ -107,6 +118,29 @@ START_TEST(same_tokens_as_plain)
             }
         drop(&m);
     }
+}
+END_TEST
+
+/* The recipe's drafter: plain decoding's tokens, from one chain of gamma drafts a step. */
+START_TEST(drafter_of_the_recipe)
+{
+    models m = make(2);
+    for (int greedy = 0; greedy < 2; greedy++) {
+        int32_t expected[BUDGET], out[BUDGET];
+        as_drafter *d;
+        plain(m.target, greedy, 4, expected);
+        ck_assert_int_eq(as_draft_repeat(3, &d, NULL), AS_OK);
+        as_request r = request(&m, greedy ? AS_RULE_GREEDY : AS_RULE_MATCH, 0, 4);
+        r.drafter = d;
+        const as_result result = run(&r, out);
+        ck_assert_mem_eq(out, expected, sizeof out);
+        ck_assert_int_ge(result.drafted, 3 * result.steps - 6); /* the budget ends the last chains */
+        ck_assert_int_le(result.drafted, 3 * result.steps);
+        r.rule = AS_RULE_CHAIN;
+        refused(r, "repeat does not go with the rule chain");
+        as_drafter_free(d);
+    }
+    drop(&m);
 }
 END_TEST
 
@@ -410,16 +444,6 @@ START_TEST(kept_prefix)
 }
 END_TEST
 
-static void refused(as_request r, const char *word)
-{
-    int32_t out[BUDGET];
-    as_result result;
-    as_error e = {.text = ""};
-    ck_assert_int_eq(as_decode(&r, out, &result, &e), AS_BAD_INPUT);
-    ck_assert_msg(strstr(e.text, word), "\"%s\" does not name %s", e.text, word);
-    ck_assert_int_eq(result.tokens, 0);
-}
-
 static as_status branch(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
 {
     (void)d, (void)c;
@@ -525,6 +549,7 @@ int main(void)
 {
     TCase *t = tcase_create("decode");
     tcase_add_test(t, same_tokens_as_plain);
+    tcase_add_test(t, drafter_of_the_recipe);
     tcase_add_test(t, long_prompt);
     tcase_add_test(t, chain_without_drafts);
     tcase_add_test(t, own_draft_is_always_accepted);
