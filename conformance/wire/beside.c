@@ -8,15 +8,15 @@
 
 bool beside_program(const char *name, char *path, size_t size)
 {
-    char folder[1024];
+    char folder[4096];
     const ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
     folder[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(folder, '/');
     if (slash) *slash = '\0';
     snprintf(path, size, "%s/%s", folder, name);
     if (access(path, F_OK) == 0) return true;
-    snprintf(path, size, "%s/../%s", folder, name);
-    if (access(path, F_OK) == 0) return true;
-    snprintf(path, size, "%s/%s", folder, name);
-    return false;
+    const size_t n = strlen(folder);
+    if (n < 4 || strcmp(folder + n - 4, "/bin") != 0) return false;
+    snprintf(path, size, "%.*s/%s", (int)n - 4, folder, name);
+    return access(path, F_OK) == 0;
 }

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The path of `name` in the program's folder (build tree) or in the folder above (installed, where the
- * program lies in bin/). False, and the former path for an error to name: it is in neither. */
+/* The path of `name` in the program's folder or, where that is a bin/, in the folder above it, as
+ * it is once installed. False, and the last path tried for an error to name: it is in neither. */
 bool beside_program(const char *name, char *path, size_t size);
 
 #endif

@@ -424,6 +424,9 @@ client *client_open(const client_options *options, client_failure *f)
     if (*given && strncmp(options->spec, "exec:", 5) == 0)
         return not_opened(f, CALL_NO_SUCH, IUT_OK,
                           "iut: options (%.60s) with exec: write them into the command", given);
+    char lacks[400];
+    if (!options->assay && !load_is_whole(options->spec, lacks, sizeof lacks))
+        return not_opened(f, CALL_HARNESS, IUT_OK, "%.60s: %s", options->spec, lacks);
     client *c = calloc(1, sizeof *c);
     if (!c) return not_opened(f, CALL_HARNESS, IUT_OK, "iut: out of memory");
     c->spec = copy_text(options->spec);

@@ -64,29 +64,45 @@ static bool load_plugin(const char *file, iut_api *table, iut_status *status, ch
     return load_library(path, table, why, why_size);
 }
 
-/* ref, mutant: and traces: are plugins that come with the program. */
-static bool find_own(const char *library, char *path, size_t size, char *why, size_t why_size)
+/* Plugins that come with the program. */
+static const struct {
+    const char *spec, *library;
+    bool named; /* the spec goes on, and the library has a table for each name */
+} own[] = {
+    {"ref", "lib/assay/libassay_ref.so", false},
+    {"mutant:", "lib/assay/libassay_mutants.so", true},
+    {"traces:", "lib/assay/libassay_traces.so", false},
+};
+enum { OWN = sizeof own / sizeof own[0] };
+
+/* Its place in `own`; OWN: it is none of these. */
+static int own_of(const char *spec)
 {
-    char name[100];
-    snprintf(name, sizeof name, "lib/assay/%s", library);
-    return beside_program(name, path, size) ||
+    int i = 0;
+    while (i < OWN && strncmp(spec, own[i].spec, strlen(own[i].spec)) != 0) i++;
+    return i < OWN && strcmp(own[i].spec, "ref") == 0 && spec[3] != '\0' ? OWN : i;
+}
+
+static bool find_own(int i, char *path, size_t size, char *why, size_t why_size)
+{
+    return beside_program(own[i].library, path, size) ||
            FAIL("there is no %s: the installation is not whole; build the target assay", path);
 }
 
-static bool load_own(const char *library, iut_api *table, char *why, size_t why_size)
+bool load_is_whole(const char *spec, char *why, size_t why_size)
 {
     char path[4096];
-    return find_own(library, path, sizeof path, why, why_size) &&
-           load_library(path, table, why, why_size);
+    const int i = own_of(spec);
+    return i == OWN || find_own(i, path, sizeof path, why, why_size);
 }
 
-/* One library has all mutants, and a table for each. */
-static bool load_mutant(const char *name, iut_api *table, iut_status *status, char *why,
-                        size_t why_size)
+static bool load_own(int i, const char *name, iut_api *table, iut_status *status, char *why,
+                     size_t why_size)
 {
     char path[4096];
     const iut_api *(*entry_of)(const char *);
-    if (!find_own("libassay_mutants.so", path, sizeof path, why, why_size)) return false;
+    if (!find_own(i, path, sizeof path, why, why_size)) return false;
+    if (!own[i].named) return load_library(path, table, why, why_size);
     void *library = open_library(path, why, why_size);
     if (!library) return false;
     *(void **)&entry_of = dlsym(library, "iut_entry_of");
@@ -152,15 +168,13 @@ bool load_is_own(const char *spec)
 
 bool load_spec(const char *spec, iut_api *table, iut_status *status, char *why, size_t why_size)
 {
+    const int i = own_of(spec);
     *status = IUT_FAILED;
-    if (strcmp(spec, "ref") == 0) return load_own("libassay_ref.so", table, why, why_size);
+    if (i < OWN)
+        return load_own(i, spec + strlen(own[i].spec), table, status, why, why_size);
     if (strcmp(spec, "gpu") == 0) return load_gpu(table, status, why, why_size);
-    if (strncmp(spec, "mutant:", 7) == 0)
-        return load_mutant(spec + 7, table, status, why, why_size);
     if (strncmp(spec, "plugin:", 7) == 0)
         return load_plugin(spec + 7, table, status, why, why_size);
-    if (strncmp(spec, "traces:", 7) == 0)
-        return load_own("libassay_traces.so", table, why, why_size);
     return REFUSE(
         IUT_BAD_INPUT,
         "no such kind: %s; write ref, gpu, mutant:NAME, plugin:FILE.so or traces:FILE", spec);

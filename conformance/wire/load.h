@@ -20,6 +20,10 @@ bool load_table(const iut_api *api, iut_api *table, char *why, size_t why_size);
  * IUT_FAILED: what is there cannot be used. */
 bool load_spec(const char *spec, iut_api *table, iut_status *status, char *why, size_t why_size);
 
+/* Is the library of ref, mutant: or traces: beside this program? True for every other spec. False, with
+ * the reason: the installation is not whole. */
+bool load_is_whole(const char *spec, char *why, size_t why_size);
+
 /* Is it an implementation of our own, which refuses nothing at its start but wrong options? */
 bool load_is_own(const char *spec);
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 FOLDERS = ("ref", "gpu", "conformance", "vectors")
 SOURCES = (".c", ".h", ".cu", ".cuh", ".cpp", ".def")
-INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+INCLUDE = re.compile(r'^\s*#\s*include\s+("[^"]+"|<(?:ref|gpu|conformance|vectors)/[^>]+>)', re.M)
 # An example is built by its users against an installed header.
-AS_INSTALLED = {"iut.h": "conformance/iut.h"}
+AS_INSTALLED = {("conformance/adapters/c", "iut.h"): "conformance/iut.h"}
 # One arrow of each kind: up, into what is judged, and out of the oracle.
 PLANTED = (
     ("ref/num/philox.c", "ref/draft/draft.h"),
@@ -37,8 +37,8 @@ def inside(path, room):
 
 
 def room_of(path, rule):
-    """The innermost room of a file."""
-    return max((room for room in rule if inside(path, room)), key=len, default=None)
+    """The room of a file: itself, or its folder; None: the table has neither."""
+    return next((room for room in (path, path.rpartition("/")[0]) if room in rule), None)
 
 
 def read(root):
@@ -68,14 +68,19 @@ def circle(arrows):
 
 def faults(texts, rule):
     """What breaks the rule, a line each."""
-    found, arrows = [], {}
+    found, arrows, used = [], {}, set()
+    for room, allowed in rule.items():
+        found += [f"{room}: {name} is no room" for name in allowed if not any(inside(other, name) for other in rule)]
+        if not any(room_of(path, rule) == room for path in texts):
+            found.append(f"{room}: a room without a file")
     for path, text in texts.items():
         room = room_of(path, rule)
         if room is None:
             found.append(f"{path}: no room of docs/architecture.md has it")
             continue
-        for name in INCLUDE.findall(text):
-            target = AS_INSTALLED.get(name, name)
+        for written in INCLUDE.findall(text):
+            name = written[1:-1]
+            target = AS_INSTALLED.get((room, name), name)
             if target not in texts:
                 found.append(f'{path}: "{name}" is no file below the root; write the whole path')
                 continue
@@ -83,8 +88,12 @@ def faults(texts, rule):
             if other is None or other == room:
                 continue
             arrows.setdefault(room, set()).add(other)
-            if not any(inside(other, allowed) for allowed in rule[room]):
+            fits = [allowed for allowed in rule[room] if inside(other, allowed)]
+            used.update((room, allowed) for allowed in fits)
+            if not fits:
                 found.append(f"{path}: {room} may not include {target}")
+    found += [f"{room}: nothing includes {allowed}; take it out of the table"
+              for room in rule for allowed in rule[room] if (room, allowed) not in used]
     ring = circle(arrows)
     return found + ([f"a circle of rooms: {' > '.join(ring)}"] if ring else [])
 
@@ -102,6 +111,15 @@ def main():
         if not any(f.startswith(f"{path}: ") and target in f for f in faults(planted, rule)):
             print(f"planted and not refused: {path} includes {target}")
             missed += 1
+    path, target = PLANTED[0]
+    planted = dict(texts, **{path: f"#include <{target}>\n" + texts[path]})
+    if not any(f.startswith(f"{path}: ") and target in f for f in faults(planted, rule)):
+        print(f"planted in angle brackets and not refused: {path} includes {target}")
+        missed += 1
+    planted = dict(texts, **{"ref/new/room.c": ""})
+    if not any(f.startswith("ref/new/room.c: ") for f in faults(planted, rule)):
+        print("a folder that the table does not have is not refused")
+        missed += 1
     ring = dict(rule, **{"ref/num": ["ref/draft", *rule["ref/num"]]})
     planted = dict(texts, **{PLANTED[0][0]: f'#include "{PLANTED[0][1]}"\n' + texts[PLANTED[0][0]]})
     if not any("circle" in f for f in faults(planted, ring)):

@@ -1,6 +1,7 @@
 /* `assay` with other words in every message. The linker puts these functions before those that
- * write them (--wrap): of the reference (as_fail, as_refuse), of client and worker
- * (frame_text), and of the checks (result_set). Each letter becomes a random one, each digit a
+ * write them (--wrap): of client and worker (frame_text), through which every text of an
+ * implementation goes, of the checks (result_set), and of the reference in the program itself
+ * (as_fail, as_refuse). Each letter becomes a random one, each digit a
  * random digit; signs stay. */
 #include <ctype.h>
 #include <stdarg.h>

@@ -129,6 +129,25 @@ static void the_bench_of_a_gpu_is_another_program(void **unused)
     assert_int_equal(run_command(command), 0);
 }
 
+/* A program without its plugins is a fault of the installation, not of what is tested. */
+static void a_plugin_of_our_own_that_is_gone(void **unused)
+{
+    static const char *const specs[] = {"ref", "mutant:RESIDUAL_ABS", "mutant:NOBODY"};
+    char folder[] = "/tmp/assay-alone-XXXXXX", command[4096];
+    (void)unused;
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command, "cp '%s' %s/assay", program, folder);
+    assert_int_equal(run_command(command), 0);
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        snprintf(command, sizeof command, "%s/assay run --iut %s --level smoke", folder,
+                 specs[i]);
+        assert_int_equal(run_command(command), EXIT_ERROR);
+        assert_says("the installation is not whole");
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(run_command(command), 0);
+}
+
 static void help_and_version_exit_0(void **unused)
 {
     static const char *const commands[] = {"run",   "explain",  "mutants", "vectors",
@@ -520,6 +539,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(usage_errors_exit_2_and_say_what_to_do),
         cmocka_unit_test(the_bench_of_a_gpu_is_another_program),
+        cmocka_unit_test(a_plugin_of_our_own_that_is_gone),
         cmocka_unit_test(help_and_version_exit_0),
         cmocka_unit_test(values_may_follow_an_equals_sign),
         cmocka_unit_test(a_clause_is_named_by_its_whole_id),

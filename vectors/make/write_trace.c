@@ -1,4 +1,4 @@
-/* write_trace.c - the canonical text of traces; see trace.h. */
+/* write_trace.c - the canonical text of traces; see vectors/read/trace.h. */
 #include <string.h>
 
 #include "vectors/read/trace.h"

@@ -1,6 +1,6 @@
 /* lm.canonical - the bits of chapter 1 through the network of chapter 2: logits, keys and
  * values of token paths, against the oracle's network, which walks the same paths over the same
- * folder with its own reader (oracle/transformer.h). From the full level on some paths are
+ * folder with its own reader (oracle/arithmetic/transformer.h). From the full level on some paths are
  * walked in MPFR at 24 bits, which is the definition; the rest in the oracle's fast arithmetic,
  * which tests/oracle holds against it. The small models bring what the trained pair lacks. */
 #include <stdio.h>

@@ -284,7 +284,11 @@ int mutants_main(int argc, char **argv)
 {
     char vectors[4096];
     kill_lock lock;
-    command c = {.of = 1, .run = {.level = LEVEL_SMOKE, .seed = 1, .vectors = vectors, .writes_traces = writes_traces}};
+    command c = {.of = 1,
+                 .run = {.level = LEVEL_SMOKE,
+                         .seed = 1,
+                         .vectors = vectors,
+                         .writes_traces = writes_traces}};
     for (int i = 1; i < argc; i++)
         if (!take(&c, argc, argv, &i)) return EXIT_USAGE;
     share_folder("vectors", vectors, sizeof vectors);

@@ -59,7 +59,7 @@ static int write_device(const char *folder, const char *file)
     enum { NO_DEVICE = 77 };
     for (int i = 0; i < 2; i++) {
         char path[1100];
-        if (!beside_program(program[i], path, sizeof path)) continue;
+        if (!beside_program(program[i], path, sizeof path) || access(path, X_OK) != 0) continue;
         const int code = run_program(path, file, folder);
         if (code == 0) return EXIT_CONFORMANT;
         if (code != NO_DEVICE) return fail_with("gpu could not decode them", EXIT_ERROR);
