@@ -20,13 +20,14 @@ static void philox_round(uint32_t c[4], const uint32_t k[2])
 
 void oracle_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
-    uint32_t k[2] = {key[0], key[1]};
-    for (int i = 0; i < 4; i++) out[i] = counter[i];
+    /* Local, so that the rounds run in registers: most of a run's words are drawn here. */
+    uint32_t c[4] = {counter[0], counter[1], counter[2], counter[3]}, k[2] = {key[0], key[1]};
     for (int r = 0; r < ROUNDS; r++) {
-        philox_round(out, k);
+        philox_round(c, k);
         k[0] += 0x9E3779B9; /* the Weyl sequence of the key: golden ratio, sqrt(3) - 1 */
         k[1] += 0xBB67AE85;
     }
+    for (int i = 0; i < 4; i++) out[i] = c[i];
 }
 
 void oracle_words(uint64_t seed, uint64_t position, uint32_t purpose, uint32_t index,
