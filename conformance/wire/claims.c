@@ -59,20 +59,6 @@ static const claim_field *number_field(int i)
     return i < BYTES ? &bytes[i] : &words[i - BYTES];
 }
 
-unsigned claims_ops(const iut_api *api)
-{
-    return 1u << OP_CLAIMS | (unsigned)!!api->panel << OP_PANEL |
-           (unsigned)!!api->served << OP_SERVED | (unsigned)!!api->residual << OP_RESIDUAL |
-           (unsigned)!!api->draw << OP_DRAW | (unsigned)!!api->verify << OP_VERIFY |
-           (unsigned)!!api->verify_greedy << OP_VERIFY_GREEDY |
-           (unsigned)!!api->stream << OP_STREAM | (unsigned)!!api->model << OP_MODEL |
-           (unsigned)!!api->forward << OP_FORWARD | (unsigned)!!api->commit << OP_COMMIT |
-           (unsigned)!!api->truncate << OP_TRUNCATE |
-           (unsigned)!!api->cache_read << OP_CACHE_READ |
-           (unsigned)!!api->cache_poison << OP_CACHE_POISON |
-           (unsigned)!!api->generate << OP_GENERATE | (unsigned)!!api->pool << OP_POOL;
-}
-
 json_t *claims_encode(const iut_claims *claims, unsigned ops)
 {
     json_t *args = json_object();
@@ -87,7 +73,7 @@ json_t *claims_encode(const iut_claims *claims, unsigned ops)
     for (iut_op op = OP_PANEL; op < OP_COUNT; op++)
         if (ops >> op & 1) {
             if (*list) strcat(list, " ");
-            strcat(list, layout[op].name);
+            strcat(list, iut_op_name(op));
         }
     bad |= json_object_set_new(args, "ops", json_string(list));
     if (!bad) return args;
@@ -152,7 +138,7 @@ static bool decode_ops(const json_t *args, unsigned *ops, char *why, size_t why_
         const size_t length = strcspn(word, " ");
         char name[24] = "";
         if (length < sizeof name) memcpy(name, word, length);
-        const iut_op op = layout_find(name);
+        const iut_op op = iut_op_find(name);
         if (op == OP_COUNT)
             return FAIL("claims: unknown operation %.*s in `ops`", (int)length, word);
         *ops |= 1u << op;

@@ -6,10 +6,10 @@
 #ifndef ASSAY_CONFORMANCE_WIRE_CLAIMS_H
 #define ASSAY_CONFORMANCE_WIRE_CLAIMS_H
 
-#include "conformance/wire/layout.h"
+#include <jansson.h>
+#include <stdbool.h>
 
-/* Which operations the table has, as bits of iut_op. */
-unsigned claims_ops(const iut_api *api);
+#include "conformance/wire/operations.h"
 
 /* A new object, or NULL if memory runs out or a text is not UTF-8. */
 json_t *claims_encode(const iut_claims *claims, unsigned ops);

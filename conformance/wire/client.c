@@ -32,16 +32,11 @@ struct client {
     json_t *claims_args; /* keeps the strings of claims */
     unsigned ops;        /* bits of iut_op: claimed */
 
-    iut_panel panel; /* the last one given; V = 0: none yet. Its arrays lie in panel_data */
-    void *panel_data;
-
-    iut_model model; /* the last one given; folder NULL: none yet. */
-    char *folder;    /* of it */
-    int32_t shape[4];
+    iut_panel *panel; /* copies of the last ones given; NULL: none yet */
+    iut_model *model;
+    int32_t shape[4]; /* of the model */
 
     struct brought *traces; /* NULL: it brings none */
-
-    const char *texts[TEXT_COUNT]; /* of the request under way, where its op has them */
 
     iut_status status;
     char text[720];
@@ -68,14 +63,14 @@ static call_result report_as(client *c, const char *when, call_result result, co
 
 static call_result report(client *c, iut_op op, call_result result, const char *what)
 {
-    return report_as(c, layout[op].name, result, what);
+    return report_as(c, iut_op_name(op), result, what);
 }
 
 /* Does a request of the op carry arrays? */
 static bool has_inputs(iut_op op)
 {
-    for (int32_t i = 0; i < layout[op].arrays; i++)
-        if (layout[op].array[i].flow != FLOW_OUT) return true;
+    for (const layout_array *a = layout[op].array; a->name; a++)
+        if (a->flow != FLOW_OUT) return true;
     return false;
 }
 
@@ -110,7 +105,7 @@ static call_result io_failed(client *c, iut_op op, io_result r)
 /* ---- One exchange of frames. ----------------------------------------------------- */
 
 /* The reply that is due: its id and its arrays, those of the op that flow out. */
-static bool reply_matches(const client *c, iut_op op, const int64_t *args, const frame *f,
+static bool reply_matches(const client *c, iut_op op, const layout_parts *parts, const frame *f,
                           char *why, size_t why_size)
 {
     int32_t seen = 0;
@@ -123,10 +118,10 @@ static bool reply_matches(const client *c, iut_op op, const int64_t *args, const
                  (long long)c->id);
         return false;
     }
-    for (int32_t i = 0; i < layout[op].arrays; i++) {
-        if (layout[op].array[i].flow != FLOW_OUT) continue;
+    for (const layout_array *a = layout[op].array; a->name; a++) {
+        if (a->flow != FLOW_OUT) continue;
         frame_tensor due;
-        layout_tensor(&layout[op].array[i], args, &due);
+        layout_tensor(a, parts->value, &due);
         if (seen == f->tensors) {
             snprintf(why, why_size, "tensor %s is missing", due.name);
             return false;
@@ -155,14 +150,14 @@ static call_result refused(client *c, iut_op op, const frame *f)
     return report(c, op, CALL_REFUSED, text);
 }
 
-static call_result read_tensors(client *c, iut_op op, const int64_t *args, void *const *at,
+static call_result read_tensors(client *c, iut_op op, const layout_parts *parts,
                                 double deadline)
 {
-    for (int32_t i = 0; i < layout[op].arrays; i++) {
+    for (int i = 0; layout[op].array[i].name; i++) {
         frame_tensor t;
         if (layout[op].array[i].flow != FLOW_OUT) continue;
-        layout_tensor(&layout[op].array[i], args, &t);
-        const io_result r = process_read(c->process, at[i], t.size, deadline);
+        layout_tensor(&layout[op].array[i], parts->value, &t);
+        const io_result r = process_read(c->process, parts->at[i], t.size, deadline);
         if (r != IO_OK) return io_failed(c, op, r);
     }
     const io_result r = process_flush(c->process, deadline);
@@ -172,8 +167,8 @@ static call_result read_tensors(client *c, iut_op op, const int64_t *args, void 
     return CALL_OK;
 }
 
-static call_result read_reply(client *c, iut_op op, const int64_t *args, void *const *at,
-                              double deadline, frame *f)
+static call_result read_reply(client *c, iut_op op, const layout_parts *parts, double deadline,
+                              frame *f)
 {
     uint8_t prefix[FRAME_PREFIX];
     char head[FRAME_MAX_HEADER], why[320];
@@ -187,39 +182,35 @@ static call_result read_reply(client *c, iut_op op, const int64_t *args, void *c
     if (!frame_head(head, header, payload, f, why, sizeof why))
         return end_process(c, op, CALL_GARBAGE, why);
     if (f->status && f->id == c->id && strcmp(f->status, "ok") != 0) return refused(c, op, f);
-    if (!reply_matches(c, op, args, f, why, sizeof why))
+    if (!reply_matches(c, op, parts, f, why, sizeof why))
         return end_process(c, op, CALL_GARBAGE, why);
-    return read_tensors(c, op, args, at, deadline);
+    return read_tensors(c, op, parts, deadline);
 }
 
 /* Fills the request and its parts: prefix and header, then each array. False beyond the limits.
  */
-static bool build_request(client *c, iut_op op, const int64_t *args, void *const *at, frame *f,
+static bool build_request(client *c, iut_op op, const layout_parts *parts, frame *f,
                           struct iovec *part)
 {
     const layout_op *l = &layout[op];
-    *f = (frame){.id = ++c->id, .op = l->name, .args = json_object()};
-    for (int a = 0; a < ARG_COUNT; a++)
-        if (l->args >> a & 1)
-            json_object_set_new(f->args, layout_arg_name[a], json_integer(args[a]));
-    for (int t = 0; t < TEXT_COUNT; t++)
-        if ((l->texts >> t & 1) &&
-            json_object_set_new(f->args, layout_text_name[t], json_string(c->texts[t])) != 0)
+    *f = (frame){.id = ++c->id, .op = iut_op_name(op), .args = json_object()};
+    for (const layout_number *i = l->number; i->name; i++)
+        json_object_set_new(f->args, i->name, json_integer(parts->value[i->value]));
+    for (int t = 0; l->text[t].name; t++)
+        if (json_object_set_new(f->args, l->text[t].name, json_string(parts->text[t])) != 0)
             return false; /* not UTF-8 */
-    for (int32_t i = 0; i < l->arrays; i++) {
+    for (int i = 0; l->array[i].name; i++) {
         frame_tensor *t = &f->tensor[f->tensors];
-        if (!layout_tensor(&l->array[i], args, t)) return false;
-        if (l->array[i].flow == FLOW_OUT || (l->array[i].flow == FLOW_IN_OPTIONAL && !at[i]))
-            continue;
-        part[++f->tensors] = (struct iovec){at[i], t->size};
+        if (!layout_tensor(&l->array[i], parts->value, t)) return false;
+        if (l->array[i].flow == FLOW_OUT || !parts->at[i]) continue;
+        part[++f->tensors] = (struct iovec){parts->at[i], t->size};
     }
     part[0].iov_base = frame_encode(f, &part[0].iov_len);
     return part[0].iov_base != NULL;
 }
 
 /* Request and reply. *reply is released by the caller, whatever the result. */
-static call_result exchange(client *c, iut_op op, const int64_t *args, void *const *at,
-                            frame *reply)
+static call_result exchange(client *c, iut_op op, const layout_parts *parts, frame *reply)
 {
     const double deadline = process_now() + c->timeout;
     frame request;
@@ -228,13 +219,13 @@ static call_result exchange(client *c, iut_op op, const int64_t *args, void *con
     call_result result;
     if (process_now() >= stop_deadline(c->stop, 0))
         return report(c, op, CALL_STOPPED, "the run was stopped");
-    if (!build_request(c, op, args, at, &request, part))
+    if (!build_request(c, op, parts, &request, part))
         result = report(c, op, CALL_HARNESS, "the request is too large, or memory ran out");
     else if (process_has_output(c->process))
         result = end_process(c, op, CALL_GARBAGE, "bytes that answer no request");
     else {
         process_send(c->process, part, 1 + request.tensors);
-        result = read_reply(c, op, args, at, deadline, reply);
+        result = read_reply(c, op, parts, deadline, reply);
     }
     json_decref(request.args);
     /* After a status other than ok some of the request may be unwritten: it goes before its
@@ -285,9 +276,10 @@ static call_result start(client *c)
 /* Asks for the claims. A restarted IUT must claim what it claimed at first. */
 static call_result ask_claims(client *c)
 {
+    const layout_parts none = {.value = {0}};
     frame reply;
     char why[320];
-    call_result r = exchange(c, OP_CLAIMS, NULL, NULL, &reply);
+    call_result r = exchange(c, OP_CLAIMS, &none, &reply);
     if (r == CALL_OK && c->claims_args) {
         if (!json_equal(c->claims_args, reply.args))
             r = end_process(c, OP_CLAIMS, CALL_GARBAGE, "other claims after a restart");
@@ -301,26 +293,23 @@ static call_result ask_claims(client *c)
     return r;
 }
 
-static call_result send_panel(client *c)
+/* The parts of a batch; their shapes may depend on the panel and the model. */
+static void take_apart(const client *c, iut_op op, const void *batch, layout_parts *parts)
 {
-    iut_panel *p = &c->panel;
-    const int64_t args[ARG_COUNT] = {[ARG_V] = p->V, [ARG_S] = p->S, [ARG_C] = p->C};
-    float temperature[2] = {p->target.temperature, p->draft.temperature};
-    int32_t top_k[2] = {p->target.top_k, p->draft.top_k};
-    float top_p[2] = {p->target.top_p, p->draft.top_p};
-    float min_p[2] = {p->target.min_p, p->draft.min_p};
-    void *const at[] = {(void *)(uintptr_t)p->cls,
-                        (void *)(uintptr_t)p->next,
-                        (void *)(uintptr_t)p->p,
-                        (void *)(uintptr_t)p->q,
-                        (void *)(uintptr_t)p->p_logit,
-                        (void *)(uintptr_t)p->q_logit,
-                        temperature,
-                        top_k,
-                        top_p,
-                        min_p};
+    *parts = (layout_parts){.value = {[PANEL_V] = c->panel ? c->panel->V : 0,
+                                      [MODEL_V] = c->shape[0],
+                                      [MODEL_KV_HEADS] = c->shape[2],
+                                      [MODEL_HEAD_DIM] = c->shape[3]}};
+    layout_take_apart(op, batch, parts);
+}
+
+/* The operation, in the process that there is. */
+static call_result ask(client *c, iut_op op, const void *batch)
+{
+    layout_parts parts;
     frame reply;
-    const call_result r = exchange(c, OP_PANEL, args, at, &reply);
+    take_apart(c, op, batch, &parts);
+    const call_result r = exchange(c, op, &parts, &reply);
     frame_release(&reply);
     return r;
 }
@@ -333,20 +322,12 @@ static bool shape_is_possible(const int32_t *shape /* [4] */)
     return (int64_t)shape[2] * shape[3] <= 1 << 20;
 }
 
-static call_result send_model(client *c)
+static call_result ask_for_model(client *c)
 {
-    const int64_t args[ARG_COUNT] = {[ARG_SEQUENCES] = c->model.sequences,
-                                     [ARG_POSITIONS] = c->model.positions,
-                                     [ARG_ROWS] = c->model.rows,
-                                     [ARG_LAYOUT_SEED] = c->model.layout_seed};
-    void *const at[] = {[MODEL_SHAPE] = c->shape};
-    frame reply;
-    c->texts[TEXT_FOLDER] = c->model.folder;
-    call_result r = exchange(c, OP_MODEL, args, at, &reply);
-    frame_release(&reply);
-    if (r == CALL_OK && !shape_is_possible(c->shape))
-        r = end_process(c, OP_MODEL, CALL_GARBAGE, "its shape is no model's");
-    return r;
+    const call_result r = ask(c, OP_MODEL, c->model);
+    return r != CALL_OK || shape_is_possible(c->shape)
+               ? r
+               : end_process(c, OP_MODEL, CALL_GARBAGE, "its shape is no model's");
 }
 
 /* A process that has its panel and its model, if they were given. */
@@ -355,22 +336,12 @@ static call_result ready(client *c)
     if (c->process) return CALL_OK;
     call_result r = start(c);
     if (r == CALL_OK) r = ask_claims(c);
-    if (r == CALL_OK && c->panel.V > 0) r = send_panel(c);
-    if (r == CALL_OK && c->model.folder) r = send_model(c);
+    if (r == CALL_OK && c->panel) r = ask(c, OP_PANEL, c->panel);
+    if (r == CALL_OK && c->model) r = ask_for_model(c);
     if (r == CALL_REFUSED && c->process) { /* the next call must not run without them */
         process_free(c->process);
         c->process = NULL;
     }
-    return r;
-}
-
-static call_result call(client *c, iut_op op, const int64_t *args, void *const *at)
-{
-    frame reply;
-    call_result r = ready(c);
-    if (r != CALL_OK) return r;
-    r = exchange(c, op, args, at, &reply);
-    frame_release(&reply);
     return r;
 }
 
@@ -454,7 +425,7 @@ client *client_open_table(const iut_api *api, const char *options, client_failur
     if (load_table(api, &c->api, f->text, sizeof f->text))
         c->instance = c->api.create(options ? options : "", f->text, sizeof f->text);
     if (c->instance) {
-        c->ops = claims_ops(&c->api);
+        c->ops = iut_ops_of(&c->api);
         c->claims.size = sizeof c->claims;
         const iut_status s = c->api.claims(c->instance, &c->claims);
         if (s != IUT_OK)
@@ -507,8 +478,8 @@ void client_close(client *c)
     if (c->instance) c->api.destroy(c->instance);
     process_free(c->process);
     json_decref(c->claims_args);
-    free(c->panel_data);
-    free(c->folder);
+    free(c->panel);
+    free(c->model);
     free(c->spec);
     free(c->options);
     free(c->assay);
@@ -566,273 +537,78 @@ static call_result not_claimed(client *c, iut_op op)
     return report(c, op, CALL_REFUSED, "unsupported: the operation is not claimed");
 }
 
-static void *copy_into(char **to, const void *from, size_t size)
+call_result client_call(client *c, iut_op op, void *batch)
 {
-    void *at = *to;
-    memcpy(at, from, size);
-    *to += size;
-    return at;
+    layout_parts parts;
+    if (!client_has(c, op)) return not_claimed(c, op);
+    if (c->instance) {
+        take_apart(c, op, batch, &parts);
+        layout_clear(op, &parts);
+        return from_table(c, op, iut_op_call(&c->api, c->instance, op, batch));
+    }
+    const call_result r = ready(c);
+    return r == CALL_OK ? ask(c, op, batch) : r;
 }
 
-/* A copy of the panel that lives until the next. */
-static bool keep_panel(client *c, const iut_panel *panel)
-{
-    const size_t V = (size_t)panel->V, S = (size_t)panel->S, C = (size_t)panel->C;
-    const size_t cls = V * sizeof(int32_t), next = S * C * sizeof(int32_t),
-                 rows = S * V * sizeof(float);
-    char *data = malloc(cls + next + 4 * rows), *to = data;
-    if (!data) return false;
-    free(c->panel_data);
-    c->panel_data = data;
-    c->panel = *panel;
-    c->panel.cls = copy_into(&to, panel->cls, cls);
-    c->panel.next = copy_into(&to, panel->next, next);
-    c->panel.p = copy_into(&to, panel->p, rows);
-    c->panel.q = copy_into(&to, panel->q, rows);
-    c->panel.p_logit = copy_into(&to, panel->p_logit, rows);
-    c->panel.q_logit = copy_into(&to, panel->q_logit, rows);
-    return true;
-}
+/* ---- What is kept for a process to come. ----------------------------------------- */
 
 call_result client_panel(client *c, const iut_panel *panel)
 {
     if (!client_has(c, OP_PANEL)) return not_claimed(c, OP_PANEL);
     if (panel->V < 1 || panel->S < 1 || panel->C < 1)
         return report(c, OP_PANEL, CALL_HARNESS, "V, S and C must be at least 1");
-    if (c->instance) {
-        c->panel.V = panel->V;
-        return from_table(c, OP_PANEL, c->api.panel(c->instance, panel));
-    }
-    if (!keep_panel(c, panel)) return report(c, OP_PANEL, CALL_HARNESS, "out of memory");
-    return c->process ? send_panel(c) : ready(c);
+    iut_panel *copy = layout_copy(OP_PANEL, panel);
+    if (!copy) return report(c, OP_PANEL, CALL_HARNESS, "out of memory");
+    free(c->panel);
+    c->panel = copy;
+    if (c->instance) return client_call(c, OP_PANEL, copy);
+    return c->process ? ask(c, OP_PANEL, copy) : ready(c);
 }
 
-/* served and residual: rows of probabilities by state. */
-static call_result rows(client *c, iut_op op, int32_t n, const int32_t *state, int32_t of_draft,
-                        float *out)
+static call_result model_from_table(client *c)
 {
-    const int64_t args[ARG_COUNT] = {
-        [ARG_N] = n, [ARG_OF_DRAFT] = of_draft, [ARG_V] = c->panel.V};
-    void *const at[] = {(void *)(uintptr_t)state, out};
-    if (!client_has(c, op)) return not_claimed(c, op);
-    if (!c->instance) return call(c, op, args, at);
-    return from_table(c, op,
-                      op == OP_SERVED ? c->api.served(c->instance, n, state, of_draft, out)
-                                      : c->api.residual(c->instance, n, state, out));
+    const call_result r = client_call(c, OP_MODEL, c->model);
+    return r != CALL_OK || shape_is_possible(c->shape)
+               ? r
+               : report(c, OP_MODEL, CALL_GARBAGE, "its shape is no model's");
 }
-
-call_result client_served(client *c, int32_t n, const int32_t *state, int32_t of_draft,
-                          float *prob)
-{
-    return rows(c, OP_SERVED, n, state, of_draft, prob);
-}
-
-call_result client_residual(client *c, int32_t n, const int32_t *state, float *r)
-{
-    return rows(c, OP_RESIDUAL, n, state, 0, r);
-}
-
-call_result client_draw(client *c, iut_draw_batch *b)
-{
-    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n};
-    void *const at[] = {[DRAW_U] = (void *)(uintptr_t)b->u,
-                        [DRAW_SEED] = &b->seed,
-                        [DRAW_POSITION] = &b->position,
-                        [DRAW_STATE] = (void *)(uintptr_t)b->state,
-                        [DRAW_TOKEN] = b->token};
-    if (!client_has(c, OP_DRAW)) return not_claimed(c, OP_DRAW);
-    return c->instance ? from_table(c, OP_DRAW, c->api.draw(c->instance, b))
-                       : call(c, OP_DRAW, args, at);
-}
-
-/* Arrays that arrive filled with -1 do so in every transport. */
-static void clear(int32_t *x, int32_t rows, int32_t columns)
-{
-    memset(x, -1, (size_t)rows * (size_t)columns * sizeof *x);
-}
-
-static call_result verify(client *c, iut_op op, iut_verify_batch *b)
-{
-    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n, [ARG_GAMMA] = b->gamma};
-    void *const at[] = {[VERIFY_U] = (void *)(uintptr_t)b->u,
-                        [VERIFY_SEED] = &b->seed,
-                        [VERIFY_POSITION] = &b->position,
-                        [VERIFY_LEN] = (void *)(uintptr_t)b->len,
-                        [VERIFY_STATE] = (void *)(uintptr_t)b->state,
-                        [VERIFY_DRAFT] = (void *)(uintptr_t)b->draft,
-                        [VERIFY_OUT] = b->out,
-                        [VERIFY_OUT_LEN] = b->out_len};
-    if (!client_has(c, op)) return not_claimed(c, op);
-    if (!c->instance) return call(c, op, args, at);
-    clear(b->out, b->n, b->gamma + 1);
-    return from_table(c, op,
-                      op == OP_VERIFY ? c->api.verify(c->instance, b)
-                                      : c->api.verify_greedy(c->instance, b));
-}
-
-call_result client_verify(client *c, iut_verify_batch *batch)
-{
-    return verify(c, OP_VERIFY, batch);
-}
-
-call_result client_verify_greedy(client *c, iut_verify_batch *batch)
-{
-    return verify(c, OP_VERIFY_GREEDY, batch);
-}
-
-call_result client_stream(client *c, iut_stream_batch *b)
-{
-    const int64_t args[ARG_COUNT] = {
-        [ARG_N] = b->n, [ARG_GAMMA] = b->gamma, [ARG_K] = b->k, [ARG_EOS] = b->eos};
-    void *const at[] = {[STREAM_SEED] = &b->seed,
-                        [STREAM_START] = (void *)(uintptr_t)b->start,
-                        [STREAM_OUT] = b->out,
-                        [STREAM_OUT_LEN] = b->out_len,
-                        [STREAM_ACCEPTED] = b->accepted};
-    if (!client_has(c, OP_STREAM)) return not_claimed(c, OP_STREAM);
-    if (!c->instance) return call(c, OP_STREAM, args, at);
-    clear(b->out, b->n, b->k);
-    clear(b->accepted, b->n, b->k);
-    return from_table(c, OP_STREAM, c->api.stream(c->instance, b));
-}
-
-/* ---- Models. --------------------------------------------------------------------- */
 
 call_result client_model(client *c, iut_model *m)
 {
     if (!client_has(c, OP_MODEL)) return not_claimed(c, OP_MODEL);
-    call_result r;
-    if (c->instance) {
-        memset(m->shape, -1, sizeof c->shape);
-        r = from_table(c, OP_MODEL, c->api.model(c->instance, m));
-        memcpy(c->shape, m->shape, sizeof c->shape);
-        if (r == CALL_OK && !shape_is_possible(c->shape))
-            r = report(c, OP_MODEL, CALL_GARBAGE, "its shape is no model's");
-        return r;
-    }
-    char *folder = strdup(m->folder);
-    if (!folder) return report(c, OP_MODEL, CALL_HARNESS, "out of memory");
-    free(c->folder);
-    c->folder = folder;
-    c->model = *m;
-    c->model.folder = folder;
-    r = c->process ? send_model(c) : ready(c);
+    iut_model *copy = layout_copy(OP_MODEL, m);
+    if (!copy) return report(c, OP_MODEL, CALL_HARNESS, "out of memory");
+    free(c->model);
+    c->model = copy;
+    copy->shape = c->shape;
+    const call_result r = c->instance  ? model_from_table(c)
+                          : c->process ? ask_for_model(c)
+                                       : ready(c);
     memcpy(m->shape, c->shape, sizeof c->shape);
-    if (r == CALL_REFUSED) c->model.folder = NULL; /* there is none to come back to */
+    if (r == CALL_REFUSED) { /* there is none to come back to */
+        free(c->model);
+        c->model = NULL;
+    }
     return r;
 }
 
-call_result client_forward(client *c, iut_forward_batch *b)
+/* ---- Operations without a batch in iut.h. ---------------------------------------- */
+
+call_result client_served(client *c, int32_t n, const int32_t *state, int32_t of_draft,
+                          float *prob)
 {
-    const int64_t args[ARG_COUNT] = {
-        [ARG_N] = b->n, [ARG_ROWS] = b->rows, [ARG_WANTS] = b->wants, [ARG_V] = c->shape[0]};
-    void *const at[] = {[FORWARD_SEQUENCE] = (void *)(uintptr_t)b->sequence,
-                        [FORWARD_ROW_COUNT] = (void *)(uintptr_t)b->row_count,
-                        [FORWARD_WANT_COUNT] = (void *)(uintptr_t)b->want_count,
-                        [FORWARD_TOKEN] = (void *)(uintptr_t)b->token,
-                        [FORWARD_PARENT] = (void *)(uintptr_t)b->parent,
-                        [FORWARD_WANT] = (void *)(uintptr_t)b->want,
-                        [FORWARD_LOGITS] = b->logits};
-    if (!client_has(c, OP_FORWARD)) return not_claimed(c, OP_FORWARD);
-    if (!c->instance) return call(c, OP_FORWARD, args, at);
-    memset(b->logits, -1, (size_t)b->wants * (size_t)c->shape[0] * sizeof *b->logits);
-    return from_table(c, OP_FORWARD, c->api.forward(c->instance, b));
+    iut_row_batch b = {sizeof b, n, state, of_draft, prob};
+    return client_call(c, OP_SERVED, &b);
 }
 
-call_result client_commit(client *c, iut_commit_batch *b)
+call_result client_residual(client *c, int32_t n, const int32_t *state, float *r)
 {
-    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n, [ARG_STEPS] = b->steps};
-    void *const at[] = {[COMMIT_SEQUENCE] = (void *)(uintptr_t)b->sequence,
-                        [COMMIT_PATH_COUNT] = (void *)(uintptr_t)b->path_count,
-                        [COMMIT_PATH] = (void *)(uintptr_t)b->path,
-                        [COMMIT_LENGTH] = b->length};
-    if (!client_has(c, OP_COMMIT)) return not_claimed(c, OP_COMMIT);
-    return c->instance ? from_table(c, OP_COMMIT, c->api.commit(c->instance, b))
-                       : call(c, OP_COMMIT, args, at);
-}
-
-call_result client_truncate(client *c, iut_truncate_batch *b)
-{
-    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n};
-    void *const at[] = {[TRUNCATE_SEQUENCE] = (void *)(uintptr_t)b->sequence,
-                        [TRUNCATE_KEEP] = (void *)(uintptr_t)b->keep,
-                        [TRUNCATE_LENGTH] = b->length};
-    if (!client_has(c, OP_TRUNCATE)) return not_claimed(c, OP_TRUNCATE);
-    return c->instance ? from_table(c, OP_TRUNCATE, c->api.truncate(c->instance, b))
-                       : call(c, OP_TRUNCATE, args, at);
-}
-
-call_result client_cache_read(client *c, iut_cache_batch *b)
-{
-    const int64_t args[ARG_COUNT] = {
-        [ARG_N] = b->n, [ARG_KV_HEADS] = c->shape[2], [ARG_HEAD_DIM] = c->shape[3]};
-    void *const at[] = {[CACHE_SEQUENCE] = (void *)(uintptr_t)b->sequence,
-                        [CACHE_LAYER] = (void *)(uintptr_t)b->layer,
-                        [CACHE_POSITION] = (void *)(uintptr_t)b->position,
-                        [CACHE_KEY] = b->key,
-                        [CACHE_VALUE] = b->value};
-    if (!client_has(c, OP_CACHE_READ)) return not_claimed(c, OP_CACHE_READ);
-    return c->instance ? from_table(c, OP_CACHE_READ, c->api.cache_read(c->instance, b))
-                       : call(c, OP_CACHE_READ, args, at);
+    iut_row_batch b = {sizeof b, n, state, 0, r};
+    return client_call(c, OP_RESIDUAL, &b);
 }
 
 call_result client_cache_poison(client *c)
 {
-    const int64_t args[ARG_COUNT] = {0};
-    if (!client_has(c, OP_CACHE_POISON)) return not_claimed(c, OP_CACHE_POISON);
-    return c->instance ? from_table(c, OP_CACHE_POISON, c->api.cache_poison(c->instance))
-                       : call(c, OP_CACHE_POISON, args, NULL);
-}
-
-/* ---- Pools. ---------------------------------------------------------------------- */
-
-call_result client_pool(client *c, iut_pool_batch *b)
-{
-    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n,
-                                     [ARG_V] = b->V,
-                                     [ARG_KIND] = b->kind,
-                                     [ARG_NGRAM] = b->N,
-                                     [ARG_G] = b->G};
-    void *const at[] = {[POOL_INSERT] = (void *)(uintptr_t)b->insert,
-                        [POOL_KEY] = (void *)(uintptr_t)b->key,
-                        [POOL_VALUE] = (void *)(uintptr_t)b->value,
-                        [POOL_COUNT] = b->count,
-                        [POOL_OUT] = b->out};
-    if (!client_has(c, OP_POOL)) return not_claimed(c, OP_POOL);
-    if (!c->instance) return call(c, OP_POOL, args, at);
-    clear(b->count, b->n, 1);
-    clear(b->out, b->n, b->G * (b->N - 1));
-    return from_table(c, OP_POOL, c->api.pool(c->instance, b));
-}
-
-/* ---- Engines. -------------------------------------------------------------------- */
-
-call_result client_generate(client *c, iut_generate_batch *b)
-{
-    const int64_t args[ARG_COUNT] = {[ARG_N] = b->n,
-                                     [ARG_GAMMA] = b->gamma,
-                                     [ARG_K] = b->k,
-                                     [ARG_EOS] = b->eos,
-                                     [ARG_PROMPTS] = b->prompts,
-                                     [ARG_METHOD] = b->method,
-                                     [ARG_SIZE_0] = b->sizes[0],
-                                     [ARG_SIZE_1] = b->sizes[1],
-                                     [ARG_SIZE_2] = b->sizes[2]};
-    void *const at[] = {[GENERATE_SEED] = &b->seed,
-                        [GENERATE_TEMPERATURE] = &b->sampling.temperature,
-                        [GENERATE_TOP_K] = &b->sampling.top_k,
-                        [GENERATE_TOP_P] = &b->sampling.top_p,
-                        [GENERATE_MIN_P] = &b->sampling.min_p,
-                        [GENERATE_PROMPT_COUNT] = (void *)(uintptr_t)b->prompt_count,
-                        [GENERATE_PROMPT] = (void *)(uintptr_t)b->prompt,
-                        [GENERATE_OUT] = b->out,
-                        [GENERATE_OUT_LEN] = b->out_len,
-                        [GENERATE_ACCEPTED] = b->accepted};
-    if (!client_has(c, OP_GENERATE)) return not_claimed(c, OP_GENERATE);
-    c->texts[TEXT_TARGET] = b->target;
-    c->texts[TEXT_DRAFT] = b->draft;
-    if (!c->instance) return call(c, OP_GENERATE, args, at);
-    clear(b->out, b->n, b->k);
-    clear(b->accepted, b->n, b->k);
-    return from_table(c, OP_GENERATE, c->api.generate(c->instance, b));
+    iut_empty_batch b = {sizeof b};
+    return client_call(c, OP_CACHE_POISON, &b);
 }

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "conformance/iut.h"
+#include "conformance/wire/operations.h"
 #include "conformance/wire/stop.h"
 
 typedef enum {
@@ -23,12 +23,6 @@ typedef enum {
     CALL_STOPPED,  /* the run was stopped before the answer was whole (VER-10) */
     CALL_HARNESS   /* the suite's own fault: out of memory, cannot start a process */
 } call_result;
-
-typedef enum {
-    OP_CLAIMS, OP_PANEL, OP_SERVED, OP_RESIDUAL, OP_DRAW, OP_VERIFY, OP_VERIFY_GREEDY, OP_STREAM,
-    OP_MODEL, OP_FORWARD, OP_COMMIT, OP_TRUNCATE, OP_CACHE_READ, OP_CACHE_POISON, OP_GENERATE,
-    OP_POOL, OP_COUNT
-} iut_op;
 
 typedef struct client client;
 
@@ -78,25 +72,29 @@ struct brought *client_brought(const client *c);
 const iut_claims *client_claims(const client *c);
 bool client_has(const client *c, iut_op op); /* is the operation claimed? */
 
-call_result client_panel(client *c, const iut_panel *panel); /* kept by the client: a restart reloads it */
+/* Calls an operation with its batch. */
+call_result client_call(client *c, iut_op op, void *batch);
+
+/* The panel and the model are copied and kept by the client: a restart reloads them, the model with empty
+ * sequences. A shape with a number below 1, or beyond 2^20, is garbage. */
+call_result client_panel(client *c, const iut_panel *panel);
+call_result client_model(client *c, iut_model *model);
+
 call_result client_served(client *c, int32_t n, const int32_t *state, int32_t of_draft, float *prob);
 call_result client_residual(client *c, int32_t n, const int32_t *state, float *r);
-call_result client_draw(client *c, iut_draw_batch *batch);
-call_result client_verify(client *c, iut_verify_batch *batch);
-call_result client_verify_greedy(client *c, iut_verify_batch *batch);
-call_result client_stream(client *c, iut_stream_batch *batch);
-
-/* The model is kept by the client, as the panel is: a restart reloads it, with empty sequences. A
- * shape with a number below 1, or beyond 2^20, is garbage. */
-call_result client_model(client *c, iut_model *model);
-call_result client_forward(client *c, iut_forward_batch *batch);
-call_result client_commit(client *c, iut_commit_batch *batch);
-call_result client_truncate(client *c, iut_truncate_batch *batch);
-call_result client_cache_read(client *c, iut_cache_batch *batch);
 call_result client_cache_poison(client *c);
 
-call_result client_generate(client *c, iut_generate_batch *batch);
-call_result client_pool(client *c, iut_pool_batch *batch);
+/* client_call with a batch of the right type. */
+static inline call_result client_draw(client *c, iut_draw_batch *b) { return client_call(c, OP_DRAW, b); }
+static inline call_result client_verify(client *c, iut_verify_batch *b) { return client_call(c, OP_VERIFY, b); }
+static inline call_result client_verify_greedy(client *c, iut_verify_batch *b) { return client_call(c, OP_VERIFY_GREEDY, b); }
+static inline call_result client_stream(client *c, iut_stream_batch *b) { return client_call(c, OP_STREAM, b); }
+static inline call_result client_forward(client *c, iut_forward_batch *b) { return client_call(c, OP_FORWARD, b); }
+static inline call_result client_commit(client *c, iut_commit_batch *b) { return client_call(c, OP_COMMIT, b); }
+static inline call_result client_truncate(client *c, iut_truncate_batch *b) { return client_call(c, OP_TRUNCATE, b); }
+static inline call_result client_cache_read(client *c, iut_cache_batch *b) { return client_call(c, OP_CACHE_READ, b); }
+static inline call_result client_generate(client *c, iut_generate_batch *b) { return client_call(c, OP_GENERATE, b); }
+static inline call_result client_pool(client *c, iut_pool_batch *b) { return client_call(c, OP_POOL, b); }
 
 iut_status client_status(const client *c);  /* of the last call that was CALL_REFUSED */
 const char *client_text(const client *c);   /* of the last call that was not CALL_OK: one line, never NULL */

@@ -1,84 +1,120 @@
-/* layout.h - how each operation of iut.h travels: its integers, and its arrays with their
- * shapes. The client writes requests and the worker reads them from the one table here. Clause
- * FRM-04. */
+/* layout.h - what the batch of each operation of iut.h contains, told once: where it keeps each number, text and
+ * array, how large they are, and what they may hold. The client reads a batch by it and the worker fills one, both
+ * over frames; `assay interface` prints it. Clause FRM-04. */
 #ifndef ASSAY_CONFORMANCE_WIRE_LAYOUT_H
 #define ASSAY_CONFORMANCE_WIRE_LAYOUT_H
 
-#include "conformance/wire/client.h"
 #include "conformance/wire/frames.h"
+#include "conformance/wire/operations.h"
 
-/* The integers of a request, in `args`. Each op has some of them. */
+/* What numbers, extents and limits speak of: first the numbers of a request, which travel in its `args`, then what
+ * both sides know from the last panel and model. */
 /* clang-format off */
 typedef enum {
-    ARG_N, ARG_GAMMA, ARG_K, ARG_EOS, ARG_OF_DRAFT, ARG_V, ARG_S, ARG_C,
-    ARG_SEQUENCES, ARG_POSITIONS, ARG_ROWS, ARG_LAYOUT_SEED, ARG_WANTS, ARG_STEPS, ARG_KV_HEADS,
-    ARG_HEAD_DIM, ARG_PROMPTS, ARG_METHOD, ARG_SIZE_0, ARG_SIZE_1, ARG_SIZE_2,
-    ARG_KIND, ARG_NGRAM, ARG_G, ARG_COUNT
-} layout_arg;
-
-/* The texts of a request, in `args` too: folders of models. */
-typedef enum { TEXT_FOLDER, TEXT_TARGET, TEXT_DRAFT, TEXT_COUNT } layout_text;
+    VALUE_N, VALUE_GAMMA, VALUE_K, VALUE_EOS, VALUE_OF_DRAFT, VALUE_V, VALUE_S, VALUE_C,
+    VALUE_SEQUENCES, VALUE_POSITIONS, VALUE_ROWS, VALUE_LAYOUT_SEED, VALUE_WANTS, VALUE_STEPS, VALUE_KV_HEADS,
+    VALUE_HEAD_DIM, VALUE_PROMPTS, VALUE_METHOD, VALUE_SIZE_0, VALUE_SIZE_1, VALUE_SIZE_2,
+    VALUE_KIND, VALUE_NGRAM, VALUE_G,
+    PANEL_V, PANEL_S, MODEL_V, MODEL_LAYERS, MODEL_KV_HEADS, MODEL_HEAD_DIM, MODEL_SEQUENCES, MODEL_POSITIONS,
+    VALUES
+} layout_value;
 /* clang-format on */
+
+/* value[of] + plus; the number `plus` if `of` is -1. */
+typedef struct {
+    int8_t of; /* layout_value */
+    int64_t plus;
+} layout_term;
+
+enum { LAYOUT_NOWHERE = -1 };
+
+/* An integer of 4 bytes. One that stands nowhere in the batch is what its limits, which are equal, say. */
+typedef struct {
+    const char *name; /* in `args`; NULL behind the last */
+    int8_t value;     /* layout_value */
+    bool is_unsigned;
+    int32_t at; /* in the batch, or LAYOUT_NOWHERE */
+    layout_term low, high;
+} layout_number;
+
+/* A string, in `args` too: the folder of a model. */
+typedef struct {
+    const char *name; /* NULL behind the last */
+    int32_t at;       /* of a const char * in the batch */
+} layout_text;
 
 typedef enum { FLOW_IN, FLOW_IN_OPTIONAL, FLOW_OUT } layout_flow;
 
-/* An extent is args[arg] + plus; of rank 0 dimensions, one. */
-typedef struct {
-    int8_t arg; /* layout_arg, or -1: the extent is `plus` */
-    int8_t plus;
-} layout_extent;
+/* What the worker promises an implementation of the elements of an array that flows in. */
+typedef enum {
+    HOLDS_ANYTHING,
+    HOLDS_RANGE,   /* low to high */
+    HOLDS_UNIFORM, /* in [0, 1) */
+    HOLDS_COUNTS,  /* low or more, adding up to high */
+    HOLDS_DISTINCT /* low to high, none twice */
+} layout_content;
 
+/* An array travels as a tensor. In the batch stands a pointer to it or, with a stride, its elements themselves,
+ * so many bytes from one to the next. */
 typedef struct {
-    const char *name;
+    const char *name; /* NULL behind the last */
     tensor_type type;
     layout_flow flow;
+    int32_t at, stride;
     int32_t rank;
-    layout_extent extent[3];
+    layout_term extent[FRAME_MAX_RANK];
+    layout_content content;
+    layout_term low, high;
 } layout_array;
 
+typedef enum { NEEDS_NOTHING, NEEDS_PANEL, NEEDS_MODEL } layout_need;
+
+enum { LAYOUT_NUMBERS = 10, LAYOUT_TEXTS = 3, LAYOUT_ARRAYS = 11 };
+
 typedef struct {
-    const char *name;
-    unsigned args;  /* bit a: the op has args[a] */
-    unsigned texts; /* bit t: the op has text t */
-    int32_t arrays;
-    layout_array array[10];
+    size_t size; /* of the batch */
+    layout_need need;
+    layout_number number[LAYOUT_NUMBERS];
+    layout_text text[LAYOUT_TEXTS];
+    layout_array array[LAYOUT_ARRAYS];
 } layout_op;
 
-/* Places of the arrays in `array` of an op: the index of a pointer in what client and worker
- * pass. */
-/* clang-format off */
-enum { PANEL_CLS, PANEL_NEXT, PANEL_P, PANEL_Q, PANEL_P_LOGIT, PANEL_Q_LOGIT, PANEL_TEMPERATURE,
-       PANEL_TOP_K, PANEL_TOP_P, PANEL_MIN_P };
-enum { ROWS_STATE, ROWS_OUT }; /* served and residual */
-enum { DRAW_U, DRAW_SEED, DRAW_POSITION, DRAW_STATE, DRAW_TOKEN };
-enum { VERIFY_U, VERIFY_SEED, VERIFY_POSITION, VERIFY_LEN, VERIFY_STATE, VERIFY_DRAFT,
-       VERIFY_OUT, VERIFY_OUT_LEN }; /* and verify_greedy */
-enum { STREAM_SEED, STREAM_START, STREAM_OUT, STREAM_OUT_LEN, STREAM_ACCEPTED };
-enum { MODEL_SHAPE };
-enum { FORWARD_SEQUENCE, FORWARD_ROW_COUNT, FORWARD_WANT_COUNT, FORWARD_TOKEN, FORWARD_PARENT,
-       FORWARD_WANT, FORWARD_LOGITS };
-enum { COMMIT_SEQUENCE, COMMIT_PATH_COUNT, COMMIT_PATH, COMMIT_LENGTH };
-enum { TRUNCATE_SEQUENCE, TRUNCATE_KEEP, TRUNCATE_LENGTH };
-enum { CACHE_SEQUENCE, CACHE_LAYER, CACHE_POSITION, CACHE_KEY, CACHE_VALUE };
-enum { GENERATE_SEED, GENERATE_TEMPERATURE, GENERATE_TOP_K, GENERATE_TOP_P, GENERATE_MIN_P,
-       GENERATE_PROMPT_COUNT, GENERATE_PROMPT, GENERATE_OUT, GENERATE_OUT_LEN,
-       GENERATE_ACCEPTED };
-enum { POOL_INSERT, POOL_KEY, POOL_VALUE, POOL_COUNT, POOL_OUT };
-/* clang-format on */
-
 extern const layout_op layout[OP_COUNT];
-extern const char *const layout_arg_name[ARG_COUNT];
-extern const char *const layout_text_name[TEXT_COUNT];
 
-/* The op of that name; OP_COUNT if there is none. */
-iut_op layout_find(const char *name);
+/* A batch, taken apart. */
+typedef struct {
+    int64_t value[VALUES];
+    const char *text[LAYOUT_TEXTS];
+    void *at[LAYOUT_ARRAYS];       /* of each array its elements; NULL: an optional one that is not there */
+    uint64_t beside[LAYOUT_ARRAYS]; /* those of arrays whose elements stand in the batch */
+} layout_parts;
 
-/* The tensor that array `a` of an op is, for these args; false if it exceeds the limits of
- * frames.h. */
-bool layout_tensor(const layout_array *a, const int64_t args[ARG_COUNT], frame_tensor *t);
+/* The number that a term is. */
+int64_t layout_number_of(layout_term t, const int64_t value[VALUES]);
+
+/* Takes a batch apart. The values of the panel and of the model must stand in parts->value before. The arrays are
+ * the batch's own, but for those whose elements stand in the batch, which are copied. */
+void layout_take_apart(iut_op op, const void *batch, layout_parts *parts);
+
+/* Fills a batch of layout[op].size bytes from its parts. */
+void layout_put_together(iut_op op, const layout_parts *parts, void *batch);
+
+/* A copy of the batch with its texts and its arrays, but for those that flow out, in one piece of memory, which
+ * free() frees. NULL without memory. Its extents must be its own numbers. */
+void *layout_copy(iut_op op, const void *batch);
+
+/* Fills the arrays that flow out with bytes 0xFF: -1 for tokens, NaN for probabilities, so that what is not
+ * written shows. */
+void layout_clear(iut_op op, const layout_parts *parts);
+
+/* The tensor that an array is; false if it exceeds the limits of frames.h. */
+bool layout_tensor(const layout_array *a, const int64_t value[VALUES], frame_tensor *t);
 
 /* Does the tensor of a parsed frame have this name, type and shape? If not, `why` says so. */
-bool layout_matches(const frame_tensor *expected, const frame_tensor *got, char *why,
-                    size_t why_size);
+bool layout_matches(const frame_tensor *expected, const frame_tensor *got, char *why, size_t why_size);
+
+/* Do the elements hold what they must? If not, `why` says which does not. */
+bool layout_holds(const layout_array *a, const int64_t value[VALUES], const void *elements, char *why,
+                  size_t why_size);
 
 #endif

@@ -77,22 +77,18 @@ static size_t listed(const uint8_t *header, size_t size, size_t payload)
 /* A request of any op with small integers, arrays in order; its header. */
 static uint8_t *compose(size_t *size)
 {
-    const layout_op *op = &layout[pick(OP_COUNT)];
-    frame f = {.id = pick(9), .op = op->name, .args = json_object()};
-    int64_t args[ARG_COUNT];
-    for (int a = 0; a < ARG_COUNT; a++) {
-        args[a] = a == ARG_EOS        ? (int64_t)pick(4) - 1
-                  : a == ARG_OF_DRAFT ? pick(2)
-                                      : 1 + pick(4);
-        if (op->args >> a & 1)
-            json_object_set_new(f.args, layout_arg_name[a], json_integer(args[a]));
-    }
-    for (int t = 0; t < TEXT_COUNT; t++)
-        if (op->texts >> t & 1)
-            json_object_set_new(f.args, layout_text_name[t], json_string(pick(2) ? "x" : ""));
-    for (int32_t i = 0; i < op->arrays; i++)
-        if (op->array[i].flow == FLOW_IN || (op->array[i].flow == FLOW_IN_OPTIONAL && pick(2)))
-            layout_tensor(&op->array[i], args, &f.tensor[f.tensors++]);
+    const iut_op op = (iut_op)pick(OP_COUNT);
+    frame f = {.id = pick(9), .op = iut_op_name(op), .args = json_object()};
+    int64_t value[VALUES];
+    for (int i = 0; i < VALUES; i++) value[i] = 1 + pick(4);
+    value[VALUE_EOS] -= 2, value[VALUE_OF_DRAFT] = pick(2);
+    for (const layout_number *i = layout[op].number; i->name; i++)
+        json_object_set_new(f.args, i->name, json_integer(value[i->value]));
+    for (const layout_text *t = layout[op].text; t->name; t++)
+        json_object_set_new(f.args, t->name, json_string(pick(2) ? "x" : ""));
+    for (const layout_array *a = layout[op].array; a->name; a++)
+        if (a->flow == FLOW_IN || (a->flow == FLOW_IN_OPTIONAL && pick(2)))
+            layout_tensor(a, value, &f.tensor[f.tensors++]);
     uint8_t *bytes = frame_encode(&f, size);
     json_decref(f.args);
     return bytes;

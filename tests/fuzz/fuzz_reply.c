@@ -10,6 +10,7 @@
 
 #include "conformance/wire/claims.h"
 #include "conformance/wire/client.h"
+#include "conformance/wire/frames.h"
 #include "conformance/wire/process.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -101,7 +102,7 @@ void process_send(process *p, const struct iovec *parts, int count)
     free(p->answer);
     p->answer = NULL;
     p->size = p->read = 0;
-    if (strcmp(request.op, layout[input_op].name) == 0) {
+    if (strcmp(request.op, iut_op_name(input_op)) == 0) {
         sent++;
         p->answer = malloc(input_size ? input_size : 1);
         MUST(p->answer);

@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include "conformance/wire/claims.h"
 #include "conformance/wire/frames.h"
-#include "conformance/wire/layout.h"
 #include "conformance/wire/worker.h"
 
 enum { MOST = 1 << 16 }; /* tokens of a call */

@@ -207,6 +207,14 @@ static void encode_limits(void **state)
     assert_null(frame_encode(&too_large, &size));
 }
 
+static const layout_array *array_of(iut_op op, const char *name)
+{
+    const layout_array *a = layout[op].array;
+    while (a->name && strcmp(a->name, name) != 0) a++;
+    assert_non_null(a->name);
+    return a;
+}
+
 /* FRM-04: an array's shape follows from the integers, and the limits hold before anything is
  * allocated. */
 static void layouts(void **state)
@@ -214,8 +222,9 @@ static void layouts(void **state)
     (void)state;
     char why[200];
     frame_tensor t, other;
-    int64_t args[ARG_COUNT] = {[ARG_N] = 3, [ARG_GAMMA] = 4};
-    assert_true(layout_tensor(&layout[OP_VERIFY].array[VERIFY_U], args, &t));
+    int64_t value[VALUES] = {[VALUE_N] = 3, [VALUE_GAMMA] = 4};
+    const layout_array *u = array_of(OP_VERIFY, "u");
+    assert_true(layout_tensor(u, value, &t));
     assert_int_equal(t.shape[0], 3);
     assert_int_equal(t.shape[1], 6);
     assert_int_equal(t.size, 3 * 6 * 8);
@@ -224,27 +233,107 @@ static void layouts(void **state)
     other.shape[1] = 5;
     assert_false(layout_matches(&t, &other, why, sizeof why));
     assert_string_equal(why, "tensor u f64 [3, 5] where u f64 [3, 6] is due");
-    args[ARG_N] = args[ARG_GAMMA] = INT32_MAX;
-    assert_false(layout_tensor(&layout[OP_VERIFY].array[VERIFY_U], args, &t));
-    args[ARG_GAMMA] = 4;
-    assert_false(layout_tensor(&layout[OP_VERIFY].array[VERIFY_U], args, &t));
-    args[ARG_K] = 5, args[ARG_PROMPTS] = 7;
-    assert_true(layout_tensor(&layout[OP_GENERATE].array[GENERATE_PROMPT], args, &t));
-    assert_string_equal(t.name, "prompt");
+    value[VALUE_N] = value[VALUE_GAMMA] = INT32_MAX;
+    assert_false(layout_tensor(u, value, &t));
+    value[VALUE_GAMMA] = 4;
+    assert_false(layout_tensor(u, value, &t));
+    value[VALUE_K] = 5, value[VALUE_PROMPTS] = 7;
+    assert_true(layout_tensor(array_of(OP_GENERATE, "prompt"), value, &t));
     assert_true(t.type == TENSOR_I32 && t.rank == 1 && t.shape[0] == 7);
-    args[ARG_N] = 3;
-    assert_true(layout_tensor(&layout[OP_GENERATE].array[GENERATE_ACCEPTED], args, &t));
-    assert_string_equal(t.name, "accepted");
+    value[VALUE_N] = 3;
+    assert_true(layout_tensor(array_of(OP_GENERATE, "accepted"), value, &t));
     assert_true(t.rank == 2 && t.shape[0] == 3 && t.shape[1] == 5);
-    args[ARG_NGRAM] = 4, args[ARG_G] = 2;
-    assert_true(layout_tensor(&layout[OP_POOL].array[POOL_OUT], args, &t));
-    assert_string_equal(t.name, "out");
+    value[VALUE_NGRAM] = 4, value[VALUE_G] = 2;
+    assert_true(layout_tensor(array_of(OP_POOL, "out"), value, &t));
     assert_true(t.rank == 3 && t.shape[0] == 3 && t.shape[1] == 2 && t.shape[2] == 3);
-    assert_int_equal(layout[OP_GENERATE].texts, 1u << TEXT_TARGET | 1u << TEXT_DRAFT);
-    assert_string_equal(layout_text_name[TEXT_DRAFT], "draft");
-    assert_int_equal(layout_find("generate"), OP_GENERATE);
-    assert_int_equal(layout_find("verify_greedy"), OP_VERIFY_GREEDY);
-    assert_int_equal(layout_find("verif"), OP_COUNT);
+    assert_string_equal(layout[OP_GENERATE].text[1].name, "draft");
+    assert_int_equal(iut_op_find("generate"), OP_GENERATE);
+    assert_int_equal(iut_op_find("verify_greedy"), OP_VERIFY_GREEDY);
+    assert_int_equal(iut_op_find("verif"), OP_COUNT);
+}
+
+/* Every byte of a batch belongs to a field that the table names, or is padding: bytes of a
+ * pattern come back from its parts where a field is, and 0 elsewhere. The sizes are those of
+ * the ABI on a machine of 64 bits. */
+static void batches(void **state)
+{
+    (void)state;
+    static const struct {
+        iut_op op;
+        size_t size, named; /* bytes of the batch, and of its fields but `size` */
+    } due[] = {{OP_PANEL, 96, 12 + 6 * 8 + 32},
+               {OP_SERVED, 32, 4 + 8 + 4 + 8},
+               {OP_RESIDUAL, 32, 4 + 8 + 8},
+               {OP_DRAW, 48, 4 + 2 * 8 + 2 * 8 + 8},
+               {OP_VERIFY, 80, 8 + 4 * 8 + 2 * 8 + 2 * 8},
+               {OP_VERIFY_GREEDY, 80, 8 + 4 * 8 + 2 * 8 + 2 * 8},
+               {OP_STREAM, 64, 16 + 8 + 8 + 3 * 8},
+               {OP_MODEL, 40, 8 + 16 + 8},
+               {OP_FORWARD, 72, 12 + 7 * 8},
+               {OP_COMMIT, 48, 8 + 4 * 8},
+               {OP_TRUNCATE, 32, 4 + 3 * 8},
+               {OP_CACHE_READ, 48, 4 + 5 * 8},
+               {OP_CACHE_POISON, 4, 0},
+               {OP_GENERATE, 128, 2 * 8 + 9 * 4 + 2 * 8 + 16 + 8 + 3 * 8},
+               {OP_POOL, 64, 20 + 5 * 8}};
+    for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
+        uint64_t before[32], after[32];
+        size_t same = 0;
+        layout_parts parts = {.value = {0}};
+        memset(before, 0x5A, sizeof before), memset(after, 0, sizeof after);
+        assert_int_equal(layout[due[i].op].size, due[i].size);
+        layout_take_apart(due[i].op, before, &parts);
+        layout_put_together(due[i].op, &parts, after);
+        assert_memory_equal(after, &layout[due[i].op].size, 4);
+        for (size_t b = 4; b < due[i].size; b++) {
+            const uint8_t x = ((const uint8_t *)after)[b];
+            assert_true(x == 0x5A || x == 0);
+            same += x == 0x5A;
+        }
+        if (same != due[i].named)
+            fail_msg("%s: %zu bytes named", iut_op_name(due[i].op), same);
+    }
+}
+
+/* A copy has what the batch had, and nothing of it in common. */
+static void copies(void **state)
+{
+    (void)state;
+    int32_t cls[3] = {0, 1, 0}, next[4] = {1, 0, 0, 1};
+    float rows[4][6];
+    for (int i = 0; i < 24; i++) rows[i / 6][i % 6] = (float)i;
+    char folder[] = "a folder";
+    const iut_panel panel = {.size = sizeof panel,
+                             .V = 3,
+                             .S = 2,
+                             .C = 2,
+                             .cls = cls,
+                             .next = next,
+                             .p = rows[0],
+                             .q = rows[1],
+                             .p_logit = rows[2],
+                             .q_logit = rows[3],
+                             .target = {0.5F, 1, 0.25F, 0.125F},
+                             .draft = {2, 3, 4, 5}};
+    const iut_model model = {sizeof model, folder, 2, 8, 4, 0xFFFFFFFFu, cls};
+    iut_panel *p = layout_copy(OP_PANEL, &panel);
+    iut_model *m = layout_copy(OP_MODEL, &model);
+    assert_true(p && m);
+    assert_true(p->V == 3 && p->S == 2 && p->C == 2 && p->size == sizeof panel);
+    assert_true(p->cls != cls && p->next != next && p->p != rows[0]);
+    assert_memory_equal(p->cls, cls, sizeof cls);
+    assert_memory_equal(p->next, next, sizeof next);
+    assert_memory_equal(p->p, rows[0], sizeof rows[0]);
+    assert_memory_equal(p->q, rows[1], sizeof rows[0]);
+    assert_memory_equal(p->p_logit, rows[2], sizeof rows[0]);
+    assert_memory_equal(p->q_logit, rows[3], sizeof rows[0]);
+    assert_memory_equal(&p->target, &panel.target, sizeof panel.target);
+    assert_memory_equal(&p->draft, &panel.draft, sizeof panel.draft);
+    assert_true(m->folder != folder && m->shape == cls);
+    assert_string_equal(m->folder, folder);
+    assert_true(m->sequences == 2 && m->positions == 8 && m->rows == 4 &&
+                m->layout_seed == 0xFFFFFFFFu);
+    free(p), free(m);
 }
 
 /* Claims survive the wire field by field, and what is incoherent is refused. CLM-04. */
@@ -368,6 +457,8 @@ int main(void)
                                        cmocka_unit_test(prefixes),
                                        cmocka_unit_test(encode_limits),
                                        cmocka_unit_test(layouts),
+                                       cmocka_unit_test(batches),
+                                       cmocka_unit_test(copies),
                                        cmocka_unit_test(claims_travel),
                                        cmocka_unit_test(model_operations_come_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);

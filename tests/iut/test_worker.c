@@ -233,12 +233,13 @@ static void raw_requests(void **unused)
         {"{\"id\":1,\"op\":\"panel\",\"args\":{\"V\":1,\"S\":1,\"C\":1},\"tensors\":[[\"cls\","
          "\"f32\",[1]]]}",
          "tensor cls f32 [1] where cls i32 [1] is due", 4},
-        {"{\"id\":1,\"op\":\"draw\",\"args\":{\"n\":-1}}", "args.n", 0},
-        {"{\"id\":1,\"op\":\"draw\",\"args\":{\"n\":\"1\"}}", "args.n", 0},
-        {"{\"id\":1,\"op\":\"draw\",\"args\":{\"n\":0},\"tensors\":[[\"u\",\"f64\",[0]],["
-         "\"seed\",\"u64\",[1]],"
-         "[\"position\",\"u64\",[1]],[\"state\",\"i32\",[0]],[\"x\",\"i32\",[0]]]}",
-         "more tensors", 16},
+        {"{\"id\":1,\"op\":\"pool\",\"args\":{\"n\":-1}}", "args.n", 0},
+        {"{\"id\":1,\"op\":\"pool\",\"args\":{\"n\":\"1\"}}", "args.n", 0},
+        {"{\"id\":1,\"op\":\"pool\",\"args\":{\"n\":0,\"V\":1,\"kind\":1,\"N\":2,\"G\":0},"
+         "\"tensors\":[[\"insert\",\"i32\",[0]],[\"key\",\"i32\",[0]],[\"value\",\"i32\",[0,1]],"
+         "[\"x\",\"i32\",[0]]]}",
+         "more tensors", 0},
+        {"{\"id\":1,\"op\":\"draw\",\"args\":{\"n\":-1}}", "no panel was loaded", 0},
         {"{\"id\":1,\"op\":\"draw\",\"args\":{\"n\":0},\"tensors\":[[\"seed\",\"u64\",[1]],"
          "[\"position\",\"u64\",[1]],[\"state\",\"i32\",[0]]]}",
          "no panel was loaded", 16},
