@@ -19,9 +19,8 @@ bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char 
                     size_t size)
 {
     const iut_claims *m = client_claims(tested);
-    if (!client_has(tested, OP_GENERATE))
-        snprintf(why, size, "generate is not claimed");
-    else if (m->max_vocab > 0 && engine_pair_V[pair] > m->max_vocab)
+    if (!check_has(tested, OP_GENERATE, why, size)) return false;
+    if (m->max_vocab > 0 && engine_pair_V[pair] > m->max_vocab)
         snprintf(why, size, "max_vocab is %d", m->max_vocab);
     else if (m->max_gamma > 0 && gamma > m->max_gamma)
         snprintf(why, size, "max_gamma is %d", m->max_gamma);

@@ -37,12 +37,8 @@ static void plan(check_plan *p, check_level level)
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *k = client_claims(tested);
-    if (!client_has(tested, ops[c->variant]))
-        snprintf(why, size, "%s is not claimed",
-                 ops[c->variant] == OP_VERIFY ? "verify"
-                 : ops[c->variant] == OP_DRAW ? "draw"
-                                              : "stream");
-    else if (k->arithmetic != IUT_ARITH_CANONICAL)
+    if (!check_has(tested, ops[c->variant], why, size)) return false;
+    if (k->arithmetic != IUT_ARITH_CANONICAL)
         snprintf(why, size, "arithmetic is not canonical");
     else if (k->uniforms != IUT_UNIFORMS_SEEDED)
         snprintf(why, size, "uniforms are not seeded");

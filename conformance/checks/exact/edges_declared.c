@@ -85,14 +85,7 @@ static bool is_refused(const check_context *x, const char *what, call_result cal
     return false;
 }
 
-static const struct {
-    iut_op op;
-    const char *name;
-} row_ops[] = {{OP_SERVED, "served"},
-               {OP_DRAW, "draw"},
-               {OP_VERIFY, "verify"},
-               {OP_VERIFY_GREEDY, "verify_greedy"},
-               {OP_STREAM, "stream"}};
+static const iut_op row_ops[] = {OP_SERVED, OP_DRAW, OP_VERIFY, OP_VERIFY_GREEDY, OP_STREAM};
 enum { ROW_OPS = sizeof row_ops / sizeof *row_ops };
 
 /* Does the IUT still work after what it was given? */
@@ -100,9 +93,8 @@ static bool still_serves(const check_context *x, const probe *good, check_result
 {
     if (!probe_load(good, x, r)) return false;
     for (int32_t i = 0; i < ROW_OPS; i++)
-        if (client_has(x->iut, row_ops[i].op) &&
-            !result_call(r, x, "a good case after an error",
-                         call_op(x, row_ops[i].op, 0, false)))
+        if (client_has(x->iut, row_ops[i]) &&
+            !result_call(r, x, "a good case after an error", call_op(x, row_ops[i], 0, false)))
             return false;
     return true;
 }
@@ -112,7 +104,7 @@ static bool still_serves(const check_context *x, const probe *good, check_result
 static bool claimed_row(const client *tested, char *why, size_t size)
 {
     bool any = false;
-    for (int32_t i = 0; i < ROW_OPS; i++) any = any || client_has(tested, row_ops[i].op);
+    for (int32_t i = 0; i < ROW_OPS; i++) any = any || client_has(tested, row_ops[i]);
     if (client_claims(tested)->bad_row != IUT_ERROR)
         snprintf(why, size, "bad_row is not said");
     else if (!any)
@@ -201,17 +193,15 @@ static void run_row(const check_context *x, probe *m, int32_t argument, check_re
     const call_result load = client_panel(x->iut, &m->view);
     if (load != CALL_OK) is_refused(x, "panel with a bad row", load, r);
     for (int32_t i = 0; load == CALL_OK && i < ROW_OPS && r->state == STATE_PASS; i++)
-        if (uses(x, row_ops[i].op, argument % OF_DRAFT, of_draft))
-            is_refused(x, row_ops[i].name, call_op(x, row_ops[i].op, BAD_STATE, of_draft), r);
+        if (uses(x, row_ops[i], argument % OF_DRAFT, of_draft))
+            is_refused(x, iut_op_name(row_ops[i]), call_op(x, row_ops[i], BAD_STATE, of_draft), r);
 }
 
 /* -- Parameters (DIST-03) ---------------------------------------------------------- */
 
 static bool claimed_parameters(const client *tested, char *why, size_t size)
 {
-    if (client_has(tested, OP_SERVED)) return true;
-    snprintf(why, size, "served is not claimed");
-    return false;
+    return check_has(tested, OP_SERVED, why, size);
 }
 
 static void run_parameters(const check_context *x, probe *m, int32_t of_draft, check_result *r)
@@ -245,7 +235,8 @@ static bool claimed_draft(const client *tested, char *why, size_t size)
 {
     const iut_claims *k = client_claims(tested);
     if (!client_has(tested, OP_VERIFY) && !client_has(tested, OP_VERIFY_GREEDY))
-        snprintf(why, size, "neither verify nor verify_greedy is claimed");
+        snprintf(why, size, "neither %s nor %s is claimed", iut_op_name(OP_VERIFY),
+                 iut_op_name(OP_VERIFY_GREEDY));
     else if (k->bad_draft != IUT_ERROR && k->bad_draft != IUT_REJECT)
         snprintf(why, size, "bad_draft is not said");
     else
@@ -266,8 +257,7 @@ static void ends_at(const check_context *x, const char *what, iut_op op, int32_t
     replay_list(text, sizeof text, "got", out, GAMMA + 1);
     if (!fine)
         result_set(r, STATE_FAIL, "%s: %s should end the drafts at place %d: out_len %d, %s",
-                   op == OP_VERIFY ? "verify" : "verify_greedy", what, (int)place, (int)out_len,
-                   text);
+                   iut_op_name(op), what, (int)place, (int)out_len, text);
 }
 
 static void run_draft(const check_context *x, probe *m, int32_t id, check_result *r)
@@ -298,9 +288,8 @@ static void run_draft(const check_context *x, probe *m, int32_t id, check_result
 static bool claimed_q_zero(const client *tested, char *why, size_t size)
 {
     const iut_claims *k = client_claims(tested);
-    if (!client_has(tested, OP_VERIFY))
-        snprintf(why, size, "verify is not claimed");
-    else if (k->rule != IUT_RULE_TOKEN)
+    if (!check_has(tested, OP_VERIFY, why, size)) return false;
+    if (k->rule != IUT_RULE_TOKEN)
         snprintf(why, size, "rule is not token");
     else if (k->q_zero == 0)
         snprintf(why, size, "q_zero is not said");
@@ -339,9 +328,8 @@ static void run_q_zero(const check_context *x, probe *m, int32_t unused, check_r
 static bool claimed_empty(const client *tested, char *why, size_t size)
 {
     const iut_claims *k = client_claims(tested);
-    if (!client_has(tested, OP_VERIFY))
-        snprintf(why, size, "verify is not claimed");
-    else if (k->rule != IUT_RULE_TOKEN)
+    if (!check_has(tested, OP_VERIFY, why, size)) return false;
+    if (k->rule != IUT_RULE_TOKEN)
         snprintf(why, size, "rule is not token");
     else if (k->input != IUT_FROM_PROBS)
         snprintf(why, size, "it serves its rows itself: the residual cannot be made empty");

@@ -65,9 +65,7 @@ static void plan_verify(check_plan *p, check_level level)
 
 static bool claimed_verify(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (client_has(tested, OP_VERIFY)) return replay_fits(c, tested, why, size);
-    snprintf(why, size, "verify is not claimed");
-    return false;
+    return check_has(tested, OP_VERIFY, why, size) && replay_fits(c, tested, why, size);
 }
 
 /* A rejected draft never comes back as its own correction: under the token rule its residual is
@@ -228,9 +226,7 @@ static void plan_draw(check_plan *p, check_level level)
 
 static bool claimed_draw(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (client_has(tested, OP_DRAW)) return replay_fits(c, tested, why, size);
-    snprintf(why, size, "draw is not claimed");
-    return false;
+    return check_has(tested, OP_DRAW, why, size) && replay_fits(c, tested, why, size);
 }
 
 static void judge_draws(const int32_t *state, const int32_t *token, int32_t n, const probe *m,
@@ -291,9 +287,7 @@ static void plan_stream(check_plan *p, check_level level)
 
 static bool claimed_stream(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (client_has(tested, OP_STREAM)) return replay_fits(c, tested, why, size);
-    snprintf(why, size, "stream is not claimed");
-    return false;
+    return check_has(tested, OP_STREAM, why, size) && replay_fits(c, tested, why, size);
 }
 
 /* Accept counts, where told: one entry a step, in 0..gamma, and the steps end where the budget

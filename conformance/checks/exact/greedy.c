@@ -48,7 +48,7 @@ static void finish_greedy(probe *m)
     probe_tables(m);
 }
 
-/* -- verify_greedy ----------------------------------------------------------------- */
+/* -- One verification -------------------------------------------------------------- */
 
 static void plan_verify(check_plan *p, check_level level)
 {
@@ -69,9 +69,8 @@ static bool claimed_verify(const check_case *c, const client *tested, char *why,
 {
     const bool ties = c->variant == TIES || c->variant == ZEROS;
     const uint8_t arithmetic = client_claims(tested)->arithmetic;
-    if (!client_has(tested, OP_VERIFY_GREEDY))
-        snprintf(why, size, "verify_greedy is not claimed");
-    else if (ties && client_claims(tested)->tie == 0)
+    if (!check_has(tested, OP_VERIFY_GREEDY, why, size)) return false;
+    if (ties && client_claims(tested)->tie == 0)
         snprintf(why, size, "tie is not said");
     else if (c->variant == NEAR &&
              (arithmetic < IUT_ARITH_CANONICAL || arithmetic > IUT_ARITH_F32))
@@ -185,9 +184,8 @@ static void plan_stream(check_plan *p, check_level level)
 static bool claimed_stream(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *k = client_claims(tested);
-    if (!client_has(tested, OP_STREAM))
-        snprintf(why, size, "stream is not claimed");
-    else if (k->rule == IUT_RULE_NOT_LOSSLESS)
+    if (!check_has(tested, OP_STREAM, why, size)) return false;
+    if (k->rule == IUT_RULE_NOT_LOSSLESS)
         snprintf(why, size, "rule is not lossless");
     else if (c->variant == TIED && !k->greedy_identical)
         snprintf(why, size, "greedy_identical is not promised");

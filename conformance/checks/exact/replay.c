@@ -106,7 +106,8 @@ static bool verify_all(steps *s, const check_context *x, int32_t V, bool greedy,
         batch.position = all.position;
         const call_result call =
             greedy ? client_verify_greedy(x->iut, &batch) : client_verify(x->iut, &batch);
-        if (!result_call(r, x, greedy ? "verify_greedy" : "verify", call)) return false;
+        if (!result_call(r, x, iut_op_name(greedy ? OP_VERIFY_GREEDY : OP_VERIFY), call))
+            return false;
     }
     return true;
 }
@@ -142,9 +143,8 @@ bool replay_claimed(const check_case *c, const client *tested, char *why, size_t
 {
     const iut_claims *k = client_claims(tested);
     const char *missing = NULL;
-    if (!client_has(tested, OP_VERIFY))
-        missing = "verify is not claimed";
-    else if (k->uniforms != IUT_UNIFORMS_SUPPLIED)
+    if (!check_has(tested, OP_VERIFY, why, why_size)) return false;
+    if (k->uniforms != IUT_UNIFORMS_SUPPLIED)
         missing = "uniforms are not supplied";
     else if (k->map != IUT_MAP_CDF_BY_ID)
         missing = "map is not CDF by id";

@@ -57,7 +57,7 @@ iut_verify_batch steps_batch(steps *s, const check_context *x, uint64_t seed,
  * `r` says what happened. */
 bool steps_verify(steps *s, const check_context *x, int32_t V, uint64_t seed, uint64_t position,
                   check_result *r);
-/* The same through verify_greedy. */
+/* The same through greedy verification. */
 bool steps_verify_greedy(steps *s, const check_context *x, int32_t V, check_result *r);
 
 /* Answers that are the specified ones, and those of the other side of a boundary (LAY-10). */

@@ -49,14 +49,13 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 {
     static const struct {
         iut_op op;
-        const char *name;
         uint8_t rule;
-    } need[VECTOR_KINDS] = {[VECTOR_SERVED] = {OP_SERVED, "served", 0},
-                            [VECTOR_DRAW] = {OP_DRAW, "draw", 0},
-                            [VECTOR_RESIDUAL] = {OP_RESIDUAL, "residual", 0},
-                            [VECTOR_CHAIN] = {OP_VERIFY, "verify", IUT_RULE_TOKEN},
-                            [VECTOR_MATCH] = {OP_VERIFY, "verify", IUT_RULE_MATCH},
-                            [VECTOR_GREEDY] = {OP_VERIFY_GREEDY, "verify_greedy", 0}};
+    } need[VECTOR_KINDS] = {[VECTOR_SERVED] = {OP_SERVED, 0},
+                            [VECTOR_DRAW] = {OP_DRAW, 0},
+                            [VECTOR_RESIDUAL] = {OP_RESIDUAL, 0},
+                            [VECTOR_CHAIN] = {OP_VERIFY, IUT_RULE_TOKEN},
+                            [VECTOR_MATCH] = {OP_VERIFY, IUT_RULE_MATCH},
+                            [VECTOR_GREEDY] = {OP_VERIFY_GREEDY, 0}};
     const vector_kind kind = vector_list[c->variant].kind;
     const iut_claims *k = client_claims(tested);
     const bool draws = kind == VECTOR_DRAW || kind == VECTOR_CHAIN || kind == VECTOR_MATCH;
@@ -75,7 +74,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     else if (k->arithmetic == 0 || (draws && k->arithmetic > IUT_ARITH_F32))
         missing = "is of no arithmetic that fixes its answers";
     if (!missing) return replay_fits_whole(c, tested, why, size);
-    snprintf(why, size, "%s %s", need[kind].name, missing);
+    snprintf(why, size, "%s %s", iut_op_name(need[kind].op), missing);
     return false;
 }
 

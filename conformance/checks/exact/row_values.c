@@ -33,9 +33,8 @@ static void plan_residual(check_plan *p, check_level level)
 
 static bool claimed_residual(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (!client_has(tested, OP_RESIDUAL))
-        snprintf(why, size, "residual is not claimed");
-    else if (client_claims(tested)->arithmetic == 0)
+    if (!check_has(tested, OP_RESIDUAL, why, size)) return false;
+    if (client_claims(tested)->arithmetic == 0)
         snprintf(why, size, "arithmetic is not said");
     else
         return replay_fits(c, tested, why, size);
@@ -140,9 +139,8 @@ static bool claimed_draw(const check_case *c, const client *tested, char *why, s
 {
     const iut_claims *k = client_claims(tested);
     const char *missing = NULL;
-    if (!client_has(tested, OP_DRAW))
-        missing = "draw is not claimed";
-    else if (k->uniforms != IUT_UNIFORMS_SUPPLIED)
+    if (!check_has(tested, OP_DRAW, why, size)) return false;
+    if (k->uniforms != IUT_UNIFORMS_SUPPLIED)
         missing = "uniforms are not supplied";
     else if (k->map != IUT_MAP_CDF_BY_ID)
         missing = "map is not CDF by id";

@@ -50,9 +50,8 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (!client_has(tested, OP_SERVED))
-        snprintf(why, size, "served is not claimed");
-    else if (client_claims(tested)->arithmetic == 0)
+    if (!check_has(tested, OP_SERVED, why, size)) return false;
+    if (client_claims(tested)->arithmetic == 0)
         snprintf(why, size, "arithmetic is not said");
     else
         return replay_fits(c, tested, why, size);

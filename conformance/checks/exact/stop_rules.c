@@ -28,9 +28,8 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (!client_has(tested, OP_STREAM))
-        snprintf(why, size, "stream is not claimed");
-    else if (client_claims(tested)->rule == IUT_RULE_NOT_LOSSLESS)
+    if (!check_has(tested, OP_STREAM, why, size)) return false;
+    if (client_claims(tested)->rule == IUT_RULE_NOT_LOSSLESS)
         snprintf(why, size, "rule is not lossless");
     else
         return replay_fits_whole(c, tested, why, size);

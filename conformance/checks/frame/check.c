@@ -194,6 +194,13 @@ static const char *after_op(const char *text, const char *op)
     return text + length + 2;
 }
 
+bool check_has(const client *tested, iut_op op, char *why, size_t size)
+{
+    if (client_has(tested, op)) return true;
+    snprintf(why, size, "%s is not claimed", iut_op_name(op));
+    return false;
+}
+
 bool result_call(check_result *r, const check_context *x, const char *op, call_result call)
 {
     const char *text = call == CALL_OK ? "" : after_op(client_text(x->iut), op);

@@ -114,6 +114,9 @@ void result_figure(check_result *r, const char *name, double value);
 /* Sets state and detail (keeps the first failure: a later call with a lighter state changes nothing).
  * Does nothing after a stop: what then is missing is no evidence. */
 void result_set(check_result *r, check_state state, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Is the operation claimed? If not, `why` says so: for `claimed` of a check. */
+bool check_has(const client *tested, iut_op op, char *why, size_t size);
+
 /* Turns a call that was not CALL_OK into the state it means (STA-02) and returns false; true on CALL_OK. */
 bool result_call(check_result *r, const check_context *x, const char *op, call_result call);
 

@@ -120,10 +120,6 @@ static call_result send(batch *b, int32_t n, uint64_t seed)
 
 bool batch_ask(batch *b, int32_t from, int32_t count, bool reverse, check_result *r)
 {
-    static const char *const name[OP_COUNT] = {[OP_VERIFY] = "verify",
-                                               [OP_DRAW] = "draw",
-                                               [OP_VERIFY_GREEDY] = "verify_greedy",
-                                               [OP_STREAM] = "stream"};
     /* draw and stream need one state and one uniform a case: their gamma here is 0 or unused.
      */
     int32_t states = b->op == OP_STREAM || b->op == OP_DRAW ? 1 : b->gamma + 1;
@@ -140,7 +136,7 @@ bool batch_ask(batch *b, int32_t from, int32_t count, bool reverse, check_result
     }
     memset(b->call.out, 0xff, (size_t)count * (size_t)b->k * sizeof(int32_t));
     memset(b->call.accepted, 0xff, (size_t)count * (size_t)b->k * sizeof(int32_t));
-    if (!result_call(r, b->x, name[b->op], send(b, count, b->seed + (uint64_t)from)))
+    if (!result_call(r, b->x, iut_op_name(b->op), send(b, count, b->seed + (uint64_t)from)))
         return false;
     for (int32_t j = 0; j < count; j++) {
         int32_t i = reverse ? from + count - 1 - j : from + j;

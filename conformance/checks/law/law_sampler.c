@@ -106,12 +106,10 @@ bool law_claimed(const check_case *c, const client *subject, law_op op, char *wh
                  size_t why_size)
 {
     static const iut_op need[] = {OP_VERIFY, OP_STREAM, OP_DRAW};
-    static const char *const name[] = {"verify", "stream", "draw"};
     const iut_claims *m = client_claims(subject);
     const char *missing = missing_claim(m, op);
-    if (!client_has(subject, need[op]))
-        snprintf(why, why_size, "%s is not claimed", name[op]);
-    else if (missing)
+    if (!check_has(subject, need[op], why, why_size)) return false;
+    if (missing)
         snprintf(why, why_size, "%s", missing);
     else if (m->max_vocab > 0 && c->V > m->max_vocab)
         snprintf(why, why_size, "max_vocab is %d", m->max_vocab);

@@ -32,28 +32,14 @@ bool lm_serves(const client *tested, const char *model, char *why, size_t size)
 
 bool lm_claimed(const client *tested, const char *model, unsigned needs, char *why, size_t size)
 {
-    static const struct {
-        iut_op op;
-        const char *name;
-    } all[] = {{OP_MODEL, "model"},
-               {OP_FORWARD, "forward"},
-               {OP_COMMIT, "commit"},
-               {OP_TRUNCATE, "truncate"}};
+    static const iut_op all[] = {OP_MODEL, OP_FORWARD, OP_COMMIT, OP_TRUNCATE};
     for (int i = 0; i < 4; i++)
-        if (!client_has(tested, all[i].op)) {
-            snprintf(why, size, "%s is not claimed", all[i].name);
-            return false;
-        }
+        if (!check_has(tested, all[i], why, size)) return false;
     if (!lm_serves(tested, model, why, size)) return false;
     if ((needs & LM_BITS) && client_claims(tested)->lm_arithmetic == 0)
-        snprintf(why, size, "lm_arithmetic is not said");
-    else if ((needs & LM_CACHE) && !client_has(tested, OP_CACHE_READ))
-        snprintf(why, size, "cache_read is not claimed");
-    else if ((needs & LM_POISON) && !client_has(tested, OP_CACHE_POISON))
-        snprintf(why, size, "cache_poison is not claimed");
-    else
-        return true;
-    return false;
+        return (void)snprintf(why, size, "lm_arithmetic is not said"), false;
+    return (!(needs & LM_CACHE) || check_has(tested, OP_CACHE_READ, why, size)) &&
+           (!(needs & LM_POISON) || check_has(tested, OP_CACHE_POISON, why, size));
 }
 
 /* ---- Open and close. ------------------------------------------------------------- */
@@ -176,7 +162,8 @@ bool lm_truncate(lm *m, int32_t sequence, int32_t keep)
 
 bool lm_poison(lm *m)
 {
-    return result_call(m->r, m->x, "cache_poison", client_cache_poison(m->x->iut));
+    return result_call(m->r, m->x, iut_op_name(OP_CACHE_POISON),
+                       client_cache_poison(m->x->iut));
 }
 
 bool lm_refused(lm *m, const char *op, call_result call, const char *what)

@@ -18,7 +18,7 @@ typedef struct {
     char trained[600]; /* where folder points, for a model of the vectors */
     int32_t V, layers, kv_heads, head_dim;
     int32_t sequences, positions, rows;
-    bool cache, poison; /* claimed: cache_read, cache_poison */
+    bool cache, poison; /* claimed: reading and poisoning the cache */
     float *entries;     /* scratch of lm_same_cache */
 } lm;
 

@@ -51,9 +51,8 @@ static void plan(check_plan *p, check_level level)
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
-    if (!client_has(tested, OP_POOL))
-        snprintf(why, size, "pool is not claimed");
-    else if (!(m->pools & c->pool.kind))
+    if (!check_has(tested, OP_POOL, why, size)) return false;
+    if (!(m->pools & c->pool.kind))
         snprintf(why, size, "pools has no %s", kind_name[c->pool.kind]);
     else if (m->max_vocab > 0 && c->pool.V > m->max_vocab)
         snprintf(why, size, "max_vocab is %d", (int)m->max_vocab);
