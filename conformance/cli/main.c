@@ -13,6 +13,7 @@
 #include "conformance/cli/coverage.h"
 #include "conformance/cli/decode.h"
 #include "conformance/cli/explain.h"
+#include "conformance/cli/interface.h"
 #include "conformance/cli/logits.h"
 #include "conformance/cli/mutants/main.h"
 #include "conformance/cli/traces/traces.h"
@@ -352,6 +353,7 @@ static const struct {
     {"vectors", vectors_main, "list, show, check or generate the golden vectors"},
     {"bench", bench_main, "how fast the reference verifies here, and gpu/ on a GPU"},
     {"coverage", coverage_main, "which clause is covered by what"},
+    {"interface", interface_main, "the operations and claims on the wire"},
     {"worker", worker_command, "serve an implementation on standard input and output"},
     {"--version", version_command, "versions of the suite, the arithmetic and the ABI"},
     {"--help", help_command, "this text"},

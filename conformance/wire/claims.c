@@ -5,70 +5,107 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct {
-    const char *name;
-    size_t offset;
-    int32_t most;
-} claim_field;
+/* clang-format off */
+#define TEXT(name, question) {#name, CLAIM_TEXT, 8, offsetof(iut_claims, name), 0, NULL, 0, question}
+#define CHOICE(name, words, question) {#name, CLAIM_CHOICE, 1, offsetof(iut_claims, name), 0, words, 0, question}
+#define SET(name, words, question) {#name, CLAIM_SET, 1, offsetof(iut_claims, name), 0, words, 0, question}
+#define NUMBER(name, width, most, question) \
+    {#name, CLAIM_NUMBER, width, offsetof(iut_claims, name), most, NULL, 0, question}
 
-#define FIELD(name, most)                                                                      \
-    {                                                                                          \
-#name, offsetof(iut_claims, name), most                                                \
-    }
-static const claim_field strings[] = {FIELD(name, 0), FIELD(version, 0), FIELD(device, 0)};
-static const claim_field bytes[] = {
-    FIELD(uniforms, IUT_UNIFORMS_OWN),
-    FIELD(input, IUT_FROM_LOGITS),
-    FIELD(map, IUT_MAP_OTHER),
-    FIELD(rule, IUT_RULE_NOT_LOSSLESS),
-    FIELD(arithmetic, IUT_ARITH_BF16),
-    FIELD(uniform_bits, 64),
-    FIELD(tie, IUT_TIE_ANY),
-    FIELD(q_zero, IUT_REJECT),
-    FIELD(bad_row, IUT_ERROR),
-    FIELD(bad_draft, IUT_ERROR),
-    FIELD(empty, IUT_EMPTY_OTHER),
-    FIELD(seed_identical, 1),
-    FIELD(greedy_identical, 1),
-    FIELD(lm_arithmetic, IUT_LM_SELF_CONSISTENT),
-    FIELD(lm_architectures, IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3),
-    FIELD(methods, IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP),
-    FIELD(greedy_methods, IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP),
-    FIELD(pools, IUT_POOL_LRU | IUT_POOL_RING)};
-static const claim_field words[] = {FIELD(max_vocab, INT32_MAX), FIELD(max_gamma, INT32_MAX),
-                                    FIELD(accepted_total, 1), FIELD(eos_always, 1)};
-enum {
-    STRINGS = 3,
-    BYTES = sizeof bytes / sizeof *bytes,
-    WORDS = sizeof words / sizeof *words
-};
+const claim_row claim_table[] = {
+    TEXT(name,
+          "What is it called?"),
+    TEXT(version,
+          "Which version is judged?"),
+    TEXT(device,
+          "What does it run on?"),
+    CHOICE(uniforms, "supplied|seeded|own",
+          "Does it use the uniforms that the suite passes, a generator seeded by the suite, or its own? With "
+          "supplied ones the suite compares every single token: if your kernel can take its uniforms as an "
+          "argument, do that."),
+    CHOICE(input, "probs|logits",
+          "Does it start from probabilities, or from logits and sampling parameters?"),
+    CHOICE(map, "cdf|gumbel|other",
+          "Does a uniform pick a token by the running sum in id order, by a Gumbel or exponential race, or "
+          "otherwise?"),
+    CHOICE(rule, "token|match|block|onehot|not lossless",
+          "By which rule does it accept: min(1, p/q) token by token, draws from p compared with the drafts, "
+          "block verification, fixed candidates without q? Or does it not promise the law?"),
+    CHOICE(arithmetic, "canonical|f64|f32|f16|bf16",
+          "In what does it compute? The suite allows for the rounding of that type and no more. `canonical` "
+          "claims the bits of the specification."),
+    NUMBER(uniform_bits, 1, 64,
+          "How fine are its uniforms? A float in [0, 1) usually has 24 bits."),
+    CHOICE(tie, "first|last|any",
+          "Which of equal logits is the greedy one?"),
+    CHOICE(q_zero, "accept|reject",
+          "What becomes of a draft that q gave nothing and p something?"),
+    CHOICE(bad_row, "-|-|error",
+          "What becomes of a row with a NaN, +inf, or nothing but -inf?"),
+    CHOICE(bad_draft, "-|reject|error",
+          "What becomes of a draft outside the vocabulary: does it end the drafts, or is it an error?"),
+    CHOICE(empty, "from p|other",
+          "What is emitted if the residual has no mass?"),
+    NUMBER(seed_identical, 1, 1,
+          "Does speculation promise, for the same seed, the very tokens of its own plain decoding?"),
+    NUMBER(greedy_identical, 1, 1,
+          "Does speculation at temperature 0 promise the very tokens of its own plain decoding?"),
+    CHOICE(lm_arithmetic, "canonical|self consistent",
+          "Do the operations on a model give the bits of chapter 1, or bits of their own that are the same "
+          "however they are asked for?"),
+    SET(lm_architectures, "llama|qwen2|qwen3",
+          "Which models does it load? Leave it out if all of them."),
+    SET(methods, "jacobi|lookahead|lookup",
+          "Which methods without a draft model does `generate` offer?"),
+    SET(greedy_methods, "jacobi|lookahead|lookup",
+          "Which of these does it offer at temperature 0 alone?"),
+    SET(pools, "lru|ring",
+          "Which kinds of pool of n-grams does `pool` offer?"),
+    NUMBER(max_vocab, 4, INT32_MAX,
+          "What is the largest vocabulary? 0: no limit is known. Larger cases are not claimed."),
+    NUMBER(max_gamma, 4, INT32_MAX,
+          "How many drafts a step at most? 0: no limit is known. Larger cases are not claimed."),
+    NUMBER(accepted_total, 4, 1,
+          "Does `generate` tell accepted drafts as a total a request, and not step by step?"),
+    NUMBER(eos_always, 4, 1,
+          "Does every stream of `generate` end at the end of sequence of the target's config.json, so that no "
+          "other can be asked for?"),
+    {0}};
+/* clang-format on */
 
-static void *at(const iut_claims *claims, const claim_field *f)
+static void *at(const iut_claims *claims, const claim_row *row)
 {
-    return (char *)(uintptr_t)claims + f->offset;
+    return (char *)(uintptr_t)claims + row->at;
 }
 
-static int64_t number(const iut_claims *claims, int i)
+static int64_t number(const iut_claims *claims, const claim_row *row)
 {
-    return i < BYTES ? *(uint8_t *)at(claims, &bytes[i])
-                     : *(int32_t *)at(claims, &words[i - BYTES]);
+    return row->width == 1 ? *(uint8_t *)at(claims, row) : *(int32_t *)at(claims, row);
 }
 
-static const claim_field *number_field(int i)
+int32_t claim_words(const claim_row *row)
 {
-    return i < BYTES ? &bytes[i] : &words[i - BYTES];
+    int32_t n = 1;
+    for (const char *c = row->words; *c; c++) n += *c == '|';
+    return n;
+}
+
+int32_t claim_most(const claim_row *row)
+{
+    return row->kind == CLAIM_CHOICE ? claim_words(row)
+           : row->kind == CLAIM_SET  ? (1 << claim_words(row)) - 1
+                                     : row->most;
 }
 
 json_t *claims_encode(const iut_claims *claims, unsigned ops)
 {
     json_t *args = json_object();
     int bad = 0;
-    for (int i = 0; i < STRINGS; i++)
-        bad |= json_object_set_new(args, strings[i].name,
-                                   json_string(*(const char **)at(claims, &strings[i])));
-    for (int i = 0; i < BYTES + WORDS; i++)
-        bad |=
-            json_object_set_new(args, number_field(i)->name, json_integer(number(claims, i)));
+    for (const claim_row *row = claim_table; row->name; row++)
+        bad |= json_object_set_new(args, row->name,
+                                   row->kind == CLAIM_TEXT
+                                       ? json_string(*(const char **)at(claims, row))
+                                       : json_integer(number(claims, row)));
     char list[256] = "";
     for (iut_op op = OP_PANEL; op < OP_COUNT; op++)
         if (ops >> op & 1) {
@@ -83,15 +120,21 @@ json_t *claims_encode(const iut_claims *claims, unsigned ops)
 
 #define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
 
+static bool check_row(const iut_claims *claims, const claim_row *row, char *why,
+                      size_t why_size)
+{
+    if (row->kind == CLAIM_TEXT)
+        return *(const char **)at(claims, row) || FAIL("claims: %s is missing", row->name);
+    const int64_t x = number(claims, row);
+    return (x >= 0 && x <= claim_most(row)) ||
+           FAIL("claims: %s = %lld; it must be 0 to %d", row->name, (long long)x,
+                (int)claim_most(row));
+}
+
 bool claims_check(const iut_claims *claims, char *why, size_t why_size)
 {
-    for (int i = 0; i < STRINGS; i++)
-        if (!*(const char **)at(claims, &strings[i]))
-            return FAIL("claims: %s is missing", strings[i].name);
-    for (int i = 0; i < BYTES + WORDS; i++)
-        if (number(claims, i) < 0 || number(claims, i) > number_field(i)->most)
-            return FAIL("claims: %s = %lld; it must be 0 to %d", number_field(i)->name,
-                        (long long)number(claims, i), (int)number_field(i)->most);
+    for (const claim_row *row = claim_table; row->name; row++)
+        if (!check_row(claims, row, why, why_size)) return false;
     if (claims->arithmetic == IUT_ARITH_CANONICAL && claims->uniform_bits < 29)
         return FAIL(
             "claims: canonical arithmetic with uniforms of %d bits; it needs 29 or more",
@@ -113,19 +156,23 @@ bool claims_check_ops(unsigned ops, char *why, size_t why_size)
                 "and truncate go together");
 }
 
-static bool decode_number(const json_t *args, int i, iut_claims *claims, char *why,
-                          size_t why_size)
+static bool decode_row(const json_t *args, const claim_row *row, iut_claims *claims, char *why,
+                       size_t why_size)
 {
-    const claim_field *f = number_field(i);
-    const json_t *value = json_object_get(args, f->name);
+    const json_t *value = json_object_get(args, row->name);
+    if (row->kind == CLAIM_TEXT) {
+        *(const char **)at(claims, row) = json_string_value(value);
+        return true; /* claims_check looks whether it is there */
+    }
     if (!value) return true; /* not said */
     const int64_t v = json_is_integer(value) ? json_integer_value(value) : -1;
-    if (v < 0 || v > f->most)
-        return FAIL("claims: %s must be an integer from 0 to %d", f->name, (int)f->most);
-    if (i < BYTES)
-        *(uint8_t *)at(claims, f) = (uint8_t)v;
+    if (v < 0 || v > claim_most(row))
+        return FAIL("claims: %s must be an integer from 0 to %d", row->name,
+                    (int)claim_most(row));
+    if (row->width == 1)
+        *(uint8_t *)at(claims, row) = (uint8_t)v;
     else
-        *(int32_t *)at(claims, f) = (int32_t)v;
+        *(int32_t *)at(claims, row) = (int32_t)v;
     return true;
 }
 
@@ -149,10 +196,9 @@ static bool decode_ops(const json_t *args, unsigned *ops, char *why, size_t why_
 
 static bool known_field(const char *name)
 {
-    bool known = strcmp(name, "ops") == 0;
-    for (int i = 0; i < STRINGS; i++) known |= strcmp(name, strings[i].name) == 0;
-    for (int i = 0; i < BYTES + WORDS; i++) known |= strcmp(name, number_field(i)->name) == 0;
-    return known;
+    const claim_row *row = claim_table;
+    while (row->name && strcmp(name, row->name) != 0) row++;
+    return row->name || strcmp(name, "ops") == 0;
 }
 
 bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *why,
@@ -165,11 +211,8 @@ bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *
     json_object_foreach(
         (json_t *)(uintptr_t)args, key,
         value) if (!known_field(key)) return FAIL("claims: there is no field %.40s", key);
-    for (int i = 0; i < STRINGS; i++)
-        *(const char **)at(claims, &strings[i]) =
-            json_string_value(json_object_get(args, strings[i].name));
-    for (int i = 0; i < BYTES + WORDS; i++)
-        if (!decode_number(args, i, claims, why, why_size)) return false;
+    for (const claim_row *row = claim_table; row->name; row++)
+        if (!decode_row(args, row, claims, why, why_size)) return false;
     return decode_ops(args, ops, why, why_size) && claims_check_ops(*ops, why, why_size) &&
            claims_check(claims, why, why_size);
 }

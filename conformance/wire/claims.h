@@ -11,6 +11,31 @@
 
 #include "conformance/wire/operations.h"
 
+typedef enum {
+    CLAIM_TEXT,
+    CLAIM_CHOICE, /* the number of one of the words, from 1 on */
+    CLAIM_SET,    /* the sum of 1, 2, 4 ... of some of them */
+    CLAIM_NUMBER  /* 0 to `most` */
+} claim_kind;
+
+/* A field of iut_claims. */
+typedef struct {
+    const char *name; /* NULL behind the last */
+    claim_kind kind;
+    uint8_t width; /* bytes: 1 or 4, 8 of a text */
+    size_t at;
+    int32_t most;
+    const char *words;    /* with | between; "-" where a number means nothing here */
+    int32_t since;        /* the group of docs/abi-next.md that it came with; 0: none */
+    const char *question; /* that it answers */
+} claim_row;
+
+/* All of them, in the order of the struct's sense. */
+extern const claim_row claim_table[];
+
+int32_t claim_words(const claim_row *row); /* of a choice or a set: how many */
+int32_t claim_most(const claim_row *row);  /* the largest number that it may have */
+
 /* A new object, or NULL if memory runs out or a text is not UTF-8. */
 json_t *claims_encode(const iut_claims *claims, unsigned ops);
 

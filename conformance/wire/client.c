@@ -113,6 +113,7 @@ static bool reply_matches(const client *c, iut_op op, const layout_parts *parts,
         snprintf(why, why_size, "it is a request, where a reply is due");
         return false;
     }
+    if (!frame_speaks(f, why, why_size)) return false;
     if (f->id != c->id) {
         snprintf(why, why_size, "it answers request %lld where %lld is due", (long long)f->id,
                  (long long)c->id);
@@ -194,6 +195,7 @@ static bool build_request(client *c, iut_op op, const layout_parts *parts, frame
 {
     const layout_op *l = &layout[op];
     *f = (frame){.id = ++c->id, .op = iut_op_name(op), .args = json_object()};
+    if (op == OP_CLAIMS) f->version = FRAME_VERSION;
     for (const layout_number *i = l->number; i->name; i++)
         json_object_set_new(f->args, i->name, json_integer(parts->value[i->value]));
     for (int t = 0; l->text[t].name; t++)

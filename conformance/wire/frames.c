@@ -30,6 +30,13 @@ const char *tensor_name(tensor_type type)
 
 #define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
 
+bool frame_speaks(const frame *f, char *why, size_t why_size)
+{
+    if (f->version == 0 || f->version == FRAME_VERSION) return true;
+    return FAIL("frames of version %lld, where %d is spoken (FRM-07)", (long long)f->version,
+                FRAME_VERSION);
+}
+
 bool frame_prefix(const uint8_t *bytes, size_t *header, size_t *payload, char *why,
                   size_t why_size)
 {
@@ -126,6 +133,9 @@ static bool parse_head(frame *f, size_t payload, char *why, size_t why_size)
     f->id = json_is_integer(id) ? json_integer_value(id) : -1;
     if (f->id < 0 || f->id > FRAME_MAX_ID)
         return FAIL("frame: `id` must be an integer from 0 to 2^53");
+    const json_t *version = json_object_get(f->head, "frames");
+    f->version = json_is_integer(version) ? json_integer_value(version) : 0;
+    if (version && f->version < 1) return FAIL("frame: `frames` must be an integer from 1 on");
     return parse_tensors(json_object_get(f->head, "tensors"), payload, f, why, why_size);
 }
 
@@ -197,8 +207,10 @@ static json_t *build_head(const frame *f)
             json_decref(list);
             return NULL;
         }
-    return json_pack("{sI ss* ss* ss* sO* so}", "id", (json_int_t)f->id, "op", f->op, "status",
-                     f->status, "error", f->error, "args", f->args, "tensors", list);
+    json_t *version = f->version ? json_integer(f->version) : NULL;
+    return json_pack("{sI so* ss* ss* ss* sO* so}", "id", (json_int_t)f->id, "frames", version,
+                     "op", f->op, "status", f->status, "error", f->error, "args", f->args,
+                     "tensors", list);
 }
 
 uint8_t *frame_encode(const frame *f, size_t *size)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 enum {
+    FRAME_VERSION = 1, /* FRM-07 */
     FRAME_PREFIX = 12,
     FRAME_MAX_HEADER = 1 << 16,
     FRAME_MAX_TENSORS = 16,
@@ -38,6 +39,7 @@ typedef struct {
     int64_t id;
     const char *op;
     const char *status, *error;
+    int64_t version; /* `frames`; 0: not told */
     json_t *args; /* object of scalars, or NULL; not owned */
     int32_t tensors;
     frame_tensor tensor[FRAME_MAX_TENSORS];
@@ -45,6 +47,9 @@ typedef struct {
 
 size_t tensor_width(tensor_type type); /* bytes of an element */
 const char *tensor_name(tensor_type type);
+
+/* Is the frame of the version spoken here, or does it not tell one? If not, `why` says so. FRM-07. */
+bool frame_speaks(const frame *f, char *why, size_t why_size);
 
 /* Splits the first FRAME_PREFIX bytes of a frame into the sizes of its header and of its
  * tensors. False, with the reason in `why`, when they contradict each other or exceed the

@@ -147,7 +147,7 @@ static bool reply_claims(const worker *w, int64_t id)
     if (!args)
         return reply_error(w, id, IUT_FAILED,
                            "claims: name, version or device is NULL or not UTF-8");
-    const frame reply = {.id = id, .status = "ok", .args = args};
+    const frame reply = {.id = id, .version = FRAME_VERSION, .status = "ok", .args = args};
     const bool ok = frame_write(w->out, &reply);
     json_decref(args);
     return ok;
@@ -299,6 +299,8 @@ static bool answer(worker *w, const frame *f)
     char why[400];
     const iut_op op = iut_op_find(f->op ? f->op : "");
     layout_parts parts = {.value = {0}};
+    if (!frame_speaks(f, why, sizeof why))
+        return reply_error(w, f->id, IUT_UNSUPPORTED, why);
     if (!w->instance) return reply_error(w, f->id, w->refusal, w->why);
     if (op == OP_COUNT || !(iut_ops_of(&w->api) >> op & 1))
         return reply_error(w, f->id, IUT_UNSUPPORTED, "there is no such operation");

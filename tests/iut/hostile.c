@@ -57,7 +57,10 @@ static void say_claims(int64_t id, bool again)
     if (is("claims_no_name")) json_object_del(args, "name");
     if (is("claims_bits"))
         json_object_set_new(args, "arithmetic", json_integer(IUT_ARITH_CANONICAL));
-    const frame reply = {.id = id, .status = "ok", .args = args};
+    const frame reply = {.id = id,
+                         .version = is("start_version") ? FRAME_VERSION + 1 : FRAME_VERSION,
+                         .status = "ok",
+                         .args = args};
     frame_write(1, &reply);
     json_decref(args);
 }

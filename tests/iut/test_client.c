@@ -142,6 +142,7 @@ static void at_start(void **unused)
         {"start_input_written", CALL_CRASH, "exit code 102"}, /* claims has no inputs */
         {"start_hang", CALL_TIMEOUT, "within 1 s"},
         {"start_text", CALL_GARBAGE, "claims: garbage: "},
+        {"start_version", CALL_GARBAGE, "frames of version 2, where 1 is spoken (FRM-07)"},
         {"claims_value", CALL_GARBAGE, "rule must be an integer from 0 to 5"},
         {"claims_type", CALL_GARBAGE, "rule must be an integer"},
         {"claims_field", CALL_GARBAGE, "there is no field colour"},

@@ -122,6 +122,8 @@ static void hostile_headers(void **state)
         {"{\"id\":1.0,\"op\":\"x\"}", "`id`", 0},
         {"{\"id\":9007199254740993,\"op\":\"x\"}", "`id`", 0},
         {"{\"id\":1,\"op\":\"x\",\"args\":[]}", "`args`", 0},
+        {"{\"id\":1,\"op\":\"x\",\"frames\":0}", "`frames`", 0},
+        {"{\"id\":1,\"op\":\"x\",\"frames\":\"1\"}", "`frames`", 0},
         {"{\"id\":1,\"op\":\"x\",\"tensors\":{}}", "must be a list", 0},
         {"{\"id\":1,\"op\":\"x\",\"tensors\":[1]}", "a tensor must be", 0},
         {"{\"id\":1,\"op\":\"x\",\"tensors\":[[\"t\",\"i32\"]]}", "a tensor must be", 0},
@@ -290,8 +292,7 @@ static void batches(void **state)
             assert_true(x == 0x5A || x == 0);
             same += x == 0x5A;
         }
-        if (same != due[i].named)
-            fail_msg("%s: %zu bytes named", iut_op_name(due[i].op), same);
+        if (same != due[i].named) fail_msg("%s: %zu bytes named", iut_op_name(due[i].op), same);
     }
 }
 
@@ -334,6 +335,47 @@ static void copies(void **state)
     assert_true(m->sequences == 2 && m->positions == 8 && m->rows == 4 &&
                 m->layout_seed == 0xFFFFFFFFu);
     free(p), free(m);
+}
+
+/* Each claim has its number by its word in iut.h, which is written down here anew. */
+static void claims_have_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *claim, *word;
+        int32_t number;
+    } due[] = {{"uniforms", "own", IUT_UNIFORMS_OWN},
+               {"input", "logits", IUT_FROM_LOGITS},
+               {"map", "gumbel", IUT_MAP_GUMBEL},
+               {"rule", "not lossless", IUT_RULE_NOT_LOSSLESS},
+               {"rule", "onehot", IUT_RULE_ONEHOT},
+               {"arithmetic", "bf16", IUT_ARITH_BF16},
+               {"tie", "any", IUT_TIE_ANY},
+               {"q_zero", "reject", IUT_REJECT},
+               {"bad_row", "error", IUT_ERROR},
+               {"bad_draft", "reject", IUT_REJECT},
+               {"bad_draft", "error", IUT_ERROR},
+               {"empty", "other", IUT_EMPTY_OTHER},
+               {"lm_arithmetic", "self consistent", IUT_LM_SELF_CONSISTENT},
+               {"lm_architectures", "qwen3", IUT_QWEN3},
+               {"methods", "lookup", IUT_LOOKUP},
+               {"greedy_methods", "lookahead", IUT_LOOKAHEAD},
+               {"pools", "ring", IUT_POOL_RING}};
+    for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
+        const claim_row *row = claim_table;
+        while (row->name && strcmp(row->name, due[i].claim) != 0) row++;
+        assert_non_null(row->name);
+        const char *word = strstr(row->words, due[i].word);
+        assert_non_null(word);
+        int32_t place = 0;
+        for (const char *c = row->words; c < word; c++) place += *c == '|';
+        assert_int_equal(row->kind == CLAIM_SET ? 1 << place : place + 1, due[i].number);
+        assert_true(due[i].number <= claim_most(row));
+    }
+    size_t size = sizeof(uint32_t);
+    for (const claim_row *row = claim_table; row->name; row++) size += row->width;
+    /* 4 bytes before the texts, and one and two before the numbers of 4, are padding. */
+    assert_int_equal(size + 4 + 3 + 3, sizeof(iut_claims));
 }
 
 /* Claims survive the wire field by field, and what is incoherent is refused. CLM-04. */
@@ -450,16 +492,12 @@ static void model_operations_come_together(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_bytes),
-                                       cmocka_unit_test(round_trip),
-                                       cmocka_unit_test(hostile_headers),
-                                       cmocka_unit_test(too_many_tensors),
-                                       cmocka_unit_test(prefixes),
-                                       cmocka_unit_test(encode_limits),
-                                       cmocka_unit_test(layouts),
-                                       cmocka_unit_test(batches),
-                                       cmocka_unit_test(copies),
-                                       cmocka_unit_test(claims_travel),
-                                       cmocka_unit_test(model_operations_come_together)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_bytes),     cmocka_unit_test(round_trip),
+        cmocka_unit_test(hostile_headers), cmocka_unit_test(too_many_tensors),
+        cmocka_unit_test(prefixes),        cmocka_unit_test(encode_limits),
+        cmocka_unit_test(layouts),         cmocka_unit_test(batches),
+        cmocka_unit_test(copies),          cmocka_unit_test(claims_have_words),
+        cmocka_unit_test(claims_travel),   cmocka_unit_test(model_operations_come_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

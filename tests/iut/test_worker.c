@@ -250,6 +250,11 @@ static void raw_requests(void **unused)
          "\"prompts\":0,\"method\":0,\"size_0\":0,\"size_1\":0,\"size_2\":0,\"target\":\"x\","
          "\"draft\":0}}",
          "generate: args.draft must be a text", 0},
+        {"{\"id\":1,\"frames\":2,\"op\":\"claims\"}",
+         "frames of version 2, where 1 is spoken", 0},
+        {"{\"id\":1,\"frames\":1,\"op\":\"claims\"}", "\"frames\":1", 0},
+        {"{\"id\":1,\"op\":\"claims\"}", "\"frames\":1", 0},
+        {"{\"id\":1,\"frames\":\"1\",\"op\":\"claims\"}", NULL, 0},
         {"{\"id\":1,\"status\":\"ok\"}", "\"unsupported\"", 0},
         {"{\"id\":1}", NULL, 0},
         {"no json", NULL, 0},

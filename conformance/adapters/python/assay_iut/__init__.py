@@ -72,31 +72,13 @@ __all__ = ["serve", "BadInput", "Unsupported"]
 
 Sampling = collections.namedtuple("Sampling", "temperature top_k top_p min_p")
 
-# Claims by word; the numbers are those of iut.h.
-CHOICES = {
-    "uniforms": {"supplied": 1, "seeded": 2, "own": 3},
-    "input": {"probs": 1, "logits": 2},
-    "map": {"cdf": 1, "gumbel": 2, "other": 3},
-    "rule": {"token": 1, "match": 2, "block": 3, "onehot": 4, "not lossless": 5},
-    "arithmetic": {"canonical": 1, "f64": 2, "f32": 3, "f16": 4, "bf16": 5},
-    "tie": {"first": 1, "last": 2, "any": 3},
-    "q_zero": {"accept": 1, "reject": 2},
-    "bad_row": {"error": 3},
-    "bad_draft": {"reject": 2, "error": 3},
-    "empty": {"from p": 1, "other": 2},
-    "lm_arithmetic": {"canonical": 1, "self consistent": 2},
-}
-METHODS = {"jacobi": 1, "lookahead": 2, "lookup": 4}
-SETS = {  # several words, with blanks between
-    "lm_architectures": {"llama": 1, "qwen2": 2, "qwen3": 4},
-    "methods": METHODS,
-    "greedy_methods": METHODS,
-    "pools": {"lru": 1, "ring": 2},
-}
-NUMBERS = ("uniform_bits", "seed_identical", "greedy_identical", "max_vocab", "max_gamma", "accepted_total",
-           "eos_always")
+# Operations and claims, as `assay interface` prints them.
+with open(os.path.join(os.path.dirname(__file__), "interface.json"), encoding="utf-8") as file:
+    INTERFACE = json.load(file)
+OPERATIONS = {row["op"]: row for row in INTERFACE["operations"]}
+CLAIMS = {row["claim"]: row for row in INTERFACE["claims"]}
+METHODS = CLAIMS["methods"]["words"]
 TYPES = {"i32": np.dtype("<i4"), "u64": np.dtype("<u8"), "f32": np.dtype("<f4"), "f64": np.dtype("<f8")}
-MODEL_OPS = ("model", "forward", "commit", "truncate", "cache_read", "cache_poison")
 MAX_HEADER = 1 << 16
 
 
@@ -119,22 +101,25 @@ def claims_of(words):
     """The claims as the suite reads them. Words it does not know are an error of the author."""
     claims = {"name": "unnamed", "version": "0", "device": "cpu"}
     for key, value in words.items():
-        if key in CHOICES:
-            if value not in CHOICES[key]:
-                raise ValueError(f"claim {key}={value!r}: choose from {', '.join(CHOICES[key])}")
-            claims[key] = CHOICES[key][value]
-        elif key in SETS:
-            unknown = set(value.split()) - set(SETS[key])
-            if unknown or not value.split():
-                raise ValueError(f"claim {key}={value!r}: choose some of {', '.join(SETS[key])}")
-            claims[key] = sum(SETS[key][word] for word in set(value.split()))
-        elif key in NUMBERS:
-            claims[key] = int(value)
-        elif key in ("name", "version", "device"):
-            claims[key] = str(value)
-        else:
+        if key not in CLAIMS:
             raise ValueError(f"there is no claim {key!r}")
+        kind, known = CLAIMS[key]["kind"], CLAIMS[key].get("words", {})
+        if kind in ("text", "number"):
+            claims[key] = str(value) if kind == "text" else int(value)
+            continue
+        said = [value] if kind == "choice" else sorted(set(value.split()))
+        if not said or not set(said) <= set(known):
+            some = "choose from" if kind == "choice" else "choose some of"
+            raise ValueError(f"claim {key}={value!r}: {some} {', '.join(known)}")
+        claims[key] = sum(known[word] for word in said)
     return claims
+
+
+def size_of(term, args):
+    """An extent: a number, the name of an argument, or that and a number."""
+    name, *plus = str(term).split()
+    number = args[name] if name in args else int(name)
+    return number + (int("".join(plus)) if plus else 0)
 
 
 class Frames:
@@ -193,14 +178,14 @@ def put(out, i, tokens, what):
 
 
 def streams(answers, n, k, what):
-    """The reply that n answers (tokens; accepted counts, their total or None) are."""
+    """The arrays that n answers (tokens; accepted counts, their total or None) are."""
     out, accepted = np.full((n, k), -1, "<i4"), np.full((n, k), -1, "<i4")
     out_len = np.zeros(n, "<i4")
     for i, (tokens, steps) in enumerate(answers):
         out_len[i] = put(out, i, tokens, what)
         if steps is not None:
             put(accepted, i, [steps] if np.ndim(steps) == 0 else steps, what + " (accepted)")
-    return [("out", out), ("out_len", out_len), ("accepted", accepted)]
+    return out, out_len, accepted
 
 
 def samplings(tensors):
@@ -208,7 +193,7 @@ def samplings(tensors):
 
 
 class Server:
-    """One method an operation: arguments and arrays in, list of (name, array) out."""
+    """One method an operation: arguments and arrays in, the arrays of the reply out, in their order."""
 
     def __init__(self, implementation, words):
         self.iut = implementation
@@ -217,16 +202,15 @@ class Server:
             raise ValueError("generate_by and the claim methods=... belong together")
         self.panel = None
         self.shape = None  # of the model
-        ops = ["panel"]
-        ops += [op for op in ("served", "residual", "draw", "verify", "verify_greedy", "stream", "generate")
-                if hasattr(implementation, op)
-               or (op == "verify" and hasattr(implementation, "verify_batch"))]
-        if hasattr(implementation, "load_model"):
-            ops += ["model", "forward", "commit", "truncate"]
-            ops += [op for op in ("cache_read", "cache_poison") if hasattr(implementation, op)]
-        if hasattr(implementation, "new_pool"):
-            ops.append("pool")
+        ops = [op for op in OPERATIONS if self.offers(op)]
         self.claims["ops"] = " ".join(ops)
+
+    def offers(self, op):
+        """Is the operation claimed? One on a model only with load_model."""
+        if OPERATIONS[op]["needs"] == "model" and not hasattr(self.iut, "load_model"):
+            return False
+        names = {"verify": ("verify", "verify_batch"), "model": ("load_model",), "pool": ("new_pool",)}
+        return op == "panel" or any(hasattr(self.iut, name) for name in names.get(op, (op,)))
 
     def op_panel(self, args, t):
         sampling = samplings(t)
@@ -235,30 +219,26 @@ class Server:
                             **arrays)
         if hasattr(self.iut, "load_panel"):
             self.iut.load_panel(self.panel)
-        return []
+        return ()
 
     def op_served(self, args, t):
         rows = self.panel.q_logit if args["of_draft"] else self.panel.p_logit
         sampling = self.panel.draft if args["of_draft"] else self.panel.target
-        out = [self.iut.served(rows[s], sampling) for s in t["state"].tolist()]
-        return [("prob", np.array(out, "<f4").reshape(args["n"], self.panel.V))]
+        return ([self.iut.served(rows[s], sampling) for s in t["state"].tolist()],)
 
     def op_residual(self, args, t):
-        out = [self.iut.residual(self.panel.p[s], self.panel.q[s]) for s in t["state"].tolist()]
-        return [("r", np.array(out, "<f4").reshape(args["n"], self.panel.V))]
+        return ([self.iut.residual(self.panel.p[s], self.panel.q[s]) for s in t["state"].tolist()],)
 
     def uniforms(self, t, i):
         """What a case gets as u, before it is cut to its drafts."""
         if "u" in t:
             return t["u"][i]
-        if self.claims.get("uniforms") == CHOICES["uniforms"]["seeded"]:
+        if self.claims.get("uniforms") == CLAIMS["uniforms"]["words"]["seeded"]:
             return ((int(t["seed"][0]) + i) % 2**64, int(t["position"][0]))
         return None
 
     def op_draw(self, args, t):
-        token = [int(self.iut.draw(self.panel.p[s], self.uniforms(t, i)))
-                 for i, s in enumerate(t["state"].tolist())]
-        return [("token", np.array(token, "<i4"))]
+        return ([int(self.iut.draw(self.panel.p[s], self.uniforms(t, i))) for i, s in enumerate(t["state"].tolist())],)
 
     def cases(self, args, t):
         """(i, states of the rows, drafts that count) of each case: a -1 ends its list (ACC-07)."""
@@ -276,17 +256,15 @@ class Server:
         if hasattr(self.iut, "verify_batch"):
             batch = Record(n=n, gamma=gamma, len=t["len"], state=t["state"], draft=t["draft"], u=t.get("u"),
                            seed=int(t["seed"][0]), position=int(t["position"][0]))
-            out, out_len = self.iut.verify_batch(self.panel, batch)
-            return [("out", np.asarray(out, "<i4").reshape(n, gamma + 1)),
-                    ("out_len", np.asarray(out_len, "<i4").reshape(n))]
+            return self.iut.verify_batch(self.panel, batch)
         out, out_len = np.full((n, gamma + 1), -1, "<i4"), np.zeros(n, "<i4")
         for i, state, draft in self.cases(args, t):
             u = self.uniforms(t, i)
-            if "u" in t and self.claims.get("rule") != CHOICES["rule"]["match"]:
+            if "u" in t and self.claims.get("rule") != CLAIMS["rule"]["words"]["match"]:
                 u = np.concatenate([u[: len(draft)], u[gamma:]])
             tokens = self.iut.verify(self.panel.p[state], self.panel.q[state[:-1]], draft, u)
             out_len[i] = put(out, i, tokens, "verify")
-        return [("out", out), ("out_len", out_len)]
+        return out, out_len
 
     def op_verify_greedy(self, args, t):
         n, gamma = args["n"], args["gamma"]
@@ -294,7 +272,7 @@ class Server:
         for i, state, draft in self.cases(args, t):
             tokens = self.iut.verify_greedy(self.panel.p_logit[state], draft)
             out_len[i] = put(out, i, tokens, "verify_greedy")
-        return [("out", out), ("out_len", out_len)]
+        return out, out_len
 
     def op_stream(self, args, t):
         n, k, seed = args["n"], args["k"], int(t["seed"][0])
@@ -329,7 +307,7 @@ class Server:
 
     def op_pool(self, args, t):
         n, V, N, G = (args[name] for name in ("n", "V", "N", "G"))
-        kinds = {number: word for word, number in SETS["pools"].items()}
+        kinds = {number: word for word, number in CLAIMS["pools"]["words"].items()}
         for name, ids in (("key", t["key"]), ("token of a value", t["value"][t["insert"] == 1])):
             bad = ids[(ids < 0) | (ids >= V)]
             if bad.size:
@@ -345,14 +323,14 @@ class Server:
                 raise ValueError(f"look_up returned {len(values)} values where at most {G} fit")
             count[i] = len(values)
             out[i, : len(values)] = np.array(values, "<i4").reshape(len(values), N - 1)
-        return [("count", count), ("out", out)]
+        return count, out
 
     def op_model(self, args, t):
         self.shape = None
         shape = self.iut.load_model(args["folder"], args["sequences"], args["positions"], args["rows"],
                                     args["layout_seed"])
         self.shape = tuple(int(x) for x in shape)
-        return [("shape", np.array(self.shape, "<i4"))]
+        return (self.shape,)
 
     def op_forward(self, args, t):
         rows, wants = np.cumsum(t["row_count"])[:-1], np.cumsum(t["want_count"])[:-1]
@@ -360,43 +338,44 @@ class Server:
                           np.split(t["want"], wants)))
         logits = [np.asarray(a, "<f4").reshape(len(share[3]), self.shape[0])
                   for a, share in zip(self.iut.forward(shares), shares, strict=True)]
-        return [("logits", np.concatenate([np.empty((0, self.shape[0]), "<f4"), *logits]))]
+        return (np.concatenate([np.empty((0, self.shape[0]), "<f4"), *logits]),)
 
     def op_commit(self, args, t):
         paths = np.split(t["path"], np.cumsum(t["path_count"])[:-1])
-        length = [self.iut.commit(s, path) for s, path in zip(t["sequence"].tolist(), paths)]
-        return [("length", np.array(length, "<i4").reshape(args["n"]))]
+        return ([self.iut.commit(s, path) for s, path in zip(t["sequence"].tolist(), paths)],)
 
     def op_truncate(self, args, t):
-        length = [self.iut.truncate(s, keep) for s, keep in zip(t["sequence"].tolist(), t["keep"].tolist())]
-        return [("length", np.array(length, "<i4").reshape(args["n"]))]
+        return ([self.iut.truncate(s, keep) for s, keep in zip(t["sequence"].tolist(), t["keep"].tolist())],)
 
     def op_cache_read(self, args, t):
         entries = [self.iut.cache_read(*which) for which in zip(t["sequence"].tolist(), t["layer"].tolist(),
                                                                 t["position"].tolist())]
-        shape = (args["n"], args["kv_heads"], args["head_dim"])
-        return [(name, np.array([e[i] for e in entries], "<f4").reshape(shape))
-                for i, name in enumerate(("key", "value"))]
+        return [entry[0] for entry in entries], [entry[1] for entry in entries]
 
     def op_cache_poison(self, args, t):
         self.iut.cache_poison()
-        return []
+        return ()
+
+    def serve(self, op, args, tensors):
+        """The tensors of the reply to an operation."""
+        if op not in self.claims["ops"].split():
+            raise Unsupported(f"there is no operation {op}")
+        needs = OPERATIONS[op]["needs"]
+        if (needs == "model" and self.shape is None) or (needs == "panel" and self.panel is None):
+            raise BadInput(f"no {needs} was loaded")
+        due, arrays = OPERATIONS[op]["reply"], getattr(self, "op_" + op)(args, tensors)
+        return [(name, np.asarray(array, TYPES[kind]).reshape([size_of(x, args) for x in shape]))
+                for (name, kind, shape), array in zip(due, arrays, strict=True)]
 
     def answer(self, header, tensors):
         """The reply to a request: (header, tensors)."""
-        reply = {"id": header["id"], "status": "ok"}
-        op = header["op"]
-        if op == "claims":
-            return dict(reply, args=self.claims), []
+        reply, version = {"id": header["id"], "status": "ok"}, INTERFACE["frames"]
         try:
-            if op not in self.claims["ops"].split():
-                raise Unsupported(f"there is no operation {op}")
-            if op in MODEL_OPS:
-                if self.shape is None and op != "model":
-                    raise BadInput("no model was loaded")
-            elif op not in ("panel", "generate", "pool") and self.panel is None:
-                raise BadInput("no panel was loaded")
-            return reply, getattr(self, "op_" + op)(header.get("args", {}), tensors)
+            if header.get("frames", version) != version:
+                raise Unsupported(f"frames of version {header['frames']}, where {version} is spoken (FRM-07)")
+            if header["op"] == "claims":
+                return dict(reply, frames=version, args=self.claims), []
+            return reply, self.serve(header["op"], header.get("args", {}), tensors)
         except BadInput as error:
             return dict(reply, status="bad_input", error=str(error)), []
         except Unsupported as error:
@@ -415,9 +394,8 @@ class OneFunction:
 
 
 def serve(implementation, **claims):
-    """Answers requests until the end of input. `claims` as in CHOICES, SETS and NUMBERS, and name, version,
-    device. Unless you claim otherwise: the token rule, with supplied uniforms, from probabilities, draws by
-    CDF."""
+    """Answers requests until the end of input. `claims` are those of docs/interface.md. Unless you claim
+    otherwise: the token rule, with supplied uniforms, from probabilities, draws by CDF."""
     words = {"uniforms": "supplied", "input": "probs", "map": "cdf", "rule": "token"}
     words.update(claims)
     if not isinstance(implementation, type) and callable(implementation):
