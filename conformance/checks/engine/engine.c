@@ -44,6 +44,11 @@ bool engine_claims_method(const client *tested, int32_t method, char *why, size_
     return false;
 }
 
+bool engine_is_greedy(const client *tested, int32_t method)
+{
+    return client_claims(tested)->greedy_methods & method;
+}
+
 /* CLM-12: the eos_token_id of the target's config.json. */
 static bool read_end(engine *e)
 {

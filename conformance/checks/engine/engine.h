@@ -36,6 +36,9 @@ bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char 
                     size_t size);
 /* IUT_JACOBI ...; 0 is claimed by every engine. */
 bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size);
+
+/* CLM-09: is the method claimed for temperature 0 alone? */
+bool engine_is_greedy(const client *tested, int32_t method);
 const char *engine_method_name(int32_t method); /* "jacobi" ... */
 
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair);

@@ -315,7 +315,7 @@ static bool refuses(job *j, const engine_request *greedy)
     q.sampling.temperature = 0.7f;
     sizes_of(q.method, SOME, 0, q.sizes);
     snprintf(what, sizeof what, "%s with a temperature of 0.7", engine_method_name(q.method));
-    return !(client_claims(j->e.x->iut)->greedy_methods & q.method) ||
+    return !engine_is_greedy(j->e.x->iut, q.method) ||
            engine_refuses(&j->e, &q, &j->prompt[0], what);
 }
 

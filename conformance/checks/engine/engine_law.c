@@ -95,7 +95,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     if (!engine_claimed(tested, cells[c->variant].pair, c->gamma, why, size) ||
         !engine_claims_method(tested, method, why, size))
         return false;
-    if (m->greedy_methods & method)
+    if (engine_is_greedy(tested, method))
         snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
     else if (m->rule == 0)
         snprintf(why, size, "the acceptance rule is not declared");

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "conformance/subjects/gpu/plugin_engine.h"
+#include "conformance/subjects/ours/choices.h"
 #include "gpu/draft/pool.h"
 #include "gpu/lm/llama.h"
 #include "gpu/num/cublas_calls.h"
@@ -33,13 +34,11 @@ typedef struct {
 enum { LEN, STATE, DRAFT, U, OUT, OUT_LEN, MORE, FAULT, BUFFERS };
 
 struct iut {
-    uint8_t uniforms, rule, input; /* the claims that options set */
-    ag_products products;          /* whose products a model has, in which storage (fast.h), */
+    choices choice;
+    ag_products products; /* whose products a model has, in which storage (fast.h), */
     as_storage storage;
-    bool promise;                  /* and whether more is claimed than they promise */
-    char name[64];                 /* of an implementation that has them */
-    const as_lookahead *lookahead; /* presets of `generate` */
-    const as_lookup *lookup;
+    bool promise;    /* and whether more is claimed than they promise */
+    char name[64];   /* of an implementation that has them */
     int32_t largest; /* vocabulary that is served; 0: any */
     bool beyond;     /* what was asked for is beyond it */
     as_error error;
@@ -142,31 +141,6 @@ static bool set_products(iut *x, const char *word)
     return strcmp(word, "promise=identical") == 0 && (x->promise = true);
 }
 
-static bool set_option(iut *x, const char *word)
-{
-    static const struct {
-        const char *text;
-        uint8_t uniforms, rule, input; /* 0: leaves it */
-    } known[] = {{"uniforms=supplied", IUT_UNIFORMS_SUPPLIED, 0, 0},
-                 {"uniforms=seeded", IUT_UNIFORMS_SEEDED, 0, 0},
-                 {"rule=token", 0, IUT_RULE_TOKEN, 0},
-                 {"rule=match", 0, IUT_RULE_MATCH, 0},
-                 {"input=probs", 0, 0, IUT_FROM_PROBS},
-                 {"input=logits", 0, 0, IUT_FROM_LOGITS}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(word, known[i].text) != 0) continue;
-        if (known[i].uniforms) x->uniforms = known[i].uniforms;
-        if (known[i].rule) x->rule = known[i].rule;
-        if (known[i].input) x->input = known[i].input;
-        return true;
-    }
-    if (strncmp(word, "lookahead=", 10) == 0)
-        return (x->lookahead = as_lookahead_preset(word + 10)) != NULL;
-    if (strncmp(word, "lookup=", 7) == 0)
-        return (x->lookup = as_lookup_preset(word + 7)) != NULL;
-    return set_products(x, word);
-}
-
 static void destroy(iut *x)
 {
     model_ops_free(&x->model);
@@ -215,8 +189,7 @@ static iut *create(const char *options, char *error, size_t error_size)
         snprintf(error, error_size, "gpu: out of memory");
         return NULL;
     }
-    x->uniforms = IUT_UNIFORMS_SUPPLIED, x->rule = IUT_RULE_TOKEN, x->input = IUT_FROM_PROBS;
-    x->lookahead = as_lookahead_preset("paper"), x->lookup = as_lookup_preset("hf");
+    x->choice = choices_default();
     x->maker = (lm_maker){load_model, ag_llama_cache_read, ag_llama_cache_poison, x};
     x->engine_maker = (lm_maker){load_for_engine, NULL, NULL, x};
     if (snprintf(text, sizeof text, "%s", options) >= (int)sizeof text) {
@@ -226,14 +199,12 @@ static iut *create(const char *options, char *error, size_t error_size)
         return NULL;
     }
     for (char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
-        if (set_option(x, word)) continue;
-        snprintf(
-            error, error_size,
-            "gpu: no option %.60s; there are uniforms=supplied|seeded, rule=token|match, "
-            "input=probs|logits, lookahead=paper|lade|llamacpp|trtllm, lookup=original|hf, "
-            "products=canonical|free|fixed-shape, storage=f32|bf16|f16, "
-            "promise=identical",
-            word);
+        if (choices_take(&x->choice, word) || set_products(x, word)) continue;
+        snprintf(error, error_size,
+                 "gpu: no option %.60s; there are " CHOICES_WORDS
+                 ", products=canonical|free|fixed-shape, storage=f32|bf16|f16, "
+                 "promise=identical",
+                 word);
         free(x);
         return NULL;
     }
@@ -275,30 +246,10 @@ static void claim_fast(iut *x, iut_claims *c)
 
 static iut_status claims(iut *x, iut_claims *c)
 {
-    *c = (iut_claims){.size = c->size,
-                      .name = "assay_gpu",
-                      .version = "0.1.0",
-                      .device = x->lacks == IUT_OK ? x->device.name : "not available",
-                      .uniforms = x->uniforms,
-                      .input = x->input,
-                      .map = IUT_MAP_CDF_BY_ID,
-                      .rule = x->rule,
-                      .arithmetic = IUT_ARITH_CANONICAL,
-                      .uniform_bits = 29,
-                      .tie = IUT_TIE_FIRST,
-                      .q_zero = IUT_ACCEPT,
-                      .bad_row = IUT_ERROR,
-                      .bad_draft = IUT_ERROR,
-                      .empty = IUT_EMPTY_FROM_P,
-                      .seed_identical = x->rule == IUT_RULE_MATCH, /* MAT-02 */
-                      .greedy_identical = 1,
-                      .max_vocab = AS_MAX_VOCAB,
-                      .lm_arithmetic = IUT_LM_CANONICAL,
-                      .lm_architectures = IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3,
-                      .methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP,
-                      .greedy_methods =
-                          engine_ops_greedy(x->lookahead, x->rule == IUT_RULE_MATCH),
-                      .pools = IUT_POOL_LRU | IUT_POOL_RING};
+    c->name = "assay_gpu";
+    c->version = "0.1.0";
+    c->device = x->lacks == IUT_OK ? x->device.name : "not available";
+    choices_claim(&x->choice, c);
     if (x->products != AG_CANONICAL) claim_fast(x, c);
     return IUT_OK;
 }
@@ -351,11 +302,6 @@ static bool there(iut *x, iut_status *s)
 
 /* ---- Panel. --------------------------------------------------------------------------- */
 
-static as_sampling sampling_of(const iut_sampling *s)
-{
-    return (as_sampling){s->temperature, s->top_k, s->top_p, s->min_p};
-}
-
 /* The rows that the rules use, and what is wrong with each: served here from the logits, or
  * taken as they came. */
 static void prepare_rows(work *w, const buffer *logits, const as_sampling *s, buffer *rows,
@@ -364,7 +310,7 @@ static void prepare_rows(work *w, const buffer *logits, const as_sampling *s, bu
     iut *x = w->x;
     room(w, states, (size_t)x->S * sizeof(int32_t));
     if (w->s != AS_OK) return;
-    w->s = x->input == IUT_FROM_LOGITS
+    w->s = x->choice.input == IUT_FROM_LOGITS
                ? ag_serve(&x->device, logits->at, NULL, x->S, x->V, s, rows->at, states->at,
                           &x->scratch, &x->error)
                : ag_check_rows(&x->device, rows->at, NULL, x->S, x->V, states->at, &x->error);
@@ -379,8 +325,8 @@ static iut_status panel(iut *x, const iut_panel *b)
     if (b->V > AS_MAX_VOCAB)
         return refuse(x, AS_LIMIT, "the vocabulary is beyond 2^20 - 1 tokens");
     if (!serves(x, b->V, &x->error)) return answer(x, AS_DEVICE);
-    x->target = sampling_of(&b->target);
-    x->draft = sampling_of(&b->draft);
+    x->target = choices_sampling(&b->target);
+    x->draft = choices_sampling(&b->draft);
     if (as_check_sampling(&x->target, &x->error) != AS_OK ||
         as_check_sampling(&x->draft, &x->error) != AS_OK)
         return IUT_BAD_INPUT;
@@ -504,7 +450,7 @@ static bool put_words(work *w, buffer *b, const double *u, int32_t n)
 static iut_status draw(iut *x, iut_draw_batch *b)
 {
     iut_status status;
-    const bool supplied = x->uniforms == IUT_UNIFORMS_SUPPLIED;
+    const bool supplied = x->choice.uniforms == IUT_UNIFORMS_SUPPLIED;
     if (!ready(x, &status)) return status;
     if (supplied && !b->u)
         return refuse(x, AS_BAD_INPUT, "draw: uniforms are due and none are given");
@@ -559,7 +505,7 @@ static iut_status verify_by(iut *x, iut_verify_batch *b, as_rule rule)
 {
     const size_t n = (size_t)b->n, g = (size_t)b->gamma;
     const bool greedy = rule == AS_RULE_GREEDY;
-    const bool supplied = !greedy && x->uniforms == IUT_UNIFORMS_SUPPLIED;
+    const bool supplied = !greedy && x->choice.uniforms == IUT_UNIFORMS_SUPPLIED;
     work w = {x, AS_OK};
     put(&w, &x->work[LEN], b->len, n * sizeof *b->len);
     put(&w, &x->work[STATE], b->state, n * (g + 1) * sizeof *b->state);
@@ -589,14 +535,14 @@ static iut_status verify_by(iut *x, iut_verify_batch *b, as_rule rule)
 
 static as_rule rule_of(const iut *x)
 {
-    return x->rule == IUT_RULE_MATCH ? AS_RULE_MATCH : AS_RULE_CHAIN;
+    return x->choice.rule == IUT_RULE_MATCH ? AS_RULE_MATCH : AS_RULE_CHAIN;
 }
 
 static iut_status verify(iut *x, iut_verify_batch *b)
 {
     iut_status status;
     if (!ready(x, &status)) return status;
-    if (x->uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
+    if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
         return refuse(x, AS_BAD_INPUT, "verify: uniforms are due and none are given");
     return verify_by(x, b, rule_of(x));
 }
@@ -670,10 +616,10 @@ static iut_status cache_poison(iut *x)
 
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
-    const engine_ops_manner how = {.match = x->rule == IUT_RULE_MATCH,
+    const engine_ops_manner how = {.match = x->choice.rule == IUT_RULE_MATCH,
                                    .threads = 1,
-                                   .lookahead = x->lookahead,
-                                   .lookup = x->lookup,
+                                   .lookahead = x->choice.lookahead,
+                                   .lookup = x->choice.lookup,
                                    .maker = &x->engine_maker};
     iut_status status;
     if (!there(x, &status)) return status;

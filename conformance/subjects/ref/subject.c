@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "conformance/subjects/ours/choices.h"
 #include "conformance/subjects/ours/engine_ops.h"
 #include "conformance/subjects/ours/model_ops.h"
 #include "ref/dist/draw.h"
@@ -19,7 +20,7 @@
 #include "ref/verify/verify.h"
 
 struct iut {
-    uint8_t uniforms, rule, input; /* the claims that options set */
+    choices choice;
     as_error error;
     int32_t V, S, C; /* of the panel; V = 0: none */
     int32_t *cls, *next;
@@ -33,9 +34,7 @@ struct iut {
     int32_t *drafts, *run;        /* [gamma+1] */
     model_ops lm;
     engine_ops engine;
-    int threads;                   /* of the models */
-    const as_lookahead *lookahead; /* presets of the engine */
-    const as_lookup *lookup;
+    int threads; /* of the models */
 };
 
 static iut_status status_of(as_status s)
@@ -74,28 +73,9 @@ static void forget_step(iut *x)
     x->gamma = -1;
 }
 
-static bool set_option(iut *x, const char *word)
+/* threads=1..9 */
+static bool set_threads(iut *x, const char *word)
 {
-    static const struct {
-        const char *text;
-        uint8_t uniforms, rule, input; /* 0: leaves it */
-    } known[] = {{"uniforms=supplied", IUT_UNIFORMS_SUPPLIED, 0, 0},
-                 {"uniforms=seeded", IUT_UNIFORMS_SEEDED, 0, 0},
-                 {"rule=token", 0, IUT_RULE_TOKEN, 0},
-                 {"rule=match", 0, IUT_RULE_MATCH, 0},
-                 {"input=probs", 0, 0, IUT_FROM_PROBS},
-                 {"input=logits", 0, 0, IUT_FROM_LOGITS}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(word, known[i].text) != 0) continue;
-        if (known[i].uniforms) x->uniforms = known[i].uniforms;
-        if (known[i].rule) x->rule = known[i].rule;
-        if (known[i].input) x->input = known[i].input;
-        return true;
-    }
-    if (strncmp(word, "lookahead=", 10) == 0)
-        return (x->lookahead = as_lookahead_preset(word + 10)) != NULL;
-    if (strncmp(word, "lookup=", 7) == 0)
-        return (x->lookup = as_lookup_preset(word + 7)) != NULL;
     if (strncmp(word, "threads=", 8) != 0 || strlen(word) != 9 || word[8] < '1' ||
         word[8] > '9')
         return false;
@@ -120,21 +100,14 @@ static iut *create(const char *options, char *error, size_t error_size)
         snprintf(error, error_size, "ref: out of memory");
         return NULL;
     }
-    *x = (iut){.uniforms = IUT_UNIFORMS_SUPPLIED,
-               .rule = IUT_RULE_TOKEN,
-               .input = IUT_FROM_PROBS,
+    *x = (iut){.choice = choices_default(),
                .gamma = -1,
-               .threads = 1, /* the suite runs an instance on every processor */
-               .lookahead = as_lookahead_preset("paper"),
-               .lookup = as_lookup_preset("hf")};
+               .threads = 1}; /* the suite runs an instance on every processor */
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
-        if (set_option(x, word)) continue;
+        if (choices_take(&x->choice, word) || set_threads(x, word)) continue;
         snprintf(error, error_size,
-                 "ref: no option %.60s; there are uniforms=supplied|seeded, rule=token|match, "
-                 "input=probs|logits, threads=1..9, lookahead=paper|lade|llamacpp|trtllm, "
-                 "lookup=original|hf",
-                 word);
+                 "ref: no option %.60s; there are " CHOICES_WORDS ", threads=1..9", word);
         destroy(x);
         return NULL;
     }
@@ -148,30 +121,10 @@ static const char *last_error(iut *x)
 
 static iut_status claims(iut *x, iut_claims *c)
 {
-    *c = (iut_claims){.size = c->size,
-                      .name = "reference",
-                      .version = "0.1.0",
-                      .device = "cpu",
-                      .uniforms = x->uniforms,
-                      .input = x->input,
-                      .map = IUT_MAP_CDF_BY_ID,
-                      .rule = x->rule,
-                      .arithmetic = IUT_ARITH_CANONICAL,
-                      .uniform_bits = 29,
-                      .tie = IUT_TIE_FIRST,
-                      .q_zero = IUT_ACCEPT,
-                      .bad_row = IUT_ERROR,
-                      .bad_draft = IUT_ERROR,
-                      .empty = IUT_EMPTY_FROM_P,
-                      .seed_identical = x->rule == IUT_RULE_MATCH, /* MAT-02 */
-                      .greedy_identical = 1,
-                      .max_vocab = AS_MAX_VOCAB,
-                      .lm_arithmetic = IUT_LM_CANONICAL,
-                      .lm_architectures = IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3,
-                      .methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP,
-                      .greedy_methods =
-                          engine_ops_greedy(x->lookahead, x->rule == IUT_RULE_MATCH),
-                      .pools = IUT_POOL_LRU | IUT_POOL_RING};
+    c->name = "reference";
+    c->version = "0.1.0";
+    c->device = "cpu";
+    choices_claim(&x->choice, c);
     return IUT_OK;
 }
 
@@ -189,22 +142,17 @@ static void prepare_rows(iut *x, const float *logits, const as_sampling *s, floa
 {
     for (int32_t i = 0; i < x->S; i++) {
         float *to = rows + (size_t)i * (size_t)x->V;
-        good[i] = x->input == IUT_FROM_LOGITS
+        good[i] = x->choice.input == IUT_FROM_LOGITS
                       ? as_serve(row(x, logits, i), x->V, s, to, NULL) == AS_OK
                       : as_check_row(to, x->V, NULL) == AS_OK;
     }
 }
 
-static as_sampling sampling(const iut_sampling *s)
-{
-    return (as_sampling){s->temperature, s->top_k, s->top_p, s->min_p};
-}
-
 static iut_status panel(iut *x, const iut_panel *panel)
 {
     forget_panel(x);
-    x->target = sampling(&panel->target);
-    x->draft = sampling(&panel->draft);
+    x->target = choices_sampling(&panel->target);
+    x->draft = choices_sampling(&panel->draft);
     if (panel->V > AS_MAX_VOCAB)
         return status_of(as_fail(&x->error, AS_LIMIT, "vocabulary of %d; it must be 1 to %d",
                                  (int)panel->V, (int)AS_MAX_VOCAB));
@@ -239,7 +187,7 @@ static bool row_is_good(iut *x, bool of_draft, int32_t state)
     if ((of_draft ? x->q_good : x->p_good)[state]) return true;
     as_error why = {.text = "not served"};
     const float *rows = of_draft ? x->q : x->p, *logits = of_draft ? x->q_logit : x->p_logit;
-    if (x->input == IUT_FROM_LOGITS)
+    if (x->choice.input == IUT_FROM_LOGITS)
         as_check_logits(row(x, logits, state), x->V, &why);
     else
         as_check_row(row(x, rows, state), x->V, &why);
@@ -284,13 +232,13 @@ static uint64_t supplied(double u)
 
 static iut_status draw(iut *x, iut_draw_batch *b)
 {
-    if (x->uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
+    if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
         return status_of(
             as_fail(&x->error, AS_BAD_INPUT, "draw: uniforms are due and none are given"));
     for (int32_t i = 0; i < b->n; i++) {
         if (!row_is_good(x, false, b->state[i])) return IUT_BAD_INPUT;
         const uint64_t U =
-            x->uniforms == IUT_UNIFORMS_SUPPLIED
+            x->choice.uniforms == IUT_UNIFORMS_SUPPLIED
                 ? supplied(b->u[i])
                 : as_word64(as_random(b->seed + (uint64_t)i, b->position, AS_DRAW, 0));
         b->token[i] = as_draw(row(x, x->p, b->state[i]), x->V, U);
@@ -323,7 +271,7 @@ static bool reserve_step(iut *x, int32_t gamma)
 static int32_t run_rule(iut *x, const int32_t *draft, int32_t n, int32_t gamma, const double *u,
                         uint64_t seed, uint64_t position, int32_t *out)
 {
-    if (x->rule == IUT_RULE_MATCH) {
+    if (x->choice.rule == IUT_RULE_MATCH) {
         if (!u) return as_verify_match_seeded(x->p_row, draft, n, x->V, seed, position, out);
         for (int32_t i = 0; i <= n; i++) x->U[i] = supplied(u[i]);
         return as_verify_match(x->p_row, draft, n, x->V, x->U, out);
@@ -341,7 +289,7 @@ static int32_t prepare_case(iut *x, const int32_t *draft, int32_t len, const int
     if (as_check_drafts(draft, len, x->V, &x->error) != AS_OK) return -1;
     const int32_t n = as_draft_length(draft, len, x->V);
     for (int32_t i = 0; i <= n; i++) {
-        const bool uses_q = i < n && x->rule == IUT_RULE_TOKEN;
+        const bool uses_q = i < n && x->choice.rule == IUT_RULE_TOKEN;
         if (!row_is_good(x, false, state[i]) || (uses_q && !row_is_good(x, true, state[i])))
             return -1;
         x->p_row[i] = row(x, x->p, state[i]);
@@ -360,14 +308,14 @@ static iut_status case_failed(iut *x, int32_t i)
 static iut_status verify(iut *x, iut_verify_batch *b)
 {
     const int32_t g = b->gamma;
-    if (x->uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
+    if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
         return status_of(
             as_fail(&x->error, AS_BAD_INPUT, "verify: uniforms are due and none are given"));
     if (!reserve_step(x, g)) return IUT_NO_MEMORY;
     for (int32_t i = 0; i < b->n; i++) {
         const int32_t *draft = b->draft + (ptrdiff_t)i * g;
         const double *u =
-            x->uniforms == IUT_UNIFORMS_SUPPLIED ? b->u + (ptrdiff_t)i * (g + 2) : NULL;
+            x->choice.uniforms == IUT_UNIFORMS_SUPPLIED ? b->u + (ptrdiff_t)i * (g + 2) : NULL;
         const int32_t n = prepare_case(x, draft, b->len[i], b->state + (ptrdiff_t)i * (g + 1));
         if (n < 0) return case_failed(x, i);
         b->out_len[i] = run_rule(x, draft, n, g, u, b->seed + (uint64_t)i, b->position,
@@ -506,10 +454,10 @@ static iut_status cache_poison(iut *x)
 
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
-    const engine_ops_manner how = {.match = x->rule == IUT_RULE_MATCH,
+    const engine_ops_manner how = {.match = x->choice.rule == IUT_RULE_MATCH,
                                    .threads = x->threads,
-                                   .lookahead = x->lookahead,
-                                   .lookup = x->lookup,
+                                   .lookahead = x->choice.lookahead,
+                                   .lookup = x->choice.lookup,
                                    .maker = &maker};
     return answer_of(engine_ops_generate(&x->engine, b, &how, &x->error));
 }
