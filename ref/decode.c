@@ -322,8 +322,9 @@ static as_status check(const as_request *r, as_error *e)
     if ((unsigned)r->rule >= RULES)
         return as_refuse(e, AS_BAD_INPUT, "rule", "decode: rule %d is unknown", (int)r->rule);
     if (!(r->drafter->rules & 1u << r->rule))
-        return as_refuse(e, AS_BAD_INPUT, "rule", "decode: %s does not go with the rule %s",
-                         r->drafter->name, rule[r->rule].name);
+        return as_refuse(e, AS_BAD_INPUT, r->drafter->cold ? r->drafter->cold : "rule",
+                         "decode: %s does not go with the rule %s", r->drafter->name,
+                         rule[r->rule].name);
     if (r->budget < 0)
         return as_refuse(e, AS_BAD_INPUT, "budget", "decode: budget %d must be at least 0",
                          (int)r->budget);
@@ -332,8 +333,9 @@ static as_status check(const as_request *r, as_error *e)
                          "decode: the prompt is empty; give at least one token");
     const bool long_prompt = r->prompts > INT32_MAX / 2;
     if (long_prompt || r->budget > INT32_MAX / 4)
-        return as_refuse(e, AS_LIMIT, long_prompt ? "prompt" : "budget", "decode: prompt %d or budget %d is too long",
-                         (int)r->prompts, (int)r->budget);
+        return as_refuse(e, AS_LIMIT, long_prompt ? "prompt" : "budget",
+                         "decode: prompt %d or budget %d is too long", (int)r->prompts,
+                         (int)r->budget);
     for (int32_t i = 0; i < r->prompts; i++) /* STOP-07 */
         if (r->prompt[i] < 0 || r->prompt[i] >= V)
             return as_refuse(e, AS_BAD_INPUT, "prompt",

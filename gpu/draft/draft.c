@@ -40,8 +40,8 @@ as_status ag_drafting_check(const ag_drafting *o, int32_t V, as_rule rule, as_er
         return as_refuse(e, AS_BAD_INPUT, "rule", "decode: rule %d is unknown", (int)rule);
     as_status s = constructed(o, V, &twin, e);
     if (s == AS_OK && !(twin->rules & 1u << rule))
-        s = as_refuse(e, AS_BAD_INPUT, "rule", "decode: %s does not go with the rule %s",
-                      twin->name, name[rule]);
+        s = as_refuse(e, AS_BAD_INPUT, twin->cold ? twin->cold : "rule",
+                      "decode: %s does not go with the rule %s", twin->name, name[rule]);
     as_drafter_free(twin);
     return s;
 }

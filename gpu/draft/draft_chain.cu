@@ -54,7 +54,7 @@ __global__ void chain_rows(const ag_drafter d, const ag_feed f, int32_t i)
     f.uniform[q] = rows > 0 ? piece(b.uniform, q, b.wants)[i + 1] : 0;
 }
 
-/* Prompt lookup keeps nothing either. */
+/* LKP keeps nothing either. */
 __global__ void chain_observe(const ag_drafter d, const ag_answers w)
 {
     take_turn();

@@ -34,14 +34,14 @@ enum {
 
 /* ---- Rows in and out. ------------------------------------------------------------------- */
 
-struct lookup {
+struct embedding_rows {
     ag_matrix m;
     const int32_t *token, *sequence;
     float *x;
     int64_t step;
 };
 
-__global__ void embed(lookup j)
+__global__ void embed(embedding_rows j)
 {
     take_turn();
     const int32_t row = static_cast<int32_t>(blockIdx.x), token = j.token[row];
@@ -331,7 +331,7 @@ __global__ void __launch_bounds__(THREADS)
 extern "C" as_status ag_embed(const ag_device *d, const ag_matrix *embedding, const ag_rows *r,
                               int32_t first, int32_t n, float *x, int64_t step, as_error *e)
 {
-    const lookup j = {*embedding, r->token + first, r->sequence + first, x, step};
+    const embedding_rows j = {*embedding, r->token + first, r->sequence + first, x, step};
     const dim3 grid(static_cast<unsigned>(n), blocks_for(embedding->K, THREADS));
     LAUNCH(embed, grid, THREADS, 0, d, j);
     return ag_launched("embed", e);

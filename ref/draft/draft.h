@@ -65,6 +65,7 @@ struct as_drafter {
     const char *name; /* for messages */
     unsigned rules;   /* bit 1 << as_rule: the rules that can verify its drafts */
     int32_t V;        /* vocabulary of the drafts; 0: any */
+    const char *cold; /* the switch because of which there is the greedy rule alone; NULL: none */
 };
 
 static inline as_status as_drafter_reset(as_drafter *d, as_error *e)

@@ -139,7 +139,7 @@ as_status as_draft_lm(as_lm *lm, const as_sampling *s, int32_t gamma, as_drafter
         as_lm_close(lm, sequence);
         return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
     }
-    *d = (draft_lm){.base = {&operations, "a draft model", AS_EVERY_RULE, lm->V},
+    *d = (draft_lm){.base = {&operations, "a draft model", AS_EVERY_RULE, lm->V, NULL},
                     .lm = lm,
                     .sampling = *s,
                     .gamma = gamma,

@@ -107,7 +107,7 @@ as_status as_draft_jacobi(const as_jacobi *o, int32_t V, as_drafter **drafter, a
     if (s != AS_OK) return s;
     jacobi *d = malloc(sizeof *d);
     if (!d) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
-    *d = (jacobi){{&operations, "jacobi", 1u << AS_RULE_GREEDY, V}, *o, 0, NULL, 0};
+    *d = (jacobi){{&operations, "jacobi", 1u << AS_RULE_GREEDY, V, NULL}, *o, 0, NULL, 0};
     *drafter = &d->base;
     return AS_OK;
 }

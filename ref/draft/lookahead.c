@@ -3,7 +3,8 @@
  *
  * R_l[i] stands at place i of row l, the root being column 0 of R_0. The rows behind R_0 begin
  * at column first(), which is 0 unless the window fills its last columns alone; what is stored
- * before that is never looked at. The answers of a step are stored as the row after the last. */
+ * before that is never looked at. The answers of a step are stored as the row after the last.
+ */
 #include "ref/draft/lookahead.h"
 
 #include <assert.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ref/dist/draw.h"
+#include "ref/draft/switches.h"
 
 typedef struct {
     as_drafter base;
@@ -77,6 +79,46 @@ const as_lookahead *as_lookahead_preset(const char *name)
         if (strcmp(preset[i].name, name) == 0) return &preset[i].o;
     return NULL;
 }
+
+/* ---- Switches. --------------------------------------------------------------------- */
+
+/* clang-format off */
+#define VALUE(name, field, value, number) {name, value, offsetof(as_lookahead, field), false, number}
+#define FLAG(name, field, no, yes) \
+    {name, no, offsetof(as_lookahead, field), true, 0}, {name, yes, offsetof(as_lookahead, field), true, 1}
+const as_switch as_lookahead_switches[] = {
+    VALUE("init", init, "prompt", AS_FILL_PROMPT),
+    VALUE("init", init, "constant", AS_FILL_CONSTANT),
+    VALUE("init", init, "given", AS_FILL_GIVEN),
+    FLAG("first_plain", first_plain, "no", "yes"),
+    FLAG("warmup", warmup, "no", "yes"),
+    FLAG("verify_filling", verify_filling, "no", "yes"),
+    FLAG("fill_columns", fill_last, "all", "last"),
+    FLAG("pool_from_prompt", pool_from_prompt, "no", "yes"),
+    FLAG("pool_from_output", pool_from_output, "no", "yes"),
+    VALUE("pool", pool, "lru", AS_POOL_LRU),
+    VALUE("pool", pool, "ring", AS_POOL_RING),
+    VALUE("key", key, "root", AS_KEY_ROOT),
+    VALUE("key", key, "stale", AS_KEY_STALE),
+    VALUE("key", key, "next", AS_KEY_NEXT),
+    FLAG("bonus", bonus, "no", "yes"),
+    FLAG("accept_window", accept_window, "no", "yes"),
+    VALUE("shift", shift, "rel1", AS_SHIFT_REL1),
+    VALUE("shift", shift, "abspad", AS_SHIFT_ABSPAD),
+    VALUE("shift", shift, "rowrot", AS_SHIFT_ROWROT),
+    FLAG("window", sampled, "argmax", "sampled"),
+    VALUE("rule", rule, "onehot", AS_RULE_ONEHOT),
+    VALUE("rule", rule, "match", AS_RULE_MATCH),
+    VALUE("rule", rule, "none", AS_RULE_GREEDY),
+    FLAG("eos_filter", eos_filter, "no", "yes"),
+    {0}};
+/* clang-format on */
+
+_Static_assert(sizeof(as_fill) == sizeof(unsigned) && sizeof(as_key) == sizeof(unsigned) &&
+                   sizeof(as_shift) == sizeof(unsigned) &&
+                   sizeof(as_rule) == sizeof(unsigned) &&
+                   sizeof(as_pool_policy) == sizeof(unsigned),
+               "the enums of as_lookahead are set alike");
 
 /* ---- The window. ------------------------------------------------------------------- */
 
@@ -410,6 +452,7 @@ static void name_rules(lookahead *d)
     snprintf(d->name, sizeof d->name, "lookahead with %s",
              cold ? "accept_window" : rule[d->o.rule]);
     d->base.name = d->name;
+    d->base.cold = cold && d->o.rule != AS_RULE_GREEDY ? "accept_window" : NULL;
     d->base.rules = 1u << AS_RULE_GREEDY | (cold ? 0 : 1u << d->o.rule);
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "ref/draft/switches.h"
 
 const as_lookup *as_lookup_preset(const char *name)
 {
@@ -11,6 +12,13 @@ const as_lookup *as_lookup_preset(const char *name)
     if (strcmp(name, "original") == 0) return &original;
     return strcmp(name, "hf") == 0 ? &hf : NULL;
 }
+
+const as_switch as_lookup_switches[] = {
+    {"partial", "no", offsetof(as_lookup, partial), true, 0},
+    {"partial", "yes", offsetof(as_lookup, partial), true, 1},
+    {"cut_at_eos", "no", offsetof(as_lookup, cut_at_eos), true, 0},
+    {"cut_at_eos", "yes", offsetof(as_lookup, cut_at_eos), true, 1},
+    {0}};
 
 /* LKP-02, LKP-03: whether the drafts may start at s after a match of n tokens. */
 static bool allowed(const as_lookup *o, int32_t L, int32_t n, int32_t s)
@@ -67,7 +75,7 @@ as_status as_draft_lookup(const as_lookup *o, as_drafter **drafter, as_error *e)
                          (int)o->longest, (int)o->drafts);
     lookup *d = malloc(sizeof *d);
     if (!d) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
-    *d = (lookup){{&operations, "prompt lookup", rules, 0}, *o};
+    *d = (lookup){{&operations, "prompt lookup", rules, 0, NULL}, *o};
     *drafter = &d->base;
     return AS_OK;
 }

@@ -127,7 +127,7 @@ void follow(as_lm *lm, const oracle_request *q, const oracle_method *m,
     *trace = (oracle_trace){.steps = 0};
     *fault = 0;
     if (ref_drafter_of(m, lm->V, &d, &e) != AS_OK) {
-        ref_refuse(q, m, &e, trace);
+        ref_refuse(q, &e, trace);
         return;
     }
     if (options->show) options->show(d, options->data);

@@ -472,7 +472,7 @@ START_TEST(run_beyond_the_budget)
     models m = make(0);
     as_drafter_ops ops = *m.none->ops;
     ops.propose = insist;
-    as_drafter drafter = {&ops, "all at once", AS_EVERY_RULE, V};
+    as_drafter drafter = {&ops, "all at once", AS_EVERY_RULE, V, NULL};
     int32_t out[BUDGET];
     plain(m.target, 1, 0, known);
     for (int32_t budget = 1; budget < BUDGET - 1; budget++) {
@@ -533,7 +533,7 @@ START_TEST(bad_requests)
     /* A tree that is no chain, from a drafter of another's making. */
     as_drafter_ops ops = *m.none->ops;
     ops.propose = branch;
-    as_drafter tree = {&ops, "a branch", AS_EVERY_RULE, V};
+    as_drafter tree = {&ops, "a branch", AS_EVERY_RULE, V, NULL};
     r = good;
     r.drafter = &tree;
     refused(r, "chain");

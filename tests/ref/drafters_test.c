@@ -931,7 +931,8 @@ static void lookahead_refused(as_lookahead o, const char *about, const char *wor
     ck_assert_ptr_null(d);
 }
 
-static void rule_refused(as_drafter *d, as_rule rule, const char *words)
+/* words NULL: the drafter goes with the rule. `about` is what it does not go with else. */
+static void rule_is(as_drafter *d, as_rule rule, const char *about, const char *words)
 {
     digits *m = after(successor);
     int32_t out[1];
@@ -947,11 +948,16 @@ static void rule_refused(as_drafter *d, as_rule rule, const char *words)
     const as_status s = as_decode(&r, out, &result, &e);
     if (words) {
         ck_assert_int_eq(s, AS_BAD_INPUT);
-        ck_assert_str_eq(e.about, "rule");
+        ck_assert_str_eq(e.about, about);
         ck_assert_msg(strstr(e.text, words), "\"%s\" does not say: %s", e.text, words);
     } else
         ck_assert_msg(s == AS_OK, "%s", e.text);
     as_lm_free(m->lm);
+}
+
+static void rule_refused(as_drafter *d, as_rule rule, const char *words)
+{
+    rule_is(d, rule, "rule", words);
 }
 
 START_TEST(refusals)
@@ -982,7 +988,7 @@ START_TEST(refusals)
     o.accept_window = true;
     ck_assert_int_eq(as_draft_lookahead(&o, D, &d, NULL), AS_OK);
     rule_refused(d, AS_RULE_GREEDY, NULL);
-    rule_refused(d, AS_RULE_ONEHOT, "lookahead with accept_window does not go with");
+    rule_is(d, AS_RULE_ONEHOT, "accept_window", "lookahead with accept_window does not go with");
     as_drafter_free(d);
     o = good;
     o.rule = AS_RULE_GREEDY;

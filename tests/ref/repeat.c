@@ -23,7 +23,7 @@ as_status as_draft_repeat(int32_t gamma, as_drafter **drafter, as_error *e)
     static const as_drafter_ops operations = {.propose = propose};
     repeat *d = malloc(sizeof *d);
     if (!d) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
-    *d = (repeat){{&operations, "repeat", AS_EVERY_RULE & ~(1u << AS_RULE_CHAIN), 0}, gamma};
+    *d = (repeat){{&operations, "repeat", AS_EVERY_RULE & ~(1u << AS_RULE_CHAIN), 0, NULL}, gamma};
     *drafter = &d->base;
     return AS_OK;
 }

@@ -534,7 +534,7 @@ static const breakage norm_breakages[] = {
     "\"accepted\":0,\"run\":[1],\"emitted\":[1],\"window\":[],\"pool\":[]}]}}]}]}"
 
 static const breakage trace_breakages[] = {
-    {"\"method\":\"jacobi\"", "\"method\":\"cocoa\"", "method: must be jacobi, lookahead"},
+    {"\"method\":\"jacobi\"", "\"method\":\"cocoa\"", "method: is none of those"},
     {"\"method\":\"jacobi\"", "\"method\":\"lookup\"", "tests[0].sizes: unknown key"},
     {"automaton", "hash", "groups[0].model: unknown key"},
     {"automaton", "mash", "model: must have form hash or automaton"},

@@ -182,10 +182,10 @@ static void jacobi(maker *m, network *w, const char *name)
     make_close(m);
 }
 
-static void lookup(maker *m, network *w, const char *name, const char *preset)
+static void from_history(maker *m, network *w, const char *name, const char *preset)
 {
     char id[64];
-    snprintf(id, sizeof id, "trace.lookup.%s.%s", preset, name);
+    snprintf(id, sizeof id, "trace.%s.%s.%s", oracle_method_text(ORACLE_LOOKUP), preset, name);
     group(m, id, ORACLE_LOOKUP, w, name, 2 * TEXTS);
     for (int32_t k = 0; k < 2 * TEXTS; k++) {
         oracle_method x = {.name = ORACLE_LOOKUP};
@@ -207,8 +207,8 @@ vector_set *make_networks(const char *models, char *why, size_t why_size)
     if (!m.failed) {
         jacobi(&m, &w, name);
         for (int32_t i = 0; i < 4; i++) lookahead(&m, &w, name, preset[i]);
-        lookup(&m, &w, name, "original");
-        lookup(&m, &w, name, "hf");
+        from_history(&m, &w, name, "original");
+        from_history(&m, &w, name, "hf");
     }
     for (int32_t i = 0; i < m.set->groups; i++)
         ((vector_toy *)(uintptr_t)m.set->group[i].toy)->network = (oracle_lm){0};

@@ -42,13 +42,16 @@ bool trace_read_model(reader *r, const json_t *o, vector_group *g)
     const char *form = json_string_value(json_object_get(model, "form"));
     vector_toy *toy = set_take(r->set, 1, sizeof *toy);
     if (!toy) return reader_no_memory(r);
-    const int32_t name =
-        place_of("jacobi lookahead lookup", json_string_value(json_object_get(o, "method")));
-    if (name < 0) return reader_bad(r, "method", "must be jacobi, lookahead or lookup");
+    const char *method = json_string_value(json_object_get(o, "method"));
+    oracle_method_name name = 0;
+    while (name < ORACLE_METHODS && !(method && strcmp(method, oracle_method_text(name)) == 0))
+        name++;
+    if (name == ORACLE_METHODS)
+        return reader_bad(r, "method", "is none of those of chapters 7 to 9");
     const int32_t place = place_of("hash automaton", form);
     if (place < 0) return reader_bad(r, "model", "must have form hash or automaton");
     toy->automaton = place == 1;
-    g->method = (oracle_method_name)name;
+    g->method = name;
     g->toy = toy;
     const size_t mark = reader_enter_object(r, "model");
     if (!(place ? read_automaton(r, model, &toy->table) : read_hash(r, model, &toy->hash)))

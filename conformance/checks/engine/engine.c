@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conformance/checks/frame/probe.h"
+#include "conformance/oracle/methods/methods.h"
 
 enum { BYTES = 256 }; /* the trained pair's vocabulary begins with them; BOS comes next */
 
@@ -29,12 +30,15 @@ bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char 
     return false;
 }
 
+/* The methods of the claims are the oracle's, in their order. */
 const char *engine_method_name(int32_t method)
 {
-    return method == IUT_JACOBI      ? "jacobi"
-           : method == IUT_LOOKAHEAD ? "lookahead"
-           : method == IUT_LOOKUP    ? "lookup"
-                                     : "draft";
+    _Static_assert(IUT_JACOBI == 1 << ORACLE_JACOBI && IUT_LOOKAHEAD == 1 << ORACLE_LOOKAHEAD &&
+                       IUT_LOOKUP == 1 << ORACLE_LOOKUP,
+                   "a method has its bit");
+    for (oracle_method_name name = 0; name < ORACLE_METHODS; name++)
+        if (method == 1 << name) return oracle_method_text(name);
+    return "draft";
 }
 
 bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size)

@@ -8,6 +8,7 @@
 #include "ref/draft/jacobi.h"
 #include "ref/draft/lookahead.h"
 #include "ref/draft/prompt_lookup.h"
+#include "ref/draft/switches.h"
 
 bool method_known(const char *method)
 {
@@ -23,109 +24,34 @@ static bool say(char *why, size_t size, const char *what, const char *value, con
 
 /* ---- Switches of lookahead and prompt lookup. -------------------------------------------- */
 
-/* One value of one switch: the field that it sets in the parameters of its method, and what it
- * sets it to. Fields are enums or bools. */
+/* The switches of a method, and the chapter that has them. */
 typedef struct {
-    const char *name, *value;
-    size_t at;
-    bool flag;
-    int number;
-} setting;
-
-#define AT(field) offsetof(as_lookahead, field)
-#define YES_NO(name)                                                                           \
-    {#name, "yes", AT(name), true, 1},                                                         \
-    {                                                                                          \
-#name, "no", AT(name), true, 0                                                         \
-    }
-static const setting lookahead_settings[] = {
-    {"init", "prompt", AT(init), false, AS_FILL_PROMPT},
-    {"init", "constant", AT(init), false, AS_FILL_CONSTANT},
-    YES_NO(first_plain),
-    YES_NO(warmup),
-    YES_NO(verify_filling),
-    {"fill_columns", "all", AT(fill_last), true, 0},
-    {"fill_columns", "last", AT(fill_last), true, 1},
-    YES_NO(pool_from_prompt),
-    YES_NO(pool_from_output),
-    {"pool", "lru", AT(pool), false, AS_POOL_LRU},
-    {"pool", "ring", AT(pool), false, AS_POOL_RING},
-    {"key", "root", AT(key), false, AS_KEY_ROOT},
-    {"key", "stale", AT(key), false, AS_KEY_STALE},
-    {"key", "next", AT(key), false, AS_KEY_NEXT},
-    YES_NO(bonus),
-    YES_NO(accept_window),
-    {"shift", "rel1", AT(shift), false, AS_SHIFT_REL1},
-    {"shift", "abspad", AT(shift), false, AS_SHIFT_ABSPAD},
-    {"shift", "rowrot", AT(shift), false, AS_SHIFT_ROWROT},
-    {"window", "argmax", AT(sampled), true, 0},
-    {"window", "sampled", AT(sampled), true, 1},
-    {"rule", "onehot", AT(rule), false, AS_RULE_ONEHOT},
-    {"rule", "match", AT(rule), false, AS_RULE_MATCH},
-    {"rule", "none", AT(rule), false, AS_RULE_GREEDY},
-    YES_NO(eos_filter),
-};
-#undef AT
-#define AT(field) offsetof(as_lookup, field)
-static const setting lookup_settings[] = {YES_NO(partial), YES_NO(cut_at_eos)};
-#undef AT
-
-/* The settings of a method, and the chapter that has them. */
-typedef struct {
-    const setting *of;
-    size_t n;
+    const as_switch *list;
     int chapter;
-} setting_list;
+} switch_list;
 
-static const setting_list of_lookahead = {lookahead_settings,
-                                          sizeof lookahead_settings /
-                                              sizeof lookahead_settings[0],
-                                          8},
-                          of_lookup = {lookup_settings,
-                                       sizeof lookup_settings / sizeof lookup_settings[0], 9};
+static const switch_list of_lookahead = {as_lookahead_switches, 8},
+                         of_lookup = {as_lookup_switches, 9};
 
-_Static_assert(sizeof(as_fill) == sizeof(unsigned) && sizeof(as_key) == sizeof(unsigned) &&
-                   sizeof(as_shift) == sizeof(unsigned) &&
-                   sizeof(as_rule) == sizeof(unsigned) &&
-                   sizeof(as_pool_policy) == sizeof(unsigned),
-               "the enums of as_lookahead are set alike");
-
-static void set(void *o, const setting *s)
+/* "NAME=VALUE" of length n. Tokens come by --given alone. */
+static bool set_one(void *o, const switch_list *of, const char *text, size_t n)
 {
-    char *field = (char *)o + s->at;
-    const unsigned number = (unsigned)s->number;
-    if (s->flag)
-        *(bool *)field = s->number;
-    else
-        memcpy(field, &number, sizeof number);
+    const size_t name = strcspn(text, "=");
+    return name < n && strncmp(text, "init=given", 10) != 0 &&
+           as_set_switch(o, of->list, text, name, text + name + 1, n - name - 1);
 }
 
-/* "NAME=VALUE" of length n. */
-static bool set_one(void *o, const setting_list *list, const char *text, size_t n)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        const setting *s = &list->of[i];
-        const size_t name = strlen(s->name), value = strlen(s->value);
-        if (n != name + 1 + value || strncmp(text, s->name, name) != 0 || text[name] != '=' ||
-            strncmp(text + name + 1, s->value, value) != 0)
-            continue;
-        set(o, s);
-        return true;
-    }
-    return false;
-}
-
-static bool set_all(void *o, const setting_list *list, const char *text, char *why,
+static bool set_all(void *o, const switch_list *of, const char *text, char *why,
                     size_t why_size)
 {
     while (text && *text) {
         const size_t n = strcspn(text, ",");
-        if (!set_one(o, list, text, n)) {
+        if (!set_one(o, of, text, n)) {
             snprintf(why, why_size,
                      "--switches: %.*s is unknown; chapter %d of the specification has the "
                      "switches and their values%s",
-                     (int)n, text, list->chapter,
-                     list == &of_lookahead ? "; --given is init=given" : "");
+                     (int)n, text, of->chapter,
+                     of == &of_lookahead ? "; --given is init=given" : "");
             return false;
         }
         text += n + (text[n] == ',');

@@ -11,8 +11,8 @@
 
 /* What was given; NULL or 0: the default. */
 typedef struct {
-    const char *preset;   /* lookahead, lookup */
-    const char *switches; /* lookahead, lookup: NAME=VALUE,... of chapter 8's or 9's table */
+    const char *preset;   /* of chapter 8 or 9 */
+    const char *switches; /* NAME=VALUE,... of the table of chapter 8 or 9 */
     const char *init;     /* jacobi: pad, last, prompt */
     uint64_t window, pool, block, ngram, gamma;
 } method_options;
@@ -23,7 +23,7 @@ typedef struct {
     int32_t n;
 } method_guesses;
 
-/* Is it one of these methods: jacobi, lookahead, lookup? */
+/* Is it one of the methods of chapters 7 to 9? */
 bool method_known(const char *method);
 
 /* The drafter of a method and the rule that goes with it above T = 0, GREEDY if none does;

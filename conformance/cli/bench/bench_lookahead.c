@@ -145,10 +145,12 @@ static bool fill_axes(const bench *b, float T, const bench_text *text, compressi
             if (!grid_point(b, T, text, p->b, N, p->b, &p->S)) return false;
         }
     a->model = compression_fit(a->point, a->n);
-    if (measure(b, &hf, T, text, BENCH_PROMPTS, &r) != BENCH_DONE) return false;
-    a->lookup = S_of(&r);
-    if (measure(b, &draft, T, text, BENCH_PROMPTS, &r) != BENCH_DONE) return false;
-    a->draft = S_of(&r);
+    const bench_method *const others[PLOT_LEVELS] = {&hf, &draft};
+    static const char *const names[PLOT_LEVELS] = {"prompt lookup", "draft model"};
+    for (int i = 0; i < PLOT_LEVELS; i++) {
+        if (measure(b, others[i], T, text, BENCH_PROMPTS, &r) != BENCH_DONE) return false;
+        a->level[i].name = names[i], a->level[i].S = S_of(&r);
+    }
     return true;
 }
 

@@ -91,8 +91,7 @@ static void draw_key(const canvas *c, int32_t N)
 static void draw_axes(const canvas *c, const compression_axes *a)
 {
     draw_frame(c, a);
-    draw_level(c, a->lookup, "prompt lookup");
-    draw_level(c, a->draft, "draft model");
+    for (int i = 0; i < PLOT_LEVELS; i++) draw_level(c, a->level[i].S, a->level[i].name);
     for (int32_t i = 0; i < a->n; i++) {
         const compression_point *p = &a->point[i];
         svg_disc(c->w, x_of(c, p->b), y_of(c, p->S), 3.5, colour_of(p->N));
@@ -106,7 +105,7 @@ static canvas canvas_of(const compression_axes *a, int32_t n)
 {
     canvas c = {NULL, 2, 2, 0, 0};
     for (int32_t i = 0; i < n; i++) {
-        c.S = fmax(c.S, fmax(a[i].lookup, a[i].draft));
+        for (int j = 0; j < PLOT_LEVELS; j++) c.S = fmax(c.S, a[i].level[j].S);
         for (int32_t j = 0; j < a[i].n; j++) {
             c.S = fmax(c.S, a[i].point[j].S);
             c.sizes = fmax(c.sizes, a[i].point[j].b);

@@ -7,7 +7,7 @@
 
 #include "conformance/cli/bench/compression.h"
 
-enum { PLOT_POINTS = 32 };
+enum { PLOT_POINTS = 32, PLOT_LEVELS = 2 };
 
 /* One set of axes: a curve for each N, the points measured beside it, and dashed levels. */
 typedef struct {
@@ -15,7 +15,10 @@ typedef struct {
     compression_point point[PLOT_POINTS]; /* [n] */
     int32_t n;
     compression_model model;
-    double lookup, draft; /* tokens a step of prompt lookup and of the draft model */
+    struct {
+        const char *name;
+        double S; /* tokens a step of another method */
+    } level[PLOT_LEVELS];
 } compression_axes;
 
 /* Two axes a line. False, with errno: the file cannot be written. */

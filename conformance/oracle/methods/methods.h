@@ -32,7 +32,7 @@ typedef struct {
 
 /* ---- Methods ---------------------------------------------------------------------- */
 
-typedef enum { ORACLE_JACOBI, ORACLE_LOOKAHEAD, ORACLE_LOOKUP } oracle_method_name;
+typedef enum { ORACLE_JACOBI, ORACLE_LOOKAHEAD, ORACLE_LOOKUP, ORACLE_METHODS } oracle_method_name;
 
 /* A switch of chapters 7 to 9: its name, and its values by name, blanks between. The value of a
  * switch is the place of its name in the list. */

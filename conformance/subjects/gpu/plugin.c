@@ -616,11 +616,8 @@ static iut_status cache_poison(iut *x)
 
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
-    const engine_ops_manner how = {.match = x->choice.rule == IUT_RULE_MATCH,
-                                   .threads = 1,
-                                   .lookahead = x->choice.lookahead,
-                                   .lookup = x->choice.lookup,
-                                   .maker = &x->engine_maker};
+    const engine_ops_manner how = {
+        .choice = &x->choice, .threads = 1, .maker = &x->engine_maker};
     iut_status status;
     if (!there(x, &status)) return status;
     return answer(x, plugin_generate(&x->device, &x->engine, b, &how, &x->error));

@@ -329,7 +329,7 @@ static as_status take_down(const vector_group *g, const vector_test *v, oracle_t
     end(&t);
     *e = t.e;
     if (t.status == AS_DEVICE || t.status == AS_NO_MEMORY) return t.status;
-    if (t.status != AS_OK) ref_refuse(t.q, t.m, &t.e, trace);
+    if (t.status != AS_OK) ref_refuse(t.q, &t.e, trace);
     return AS_OK;
 }
 

@@ -64,7 +64,7 @@ void choices_claim(const choices *x, iut_claims *c)
     c->lm_arithmetic = IUT_LM_CANONICAL;
     c->lm_architectures = IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3;
     c->methods = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP;
-    c->greedy_methods = engine_ops_greedy(x->lookahead, x->rule == IUT_RULE_MATCH);
+    c->greedy_methods = engine_ops_greedy(x);
     c->pools = IUT_POOL_LRU | IUT_POOL_RING;
 }
 

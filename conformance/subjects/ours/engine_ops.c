@@ -89,11 +89,16 @@ static as_status one(const engine_ops *x, int32_t sequence, const iut_generate_b
     return s;
 }
 
+static bool matches(const choices *choice)
+{
+    return choice->rule == IUT_RULE_MATCH;
+}
+
 static as_rule rule_of(const iut_generate_batch *b, const engine_ops_manner *how)
 {
     if (b->sampling.temperature == 0) return AS_RULE_GREEDY;
-    if (how->match) return AS_RULE_MATCH;
-    if (b->method == IUT_LOOKAHEAD) return how->lookahead->rule;
+    if (matches(how->choice)) return AS_RULE_MATCH;
+    if (b->method == IUT_LOOKAHEAD) return how->choice->lookahead->rule;
     return b->method ? AS_RULE_ONEHOT : AS_RULE_CHAIN;
 }
 
@@ -105,10 +110,10 @@ as_status engine_ops_translate(const iut_generate_batch *b, const engine_ops_man
                                            b->sampling.top_p, b->sampling.min_p},
                               .rule = rule_of(b, how),
                               .jacobi = {.m = size[0], .init = AS_GUESS_LAST},
-                              .lookahead = *how->lookahead,
-                              .lookup = *how->lookup};
+                              .lookahead = *how->choice->lookahead,
+                              .lookup = *how->choice->lookup};
     plan->lookahead.W = size[0], plan->lookahead.N = size[1], plan->lookahead.G = size[2];
-    if (how->match) plan->lookahead.rule = AS_RULE_MATCH;
+    if (matches(how->choice)) plan->lookahead.rule = AS_RULE_MATCH;
     plan->lookup.longest = size[0], plan->lookup.drafts = size[1];
     if (b->method == 0 || b->method == IUT_JACOBI || b->method == IUT_LOOKAHEAD ||
         b->method == IUT_LOOKUP)
@@ -184,8 +189,9 @@ as_status engine_ops_generate(engine_ops *x, const iut_generate_batch *b,
 }
 
 /* Jacobi, and lookahead under LAH-22 and where it accepts the window. */
-uint8_t engine_ops_greedy(const as_lookahead *preset, bool match)
+uint8_t engine_ops_greedy(const choices *choice)
 {
-    const bool no_rule = preset->rule == AS_RULE_GREEDY && !match;
+    const as_lookahead *preset = choice->lookahead;
+    const bool no_rule = preset->rule == AS_RULE_GREEDY && !matches(choice);
     return IUT_JACOBI | (no_rule || preset->accept_window ? IUT_LOOKAHEAD : 0);
 }

@@ -4,6 +4,7 @@
 #ifndef ASSAY_CONFORMANCE_SUBJECTS_OURS_ENGINE_OPS_H
 #define ASSAY_CONFORMANCE_SUBJECTS_OURS_ENGINE_OPS_H
 
+#include "conformance/subjects/ours/choices.h"
 #include "conformance/subjects/ours/model_ops.h"
 #include "ref/decode.h"
 #include "ref/draft/jacobi.h"
@@ -26,10 +27,8 @@ typedef struct {
 
 /* How it decodes, where the request leaves that open. */
 typedef struct {
-    bool match;  /* above T = 0 by the match rule: not by the token rule, or one-hot */
-    int threads; /* as in as_llama_options */
-    const as_lookahead *lookahead; /* switches of the preset */
-    const as_lookup *lookup;
+    const choices *choice; /* rule and presets; above T = 0 by the match rule, if that is chosen */
+    int threads;           /* as in as_llama_options */
     const lm_maker *maker;
     int32_t sequences, rows; /* that the models have room for; 0: one, and its share */
     int32_t positions;       /* that they are to have at least; 0: all that they were made for.
@@ -46,7 +45,7 @@ typedef struct {
 } engine_ops_plan;
 
 /* CLM-09: those of the methods that decode at temperature 0 alone. */
-uint8_t engine_ops_greedy(const as_lookahead *preset, bool match);
+uint8_t engine_ops_greedy(const choices *choice);
 
 /* Loads the pair that a request names, unless it is loaded, with positions enough. */
 as_status engine_ops_load(engine_ops *x, const iut_generate_batch *b,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conformance/subjects/ours/path_lm.h"
+#include "ref/draft/switches.h"
 
 /* A drafter around another one: it notes the state before the first step. */
 typedef struct {
@@ -127,34 +128,28 @@ static void note(void *data, const as_step *step)
 
 /* ---- Methods ---------------------------------------------------------------------- */
 
+/* Sets the switches of the method, but its rule above T = 0 if the list has none, by their
+ * words. */
+static void set_switches(const oracle_method *m, const as_switch *list, void *o)
+{
+    int32_t n;
+    const oracle_switch *sw = oracle_method_switches(m->name, &n);
+    for (int32_t i = 0; i < n; i++) {
+        const char *value = sw[i].values;
+        for (int32_t v = 0; v < m->sw[i]; v++) value += strcspn(value, " ") + 1;
+        as_set_switch(o, list, sw[i].name, strlen(sw[i].name), value, strcspn(value, " "));
+    }
+}
+
 as_lookahead ref_lookahead_of(const oracle_method *m)
 {
-    static const as_fill fill[] = {AS_FILL_PROMPT, AS_FILL_CONSTANT, AS_FILL_GIVEN};
-    static const as_pool_policy pool[] = {AS_POOL_LRU, AS_POOL_RING};
-    static const as_key key[] = {AS_KEY_ROOT, AS_KEY_STALE, AS_KEY_NEXT};
-    static const as_shift shift[] = {AS_SHIFT_REL1, AS_SHIFT_ABSPAD, AS_SHIFT_ROWROT};
-    static const as_rule rule[] = {AS_RULE_ONEHOT, AS_RULE_MATCH, AS_RULE_GREEDY};
-    const int32_t *sw = m->sw;
-    return (as_lookahead){.W = m->size[0],
-                          .N = m->size[1],
-                          .G = m->size[2],
-                          .init = fill[sw[LAH_INIT]],
-                          .first_plain = sw[LAH_FIRST_PLAIN],
-                          .warmup = sw[LAH_WARMUP],
-                          .verify_filling = sw[LAH_VERIFY_FILLING],
-                          .fill_last = sw[LAH_FILL_COLUMNS] == LAH_FILL_LAST,
-                          .pool_from_prompt = sw[LAH_POOL_FROM_PROMPT],
-                          .pool_from_output = sw[LAH_POOL_FROM_OUTPUT],
-                          .pool = pool[sw[LAH_POOL]],
-                          .key = key[sw[LAH_KEY]],
-                          .bonus = sw[LAH_BONUS],
-                          .accept_window = sw[LAH_ACCEPT_WINDOW],
-                          .shift = shift[sw[LAH_SHIFT]],
-                          .sampled = sw[LAH_WINDOW] == LAH_WINDOW_SAMPLED,
-                          .rule = rule[sw[LAH_RULE]],
-                          .eos_filter = sw[LAH_EOS_FILTER],
-                          .given = m->given,
-                          .givens = m->given_n};
+    as_lookahead o = {.W = m->size[0],
+                      .N = m->size[1],
+                      .G = m->size[2],
+                      .given = m->given,
+                      .givens = m->given_n};
+    set_switches(m, as_lookahead_switches, &o);
+    return o;
 }
 
 as_jacobi ref_jacobi_of(const oracle_method *m)
@@ -166,7 +161,9 @@ as_jacobi ref_jacobi_of(const oracle_method *m)
 
 as_lookup ref_lookup_of(const oracle_method *m)
 {
-    return (as_lookup){m->size[0], m->size[1], m->sw[LKP_PARTIAL], m->sw[LKP_CUT_AT_EOS]};
+    as_lookup o = {.longest = m->size[0], .drafts = m->size[1]};
+    set_switches(m, as_lookup_switches, &o);
+    return o;
 }
 
 as_status ref_drafter_of(const oracle_method *m, int32_t V, as_drafter **d, as_error *e)
@@ -194,16 +191,12 @@ as_rule ref_rule_of(const oracle_request *q, const oracle_method *m)
 
 /* ---- A request -------------------------------------------------------------------- */
 
-/* TRC-03. The reference is asked for a rule where the vectors ask for a temperature. Where the
- * vectors have a rule, accept_window is the switch that leaves the greedy one alone. */
-void ref_refuse(const oracle_request *q, const oracle_method *m, const as_error *e,
-                oracle_trace *trace)
+/* TRC-03. The reference is asked for a rule where the vectors ask for a temperature. */
+void ref_refuse(const oracle_request *q, const as_error *e, oracle_trace *trace)
 {
-    const bool hot = q->sampling.temperature != 0 && strcmp(e->about, "rule") == 0,
-               window = m->name == ORACLE_LOOKAHEAD && m->sw[LAH_ACCEPT_WINDOW] &&
-                        m->sw[LAH_RULE] != LAH_RULE_NONE;
+    const bool hot = q->sampling.temperature != 0 && strcmp(e->about, "rule") == 0;
     snprintf(trace->error, sizeof trace->error, "%.150s",
-             hot         ? (window ? "accept_window" : "temperature")
+             hot         ? "temperature"
              : *e->about ? e->about
                          : e->text);
 }
@@ -212,7 +205,7 @@ void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_m
                const ref_trace_watch *watch, oracle_trace *trace, as_result *result)
 {
     static const as_drafter_ops ops = {reset, propose, observe, free_drafter};
-    scribe s = {{&ops, d->name, d->rules, d->V}, d, lm, m, watch, trace, false};
+    scribe s = {{&ops, d->name, d->rules, d->V, d->cold}, d, lm, m, watch, trace, false};
     const oracle_sampling *p = &q->sampling;
     const as_request r = {.target = lm,
                           .drafter = &s.base,
@@ -230,7 +223,7 @@ void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_m
     int32_t *out = oracle_take((size_t)(q->budget > 0 ? q->budget : 0) + 1, sizeof *out);
     *trace = (oracle_trace){.steps = 0};
     if (as_decode(&r, out, result, &e) != AS_OK)
-        ref_refuse(q, m, &e, trace);
+        ref_refuse(q, &e, trace);
     else
         oracle_append(&trace->tokens, out, result->tokens);
     free(out);
@@ -246,7 +239,7 @@ void ref_trace_vector(const vector_group *g, const vector_test *t, oracle_trace 
     if (ref_drafter_of(t->method, lm->base.V, &d, &e) == AS_OK)
         ref_trace(&lm->base, d, t->request, t->method, NULL, trace, &result);
     else
-        ref_refuse(t->request, t->method, &e, trace);
+        ref_refuse(t->request, &e, trace);
     as_drafter_free(d);
     as_lm_free(&lm->base);
 }

@@ -40,8 +40,7 @@ void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_m
 oracle_step *ref_another_step(oracle_trace *trace);
 void ref_show_tree(const oracle_method *m, const as_tree *t, oracle_step *to);
 void ref_show_values(const int32_t *value, int32_t count, int32_t length, oracle_lists *values);
-void ref_refuse(const oracle_request *q, const oracle_method *m, const as_error *e,
-                oracle_trace *trace);
+void ref_refuse(const oracle_request *q, const as_error *e, oracle_trace *trace);
 
 /* The same for a vector, on a model and with a drafter of its own. */
 void ref_trace_vector(const vector_group *g, const vector_test *t, oracle_trace *trace);

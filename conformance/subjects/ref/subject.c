@@ -454,11 +454,8 @@ static iut_status cache_poison(iut *x)
 
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
-    const engine_ops_manner how = {.match = x->choice.rule == IUT_RULE_MATCH,
-                                   .threads = x->threads,
-                                   .lookahead = x->choice.lookahead,
-                                   .lookup = x->choice.lookup,
-                                   .maker = &maker};
+    const engine_ops_manner how = {
+        .choice = &x->choice, .threads = x->threads, .maker = &maker};
     return answer_of(engine_ops_generate(&x->engine, b, &how, &x->error));
 }
 

@@ -53,7 +53,7 @@ typedef enum {
     MANNER_LOOKUP,
     MANNER_JACOBI_WARM,    /* a Jacobi that samples above T = 0 */
     MANNER_LOOKAHEAD_COLD, /* lookahead at T = 0 alone */
-    MANNER_ORIGINAL,     /* lookup as it was first published */
+    MANNER_ORIGINAL,     /* LKP as it was first published */
     MANNER_STALE_KEY,    /* lookahead with other switches, or with what costs speed alone */
     MANNER_RING_POOL,
     MANNER_NO_WARMUP,

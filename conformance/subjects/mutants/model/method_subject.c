@@ -54,7 +54,7 @@ const char *method_refusal(fault_point f, manner how, const iut_generate_batch *
         return "this method decodes greedily; the temperature has to be 0";
     if (b->method == IUT_JACOBI && b->sizes[0] < 1) return "jacobi: the block has no token";
     if (b->method == IUT_LOOKUP && (b->sizes[0] < 1 || b->sizes[1] < 1))
-        return "lookup: n-gram and drafts have to be 1 or more";
+        return "the longest n-gram and the drafts have to be 1 or more";
     if (b->method == IUT_LOOKAHEAD) return method_window_refusal(b->sizes);
     return b->method == IUT_JACOBI || b->method == IUT_LOOKUP ? NULL
                                                               : "there is no such method";

@@ -1,6 +1,5 @@
-/* method_subject.h - one plain implementation of the methods without a draft model, with one
- * fault or none: Jacobi (chapter 7), lookahead (chapter 8), prompt lookup (chapter 9), under
- * all their switches. It serves engines, and the trace vectors (method_trace.h). */
+/* method_subject.h - one plain implementation of the methods without a draft model (chapters 7,
+ * 8 and 9), with one fault or none, under all their switches. It serves engines, and the trace vectors (method_trace.h). */
 #ifndef ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_MODEL_METHOD_SUBJECT_H
 #define ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_MODEL_METHOD_SUBJECT_H
 
@@ -14,8 +13,8 @@ uint8_t method_greedy_claims(manner how);
 /* NULL, or why the call is refused (CLM-09; sizes out of range). */
 const char *method_refusal(fault_point f, manner how, const iut_generate_batch *b);
 
-/* The method of such a call: Jacobi with `prompt`, lookahead `paper`, lookup `hf`, above T = 0
- * by `onehot`, unless the manner is about something else. */
+/* The method of such a call: Jacobi with `prompt`, the presets `paper` and `hf`, above T = 0 by
+ * `onehot`, unless the manner is about something else. */
 oracle_method method_of_engine(manner how, const iut_generate_batch *b);
 
 /* Decodes a request whose prompt is in the cache but for the root. `told` are the hits of each
