@@ -19,6 +19,7 @@ typedef struct {
     int32_t n;        /* tokens in it */
     uint64_t position;
     as_tree tree;
+    as_plan plan;
     as_walk walk;      /* its arrays [R] */
     int32_t *want;     /* [R] */
     float *logits;     /* [R][V] of the wanted rows, close together */
@@ -185,7 +186,7 @@ enum { RULES = sizeof rule / sizeof rule[0] };
 static as_status verify(work *w, as_error *e)
 {
     if (rule[w->r->rule].whole) return rule[w->r->rule].whole(w, e);
-    return as_walk_tree(&w->tree, rule[w->r->rule].choose, w, &w->walk, e);
+    return as_walk_tree(&w->tree, &w->plan, rule[w->r->rule].choose, w, &w->walk, e);
 }
 
 /* ---- The loop. --------------------------------------------------------------------- */
@@ -234,7 +235,7 @@ static as_status forward(work *w, as_error *e)
 {
     int32_t wants = 0;
     for (int32_t r = 0; r < w->tree.rows; r++) {
-        const bool wanted = r == 0 || r >= w->tree.wanted;
+        const bool wanted = r == 0 || r >= w->plan.wanted;
         w->row[r] = wanted ? w->logits + (size_t)wants * (size_t)w->V : NULL;
         if (wanted) w->want[wants++] = r;
     }
@@ -277,7 +278,7 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
     w->position = (uint64_t)result->tokens;
     const as_context c = context(w, r->budget - result->tokens);
     as_status s = as_tree_plant(&w->tree, w->history[w->n - 1], e);
-    if (s == AS_OK) s = as_drafter_propose(r->drafter, &c, &w->tree, e);
+    if (s == AS_OK) s = as_drafter_propose(r->drafter, &c, &w->tree, &w->plan, e);
     if (s == AS_OK && r->rule == AS_RULE_CHAIN) s = check_chain(&w->tree, e);
     if (s == AS_OK) s = reserve(w, e);
     if (s == AS_OK) s = forward(w, e);
@@ -287,9 +288,9 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
     const as_walk *k = &w->walk;
     const int32_t emitted = emit(w, &c, out, result);
     assert(emitted >= 1 && emitted <= k->length);
-    as_step done = {result->steps++, w->position, &w->tree,  w->row,  k->path,
-                    k->accepted,     k->run,      k->length, emitted, NULL};
-    result->drafted += w->tree.rows - (w->tree.all ? 1 : w->tree.drafts);
+    as_step done = {result->steps++, w->position, &w->tree,  &w->plan, w->row, k->path,
+                    k->accepted,     k->run,      k->length, emitted,  NULL};
+    result->drafted += w->tree.rows - (w->plan.all ? 1 : w->plan.drafts);
     result->accepted += k->accepted;
     /* The root and the accepted rows whose tokens are out; the last token out is the next root,
      * evaluated with the next step, even where the step accepted its row (LAH-19, LAH-30). */

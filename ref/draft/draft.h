@@ -34,7 +34,8 @@ typedef struct {
 typedef struct {
     int32_t step;               /* 0, 1, ... */
     uint64_t position;          /* of the first token it emitted */
-    const as_tree *tree;        /* its rows */
+    const as_tree *tree;        /* its rows, */
+    const as_plan *plan;        /* and what it did with them */
     const float *const *logits; /* [rows][V]; NULL for a row whose logits nobody wanted */
     const int32_t *path;        /* [accepted + 1] the root and the rows accepted, downwards */
     int32_t accepted;           /* rows that the rule accepted */
@@ -51,8 +52,10 @@ typedef struct as_drafter as_drafter;
 typedef struct {
     /* A new sequence begins; nothing that is proposed for it depends on the last one. */
     as_status (*reset)(as_drafter *, as_error *);
-    /* Adds rows to the tree, which has its root. */
-    as_status (*propose)(as_drafter *, const as_context *c, as_tree *tree, as_error *);
+    /* Adds rows to the tree, which has its root. They are drafts (as_plan_drafts), unless the
+     * drafter plans otherwise. */
+    as_status (*propose)(as_drafter *, const as_context *c, as_tree *tree, as_plan *plan,
+                         as_error *);
     /* The step is done; c is what propose was given, and the tokens emitted since stand behind
      * its history. */
     as_status (*observe)(as_drafter *, const as_context *c, const as_step *, as_error *);
@@ -74,9 +77,10 @@ static inline as_status as_drafter_reset(as_drafter *d, as_error *e)
 }
 
 static inline as_status as_drafter_propose(as_drafter *d, const as_context *c, as_tree *tree,
-                                           as_error *e)
+                                           as_plan *plan, as_error *e)
 {
-    return d->ops->propose ? d->ops->propose(d, c, tree, e) : AS_OK;
+    *plan = as_plan_drafts();
+    return d->ops->propose ? d->ops->propose(d, c, tree, plan, e) : AS_OK;
 }
 
 static inline as_status as_drafter_observe(as_drafter *d, const as_context *c, const as_step *s,

@@ -76,8 +76,10 @@ static as_status begin(draft_lm *d, const as_context *c, as_error *e)
     return keep(d, same, e);
 }
 
-static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_error *e)
+static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_plan *plan,
+                         as_error *e)
 {
+    (void)plan;
     draft_lm *d = (draft_lm *)base;
     const int32_t limit = as_chain_limit(c), drafts = d->gamma < limit ? d->gamma : limit;
     as_status s = d->begins ? begin(d, c, e) : AS_OK;

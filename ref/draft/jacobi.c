@@ -46,8 +46,10 @@ static as_status begin_block(jacobi *d, const as_context *c, as_error *e)
 }
 
 /* JAC-01. */
-static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_error *e)
+static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_plan *plan,
+                         as_error *e)
 {
+    (void)plan;
     jacobi *d = (jacobi *)base;
     as_status s = d->r > 0 ? AS_OK : begin_block(d, c, e);
     for (int32_t i = 0; i < d->r - 1 && s == AS_OK; i++)

@@ -223,7 +223,7 @@ static void shift(lookahead *d, const as_context *c, int32_t k)
 
 /* ---- The tree (LAH-07, LAH-08). ---------------------------------------------------- */
 
-static as_status lay_window(const lookahead *d, as_tree *tree, as_error *e)
+static as_status lay_window(const lookahead *d, as_tree *tree, as_plan *plan, as_error *e)
 {
     const int32_t n = columns(d), ribs = n - first(d);
     as_status s = AS_OK;
@@ -233,17 +233,17 @@ static as_status lay_window(const lookahead *d, as_tree *tree, as_error *e)
         for (int32_t i = first(d); i < n && s == AS_OK; i++)
             s = as_tree_add(tree, row_of(d, l)[i], l == 1 ? i : tree->rows - ribs, e);
     assert(s != AS_OK || tree->rows == n + (d->filled - 1) * ribs); /* LAH-10 */
-    tree->drafts = tree->rows;
-    tree->wanted = d->filled > 1 ? tree->rows - ribs : 1; /* for the answers */
+    plan->drafts = tree->rows;
+    plan->wanted = d->filled > 1 ? tree->rows - ribs : 1; /* for the answers */
     return s;
 }
 
-static as_status lay_candidates(const lookahead *d, as_tree *tree, as_error *e)
+static as_status lay_candidates(const lookahead *d, as_tree *tree, as_plan *plan, as_error *e)
 {
     const int32_t length = d->o.N - 1;
     as_status s = AS_OK;
-    tree->most = length;
-    tree->bonus = d->o.bonus;
+    plan->most = length;
+    plan->bonus = d->o.bonus;
     if (!full(d) && !d->o.verify_filling) return s;
     int32_t count;
     const int32_t *token = as_pool_find(d->pool, tree->row[0].token, &count);
@@ -252,17 +252,18 @@ static as_status lay_candidates(const lookahead *d, as_tree *tree, as_error *e)
         s = as_tree_add(tree, token[j], j % length ? tree->rows - 1 : 0, e);
     assert(s != AS_OK || !full(d) || tree->rows == (d->o.W + count) * length);
     if (d->o.accept_window) {
-        tree->all = true;
-        tree->wanted = 1;
+        plan->all = true;
+        plan->wanted = 1;
     }
     return s;
 }
 
 /* LAH-09. The deepest rows are the last of the window and of a candidate. */
-static bool fits(const lookahead *d, const as_context *c, const as_tree *tree)
+static bool fits(const lookahead *d, const as_context *c, const as_tree *tree,
+                 const as_plan *plan)
 {
     const int32_t window = columns(d) + d->filled - 2, candidate = d->o.N - 1;
-    const bool candidates = tree->rows > tree->drafts;
+    const bool candidates = tree->rows > plan->drafts;
     const int32_t depth = candidates && candidate > window ? candidate : window;
     return depth <= c->depth && tree->rows - 1 <= c->rows;
 }
@@ -305,7 +306,8 @@ static as_status insert_output(lookahead *d, const as_context *c, int32_t emitte
 
 /* ---- The step. --------------------------------------------------------------------- */
 
-static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_error *e)
+static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_plan *plan,
+                         as_error *e)
 {
     lookahead *d = (lookahead *)base;
     as_status s = AS_OK;
@@ -313,11 +315,13 @@ static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, a
     if (c->position == 0 && d->o.pool_from_prompt) s = insert_prompt(d, c, e);
     if (c->position == 0 && d->o.first_plain) return s; /* LAH-06 */
     if (d->filled == 0) make_window(d, c);
-    if (s == AS_OK) s = lay_window(d, tree, e);
-    if (s == AS_OK) s = lay_candidates(d, tree, e);
+    if (s == AS_OK) s = lay_window(d, tree, plan, e);
+    if (s == AS_OK) s = lay_candidates(d, tree, plan, e);
     if (s != AS_OK) return s;
-    d->fits = fits(d, c, tree);
-    return d->fits ? AS_OK : as_tree_plant(tree, c->history[c->n - 1], e);
+    d->fits = fits(d, c, tree, plan);
+    if (d->fits) return AS_OK;
+    *plan = as_plan_drafts();
+    return as_tree_plant(tree, c->history[c->n - 1], e);
 }
 
 /* LAH-14: what the window says after the tokens of its last row, whose last column is the last
@@ -328,7 +332,7 @@ static as_status answer(lookahead *d, const as_context *c, const as_step *step, 
     int32_t *new = row_of(d, d->filled);
     as_status s = AS_OK;
     for (int32_t i = first(d); i < n && s == AS_OK; i++) {
-        const float *logits = step->logits[step->tree->drafts - n + i];
+        const float *logits = step->logits[step->plan->drafts - n + i];
         if (!c->sampling || !d->o.sampled) {
             s = as_argmax(logits, V, &new[i], e);
         } else {

@@ -53,8 +53,10 @@ typedef struct {
 } lookup;
 
 /* LKP-05, LKP-06. */
-static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_error *e)
+static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_plan *plan,
+                         as_error *e)
 {
+    (void)plan;
     const lookup *d = (const lookup *)base;
     const int32_t *drafts, limit = as_chain_limit(c);
     const int32_t n = as_lookup_find(&d->o, c->history, c->n, c->eos, c->eoses, &drafts);
@@ -67,7 +69,6 @@ static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, a
 as_status as_draft_lookup(const as_lookup *o, as_drafter **drafter, as_error *e)
 {
     static const as_drafter_ops operations = {.propose = propose};
-    const unsigned rules = 1u << AS_RULE_GREEDY | 1u << AS_RULE_MATCH | 1u << AS_RULE_ONEHOT;
     if (o->longest < 1 || o->drafts < 1)
         return as_refuse(e, AS_BAD_INPUT, o->longest < 1 ? "longest" : "drafts",
                          "prompt lookup: n-grams of %d tokens and %d drafts; both must be at "
@@ -75,7 +76,7 @@ as_status as_draft_lookup(const as_lookup *o, as_drafter **drafter, as_error *e)
                          (int)o->longest, (int)o->drafts);
     lookup *d = malloc(sizeof *d);
     if (!d) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
-    *d = (lookup){{&operations, "prompt lookup", rules, 0, NULL}, *o};
+    *d = (lookup){{&operations, "prompt lookup", AS_RULES_WITHOUT_LAWS, 0, NULL}, *o};
     *drafter = &d->base;
     return AS_OK;
 }

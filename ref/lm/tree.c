@@ -21,10 +21,6 @@ as_status as_tree_add(as_tree *t, int32_t token, int32_t parent, as_error *e)
 as_status as_tree_plant(as_tree *t, int32_t root, as_error *e)
 {
     t->rows = t->laws = 0;
-    t->wanted = t->drafts = 1;
-    t->all = false;
-    t->most = INT32_MAX;
-    t->bonus = true;
     return as_tree_add(t, root, -1, e);
 }
 

@@ -3,27 +3,19 @@
 #ifndef ASSAY_REF_LM_TREE_H
 #define ASSAY_REF_LM_TREE_H
 
-#include <stdbool.h>
 #include "ref/lm/lm.h"
 
-/* The rows of a step and what may become of them. Row 0 is the root, the last token of the
- * history; every other row hangs under an earlier one. Drafts are rows that a rule may accept;
- * rows before them serve whoever made the tree. */
+/* The rows of a step. Row 0 is the root, the last token of the history; every other row hangs
+ * under an earlier one. */
 typedef struct {
     int32_t rows;
-    as_row *row;    /* [rows] */
-    int32_t wanted; /* the root and the rows from this one on have their logits evaluated */
-    int32_t drafts; /* the rows from this one on may be accepted; at least `wanted` */
-    bool all;       /* so may the rows before them, which then rank behind the drafts */
-    int32_t most;   /* rows that the step accepts at most, at least 1 */
-    bool bonus;     /* one token more is emitted after `most` accepted rows */
-    int32_t laws;   /* how many rows have a law, from row 1 on */
-    float *q;       /* [laws][V] the distribution that the token of row r + 1 was drawn from */
+    as_row *row;  /* [rows] */
+    int32_t laws; /* how many rows have a law, from row 1 on */
+    float *q;     /* [laws][V] the distribution that the token of row r + 1 was drawn from */
     int32_t row_capacity, law_capacity;
 } as_tree;
 
-/* The root alone: all rows to come are wanted drafts, without limit, with a bonus. A tree that
- * is all zeros is empty and may be planted. */
+/* The root alone. A tree that is all zeros is empty and may be planted. */
 as_status as_tree_plant(as_tree *t, int32_t root, as_error *e);
 
 /* A row under the row `parent`. */

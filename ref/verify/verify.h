@@ -15,6 +15,7 @@
 #ifndef ASSAY_REF_VERIFY_VERIFY_H
 #define ASSAY_REF_VERIFY_VERIFY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "ref/lm/tree.h"
 #include "ref/status.h"
@@ -25,7 +26,7 @@ typedef enum {
     AS_RULE_MATCH,  /* draw first, keep the drafts that agree */
     AS_RULE_ONEHOT  /* test fixed candidates one by one against the row */
 } as_rule;
-enum { AS_EVERY_RULE = 0xf };
+enum { AS_EVERY_RULE = 0xf, AS_RULES_WITHOUT_LAWS = AS_EVERY_RULE & ~(1 << AS_RULE_CHAIN) };
 
 /* AS_BAD_INPUT if a draft before the first -1 is below -1 or is V or more, or n < 0. */
 as_status as_check_drafts(const int32_t *draft /* [n] */, int32_t n, int32_t V, as_error *e);
@@ -98,6 +99,22 @@ int32_t as_onehot_seeded(const float *p /* [V] */, int32_t V, const int32_t *opt
 
 /* ---- Candidates: a walk from the root of a tree. ----------------------------------- */
 
+/* What a step does with the rows of its tree. Drafts are rows that a rule may accept; the rows
+ * before them serve whoever made the tree. */
+typedef struct {
+    int32_t wanted; /* the root and the rows from this one on have their logits evaluated */
+    int32_t drafts; /* the rows from this one on may be accepted; at least `wanted` */
+    bool all;       /* so may the rows before them, which then rank behind the drafts */
+    int32_t most;   /* rows that the step accepts at most, at least 1 */
+    bool bonus;     /* one token more is emitted after `most` accepted rows */
+} as_plan;
+
+/* Every row below the root is a wanted draft, without limit, with a bonus. */
+static inline as_plan as_plan_drafts(void)
+{
+    return (as_plan){1, 1, false, INT32_MAX, true};
+}
+
 /* Sets *token, 0 or more, that follows `row`, `depth` rows having been accepted: an argmax, a
  * draw, or one of the n distinct tokens that the candidates have there, in the order of their
  * first appearance. A status other than AS_OK, with the reason in e, ends the walk. */
@@ -118,7 +135,7 @@ typedef struct {
  * the tokens so far has the token just chosen. The path is that of the first such row in the
  * order of the drafts. Returns the status of a choice that failed; the walk is then
  * undefined. */
-as_status as_walk_tree(const as_tree *t, as_choose *choose, void *data, as_walk *w,
-                       as_error *e);
+as_status as_walk_tree(const as_tree *t, const as_plan *plan, as_choose *choose, void *data,
+                       as_walk *w, as_error *e);
 
 #endif

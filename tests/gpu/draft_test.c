@@ -136,7 +136,7 @@ static int32_t drawn(const watcher *w, const float *logits, uint64_t position, i
 static void note_answers(const watcher *w, const as_step *s, int32_t columns, record *to)
 {
     const as_lookahead *o = &w->c->o.lookahead;
-    const int32_t rows = s->tree->rows, window = s->tree->drafts;
+    const int32_t rows = s->tree->rows, window = s->plan->drafts;
     if (w->c->kind == JACOBI) to->asked.rows = rows;
     if (w->c->kind <= ANY && columns > 0) {
         to->from = o->fill_last ? columns - o->W : 0;
@@ -188,12 +188,13 @@ static void watch(void *data, const as_step *s)
     record *to = &r->step[s->step];
     *to = (record){.length = s->length, .accepted = s->accepted, .emitted = s->emitted};
     const as_tree *t = s->tree;
+    const as_plan *plan = s->plan;
     to->tree = (ag_tree){.rows = t->rows,
-                         .wanted = t->wanted,
-                         .drafts = t->drafts,
-                         .all = t->all,
-                         .most = t->most,
-                         .bonus = t->bonus};
+                         .wanted = plan->wanted,
+                         .drafts = plan->drafts,
+                         .all = plan->all,
+                         .most = plan->most,
+                         .bonus = plan->bonus};
     to->token = words(t->rows);
     to->parent = words(t->rows);
     to->answer = words(t->rows);
@@ -214,7 +215,7 @@ static void watch(void *data, const as_step *s)
         const int32_t before = s->step > 0 ? r->step[s->step - 1].filled
                                : o->warmup ? 1
                                            : o->N - 1;
-        if (t->most != INT32_MAX) columns = o->W + o->N - 1 - before;
+        if (plan->most != INT32_MAX) columns = o->W + o->N - 1 - before;
         note_window(w, to);
         note_pool(w, to);
     }

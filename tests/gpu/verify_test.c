@@ -488,16 +488,15 @@ static void check_walk(const forest *f, as_rule rule, int32_t t, uint64_t seed,
         return;
     }
     for (int32_t r = 0; r < a->rows; r++) rows[r] = (as_row){f->token[t][r], f->parent[t][r]};
-    const as_tree tree = {.rows = a->rows,
-                          .row = rows,
-                          .wanted = a->wanted,
+    const as_tree tree = {.rows = a->rows, .row = rows};
+    const as_plan plan = {.wanted = a->wanted,
                           .drafts = a->drafts,
                           .all = a->all,
                           .most = a->most,
                           .bonus = a->bonus};
     walker w = {f, t, rule, seed, position, 0};
     as_walk walk = {run, 0, path, 0, option};
-    const as_status s = as_walk_tree(&tree, choose, &w, &walk, NULL);
+    const as_status s = as_walk_tree(&tree, &plan, choose, &w, &walk, NULL);
     const int32_t length = s == AS_OK ? walk.length : 0;
     char what[120];
     snprintf(what, sizeof what, "V %d, rule %d, tree %d", (int)f->V, (int)rule, (int)t);

@@ -30,7 +30,7 @@ static void blame(spy *s, const char *what, int32_t step)
 static int32_t winner(const spy *s, const as_step *step, const oracle_lists *rows)
 {
     const oracle_list run = {step->accepted, 0, (int32_t *)(uintptr_t)step->run};
-    const int32_t drafts = step->tree->drafts;
+    const int32_t drafts = step->plan->drafts;
     int32_t found = -1;
     for (int32_t r = 1; r < rows->n && step->accepted > 0; r++) {
         const bool better = found < 0 || (found < drafts && r >= drafts),

@@ -294,11 +294,12 @@ static as_status choose(void *data, int32_t row, int32_t depth, const int32_t *o
 }
 
 /* The candidates one after the other, each a chain under the root. */
-static void plant(as_tree *t, const oracle_lists *candidates, bool bonus)
+static void plant(as_tree *t, as_plan *plan, const oracle_lists *candidates, bool bonus)
 {
     assert_int_equal(as_tree_plant(t, 0, NULL), AS_OK);
-    t->bonus = bonus;
-    t->most = candidates->n && !bonus ? candidates->l[0].n : 16;
+    *plan = as_plan_drafts();
+    plan->bonus = bonus;
+    plan->most = candidates->n && !bonus ? candidates->l[0].n : 16;
     for (int32_t i = 0; i < candidates->n; i++)
         for (int32_t k = 0; k < candidates->l[i].n; k++)
             assert_int_equal(as_tree_add(t, candidates->l[i].t[k], k ? t->rows - 1 : 0, NULL),
@@ -316,9 +317,10 @@ static void compiled_stream(oracle_words *asked, void *arg, int32_t *tokens, int
     for (*count = 0; *count < c->k;) {
         as_walk walk = {run, 0, path, 0, option};
         walker w = {c, &walk, asked, *count, state};
-        plant(&tree, &c->candidates[state], c->bonus);
+        as_plan plan;
+        plant(&tree, &plan, &c->candidates[state], c->bonus);
         assert_in_range(tree.rows, 1, ROWS);
-        assert_int_equal(as_walk_tree(&tree, choose, &w, &walk, NULL), AS_OK);
+        assert_int_equal(as_walk_tree(&tree, &plan, choose, &w, &walk, NULL), AS_OK);
         for (int32_t i = 0; i < walk.length && *count < c->k; i++) {
             tokens[(*count)++] = run[i];
             state = after(c->panel, state, run[i]);

@@ -134,7 +134,8 @@ START_TEST(drafter_of_the_recipe)
         r.drafter = d;
         const as_result result = run(&r, out);
         ck_assert_mem_eq(out, expected, sizeof out);
-        ck_assert_int_ge(result.drafted, 3 * result.steps - 6); /* the budget ends the last chains */
+        ck_assert_int_ge(result.drafted,
+                         3 * result.steps - 6); /* the budget ends the last chains */
         ck_assert_int_le(result.drafted, 3 * result.steps);
         r.rule = AS_RULE_CHAIN;
         refused(r, "repeat does not go with the rule chain");
@@ -287,11 +288,12 @@ END_TEST
  * remain that begin with what was accepted. */
 enum { NGRAM = 4, MOST = 8 };
 
-static int32_t distinct(const as_tree *t, const bool *alive, int32_t at, int32_t *option)
+static int32_t distinct(const as_tree *t, int32_t drafts, const bool *alive, int32_t at,
+                        int32_t *option)
 {
     int32_t n = 0;
-    for (int32_t g = 0; at < NGRAM - 1 && t->drafts + g * (NGRAM - 1) < t->rows; g++) {
-        const int32_t token = t->row[t->drafts + g * (NGRAM - 1) + at].token;
+    for (int32_t g = 0; at < NGRAM - 1 && drafts + g * (NGRAM - 1) < t->rows; g++) {
+        const int32_t token = t->row[drafts + g * (NGRAM - 1) + at].token;
         int32_t k = 0;
         while (k < n && option[k] != token) k++;
         if (alive[g] && k == n) option[n++] = token;
@@ -310,7 +312,7 @@ static void replay_onehot(void *data, const as_step *s)
     for (; goes_on; i++) {
         float p[V], rest[V];
         int32_t option[MOST];
-        const int32_t k = distinct(s->tree, alive, i, option);
+        const int32_t k = distinct(s->tree, s->plan->drafts, alive, i, option);
         fresh_row(y->m->target, path, n + i, p);
         const int32_t x =
             as_onehot_seeded(p, V, option, k, 77, s->position + (uint64_t)i, rest);
@@ -319,8 +321,8 @@ static void replay_onehot(void *data, const as_step *s)
         path[n + i] = x;
         goes_on = false;
         for (int32_t c = 0; c < k; c++) goes_on |= option[c] == x;
-        for (int32_t g = 0; g < MOST && s->tree->drafts + g * 3 + i < s->tree->rows; g++)
-            alive[g] &= s->tree->row[s->tree->drafts + g * 3 + i].token == x;
+        for (int32_t g = 0; g < MOST && s->plan->drafts + g * 3 + i < s->tree->rows; g++)
+            alive[g] &= s->tree->row[s->plan->drafts + g * 3 + i].token == x;
         y->drafted += k > 1;
     }
     ck_assert_int_eq(s->length, i);
@@ -444,8 +446,10 @@ START_TEST(kept_prefix)
 }
 END_TEST
 
-static as_status branch(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
+static as_status branch(as_drafter *d, const as_context *c, as_tree *tree, as_plan *plan,
+                        as_error *e)
 {
+    (void)plan;
     (void)d, (void)c;
     as_tree_add(tree, 0, 0, e);
     return as_tree_add(tree, 1, 0, e);
@@ -454,8 +458,10 @@ static as_status branch(as_drafter *d, const as_context *c, as_tree *tree, as_er
 static int32_t known[BUDGET]; /* what the target says */
 
 /* All of it, as far as it goes beyond the budget; with each draft a false one beside it. */
-static as_status insist(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
+static as_status insist(as_drafter *d, const as_context *c, as_tree *tree, as_plan *plan,
+                        as_error *e)
 {
+    (void)plan;
     (void)d;
     int32_t parent = 0;
     for (int32_t i = (int32_t)c->position; i < BUDGET; i++) {

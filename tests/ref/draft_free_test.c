@@ -293,7 +293,7 @@ static bool check_rows(watcher *w, const as_step *s)
 
 static void count_lookahead(const watcher *w, const as_step *s)
 {
-    const int32_t N = w->c->o.N, first = s->tree->drafts;
+    const int32_t N = w->c->o.N, first = s->plan->drafts;
     met[w->c->method].accepted[N][s->accepted]++;
     met[w->c->method].full_hits += s->accepted == N - 1;
     met[w->c->method].beyond_window += s->accepted >= w->c->o.W;
@@ -390,7 +390,7 @@ static void watch(void *data, const as_step *s)
     const bool no_bonus = w->c->method <= ANY && !o->bonus && s->accepted == o->N - 1;
     MUST(s->length == s->accepted + !no_bonus); /* LAH-19 */
     for (int32_t i = 0; i < s->tree->rows; i++) {
-        MUST((s->logits[i] != NULL) == (i == 0 || i >= s->tree->wanted));
+        MUST((s->logits[i] != NULL) == (i == 0 || i >= s->plan->wanted));
         mix(&w->trace, s->tree->row[i].token);
     }
     for (int32_t i = 0; i < s->length; i++) mix(&w->trace, s->run[i]);

@@ -246,16 +246,20 @@ static as_tree candidates(void)
     ck_assert_int_eq(as_tree_plant(&t, 9, NULL), AS_OK);
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
         ck_assert_int_eq(as_tree_add(&t, row[i].token, row[i].parent, NULL), AS_OK);
-    t.drafts = 3;
-    t.most = 3;
     return t;
 }
 
-static void walks(const as_tree *t, int32_t *next, const char *run, int32_t last)
+static as_plan plan_of_candidates(void)
+{
+    return (as_plan){.wanted = 1, .drafts = 3, .most = 3, .bonus = true};
+}
+
+static void walks(const as_tree *t, const as_plan *plan, int32_t *next, const char *run,
+                  int32_t last)
 {
     int32_t path[16], tokens[16], option[16];
     as_walk w = {tokens, 0, path, 0, option};
-    ck_assert_int_eq(as_walk_tree(t, told, next, &w, NULL), AS_OK);
+    ck_assert_int_eq(as_walk_tree(t, plan, told, next, &w, NULL), AS_OK);
     ck_assert_int_eq(w.length, (int32_t)strlen(run));
     for (int32_t i = 0; i < w.length; i++) ck_assert_int_eq(tokens[i], run[i] - '0');
     ck_assert_int_eq(path[0], 0);
@@ -269,33 +273,34 @@ static void walks(const as_tree *t, int32_t *next, const char *run, int32_t last
 START_TEST(walk_of_candidates)
 {
     as_tree t = candidates();
+    as_plan plan = plan_of_candidates();
     int32_t next[15];
     for (int i = 0; i < 15; i++) next[i] = 1;
-    walks(&t, next, "1", 0);
+    walks(&t, &plan, next, "1", 0);
     next[0] = 7; /* the window's, which nobody may accept */
-    walks(&t, next, "7", 0);
+    walks(&t, &plan, next, "7", 0);
     next[0] = 5;
-    walks(&t, next, "51", 3);
+    walks(&t, &plan, next, "51", 3);
     next[3] = 6;
-    walks(&t, next, "561", 4);
+    walks(&t, &plan, next, "561", 4);
     next[4] = 8; /* the second and the fourth candidate have it: the second wins */
-    walks(&t, next, "5681", 8);
+    walks(&t, &plan, next, "5681", 8);
     next[4] = 7;
-    walks(&t, next, "5671", 5);
-    t.bonus = false;
-    walks(&t, next, "567", 5);
+    walks(&t, &plan, next, "5671", 5);
+    plan.bonus = false;
+    walks(&t, &plan, next, "567", 5);
     next[4] = 1;
-    walks(&t, next, "561", 4); /* no whole candidate: the token after it is emitted */
-    t.bonus = true;
+    walks(&t, &plan, next, "561", 4); /* no whole candidate: the token after it is emitted */
+    plan.bonus = true;
     next[0] = 4, next[9] = 4, next[10] = 4, next[11] = 4;
-    walks(&t, next, "4444", 11);
+    walks(&t, &plan, next, "4444", 11);
     next[4] = -1; /* a choice that fails, but only where it is asked for */
-    walks(&t, next, "4444", 11);
+    walks(&t, &plan, next, "4444", 11);
     next[0] = 5;
     int32_t path[16], tokens[16], option[16];
     as_walk w = {tokens, 0, path, 0, option};
     as_error e;
-    ck_assert_int_eq(as_walk_tree(&t, told, next, &w, &e), AS_LIMIT);
+    ck_assert_int_eq(as_walk_tree(&t, &plan, told, next, &w, &e), AS_LIMIT);
     ck_assert_str_eq(e.text, "no token after row 4");
     as_tree_free(&t);
 }
@@ -318,9 +323,10 @@ static as_status take_one(void *data, int32_t row, int32_t depth, const int32_t 
 START_TEST(walk_offers_distinct_tokens)
 {
     as_tree t = candidates();
+    as_plan plan = plan_of_candidates();
     int32_t path[16], tokens[16], option[16], which = 0;
     as_walk w = {tokens, 0, path, 0, option};
-    ck_assert_int_eq(as_walk_tree(&t, take_one, &which, &w, NULL), AS_OK);
+    ck_assert_int_eq(as_walk_tree(&t, &plan, take_one, &which, &w, NULL), AS_OK);
     ck_assert_int_eq(w.length, 4);
     ck_assert_str_eq(offered, "54/6/78//");
     as_tree_free(&t);
@@ -331,24 +337,25 @@ END_TEST
 START_TEST(walk_of_all_rows)
 {
     as_tree t = candidates();
+    as_plan plan = plan_of_candidates();
     int32_t next[15];
     for (int i = 0; i < 15; i++) next[i] = 1;
-    t.all = true;
+    plan.all = true;
     next[0] = 7;
-    walks(&t, next, "71", 1);
+    walks(&t, &plan, next, "71", 1);
     next[1] = 8;
-    walks(&t, next, "781", 2);
-    t.most = 1;
-    walks(&t, next, "78", 1);
-    t.most = 3;
+    walks(&t, &plan, next, "781", 2);
+    plan.most = 1;
+    walks(&t, &plan, next, "78", 1);
+    plan.most = 3;
     /* Rows 1 and 15 spell the same: the draft's row comes first, and the window goes on. */
     int32_t more[16];
     as_tree_add(&t, 7, 0, NULL);
     memcpy(more, next, sizeof next);
     more[15] = 1;
-    walks(&t, more, "71", 15);
+    walks(&t, &plan, more, "71", 15);
     more[15] = 8;
-    walks(&t, more, "781", 2);
+    walks(&t, &plan, more, "781", 2);
     as_tree_free(&t);
 }
 END_TEST
@@ -988,7 +995,8 @@ START_TEST(refusals)
     o.accept_window = true;
     ck_assert_int_eq(as_draft_lookahead(&o, D, &d, NULL), AS_OK);
     rule_refused(d, AS_RULE_GREEDY, NULL);
-    rule_is(d, AS_RULE_ONEHOT, "accept_window", "lookahead with accept_window does not go with");
+    rule_is(d, AS_RULE_ONEHOT, "accept_window",
+            "lookahead with accept_window does not go with");
     as_drafter_free(d);
     o = good;
     o.rule = AS_RULE_GREEDY;

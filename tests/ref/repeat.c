@@ -1,6 +1,4 @@
-/* repeat.c - the drafter of docs/contributing.md: it guesses that the last token comes again. */
-#include <stdlib.h>
-
+/* repeat.c - the drafter of docs/contributing.md: the last token comes again. */
 #include "ref/draft/draft.h"
 #include "tests/ref/repeat.h"
 
@@ -9,8 +7,10 @@ typedef struct {
     int32_t gamma;
 } repeat;
 
-static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_error *e)
+static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_plan *plan,
+                         as_error *e)
 {
+    (void)plan;
     const int32_t gamma = ((const repeat *)base)->gamma, limit = as_chain_limit(c);
     as_status s = AS_OK;
     for (int32_t i = 0; i < gamma && i < limit && s == AS_OK; i++)
@@ -23,7 +23,7 @@ as_status as_draft_repeat(int32_t gamma, as_drafter **drafter, as_error *e)
     static const as_drafter_ops operations = {.propose = propose};
     repeat *d = malloc(sizeof *d);
     if (!d) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
-    *d = (repeat){{&operations, "repeat", AS_EVERY_RULE & ~(1u << AS_RULE_CHAIN), 0, NULL}, gamma};
+    *d = (repeat){{&operations, "repeat", AS_RULES_WITHOUT_LAWS, 0, NULL}, gamma};
     *drafter = &d->base;
     return AS_OK;
 }

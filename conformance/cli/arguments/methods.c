@@ -156,12 +156,12 @@ static bool refused(const as_step *s, int32_t row)
 
 static void show_drafts(const as_step *s, method_show_token *show, const void *data)
 {
-    for (int32_t r = s->tree->drafts; r < s->tree->rows; r++) {
-        if (s->tree->row[r].parent == 0) fputs(r == s->tree->drafts ? "" : " |", stderr);
+    for (int32_t r = s->plan->drafts; r < s->tree->rows; r++) {
+        if (s->tree->row[r].parent == 0) fputs(r == s->plan->drafts ? "" : " |", stderr);
         show(data, s->tree->row[r].token);
         fputs(accepted(s, r) ? "+" : refused(s, r) ? "-" : "", stderr);
     }
-    if (s->tree->drafts == s->tree->rows) fputs(" none", stderr);
+    if (s->plan->drafts == s->tree->rows) fputs(" none", stderr);
 }
 
 static void show_window(const as_drafter *d, method_show_token *show, const void *data)
@@ -213,10 +213,10 @@ static json_t *rows_json(const as_tree *t)
 }
 
 /* The row at which each candidate begins. */
-static json_t *candidates_json(const as_tree *t)
+static json_t *candidates_json(const as_tree *t, const as_plan *plan)
 {
     json_t *a = json_array();
-    for (int32_t r = t->drafts; r < t->rows; r++)
+    for (int32_t r = plan->drafts; r < t->rows; r++)
         if (t->row[r].parent == 0) json_array_append_new(a, json_integer(r));
     return a;
 }
@@ -255,8 +255,8 @@ json_t *method_json(const char *method, as_drafter *d, const as_step *s)
     json_t *step =
         json_pack("{s:i, s:I, s:o, s:o, s:o, s:o, s:i}", "step", (int)s->step, "position",
                   (json_int_t)s->position, "rows", rows_json(s->tree), "candidates",
-                  candidates_json(s->tree), "path", list(s->path, s->accepted + 1), "run",
-                  list(s->run, s->length), "emitted", (int)s->emitted);
+                  candidates_json(s->tree, s->plan), "path", list(s->path, s->accepted + 1),
+                  "run", list(s->run, s->length), "emitted", (int)s->emitted);
     if (step && strcmp(method, "lookahead") == 0) {
         json_object_set_new(step, "window", window_json(d));
         json_object_set_new(step, "pool", pool_json(d, as_pool_length(as_lookahead_pool(d))));

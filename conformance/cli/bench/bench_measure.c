@@ -88,11 +88,12 @@ static as_status drafter_reset(as_drafter *d, as_error *e)
     return as_drafter_reset(inner, e);
 }
 
-static as_status drafter_propose(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
+static as_status drafter_propose(as_drafter *d, const as_context *c, as_tree *tree,
+                                 as_plan *plan, as_error *e)
 {
     timed_drafter *t = (timed_drafter *)d;
     const double start = processor();
-    const as_status s = as_drafter_propose(t->drafter, c, tree, e);
+    const as_status s = as_drafter_propose(t->drafter, c, tree, plan, e);
     t->seconds += processor() - start;
     return s;
 }

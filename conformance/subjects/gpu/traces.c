@@ -253,8 +253,8 @@ static void note(tracer *t, const proposal *p)
     int32_t *tokens = oracle_take((size_t)t->d.batch.R + 1, sizeof *tokens), length = 0;
     ag_sequence after = {0};
     for (int32_t r = 0; r < p->tree.rows; r++) row[r] = (as_row){p->token[r], p->parent[r]};
-    const as_tree tree = {.rows = p->tree.rows, .row = row, .drafts = p->tree.drafts};
-    ref_show_tree(t->m, &tree, to);
+    const as_tree tree = {.rows = p->tree.rows, .row = row};
+    ref_show_tree(t->m, &tree, p->tree.drafts, to);
     down(t, &length, t->on.length, sizeof length);
     down(t, &to->accepted, t->on.accepted, sizeof to->accepted);
     if (good(t) && length > 0) {

@@ -66,12 +66,12 @@ static void show_path(const as_tree *t, int32_t r, oracle_list *path)
         path->t[--depth] = t->row[above].token;
 }
 
-void ref_show_tree(const oracle_method *m, const as_tree *t, oracle_step *to)
+void ref_show_tree(const oracle_method *m, const as_tree *t, int32_t first, oracle_step *to)
 {
-    const int32_t drafts = t->rows - t->drafts,
+    const int32_t drafts = t->rows - first,
                   length = m->name == ORACLE_LOOKAHEAD ? m->size[1] - 1 : drafts;
     for (int32_t r = 0; r < t->rows; r++) show_path(t, r, oracle_another(&to->rows));
-    for (int32_t r = t->drafts; r < t->rows; r += length)
+    for (int32_t r = first; r < t->rows; r += length)
         show_path(t, r + length - 1, oracle_another(&to->candidates));
 }
 
@@ -83,10 +83,11 @@ static as_status reset(as_drafter *d, as_error *e)
     return as_drafter_reset(s->inner, e);
 }
 
-static as_status propose(as_drafter *d, const as_context *c, as_tree *tree, as_error *e)
+static as_status propose(as_drafter *d, const as_context *c, as_tree *tree, as_plan *plan,
+                         as_error *e)
 {
     scribe *s = (scribe *)d;
-    const as_status status = as_drafter_propose(s->inner, c, tree, e);
+    const as_status status = as_drafter_propose(s->inner, c, tree, plan, e);
     if (status == AS_OK && !s->noted) show_state(s, &s->trace->window0, &s->trace->pool0);
     s->noted = true;
     return status;
@@ -119,7 +120,7 @@ static void note(void *data, const as_step *step)
     scribe *s = data;
     oracle_step *to = ref_another_step(s->trace);
     to->accepted = step->accepted;
-    ref_show_tree(s->m, step->tree, to);
+    ref_show_tree(s->m, step->tree, step->plan->drafts, to);
     oracle_append(&to->run, step->run, step->length);
     oracle_append(&to->emitted, step->run, step->emitted);
     show_state(s, &to->window, &to->pool);

@@ -38,7 +38,7 @@ void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_m
  * refusal, as the word of TRC-03 by the error's `about`; an error about nothing is its
  * sentence. */
 oracle_step *ref_another_step(oracle_trace *trace);
-void ref_show_tree(const oracle_method *m, const as_tree *t, oracle_step *to);
+void ref_show_tree(const oracle_method *m, const as_tree *t, int32_t first /* draft */, oracle_step *to);
 void ref_show_values(const int32_t *value, int32_t count, int32_t length, oracle_lists *values);
 void ref_refuse(const oracle_request *q, const as_error *e, oracle_trace *trace);
 
