@@ -11,6 +11,7 @@ typedef struct {
     const char *chapter; /* "05-chain-speculative-decoding.md" */
     const char *section; /* "Acceptance (claim: verify or stream, rule TOKEN)" */
     const char *text;
+    const char *places; /* in ref/ and the oracle: "FILE:LINE,LINE FILE ..." */
 } clause;
 
 extern const clause clause_list[]; /* ends with an id of NULL; in the order of the chapters */

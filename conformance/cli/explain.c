@@ -38,6 +38,12 @@ static void explain_clause(const clause *c)
 {
     printf("%s (%s), spec/%s, %s\n", c->id, c->kind, c->chapter, c->section);
     print_wrapped(c->text, 4);
+    for (const char *place = c->places; *place; place += strspn(place, " ")) {
+        const int length = (int)strcspn(place, " ");
+        printf("  %s %.*s\n", strncmp(place, "ref/", 4) == 0 ? "ref    " : "oracle ", length,
+               place);
+        place += length;
+    }
     for (const check *const *k = check_list; *k; k++) {
         if (clause_named((*k)->clauses, c->id)) {
             printf("  check  %-20s %s\n", (*k)->name, (*k)->summary);

@@ -193,6 +193,11 @@ static void explain_knows_clauses_checks_cases_and_faults(void **unused)
     assert_int_equal(assay("explain ACC-02"), 0);
     assert_says("05-chain-speculative-decoding.md");
     assert_says("ACCEPT_LE");
+    assert_int_equal(assay("explain ACC-01"), 0);
+    assert_says("ref/verify/chain.c:");
+    assert_says("conformance/oracle/law/chain_gmp.c:");
+    assert_int_equal(assay("explain LAH-19"), 0); /* its heads say LAH-18 to LAH-21 */
+    assert_says("ref/verify/walk.c");
     assert_int_equal(assay("explain 'GRD-*'"), 0);
     assert_says("GRD-03 (MUST)");
     assert_int_equal(assay("explain replay.edges"), 0);
