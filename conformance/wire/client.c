@@ -1,7 +1,7 @@
 /* client.c - see client.h. A call is: make sure that a process is there (start, claims, panel),
  * send the request, read the reply. The reply's head is checked against what is due (layout.h)
  * before a byte of its tensors is read, and they are read straight into the caller's arrays.
- * Clauses CLM-04, STA-02 and FRM-01 to FRM-05. */
+ * Clauses CLM-04, STA-02 and FRM-01 to FRM-07. */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/wire/client.h"
 
