@@ -8,6 +8,7 @@
 #include "ref/draft/lookahead.h"
 #include "ref/lm/hash_lm.h"
 #include "ref/num/uniform.h"
+#include "tests/random.h"
 #include "tests/ref/record.h"
 #include "tests/ref/repeat.h"
 #include "tests/ref/suite.h"
@@ -134,7 +135,8 @@ START_TEST(drafter_of_the_recipe)
         r.drafter = d;
         const as_result result = run(&r, out);
         ck_assert_mem_eq(out, expected, sizeof out);
-        ck_assert_int_ge(result.drafted, 3 * result.steps - 6); /* the budget ends the last chains */
+        ck_assert_int_ge(result.drafted,
+                         3 * result.steps - 6); /* the budget ends the last chains */
         ck_assert_int_le(result.drafted, 3 * result.steps);
         r.rule = AS_RULE_CHAIN;
         refused(r, "repeat does not go with the rule chain");
@@ -153,7 +155,7 @@ START_TEST(long_prompt)
     static as_row row[LONG + TOKENS];
     models m = make(2);
     uint64_t seed = 1;
-    for (int32_t i = 0; i < LONG; i++) history[i] = (int32_t)(splitmix(&seed) % V);
+    for (int32_t i = 0; i < LONG; i++) history[i] = below(&seed, V);
     as_request r = request(&m, AS_RULE_GREEDY, 2, 0);
     r.prompt = history;
     r.budget = TOKENS;
