@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "conformance/subjects/ref/subject.h"
+#include "conformance/wire/clock.h"
 #include "conformance/wire/frames.h"
 #include "conformance/wire/process.h"
 #include "tests/iut/support.h"
@@ -276,7 +277,7 @@ static void raw_requests(void **unused)
         process *p = process_start(argv, NULL, why, sizeof why);
         assert_non_null(p);
         process_send(p, parts, 4);
-        const double deadline = process_now() + 5;
+        const double deadline = clock_now() + 5;
         const io_result r = process_read(p, prefix, sizeof prefix, deadline);
         if (set[i].reply) {
             assert_int_equal(r, IO_OK);
