@@ -8,12 +8,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conformance/cli/arguments/methods.h"
 #include "conformance/cli/arguments/model.h"
 #include "conformance/cli/arguments/options.h"
+#include "conformance/wire/clock.h"
 #include "ref/decode.h"
 
 enum { ROWS = 512, MAX_GAMMA = 255 };
@@ -259,13 +259,6 @@ typedef struct {
     double start, first, last;    /* seconds: of the call, and of the ends of steps */
 } watcher;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void show_token(const watcher *w, int32_t token)
 {
     if (!model_speaks_bytes(w->target) || token > '~')
@@ -326,7 +319,7 @@ static void on_step(void *data, const as_step *s)
     const bool own = method_known(w->a->method); /* shown by its own picture */
     const int32_t drafts = s->tree->rows - 1;
     const int32_t reached = own ? 0 : drafts > s->accepted ? s->accepted + 1 : drafts;
-    w->last = now();
+    w->last = clock_now();
     w->tokens += s->emitted;
     if (s->step == 0) w->first = w->last, w->first_tokens = w->tokens;
     w->reached += reached;
@@ -416,7 +409,7 @@ static bool read_prompt(const arguments *a, const model *m, token_list *list)
 static int decode(const arguments *a, const model *target, as_drafter *drafter, as_rule rule,
                   const token_list *prompt)
 {
-    watcher w = {.a = a, .target = target, .drafter = drafter, .start = now()};
+    watcher w = {.a = a, .target = target, .drafter = drafter, .start = clock_now()};
     as_result result;
     as_error e;
     const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,

@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conformance/checks/exact/exact.h"
@@ -18,6 +17,7 @@
 #include "conformance/checks/traces/brought.h"
 #include "conformance/suite/events.h"
 #include "conformance/suite/verdict.h"
+#include "conformance/wire/clock.h"
 
 typedef struct {
     run_report *report;
@@ -26,13 +26,6 @@ typedef struct {
     size_t claimed, next, done, failed;
     double start, cost, cost_done; /* when the first case began; costs of claimed cases */
 } shared;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* -- The IUT ----------------------------------------------------------------------------- */
 
@@ -138,8 +131,8 @@ static client *open_first(run_report *r)
 
 /* -- Cases ------------------------------------------------------------------------------- */
 
-/* A failure that was found before the stop stays; nothing else that the case saw is a judgement,
- * and its figures rest on calls without an answer (VER-10). */
+/* A failure that was found before the stop stays; nothing else that the case saw is a
+ * judgement, and its figures rest on calls without an answer (VER-10). */
 static void stop_case(run_case *k)
 {
     const check_result seen = k->result;
@@ -166,11 +159,11 @@ static void run_one(const run_report *r, run_case *k, client **seat)
                                    .tables_total = r->tables,
                                    .log_e_fail = r->log_e_fail,
                                    .vectors = r->options->vectors};
-    const double start = now();
+    const double start = clock_now();
     k->result.tested = *seat;
     k->plan->check->run(k->plan, &context, &k->result);
     k->result.tested = NULL; /* it may be closed before the report is written */
-    k->seconds = now() - start;
+    k->seconds = clock_now() - start;
     if (client_stopped(*seat)) stop_case(k);
 }
 
@@ -179,7 +172,7 @@ static void run_one(const run_report *r, run_case *k, client **seat)
 static double seconds_left(const shared *s)
 {
     enum { GROUND = 5 }; /* seconds, and percent of the cost */
-    const double elapsed = now() - s->start;
+    const double elapsed = clock_now() - s->start;
     if (elapsed < GROUND || s->cost_done <= 0 || 100 * s->cost_done < GROUND * s->cost)
         return -1;
     return elapsed * (s->cost - s->cost_done) / s->cost_done;
@@ -216,7 +209,8 @@ static void hand_in(shared *s, run_case *k)
     s->failed += k->result.state == STATE_FAIL;
     s->done++;
     s->cost_done += k->plan->cost;
-    if (o->enough && s->failed >= o->enough) stop_ask(s->report->stop, STOP_ENOUGH, now());
+    if (o->enough && s->failed >= o->enough)
+        stop_ask(s->report->stop, STOP_ENOUGH, clock_now());
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -274,7 +268,8 @@ static int thread_count(const shared *s)
 /* This thread works too, so that the run ends even when no other can be started. */
 static void run_cases(run_report *r, client *first)
 {
-    shared s = {.report = r, .order = malloc(r->planned * sizeof *s.order), .start = now()};
+    shared s = {
+        .report = r, .order = malloc(r->planned * sizeof *s.order), .start = clock_now()};
     pthread_t thread[JOBS_MAX];
     int started = 0;
     if (!s.order) { /* no case is reported, which is an ERROR of the run */
@@ -358,7 +353,7 @@ static void divide_alpha(run_report *r)
 
 int run_suite(const run_options *options, run_report *report)
 {
-    const double start = now();
+    const double start = clock_now();
     memset(report, 0, sizeof *report);
     report->options = options;
     report->alpha = options->alpha > 0 ? options->alpha : 1e-6;
@@ -375,7 +370,7 @@ int run_suite(const run_options *options, run_report *report)
         event_start(options->log, report);
     }
     verdict_close(report);
-    report->seconds = now() - start;
+    report->seconds = clock_now() - start;
     if (options->progress) {
         options->progress(options->progress_arg, "", 0, 0, -1);
     }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "conformance/wire/claims.h"
+#include "conformance/wire/clock.h"
 #include "conformance/wire/frames.h"
 #include "conformance/wire/layout.h"
 #include "conformance/wire/load.h"
@@ -214,12 +215,12 @@ static bool build_request(client *c, iut_op op, const layout_parts *parts, frame
 /* Request and reply. *reply is released by the caller, whatever the result. */
 static call_result exchange(client *c, iut_op op, const layout_parts *parts, frame *reply)
 {
-    const double deadline = process_now() + c->timeout;
+    const double deadline = clock_now() + c->timeout;
     frame request;
     struct iovec part[FRAME_MAX_TENSORS + 1] = {{0}};
     memset(reply, 0, sizeof *reply);
     call_result result;
-    if (process_now() >= stop_deadline(c->stop, 0))
+    if (clock_now() >= stop_deadline(c->stop, 0))
         return report(c, op, CALL_STOPPED, "the run was stopped");
     if (!build_request(c, op, parts, &request, part))
         result = report(c, op, CALL_HARNESS, "the request is too large, or memory ran out");

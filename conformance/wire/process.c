@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "conformance/wire/clock.h"
+
 extern char **environ;
 
 enum { TAIL = 1024, PIPE_BYTES = 1 << 20, AHEAD = 1 << 16 };
@@ -36,13 +38,6 @@ struct process {
     char ahead[AHEAD]; /* output that was read before it was asked for, from ahead_at on */
     size_t ahead_at, ahead_end;
 };
-
-double process_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void nap(double seconds)
 {
@@ -250,7 +245,7 @@ static void push(process *p)
 static io_result turn(process *p, bool reading, double deadline)
 {
     const double stopped = stop_deadline(p->stop, 0),
-                 left = fmin(deadline, stopped) - process_now();
+                 left = fmin(deadline, stopped) - clock_now();
     if (left <= 0) return stopped < deadline ? IO_STOPPED : IO_TIMEOUT;
     const bool writing = p->first < p->count;
     struct pollfd fds[3] = {{reading ? p->out : -1, POLLIN, 0},
@@ -335,10 +330,10 @@ static bool has_ended(process *p)
 
 static bool wait_end(process *p, double grace)
 {
-    const double begun = process_now();
+    const double begun = clock_now();
     double pause = 1e-4;
     while (!has_ended(p)) {
-        if (process_now() >= fmin(begun + grace, stop_deadline(p->stop, begun))) return false;
+        if (clock_now() >= fmin(begun + grace, stop_deadline(p->stop, begun))) return false;
         drain_error(p);
         nap(pause);
         if (pause < 0.01) pause *= 2;

@@ -20,9 +20,6 @@ typedef struct process process;
 
 typedef enum { IO_OK, IO_CLOSED, IO_TIMEOUT, IO_STOPPED } io_result;
 
-/* Seconds of a clock that only goes forward. */
-double process_now(void);
-
 /* argv[0] is a path. Standard error is appended to the file `stderr_log` unless that is NULL.
  * NULL on failure, with the reason in `why`. */
 process *process_start(char *const argv[], const char *stderr_log, char *why, size_t why_size);
@@ -36,7 +33,7 @@ void process_obey(process *p, const stop *s);
 void process_send(process *p, const struct iovec *parts, int count);
 
 /* Reads exactly `size` bytes, writing what is queued meanwhile. IO_CLOSED: the other side
- * closed its output before. `deadline` is a time of process_now. */
+ * closed its output before. `deadline` is a time of clock_now. */
 io_result process_read(process *p, void *to, size_t size, double deadline);
 
 /* Writes what is queued. */

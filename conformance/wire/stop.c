@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "conformance/wire/process.h"
+#include "conformance/wire/clock.h"
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a signal handler must not take a lock");
 
@@ -27,7 +27,7 @@ static double asked_at(const stop *s)
 
 stop_cause stop_asked(const stop *s)
 {
-    return process_now() < asked_at(s) ? STOP_NONE : (stop_cause)atomic_load(&s->cause);
+    return clock_now() < asked_at(s) ? STOP_NONE : (stop_cause)atomic_load(&s->cause);
 }
 
 double stop_deadline(const stop *s, double since)

@@ -10,13 +10,13 @@ typedef enum { STOP_NONE, STOP_SIGNAL, STOP_BUDGET, STOP_ENOUGH } stop_cause;
 
 /* All zero: nobody has asked. */
 typedef struct {
-    atomic_llong at; /* from when on, in nanoseconds of process_now(); 0: never */
+    atomic_llong at; /* from when on, in nanoseconds of clock_now(); 0: never */
     atomic_int cause;
 } stop;
 
 enum { STOP_GRACE = 2 }; /* seconds that what is under way may still take */
 
-/* From the time `at` of process_now() on; the earliest time asked for holds. Async-signal-safe.
+/* From the time `at` of clock_now() on; the earliest time asked for holds. Async-signal-safe.
  */
 void stop_ask(stop *s, stop_cause cause, double at);
 

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "conformance/checks/engine/engine_neighbours.h"
+#include "tests/random.h"
 
 static const double two[] = {0.3, 0.7}, four[] = {0.4, 0.3, 0.2, 0.1};
 
@@ -57,17 +58,16 @@ static void pairs_are_disjoint(void **unused)
 }
 
 /* ln E of requests drawn from `four`, of which one in `every` repeats the one `lag` before. */
-static double copying(int requests, int lag, unsigned every, int *most)
+static double copying(int requests, int lag, int every, int *most)
 {
     int32_t x[4000];
     neighbours t;
     uint64_t state = 7;
     assert_true(neighbours_open(&t, 4, four, four));
     for (int i = 0; i < requests; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        const double u = (double)(state >> 11) * 0x1p-53;
+        const double u = unit(&state);
         x[i] = u < 0.4 ? 0 : u < 0.7 ? 1 : u < 0.9 ? 2 : 3;
-        if (lag > 0 && i >= lag && (state >> 5) % every == 0) x[i] = x[i - lag];
+        if (lag > 0 && i >= lag && below(&state, every) == 0) x[i] = x[i - lag];
         assert_true(neighbours_add(&t, x[i], 0));
         if ((i & (i + 1)) == 0) neighbours_log_e(&t, most);
     }

@@ -6,19 +6,14 @@
 
 #include "conformance/wire/layout.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/random.h"
 
 enum { LIMIT = 1 << 16 };
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
-static unsigned state;
-
-static unsigned pick(unsigned n)
-{
-    state = state * 1664525u + 1013904223u;
-    return (state >> 8) % n;
-}
+static uint64_t state;
 
 /* Where a frame begins and what it has, cut to what is there. */
 typedef struct {
@@ -46,7 +41,7 @@ static place choose(const uint8_t *data, size_t size)
     unsigned seen = 0;
     for (size_t at = FUZZ_SKIP; at + FRAME_PREFIX <= size;) {
         const place p = place_at(data, size, at);
-        if (pick(++seen) == 0) chosen = p;
+        if (below(&state, ++seen) == 0) chosen = p;
         at += FRAME_PREFIX + p.header + p.payload;
     }
     return chosen;
@@ -77,17 +72,17 @@ static size_t listed(const uint8_t *header, size_t size, size_t payload)
 /* A request of any op with small integers, arrays in order; its header. */
 static uint8_t *compose(size_t *size)
 {
-    const iut_op op = (iut_op)pick(OP_COUNT);
-    frame f = {.id = pick(9), .op = iut_op_name(op), .args = json_object()};
+    const iut_op op = (iut_op)below(&state, OP_COUNT);
+    frame f = {.id = below(&state, 9), .op = iut_op_name(op), .args = json_object()};
     int64_t value[VALUES];
-    for (int i = 0; i < VALUES; i++) value[i] = 1 + pick(4);
-    value[VALUE_EOS] -= 2, value[VALUE_OF_DRAFT] = pick(2);
+    for (int i = 0; i < VALUES; i++) value[i] = 1 + below(&state, 4);
+    value[VALUE_EOS] -= 2, value[VALUE_OF_DRAFT] = below(&state, 2);
     for (const layout_number *i = layout[op].number; i->name; i++)
         json_object_set_new(f.args, i->name, json_integer(value[i->value]));
     for (const layout_text *t = layout[op].text; t->name; t++)
-        json_object_set_new(f.args, t->name, json_string(pick(2) ? "x" : ""));
+        json_object_set_new(f.args, t->name, json_string(coin(&state) ? "x" : ""));
     for (const layout_array *a = layout[op].array; a->name; a++)
-        if (a->flow == FLOW_IN || (a->flow == FLOW_IN_OPTIONAL && pick(2)))
+        if (a->flow == FLOW_IN || (a->flow == FLOW_IN_OPTIONAL && coin(&state)))
             layout_tensor(a, value, &f.tensor[f.tensors++]);
     uint8_t *bytes = frame_encode(&f, size);
     json_decref(f.args);
@@ -116,13 +111,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
 {
     static uint8_t header[LIMIT + FRAME_PREFIX], payload[LIMIT + 64];
     state = seed;
-    if (size < FUZZ_SKIP || pick(8) == 0) return LLVMFuzzerMutate(data, size, most);
+    if (size < FUZZ_SKIP || below(&state, 8) == 0) return LLVMFuzzerMutate(data, size, most);
     place p = choose(data, size);
     size_t header_size = p.header < LIMIT ? p.header : LIMIT;
     size_t payload_size = p.payload < LIMIT ? p.payload : LIMIT;
     if (header_size) memcpy(header, data + p.at + FRAME_PREFIX, header_size);
     if (payload_size) memcpy(payload, data + p.at + FRAME_PREFIX + p.header, payload_size);
-    const unsigned what = pick(8);
+    const unsigned what = below(&state, 8);
     if (what == 0) {
         size_t whole;
         uint8_t *bytes = compose(&whole);
@@ -130,16 +125,17 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned
         header_size = whole - FRAME_PREFIX;
         memcpy(header, bytes + FRAME_PREFIX, header_size);
         free(bytes);
-        if (pick(2)) p = (place){size, 0, 0}; /* appended */
+        if (coin(&state)) p = (place){size, 0, 0}; /* appended */
     } else if (what < 5 || payload_size == 0) {
         header_size = LLVMFuzzerMutate(header, header_size, LIMIT);
     } else {
         payload_size = LLVMFuzzerMutate(payload, payload_size, LIMIT);
     }
-    if (pick(8)) {
+    if (below(&state, 8)) {
         const size_t due = listed(header, header_size, payload_size);
         for (; payload_size < due; payload_size++)
-            payload[payload_size] = payload_size % 4 || pick(2) ? 0 : (uint8_t)pick(3);
+            payload[payload_size] =
+                payload_size % 4 || coin(&state) ? 0 : (uint8_t)below(&state, 3);
         payload_size = due;
     }
     return replace(data, size, most, p, header, header_size, payload, payload_size);

@@ -1,7 +1,7 @@
 /* What the client makes of an answer: FRM-03, FRM-05, STA-02, CLM-04. Claims and panel are
  * answered well; the first byte chooses the operation that is answered with the rest of the
  * input, and whether a silent process has ended or hangs. The process is a fake in memory, in
- * the place of process.c.
+ * the place of process.c and clock.c.
  *
  * Every answer ends in a result, with a line of text unless it is ok; arrays are written in
  * their sizes only, and a second call, after a restart if the process was replaced, behaves in
@@ -10,6 +10,7 @@
 
 #include "conformance/wire/claims.h"
 #include "conformance/wire/client.h"
+#include "conformance/wire/clock.h"
 #include "conformance/wire/frames.h"
 #include "conformance/wire/process.h"
 #include "tests/fuzz/fuzz.h"
@@ -39,7 +40,7 @@ static iut_op input_op;
 static bool hangs;
 static int sent; /* answers under test that were sent */
 
-double process_now(void)
+double clock_now(void)
 {
     return 0;
 }

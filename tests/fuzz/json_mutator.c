@@ -5,17 +5,12 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
+#include "tests/random.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 
-static unsigned state;
-
-static unsigned pick(unsigned n)
-{
-    state = state * 1664525u + 1013904223u;
-    return (state >> 8) % n;
-}
+static uint64_t state;
 
 /* The places of all values below the root. */
 typedef struct {
@@ -78,8 +73,8 @@ static json_t *other_integer(json_int_t n)
     static const json_int_t edges[] = {
         0,         1,         -1,        2147483647, -2147483648LL, 4294967295LL,
         1LL << 53, INT64_MAX, INT64_MIN, 65536,      100000};
-    if (pick(2)) return json_integer((json_int_t)((uint64_t)n + pick(5) - 2));
-    return json_integer(edges[pick(sizeof edges / sizeof *edges)]);
+    if (coin(&state)) return json_integer((json_int_t)((uint64_t)n + below(&state, 5) - 2));
+    return json_integer(edges[below(&state, sizeof edges / sizeof *edges)]);
 }
 
 /* Something of the same kind. */
@@ -99,8 +94,9 @@ static json_t *other(const json_t *value)
 
 static void change(void)
 {
-    const place *p = &places[pick((unsigned)count)], *q = &places[pick((unsigned)count)];
-    switch (pick(6)) {
+    const place *p = &places[below(&state, (int32_t)count)],
+                *q = &places[below(&state, (int32_t)count)];
+    switch (below(&state, 6)) {
     case 0:
         drop(p);
         break;
@@ -121,7 +117,7 @@ static void change(void)
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
 {
     state = seed;
-    json_t *root = pick(8) ? json_loadb((const char *)data, size, 0, NULL) : NULL;
+    json_t *root = below(&state, 8) ? json_loadb((const char *)data, size, 0, NULL) : NULL;
     count = 0;
     if (root) collect(root);
     if (count == 0) {

@@ -10,6 +10,7 @@
 #include "gpu/emu/control.h"
 #include "gpu/lm/attention.h"
 #include "tests/gpu/on_device.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 enum { SEQUENCES = 3, LAYERS = 2, LAYER = 1 };
@@ -38,8 +39,7 @@ typedef struct {
 static float *randoms(uint64_t *seed, size_t n)
 {
     float *x = malloc((n + 1) * sizeof *x);
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)((int64_t)(splitmix(seed) >> 40) - (1 << 23)) * 0x1p-22f;
+    for (size_t i = 0; i < n; i++) x[i] = between(seed, -2.0f, 2.0f);
     return x;
 }
 
@@ -48,16 +48,16 @@ static float *randoms(uint64_t *seed, size_t n)
 static void grow_tree(scene *x, uint64_t *seed)
 {
     for (int32_t i = 0; i < x->s.rows; i++) {
-        const int32_t s = x->s.scattered ? (int32_t)(splitmix(seed) % (SEQUENCES + 1)) - 1
+        const int32_t s = x->s.scattered ? below(seed, SEQUENCES + 1) - 1
                                          : i * (SEQUENCES + 1) / x->s.rows - 1;
         int32_t last = -1, any = -1, seen = 0;
         for (int32_t r = 0; r < i; r++) {
             if (x->sequence[r] != s) continue;
             last = r;
-            if (splitmix(seed) % (uint64_t)++seen == 0) any = r;
+            if (below(seed, ++seen) == 0) any = r;
         }
         x->sequence[i] = s;
-        x->parent[i] = splitmix(seed) % 10 < (uint64_t)x->s.straight ? last : any;
+        x->parent[i] = below(seed, 10) < x->s.straight ? last : any;
         const int32_t p = x->parent[i];
         x->position[i] = s < 0 ? -1 : p < 0 ? x->s.length[s] : x->position[p] + 1;
         if (x->position[i] / AS_POSITIONS >= x->chunks)
@@ -74,7 +74,7 @@ static void fill_pool(scene *x, uint64_t *seed)
     int32_t *table = malloc(pages * sizeof *table);
     memset(pool, 0xff, pages * LAYERS * kv * chunk * sizeof *pool);
     for (size_t i = 0; i < pages; i++) { /* a random permutation */
-        const size_t other = (size_t)(splitmix(seed) % (i + 1));
+        const size_t other = (size_t)below(seed, (int32_t)i + 1);
         table[i] = table[other];
         table[other] = (int32_t)i;
     }

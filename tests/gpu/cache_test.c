@@ -9,6 +9,7 @@
 #include "gpu/emu/control.h"
 #include "gpu/lm/cache.h"
 #include "tests/gpu/on_device.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 enum { SEQUENCES = 4, ROWS = 300, LAYERS = 2, KV = 3, D = 10, WIDE = 12, PAGES = 5 };
@@ -30,9 +31,9 @@ static void grow(int32_t *sequence, int32_t *parent, uint64_t *seed)
 {
     int32_t last[SEQUENCES] = {-1, -1, -1, -1};
     for (int32_t i = 0; i < ROWS; i++) {
-        const int32_t s = (int32_t)(splitmix(seed) % (SEQUENCES + 1)) - 1;
+        const int32_t s = below(seed, SEQUENCES + 1) - 1;
         int32_t under = s < 0 ? 5000 : last[s]; /* nobody looks at what is not there */
-        if (s >= 0 && under >= 0 && splitmix(seed) % 8 == 0) under = parent[under];
+        if (s >= 0 && under >= 0 && below(seed, 8) == 0) under = parent[under];
         sequence[i] = s;
         parent[i] = under;
         if (s >= 0) last[s] = i;
@@ -86,13 +87,10 @@ START_TEST(runs)
     int32_t sequence[AG_TILE], n;
     ag_run run[AG_TILE];
     uint64_t seed = (uint64_t)_i;
-    const int32_t rows = _i < 3   ? 1 + _i
-                         : _i < 6 ? AG_TILE
-                                  : (int32_t)(splitmix(&seed) % AG_TILE) + 1;
+    const int32_t rows = _i < 3 ? 1 + _i : _i < 6 ? AG_TILE : below(&seed, AG_TILE) + 1;
     const int32_t most = 1 << _i % 6;
     for (int32_t i = 0; i < rows; i++)
-        sequence[i] =
-            i && splitmix(&seed) % 6 ? sequence[i - 1] : (int32_t)(splitmix(&seed) % 4) - 1;
+        sequence[i] = i && below(&seed, 6) ? sequence[i - 1] : below(&seed, 4) - 1;
     int32_t *ds = on_device(sequence, (size_t)rows * sizeof *sequence);
     ag_run *dr = on_device(NULL, (size_t)rows * sizeof *run);
     int32_t *dn = on_device(NULL, sizeof n);
@@ -137,7 +135,7 @@ static store new_store(uint64_t seed, const int32_t *length)
     const size_t n = (size_t)ag_waiting_floats(&x.c);
     ck_assert_int_eq(ag_page_floats(&x.c), PAGE);
     x.waiting = malloc(n * sizeof *x.waiting);
-    for (size_t i = 0; i < n; i++) x.waiting[i] = (float)(splitmix(&seed) % 1000000);
+    for (size_t i = 0; i < n; i++) x.waiting[i] = (float)below(&seed, 1000000);
     for (int32_t s = 0; s < SEQUENCES; s++)
         for (int32_t p = 0; p < PAGES; p++)
             x.table[s][p] = (p * SEQUENCES + s) * 7 % (SEQUENCES * PAGES);

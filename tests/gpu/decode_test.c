@@ -14,6 +14,7 @@
 #include "gpu/decode.h"
 #include "gpu/emu/control.h"
 #include "tests/gpu/on_device.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
 #include "tests/scale.h"
@@ -35,11 +36,6 @@ static const char *const kind_name[KINDS] = {"paper",    "lade", "llamacpp", "tr
 
 static int batches; /* of each kind */
 static bool little; /* is asked for: few batches, or a small scale */
-
-static int32_t below(uint64_t *seed, int32_t n)
-{
-    return (int32_t)(splitmix(seed) % (uint64_t)n);
-}
 
 /* ---- Batches. ---------------------------------------------------------------------- */
 
@@ -109,7 +105,7 @@ static void free_model(both *m)
 static as_sampling some_sampling(uint64_t *seed)
 {
     static const float top_p[] = {1.0f, 1.0f, 0.8f}, min_p[] = {0.0f, 0.0f, 0.05f};
-    return (as_sampling){0.25f * (float)below(seed, 6), below(seed, 2) ? 0 : below(seed, 9),
+    return (as_sampling){0.25f * (float)below(seed, 6), coin(seed) ? 0 : below(seed, 9),
                          top_p[below(seed, 3)], min_p[below(seed, 3)]};
 }
 
@@ -319,7 +315,7 @@ static void compare(const batch *c)
 static void make_models(batch *c, uint64_t *seed)
 {
     const bool bad = below(seed, 4) == 0; /* one of the models; their weights are binary32 */
-    const bool bad_draft = bad && c->kind == CHAIN && below(seed, 2);
+    const bool bad_draft = bad && c->kind == CHAIN && coin(seed);
     const int variant = bad ? 3 * below(seed, 2) : below(seed, 4);
     const uint64_t weights = splitmix(seed);
     const int32_t rows = c->o.rows > 0 ? c->o.rows : ROWS;

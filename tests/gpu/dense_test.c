@@ -10,6 +10,7 @@
 #include "gpu/emu/control.h"
 #include "gpu/num/dense.h"
 #include "tests/gpu/on_device.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 #include "tests/scale.h"
 

@@ -19,6 +19,7 @@
 #include "ref/lm/hash_lm.h"
 #include "ref/lm/table_lm.h"
 #include "tests/gpu/on_device.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 #include "tests/scale.h"
 
@@ -44,16 +45,6 @@ static int batches;
     do {                                                                                       \
         if (!(x)) ck_assert(x);                                                                \
     } while (0)
-
-static int32_t below(uint64_t *seed, int32_t n)
-{
-    return (int32_t)(splitmix(seed) % (uint64_t)n);
-}
-
-static bool coin(uint64_t *seed)
-{
-    return below(seed, 2) == 1;
-}
 
 /* ---- What a step of the reference was. --------------------------------------------- */
 

@@ -13,6 +13,7 @@
 #include "gpu/lm/llama.h"
 #include "gpu/num/narrow.h"
 #include "ref/num/widen.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 #include "tests/scale.h"
 #include "tests/ref/tiny_llama.h"

@@ -8,6 +8,7 @@
 #include "gpu/emu/control.h"
 #include "gpu/lm/layer.h"
 #include "tests/gpu/on_device.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 enum { ORDERS = 4 };
@@ -25,8 +26,7 @@ static void close_device(void)
 static float *randoms(uint64_t *seed, size_t n)
 {
     float *x = malloc(n * sizeof *x);
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)((int64_t)(splitmix(seed) >> 40) - (1 << 23)) * 0x1p-21f;
+    for (size_t i = 0; i < n; i++) x[i] = between(seed, -4.0f, 4.0f);
     return x;
 }
 

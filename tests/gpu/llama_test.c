@@ -8,6 +8,7 @@
 #include "gpu/emu/control.h"
 #include "gpu/lm/llama.h"
 #include "tests/gpu/on_device.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 #include "tests/scale.h"
 #include "tests/ref/tiny_llama.h"
@@ -21,11 +22,6 @@ typedef struct {
     int32_t V;
     float *wanted, *got; /* [logits][V] */
 } both;
-
-static uint32_t below(uint64_t *seed, uint32_t n)
-{
-    return (uint32_t)((splitmix(seed) >> 32) % n);
-}
 
 /* The layout seed also decides on the tile, and on how much of it attention takes at a time. */
 static both start(int variant, int processors, int32_t positions, int32_t rows, uint32_t layout)
@@ -142,7 +138,7 @@ static void chain(both *b, int32_t sequence, uint64_t *seed, int32_t n, int32_t 
     as_row row[ROWS];
     int32_t each[ROWS];
     for (int32_t i = 0; i < n; i++) {
-        row[i] = (as_row){(int32_t)below(seed, (uint32_t)b->V), i - 1};
+        row[i] = (as_row){below(seed, b->V), i - 1};
         each[i] = i;
     }
     as_forward f = {sequence, n, n - want, row, each + want, NULL};
@@ -179,24 +175,22 @@ typedef struct {
 /* Up to n rows: mostly along a chain, some branching off it. */
 static void random_share(share *x, const both *b, uint64_t *seed, int32_t sequence, int32_t n)
 {
-    x->f =
-        (as_forward){sequence, (int32_t)below(seed, (uint32_t)n + 1), 0, x->row, x->want, NULL};
+    x->f = (as_forward){sequence, below(seed, n + 1), 0, x->row, x->want, NULL};
     for (int32_t r = 0; r < x->f.rows; r++) {
-        const int32_t any = (int32_t)below(seed, (uint32_t)r + 1) - 1;
+        const int32_t any = below(seed, r + 1) - 1;
         const int32_t parent = below(seed, 8) ? r - 1 : any;
-        x->row[r] = (as_row){(int32_t)below(seed, (uint32_t)b->V), parent};
+        x->row[r] = (as_row){below(seed, b->V), parent};
         x->parent[r] = parent;
     }
-    const int32_t wants = x->f.rows ? (int32_t)below(seed, 4) : 0;
-    while (x->f.wants < wants)
-        x->want[x->f.wants++] = (int32_t)below(seed, (uint32_t)x->f.rows);
+    const int32_t wants = x->f.rows ? below(seed, 4) : 0;
+    while (x->f.wants < wants) x->want[x->f.wants++] = below(seed, x->f.rows);
 }
 
 /* Commits the path to some row. */
 static void random_commit(both *b, const share *x, uint64_t *seed)
 {
     int32_t path[ROWS], n = 0, first = ROWS;
-    int32_t row = x->f.rows ? (int32_t)below(seed, (uint32_t)x->f.rows + 1) - 1 : -1;
+    int32_t row = x->f.rows ? below(seed, x->f.rows + 1) - 1 : -1;
     for (; row >= 0; row = x->parent[row], n++) path[--first] = row;
     if (below(seed, 10) == 0 && n > 1) path[first] = path[first + 1]; /* refused */
     commit(b, x->f.sequence, path + first, n);
@@ -207,8 +201,7 @@ static void random_forward(both *b, uint64_t *seed, const int32_t *sequence, int
 {
     static share x[SEQUENCES];
     as_forward f[SEQUENCES];
-    int32_t n = 1 + (int32_t)below(seed, (uint32_t)open),
-            from = (int32_t)below(seed, SEQUENCES);
+    int32_t n = 1 + below(seed, open), from = below(seed, SEQUENCES);
     for (int32_t i = 0; i < n; i++) {
         random_share(&x[i], b, seed, sequence[(i + from) % open], rows / n);
         f[i] = x[i].f;
@@ -246,15 +239,15 @@ START_TEST(random_lives)
     uint64_t seed = 1000 + (uint64_t)_i;
     for (int i = 0; i < SEQUENCES; i++) sequence[i] = open_one(&b);
     for (int step = 0; step < 24; step++) {
-        const uint32_t what = below(&seed, 10);
+        const int32_t what = below(&seed, 10);
         const int32_t s = sequence[below(&seed, SEQUENCES)];
-        emu_order(splitmix(&seed) % 6);
+        emu_order(below(&seed, 6));
         if (what == 0) {
             as_lm_close(b.ref, s);
             as_lm_close(b.gpu, s);
             ck_assert_int_eq(open_one(&b), s);
         } else if (what == 1)
-            truncate_to(&b, s, (int32_t)below(&seed, (uint32_t)as_lm_length(b.ref, s) + 1));
+            truncate_to(&b, s, below(&seed, as_lm_length(b.ref, s) + 1));
         else if (what == 2)
             poison(&b);
         else
@@ -283,9 +276,9 @@ static void scatter(scattered *s, const both *b, uint64_t *seed, int32_t rows)
     for (int32_t i = 0; i < SEQUENCES; i++)
         s->x[i].f = (as_forward){i, 0, 0, s->x[i].row, s->x[i].want, NULL};
     for (int32_t n = 0; n < rows; n++) {
-        const int32_t i = (int32_t)below(seed, SEQUENCES + 1) - 1;
+        const int32_t i = below(seed, SEQUENCES + 1) - 1;
         s->sequence[n] = i;
-        s->token[n] = i < 0 ? -9 : (int32_t)below(seed, (uint32_t)b->V);
+        s->token[n] = i < 0 ? -9 : below(seed, b->V);
         if (i < 0) continue;
         share *x = &s->x[i];
         s->place[n] = x->f.rows++;

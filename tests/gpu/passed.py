@@ -27,7 +27,7 @@ HEAD = ("# What the kernels' tests passed on: LEVEL DIGEST DATE, a line a machin
 
 def files(root):
     """All that these tests are built from, in order of their paths."""
-    found = [root / "CMakeLists.txt", root / "tests/scale.h"]
+    found = [root / "CMakeLists.txt", root / "tests/random.h", root / "tests/scale.h"]
     for folder in FOLDERS:
         at = root / folder
         found += [at] if at.is_file() else [f for f in at.rglob("*") if f.is_file()]

@@ -5,6 +5,7 @@
 
 #include "gpu/draft/pool.h"
 #include "gpu/emu/control.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 enum { OPERATIONS = 300, MOST_V = 5000, MOST_G = 40, MOST_LENGTH = 40, BATCHES = 120 };
@@ -15,11 +16,6 @@ static as_error why;
 static void ok(as_status s)
 {
     ck_assert_msg(s == AS_OK, "%s", why.text);
-}
-
-static int32_t below(uint64_t *seed, int32_t n)
-{
-    return (int32_t)(splitmix(seed) % (uint64_t)n);
 }
 
 static int32_t *words(size_t n)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 typedef enum {
@@ -44,7 +45,7 @@ static inline float some_logit(form f, uint64_t *seed)
 static inline void some_logits(float *x, int32_t V, form f, uint64_t *seed)
 {
     for (int32_t i = 0; i < V; i++) x[i] = some_logit(f, seed);
-    if (f == MASKS) x[splitmix(seed) % (uint64_t)V] = 1.0f;
+    if (f == MASKS) x[below(seed, V)] = 1.0f;
 }
 
 #endif

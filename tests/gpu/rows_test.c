@@ -15,6 +15,7 @@
 #include "ref/num/rows.h"
 #include "tests/gpu/on_device.h"
 #include "tests/gpu/rows.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 #include "tests/scale.h"
 

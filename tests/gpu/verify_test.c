@@ -13,6 +13,7 @@
 #include "ref/dist/draw.h"
 #include "tests/gpu/on_device.h"
 #include "tests/gpu/rows.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 #include "tests/scale.h"
 
@@ -21,11 +22,6 @@ static void open_device(int processors)
 {
     emu_processors(processors);
     ok(ag_device_open(&device, 0, &why));
-}
-
-static int32_t below(uint64_t *seed, int32_t n)
-{
-    return (int32_t)(splitmix(seed) % (uint64_t)n);
 }
 
 /* ---- Panels. --------------------------------------------------------------------------- */
@@ -166,8 +162,7 @@ static batch make_batch(const panel *x, int32_t n, int32_t gamma, bool bad, uint
         double *u = b.u + (size_t)i * (g + 2);
         b.len[i] = below(&seed, 4) ? gamma : below(&seed, gamma + 1);
         for (int32_t k = 0; k <= gamma; k++) state[k] = below(&seed, S);
-        for (int32_t k = 0; k < gamma + 2; k++)
-            u[k] = (double)(splitmix(&seed) >> 40) * 0x1p-24;
+        for (int32_t k = 0; k < gamma + 2; k++) u[k] = (double)between(&seed, 0.0f, 1.0f);
         for (int32_t k = 0; k < gamma; k++) {
             const float *p = x->p + (size_t)state[k] * (size_t)V,
                         *q = x->q + (size_t)state[k] * (size_t)V,
@@ -180,7 +175,7 @@ static batch make_batch(const panel *x, int32_t n, int32_t gamma, bool bad, uint
             if (kind == 2) draft[k] = as_draw(p, V, (uint64_t)ldexp(u[k], 64));
             if (kind == 3) (void)as_argmax(logits, V, &draft[k], NULL);
             if (draft[k] < 0 || below(&seed, 40) == 0) draft[k] = -1;
-            if (bad && below(&seed, 60) == 0) draft[k] = below(&seed, 2) ? V : -2;
+            if (bad && below(&seed, 60) == 0) draft[k] = coin(&seed) ? V : -2;
             if (below(&seed, 3) == 0 && draft[k] >= 0 && draft[k] < V && kind != 2)
                 u[k] = border(p[draft[k]], q[draft[k]], &seed);
         }
@@ -413,7 +408,7 @@ static void make_tree(forest *f, int32_t t, uint64_t *seed)
     }
     const int32_t drafts = below(seed, 3) ? 1 : 1 + below(seed, R), all = below(seed, 3) == 0;
     const int32_t wanted = all ? 1 : 1 + below(seed, drafts);
-    f->tree[t] = (ag_tree){R, wanted, drafts, all, 1 + below(seed, 5), below(seed, 2)};
+    f->tree[t] = (ag_tree){R, wanted, drafts, all, 1 + below(seed, 5), coin(seed)};
     for (int32_t s = 0; s < WANTS; s++) {
         const int32_t r = s == 0 ? 0 : wanted + s - 1;
         float *x = row_in(f, f->row, t, s);

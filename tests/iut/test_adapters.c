@@ -14,6 +14,7 @@
 #include "ref/decode.h"
 #include "ref/lm/table_lm.h"
 #include "tests/iut/support.h"
+#include "tests/random.h"
 
 enum { N = 400, GAMMA = 3 };
 
@@ -83,10 +84,11 @@ static void agrees_with_reference(client *c, client *ref)
     static int32_t token[2][N];
     static double u[N * (GAMMA + 2)];
     client *const both[2] = {c, ref};
-    for (int i = 0; i < N; i++) len[i] = rand() % (GAMMA + 1);
-    for (int i = 0; i < N * (GAMMA + 1); i++) state[i] = rand() % S;
-    for (int i = 0; i < N * GAMMA; i++) draft[i] = rand() % V;
-    for (int i = 0; i < N * (GAMMA + 2); i++) u[i] = (rand() & 0xFFF) * 0x1p-12;
+    static uint64_t seed = 1;
+    for (int i = 0; i < N; i++) len[i] = below(&seed, GAMMA + 1);
+    for (int i = 0; i < N * (GAMMA + 1); i++) state[i] = below(&seed, S);
+    for (int i = 0; i < N * GAMMA; i++) draft[i] = below(&seed, V);
+    for (int i = 0; i < N * (GAMMA + 2); i++) u[i] = below(&seed, 1 << 12) * 0x1p-12;
     for (int i = 0; i < 2; i++) {
         iut_verify_batch v = {.size = sizeof v,
                               .n = N,

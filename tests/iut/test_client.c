@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "conformance/wire/clock.h"
 #include "conformance/wire/process.h"
 #include "tests/iut/support.h"
 
@@ -364,11 +365,11 @@ static void timeout_is_kept(void **unused)
 {
     (void)unused;
     client_failure f;
-    const double before = process_now();
+    const double before = clock_now();
     assert_null(open_spec("exec:while :; do echo busy >&2; done", NULL, 0.5, &f));
     assert_int_equal(f.result, CALL_TIMEOUT);
     assert_says(f.text, "last line of its stderr: busy");
-    assert_true(process_now() - before < 3);
+    assert_true(clock_now() - before < 3);
 }
 
 /* What is taken from standard error beside the reason of a refusal. The shell prints it, and
@@ -405,7 +406,7 @@ static void last_words(void **unused)
         snprintf(command, sizeof command, "printf '%s' >&2; printf x; read end", set[i].print);
         process *p = process_start(argv, NULL, why, sizeof why);
         assert_non_null(p);
-        assert_int_equal(process_read(p, &byte, 1, process_now() + 20), IO_OK);
+        assert_int_equal(process_read(p, &byte, 1, clock_now() + 20), IO_OK);
         process_last_words(p, set[i].said, line, cut ? length + 1 : sizeof line);
         assert_string_equal(line, set[i].line);
         process_free(p);

@@ -10,9 +10,11 @@
 #include <string.h>
 #include <cmocka.h>
 #include "conformance/subjects/ref/subject.h"
+#include "conformance/wire/clock.h"
 #include "conformance/wire/frames.h"
 #include "conformance/wire/process.h"
 #include "tests/iut/support.h"
+#include "tests/random.h"
 
 /* ---- Plugins. -------------------------------------------------------------------- */
 
@@ -40,7 +42,7 @@ static void bad_plugins(void **unused)
         {"create_fails", CALL_REFUSED, "no card; options are (a=1)"},
         {"create_silent", CALL_REFUSED, "create failed and gave no reason"},
         {"null_name", CALL_REFUSED, "name, version or device is NULL"},
-        {"refuses_claims", CALL_REFUSED, "failed: none"}, /* bad_input is the worker's own word */
+        {"refuses_claims", CALL_REFUSED, "failed: none"}, /* the worker's own: bad_input */
         {"constructor_crashes", CALL_CRASH, "signal 6"},
     };
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
@@ -236,8 +238,8 @@ static void raw_requests(void **unused)
         {"{\"id\":1,\"op\":\"pool\",\"args\":{\"n\":-1}}", "args.n", 0},
         {"{\"id\":1,\"op\":\"pool\",\"args\":{\"n\":\"1\"}}", "args.n", 0},
         {"{\"id\":1,\"op\":\"pool\",\"args\":{\"n\":0,\"V\":1,\"kind\":1,\"N\":2,\"G\":0},"
-         "\"tensors\":[[\"insert\",\"i32\",[0]],[\"key\",\"i32\",[0]],[\"value\",\"i32\",[0,1]],"
-         "[\"x\",\"i32\",[0]]]}",
+         "\"tensors\":[[\"insert\",\"i32\",[0]],[\"key\",\"i32\",[0]],"
+         "[\"value\",\"i32\",[0,1]],[\"x\",\"i32\",[0]]]}",
          "more tensors", 0},
         {"{\"id\":1,\"op\":\"draw\",\"args\":{\"n\":-1}}", "no panel was loaded", 0},
         {"{\"id\":1,\"op\":\"draw\",\"args\":{\"n\":0},\"tensors\":[[\"seed\",\"u64\",[1]],"
@@ -250,8 +252,8 @@ static void raw_requests(void **unused)
          "\"prompts\":0,\"method\":0,\"size_0\":0,\"size_1\":0,\"size_2\":0,\"target\":\"x\","
          "\"draft\":0}}",
          "generate: args.draft must be a text", 0},
-        {"{\"id\":1,\"frames\":2,\"op\":\"claims\"}",
-         "frames of version 2, where 1 is spoken", 0},
+        {"{\"id\":1,\"frames\":2,\"op\":\"claims\"}", "frames of version 2, where 1 is spoken",
+         0},
         {"{\"id\":1,\"frames\":1,\"op\":\"claims\"}", "\"frames\":1", 0},
         {"{\"id\":1,\"op\":\"claims\"}", "\"frames\":1", 0},
         {"{\"id\":1,\"frames\":\"1\",\"op\":\"claims\"}", NULL, 0},
@@ -275,7 +277,7 @@ static void raw_requests(void **unused)
         process *p = process_start(argv, NULL, why, sizeof why);
         assert_non_null(p);
         process_send(p, parts, 4);
-        const double deadline = process_now() + 5;
+        const double deadline = clock_now() + 5;
         const io_result r = process_read(p, prefix, sizeof prefix, deadline);
         if (set[i].reply) {
             assert_int_equal(r, IO_OK);
@@ -306,9 +308,11 @@ static void end_of_input(void **unused)
 
 enum { N = 2000, GAMMA = 3 };
 
+static uint64_t seed = 1;
+
 static void fill(int32_t *x, int n, int32_t low, int32_t high)
 {
-    for (int i = 0; i < n; i++) x[i] = low + rand() % (high - low + 1);
+    for (int i = 0; i < n; i++) x[i] = low + below(&seed, high - low + 1);
 }
 
 static void same_answers(client *a, client *b)
@@ -323,7 +327,7 @@ static void same_answers(client *a, client *b)
     fill(len, N, 0, GAMMA);
     fill(state, N * (GAMMA + 1), 0, S - 1);
     fill(draft, N * GAMMA, -1, V - 1);
-    for (int i = 0; i < N * (GAMMA + 2); i++) u[i] = (rand() & 0xFFFFFF) * 0x1p-24;
+    for (int i = 0; i < N * (GAMMA + 2); i++) u[i] = below(&seed, 1 << 24) * 0x1p-24;
     for (int i = 0; i < 2; i++) {
         const int32_t both[S] = {0, 1};
         const iut_panel panel = small_panel();

@@ -1,5 +1,6 @@
 /* sampler_iut.c - see sampler_iut.h. */
 #include "tests/law/sampler_iut.h"
+#include "tests/random.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -17,14 +18,6 @@ struct iut {
     double *first[65];         /* by V: target rows of the first panel */
     uint64_t rng;
 };
-
-static double unit(uint64_t *rng)
-{
-    uint64_t z = *rng += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
-}
 
 static iut *create(const char *options, char *error, size_t error_size)
 {

@@ -19,6 +19,7 @@
 
 #include "conformance/oracle/arithmetic/folder.h"
 #include "ref/load/model.h"
+#include "tests/random.h"
 
 enum { PROMPT = 160 };
 
@@ -36,13 +37,7 @@ typedef struct {
     int64_t pairs, numbers, entries, by_mpfr;
 } both;
 
-static uint64_t state64 = 1;
-
-static uint32_t random32(void)
-{
-    state64 = state64 * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(state64 >> 32);
-}
+static uint64_t random_state = 1;
 
 static void quit(const char *where, const char *what)
 {
@@ -65,9 +60,9 @@ static oracle_path *oracle_side(both *b, int32_t n, bool follow)
     oracle_path *p = oracle_path_new(&oracle_fast, b->m, n);
     if (!p) quit("oracle", "the memory is too short");
     for (int32_t t = 0; t < n; t++) {
-        const bool drawn = !follow || t < 4 || random32() % 8 == 0;
-        b->token[t] = drawn ? (int32_t)(random32() % (uint32_t)V)
-                            : first_of(b->want + (int64_t)(t - 1) * V, V);
+        const bool drawn = !follow || t < 4 || below(&random_state, 8) == 0;
+        b->token[t] =
+            drawn ? below(&random_state, V) : first_of(b->want + (int64_t)(t - 1) * V, V);
         oracle_path_step(p, b->token[t], b->want + (int64_t)t * V);
     }
     return p;

@@ -1,24 +1,11 @@
 /* random_request.c - see random_request.h. */
 #include "tests/oracle/random_request.h"
+#include "tests/random.h"
 
 #include <string.h>
 
 const char *const request_kind_name[KINDS] = {"paper",        "lade",   "llamacpp", "trtllm",
                                               "any switches", "jacobi", "original", "hf"};
-
-/* SplitMix64: owes nothing to the generator under test. */
-static uint64_t next_word(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static int32_t below(uint64_t *state, int32_t n)
-{
-    return (int32_t)(next_word(state) % (uint64_t)n);
-}
 
 /* ---- Models ----------------------------------------------------------------------- */
 
@@ -48,8 +35,8 @@ static int32_t make_model(random_request *r, uint64_t *s)
     if (kind < 4)
         make_table(r, V, kind >= 2, s);
     else
-        r->toy.hash = (oracle_hash){next_word(s), V, kind == 7 ? 0 : 1 + below(s, 3),
-                                    below(s, 2) ? 256 : 1 + below(s, 12)};
+        r->toy.hash = (oracle_hash){splitmix(s), V, kind == 7 ? 0 : 1 + below(s, 3),
+                                    coin(s) ? 256 : 1 + below(s, 12)};
     return V;
 }
 
@@ -92,8 +79,8 @@ static void make_method(random_request *r, int32_t V, uint64_t *s)
         m->name = ORACLE_LOOKUP;
         any_switches(m, s);
         if (below(s, 4)) oracle_preset(m, request_kind_name[r->kind]);
-        if (m->size[0] == 0 || below(s, 2)) m->size[0] = 1 + below(s, 4);
-        if (m->size[1] == 0 || below(s, 2)) m->size[1] = 1 + below(s, 6);
+        if (m->size[0] == 0 || coin(s)) m->size[0] = 1 + below(s, 4);
+        if (m->size[1] == 0 || coin(s)) m->size[1] = 1 + below(s, 6);
     }
     m->given = r->given;
     m->given_n = 1 + below(s, REQUEST_GIVEN);
@@ -121,7 +108,7 @@ static void make_sampling(random_request *r, uint64_t *s)
 {
     oracle_sampling *p = &r->q.sampling;
     *p = (oracle_sampling){0, 0, 1, 0};
-    if (below(s, 2) || (!can_be_warm(r) && below(s, 32))) return;
+    if (coin(s) || (!can_be_warm(r) && below(s, 32))) return;
     p->temperature = 0.25f * (float)(1 + below(s, 6));
     if (below(s, 3) == 0) p->top_k = 1 + below(s, 4);
     if (below(s, 4) == 0) p->top_p = 0.875f;
@@ -142,7 +129,7 @@ static void spoil(random_request *r, int32_t V, uint64_t *s)
 {
     switch (below(s, 6)) {
     case 0:
-        r->prompt[below(s, r->q.n)] = below(s, 2) ? V : -1;
+        r->prompt[below(s, r->q.n)] = coin(s) ? V : -1;
         break;
     case 1:
         r->q.positions = r->q.n + r->q.budget - 2;
@@ -178,7 +165,7 @@ void random_request_make(uint64_t number, random_request *r)
                             .n = 1 + below(&s, REQUEST_PROMPT),
                             .budget = 1 + below(&s, 48),
                             .eos = below(&s, 3) ? below(&s, V) : -1,
-                            .seed = next_word(&s)};
+                            .seed = splitmix(&s)};
     for (int32_t i = 0; i < REQUEST_PROMPT; i++) r->prompt[i] = below(&s, V);
     make_sampling(r, &s);
     make_limits(r, &s);

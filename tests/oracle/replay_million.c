@@ -16,6 +16,7 @@
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/verify/verify.h"
+#include "tests/random.h"
 #include "tests/scale.h"
 
 enum { MAX_VOCAB = 4096, MAX_DRAFTS = 5, SHOWN = 5 };
@@ -37,45 +38,28 @@ static struct {
 
 static uint64_t state;
 
-static uint64_t next(void) /* splitmix64 */
-{
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static uint64_t below(uint64_t n)
-{
-    return next() % n;
-}
-static double real(void)
-{
-    return (double)(next() >> 11) * 0x1p-53;
-}
-
 /* ---- Rows ------------------------------------------------------------------------ */
 
 /* 2^-12 units thrown on few ids: many zeros, many equal entries. */
 static void dyadic_row(float *w, int32_t V)
 {
-    const int32_t support = 1 + (int32_t)below((uint64_t)V);
-    const float piece = 1.0f / (float)(1 << below(9));
+    const int32_t support = 1 + below(&state, V);
+    const float piece = 1.0f / (float)(1 << below(&state, 9));
     for (int32_t t = 0; t < V; t++) w[t] = 0;
-    for (float left = 1; left > 0; left -= piece) w[below((uint64_t)support)] += piece;
+    for (float left = 1; left > 0; left -= piece) w[below(&state, support)] += piece;
 }
 
 /* Any magnitudes: exponentials over several scales, now and then zeros and subnormals. */
 static void real_row(float *w, int32_t V)
 {
-    const double sharp = 0.2 + 20 * real(), holes = below(3) ? 0 : real();
+    const double sharp = 0.2 + 20 * unit(&state), holes = below(&state, 3) ? 0 : unit(&state);
     double total = 0;
-    for (int32_t t = 0; t < V; t++) total += w[t] = (float)exp(-sharp * real());
+    for (int32_t t = 0; t < V; t++) total += w[t] = (float)exp(-sharp * unit(&state));
     for (int32_t t = 0; t < V; t++) {
-        w[t] = real() < holes ? 0 : (float)(w[t] / total);
-        if (below(64) == 0) w[t] *= 0x1p-130f;
+        w[t] = unit(&state) < holes ? 0 : (float)(w[t] / total);
+        if (below(&state, 64) == 0) w[t] *= 0x1p-130f;
     }
-    w[below((uint64_t)V)] = (float)(0.5 + 0.5 * real());
+    w[below(&state, V)] = (float)(0.5 + 0.5 * unit(&state));
 }
 
 /* q a few units in the last place away from p, so that ratios crowd around 1. */
@@ -83,8 +67,8 @@ static void near_row(float *q, const float *p, int32_t V)
 {
     for (int32_t t = 0; t < V; t++) {
         q[t] = p[t];
-        if (p[t] > 0 && p[t] < 0.9f && below(2))
-            q[t] = nextafterf(p[t], below(2) ? 1.0f : 0.0f);
+        if (p[t] > 0 && p[t] < 0.9f && coin(&state))
+            q[t] = nextafterf(p[t], coin(&state) ? 1.0f : 0.0f);
     }
 }
 
@@ -94,10 +78,11 @@ static void near_row(float *q, const float *p, int32_t V)
 static double accept_uniform(float p, float q)
 {
     const double grid = 0x1p29;
-    double j = (double)(next() >> 35);
-    if (q > 0 && p < q && below(2)) j = floor((double)p / q * grid) + (double)below(3) - 1;
-    if (below(32) == 0) j = 0;
-    if (below(32) == 0) j = grid - 1;
+    double j = (double)(splitmix(&state) >> 35);
+    if (q > 0 && p < q && coin(&state))
+        j = floor((double)p / q * grid) + (double)below(&state, 3) - 1;
+    if (below(&state, 32) == 0) j = 0;
+    if (below(&state, 32) == 0) j = grid - 1;
     return fmin(fmax(j, 0), grid - 1) / grid;
 }
 
@@ -105,42 +90,43 @@ static double accept_uniform(float p, float q)
  * it. The least U with U*W >= C*2^64 is ceil(C*2^64 / W). */
 static uint64_t draw_uniform(const float *p, const float *q, int32_t V)
 {
-    const uint64_t kind = below(8);
+    const uint64_t kind = below(&state, 8);
     if (kind == 0) return 0;
     if (kind == 1) return UINT64_MAX;
-    if (kind < 5) return next();
+    if (kind < 5) return splitmix(&state);
     uint64_t W = 0, C = 0;
-    const int32_t stop = (int32_t)below((uint64_t)V);
+    const int32_t stop = below(&state, V);
     for (int32_t t = 0; t < V; t++) {
         const float w = q ? fmaxf(p[t] - q[t], 0) : p[t];
         if (t == stop) C = W;
         W += oracle_weight(w);
     }
-    if (W == 0) return next();
+    if (W == 0) return splitmix(&state);
     __extension__ const unsigned __int128 edge = (((unsigned __int128)C << 64) + W - 1) / W;
-    return (uint64_t)edge + below(3) - 1;
+    return (uint64_t)edge + below(&state, 3) - 1;
 }
 
 /* ---- Cases ----------------------------------------------------------------------- */
 
 static int32_t draw_vocab(void)
 {
-    if (below(1000) == 0) return MAX_VOCAB - (int32_t)below(3);
-    if (below(100) == 0) return 65 + (int32_t)below(512);
-    return 2 + (int32_t)below(below(2) ? 15 : 63);
+    if (below(&state, 1000) == 0) return MAX_VOCAB - below(&state, 3);
+    if (below(&state, 100) == 0) return 65 + below(&state, 512);
+    return 2 + below(&state, coin(&state) ? 15 : 63);
 }
 
 static void make_rows(test_case *c)
 {
-    const bool dyadic = below(2);
+    const bool dyadic = coin(&state);
     for (int32_t i = 0; i < 2 * c->n + 1; i++) {
         float *row = c->rows[i];
         if (dyadic)
             dyadic_row(row, c->V);
         else
             real_row(row, c->V);
-        if (i > c->n && below(4) == 0) near_row(row, c->rows[i - c->n - 1], c->V);
-        if (i > c->n && below(16) == 0) memcpy(row, c->rows[i - c->n - 1], (size_t)c->V * 4);
+        if (i > c->n && below(&state, 4) == 0) near_row(row, c->rows[i - c->n - 1], c->V);
+        if (i > c->n && below(&state, 16) == 0)
+            memcpy(row, c->rows[i - c->n - 1], (size_t)c->V * 4);
     }
     for (int32_t i = 0; i <= c->n; i++) c->p[i] = c->rows[i];
     for (int32_t i = 0; i < c->n; i++) c->q[i] = c->rows[c->n + 1 + i];
@@ -149,20 +135,20 @@ static void make_rows(test_case *c)
 static void make_case(test_case *c)
 {
     c->V = draw_vocab();
-    c->n = (int32_t)below(MAX_DRAFTS + 1);
+    c->n = below(&state, MAX_DRAFTS + 1);
     make_rows(c);
     for (int32_t i = 0; i < c->n; i++) { /* mostly what q or p would draw, else anything */
-        const oracle_unit u = oracle_unit_word(next());
-        const uint64_t kind = below(8);
+        const oracle_unit u = oracle_unit_word(splitmix(&state));
+        const uint64_t kind = below(&state, 8);
         c->draft[i] = oracle_draw(kind < 4 ? c->q[i] : c->p[i], c->V, u);
-        if (kind == 7 || c->draft[i] < 0) c->draft[i] = (int32_t)below((uint64_t)c->V);
+        if (kind == 7 || c->draft[i] < 0) c->draft[i] = below(&state, c->V);
         c->accept[i] = accept_uniform(c->p[i][c->draft[i]], c->q[i][c->draft[i]]);
-        if (below(50) == 0) c->draft[i] = -1;
-        if (below(500) == 0) c->draft[i] = below(2) ? -2 : c->V;
+        if (below(&state, 50) == 0) c->draft[i] = -1;
+        if (below(&state, 500) == 0) c->draft[i] = coin(&state) ? -2 : c->V;
         c->match[i] = draw_uniform(c->p[i], NULL, c->V);
     }
     c->match[c->n] = c->bonus = draw_uniform(c->p[c->n], NULL, c->V);
-    const int32_t i = c->n ? (int32_t)below((uint64_t)c->n) : 0;
+    const int32_t i = c->n ? below(&state, c->n) : 0;
     c->residual = draw_uniform(c->p[i], c->n ? c->q[i] : NULL, c->V);
 }
 
@@ -265,7 +251,8 @@ static void draws(const test_case *c)
 /* The seeded forms: positions anywhere in 64 bits. */
 static void seeded(const test_case *c)
 {
-    const uint64_t seed = next(), position = below(3) ? below(1000) : next();
+    const uint64_t seed = splitmix(&state),
+                   position = below(&state, 3) ? splitmix(&state) % 1000 : splitmix(&state);
     int32_t ref[MAX_DRAFTS + 1], fast[MAX_DRAFTS + 1];
     int32_t r = as_verify_chain_seeded(c->p, c->q, c->draft, c->n, c->V, seed, position, ref);
     int32_t f = oracle_chain_seeded(c->p, c->q, c->draft, c->n, c->V, seed, position, 0, fast);

@@ -12,17 +12,10 @@
 #include <string.h>
 
 #include "conformance/oracle/arithmetic/arithmetic.h"
+#include "tests/random.h"
 
 static long comparisons = 2000000;
-static uint64_t state64 = 1;
-
-static uint64_t random64(void)
-{
-    uint64_t z = state64 += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
+static uint64_t random_state = 1;
 
 static uint32_t bits_of(float x)
 {
@@ -47,7 +40,7 @@ static bool same(float a, float b)
  * of any size, zero; now and then an infinity. */
 static float awkward(void)
 {
-    const uint64_t r = random64();
+    const uint64_t r = splitmix(&random_state);
     const uint32_t sign = (uint32_t)(r >> 63) << 31;
     switch (r % 8) {
     case 0: /* any finite number */
@@ -310,8 +303,8 @@ static void exact_dots(void **unused)
     for (int32_t K = 1; K <= 1200; K += 37) {
         int64_t sum = 0;
         for (int32_t k = 0; k < K; k++) {
-            const int32_t a = (int32_t)(random64() % 201) - 100,
-                          b = (int32_t)(random64() % 101) - 50;
+            const int32_t a = below(&random_state, 201) - 100,
+                          b = below(&random_state, 101) - 50;
             x[k] = (float)a, w[k] = (float)b;
             sum += (int64_t)a * b;
         }
@@ -421,8 +414,8 @@ static void fill_cache(void)
         key[t] = cache[0][t];
         value[t] = cache[1][t];
         for (int32_t i = 0; i < D; i++) {
-            cache[0][t][i] = (float)((int32_t)(random64() >> 40) - (1 << 23)) * 0x1p-22f;
-            cache[1][t][i] = (float)((int32_t)(random64() >> 40) - (1 << 23)) * 0x1p-23f;
+            cache[0][t][i] = between(&random_state, -2, 2);
+            cache[1][t][i] = between(&random_state, -1, 1);
         }
     }
 }

@@ -12,6 +12,7 @@
 #include "ref/dist/draw.h"
 #include "ref/num/rows.h"
 #include "ref/verify/verify.h"
+#include "tests/random.h"
 
 /* ---- The lane itself ------------------------------------------------------------- */
 
@@ -157,12 +158,11 @@ static double measured(const one_row *m)
 }
 
 /* Multiples of 2^-12, with zeros. */
-static void dyadic(float *w, int32_t V, uint32_t mix)
+static void dyadic(float *w, int32_t V, uint64_t seed)
 {
     for (int32_t t = 0; t < V; t++) w[t] = 0;
     for (int32_t unit = 0; unit < 4096; unit++) {
-        mix = mix * 1664525u + 1013904223u;
-        const uint32_t a = (mix >> 8) % (uint32_t)V, b = (mix >> 20) % (uint32_t)V;
+        const int32_t a = below(&seed, V), b = below(&seed, V);
         w[a < b ? a : b] += 0x1p-12f;
     }
 }
@@ -177,8 +177,8 @@ static void reference_on_dyadic_rows(void **state)
         if (as_set_level(levels[level], NULL) != AS_OK) continue; /* not on this processor */
         for (int32_t V = 2; V <= MAX_VOCAB; V = 2 * V + 1) {
             one_row m = {.V = V};
-            dyadic(m.p, V, 5u * (uint32_t)V);
-            dyadic(m.q, V, 7u * (uint32_t)V);
+            dyadic(m.p, V, 5 * (uint64_t)V);
+            dyadic(m.q, V, 7 * (uint64_t)V);
             mpz_t count[MAX_VOCAB], want;
             mpz_init(want);
             for (int32_t t = 0; t < V; t++) mpz_init(count[t]);

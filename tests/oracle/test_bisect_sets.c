@@ -30,6 +30,7 @@
 #include "ref/lm/table_lm.h"
 #include "ref/num/rows.h"
 #include "ref/num/uniform.h"
+#include "tests/random.h"
 
 enum { STATES = 3, CLASSES = 2, MOST_V = 5, MANY = 4000000, MOST_CUTS = 1 << 16 };
 static const uint64_t SEED = 5;
@@ -399,51 +400,45 @@ static void sets_have_the_target_law(void **state)
     assert_int_equal(as_set_level("auto", NULL), AS_OK);
 }
 
-static uint32_t below(uint32_t *mix, int32_t n)
-{
-    *mix = *mix * 1664525u + 1013904223u;
-    return (*mix >> 8) % (uint32_t)n;
-}
-
 /* Few tokens share the 4096 units, now and then one has them all. */
-static void random_units(int32_t *units, int32_t V, uint32_t *mix)
+static void random_units(int32_t *units, int32_t V, uint64_t *seed)
 {
-    const int32_t shares = 1 + (int32_t)below(mix, 2 * V);
+    const int32_t shares = 1 + below(seed, 2 * V);
     for (int32_t t = 0; t < MOST_V; t++) units[t] = 0;
     int32_t left = 4096;
     for (int32_t i = 1; i < shares; i++) {
-        const int32_t some = (int32_t)below(mix, left);
-        units[below(mix, V)] += some;
+        const int32_t some = below(seed, left);
+        units[below(seed, V)] += some;
         left -= some;
     }
-    units[below(mix, V)] += left;
+    units[below(seed, V)] += left;
 }
 
 /* "12 1 13" */
-static void random_candidates(char *text, int32_t V, int32_t N, bool alike, uint32_t *mix)
+static void random_candidates(char *text, int32_t V, int32_t N, bool alike, uint64_t *seed)
 {
-    const int32_t count = (int32_t)below(mix, 5);
+    const int32_t count = below(seed, 5);
     for (int32_t i = 0; i < count; i++) {
-        const int32_t n = alike ? N - 1 : 1 + (int32_t)below(mix, N - 1);
+        const int32_t n = alike ? N - 1 : 1 + below(seed, N - 1);
         if (i) *text++ = ' ';
-        for (int32_t k = 0; k < n; k++) *text++ = (char)('0' + below(mix, V));
+        for (int32_t k = 0; k < n; k++) *text++ = (char)('0' + below(seed, V));
     }
     *text = 0;
 }
 
 static void random_sets_have_the_target_law(void **state)
 {
-    uint32_t mix = 1;
+    uint64_t seed = 1;
     (void)state;
     for (int32_t i = 0; i < 120; i++) {
         int32_t units[STATES][MOST_V];
         char text[STATES][20];
-        const int32_t V = 2 + i % 4, N = 2 + (int32_t)below(&mix, V > 3 ? 2 : 3);
+        const int32_t V = 2 + i % 4, N = 2 + below(&seed, V > 3 ? 2 : 3);
         const bool bonus = i % 3 > 0;
         small_panel m;
         for (int32_t s = 0; s < STATES; s++) {
-            random_units(units[s], V, &mix);
-            random_candidates(text[s], V, N, !bonus, &mix);
+            random_units(units[s], V, &seed);
+            random_candidates(text[s], V, N, !bonus, &seed);
         }
         make_panel(&m, V, units, 12);
         compare_case(&m, &(candidate_case){V, N, !bonus, {text[0], text[1], text[2]}},

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "conformance/oracle/law/chain_gmp.h"
+#include "tests/random.h"
 
 /* Position 0: residual (1/4, 0, 0, 1/4); position 1: residual (0, 1/2, 0, 0). */
 static const float P0[4] = {0.5f, 0.125f, 0, 0.375f}, Q0[4] = {0.25f, 0.5f, 0.125f, 0.125f},
@@ -141,13 +142,10 @@ static void exactness(void **state)
 static void products_that_round(void **state)
 {
     (void)state;
-    uint32_t mix = 1;
+    uint64_t seed = 1;
     int rounded_otherwise = 0;
     for (int i = 0; i < 2000; i++) {
-        mix = mix * 1664525u + 1013904223u;
-        const float q = 0.5f + (float)(mix >> 9) * 0x1p-24f;
-        mix = mix * 1664525u + 1013904223u;
-        const float p = q * (0.5f + (float)(mix >> 9) * 0x1p-24f);
+        const float q = between(&seed, 0.5f, 1), p = q * between(&seed, 0.5f, 1);
         const float row[2] = {p, 1 - p}, draft_row[2] = {q, 1 - q};
         const float *const pp[2] = {row, row}, *const qq[1] = {draft_row};
         const double near = (double)p / q;

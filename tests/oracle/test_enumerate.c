@@ -9,6 +9,7 @@
 
 #include "conformance/oracle/law/chain.h"
 #include "conformance/oracle/law/rules.h"
+#include "tests/random.h"
 
 enum { MANY = 2000000, MAX_VOCAB = 8, STATES = 4, CLASSES = 2 };
 
@@ -112,25 +113,23 @@ typedef struct {
     oracle_panel panel;
 } small_panel;
 
-/* `units` pieces of 1/units over the row, in a pattern that `mix` changes; no zeros when
+/* `units` pieces of 1/units over the row, in a pattern of the seed; no zeros when
  * units > V. A number of units that is no power of two gives rows that are not dyadic. */
-static void fill_row(float *row, int32_t V, int32_t units, uint32_t mix)
+static void fill_row(float *row, int32_t V, int32_t units, uint64_t seed)
 {
     int32_t count[MAX_VOCAB];
     for (int32_t t = 0; t < V; t++) count[t] = 1;
-    for (int32_t left = units - V; left > 0; left--) {
-        mix = mix * 1664525u + 1013904223u;
-        count[(mix >> 16) % (uint32_t)V]++;
-    }
+    for (int32_t left = units - V; left > 0; left--) count[below(&seed, V)]++;
     for (int32_t t = 0; t < V; t++) row[t] = (float)count[t] / (float)units;
 }
 
+/* With these seeds rows in sevenths round. */
 static void make_panel(small_panel *m, int32_t V, int32_t units)
 {
     for (int32_t t = 0; t < V; t++) m->cls[t] = t % CLASSES;
     for (int32_t s = 0; s < STATES; s++) {
-        fill_row(m->p + s * V, V, units, 17u + (uint32_t)s);
-        fill_row(m->q + s * V, V, units, 99u + (uint32_t)s);
+        fill_row(m->p + s * V, V, units, 3 + (uint64_t)s);
+        fill_row(m->q + s * V, V, units, 99 + (uint64_t)s);
         for (int32_t c = 0; c < CLASSES; c++)
             m->next[s * CLASSES + c] = (2 * s + c + 1) % STATES;
     }

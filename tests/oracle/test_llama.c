@@ -10,6 +10,7 @@
 
 #include "conformance/oracle/arithmetic/transformer.h"
 #include "ref/lm/llama.h"
+#include "tests/random.h"
 
 enum {
     LENGTH = 140,
@@ -33,25 +34,18 @@ typedef struct {
     as_llama_weights weights;
 } network;
 
-static uint64_t state64 = 7;
+static uint64_t random_state = 7;
 
-static uint32_t random32(void)
-{
-    state64 = state64 * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(state64 >> 32);
-}
-
-/* A number in [-1, 1) times 2^e, or 1 + half of that for a gain, in the storage of the network.
- */
+/* A number in [-0.3, 0.3), or for a gain in [0.5, 1.5), in the storage of the network. */
 static float one(const network *n, bool gain, void *at)
 {
-    float x = (float)((int32_t)random32() >> 8) * 0x1p-23f * (gain ? 0.5f : 0.3f) +
-              (gain ? 1.0f : 0.0f);
+    float x = gain ? between(&random_state, 0.5f, 1.5f) : between(&random_state, -0.3f, 0.3f);
+    const uint32_t exponent = gain ? 14 : (uint32_t)below(&random_state, 14);
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     uint16_t half = (uint16_t)(bits >> 16); /* BF16: cut off */
     if (n->storage == AS_F16)               /* any finite F16 below 2 */
-        half = (uint16_t)((random32() & 0x83ff) | (gain ? 0x3800 : (random32() % 14) << 10));
+        half = (uint16_t)((splitmix(&random_state) & 0x83ff) | exponent << 10);
     memcpy(at, n->storage == AS_F32 ? (void *)&bits : (void *)&half,
            as_storage_size(n->storage));
     if (n->storage == AS_F32) return x;
@@ -184,7 +178,7 @@ static void compare(network *n)
     oracle_path *p = oracle_path_new(&oracle_fast, &n->model, LENGTH);
     assert_non_null(p);
     assert_int_equal(as_lm_open(lm, &sequence, NULL), AS_OK);
-    for (int32_t t = 0; t < LENGTH; t++) token[t] = (int32_t)(random32() % (uint32_t)n->c.V);
+    for (int32_t t = 0; t < LENGTH; t++) token[t] = below(&random_state, n->c.V);
     forward(lm, sequence, token, 0, PREFILL, logits);
     for (int32_t t = PREFILL; t < LENGTH; t++) forward(lm, sequence, token, t, t + 1, logits);
     for (int32_t t = 0; t < LENGTH; t++) {

@@ -14,6 +14,7 @@
 #include "conformance/oracle/law/philox.h"
 #include "conformance/oracle/methods/methods.h"
 #include "conformance/oracle/methods/toy.h"
+#include "tests/random.h"
 
 /* ---- Lists from literals ---------------------------------------------------------- */
 
@@ -595,12 +596,6 @@ static void refusals(void **state)
 
 static uint64_t random_state;
 
-static int32_t below(int32_t n)
-{
-    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (int32_t)((random_state >> 33) % (uint64_t)n);
-}
-
 /* What happened, summed over the configurations: a test of nothing is noticed. */
 typedef struct {
     int32_t runs, refused, accepted[8], full, shared, eos, budget, tight;
@@ -628,19 +623,19 @@ static void count_steps(const oracle_trace *t, const oracle_request *q, const or
 
 static oracle_method random_method(int32_t V, int32_t *given, bool greedy)
 {
-    oracle_method m = {.name = (oracle_method_name)below(5)};
+    oracle_method m = {.name = (oracle_method_name)below(&random_state, 5)};
     if (m.name > ORACLE_LOOKUP) m.name = ORACLE_LOOKAHEAD;
     int32_t n;
     const oracle_switch *s = oracle_method_switches(m.name, &n);
-    for (int32_t i = 0; i < n; i++) m.sw[i] = below(oracle_switch_values(&s[i]));
+    for (int32_t i = 0; i < n; i++) m.sw[i] = below(&random_state, oracle_switch_values(&s[i]));
     if (!greedy && m.name == ORACLE_LOOKAHEAD) m.sw[LAH_RULE] = LAH_RULE_MATCH;
     if (!greedy && m.name == ORACLE_LOOKUP) m.sw[LKP_RULE] = LKP_RULE_MATCH;
-    m.size[0] = 1 + below(6);
-    m.size[1] = m.name == ORACLE_JACOBI ? below(V) : 2 + below(4);
-    m.size[2] = below(5);
-    m.given_n = 1 + below(6);
+    m.size[0] = 1 + below(&random_state, 6);
+    m.size[1] = m.name == ORACLE_JACOBI ? below(&random_state, V) : 2 + below(&random_state, 4);
+    m.size[2] = below(&random_state, 5);
+    m.given_n = 1 + below(&random_state, 6);
     m.given = given;
-    for (int32_t i = 0; i < m.given_n; i++) given[i] = below(V);
+    for (int32_t i = 0; i < m.given_n; i++) given[i] = below(&random_state, V);
     return m;
 }
 
@@ -649,17 +644,20 @@ static oracle_method random_method(int32_t V, int32_t *given, bool greedy)
 static void random_runs(int32_t runs, bool greedy, tally *sum)
 {
     for (int32_t i = 0; i < runs; i++) {
-        const oracle_hash hash = {(uint64_t)below(1 << 20), 2 + below(10), below(4),
-                                  1 + below(20)};
+        const oracle_hash hash = {(uint64_t)below(&random_state, 1 << 20),
+                                  2 + below(&random_state, 10), below(&random_state, 4),
+                                  1 + below(&random_state, 20)};
         const oracle_lm lm = {hash.V, oracle_hash_logits, &hash};
         int32_t prompt[12], given[8];
-        oracle_request q = request(prompt, 1 + below(12), 1 + below(24));
-        for (int32_t j = 0; j < q.n; j++) prompt[j] = below(hash.V);
-        q.eos = below(hash.V + 4);
+        oracle_request q =
+            request(prompt, 1 + below(&random_state, 12), 1 + below(&random_state, 24));
+        for (int32_t j = 0; j < q.n; j++) prompt[j] = below(&random_state, hash.V);
+        q.eos = below(&random_state, hash.V + 4);
         q.seed = (uint64_t)i;
-        if (below(2)) q.positions = q.n + q.budget - 1 + below(6);
-        if (below(4) == 0) q.rows = 1 + below(20);
-        if (!greedy) q.sampling = (oracle_sampling){0.5f, below(3) ? 0 : 2, 1, 0};
+        if (coin(&random_state)) q.positions = q.n + q.budget - 1 + below(&random_state, 6);
+        if (below(&random_state, 4) == 0) q.rows = 1 + below(&random_state, 20);
+        if (!greedy)
+            q.sampling = (oracle_sampling){0.5f, below(&random_state, 3) ? 0 : 2, 1, 0};
         const oracle_method m = random_method(hash.V, given, greedy);
         oracle_trace plain, t;
         oracle_plain(&lm, &q, &plain);

@@ -12,48 +12,36 @@
 #include "conformance/oracle/law/chain.h"
 #include "conformance/oracle/law/served.h"
 #include "ref/dist/served.h"
+#include "tests/random.h"
 
 enum { ROWS = 20000, MAX_VOCAB = 300 };
 
 static uint64_t stream = 42;
 
-static uint64_t next(void) /* splitmix64 */
-{
-    uint64_t z = stream += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-static uint64_t below(uint64_t n)
-{
-    return next() % n;
-}
-static float real(void)
-{
-    return (float)(next() >> 40) * 0x1p-24f;
-}
-
 static void make_logits(float *l, int32_t V)
 {
     static const float scales[] = {1, 10, 100, 1e4f, 1e-3f, 3e38f, 1e-40f};
-    const float scale = scales[below(7)];
-    const uint64_t grid = below(2) ? 0 : 1 + below(12); /* few levels: many ties */
+    const float scale = scales[below(&stream, 7)];
+    const int32_t grid = coin(&stream) ? 0 : 1 + below(&stream, 12); /* few levels: many ties */
     for (int32_t t = 0; t < V; t++) {
-        const float x = grid ? (float)below(grid) / (float)grid : real();
-        l[t] = below(20) ? scale * (2 * x - 1) : -INFINITY;
-        if (below(30) == 0) l[t] = below(2) ? 0.0f : -0.0f;
+        const float x =
+            grid ? (float)below(&stream, grid) / (float)grid : between(&stream, 0, 1);
+        l[t] = below(&stream, 20) ? scale * (2 * x - 1) : -INFINITY;
+        if (below(&stream, 30) == 0) l[t] = coin(&stream) ? 0.0f : -0.0f;
     }
-    l[below((uint64_t)V)] = scale * real();
+    l[below(&stream, V)] = scale * between(&stream, 0, 1);
 }
 
 static as_sampling make_sampling(int32_t V)
 {
     static const float temperatures[] = {0, 1, 0.7f, 1.3f, 0.1f, 100, 1e-30f};
     static const float shares[] = {1, 0.5f, 0.9f, 0.99f, 0.25f, 1e-9f, 0.999999940395355f};
-    as_sampling s = {temperatures[below(7)], 0, 1, 0};
-    if (below(2)) s.top_k = (int32_t)below((uint64_t)V + 3);
-    if (below(2)) s.top_p = below(2) ? shares[below(7)] : 1 - real() * 0.999f;
-    if (below(3) == 0) s.min_p = below(4) ? real() : 1;
+    as_sampling s = {temperatures[below(&stream, 7)], 0, 1, 0};
+    if (coin(&stream)) s.top_k = below(&stream, V + 3);
+    if (coin(&stream))
+        s.top_p =
+            coin(&stream) ? shares[below(&stream, 7)] : 1 - between(&stream, 0, 1) * 0.999f;
+    if (below(&stream, 3) == 0) s.min_p = below(&stream, 4) ? between(&stream, 0, 1) : 1;
     return s;
 }
 
@@ -62,7 +50,7 @@ static void same_bits(void **state)
     (void)state;
     float l[MAX_VOCAB], a[MAX_VOCAB], b[MAX_VOCAB];
     for (int row = 0; row < ROWS; row++) {
-        const int32_t V = 1 + (int32_t)below(below(10) ? 24 : MAX_VOCAB);
+        const int32_t V = 1 + below(&stream, below(&stream, 10) ? 24 : MAX_VOCAB);
         make_logits(l, V);
         const as_sampling s = make_sampling(V);
         const oracle_sampling o = {s.temperature, s.top_k, s.top_p, s.min_p};
@@ -105,9 +93,9 @@ static void near_the_unrounded(void **state)
     float l[MAX_VOCAB], p[MAX_VOCAB];
     double real_row[MAX_VOCAB];
     for (int row = 0; row < 200; row++) {
-        const int32_t V = 1 + (int32_t)below(MAX_VOCAB);
-        for (int32_t t = 0; t < V; t++) l[t] = 30 * real();
-        const oracle_sampling s = {0.5f + real(), 0, 1, 0};
+        const int32_t V = 1 + below(&stream, MAX_VOCAB);
+        for (int32_t t = 0; t < V; t++) l[t] = 30 * between(&stream, 0, 1);
+        const oracle_sampling s = {0.5f + between(&stream, 0, 1), 0, 1, 0};
         assert_int_equal(oracle_serve(l, V, &s, p, NULL, 0), ORACLE_OK);
         assert_int_equal(oracle_served64(l, V, &s, real_row, NULL, 0), ORACLE_OK);
         for (int32_t t = 0; t < V; t++)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "conformance/oracle/arithmetic/folder.h"
+#include "tests/random.h"
 
 /* ---- A network whose values can be followed by hand ------------------------------- */
 
@@ -105,16 +106,14 @@ static void keys_by_hand(void **unused)
 
 /* ---- Random networks ------------------------------------------------------------- */
 
-static uint64_t state64;
+static uint64_t random_state;
 
-static float *random_floats(int64_t n, double scale, double centre)
+static float *random_floats(int64_t n, float scale, float centre)
 {
     float *x = malloc((size_t)n * sizeof *x);
     assert_non_null(x);
-    for (int64_t i = 0; i < n; i++) {
-        state64 = state64 * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        x[i] = (float)(centre + scale * ((double)(state64 >> 11) * 0x1p-52 - 1));
-    }
+    for (int64_t i = 0; i < n; i++)
+        x[i] = between(&random_state, centre - scale, centre + scale);
     return x;
 }
 
@@ -122,20 +121,20 @@ static oracle_layer random_layer(const oracle_config *c, bool bias, bool normed)
 {
     const int64_t q = c->heads * c->head_dim, k = c->kv_heads * c->head_dim, h = c->hidden,
                   d = c->head_dim;
-    return (oracle_layer){.norm_attention = random_floats(h, 0.5, 1),
-                          .norm_mlp = random_floats(h, 0.5, 1),
-                          .q = random_floats(q * h, 0.5, 0),
-                          .k = random_floats(k * h, 0.5, 0),
-                          .v = random_floats(k * h, 0.5, 0),
-                          .o = random_floats(h * q, 0.5, 0),
-                          .q_bias = bias ? random_floats(q, 0.5, 0) : NULL,
-                          .k_bias = bias ? random_floats(k, 0.5, 0) : NULL,
-                          .v_bias = bias ? random_floats(k, 0.5, 0) : NULL,
-                          .q_norm = normed ? random_floats(d, 0.5, 1) : NULL,
-                          .k_norm = normed ? random_floats(d, 0.5, 1) : NULL,
-                          .gate = random_floats(c->ffn * h, 0.5, 0),
-                          .up = random_floats(c->ffn * h, 0.5, 0),
-                          .down = random_floats(h * c->ffn, 0.5, 0)};
+    return (oracle_layer){.norm_attention = random_floats(h, 0.5f, 1),
+                          .norm_mlp = random_floats(h, 0.5f, 1),
+                          .q = random_floats(q * h, 0.5f, 0),
+                          .k = random_floats(k * h, 0.5f, 0),
+                          .v = random_floats(k * h, 0.5f, 0),
+                          .o = random_floats(h * q, 0.5f, 0),
+                          .q_bias = bias ? random_floats(q, 0.5f, 0) : NULL,
+                          .k_bias = bias ? random_floats(k, 0.5f, 0) : NULL,
+                          .v_bias = bias ? random_floats(k, 0.5f, 0) : NULL,
+                          .q_norm = normed ? random_floats(d, 0.5f, 1) : NULL,
+                          .k_norm = normed ? random_floats(d, 0.5f, 1) : NULL,
+                          .gate = random_floats(c->ffn * h, 0.5f, 0),
+                          .up = random_floats(c->ffn * h, 0.5f, 0),
+                          .down = random_floats(h * c->ffn, 0.5f, 0)};
 }
 
 static void free_layer(const oracle_layer *w)
@@ -184,7 +183,7 @@ static void networks_are_near_the_real_ones(void **unused)
             24, 2, 20, 4, variant % 3 == 0 ? 1 : 2, 6, 14, 1e-5f, 100.0, llama3, {4, 1, 4, 32}};
         oracle_layer layer[2];
         for (int i = 0; i < 2; i++) layer[i] = random_layer(&c, bias, normed);
-        float *e = random_floats(c.V * c.hidden, 1, 0), *n = random_floats(c.hidden, 0.5, 1);
+        float *e = random_floats(c.V * c.hidden, 1, 0), *n = random_floats(c.hidden, 0.5f, 1);
         float *out = random_floats(c.V * c.hidden, 1, 0);
         const oracle_model m = {c, e, n, llama3 ? e : out, layer};
         compare(&m);

@@ -8,6 +8,7 @@
 #include "ref/draft/lookahead.h"
 #include "ref/lm/hash_lm.h"
 #include "ref/num/uniform.h"
+#include "tests/random.h"
 #include "tests/ref/record.h"
 #include "tests/ref/repeat.h"
 #include "tests/ref/suite.h"
@@ -154,7 +155,7 @@ START_TEST(long_prompt)
     static as_row row[LONG + TOKENS];
     models m = make(2);
     uint64_t seed = 1;
-    for (int32_t i = 0; i < LONG; i++) history[i] = (int32_t)(splitmix(&seed) % V);
+    for (int32_t i = 0; i < LONG; i++) history[i] = below(&seed, V);
     as_request r = request(&m, AS_RULE_GREEDY, 2, 0);
     r.prompt = history;
     r.budget = TOKENS;

@@ -11,6 +11,7 @@
 #include "ref/num/dense.h"
 #include "ref/num/environment.h"
 #include "ref/num/exp.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 enum { MAX_ROWS = 120, MAX_K = 2304, MAX_N = 1152 };

@@ -9,6 +9,7 @@
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"
 #include "ref/num/fixed.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 enum { MAX_V = 400 };
@@ -77,7 +78,7 @@ START_TEST(served_equals_the_slow_one)
     uint64_t seed = _i;
     for (int round = 0; round < 300; round++) {
         float logits[MAX_V], fast[MAX_V], slow[MAX_V];
-        const int V = 1 + (int)(splitmix(&seed) % (round % 10 ? 40 : MAX_V));
+        const int V = 1 + below(&seed, round % 10 ? 40 : MAX_V);
         for (int i = 0; i < V; i++) {
             const uint64_t r = splitmix(&seed);
             switch (r % 8) {
@@ -96,10 +97,10 @@ START_TEST(served_equals_the_slow_one)
                 logits[i] = (float)((int)(r >> 8 & 0xfffff) - 0x80000) * 0x1p-15f;
             }
         }
-        logits[splitmix(&seed) % (uint64_t)V] = 1.0f; /* one at least is not masked */
-        const as_sampling s = {temperature[splitmix(&seed) % 6],
-                               (int32_t)(splitmix(&seed) % 3 ? 0 : splitmix(&seed) % 50),
-                               top_p[splitmix(&seed) % 6], min_p[splitmix(&seed) % 5]};
+        logits[below(&seed, V)] = 1.0f; /* one at least is not masked */
+        const as_sampling s = {temperature[below(&seed, 6)],
+                               below(&seed, 3) ? 0 : below(&seed, 50), top_p[below(&seed, 6)],
+                               min_p[below(&seed, 5)]};
         as_error e;
         ck_assert_msg(as_serve(logits, V, &s, fast, &e) == AS_OK, "%s", e.text);
         slow_serve(logits, V, &s, slow);

@@ -19,6 +19,7 @@
 #include "ref/draft/prompt_lookup.h"
 #include "ref/lm/hash_lm.h"
 #include "ref/lm/table_lm.h"
+#include "tests/random.h"
 #include "tests/ref/record.h"
 #include "tests/ref/suite.h"
 #include "tests/scale.h"
@@ -57,16 +58,6 @@ typedef struct {
     int32_t positions, rows; /* of the model; 0: no limit */
     bool meddle;
 } configuration;
-
-static int32_t below(uint64_t *seed, int32_t n)
-{
-    return (int32_t)(splitmix(seed) % (uint64_t)n);
-}
-
-static bool coin(uint64_t *seed)
-{
-    return below(seed, 2) == 1;
-}
 
 /* An automaton over the last `order` tokens; or a cycle through the first `period` tokens. */
 static void make_table(table *t, int32_t V, int32_t order, int32_t period, uint64_t *seed,

@@ -11,6 +11,7 @@
 #include "ref/draft/lookahead.h"
 #include "ref/draft/prompt_lookup.h"
 #include "ref/lm/table_lm.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 /* ---- The pool. --------------------------------------------------------------------- */
@@ -151,9 +152,8 @@ START_TEST(pool_is_lists)
         as_pool *p;
         ck_assert_int_eq(as_pool_new((as_pool_policy)policy, V, G, LENGTH, &p, NULL), AS_OK);
         for (int i = 0; i < 20000; i++) {
-            const int32_t key = (int32_t)(splitmix(&seed) % V);
-            const int32_t value[] = {(int32_t)(splitmix(&seed) % 3),
-                                     (int32_t)(splitmix(&seed) % 2)};
+            const int32_t key = below(&seed, V);
+            const int32_t value[] = {below(&seed, 3), below(&seed, 2)};
             int32_t at = 0, count;
             while (at < held[key] && memcmp(list[key][at], value, sizeof value)) at++;
             ck_assert_int_eq(as_pool_insert(p, key, value, NULL), AS_OK);

@@ -3,6 +3,7 @@
  * Clauses GRD-03, STOP-01 to STOP-04, TREE-05, TREE-06, KV-03, KV-08. */
 #include "ref/decode.h"
 #include "ref/lm/hash_lm.h"
+#include "tests/random.h"
 #include "tests/ref/record.h"
 #include "tests/ref/suite.h"
 
@@ -20,11 +21,6 @@ typedef struct {
     int32_t accepted[GAMMAS][GAMMAS]; /* steps with that many drafts, and so many accepted */
     int32_t eos_inside, eos_last, budget_cut;
 } coverage;
-
-static int32_t below(uint64_t *seed, int32_t n)
-{
-    return (int32_t)(splitmix(seed) % (uint64_t)n);
-}
 
 static configuration any(uint64_t seed)
 {

@@ -6,6 +6,7 @@
 
 #include "ref/num/dense.h"
 #include "ref/num/level.h"
+#include "tests/random.h"
 #include "tests/ref/no_memory.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
@@ -17,7 +18,7 @@ static const as_llama_options plain = {.positions = 0, .rows = ROWS, .threads = 
 /* n random tokens. */
 static void random_tokens(uint64_t *seed, int32_t V, int32_t *token, int32_t n)
 {
-    for (int32_t i = 0; i < n; i++) token[i] = (int32_t)(splitmix(seed) % (uint64_t)V);
+    for (int32_t i = 0; i < n; i++) token[i] = below(seed, V);
 }
 
 static int32_t open_one(as_lm *lm)
@@ -142,12 +143,12 @@ static void mix(mixture *x, uint64_t *seed, const int32_t *token, int32_t length
     x->length = 0;
     for (int32_t r = 0; r < rows; r++) {
         const int32_t due = length - x->length, left = rows - r;
-        const int32_t any = (int32_t)(splitmix(seed) % (uint64_t)(r + 1)) - 1;
-        if (due == left || splitmix(seed) % (uint64_t)left < (uint64_t)due) {
+        const int32_t any = below(seed, r + 1) - 1;
+        if (due == left || below(seed, left) < due) {
             x->row[r] = (as_row){token[x->length], x->length ? x->chain[x->length - 1] : -1};
             x->chain[x->length++] = r;
         } else {
-            x->row[r] = (as_row){(int32_t)(splitmix(seed) % (uint64_t)V), any};
+            x->row[r] = (as_row){below(seed, V), any};
         }
     }
 }
@@ -177,14 +178,13 @@ START_TEST(any_rows_any_place)
     int32_t from = 0, other_from = 0;
     for (int trial = 0; trial < 40; trial++) {
         const int32_t rows = counts[trial % 10];
-        const int32_t prefix = prefixes[splitmix(&seed) % 8];
+        const int32_t prefix = prefixes[below(&seed, 8)];
         ck_assert_int_eq(as_lm_truncate(lm, s, prefix < from ? prefix : from, NULL), AS_OK);
         from = as_lm_length(lm, s);
         if (from < prefix) chain(lm, s, token + from, prefix - from, NULL, prefix - from);
         const int32_t most = 2 * PATH - prefix < rows ? 2 * PATH - prefix : rows;
-        mix(&a, &seed, token + prefix, 1 + (int32_t)(splitmix(&seed) % (uint64_t)most), rows,
-            V);
-        mix(&b, &seed, token + other_from, 1, 1 + (int32_t)(splitmix(&seed) % 40), V);
+        mix(&a, &seed, token + prefix, 1 + below(&seed, most), rows, V);
+        mix(&b, &seed, token + other_from, 1, 1 + below(&seed, 40), V);
         const as_forward share = {s, a.rows, a.length, a.row, a.chain, got};
         const as_forward more = {other, b.rows, 1, b.row, b.chain, got + ROWS * (size_t)V};
         const as_forward f[] = {trial % 4 == 1 ? more : share, trial % 4 == 1 ? share : more};
@@ -200,7 +200,7 @@ START_TEST(any_rows_any_place)
             ck_assert_int_eq(as_lm_commit(lm, other, b.chain, 1, NULL), AS_OK);
             other_from++;
         }
-        const int32_t keep = (int32_t)(splitmix(&seed) % (uint64_t)(a.length + 1));
+        const int32_t keep = below(&seed, a.length + 1);
         ck_assert_int_eq(as_lm_commit(lm, s, a.chain, keep, NULL), AS_OK);
         from = as_lm_length(lm, s);
         ck_assert_int_eq(from, prefix + keep);
@@ -287,9 +287,8 @@ static int32_t path_to(const script_sequence *q, const as_row *row, int32_t r, i
 static void random_tree(uint64_t *seed, int32_t V, as_row *row, int32_t n)
 {
     for (int32_t r = 0; r < n; r++) {
-        const int32_t any = (int32_t)(splitmix(seed) % (uint64_t)(r + 1)) - 1;
-        row[r] =
-            (as_row){(int32_t)(splitmix(seed) % (uint64_t)V), splitmix(seed) % 8 ? r - 1 : any};
+        const int32_t any = below(seed, r + 1) - 1;
+        row[r] = (as_row){below(seed, V), below(seed, 8) ? r - 1 : any};
     }
 }
 
@@ -306,9 +305,9 @@ static void script_forward(as_lm *lm, const tiny_llama *t, script_sequence *all,
         script_sequence *q = &all[i];
         if (q->number < 0 || q->length >= MOST - 1) continue;
         const int32_t room = MOST - q->length < 90 ? MOST - q->length : 90;
-        const int32_t rows = 1 + (int32_t)(splitmix(seed) % (uint64_t)room);
+        const int32_t rows = 1 + below(seed, room);
         random_tree(seed, V, row[i], rows);
-        for (int w = 0; w < 3; w++) want[i][w] = (int32_t)(splitmix(seed) % (uint64_t)rows);
+        for (int w = 0; w < 3; w++) want[i][w] = below(seed, rows);
         f[n++] = (as_forward){q->number, rows, 3, row[i], want[i], logits[i]};
     }
     ck_assert_msg(as_lm_forward(lm, f, n, &e) == AS_OK, "%s", e.text);
@@ -326,7 +325,7 @@ static void script_forward(as_lm *lm, const tiny_llama *t, script_sequence *all,
         int32_t rows[MOST];
         for (int32_t at = want[i][0], d = depth; at >= 0; at = row[i][at].parent)
             rows[--d] = at;
-        const int32_t keep = (int32_t)(splitmix(seed) % (uint64_t)(depth + 1));
+        const int32_t keep = below(seed, depth + 1);
         ck_assert_int_eq(as_lm_commit(lm, q->number, rows, keep, NULL), AS_OK);
         memcpy(q->token, path, (size_t)m * sizeof *path);
         q->length += keep;
@@ -346,17 +345,17 @@ START_TEST(any_order)
     uint64_t seed = 1000 + (uint64_t)_i;
     for (int i = 0; i < SEQUENCES; i++) all[i].number = -1;
     for (int step = 0; step < 12; step++) {
-        script_sequence *q = &all[splitmix(&seed) % SEQUENCES];
+        script_sequence *q = &all[below(&seed, SEQUENCES)];
         if (q->number < 0) {
             *q = (script_sequence){.number = open_one(lm)};
-        } else if (splitmix(&seed) % 8 == 0) {
+        } else if (below(&seed, 8) == 0) {
             as_lm_close(lm, q->number);
             q->number = -1;
-        } else if (splitmix(&seed) % 2 == 0) {
-            q->length = (int32_t)(splitmix(&seed) % (uint64_t)(q->length + 1));
+        } else if (!coin(&seed)) {
+            q->length = below(&seed, q->length + 1);
             ck_assert_int_eq(as_lm_truncate(lm, q->number, q->length, NULL), AS_OK);
         }
-        if (splitmix(&seed) % 3 == 0) as_llama_cache_poison(lm);
+        if (below(&seed, 3) == 0) as_llama_cache_poison(lm);
         script_forward(lm, t, all, &seed);
         if (q->number < 0 || q->length == 0 || step % 2) continue;
         tiny_path(t, q->token, q->length, NULL, keys, values);

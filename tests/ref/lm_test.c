@@ -7,6 +7,7 @@
 #include "ref/lm/table_lm.h"
 #include "ref/num/fixed.h"
 #include "ref/num/philox.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 enum { V = 50 };
@@ -77,15 +78,15 @@ START_TEST(rows_see_their_path_only)
     int32_t s, prefix[5];
     ck_assert_int_eq(as_lm_open(lm, &s, NULL), AS_OK);
     float expected[V], logits[ROWS][V];
-    for (int i = 0; i < 5; i++) prefix[i] = (int32_t)(splitmix(&seed) % V);
+    for (int i = 0; i < 5; i++) prefix[i] = below(&seed, V);
     ck_assert_int_eq(chain(lm, s, prefix, 5, logits[0]), AS_OK);
     ck_assert_int_eq(as_lm_commit(lm, s, (int32_t[]){0, 1, 2, 3, 4}, 5, NULL), AS_OK);
 
     as_row row[ROWS];
     int32_t want[ROWS];
     for (int32_t r = 0; r < ROWS; r++) {
-        row[r].token = (int32_t)(splitmix(&seed) % V);
-        row[r].parent = (int32_t)(splitmix(&seed) % (uint64_t)(r + 1)) - 1;
+        row[r].token = below(&seed, V);
+        row[r].parent = below(&seed, r + 1) - 1;
         want[r] = ROWS - 1 - r; /* another order than that of the rows */
     }
     const as_forward f = {s, ROWS, ROWS, row, want, logits[0]};

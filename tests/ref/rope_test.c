@@ -4,6 +4,7 @@
 
 #include "ref/num/rope.h"
 #include "ref/num/trig.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 enum { MAX_PAIRS = 512, BITS = 300 };

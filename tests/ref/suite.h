@@ -1,5 +1,4 @@
-/* suite.h - what the Check suites of the reference share: a main and a source of test
- * inputs. */
+/* suite.h - what the Check suites of the reference share: a main, and a hostile environment. */
 #ifndef ASSAY_TESTS_REF_SUITE_H
 #define ASSAY_TESTS_REF_SUITE_H
 
@@ -48,15 +47,6 @@ static inline int still_hostile(void)
 #endif
     fesetround(FE_TONEAREST);
     return sum > 1.0f && flushing;
-}
-
-/* SplitMix64: test inputs that owe nothing to the generator under test. */
-static inline uint64_t splitmix(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "ref/num/exp.h"
 #include "ref/num/trig.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 /* V, layers, hidden, heads, kv_heads, head_dim, ffn, positions, eps; rope; tied, bias, norm. */

@@ -19,6 +19,7 @@
 #include "ref/decode.h"
 #include "ref/draft/lookahead.h"
 #include "ref/lm/table_lm.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/trtllm_port.h"
 
@@ -27,11 +28,6 @@ enum { GUESSES = MOST_N - 2 + MOST_W, STATES = MOST_V * MOST_V };
 enum { ROWS = 256, HISTORY = PROMPT + BUDGET + MOST_N };
 
 static int runs = 3000;
-
-static int32_t below(uint64_t *seed, int32_t n)
-{
-    return (int32_t)(splitmix(seed) % (uint64_t)n);
-}
 
 /* ---- Runs. ------------------------------------------------------------------------- */
 
@@ -52,7 +48,7 @@ typedef struct {
 static void make_model(model *m, uint64_t *seed)
 {
     m->V = 2 + below(seed, MOST_V - 1);
-    const bool two = below(seed, 2);
+    const bool two = coin(seed);
     const int32_t levels = 2 + below(seed, 6);
     m->states = two ? m->V * m->V : m->V;
     for (int32_t s = 0; s < m->states; s++)
@@ -91,7 +87,7 @@ static int32_t answer_in(const model *m, int32_t state)
  * first is one that nobody uses. */
 static void make_guesses(drawn_run *r, uint64_t *seed)
 {
-    const bool given = below(seed, 2);
+    const bool given = coin(seed);
     if (given) r->o.init = AS_FILL_GIVEN;
     for (int32_t j = 0; j < GUESSES; j++)
         r->guess[j] = given || j == 0 ? below(seed, r->m.V)

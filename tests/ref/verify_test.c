@@ -5,6 +5,7 @@
 
 #include "ref/num/uniform.h"
 #include "ref/verify/verify.h"
+#include "tests/random.h"
 #include "tests/ref/suite.h"
 
 #define HALF (UINT64_C(1) << 63)
@@ -145,7 +146,7 @@ START_TEST(chain_equals_the_integers)
             if (i == N) break;
             dyadic(&seed, q[i], qf[i]);
             qrow[i] = qf[i];
-            draft[i] = (int32_t)(splitmix(&seed) % V);
+            draft[i] = below(&seed, V);
             u[i] = (uint32_t)(splitmix(&seed) >> 40) & (round % 4 ? 0xffffffu : 0xf00000u);
             unit[i] = (double)u[i] * 0x1p-24;
         }
@@ -171,7 +172,7 @@ START_TEST(seeded_chain)
         for (int i = 0; i <= N; i++) dyadic(&seed, w, p[i]);
         for (int i = 0; i < N; i++) {
             dyadic(&seed, w, q[i]);
-            draft[i] = (int32_t)(splitmix(&seed) % V);
+            draft[i] = below(&seed, V);
             u[i] = as_unit29(as_random(round, 1000 + (uint64_t)i, AS_ACCEPT, 0));
         }
         const float *const prow[] = {p[0], p[1], p[2], p[3]}, *const qrow[] = {q[0], q[1],

@@ -11,6 +11,7 @@
 
 #include "conformance/checks/frame/check.h"
 #include "ref/status.h"
+#include "tests/random.h"
 
 void __wrap_frame_text(char *text);
 void __real_frame_text(char *text);
@@ -29,9 +30,9 @@ static void reword(char *text)
     const char *seed = getenv("ASSAY_REWORD");
     uint64_t state = seed ? strtoull(seed, NULL, 10) : 1;
     for (char *s = text; *s; s++) {
-        state = state * UINT64_C(6364136223846793005) + (unsigned char)*s;
-        if (isalpha((unsigned char)*s)) *s = (char)('a' + (state >> 33) % 26);
-        if (isdigit((unsigned char)*s)) *s = (char)('0' + (state >> 33) % 10);
+        state += (unsigned char)*s;
+        if (isalpha((unsigned char)*s)) *s = (char)('a' + below(&state, 26));
+        if (isdigit((unsigned char)*s)) *s = (char)('0' + below(&state, 10));
     }
 }
 

@@ -9,7 +9,7 @@
 #include "conformance/checks/frame/plan.h"
 #include "conformance/suite/layers.h"
 #include "conformance/suite/verdict.h"
-#include "conformance/wire/process.h"
+#include "conformance/wire/clock.h"
 #include "tests/run/fake.h"
 
 #define GOOD                                                                                   \
@@ -313,7 +313,7 @@ static void a_stopped_run_accounts_for_every_case(void **unused)
     run_options *const list[] = {&by_signal, &by_budget};
     static const stop_cause cause[] = {STOP_SIGNAL, STOP_BUDGET};
     (void)unused;
-    stop_ask(&asked, STOP_SIGNAL, process_now());
+    stop_ask(&asked, STOP_SIGNAL, clock_now());
     for (int i = 0; i < 2; i++) {
         run_report r;
         assert_int_equal(RUN(&r, list[i], {.name = "a", .compared = 1},
@@ -356,7 +356,7 @@ static void what_is_seen_after_a_stop_is_no_evidence(void **unused)
     (void)unused;
     assert_non_null(c);
     result_set(&r, STATE_PASS, "before");
-    stop_ask(&asked, STOP_SIGNAL, process_now() - STOP_GRACE);
+    stop_ask(&asked, STOP_SIGNAL, clock_now() - STOP_GRACE);
     assert_int_equal(client_cache_poison(c), CALL_STOPPED);
     result_set(&r, STATE_FAIL, "after");
     assert_int_equal(r.state, STATE_PASS);
@@ -371,7 +371,7 @@ static void a_stop_that_comes_too_late_changes_nothing(void **unused)
     stop asked = {0};
     run_options o = {.stop = &asked};
     (void)unused;
-    stop_ask(&asked, STOP_SIGNAL, process_now() + 3600);
+    stop_ask(&asked, STOP_SIGNAL, clock_now() + 3600);
     assert_int_equal(RUN(&r, &o, GOOD), EXIT_CONFORMANT);
     assert_int_equal(r.stopped, STOP_NONE);
     run_report_free(&r);
@@ -385,9 +385,9 @@ static void the_earliest_stop_holds(void **unused)
     assert_true(isinf(stop_deadline(NULL, 5)));
     assert_int_equal(stop_asked(&s), STOP_NONE);
     assert_true(isinf(stop_deadline(&s, 5)));
-    stop_ask(&s, STOP_BUDGET, process_now() + 3600);
+    stop_ask(&s, STOP_BUDGET, clock_now() + 3600);
     assert_int_equal(stop_asked(&s), STOP_NONE);
-    const double now = process_now();
+    const double now = clock_now();
     stop_ask(&s, STOP_SIGNAL, now);
     stop_ask(&s, STOP_ENOUGH, now + 1);
     assert_int_equal(stop_asked(&s), STOP_SIGNAL);

@@ -42,7 +42,7 @@ typedef struct {
 
 /* Does the pair table of a correct run fall below ALPHA? The first token is drawn from p, the
  * second from p after an even token and from q after an odd one. */
-static int pairs_alarm(const double *p, const double *q, const double *cdf, int V, rng *g)
+static int pairs_alarm(const double *p, const double *q, const double *cdf, int V, uint64_t *g)
 {
     static int64_t counts[V_MAX][V_MAX];
     static st_pair pairs[N];
@@ -65,7 +65,7 @@ static int pairs_alarm(const double *p, const double *q, const double *cdf, int 
 }
 
 /* One correct run; looks at 16, 32, ..., 16384 and at the end. */
-static void correct_run(const double *p, const double *q, const double *cdf, int V, rng *g,
+static void correct_run(const double *p, const double *q, const double *cdf, int V, uint64_t *g,
                         alarms *a)
 {
     static const double strict = 0;
@@ -78,7 +78,7 @@ static void correct_run(const double *p, const double *q, const double *cdf, int
         int x = draw(cdf, V, g);
         counts[x]++;
         trials++;
-        accepted += rng_uniform(g) < bound;
+        accepted += unit(g) < bound;
         if (!st_ep_add(ep, 0, x, 1) || !st_tol_add(tol, 0, x, 1)) exit(3);
         if (n != N && (n < 16 || (n & (n - 1)))) continue;
         top[0] = fmax(top[0], st_ep_log_e(ep));
@@ -126,7 +126,7 @@ static int false_alarms(int runs, double step)
            "coupling\n");
     for (int i = 0; i < 3; i++) {
         int V = sizes[i], cells;
-        rng g = {1000 + (uint64_t)V};
+        uint64_t g = 1000 + (uint64_t)V;
         alarms a = {0};
         make_rows(V, OVERLAP, (uint64_t)V, p, q);
         cumulate(p, V, cdf);
@@ -168,7 +168,7 @@ static void faulty_law(fault f, const double *p, const double *q, int V, double 
 /* Draws until E >= 1e6 at a checkpoint (a factor 1.2 apart), or the cap: under the strict null
  * (eps = 0), else under the tolerance null. */
 static double detection(const double *p, const double *q, const double *cdf, int V, double eps,
-                        rng *g)
+                        uint64_t *g)
 {
     const int64_t cap = 4000000;
     st_ep *ep = checked(st_ep_new(1, NULL, 1, V, &p, &q), "an e-process");
@@ -196,7 +196,7 @@ static int ascending(const void *a, const void *b)
 static double median_detection(const double *p, const double *q, const double *cdf, int V,
                                double eps, double *n /* [runs] */, int runs)
 {
-    rng g = {77};
+    uint64_t g = 77;
     for (int r = 0; r < runs; r++) n[r] = detection(p, q, cdf, V, eps, &g);
     qsort(n, (size_t)runs, sizeof *n, ascending);
     return n[runs / 2];
@@ -242,10 +242,10 @@ static void any_direction(const double *p, int V, bool by_rank, double tv, doubl
     st_sort_descending(order, (size_t)V);
     double size = 2 * tv;
     for (int trial = 0; trial < 5; trial++) {
-        rng signs = {4};
+        uint64_t signs = 4;
         double sum = 0, seen = 0;
         for (int i = 0; i < V; i++) {
-            const bool up = by_rank ? i % 2 == 0 : rng_next(&signs) >> 63;
+            const bool up = by_rank ? i % 2 == 0 : splitmix(&signs) >> 63;
             const int x = order[i].id;
             sum += law[x] = p[x] * (up ? 1 + size : 1 - size);
         }
@@ -257,7 +257,7 @@ static void any_direction(const double *p, int V, bool by_rank, double tv, doubl
 
 /* Does one of n draws' looks, at powers of two from 256 on, reach the line? */
 static bool reaches(const double *p, const double *q, const double *cdf, int V, int n,
-                    double line, rng *g)
+                    double line, uint64_t *g)
 {
     st_ep *ep = checked(st_ep_new(1, NULL, 1, V, &p, &q), "an e-process");
     bool over = false;
@@ -280,7 +280,7 @@ static int reach(int runs)
     static const double part[] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1};
     static double p[V_DETECT], q[V_DETECT], law[V_DETECT], cdf[V_DETECT];
     const double line = log(1e6 * 82);
-    rng g = {11};
+    uint64_t g = 11;
     int bad = 0;
     printf("%d runs; of the printed total variation in any direction, share seen\n", runs);
     for (int i = 0; i < 5; i++)

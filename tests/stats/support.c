@@ -4,22 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-uint64_t rng_next(rng *g)
+static double normal(uint64_t *g)
 {
-    uint64_t z = g->state += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-double rng_uniform(rng *g)
-{
-    return ldexp((double)(rng_next(g) >> 11), -53);
-}
-
-static double normal(rng *g)
-{
-    double u = 1 - rng_uniform(g), v = rng_uniform(g);
+    double u = 1 - unit(g), v = unit(g);
     return sqrt(-2 * log(u)) * cos(6.28318530717958647693 * v);
 }
 
@@ -34,7 +21,7 @@ static void softmax(const double *logit, int V, double *p)
 /* Overlap falls from 1 as the noise grows, so bisection on its size finds the one wanted. */
 void make_rows(int V, double overlap, uint64_t seed, double *p, double *q)
 {
-    rng g = {seed};
+    uint64_t g = seed;
     double *logit = malloc(3 * (size_t)V * sizeof *logit);
     double *noise = logit + V, *noisy = logit + 2 * V, lo = 0, hi = 50;
     for (int x = 0; x < V; x++) {
@@ -61,9 +48,9 @@ void cumulate(const double *p, int V, double *cdf)
     for (int x = 0; x < V; x++) cdf[x] = c += p[x];
 }
 
-int draw(const double *cdf, int V, rng *g)
+int draw(const double *cdf, int V, uint64_t *g)
 {
-    double u = rng_uniform(g) * cdf[V - 1];
+    double u = unit(g) * cdf[V - 1];
     int lo = 0, hi = V - 1;
     while (lo < hi) {
         int mid = (lo + hi) / 2;

@@ -178,10 +178,9 @@ static void sorting(void **state)
     for (size_t l = 0; l < sizeof length / sizeof *length; l++)
         for (int kind = 0; kind < 4; kind++) {
             const size_t n = length[l];
-            uint32_t mixed = 1;
+            uint64_t seed = 1;
             for (size_t i = 0; i < n; i++) {
-                mixed = mixed * 1664525 + 1013904223;
-                const int some = (int)(mixed >> 20) - 2048;
+                const int some = below(&seed, 4096) - 2048;
                 a[i] = (st_keyed){kind == 0   ? ldexp(some, some / 16)
                                   : kind == 1 ? some / 512
                                   : kind == 2 ? 1 + ldexp(some, -52)
@@ -232,7 +231,7 @@ static void views_see(void **state)
     cumulate(law, V, cdf);
     const double *pp[] = {p}, *qq[] = {q};
     st_ep *ep = st_ep_new(1, NULL, 1, V, pp, qq);
-    rng g = {5};
+    uint64_t g = 5;
     double log_e = 0, view[ST_VIEWS];
     for (int n = 1; n <= 16384; n++) {
         assert_true(st_ep_add(ep, 0, draw(cdf, V, &g), 1));
@@ -250,10 +249,10 @@ static void learned_sees(void **state)
     (void)state;
     enum { V = 1024 };
     static double p[V], law[V], cdf[V];
-    rng g = {8};
+    uint64_t g = 8;
     for (int x = 0; x < V; x++) p[x] = 1. / V; /* no order known, no heavy token */
     for (int x = 0; x < V; x += 2) {           /* random signs, size 0.5 */
-        double d = rng_next(&g) & 1 ? 0.5 : -0.5;
+        double d = splitmix(&g) & 1 ? 0.5 : -0.5;
         law[x] = (1 + d) / V, law[x + 1] = (1 - d) / V;
     }
     cumulate(law, V, cdf);
@@ -370,7 +369,7 @@ static double tolerance_run(double tv, double eps)
     for (int x = 0; x < V; x++) law[x] = p[x] * (q[x] > p[x] ? 1 + tv / up : 1 - tv / down);
     cumulate(law, V, cdf);
     st_tol *t = st_tol_new(1, V, &pp, &qq, &eps);
-    rng g = {77};
+    uint64_t g = 77;
     double log_e = 0;
     for (int n = 1; n <= 1 << 17; n++) {
         assert_true(st_tol_add(t, 0, draw(cdf, V, &g), 1));

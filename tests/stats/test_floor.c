@@ -106,12 +106,12 @@ static void laws(void **state)
 /* q in [1/8, 1/4) and p = fl32(k/512 q), so that products round onto p: there a binary32
  * verifier and a binary64 one differ. Both rows sum to exactly 1, so that nothing rescales
  * them. */
-static bool rounding_rows(rng *g, double p[V], double q[V])
+static bool rounding_rows(uint64_t *g, double p[V], double q[V])
 {
     double left_p = 1, left_q = 1;
     for (int x = 0; x + 1 < V; x++) {
-        q[x] = (float)(0.125 + 0.035 * rng_uniform(g));
-        int k = (int)((0.1275 + 0.045 * rng_uniform(g)) / q[x] * GRID);
+        q[x] = (float)(0.125 + 0.035 * unit(g));
+        int k = (int)((0.1275 + 0.045 * unit(g)) / q[x] * GRID);
         p[x] = (float)k / GRID * (float)q[x];
         p[x] = (float)p[x];
         left_p -= p[x], left_q -= q[x];
@@ -123,7 +123,7 @@ static bool rounding_rows(rng *g, double p[V], double q[V])
 static void rounds(void **state)
 {
     (void)state;
-    rng g = {31};
+    uint64_t g = 31;
     int differ = 0;
     for (int found = 0; found < 3;) {
         double p[V], q[V], got[V], want[V], wide[V];
@@ -154,11 +154,11 @@ static void uniform_of_one(void **state)
 static void fine_grid(void **state)
 {
     (void)state;
-    rng g = {41};
+    uint64_t g = 41;
     for (int run = 0; run < 50; run++) {
         double w[V], law[V], cumulated = 0;
         float row[V];
-        for (int x = 0; x < V; x++) w[x] = row[x] = (float)rng_uniform(&g);
+        for (int x = 0; x < V; x++) w[x] = row[x] = between(&g, 0, 1);
         assert_true(st_draw_law(w, V, ST_F32, 32, law));
         for (int x = 0; x + 1 < V; x++) {
             double k = ldexp(cumulated += law[x], 32);

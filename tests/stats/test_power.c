@@ -74,7 +74,7 @@ static void tv_interval(void **state)
     (void)state;
     enum { K = 16, N = 4000, RUNS = 1000 };
     double p[K], L[K], cdf[K], tv = 0, width = 0;
-    rng g = {99};
+    uint64_t g = 99;
     for (int far = 0; far < 2; far++) {
         int covered = 0;
         make_rows(K, far ? 0.9 : 1, 2, p, L);

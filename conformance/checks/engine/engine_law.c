@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "conformance/checks/engine/engine.h"
 #include "conformance/checks/engine/engine_neighbours.h"
@@ -23,6 +22,7 @@
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
 #include "conformance/stats/power.h"
+#include "conformance/wire/clock.h"
 
 typedef struct {
     int32_t method, sizes[3], k;
@@ -329,13 +329,6 @@ static bool count(job *j, const int32_t *x)
     return true;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* What the tree has behind an end (CLM-12). */
 static void fill_ends(const job *j, int32_t *out, const int32_t *length, int32_t n)
 {
@@ -349,13 +342,13 @@ static bool advance(job *j, int64_t until)
     int32_t out[MANY_REQUESTS * MOST_TOKENS], length[MANY_REQUESTS];
     while (j->n < until) {
         const int32_t n = until - j->n < j->call ? (int32_t)(until - j->n) : j->call;
-        const double start = now();
+        const double start = clock_now();
         if (!engine_repeat(&j->e, &j->q, &j->prompt, n, out, length)) return false;
         fill_ends(j, out, length, n);
         for (int32_t i = 0; i < n; i++)
             if (!count(j, out + i * j->t.k)) return false;
         j->q.seed += (uint64_t)n;
-        if (2 * j->call <= MANY_REQUESTS && now() - start < QUICK) j->call *= 2;
+        if (2 * j->call <= MANY_REQUESTS && clock_now() - start < QUICK) j->call *= 2;
     }
     return true;
 }
@@ -459,9 +452,9 @@ static void judge(job *j)
     else if (j->log_e >= x->log_e_fail && j->most >= 0)
         result_set(
             r, STATE_FAIL,
-            "not the target's law: ln E = %.4g >= %.4g after %lld streams of %d tokens; most in "
-            "the first token given the %s token of the request %d before: requests depend on "
-            "one another, or the first token's law is wrong",
+            "not the target's law: ln E = %.4g >= %.4g after %lld streams of %d tokens; "
+            "most in the first token given the %s token of the request %d before: requests "
+            "depend on one another, or the first token's law is wrong",
             j->log_e, x->log_e_fail, (long long)j->n, (int)j->t.k,
             j->most == NEIGHBOUR_SECOND ? "second" : "first",
             j->most == NEIGHBOUR_SECOND ? 1 : j->most + 1);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "conformance/checks/frame/plan.h"
+#include "conformance/checks/frame/probe.h"
 
 /* -- Planning ---------------------------------------------------------------------------- */
 
@@ -120,14 +121,10 @@ void plan_free(check_plan *plan)
 
 /* -- Seeds ------------------------------------------------------------------------------- */
 
-/* The finaliser of SplitMix64: a bijection of 64 bits without visible structure. */
-static uint64_t mix(uint64_t x)
+/* The first number after a state. */
+static uint64_t first(uint64_t state)
 {
-    x ^= x >> 30;
-    x *= UINT64_C(0xbf58476d1ce4e5b9);
-    x ^= x >> 27;
-    x *= UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
+    return probe_next(&state);
 }
 
 uint64_t check_seed(const check_context *x, const check_case *c, uint64_t purpose)
@@ -136,9 +133,7 @@ uint64_t check_seed(const check_context *x, const check_case *c, uint64_t purpos
     for (const char *s = c->id; *s; s++) {
         h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
     }
-    h = mix(h + UINT64_C(0x9e3779b97f4a7c15));
-    h = mix((h ^ x->seed) + UINT64_C(0x9e3779b97f4a7c15));
-    return mix((h ^ purpose) + UINT64_C(0x9e3779b97f4a7c15));
+    return first(first(first(h) ^ x->seed) ^ purpose);
 }
 
 /* -- Results ----------------------------------------------------------------------------- */

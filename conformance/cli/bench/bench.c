@@ -14,10 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "conformance/cli/arguments/options.h"
 #include "conformance/panel/panel.h"
+#include "conformance/wire/clock.h"
 #include "ref/dist/draw.h"
 #include "ref/num/rows.h"
 #include "ref/num/uniform.h"
@@ -42,13 +42,6 @@ typedef struct {
     float *p, *q; /* [rows][V] */
     step step[CASES];
 } workload;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* -- Workload ---------------------------------------------------------------------------- */
 
@@ -214,9 +207,9 @@ static rate measure(timed f, workload *w, double seconds)
         int64_t passes = 0;
         for (; took < seconds; passes++) {
             refresh(w, round++);
-            const double start = now();
+            const double start = clock_now();
             sink += f(w, &bytes);
-            took += now() - start;
+            took += clock_now() - start;
         }
         rates[i] = (double)passes * CASES / took;
     }

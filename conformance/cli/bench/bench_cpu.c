@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "conformance/cli/arguments/options.h"
+#include "conformance/wire/clock.h"
 #include "ref/lm/llama.h"
 #include "ref/num/dense.h"
 #include "ref/num/uniform.h"
@@ -48,13 +48,6 @@ typedef struct {
     int32_t sequence;
     float *logits; /* [MOST_ROWS][V] */
 } work;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void *new_floats(size_t n)
 {
@@ -159,12 +152,12 @@ typedef void (*job)(work *b, int32_t rows);
 /* Seconds of one call, over as many as take `least` seconds. */
 static double time_of(job f, work *b, int32_t rows, double least)
 {
-    const double start = now();
+    const double start = clock_now();
     double took = 0;
     int64_t calls = 0;
     for (; took < least || calls == 0; calls++) {
         f(b, rows);
-        took = now() - start;
+        took = clock_now() - start;
     }
     return took / (double)calls;
 }

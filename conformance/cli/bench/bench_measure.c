@@ -9,21 +9,18 @@
 #include <time.h>
 
 #include "conformance/cli/arguments/options.h"
+#include "conformance/wire/clock.h"
 #include "ref/decode.h"
 #include "ref/draft/lookahead.h"
 
 enum { ROWS = 1024 }; /* the draft model reads a prompt at once */
 
-static double seconds_of(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
+/* Seconds that the processor has given to this program. */
 static double processor(void)
 {
-    return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- A model and a drafter with a clock. ----------------------------------------------- */
@@ -178,7 +175,7 @@ typedef struct {
 static void on_step(void *data, const as_step *s)
 {
     meter *m = data;
-    const double wall = seconds_of(CLOCK_MONOTONIC), cpu = processor();
+    const double wall = clock_now(), cpu = processor();
     m->r->rows += s->tree->rows;
     if (!m->first) {
         m->r->wall += wall - m->wall;

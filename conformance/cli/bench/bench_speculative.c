@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "conformance/cli/arguments/model.h"
 #include "conformance/cli/arguments/options.h"
 #include "conformance/cli/bench/bench.h"
+#include "conformance/wire/clock.h"
 #include "ref/decode.h"
 
 enum { TOKENS = 128, GAMMAS = 6, REPEATS = 5, PROMPTS = 4, ROWS = 256 };
@@ -37,17 +37,10 @@ typedef struct {
     double last;
 } tally;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void on_step(void *data, const as_step *s)
 {
     tally *t = data;
-    const double at = now();
+    const double at = clock_now();
     const int32_t drafts = s->tree->rows - 1;
     if (!t->first) {
         t->seconds += at - t->last;
@@ -106,9 +99,9 @@ static double forward_time(as_lm *lm, int32_t rows)
     bool ok = as_lm_forward(lm, &fill, 1, &e) == AS_OK &&
               as_lm_commit(lm, id, index, 100, &e) == AS_OK;
     for (int i = 0; ok && i < 30; i++) {
-        const double start = now();
+        const double start = clock_now();
         ok = as_lm_forward(lm, &step, 1, &e) == AS_OK;
-        best = fmin(best, now() - start);
+        best = fmin(best, clock_now() - start);
     }
     as_lm_close(lm, id);
     free(logits);
