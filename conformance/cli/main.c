@@ -20,6 +20,7 @@
 #include "conformance/cli/vectors.h"
 #include "conformance/cli/traces/write_traces.h"
 #include "conformance/suite/report/report.h"
+#include "conformance/wire/kinds.h"
 #include "conformance/wire/load.h"
 #include "conformance/wire/process.h"
 #include "conformance/wire/worker.h"
@@ -249,7 +250,7 @@ static int run_with_log(command_line *c)
 /* The file of traces that was named and cannot be read, or NULL. */
 static const char *unreadable_traces(const run_options *o)
 {
-    const char *file = strncmp(o->iut, "traces:", 7) == 0 ? o->iut + 7 : o->traces;
+    const char *alone = kind_rest(o->iut, KIND_TRACES), *file = alone ? alone : o->traces;
     return file && access(file, R_OK) != 0 ? file : NULL;
 }
 
@@ -262,7 +263,7 @@ static void suit_emulator(command_line *c)
     const size_t length = strlen(LOAD_EMULATOR);
     client_failure why;
     char most[60] = "";
-    if (strcmp(c->run.iut, "gpu") != 0) return;
+    if (kind_of(c->run.iut) != KIND_GPU) return;
     client *probe = client_open(&how, &why);
     if (!probe) return; /* the run will say why */
     if (strncmp(client_claims(probe)->device, LOAD_EMULATOR, length) == 0) {
@@ -323,8 +324,7 @@ static int worker_command(int argc, char **argv)
             argc, argv,
             "usage: assay worker SPEC [OPTIONS]\n"
             "  Serves an implementation on standard input and output, in frames.\n"
-            "  SPEC is ref, gpu, plugin:FILE.so, mutant:NAME or traces:FILE; OPTIONS are its "
-            "own.\n"
+            "  SPEC is " KINDS_OF_WORKER_TEXT "; OPTIONS are its own.\n"
             "  It is killed when the thread that started it ends.\n");
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a call that hangs does not see the end of its input */
     return worker_main(argv[1], argc == 3 ? argv[2] : "");

@@ -9,6 +9,7 @@
 
 #include "conformance/suite/layers.h"
 #include "conformance/wire/beside.h"
+#include "conformance/wire/kinds.h"
 
 typedef struct {
     const char *name, *value, *help;
@@ -69,14 +70,8 @@ TEXT_OPTION(set_iut_log, iut_log)
 /* A kind and what it needs; whether that exists is found out when it is opened. */
 static bool set_iut(command_line *c, const char *value)
 {
-    static const char *const kinds[] = {"plugin:", "exec:", "mutant:", "traces:"};
     c->run.iut = value;
-    if (strcmp(value, "ref") == 0 || strcmp(value, "gpu") == 0) return true;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const size_t length = strlen(kinds[i]);
-        if (strncmp(value, kinds[i], length) == 0) return value[length] != '\0';
-    }
-    return false;
+    return kind_of(value) != KIND_NONE;
 }
 
 static bool set_iut_options(command_line *c, const char *value)
@@ -165,9 +160,7 @@ static bool set_help(command_line *c, const char *value)
 }
 
 static const option options[] = {
-    {"--iut", "SPEC",
-     "what to test: ref (default), gpu, plugin:FILE.so, exec:CMD, mutant:NAME, traces:FILE",
-     set_iut},
+    {"--iut", "SPEC", "what to test (default: ref): " KINDS_TEXT, set_iut},
     {"--iut-options", "TEXT", "handed to the implementation as it is", set_iut_options},
     {"--level", "LEVEL",
      "smoke, full or deep (default: full, and smoke for exec: and for gpu without a GPU)",
@@ -258,14 +251,14 @@ bool options_parse(command_line *c, int argc, char **argv, char *why, size_t why
     for (int i = 1; i < argc; i++) {
         if (!parse_one(c, argc, argv, &i, why, why_size)) return false;
     }
-    const bool exec = strncmp(c->run.iut, "exec:", 5) == 0;
+    const bool exec = kind_of(c->run.iut) == KIND_EXEC;
     if (!c->level_given) c->run.level = exec ? LEVEL_SMOKE : LEVEL_FULL;
     if (exec && c->run.iut_options && *c->run.iut_options) {
         snprintf(why, why_size,
                  "--iut-options with exec: put the options into the command itself, exec:CMD");
         return false;
     }
-    if (c->run.traces && strncmp(c->run.iut, "traces:", 7) == 0) {
+    if (c->run.traces && kind_of(c->run.iut) == KIND_TRACES) {
         snprintf(why, why_size,
                  "--traces with --iut traces:FILE: one file of traces is enough");
         return false;

@@ -11,6 +11,7 @@
 #include "conformance/cli/arguments/options.h"
 #include "conformance/cli/traces/write_traces.h"
 #include "conformance/wire/beside.h"
+#include "conformance/wire/kinds.h"
 
 extern char **environ;
 
@@ -52,7 +53,8 @@ static int run_program(const char *path, const char *first, const char *second)
     return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* conformance/subjects/gpu/traces.c, built twice: for a device, and for the grid emulator where there is none. */
+/* conformance/subjects/gpu/traces.c, built twice: for a device, and for the grid emulator where
+ * there is none. */
 static int write_device(const char *folder, const char *file)
 {
     static const char *const program[] = {"traces_gpu", "traces_gpu_emu"};
@@ -81,7 +83,7 @@ int traces_main(int argc, char **argv)
             folder = value;
         if (!value || !*value) return usage(argc, argv);
     }
-    if (strcmp(spec, "gpu") == 0) return write_device(folder, argv[2]);
+    if (kind_of(spec) == KIND_GPU) return write_device(folder, argv[2]);
     if (writes_traces(spec)) return write_file(spec, folder, argv[2]);
     snprintf(why, sizeof why, "%.100s has no traces; `assay mutants --list` names the mutants",
              spec);
