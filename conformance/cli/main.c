@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "conformance/checks/frame/plan.h"
-#include "conformance/cli/arguments/options.h"
+#include "conformance/cli/arguments/command_line.h"
 #include "conformance/cli/bench/bench.h"
 #include "conformance/cli/coverage.h"
 #include "conformance/cli/decode.h"
@@ -27,12 +27,6 @@
 #include "vectors/read/vectors.h"
 
 static const char *program; /* as it was called */
-
-static int usage_error(const char *what)
-{
-    fprintf(stderr, "assay: %s\n", what);
-    return EXIT_USAGE;
-}
 
 /* -- assay run --------------------------------------------------------------------------- */
 
@@ -95,8 +89,8 @@ static int select_cases(const command_line *c, bool list)
     const bool sound = plan_all(&plan, check_list, c->run.level);
     for (size_t i = 0; sound && i < plan.count; i++) {
         const check_case *k = plan.cases[i];
-        if (!glob_any(c->claims, c->run.claims_count, k->check->name)) continue;
-        if (!glob_any(c->only, c->run.only_count, k->id)) continue;
+        if (!glob_any(c->run.claims, c->run.claims_count, k->check->name)) continue;
+        if (!glob_any(c->run.only, c->run.only_count, k->id)) continue;
         selected++;
         if (list) puts(k->id);
     }
@@ -285,11 +279,8 @@ static int run_main(int argc, char **argv)
 {
     command_line c;
     char why[600], vectors[1024];
-    if (!options_parse(&c, argc, argv, why, sizeof why)) return usage_error(why);
-    if (c.help) {
-        options_help(stdout);
-        return EXIT_SUCCESS;
-    }
+    const options_result read = command_line_parse(&c, argc, argv, why, sizeof why);
+    if (read != OPTIONS_READ) return options_end(&run_table, read, why);
     suit_emulator(&c);
     const int selected = select_cases(&c, c.list);
     if (c.list || selected != EXIT_SUCCESS) return selected;
@@ -301,12 +292,12 @@ static int run_main(int argc, char **argv)
     c.run.writes_traces = writes_traces;
     const char *unread = unreadable_traces(&c.run);
     if (unread) {
-        snprintf(why, sizeof why, "cannot read the traces %s: %s", unread, strerror(errno));
-        return usage_error(why);
+        options_refuse(&run_table, "cannot read the traces %s: %s", unread, strerror(errno));
+        return EXIT_USAGE;
     }
     waiver_set *waivers = NULL;
     if (c.waivers && !(waivers = waivers_load(c.waivers, why, sizeof why)))
-        return usage_error(why);
+        return options_end(&run_table, OPTIONS_WRONG, why);
     c.run.waivers = waivers;
     c.run.waiver_file = c.waivers;
     const int code = run_with_log(&c);
@@ -316,18 +307,31 @@ static int run_main(int argc, char **argv)
 
 /* -- The other subcommands --------------------------------------------------------------- */
 
-/* `assay worker SPEC [OPTIONS]`: what the suite starts for every IUT but exec:. */
+typedef struct {
+    const char *spec, *options;
+} worker_words;
+
+static const option worker_options[] = {
+    {"SPEC", NULL, "the implementation", OPTION_TEXT, .at = offsetof(worker_words, spec),
+     .must = KINDS_OF_WORKER_TEXT, .needed = true},
+    {"OPTIONS", NULL, "its own options", OPTION_ANY, .at = offsetof(worker_words, options)},
+};
+
+static const option_table worker_table = {
+    "worker",
+    "usage: assay worker SPEC [OPTIONS]\n\n"
+    "Serves an implementation on standard input and output, in frames. It is killed when the\n"
+    "thread that started it ends.\n",
+    worker_options, 2, NULL};
+
+/* What the suite starts for every IUT but exec:. */
 static int worker_command(int argc, char **argv)
 {
-    if (argc < 2 || argc > 3 || option_help(argc, argv))
-        return option_usage(
-            argc, argv,
-            "usage: assay worker SPEC [OPTIONS]\n"
-            "  Serves an implementation on standard input and output, in frames.\n"
-            "  SPEC is " KINDS_OF_WORKER_TEXT "; OPTIONS are its own.\n"
-            "  It is killed when the thread that started it ends.\n");
+    worker_words w = {.options = ""};
+    int code;
+    if (!options_read(&worker_table, &w, argc, argv, NULL, &code)) return code;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a call that hangs does not see the end of its input */
-    return worker_main(argv[1], argc == 3 ? argv[2] : "");
+    return worker_main(w.spec, w.options);
 }
 
 static int version_command(int argc, char **argv)
@@ -373,7 +377,10 @@ static int help_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
     program = argv[0];
-    if (argc < 2) return usage_error("a command is missing; `assay --help` lists them");
+    if (argc < 2) {
+        fputs("assay: a command is missing; `assay --help` lists them\n", stderr);
+        return EXIT_USAGE;
+    }
     for (int i = 0; i < COMMANDS; i++) {
         if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
     }

@@ -181,9 +181,14 @@ static bool open_pair(pair *p)
     return ok;
 }
 
-int bench_speculative(void)
+static const option_table no_options = {"bench speculative", "usage: assay bench speculative\n",
+                                        NULL, 0, NULL};
+
+int bench_speculative(int argc, char **argv)
 {
     pair p;
+    int code;
+    if (!options_read(&no_options, NULL, argc, argv, NULL, &code)) return code;
     bool ok = open_pair(&p);
     const double one = ok ? forward_time(p.target.lm, 1) : NAN,
                  c = ok ? forward_time(p.draft.lm, 1) / one : NAN;
