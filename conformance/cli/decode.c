@@ -7,12 +7,12 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conformance/cli/arguments/methods.h"
 #include "conformance/cli/arguments/model.h"
 #include "conformance/cli/arguments/options.h"
+#include "conformance/wire/process.h"
 #include "ref/decode.h"
 
 enum { ROWS = 512, MAX_GAMMA = 255 };
@@ -28,92 +28,57 @@ typedef struct {
     options_given given;
 } arguments;
 
-enum {
-    O_METHOD,
-    O_MODEL,
-    O_DRAFT,
-    O_PROMPT,
-    O_PROMPT_FILE,
-    O_TOKENS,
-    O_MAX_NEW,
-    O_GAMMA,
-    O_RULE,
-    O_PRESET,
-    O_SWITCHES,
-    O_WINDOW,
-    O_NGRAM,
-    O_POOL,
-    O_BLOCK,
-    O_INIT,
-    O_GIVEN,
-    O_TEMPERATURE,
-    O_TOP_K,
-    O_TOP_P,
-    O_MIN_P,
-    O_SEED,
-    O_THREADS,
-    O_TRACE,
-    O_JSON,
-    OPTIONS
-};
-
 #define AT(field) .at = offsetof(arguments, field)
 #define OF_METHOD(field) .at = offsetof(arguments, without_draft.field)
-static const option options[OPTIONS] = {
-    [O_METHOD] = {"--method", "NAME", "how to decode", OPTION_CHOICE, AT(method),
-                  .must = "ar|speculative|jacobi|lookahead|lookup", .otherwise = "ar"},
-    [O_MODEL] = {"--model", "FOLDER", "target, a Hugging Face folder", OPTION_TEXT, AT(model),
-                 .otherwise = "the trained target"},
-    [O_DRAFT] = {"--draft", "FOLDER", "draft model", OPTION_TEXT, AT(draft),
-                 .otherwise = "the trained draft"},
-    [O_PROMPT] = {"--prompt", "TEXT", "for models over bytes", OPTION_ANY, AT(prompt)},
-    [O_PROMPT_FILE] = {"--prompt-file", "FILE", "the same, from a file", OPTION_TEXT,
-                       AT(prompt_file)},
-    [O_TOKENS] = {"--tokens", "IDS", "the prompt as ids separated by commas, for any model",
-                  OPTION_TEXT, AT(tokens)},
-    [O_MAX_NEW] = {"--max-new", "N", "tokens at most", OPTION_COUNT, AT(max_new), 0, 1 << 20,
-                   .otherwise = "256"},
-    [O_GAMMA] = {"--gamma", "N", "drafts a step", OPTION_COUNT, AT(gamma), 0, MAX_GAMMA,
-                 .otherwise = "4; lookup: 10"},
-    [O_RULE] = {"--rule", "NAME", "above temperature 0", OPTION_CHOICE, AT(rule),
-                .must = "chain|match|onehot",
-                .otherwise = "chain; lookup: match; lookahead: its preset's"},
-    [O_PRESET] = {"--preset", "NAME",
-                  "lookahead: paper, lade, llamacpp or trtllm; lookup: original or hf",
-                  OPTION_TEXT, OF_METHOD(preset), .otherwise = "paper; hf"},
-    [O_SWITCHES] = {"--switches", "LIST",
-                    "lookahead, lookup: NAME=VALUE,... that differ from the preset",
-                    OPTION_TEXT, OF_METHOD(switches)},
-    [O_WINDOW] = {"--window", "W", "lookahead: columns", OPTION_COUNT, OF_METHOD(window), 1,
-                  4096, .otherwise = "5"},
-    [O_NGRAM] = {"--ngram", "N", "lookahead: tokens of an n-gram; lookup: longest match",
-                 OPTION_COUNT, OF_METHOD(ngram), 1, 4096, .otherwise = "4; the preset's"},
-    [O_POOL] = {"--pool", "G", "lookahead: n-grams a key and candidates a step", OPTION_COUNT,
-                OF_METHOD(pool), 0, 4096, .otherwise = "W"},
-    [O_BLOCK] = {"--block", "M", "jacobi: tokens of a block", OPTION_COUNT, OF_METHOD(block), 1,
-                 4096, .otherwise = "8"},
-    [O_INIT] = {"--init", "NAME", "jacobi: first guesses, last, prompt or pad", OPTION_TEXT,
-                OF_METHOD(init), .otherwise = "last"},
-    [O_GIVEN] = {"--given", "IDS",
-                 "jacobi, lookahead: the first guesses, in the place of --init or init",
-                 OPTION_TEXT, AT(guesses)},
-    [O_TEMPERATURE] = {"--temperature", "T", "0 is greedy", OPTION_NUMBER, AT(temperature), 0,
-                       1e6, .otherwise = "0"},
-    [O_TOP_K] = {"--top-k", "N", "0 keeps all", OPTION_COUNT, AT(top_k), 0, 1 << 20,
-                 .otherwise = "0"},
-    [O_TOP_P] = {"--top-p", "P", "1 keeps all", OPTION_NUMBER, AT(top_p), 0, 1,
-                 .otherwise = "1"},
-    [O_MIN_P] = {"--min-p", "P", "0 keeps all", OPTION_NUMBER, AT(min_p), 0, 1,
-                 .otherwise = "0"},
-    [O_SEED] = {"--seed", "N", "of the uniforms", OPTION_COUNT, AT(seed), .otherwise = "1"},
-    [O_THREADS] = {"--threads", "N", "1 is best on a busy machine", OPTION_COUNT, AT(threads),
-                   1, 256, .otherwise = "processors"},
-    [O_TRACE] = {"--trace", NULL, "steps on standard error; the text comes after them",
-                 OPTION_FLAG, AT(trace)},
-    [O_JSON] = {"--json", "FILE", "result and steps, for programs", OPTION_TEXT, AT(json)},
+static const option options[] = {
+    {"--method", "NAME", "how to decode", OPTION_CHOICE, AT(method),
+     .must = "ar|speculative|jacobi|lookahead|lookup", .otherwise = "ar"},
+    {"--model", "FOLDER", "target, a Hugging Face folder", OPTION_TEXT, AT(model),
+     .otherwise = "the trained target"},
+    {"--draft", "FOLDER", "draft model", OPTION_TEXT, AT(draft),
+     .otherwise = "the trained draft"},
+    {"--prompt", "TEXT", "for models over bytes", OPTION_ANY, AT(prompt)},
+    {"--prompt-file", "FILE", "the same, from a file", OPTION_TEXT, AT(prompt_file)},
+    {"--tokens", "IDS", "the prompt as ids separated by commas, for any model", OPTION_TEXT,
+     AT(tokens)},
+    {"--max-new", "N", "tokens at most", OPTION_COUNT, AT(max_new), 0, 1 << 20,
+     .otherwise = "256"},
+    {"--gamma", "N", "drafts a step", OPTION_COUNT, AT(gamma), 0, MAX_GAMMA,
+     .otherwise = "4; lookup: 10"},
+    {"--rule", "NAME", "above temperature 0", OPTION_CHOICE, AT(rule),
+     .must = "chain|match|onehot",
+     .otherwise = "chain; lookup: match; lookahead: its preset's"},
+    {"--preset", "NAME", "lookahead: paper, lade, llamacpp or trtllm; lookup: original or hf",
+     OPTION_TEXT, OF_METHOD(preset), .otherwise = "paper; hf"},
+    {"--switches", "LIST", "lookahead, lookup: NAME=VALUE,... that differ from the preset",
+     OPTION_TEXT, OF_METHOD(switches)},
+    {"--window", "W", "lookahead: columns", OPTION_COUNT, OF_METHOD(window), 1, 4096,
+     .otherwise = "5"},
+    {"--ngram", "N", "lookahead: tokens of an n-gram; lookup: longest match", OPTION_COUNT,
+     OF_METHOD(ngram), 1, 4096, .otherwise = "4; the preset's"},
+    {"--pool", "G", "lookahead: n-grams a key and candidates a step", OPTION_COUNT,
+     OF_METHOD(pool), 0, 4096, .otherwise = "W"},
+    {"--block", "M", "jacobi: tokens of a block", OPTION_COUNT, OF_METHOD(block), 1, 4096,
+     .otherwise = "8"},
+    {"--init", "NAME", "jacobi: first guesses, last, prompt or pad", OPTION_TEXT,
+     OF_METHOD(init), .otherwise = "last"},
+    {"--given", "IDS", "jacobi, lookahead: the first guesses, in the place of --init or init",
+     OPTION_TEXT, AT(guesses)},
+    {"--temperature", "T", "0 is greedy", OPTION_NUMBER, AT(temperature), 0, 1e6,
+     .otherwise = "0"},
+    {"--top-k", "N", "0 keeps all", OPTION_COUNT, AT(top_k), 0, 1 << 20, .otherwise = "0"},
+    {"--top-p", "P", "1 keeps all", OPTION_NUMBER, AT(top_p), 0, 1, .otherwise = "1"},
+    {"--min-p", "P", "0 keeps all", OPTION_NUMBER, AT(min_p), 0, 1, .otherwise = "0"},
+    {"--seed", "N", "of the uniforms", OPTION_COUNT, AT(seed), .otherwise = "1"},
+    {"--threads", "N", "1 is best on a busy machine", OPTION_COUNT, AT(threads), 1, 256,
+     .otherwise = "processors"},
+    {"--trace", NULL, "steps on standard error; the text comes after them", OPTION_FLAG,
+     AT(trace)},
+    {"--json", "FILE", "result and steps, for programs", OPTION_TEXT, AT(json)},
 };
 #undef AT
 #undef OF_METHOD
+enum { OPTIONS = sizeof options / sizeof *options };
 
 static const option_table table = {"decode",
                                    "usage: assay decode --prompt TEXT [options]\n\n"
@@ -123,57 +88,49 @@ static const option_table table = {"decode",
 #define refuse(...) options_refuse(&table, __VA_ARGS__)
 
 /* An option that would change nothing is refused: a run does what it says or does not run. */
-static bool none_given(const arguments *a, options_given which, const char *when)
+static bool none_given(const arguments *a, const char *names, const char *but, const char *when)
 {
     for (int k = 0; k < OPTIONS; k++)
-        if (a->given & which & (options_given)1 << k)
+        if (a->given >> k & 1 && option_among(options[k].name, names) &&
+            !option_among(options[k].name, but))
             return refuse("%s has no meaning %s; leave it out", options[k].name, when);
     return true;
 }
 
 /* The options that only some methods have, and which. */
-#define BIT(o) ((options_given)1 << O_##o)
 static const struct {
-    const char *method, *when;
-    options_given options;
+    const char *method, *when, *options;
 } methods[] = {
-    {"ar", "with --method ar", 0},
-    {"speculative", "with --method speculative", BIT(DRAFT) | BIT(GAMMA) | BIT(RULE)},
-    {"jacobi", "with --method jacobi", BIT(BLOCK) | BIT(INIT) | BIT(GIVEN)},
+    {"ar", "with --method ar", ""},
+    {"speculative", "with --method speculative", "--draft|--gamma|--rule"},
+    {"jacobi", "with --method jacobi", "--block|--init|--given"},
     {"lookahead", "with --method lookahead",
-     BIT(RULE) | BIT(PRESET) | BIT(SWITCHES) | BIT(WINDOW) | BIT(NGRAM) | BIT(POOL) |
-         BIT(GIVEN)},
-    {"lookup", "with --method lookup",
-     BIT(GAMMA) | BIT(RULE) | BIT(PRESET) | BIT(SWITCHES) | BIT(NGRAM)},
+     "--rule|--preset|--switches|--window|--ngram|--pool|--given"},
+    {"lookup", "with --method lookup", "--gamma|--rule|--preset|--switches|--ngram"},
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 static bool coherent_method(const arguments *a)
 {
-    options_given of_some = 0;
     int own = 0;
-    for (int m = 0; m < METHODS; m++) {
-        of_some |= methods[m].options;
-        if (strcmp(a->method, methods[m].method) == 0) own = m;
-    }
-    return none_given(a, of_some & ~methods[own].options, methods[own].when);
+    while (strcmp(a->method, methods[own].method) != 0) own++;
+    for (int m = 0; m < METHODS; m++)
+        if (!none_given(a, methods[m].options, methods[own].options, methods[own].when))
+            return false;
+    return true;
 }
 
 static bool coherent(const arguments *a)
 {
-    const options_given prompts = a->given & (BIT(PROMPT) | BIT(PROMPT_FILE) | BIT(TOKENS));
     if (!coherent_method(a)) return false;
-    if (a->guesses && !none_given(a, BIT(INIT), "with --given")) return false;
-    if (!prompts || prompts & (prompts - 1))
+    if (a->guesses && !none_given(a, "--init", "", "with --given")) return false;
+    if (!a->prompt + !a->prompt_file + !a->tokens != 2)
         return refuse("give one of --prompt, --prompt-file and --tokens");
     /* Guesses and windows are drawn at temperature 0 as well. */
     const bool draws = strcmp(a->method, "jacobi") == 0 || strcmp(a->method, "lookahead") == 0;
-    return a->temperature != 0 || none_given(a,
-                                             BIT(RULE) | BIT(TOP_K) | BIT(TOP_P) | BIT(MIN_P) |
-                                                 (draws ? 0 : BIT(SEED)),
-                                             "at temperature 0");
+    return a->temperature != 0 || none_given(a, "--rule|--top-k|--top-p|--min-p|--seed",
+                                             draws ? "--seed" : "", "at temperature 0");
 }
-#undef BIT
 
 /* -- Steps -----------------------------------------------------------------------------------
  */
@@ -189,13 +146,6 @@ typedef struct {
     double overlap;               /* ... and the sum of their sum of min(p, q) */
     double start, first, last;    /* seconds: of the call, and of the ends of steps */
 } watcher;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void show_token(const watcher *w, int32_t token)
 {
@@ -257,7 +207,7 @@ static void on_step(void *data, const as_step *s)
     const bool own = method_known(w->a->method); /* shown by its own picture */
     const int32_t drafts = s->tree->rows - 1;
     const int32_t reached = own ? 0 : drafts > s->accepted ? s->accepted + 1 : drafts;
-    w->last = now();
+    w->last = process_now();
     w->tokens += s->emitted;
     if (s->step == 0) w->first = w->last, w->first_tokens = w->tokens;
     w->reached += reached;
@@ -346,7 +296,7 @@ static bool read_prompt(const arguments *a, const model *m, token_list *list)
 static int decode(const arguments *a, const model *target, as_drafter *drafter, as_rule rule,
                   const token_list *prompt)
 {
-    watcher w = {.a = a, .target = target, .drafter = drafter, .start = now()};
+    watcher w = {.a = a, .target = target, .drafter = drafter, .start = process_now()};
     as_result result;
     as_error e;
     const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,

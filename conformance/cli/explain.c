@@ -11,20 +11,14 @@
 #include "conformance/cli/clauses.h"
 #include "conformance/subjects/mutants/mutants.h"
 
-/* A paragraph below its heading. */
-static void print_text(const char *text)
-{
-    enum { INDENT = 4 };
-    printf("%*s", INDENT, "");
-    print_wrapped(text, INDENT, INDENT);
-}
+enum { INDENT = 4 }; /* of a paragraph below its heading */
 
 /* -- Clauses ----------------------------------------------------------------------------- */
 
 static void explain_clause(const clause *c)
 {
     printf("%s (%s), spec/%s, %s\n", c->id, c->kind, c->chapter, c->section);
-    print_text(c->text);
+    print_wrapped(c->text, 0, INDENT);
     for (const check *const *k = check_list; *k; k++) {
         if (clause_named((*k)->clauses, c->id)) {
             printf("  check  %-20s %s\n", (*k)->name, (*k)->summary);
@@ -65,7 +59,7 @@ static void explain_check(const check *k)
     for (const clause *c = clause_list; c->id; c++) {
         if (!clause_named(k->clauses, c->id)) continue;
         printf("  %s\n", c->id);
-        print_text(c->text);
+        print_wrapped(c->text, 0, INDENT);
     }
     for (size_t i = 0; i < mutant_count; i++) {
         const mutant *m = &mutant_table[i];
@@ -121,7 +115,7 @@ static void explain_mutant(const mutant *m)
     if (m->clause && *m->clause) {
         const clause *c = clause_find(m->clause);
         printf("  violates %s\n", m->clause);
-        if (c) print_text(c->text);
+        if (c) print_wrapped(c->text, 0, INDENT);
     }
     if (m->check && *m->check) printf("  met by   %s\n", m->check);
     if (m->expected) printf("  expected %s\n", m->expected);

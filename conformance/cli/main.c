@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conformance/checks/frame/plan.h"
@@ -31,16 +30,9 @@ static const char *program; /* as it was called */
 /* -- assay run --------------------------------------------------------------------------- */
 
 typedef struct {
-    struct timespec start;
-    double last; /* seconds from start to the last line */
+    double start; /* by process_now() */
+    double last;  /* seconds from start to the last line */
 } progress_state;
-
-static double seconds_since(const struct timespec *start)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)(t.tv_sec - start->tv_sec) + 1e-9 * (double)(t.tv_nsec - start->tv_nsec);
-}
 
 /* ", about 40 s left", or "" while nobody can tell. */
 static const char *time_left(double seconds, char text[40])
@@ -60,7 +52,7 @@ static void progress_lines(void *arg, const char *case_id, size_t done, size_t c
     enum { PAUSE = 10 };
     char text[40];
     progress_state *p = arg;
-    const double t = seconds_since(&p->start);
+    const double t = process_now() - p->start;
     if (!*case_id || t < p->last + PAUSE) return;
     p->last = t;
     fprintf(stderr, "assay: %zu of %zu claimed cases done after %.0f s%s, now %s\n", done,
@@ -74,7 +66,7 @@ static void progress(void *arg, const char *case_id, size_t done, size_t claimed
     char text[40];
     fprintf(stderr, "\r\033[K");
     if (*case_id) {
-        fprintf(stderr, "%zu/%zu  %.0f s%s  %.60s", done, claimed, seconds_since(&p->start),
+        fprintf(stderr, "%zu/%zu  %.0f s%s  %.60s", done, claimed, process_now() - p->start,
                 time_left(left, text), case_id);
     }
     fflush(stderr);
@@ -213,9 +205,8 @@ static void stop_on_signals(run_options *o)
  * file turned out not to be whole. */
 static int run_and_report(command_line *c)
 {
-    progress_state state = {.last = 0};
+    progress_state state = {.start = process_now()};
     run_report report;
-    clock_gettime(CLOCK_MONOTONIC, &state.start);
     if (!c->quiet) c->run.progress = isatty(STDERR_FILENO) ? progress : progress_lines;
     c->run.progress_arg = &state;
     stop_on_signals(&c->run);

@@ -35,8 +35,8 @@ static const option rows[] = {
      .must = OPTION_LEVELS},
     {"REST", NULL, "any word", OPTION_ANY, AT(rest)},
 };
-static const option_table table = {"try", "usage: assay try", rows,
-                                   sizeof rows / sizeof *rows, NULL};
+static const option_table table = {"try", "usage: assay try", rows, sizeof rows / sizeof *rows,
+                                   NULL};
 
 enum { MOST = 50 };
 static values v;
@@ -95,7 +95,8 @@ static void what_is_not_given_keeps_its_default(void **unused)
     assert_int_equal(parse("w|--count=3"), OPTIONS_READ);
     assert_string_equal(v.text, "default");
     assert_int_equal(v.count, 3);
-    assert_true(option_given(&table, given, "--count") && !option_given(&table, given, "--text"));
+    assert_true(option_given(&table, given, "--count") &&
+                !option_given(&table, given, "--text"));
 }
 
 static void the_last_of_a_repeated_option_counts(void **unused)
@@ -116,7 +117,8 @@ static void dashes_belong_to_values_and_to_words_that_may_be_anything(void **unu
     assert_false(v.flag);
     assert_int_equal(parse("w|--other"), OPTIONS_READ);
     assert_string_equal(v.rest, "--other");
-    assert_int_equal(parse("w|--help"), OPTIONS_READ); /* what it stands for is not ours to say */
+    assert_int_equal(parse("w|--help"),
+                     OPTIONS_READ); /* what it stands for is not ours to say */
     assert_int_equal(parse("--help"), OPTIONS_HELP);
     assert_int_equal(parse("--flag|-h|--count=x"), OPTIONS_HELP);
 }
@@ -140,7 +142,7 @@ static void what_is_wrong_is_said_with_what_to_do(void **unused)
         {"w|--text", "--text: TEXT is missing; it must be a text that is not empty"},
         {"w|--text=", "--text '': TEXT must be a text that is not empty"},
         {"w|--text||--flag", "--text '': TEXT must be a text that is not empty"},
-        {"w|--any", "--any: TEXT is missing"},
+        {"w|--any", "--any: TEXT is missing; it must be a text"},
         {"w|--choice", "--choice: WORD is missing; it must be red|green"},
         {"w|--choice=blue", "--choice blue: WORD must be red|green"},
         {"w|--choice=", "--choice '': WORD must be red|green"},

@@ -38,8 +38,7 @@ bool option_level(const char *text, void *level)
     return false;
 }
 
-/* Is it one of the words between bars? */
-static bool is_choice(const char *text, const char *words)
+bool option_among(const char *text, const char *words)
 {
     const size_t length = strlen(text);
     for (const char *word = words; *word;) {
@@ -98,7 +97,7 @@ static bool store(const option *o, const char *text, void *to)
         return o->set(text, to);
     default:
         if ((o->kind == OPTION_TEXT && !*text) ||
-            (o->kind == OPTION_CHOICE && !is_choice(text, o->must)))
+            (o->kind == OPTION_CHOICE && !option_among(text, o->must)))
             return false;
         return *(const char **)to = text, true;
     }
@@ -121,7 +120,7 @@ static void requirement(const option *o, char *text, size_t size)
     else if (o->kind == OPTION_LIST)
         snprintf(text, size, "a text that is not empty, and %d are the most", OPTION_GLOBS);
     else
-        snprintf(text, size, "a text that is not empty");
+        snprintf(text, size, "a text%s", o->kind == OPTION_ANY ? "" : " that is not empty");
 }
 
 /* -- Help -------------------------------------------------------------------------------- */
@@ -129,6 +128,8 @@ static void requirement(const option *o, char *text, size_t size)
 void print_wrapped(const char *text, int column, int indent)
 {
     enum { MARGIN = 96 };
+    printf("%*s", indent - column, "");
+    column = indent;
     for (const char *word = text; *word;) {
         const int length = (int)strcspn(word, " ");
         const bool first = word == text;
@@ -154,9 +155,8 @@ static int name_width(const option *o)
 static void help_line(const option *o, int width)
 {
     char text[900], must[400] = "";
-    const bool says = o->must || o->high != 0;
-    if (says) requirement(o, must, sizeof must);
-    snprintf(text, sizeof text, "%s%s%s%s%s%s", o->help, says ? ": " : "", must,
+    if (o->must || o->high != 0) requirement(o, must, sizeof must);
+    snprintf(text, sizeof text, "%s%s%s%s%s%s", o->help, *must ? "; " : "", must,
              o->otherwise ? " (default: " : "", o->otherwise ? o->otherwise : "",
              o->otherwise ? ")" : "");
     printf("  %s%s%-*s  ", o->name, o->value ? " " : "",
@@ -224,11 +224,6 @@ static bool parse_one(const option *o, void *to, int argc, char **argv, int *i, 
     return false;
 }
 
-static bool is_help(const char *word)
-{
-    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
-}
-
 /* Are all there that must be? */
 static bool nothing_lacks(const option_table *t, options_given given, char *why,
                           size_t why_size)
@@ -251,7 +246,8 @@ options_result options_parse(const option_table *t, void *to, int argc, char **a
     *given = 0;
     for (int i = 1; i < argc; i++) {
         const option *o = row_of(t, argv[i], *given);
-        if (!o && is_help(argv[i])) return OPTIONS_HELP;
+        if (!o && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
+            return OPTIONS_HELP;
         if (!o) {
             snprintf(why, why_size, "%s %.200s; `assay %s --help` lists what there is",
                      *argv[i] == '-' ? "unknown option" : "a word too many:", argv[i],

@@ -71,11 +71,12 @@ bool option_given(const option_table *t, options_given given, const char *name);
 bool options_refuse(const option_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prints a line of words from this column on, broken at the right margin, the rest indented. */
+/* Prints words, from this column on, as lines with this indent that end at the right margin. */
 void print_wrapped(const char *text, int column, int indent);
 
 bool option_uint64(const char *text, uint64_t *value); /* decimal or 0x, nothing after it */
 bool option_double(const char *text, double *value);   /* finite */
+bool option_among(const char *text, const char *words); /* is it one of "red|green"? */
 bool option_level(const char *text, void *level);      /* of a check_level; also an option's `set` */
 #define OPTION_LEVELS "smoke, full or deep"
 

@@ -14,10 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "conformance/cli/arguments/options.h"
+#include "conformance/cli/bench/bench_measure.h"
 #include "conformance/panel/panel.h"
+#include "conformance/wire/process.h"
 #include "ref/dist/draw.h"
 #include "ref/num/rows.h"
 #include "ref/num/uniform.h"
@@ -42,13 +43,6 @@ typedef struct {
     float *p, *q; /* [rows][V] */
     step step[CASES];
 } workload;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* -- Workload ---------------------------------------------------------------------------- */
 
@@ -189,12 +183,6 @@ typedef struct {
 
 static volatile uint64_t sink; /* keeps the work */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* New uniforms for every step; not timed. */
 static void refresh(workload *w, uint64_t round)
 {
@@ -214,14 +202,13 @@ static rate measure(timed f, workload *w, double seconds)
         int64_t passes = 0;
         for (; took < seconds; passes++) {
             refresh(w, round++);
-            const double start = now();
+            const double start = process_now();
             sink += f(w, &bytes);
-            took += now() - start;
+            took += process_now() - start;
         }
         rates[i] = (double)passes * CASES / took;
     }
-    qsort(rates, REPEATS, sizeof *rates, by_value);
-    const double median = rates[REPEATS / 2];
+    const double median = bench_quantile(rates, REPEATS, 0.5);
     return (rate){median, rates[0], rates[REPEATS - 1], bytes / CASES * median};
 }
 

@@ -14,9 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "conformance/cli/arguments/options.h"
+#include "conformance/cli/bench/bench_measure.h"
+#include "conformance/wire/process.h"
 #include "ref/lm/llama.h"
 #include "ref/num/dense.h"
 #include "ref/num/uniform.h"
@@ -48,13 +49,6 @@ typedef struct {
     int32_t sequence;
     float *logits; /* [MOST_ROWS][V] */
 } work;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void *new_floats(size_t n)
 {
@@ -159,12 +153,12 @@ typedef void (*job)(work *b, int32_t rows);
 /* Seconds of one call, over as many as take `least` seconds. */
 static double time_of(job f, work *b, int32_t rows, double least)
 {
-    const double start = now();
+    const double start = process_now();
     double took = 0;
     int64_t calls = 0;
     for (; took < least || calls == 0; calls++) {
         f(b, rows);
-        took = now() - start;
+        took = process_now() - start;
     }
     return took / (double)calls;
 }
@@ -175,16 +169,9 @@ static void read_job(work *b, int32_t rows)
     read_matrix(b);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *v)
 {
-    qsort(v, REPEATS, sizeof *v, by_value);
-    return v[REPEATS / 2];
+    return bench_quantile(v, REPEATS, 0.5);
 }
 
 /* One line: what f reads (bytes) with 1 row against the peer, and more rows against 1. */

@@ -10,11 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "conformance/cli/arguments/model.h"
 #include "conformance/cli/arguments/options.h"
 #include "conformance/cli/bench/bench.h"
+#include "conformance/cli/bench/bench_measure.h"
+#include "conformance/wire/process.h"
 #include "ref/decode.h"
 
 enum { TOKENS = 128, GAMMAS = 6, REPEATS = 5, PROMPTS = 4, ROWS = 256 };
@@ -37,17 +38,10 @@ typedef struct {
     double last;
 } tally;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void on_step(void *data, const as_step *s)
 {
     tally *t = data;
-    const double at = now();
+    const double at = process_now();
     const int32_t drafts = s->tree->rows - 1;
     if (!t->first) {
         t->seconds += at - t->last;
@@ -106,19 +100,13 @@ static double forward_time(as_lm *lm, int32_t rows)
     bool ok = as_lm_forward(lm, &fill, 1, &e) == AS_OK &&
               as_lm_commit(lm, id, index, 100, &e) == AS_OK;
     for (int i = 0; ok && i < 30; i++) {
-        const double start = now();
+        const double start = process_now();
         ok = as_lm_forward(lm, &step, 1, &e) == AS_OK;
-        best = fmin(best, now() - start);
+        best = fmin(best, process_now() - start);
     }
     as_lm_close(lm, id);
     free(logits);
     return ok ? best : NAN;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* ---- The table. ------------------------------------------------------------------------ */
@@ -142,13 +130,12 @@ static bool line(const pair *p, as_drafter *none, as_drafter *drafter, float tem
         all.tokens += drafted.tokens, all.steps += drafted.steps;
         all.accepted += drafted.accepted, all.reached += drafted.reached;
     }
-    qsort(ratio, REPEATS, sizeof *ratio, by_value);
+    const double median = bench_quantile(ratio, REPEATS, 0.5);
     const double a = (double)all.accepted / (double)all.reached, e = expected_tokens(a, gamma),
                  rows = forward_time(p->target.lm, gamma + 1) / one;
     printf("%4.1f %6d %8.3f %8.2f %8.2f %8.2f %10.2f %10.2f %8.2fx (%.2f..%.2f)\n",
            (double)temperature, (int)gamma, a, (double)all.tokens / (double)all.steps, e, rows,
-           e / (gamma * c + 1), e / (gamma * c + rows), ratio[REPEATS / 2], ratio[0],
-           ratio[REPEATS - 1]);
+           e / (gamma * c + 1), e / (gamma * c + rows), median, ratio[0], ratio[REPEATS - 1]);
     return true;
 }
 
