@@ -222,23 +222,37 @@ static int finish(const page *p, const char *text, const char *file, bool write)
     return p->uncovered || p->loose || stale ? EXIT_NOT_CONFORMANT : EXIT_CONFORMANT;
 }
 
+typedef struct {
+    const char *write, *check;
+} arguments;
+
+static const option options[] = {
+    {"--write", "FILE", "writes the page", OPTION_TEXT, .at = offsetof(arguments, write)},
+    {"--check", "FILE", "fails when it is stale", OPTION_TEXT,
+     .at = offsetof(arguments, check)},
+};
+
+static const option_table table = {
+    "coverage",
+    "usage: assay coverage --write FILE | --check FILE\n\n"
+    "Which clause is covered by what. Fails on a MUST that nothing covers.\n",
+    options, 2, NULL};
+
 int coverage_main(int argc, char **argv)
 {
-    const bool write = argc == 3 && strcmp(argv[1], "--write") == 0;
-    if (!write && !(argc == 3 && strcmp(argv[1], "--check") == 0)) {
-        return option_usage(argc, argv,
-                            "usage: assay coverage --write FILE   writes the page\n"
-                            "       assay coverage --check FILE   fails when it is stale\n"
-                            "  Both fail on a MUST that nothing covers.\n");
-    }
+    arguments a = {0};
+    int code;
+    if (!options_read(&table, &a, argc, argv, NULL, &code)) return code;
+    if (!a.write == !a.check)
+        return options_refuse(&table, "give one of --write FILE and --check FILE"), EXIT_USAGE;
     char folder[1024], why[400];
     share_folder("vectors", folder, sizeof folder);
     vector_set *vectors = vectors_load(folder, why, sizeof why);
     page p = {.vectors = vectors};
     char *text = vectors ? page_text(&p) : NULL;
-    int code = EXIT_ERROR;
+    code = EXIT_ERROR;
     if (text) {
-        code = finish(&p, text, argv[2], write);
+        code = finish(&p, text, a.write ? a.write : a.check, a.write);
     } else {
         fprintf(stderr, "assay coverage: %s\n", vectors ? "out of memory" : why);
     }

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,223 +25,112 @@ typedef struct {
     uint64_t gamma, max_new, seed, threads, top_k;
     double temperature, top_p, min_p;
     bool trace;
-    unsigned given; /* bit i: options[i] was on the command line */
+    options_given given;
 } arguments;
 
-typedef enum { VALUE_TEXT, VALUE_COUNT, VALUE_NUMBER, VALUE_NONE } value_kind;
-
-typedef struct {
-    const char *name, *value, *help;
-    value_kind kind;
-    size_t at;
-    double low, high; /* of a count or number */
-} option;
-
-enum {
-    O_METHOD,
-    O_MODEL,
-    O_DRAFT,
-    O_PROMPT,
-    O_PROMPT_FILE,
-    O_TOKENS,
-    O_MAX_NEW,
-    O_GAMMA,
-    O_RULE,
-    O_PRESET,
-    O_SWITCHES,
-    O_WINDOW,
-    O_NGRAM,
-    O_POOL,
-    O_BLOCK,
-    O_INIT,
-    O_GIVEN,
-    O_TEMPERATURE,
-    O_TOP_K,
-    O_TOP_P,
-    O_MIN_P,
-    O_SEED,
-    O_THREADS,
-    O_TRACE,
-    O_JSON,
-    OPTIONS
-};
-
-#define AT(field) offsetof(arguments, field)
-static const option options[OPTIONS] = {
-    [O_METHOD] = {"--method", "NAME",
-                  "ar, speculative, jacobi, lookahead or lookup (default: ar)", VALUE_TEXT,
-                  AT(method), 0, 0},
-    [O_MODEL] = {"--model", "FOLDER",
-                 "target, a Hugging Face folder (default: the trained target)", VALUE_TEXT,
-                 AT(model), 0, 0},
-    [O_DRAFT] = {"--draft", "FOLDER", "draft model (default: the trained draft)", VALUE_TEXT,
-                 AT(draft), 0, 0},
-    [O_PROMPT] = {"--prompt", "TEXT", "for models over bytes", VALUE_TEXT, AT(prompt), 0, 0},
-    [O_PROMPT_FILE] = {"--prompt-file", "FILE", "the same, from a file", VALUE_TEXT,
-                       AT(prompt_file), 0, 0},
-    [O_TOKENS] = {"--tokens", "IDS", "the prompt as ids separated by commas, for any model",
-                  VALUE_TEXT, AT(tokens), 0, 0},
-    [O_MAX_NEW] = {"--max-new", "N", "tokens at most (default 256)", VALUE_COUNT, AT(max_new),
-                   0, 1 << 20},
-    [O_GAMMA] = {"--gamma", "N", "drafts a step (default 4; lookup: 10)", VALUE_COUNT,
-                 AT(gamma), 0, MAX_GAMMA},
-    [O_RULE] = {"--rule", "NAME",
-                "chain, match or onehot, above temperature 0 (default: chain; lookup: match; "
-                "lookahead: its preset's)",
-                VALUE_TEXT, AT(rule), 0, 0},
-    [O_PRESET] = {"--preset", "NAME",
-                  "lookahead: paper, lade, llamacpp or trtllm (default: paper); lookup: "
-                  "original or hf (default: hf)",
-                  VALUE_TEXT, AT(without_draft.preset), 0, 0},
-    [O_SWITCHES] = {"--switches", "LIST",
-                    "lookahead, lookup: NAME=VALUE,... that differ from the preset", VALUE_TEXT,
-                    AT(without_draft.switches), 0, 0},
-    [O_WINDOW] = {"--window", "W", "lookahead: columns (default 5)", VALUE_COUNT,
-                  AT(without_draft.window), 1, 4096},
-    [O_NGRAM] = {"--ngram", "N",
-                 "lookahead: tokens of an n-gram (default 4); lookup: longest match (default: "
-                 "the preset's)",
-                 VALUE_COUNT, AT(without_draft.ngram), 1, 4096},
-    [O_POOL] = {"--pool", "G", "lookahead: n-grams a key and candidates a step (default: W)",
-                VALUE_COUNT, AT(without_draft.pool), 0, 4096},
-    [O_BLOCK] = {"--block", "M", "jacobi: tokens of a block (default 8)", VALUE_COUNT,
-                 AT(without_draft.block), 1, 4096},
-    [O_INIT] = {"--init", "NAME", "jacobi: first guesses, last, prompt or pad (default: last)",
-                VALUE_TEXT, AT(without_draft.init), 0, 0},
-    [O_GIVEN] = {"--given", "IDS",
-                 "jacobi, lookahead: the first guesses, in the place of --init or init",
-                 VALUE_TEXT, AT(guesses), 0, 0},
-    [O_TEMPERATURE] = {"--temperature", "T", "0 is greedy (default 0)", VALUE_NUMBER,
-                       AT(temperature), 0, 1e6},
-    [O_TOP_K] = {"--top-k", "N", "0 keeps all (default 0)", VALUE_COUNT, AT(top_k), 0, 1 << 20},
-    [O_TOP_P] = {"--top-p", "P", "1 keeps all (default 1)", VALUE_NUMBER, AT(top_p), 0, 1},
-    [O_MIN_P] = {"--min-p", "P", "0 keeps all (default 0)", VALUE_NUMBER, AT(min_p), 0, 1},
-    [O_SEED] = {"--seed", "N", "of the uniforms (default 1)", VALUE_COUNT, AT(seed), 0, 0x1p64},
-    [O_THREADS] = {"--threads", "N",
-                   "1 to 256 (default: processors; 1 is best on a busy machine)", VALUE_COUNT,
-                   AT(threads), 1, 256},
-    [O_TRACE] = {"--trace", NULL, "steps on standard error; the text comes after them",
-                 VALUE_NONE, AT(trace), 0, 0},
-    [O_JSON] = {"--json", "FILE", "result and steps, for programs", VALUE_TEXT, AT(json), 0, 0},
+#define AT(field) .at = offsetof(arguments, field)
+#define OF_METHOD(field) .at = offsetof(arguments, without_draft.field)
+static const option options[] = {
+    {"--method", "NAME", "how to decode", OPTION_CHOICE, AT(method),
+     .must = "ar|speculative|jacobi|lookahead|lookup", .otherwise = "ar"},
+    {"--model", "FOLDER", "target, a Hugging Face folder", OPTION_TEXT, AT(model),
+     .otherwise = "the trained target"},
+    {"--draft", "FOLDER", "draft model", OPTION_TEXT, AT(draft),
+     .otherwise = "the trained draft"},
+    {"--prompt", "TEXT", "for models over bytes", OPTION_ANY, AT(prompt)},
+    {"--prompt-file", "FILE", "the same, from a file", OPTION_TEXT, AT(prompt_file)},
+    {"--tokens", "IDS", "the prompt as ids separated by commas, for any model", OPTION_TEXT,
+     AT(tokens)},
+    {"--max-new", "N", "tokens at most", OPTION_COUNT, AT(max_new), 0, 1 << 20,
+     .otherwise = "256"},
+    {"--gamma", "N", "drafts a step", OPTION_COUNT, AT(gamma), 0, MAX_GAMMA,
+     .otherwise = "4; lookup: 10"},
+    {"--rule", "NAME", "above temperature 0", OPTION_CHOICE, AT(rule),
+     .must = "chain|match|onehot",
+     .otherwise = "chain; lookup: match; lookahead: its preset's"},
+    {"--preset", "NAME", "lookahead: paper, lade, llamacpp or trtllm; lookup: original or hf",
+     OPTION_TEXT, OF_METHOD(preset), .otherwise = "paper; hf"},
+    {"--switches", "LIST", "lookahead, lookup: NAME=VALUE,... that differ from the preset",
+     OPTION_TEXT, OF_METHOD(switches)},
+    {"--window", "W", "lookahead: columns", OPTION_COUNT, OF_METHOD(window), 1, 4096,
+     .otherwise = "5"},
+    {"--ngram", "N", "lookahead: tokens of an n-gram; lookup: longest match", OPTION_COUNT,
+     OF_METHOD(ngram), 1, 4096, .otherwise = "4; the preset's"},
+    {"--pool", "G", "lookahead: n-grams a key and candidates a step", OPTION_COUNT,
+     OF_METHOD(pool), 0, 4096, .otherwise = "W"},
+    {"--block", "M", "jacobi: tokens of a block", OPTION_COUNT, OF_METHOD(block), 1, 4096,
+     .otherwise = "8"},
+    {"--init", "NAME", "jacobi: first guesses, last, prompt or pad", OPTION_TEXT,
+     OF_METHOD(init), .otherwise = "last"},
+    {"--given", "IDS", "jacobi, lookahead: the first guesses, in the place of --init or init",
+     OPTION_TEXT, AT(guesses)},
+    {"--temperature", "T", "0 is greedy", OPTION_NUMBER, AT(temperature), 0, 1e6,
+     .otherwise = "0"},
+    {"--top-k", "N", "0 keeps all", OPTION_COUNT, AT(top_k), 0, 1 << 20, .otherwise = "0"},
+    {"--top-p", "P", "1 keeps all", OPTION_NUMBER, AT(top_p), 0, 1, .otherwise = "1"},
+    {"--min-p", "P", "0 keeps all", OPTION_NUMBER, AT(min_p), 0, 1, .otherwise = "0"},
+    {"--seed", "N", "of the uniforms", OPTION_COUNT, AT(seed), .otherwise = "1"},
+    {"--threads", "N", "1 is best on a busy machine", OPTION_COUNT, AT(threads), 1, 256,
+     .otherwise = "processors"},
+    {"--trace", NULL, "steps on standard error; the text comes after them", OPTION_FLAG,
+     AT(trace)},
+    {"--json", "FILE", "result and steps, for programs", OPTION_TEXT, AT(json)},
 };
 #undef AT
+#undef OF_METHOD
+enum { OPTIONS = sizeof options / sizeof *options };
 
-static void help(FILE *out)
-{
-    fputs("usage: assay decode --prompt TEXT [options]\n\n"
-          "Runs a decoding method of the reference on a prompt.\n\n",
-          out);
-    for (int k = 0; k < OPTIONS; k++)
-        fprintf(out, "  %-14s %-7s %s\n", options[k].name,
-                options[k].value ? options[k].value : "", options[k].help);
-}
+static const option_table table = {"decode",
+                                   "usage: assay decode --prompt TEXT [options]\n\n"
+                                   "Runs a decoding method of the reference on a prompt.\n",
+                                   options, OPTIONS, NULL};
 
-static bool store(arguments *a, const option *o, const char *text)
-{
-    void *to = (char *)a + o->at;
-    uint64_t count;
-    double number;
-    switch (o->kind) {
-    case VALUE_NONE:
-        return *(bool *)to = true;
-    case VALUE_TEXT:
-        return *(const char **)to = text, true;
-    case VALUE_COUNT:
-        if (!option_uint64(text, &count) || (double)count < o->low || (double)count > o->high)
-            return false;
-        return *(uint64_t *)to = count, true;
-    default:
-        if (!option_double(text, &number) || !(number >= o->low && number <= o->high))
-            return false;
-        return *(double *)to = number, true;
-    }
-}
-
-static bool __attribute__((format(printf, 1, 2))) refuse(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    fputs("assay decode: ", stderr);
-    vfprintf(stderr, format, list);
-    fputc('\n', stderr);
-    va_end(list);
-    return false;
-}
-
-static bool parse_one(arguments *a, int argc, char **argv, int *i)
-{
-    for (int k = 0; k < OPTIONS; k++) {
-        const option *o = &options[k];
-        const bool flag = o->kind == VALUE_NONE && strcmp(argv[*i], o->name) == 0;
-        const char *v =
-            o->kind == VALUE_NONE ? flag ? "" : NULL : option_value(argc, argv, i, o->name);
-        if (!v) continue;
-        if (*i == argc) return refuse("%s: %s is missing", o->name, o->value);
-        if (!store(a, o, v))
-            return refuse("%s %s: %s must be a %s from %g to %g", o->name, v, o->value,
-                          o->kind == VALUE_COUNT ? "whole number" : "number", o->low, o->high);
-        a->given |= 1u << k;
-        return true;
-    }
-    return refuse("unknown option %s; `assay decode --help` lists them", argv[*i]);
-}
+#define refuse(...) options_refuse(&table, __VA_ARGS__)
 
 /* An option that would change nothing is refused: a run does what it says or does not run. */
-static bool none_given(const arguments *a, unsigned which, const char *when)
+static bool none_given(const arguments *a, const char *names, const char *but, const char *when)
 {
     for (int k = 0; k < OPTIONS; k++)
-        if (a->given & which & 1u << k)
+        if (a->given >> k & 1 && option_among(options[k].name, names) &&
+            !option_among(options[k].name, but))
             return refuse("%s has no meaning %s; leave it out", options[k].name, when);
     return true;
 }
 
 /* The options that only some methods have, and which. */
-#define BIT(o) (1u << O_##o)
 static const struct {
-    const char *method, *when;
-    unsigned options;
+    const char *method, *when, *options;
 } methods[] = {
-    {"ar", "with --method ar", 0},
-    {"speculative", "with --method speculative", BIT(DRAFT) | BIT(GAMMA) | BIT(RULE)},
-    {"jacobi", "with --method jacobi", BIT(BLOCK) | BIT(INIT) | BIT(GIVEN)},
+    {"ar", "with --method ar", ""},
+    {"speculative", "with --method speculative", "--draft|--gamma|--rule"},
+    {"jacobi", "with --method jacobi", "--block|--init|--given"},
     {"lookahead", "with --method lookahead",
-     BIT(RULE) | BIT(PRESET) | BIT(SWITCHES) | BIT(WINDOW) | BIT(NGRAM) | BIT(POOL) |
-         BIT(GIVEN)},
-    {"lookup", "with --method lookup",
-     BIT(GAMMA) | BIT(RULE) | BIT(PRESET) | BIT(SWITCHES) | BIT(NGRAM)},
+     "--rule|--preset|--switches|--window|--ngram|--pool|--given"},
+    {"lookup", "with --method lookup", "--gamma|--rule|--preset|--switches|--ngram"},
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 static bool coherent_method(const arguments *a)
 {
-    unsigned of_some = 0;
-    for (int m = 0; m < METHODS; m++) of_some |= methods[m].options;
+    int own = 0;
+    while (strcmp(a->method, methods[own].method) != 0) own++;
     for (int m = 0; m < METHODS; m++)
-        if (strcmp(a->method, methods[m].method) == 0)
-            return none_given(a, of_some & ~methods[m].options, methods[m].when);
-    return refuse("--method %s is unknown; there are ar, speculative, jacobi, lookahead and "
-                  "lookup",
-                  a->method);
+        if (!none_given(a, methods[m].options, methods[own].options, methods[own].when))
+            return false;
+    return true;
 }
 
 static bool coherent(const arguments *a)
 {
-    const unsigned prompts = a->given & (BIT(PROMPT) | BIT(PROMPT_FILE) | BIT(TOKENS));
-    if (a->rule && strcmp(a->rule, "chain") != 0 && strcmp(a->rule, "match") != 0 &&
-        strcmp(a->rule, "onehot") != 0)
-        return refuse("--rule %s is unknown; there are chain, match and onehot", a->rule);
     if (!coherent_method(a)) return false;
-    if (a->guesses && !none_given(a, BIT(INIT), "with --given")) return false;
-    if (!prompts || prompts & (prompts - 1))
+    if (a->guesses && !none_given(a, "--init", "", "with --given")) return false;
+    if (!a->prompt + !a->prompt_file + !a->tokens != 2)
         return refuse("give one of --prompt, --prompt-file and --tokens");
     /* Guesses and windows are drawn at temperature 0 as well. */
     const bool draws = strcmp(a->method, "jacobi") == 0 || strcmp(a->method, "lookahead") == 0;
-    return a->temperature != 0 || none_given(a,
-                                             BIT(RULE) | BIT(TOP_K) | BIT(TOP_P) | BIT(MIN_P) |
-                                                 (draws ? 0 : BIT(SEED)),
-                                             "at temperature 0");
+    return a->temperature != 0 || none_given(a, "--rule|--top-k|--top-p|--min-p|--seed",
+                                             draws ? "--seed" : "", "at temperature 0");
 }
-#undef BIT
 
 /* -- Steps -----------------------------------------------------------------------------------
  */
@@ -380,8 +268,7 @@ static bool write_json(const watcher *w, const token_list *prompt, const int32_t
     const bool written =
         root && !w->out_of_memory && json_dump_file(root, a->json, JSON_INDENT(1)) == 0;
     json_decref(root);
-    if (!written) fprintf(stderr, "assay decode: cannot write %s\n", a->json);
-    return written;
+    return written || refuse("cannot write %s", a->json);
 }
 
 /* -- The run
@@ -438,7 +325,7 @@ static int decode(const arguments *a, const model *target, as_drafter *drafter, 
     if (a->trace) print_tokens(&w, out, result.tokens);
     puts("");
     fflush(stdout);
-    if (s != AS_OK) fprintf(stderr, "assay decode: %s\n", e.text);
+    if (s != AS_OK) refuse("%s", e.text);
     summary(&w, &result);
     const bool written = s != AS_OK || !a->json || write_json(&w, prompt, out, &result);
     json_decref(w.steps);
@@ -465,7 +352,7 @@ static int with_drafter(const arguments *a, const model *target,
     if (s == AS_OK)
         s = ar ? as_draft_none(&drafter, &e)
                : as_draft_lm(draft.lm, &sampling, (int32_t)a->gamma, &drafter, &e);
-    if (s != AS_OK) fprintf(stderr, "assay decode: %s\n", e.text);
+    if (s != AS_OK) refuse("%s", e.text);
     const int code = s == AS_OK ? decode(a, target, drafter, rule, prompt) : EXIT_USAGE;
     as_drafter_free(drafter);
     model_free(&draft);
@@ -482,7 +369,7 @@ static int without_draft(const arguments *a, const model *target, const token_li
     method_options o = a->without_draft;
     const int32_t V = target->info.config.V;
     int code = EXIT_USAGE;
-    o.gamma = a->given & 1u << O_GAMMA ? a->gamma : 0;
+    o.gamma = option_given(&table, a->given, "--gamma") ? a->gamma : 0;
     if (a->guesses && !tokens_of_ids(a->guesses, "--given", V, &guesses, why, sizeof why))
         return refuse("%s", why), EXIT_USAGE;
     const method_guesses given = {guesses.token, guesses.n};
@@ -505,13 +392,10 @@ static bool fits(const arguments *a, const model *m, const token_list *prompt)
 {
     const uint64_t need = (uint64_t)prompt->n + a->max_new;
     if (need <= (uint64_t)m->info.config.max_positions) return true;
-    fprintf(
-        stderr,
-        "assay decode: a prompt of %d tokens and --max-new %llu need %llu positions; the model "
-        "has %d\n",
+    return refuse(
+        "a prompt of %d tokens and --max-new %llu need %llu positions; the model has %d",
         (int)prompt->n, (unsigned long long)a->max_new, (unsigned long long)need,
         (int)m->info.config.max_positions);
-    return false;
 }
 
 int decode_main(int argc, char **argv)
@@ -522,9 +406,8 @@ int decode_main(int argc, char **argv)
                    .max_new = 256,
                    .seed = 1,
                    .top_p = 1};
-    if (option_help(argc, argv)) return help(stdout), EXIT_SUCCESS;
-    for (int i = 1; i < argc; i++)
-        if (!parse_one(&a, argc, argv, &i)) return EXIT_USAGE;
+    int code;
+    if (!options_read(&table, &a, argc, argv, &a.given, &code)) return code;
     if (!coherent(&a)) return EXIT_USAGE;
     if (strcmp(a.method, "ar") == 0) a.gamma = 0;
 
@@ -532,7 +415,7 @@ int decode_main(int argc, char **argv)
     model target;
     token_list prompt = {0};
     if (!model_load(&target, a.model, "target", &capacity)) return EXIT_USAGE;
-    int code = EXIT_USAGE;
+    code = EXIT_USAGE;
     if (read_prompt(&a, &target, &prompt) && fits(&a, &target, &prompt))
         code = method_known(a.method) ? without_draft(&a, &target, &prompt)
                                       : with_drafter(&a, &target, &capacity, &prompt);

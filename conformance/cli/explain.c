@@ -11,33 +11,14 @@
 #include "conformance/cli/clauses.h"
 #include "conformance/subjects/mutants/mutants.h"
 
-/* Words with blanks between, indented and broken at the right margin. */
-static void print_wrapped(const char *text, int indent)
-{
-    enum { MARGIN = 96 };
-    int column = 0;
-    for (const char *word = text; *word;) {
-        const int length = (int)strcspn(word, " ");
-        if (column == 0 || column + 1 + length > MARGIN) {
-            printf("%s%*s", column ? "\n" : "", indent, "");
-            column = indent;
-        } else {
-            putchar(' ');
-            column++;
-        }
-        printf("%.*s", length, word);
-        column += length;
-        word += length + (word[length] == ' ');
-    }
-    putchar('\n');
-}
+enum { INDENT = 4 }; /* of a paragraph below its heading */
 
 /* -- Clauses ----------------------------------------------------------------------------- */
 
 static void explain_clause(const clause *c)
 {
     printf("%s (%s), spec/%s, %s\n", c->id, c->kind, c->chapter, c->section);
-    print_wrapped(c->text, 4);
+    print_wrapped(c->text, 0, INDENT);
     for (const char *place = c->places; *place; place += strspn(place, " ")) {
         const int length = (int)strcspn(place, " ");
         printf("  %s %.*s\n", strncmp(place, "ref/", 4) == 0 ? "ref    " : "oracle ", length,
@@ -84,7 +65,7 @@ static void explain_check(const check *k)
     for (const clause *c = clause_list; c->id; c++) {
         if (!clause_named(k->clauses, c->id)) continue;
         printf("  %s\n", c->id);
-        print_wrapped(c->text, 4);
+        print_wrapped(c->text, 0, INDENT);
     }
     for (size_t i = 0; i < mutant_count; i++) {
         const mutant *m = &mutant_table[i];
@@ -140,25 +121,28 @@ static void explain_mutant(const mutant *m)
     if (m->clause && *m->clause) {
         const clause *c = clause_find(m->clause);
         printf("  violates %s\n", m->clause);
-        if (c) print_wrapped(c->text, 4);
+        if (c) print_wrapped(c->text, 0, INDENT);
     }
     if (m->check && *m->check) printf("  met by   %s\n", m->check);
     if (m->expected) printf("  expected %s\n", m->expected);
     printf("  assay run --iut mutant:%s --level smoke\n", m->name);
 }
 
+static const option words[] = {
+    {"WORD", NULL,
+     "a clause (ACC-01, or a glob such as 'RES-*'), a check (law.verify), a case or a fault",
+     OPTION_TEXT, .at = 0, .needed = true},
+};
+
+static const option_table table = {
+    "explain", "usage: assay explain WORD\n\nSays what it is about.\n", words, 1,
+    "`assay run --list` names the cases, `assay mutants --list` the faults.\n"};
+
 int explain_main(int argc, char **argv)
 {
-    if (argc != 2 || option_help(argc, argv)) {
-        return option_usage(
-            argc, argv,
-            "usage: assay explain WORD\n"
-            "  WORD is a clause (ACC-01, or a glob such as 'RES-*'), a check "
-            "(law.verify), a case or\n"
-            "  a fault; `assay run --list` names the cases, `assay mutants --list` the "
-            "faults\n");
-    }
-    const char *word = argv[1];
+    const char *word;
+    int code;
+    if (!options_read(&table, &word, argc, argv, NULL, &code)) return code;
     const check *k = find_check(word, strlen(word));
     const mutant *m = mutant_find(word);
     if (k) {
@@ -166,7 +150,7 @@ int explain_main(int argc, char **argv)
     } else if (m) {
         explain_mutant(m);
     } else if (!explain_clauses(word) && !explain_case(word)) {
-        fprintf(stderr, "assay explain: no clause, check, case or fault is called %s\n", word);
+        options_refuse(&table, "no clause, check, case or fault is called %s", word);
         return EXIT_USAGE;
     }
     return EXIT_CONFORMANT;

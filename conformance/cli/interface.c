@@ -244,13 +244,19 @@ static bool print_page(void)
     return fflush(stdout) == 0;
 }
 
+static const option options[] = {
+    {"--markdown", NULL, "as the page docs/interface.md, not as JSON", OPTION_FLAG, .at = 0},
+};
+
+static const option_table table = {
+    "interface",
+    "usage: assay interface [--markdown]\n\nPrints the operations and claims on the wire.\n",
+    options, 1, NULL};
+
 int interface_main(int argc, char **argv)
 {
-    const bool page = argc == 2 && strcmp(argv[1], "--markdown") == 0;
-    if (argc != 1 && !page)
-        return option_usage(
-            argc, argv,
-            "usage: assay interface              prints operations and claims as JSON\n"
-            "       assay interface --markdown   as the page docs/interface.md\n");
+    bool page = false;
+    int code;
+    if (!options_read(&table, &page, argc, argv, NULL, &code)) return code;
     return (page ? print_page() : print_json()) ? EXIT_CONFORMANT : EXIT_ERROR;
 }

@@ -15,12 +15,21 @@ typedef struct {
     const char *model, *tokens, *output;
 } arguments;
 
-static const char usage[] =
-    "usage: assay logits --tokens FILE --output FILE [--model FOLDER]\n"
-    "  Writes the logits after each token of a sequence: little-endian binary32, [tokens][V].\n"
-    "  FILE of --tokens holds decimal ids separated by white space or commas; the model is a "
-    "Hugging\n"
-    "  Face folder (default: the trained target that came with assay)\n";
+#define AT(field) .at = offsetof(arguments, field)
+static const option options[] = {
+    {"--tokens", "FILE", "decimal ids separated by white space or commas", OPTION_TEXT,
+     AT(tokens), .needed = true},
+    {"--output", "FILE", "what is written", OPTION_TEXT, AT(output), .needed = true},
+    {"--model", "FOLDER", "a Hugging Face folder", OPTION_TEXT, AT(model),
+     .otherwise = "the trained target that came with assay"},
+};
+#undef AT
+
+static const option_table table = {
+    "logits",
+    "usage: assay logits --tokens FILE --output FILE [--model FOLDER]\n\n"
+    "Writes the logits after each token of a sequence: little-endian binary32, [tokens][V].\n",
+    options, 3, NULL};
 
 /* Evaluates and commits the sequence in chunks; the bits do not depend on how (TREE-06). */
 static as_status write_logits(as_lm *lm, const token_list *list, FILE *out, as_error *e)
@@ -48,12 +57,12 @@ static as_status write_logits(as_lm *lm, const token_list *list, FILE *out, as_e
 
 static int run(const arguments *a, const char *text)
 {
-    const as_llama_options options = {.rows = ROWS};
+    const as_llama_options capacity = {.rows = ROWS};
     model m;
     token_list list;
     char why[200];
     as_error e;
-    if (!model_load(&m, a->model, "target", &options)) return EXIT_USAGE;
+    if (!model_load(&m, a->model, "target", &capacity)) return EXIT_USAGE;
     if (!tokens_of_ids(text, a->tokens, m.info.config.V, &list, why, sizeof why)) {
         fprintf(stderr, "assay: %s\n", why);
         model_free(&m);
@@ -75,24 +84,14 @@ int logits_main(int argc, char **argv)
 {
     arguments a = {0};
     size_t length;
-    for (int i = 1; i < argc; i++) {
-        const char *v;
-        if ((v = option_value(argc, argv, &i, "--model")) && *v)
-            a.model = v;
-        else if ((v = option_value(argc, argv, &i, "--tokens")) && *v)
-            a.tokens = v;
-        else if ((v = option_value(argc, argv, &i, "--output")) && *v)
-            a.output = v;
-        else
-            return option_usage(argc, argv, usage);
-    }
-    if (!a.tokens || !a.output) return option_usage(argc, argv, usage);
+    int code;
+    if (!options_read(&table, &a, argc, argv, NULL, &code)) return code;
     char *text = read_whole(a.tokens, &length);
     if (!text) {
-        fprintf(stderr, "assay: cannot read %s: %s\n", a.tokens, strerror(errno));
+        options_refuse(&table, "cannot read %s: %s", a.tokens, strerror(errno));
         return EXIT_USAGE;
     }
-    const int code = run(&a, text);
+    code = run(&a, text);
     free(text);
     return code;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "conformance/checks/frame/plan.h"
-#include "conformance/cli/arguments/options.h"
+#include "conformance/cli/arguments/command_line.h"
 #include "conformance/cli/bench/bench.h"
 #include "conformance/cli/coverage.h"
 #include "conformance/cli/decode.h"
@@ -20,18 +20,13 @@
 #include "conformance/cli/traces/write_traces.h"
 #include "conformance/suite/report/report.h"
 #include "conformance/wire/clock.h"
+#include "conformance/wire/kinds.h"
 #include "conformance/wire/load.h"
 #include "conformance/wire/process.h"
 #include "conformance/wire/worker.h"
 #include "vectors/read/vectors.h"
 
 static const char *program; /* as it was called */
-
-static int usage_error(const char *what)
-{
-    fprintf(stderr, "assay: %s\n", what);
-    return EXIT_USAGE;
-}
 
 /* -- assay run --------------------------------------------------------------------------- */
 
@@ -86,8 +81,8 @@ static int select_cases(const command_line *c, bool list)
     const bool sound = plan_all(&plan, check_list, c->run.level);
     for (size_t i = 0; sound && i < plan.count; i++) {
         const check_case *k = plan.cases[i];
-        if (!glob_any(c->claims, c->run.claims_count, k->check->name)) continue;
-        if (!glob_any(c->only, c->run.only_count, k->id)) continue;
+        if (!glob_any(c->run.claims, c->run.claims_count, k->check->name)) continue;
+        if (!glob_any(c->run.only, c->run.only_count, k->id)) continue;
         selected++;
         if (list) puts(k->id);
     }
@@ -240,7 +235,7 @@ static int run_with_log(command_line *c)
 /* The file of traces that was named and cannot be read, or NULL. */
 static const char *unreadable_traces(const run_options *o)
 {
-    const char *file = strncmp(o->iut, "traces:", 7) == 0 ? o->iut + 7 : o->traces;
+    const char *alone = kind_rest(o->iut, KIND_TRACES), *file = alone ? alone : o->traces;
     return file && access(file, R_OK) != 0 ? file : NULL;
 }
 
@@ -253,7 +248,7 @@ static void suit_emulator(command_line *c)
     const size_t length = strlen(LOAD_EMULATOR);
     client_failure why;
     char most[60] = "";
-    if (strcmp(c->run.iut, "gpu") != 0) return;
+    if (kind_of(c->run.iut) != KIND_GPU) return;
     client *probe = client_open(&how, &why);
     if (!probe) return; /* the run will say why */
     if (strncmp(client_claims(probe)->device, LOAD_EMULATOR, length) == 0) {
@@ -275,11 +270,8 @@ static int run_main(int argc, char **argv)
 {
     command_line c;
     char why[600], vectors[1024];
-    if (!options_parse(&c, argc, argv, why, sizeof why)) return usage_error(why);
-    if (c.help) {
-        options_help(stdout);
-        return EXIT_SUCCESS;
-    }
+    const options_result read = command_line_parse(&c, argc, argv, why, sizeof why);
+    if (read != OPTIONS_READ) return options_end(&run_table, read, why);
     suit_emulator(&c);
     const int selected = select_cases(&c, c.list);
     if (c.list || selected != EXIT_SUCCESS) return selected;
@@ -291,12 +283,12 @@ static int run_main(int argc, char **argv)
     c.run.writes_traces = writes_traces;
     const char *unread = unreadable_traces(&c.run);
     if (unread) {
-        snprintf(why, sizeof why, "cannot read the traces %s: %s", unread, strerror(errno));
-        return usage_error(why);
+        options_refuse(&run_table, "cannot read the traces %s: %s", unread, strerror(errno));
+        return EXIT_USAGE;
     }
     waiver_set *waivers = NULL;
     if (c.waivers && !(waivers = waivers_load(c.waivers, why, sizeof why)))
-        return usage_error(why);
+        return options_end(&run_table, OPTIONS_WRONG, why);
     c.run.waivers = waivers;
     c.run.waiver_file = c.waivers;
     const int code = run_with_log(&c);
@@ -306,19 +298,31 @@ static int run_main(int argc, char **argv)
 
 /* -- The other subcommands --------------------------------------------------------------- */
 
-/* `assay worker SPEC [OPTIONS]`: what the suite starts for every IUT but exec:. */
+typedef struct {
+    const char *spec, *options;
+} worker_words;
+
+static const option worker_options[] = {
+    {"SPEC", NULL, "the implementation", OPTION_TEXT, .at = offsetof(worker_words, spec),
+     .must = KINDS_OF_WORKER_TEXT, .needed = true},
+    {"OPTIONS", NULL, "its own options", OPTION_ANY, .at = offsetof(worker_words, options)},
+};
+
+static const option_table worker_table = {
+    "worker",
+    "usage: assay worker SPEC [OPTIONS]\n\n"
+    "Serves an implementation on standard input and output, in frames. It is killed when the\n"
+    "thread that started it ends.\n",
+    worker_options, 2, NULL};
+
+/* What the suite starts for every IUT but exec:. */
 static int worker_command(int argc, char **argv)
 {
-    if (argc < 2 || argc > 3 || option_help(argc, argv))
-        return option_usage(
-            argc, argv,
-            "usage: assay worker SPEC [OPTIONS]\n"
-            "  Serves an implementation on standard input and output, in frames.\n"
-            "  SPEC is ref, gpu, plugin:FILE.so, mutant:NAME or traces:FILE; OPTIONS are its "
-            "own.\n"
-            "  It is killed when the thread that started it ends.\n");
+    worker_words w = {.options = ""};
+    int code;
+    if (!options_read(&worker_table, &w, argc, argv, NULL, &code)) return code;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a call that hangs does not see the end of its input */
-    return worker_main(argv[1], argc == 3 ? argv[2] : "");
+    return worker_main(w.spec, w.options);
 }
 
 static int version_command(int argc, char **argv)
@@ -364,7 +368,10 @@ static int help_command(int argc, char **argv)
 int main(int argc, char **argv)
 {
     program = argv[0];
-    if (argc < 2) return usage_error("a command is missing; `assay --help` lists them");
+    if (argc < 2) {
+        fputs("assay: a command is missing; `assay --help` lists them\n", stderr);
+        return EXIT_USAGE;
+    }
     for (int i = 0; i < COMMANDS; i++) {
         if (strcmp(argv[1], commands[i].name) == 0) return commands[i].run(argc - 1, argv + 1);
     }

@@ -8,11 +8,33 @@
 #include "conformance/cli/vectors.h"
 #include "vectors/make/make.h"
 
-enum { CONFORMANT = 0, WRONG = 1, USAGE = 2, SUITE_ERROR = 3 };
+typedef struct {
+    const char *command, *id, *out, *vectors;
+} arguments;
+
+#define AT(field) .at = offsetof(arguments, field)
+static const option options[] = {
+    {"COMMAND", NULL, "what to do", OPTION_CHOICE, AT(command),
+     .must = "list|show|check|generate|flip", .needed = true},
+    {"ID", NULL, "of the vector to show", OPTION_TEXT, AT(id)},
+    {"--vectors", "FOLDER", "what is read", OPTION_TEXT, AT(vectors),
+     .otherwise = "share/assay/vectors beside the program"},
+    {"--out", "FOLDER", "what is written", OPTION_TEXT, AT(out),
+     .otherwise = "of generate: vectors"},
+};
+#undef AT
+
+static const option_table table = {
+    "vectors", "usage: assay vectors COMMAND [options]\n\nThe golden vectors.\n", options, 4,
+    "list      groups, their sizes and clauses\n"
+    "show ID   one vector\n"
+    "check     read, validate, recompute everything with the oracle\n"
+    "generate  write all files anew, always the same bytes\n"
+    "flip      a copy, in --out, in which every expectation is wrong, to test a harness\n"};
 
 static int complain(const char *what, int code)
 {
-    fprintf(stderr, "assay vectors: %s\n", what);
+    options_refuse(&table, "%s", what);
     return code;
 }
 
@@ -35,14 +57,14 @@ static vector_set *networks(char *why, size_t why_size)
 static int generate(const char *folder)
 {
     char why[400];
-    if (!make_folder(folder, why, sizeof why)) return complain(why, SUITE_ERROR);
+    if (!make_folder(folder, why, sizeof why)) return complain(why, EXIT_ERROR);
     vector_set *set = make_all(why, sizeof why),
                *trained = set ? networks(why, sizeof why) : NULL;
     const bool ok = trained && write_folder(set, folder, why, sizeof why) &&
                     write_networks(trained, folder, why, sizeof why);
     vectors_free(set);
     vectors_free(trained);
-    return ok ? CONFORMANT : complain(why, SUITE_ERROR);
+    return ok ? EXIT_CONFORMANT : complain(why, EXIT_ERROR);
 }
 
 static int list(const vector_set *set)
@@ -54,7 +76,7 @@ static int list(const vector_set *set)
         total += g->tests;
     }
     printf("%d vectors in %d groups\n", (int)total, (int)vectors_groups(set));
-    return CONFORMANT;
+    return EXIT_CONFORMANT;
 }
 
 static int show(const vector_set *set, const char *id)
@@ -66,14 +88,14 @@ static int show(const vector_set *set, const char *id)
             printf("%s: V %d, gamma %d\n", g->id, (int)g->V, (int)g->gamma);
             write_test(stdout, g, &g->test[t]);
             putchar('\n');
-            return CONFORMANT;
+            return EXIT_CONFORMANT;
         }
     }
-    fprintf(stderr,
-            "assay vectors: no vector %s; `assay vectors list` names the groups, and their "
-            "vectors are GROUP.0001 and on\n",
-            id);
-    return USAGE;
+    options_refuse(&table,
+                   "no vector %s; `assay vectors list` names the groups, and their vectors are "
+                   "GROUP.0001 and on",
+                   id);
+    return EXIT_USAGE;
 }
 
 /* Does the oracle give the answers that the file has? */
@@ -106,18 +128,18 @@ static int check_all(vector_set *set, const char *folder)
     char why[400];
     if (!networks_confirmed(folder, why, sizeof why)) {
         wrong++;
-        complain(why, WRONG);
+        complain(why, EXIT_NOT_CONFORMANT);
     }
     for (int32_t i = 0; i < vectors_groups(set); i++) {
         const vector_group *g = vectors_group(set, i);
         for (int32_t t = 0; t < g->tests; t++, total++)
             if (!confirmed(set, g, &g->test[t], why, sizeof why)) {
                 wrong++;
-                complain(why, WRONG);
+                complain(why, EXIT_NOT_CONFORMANT);
             }
     }
     printf("%d vectors recomputed, %d differ\n", (int)total, (int)wrong);
-    return wrong ? WRONG : CONFORMANT;
+    return wrong ? EXIT_NOT_CONFORMANT : EXIT_CONFORMANT;
 }
 
 static bool flip_all(vector_set *set)
@@ -132,7 +154,7 @@ static bool flip_all(vector_set *set)
 static int flip(vector_set *set, const char *folder)
 {
     char why[400];
-    if (!make_folder(folder, why, sizeof why)) return complain(why, SUITE_ERROR);
+    if (!make_folder(folder, why, sizeof why)) return complain(why, EXIT_ERROR);
     vector_set *trained = networks(why, sizeof why);
     bool ok = trained != NULL;
     if (ok && !(flip_all(set) && flip_all(trained))) {
@@ -142,54 +164,25 @@ static int flip(vector_set *set, const char *folder)
     ok = ok && write_folder(set, folder, why, sizeof why) &&
          write_networks(trained, folder, why, sizeof why);
     vectors_free(trained);
-    return ok ? CONFORMANT : complain(why, SUITE_ERROR);
+    return ok ? EXIT_CONFORMANT : complain(why, EXIT_ERROR);
 }
 
-static int usage(FILE *f, int code)
+/* An ID belongs to show; flip would write over what is read. */
+static bool agree(const arguments *a)
 {
-    fputs("usage: assay vectors COMMAND [--vectors FOLDER]\n"
-          "  list                    groups, their sizes and clauses\n"
-          "  show ID                 one vector\n"
-          "  check                   read, validate, recompute everything with the oracle\n"
-          "  generate [--out FOLDER] write all files anew (default: vectors), always the same "
-          "bytes\n"
-          "  flip --out FOLDER       a copy in which every expectation is wrong, to test a "
-          "harness\n"
-          "  FOLDER defaults to share/assay/vectors beside the program\n",
-          f);
-    return code;
-}
-
-typedef struct {
-    const char *command, *id, *out, *vectors;
-} arguments;
-
-/* False when they make no sense. */
-static bool parse(int argc, char **argv, arguments *a)
-{
-    for (int i = 1; i < argc; i++) {
-        const bool last = i + 1 == argc;
-        if (!strcmp(argv[i], "--out") && !last)
-            a->out = argv[++i];
-        else if (!strcmp(argv[i], "--vectors") && !last)
-            a->vectors = argv[++i];
-        else if (argv[i][0] == '-')
-            return false;
-        else if (!a->command)
-            a->command = argv[i];
-        else if (!a->id && !strcmp(a->command, "show"))
-            a->id = argv[i];
-        else
-            return false;
-    }
-    return a->command != NULL;
+    const bool shows = !strcmp(a->command, "show");
+    if (shows && !a->id) return options_refuse(&table, "show: ID is missing; name a vector");
+    if (!shows && a->id)
+        return options_refuse(&table, "%s: a word too many: %s", a->command, a->id);
+    return strcmp(a->command, "flip") || a->out ||
+           options_refuse(&table, "flip: --out FOLDER is missing; name where the copy goes");
 }
 
 static int on_set(const arguments *a)
 {
     char why[400];
     vector_set *set = vectors_load(a->vectors, why, sizeof why);
-    if (!set) return complain(why, SUITE_ERROR);
+    if (!set) return complain(why, EXIT_ERROR);
     const int code = !strcmp(a->command, "list")    ? list(set)
                      : !strcmp(a->command, "show")  ? show(set, a->id)
                      : !strcmp(a->command, "check") ? check_all(set, a->vectors)
@@ -201,14 +194,11 @@ static int on_set(const arguments *a)
 int vectors_main(int argc, char **argv)
 {
     char share[1024];
+    arguments a = {.vectors = share};
+    int code;
+    if (!options_read(&table, &a, argc, argv, NULL, &code)) return code;
+    if (!agree(&a)) return EXIT_USAGE;
     share_folder("vectors", share, sizeof share);
-    arguments a = {NULL, NULL, NULL, share};
-    if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
-        return usage(stdout, CONFORMANT);
-    if (!parse(argc, argv, &a)) return usage(stderr, USAGE);
     if (!strcmp(a.command, "generate")) return generate(a.out ? a.out : "vectors");
-    const bool known = !strcmp(a.command, "list") || !strcmp(a.command, "check") ||
-                       (!strcmp(a.command, "show") && a.id) ||
-                       (!strcmp(a.command, "flip") && a.out);
-    return known ? on_set(&a) : usage(stderr, USAGE);
+    return on_set(&a);
 }

@@ -20,7 +20,7 @@
 enum { EXIT_CONFORMANT, EXIT_NOT_CONFORMANT, EXIT_USAGE, EXIT_ERROR, EXIT_UNDECIDED };
 
 typedef struct {
-    const char *iut;         /* ref | gpu | mutant:NAME | plugin:FILE.so | exec:CMD | traces:FILE */
+    const char *iut;         /* of a kind of kinds.h; NULL: ref */
     const char *iut_options; /* may be NULL */
     const char *traces;      /* file that it brings (TRC-01); NULL: what a built-in one writes */
     const char *assay;       /* program that serves `worker`; NULL: this one */

@@ -12,6 +12,7 @@
 #include "conformance/wire/claims.h"
 #include "conformance/wire/clock.h"
 #include "conformance/wire/frames.h"
+#include "conformance/wire/kinds.h"
 #include "conformance/wire/layout.h"
 #include "conformance/wire/load.h"
 #include "conformance/wire/process.h"
@@ -248,9 +249,8 @@ static call_result exchange(client *c, iut_op op, const layout_parts *parts, fra
 
 /* The shell runs the user's command. A simple one replaces the shell, so that its signals and
  * last words are seen as they are and not as the shell retells them. */
-static process *start_command(client *c, char *why, size_t why_size)
+static process *start_command(client *c, const char *command, char *why, size_t why_size)
 {
-    const char *command = c->spec + strlen("exec:");
     const bool simple = !command[strcspn(command, ";&|(){}=!`\n")];
     char shell[] = "/bin/sh", minus_c[] = "-c", text[4096];
     const int length = snprintf(text, sizeof text, "%s%s", simple ? "exec " : "", command);
@@ -266,10 +266,10 @@ static process *start_command(client *c, char *why, size_t why_size)
 static call_result start(client *c)
 {
     char why[320], worker[] = "worker";
+    const char *command = kind_rest(c->spec, KIND_EXEC);
     char *const argv[] = {c->assay, worker, c->spec, c->options, NULL};
-    c->process = strncmp(c->spec, "exec:", 5) == 0
-                     ? start_command(c, why, sizeof why)
-                     : process_start(argv, c->stderr_log, why, sizeof why);
+    c->process = command ? start_command(c, command, why, sizeof why)
+                         : process_start(argv, c->stderr_log, why, sizeof why);
     if (!c->process) /* a program that ends starts no more */
         return report(c, OP_CLAIMS, stop_asked(c->stop) ? CALL_STOPPED : CALL_HARNESS, why);
     process_obey(c->process, c->stop);
@@ -350,15 +350,6 @@ static call_result ready(client *c)
 
 /* ---- Open and close. ------------------------------------------------------------- */
 
-static bool spec_is_known(const char *spec)
-{
-    return strcmp(spec, "ref") == 0 || strcmp(spec, "gpu") == 0 ||
-           (strncmp(spec, "mutant:", 7) == 0 && spec[7]) ||
-           (strncmp(spec, "plugin:", 7) == 0 && spec[7]) ||
-           (strncmp(spec, "traces:", 7) == 0 && spec[7]) ||
-           (strncmp(spec, "exec:", 5) == 0 && spec[5]);
-}
-
 static char *copy_text(const char *text)
 {
     return text ? strdup(text) : NULL;
@@ -381,7 +372,7 @@ not_opened(client_failure *f, call_result result, iut_status status, const char 
 static bool names_nothing(const client *c, call_result result)
 {
     enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
-    if (strncmp(c->spec, "exec:", 5) == 0)
+    if (kind_of(c->spec) == KIND_EXEC)
         return result == CALL_CRASH &&
                (c->exit_code == NOT_EXECUTABLE || c->exit_code == NOT_FOUND);
     return result == CALL_REFUSED && c->status == IUT_BAD_INPUT;
@@ -389,17 +380,16 @@ static bool names_nothing(const client *c, call_result result)
 
 client *client_open(const client_options *options, client_failure *f)
 {
-    if (!spec_is_known(options->spec))
+    const spec_kind kind = kind_of(options->spec);
+    if (kind == KIND_NONE)
         return not_opened(f, CALL_NO_SUCH, IUT_OK,
-                          "iut: no such kind: %.100s; write ref, gpu, mutant:NAME, "
-                          "plugin:FILE.so, exec:CMD or traces:FILE",
-                          options->spec);
+                          "iut: no such kind: %.100s; write " KINDS_TEXT, options->spec);
     const char *given = options->options ? options->options : "";
-    if (*given && strncmp(options->spec, "exec:", 5) == 0)
+    if (*given && kind == KIND_EXEC)
         return not_opened(f, CALL_NO_SUCH, IUT_OK,
                           "iut: options (%.60s) with exec: write them into the command", given);
     char lacks[400];
-    if (!options->assay && !load_is_whole(options->spec, lacks, sizeof lacks))
+    if (!options->assay && !load_is_whole(kind, lacks, sizeof lacks))
         return not_opened(f, CALL_HARNESS, IUT_OK, "%.60s: %s", options->spec, lacks);
     client *c = calloc(1, sizeof *c);
     if (!c) return not_opened(f, CALL_HARNESS, IUT_OK, "iut: out of memory");

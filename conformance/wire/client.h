@@ -27,7 +27,7 @@ typedef enum {
 typedef struct client client;
 
 typedef struct {
-    const char *spec;      /* ref | mutant:NAME | plugin:FILE.so | exec:CMD | traces:FILE */
+    const char *spec;      /* of a kind of kinds.h */
     const char *options;   /* passed to iut_api.create; may be NULL */
     const char *assay;     /* path of the program that serves `worker`; NULL: this one */
     double timeout;        /* seconds a call; <= 0: 10 */

@@ -64,45 +64,32 @@ static bool load_plugin(const char *file, iut_api *table, iut_status *status, ch
     return load_library(path, table, why, why_size);
 }
 
-/* Plugins that come with the program. */
-static const struct {
-    const char *spec, *library;
-    bool named; /* the spec goes on, and the library has a table for each name */
-} own[] = {
-    {"ref", "lib/assay/libassay_ref.so", false},
-    {"mutant:", "lib/assay/libassay_mutants.so", true},
-    {"traces:", "lib/assay/libassay_traces.so", false},
-};
-enum { OWN = sizeof own / sizeof own[0] };
-
-/* Its place in `own`; OWN: it is none of these. */
-static int own_of(const char *spec)
+static bool find_own(spec_kind kind, char *path, size_t size, char *why, size_t why_size)
 {
-    int i = 0;
-    while (i < OWN && strncmp(spec, own[i].spec, strlen(own[i].spec)) != 0) i++;
-    return i < OWN && strcmp(own[i].spec, "ref") == 0 && spec[3] != '\0' ? OWN : i;
-}
-
-static bool find_own(int i, char *path, size_t size, char *why, size_t why_size)
-{
-    return beside_program(own[i].library, path, size) ||
+    return beside_program(kind_library(kind), path, size) ||
            FAIL("there is no %s: the installation is not whole; build the target assay", path);
 }
 
-bool load_is_whole(const char *spec, char *why, size_t why_size)
+bool load_is_whole(spec_kind kind, char *why, size_t why_size)
 {
     char path[4096];
-    const int i = own_of(spec);
-    return i == OWN || find_own(i, path, sizeof path, why, why_size);
+    return !*kind_library(kind) || find_own(kind, path, sizeof path, why, why_size);
 }
 
-static bool load_own(int i, const char *name, iut_api *table, iut_status *status, char *why,
-                     size_t why_size)
+static bool load_own(spec_kind kind, iut_api *table, char *why, size_t why_size)
+{
+    char path[4096];
+    return find_own(kind, path, sizeof path, why, why_size) &&
+           load_library(path, table, why, why_size);
+}
+
+/* One library has a table for each name. */
+static bool load_mutant(const char *name, iut_api *table, iut_status *status, char *why,
+                        size_t why_size)
 {
     char path[4096];
     const iut_api *(*entry_of)(const char *);
-    if (!find_own(i, path, sizeof path, why, why_size)) return false;
-    if (!own[i].named) return load_library(path, table, why, why_size);
+    if (!find_own(KIND_MUTANT, path, sizeof path, why, why_size)) return false;
     void *library = open_library(path, why, why_size);
     if (!library) return false;
     *(void **)&entry_of = dlsym(library, "iut_entry_of");
@@ -161,21 +148,21 @@ static bool load_gpu(iut_api *table, iut_status *status, char *why, size_t why_s
     return true;
 }
 
-bool load_is_own(const char *spec)
-{
-    return strcmp(spec, "ref") == 0 || strcmp(spec, "gpu") == 0;
-}
-
 bool load_spec(const char *spec, iut_api *table, iut_status *status, char *why, size_t why_size)
 {
-    const int i = own_of(spec);
+    const spec_kind kind = kind_of(spec);
     *status = IUT_FAILED;
-    if (i < OWN)
-        return load_own(i, spec + strlen(own[i].spec), table, status, why, why_size);
-    if (strcmp(spec, "gpu") == 0) return load_gpu(table, status, why, why_size);
-    if (strncmp(spec, "plugin:", 7) == 0)
-        return load_plugin(spec + 7, table, status, why, why_size);
-    return REFUSE(
-        IUT_BAD_INPUT,
-        "no such kind: %s; write ref, gpu, mutant:NAME, plugin:FILE.so or traces:FILE", spec);
+    switch (kind) {
+    case KIND_REF:
+    case KIND_TRACES:
+        return load_own(kind, table, why, why_size);
+    case KIND_MUTANT:
+        return load_mutant(kind_rest(spec, kind), table, status, why, why_size);
+    case KIND_GPU:
+        return load_gpu(table, status, why, why_size);
+    case KIND_PLUGIN:
+        return load_plugin(kind_rest(spec, kind), table, status, why, why_size);
+    default:
+        return REFUSE(IUT_BAD_INPUT, "no such kind: %s; write " KINDS_OF_WORKER_TEXT, spec);
+    }
 }

@@ -8,7 +8,7 @@
 /* The exit code of a process whose implementation wrote to an input (STA-02). */
 enum { WORKER_INPUT_WRITTEN = 102 };
 
-/* `assay worker SPEC [OPTIONS]`: serves ref | mutant:NAME | plugin:FILE until the end of input.
+/* `assay worker SPEC [OPTIONS]`: serves any kind but exec: (kinds.h) until the end of input.
  * `options` may be NULL. An IUT that cannot be loaded answers the first request with the
  * reason. Returns the exit code: 0 at the end of input, 1 if the IUT could not be loaded or
  * created, 3 on a broken frame.

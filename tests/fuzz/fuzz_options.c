@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "conformance/cli/arguments/options.h"
+#include "conformance/cli/arguments/command_line.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { WORDS = 80 };
@@ -41,13 +41,12 @@ static void check_accepted(const command_line *c)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     command_line c;
-    char *argv[WORDS + 2] = {0}, why[600] = "", name[] = "run";
+    char *argv[WORDS + 2] = {0}, why[900] = "", name[] = "run";
     argv[0] = name;
     const int argc = 1 + split(data, size, argv + 1);
-    if (options_parse(&c, argc, argv, why, sizeof why))
-        check_accepted(&c);
-    else
-        MUST(*why);
+    const options_result r = command_line_parse(&c, argc, argv, why, sizeof why);
+    if (r == OPTIONS_READ) check_accepted(&c);
+    MUST(*why ? r == OPTIONS_WRONG : r != OPTIONS_WRONG);
     for (int i = 1; i < argc; i++) free(argv[i]);
     return 0;
 }

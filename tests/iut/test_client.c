@@ -174,7 +174,7 @@ static void bad_specs(void **unused)
         assert_null(open_spec(specs[i], NULL, 1, &f));
         assert_int_equal(f.result, CALL_NO_SUCH);
         assert_says(f.text,
-                    "write ref, gpu, mutant:NAME, plugin:FILE.so, exec:CMD or traces:FILE");
+                    "write one of ref gpu plugin:FILE.so mutant:NAME traces:FILE exec:CMD");
     }
     assert_null(open_spec("exec:true", "x=1", 1, &f));
     assert_int_equal(f.result, CALL_NO_SUCH);

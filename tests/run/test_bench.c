@@ -20,15 +20,15 @@ static void what_has_no_meaning_is_refused(void **unused)
     static const struct {
         const char *arguments, *says;
     } list[] = {
-        {"--nonsense", "bad --nonsense"},
-        {"5", "bad 5"},
-        {"--prompts 0", "bad --prompts"},
-        {"--prompts 201", "--prompts 1 to 200"},
-        {"--prompts 3x", "bad --prompts"},
-        {"--prompts", "bad --prompts"},
+        {"--nonsense", "assay bench lookahead: unknown option --nonsense"},
+        {"5", "a word too many: 5"},
+        {"--prompts 0", "P must be a whole number from 1 to 200"},
+        {"--prompts 201", "from 1 to 200"},
+        {"--prompts 3x", "--prompts 3x: P must be"},
+        {"--prompts", "P is missing"},
         {"--only everything", "methods|grid|shifts|switches|clock"},
-        {"--svg", "bad --svg"},
-        {"--svg=", "bad --svg="},
+        {"--svg", "FILE is missing"},
+        {"--svg=", "FILE must be a text that is not empty"},
         {"--only methods --svg x.svg", "--svg draws the grid"},
         {"--quick --svg /no/such/folder/x.svg", "/no/such/folder/x.svg"},
     };

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conformance/wire/kinds.h"
 #include "conformance/wire/process.h"
 
 struct brought {
@@ -106,12 +107,12 @@ static void read_once(brought *b)
 
 brought *brought_open(const brought_source *from)
 {
-    const bool alone = from->spec && strncmp(from->spec, "traces:", 7) == 0,
-               writes = !from->file && !alone && from->spec && from->writes;
+    const char *alone = from->spec ? kind_rest(from->spec, KIND_TRACES) : NULL;
+    const bool writes = !from->file && !alone && from->spec && from->writes;
     brought *b = from->file || alone || writes ? calloc(1, sizeof *b) : NULL;
     if (!b) return NULL;
     b->from = *from;
-    if (alone) b->from.file = from->spec + 7;
+    if (alone) b->from.file = alone;
     pthread_mutex_init(&b->lock, NULL);
     if (writes) start(b);
     return b;

@@ -1,19 +1,14 @@
-/* The command line of `assay run`: one table gives the parser and the help. */
+/* options.c - see options.h. */
 #include "conformance/cli/arguments/options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "conformance/suite/layers.h"
 #include "conformance/wire/beside.h"
-
-typedef struct {
-    const char *name, *value, *help;
-    bool (*set)(command_line *c, const char *value);
-} option;
 
 /* -- Values ------------------------------------------------------------------------------ */
 
@@ -30,262 +25,277 @@ bool option_double(const char *text, double *value)
 {
     char *end;
     *value = strtod(text, &end);
-    return end != text && *end == '\0' && isfinite(*value);
+    return end != text && !isspace((unsigned char)*text) && *end == '\0' && isfinite(*value);
 }
 
-bool option_level(const char *text, check_level *level)
+bool option_level(const char *text, void *level)
 {
-    for (int i = LEVEL_SMOKE; i <= LEVEL_DEEP; i++) {
-        *level = (check_level)i;
-        if (strcmp(text, level_name(*level)) == 0) return true;
+    for (check_level l = LEVEL_SMOKE; l <= LEVEL_DEEP; l++) {
+        if (strcmp(text, level_name(l)) != 0) continue;
+        *(check_level *)level = l;
+        return true;
     }
     return false;
 }
 
-static bool add_glob(const char **globs, int32_t *count, const char *glob)
+bool option_among(const char *text, const char *words)
 {
-    if (*count == OPTION_GLOBS) return false;
-    globs[(*count)++] = glob;
-    return true;
-}
-
-/* -- Options ----------------------------------------------------------------------------- */
-
-#define TEXT_OPTION(function, field)                                                           \
-    static bool function(command_line *c, const char *value)                                   \
-    {                                                                                          \
-        c->field = value;                                                                      \
-        return *value != '\0';                                                                 \
-    }
-TEXT_OPTION(set_vectors, run.vectors)
-TEXT_OPTION(set_traces, run.traces)
-TEXT_OPTION(set_log, log)
-TEXT_OPTION(set_json, json)
-TEXT_OPTION(set_junit, junit)
-TEXT_OPTION(set_html, html)
-TEXT_OPTION(set_waivers, waivers)
-TEXT_OPTION(set_iut_log, iut_log)
-
-/* A kind and what it needs; whether that exists is found out when it is opened. */
-static bool set_iut(command_line *c, const char *value)
-{
-    static const char *const kinds[] = {"plugin:", "exec:", "mutant:", "traces:"};
-    c->run.iut = value;
-    if (strcmp(value, "ref") == 0 || strcmp(value, "gpu") == 0) return true;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        const size_t length = strlen(kinds[i]);
-        if (strncmp(value, kinds[i], length) == 0) return value[length] != '\0';
+    const size_t length = strlen(text);
+    for (const char *word = words; *word;) {
+        const size_t n = strcspn(word, "|");
+        if (n == length && strncmp(word, text, n) == 0) return true;
+        word += n + (word[n] == '|');
     }
     return false;
 }
 
-static bool set_iut_options(command_line *c, const char *value)
-{
-    c->run.iut_options = value;
-    return true;
-}
-
-static bool set_level(command_line *c, const char *value)
-{
-    c->level_given = true;
-    return option_level(value, &c->run.level);
-}
-
-static bool set_only(command_line *c, const char *value)
-{
-    return add_glob(c->only, &c->run.only_count, value);
-}
-
-static bool set_claims(command_line *c, const char *value)
-{
-    return add_glob(c->claims, &c->run.claims_count, value);
-}
-
-static bool set_seed(command_line *c, const char *value)
-{
-    return option_uint64(value, &c->run.seed);
-}
-
-static bool set_samples(command_line *c, const char *value)
+static bool store_count(const option *o, const char *text, void *to)
 {
     uint64_t n;
-    const bool good = option_uint64(value, &n) && n >= 1000 && n <= 1000000000;
-    if (good) c->run.samples = (int64_t)n;
-    return good;
-}
-
-static bool set_alpha(command_line *c, const char *value)
-{
-    return option_double(value, &c->run.alpha) && c->run.alpha > 0 && c->run.alpha < 1;
-}
-
-static bool set_timeout(command_line *c, const char *value)
-{
-    return option_double(value, &c->run.timeout) && c->run.timeout > 0 &&
-           c->run.timeout <= 86400;
-}
-
-static bool set_budget(command_line *c, const char *value)
-{
-    return option_double(value, &c->run.budget) && c->run.budget > 0 && c->run.budget <= 1e9;
-}
-
-static bool set_require(command_line *c, const char *value)
-{
-    const layer l = layer_find(value);
-    if (l == LAYERS) return false;
-    c->run.required |= 1u << l;
+    const double high = o->kind == OPTION_INT && o->high == 0 ? INT32_MAX : o->high;
+    if (!option_uint64(text, &n) || (double)n < o->low || (high != 0 && (double)n > high))
+        return false;
+    if (o->kind == OPTION_INT)
+        *(int *)to = (int)n;
+    else
+        *(uint64_t *)to = n;
     return true;
 }
 
-static bool set_jobs(command_line *c, const char *value)
+static bool store_number(const option *o, const char *text, double *to)
 {
-    uint64_t jobs;
-    if (!option_uint64(value, &jobs) || jobs < 1 || jobs > 256) return false;
-    c->run.jobs = (int)jobs;
+    double x;
+    if (!option_double(text, &x) || x < o->low || x > o->high ||
+        (o->kind == OPTION_ABOVE && x == o->low))
+        return false;
+    *to = x;
     return true;
 }
 
-static bool set_list(command_line *c, const char *value)
+static bool store_list(const char *text, option_list *to)
 {
-    (void)value;
-    return c->list = true;
+    if (!*text || to->count == OPTION_GLOBS) return false;
+    to->text[to->count++] = text;
+    return true;
 }
 
-static bool set_quiet(command_line *c, const char *value)
+/* False: the value is not what it must be. */
+static bool store(const option *o, const char *text, void *to)
 {
-    (void)value;
-    return c->quiet = true;
+    switch (o->kind) {
+    case OPTION_FLAG:
+        return *(bool *)to = true;
+    case OPTION_COUNT:
+    case OPTION_INT:
+        return store_count(o, text, to);
+    case OPTION_NUMBER:
+    case OPTION_ABOVE:
+        return store_number(o, text, to);
+    case OPTION_LIST:
+        return store_list(text, to);
+    case OPTION_CUSTOM:
+        return o->set(text, to);
+    default:
+        if ((o->kind == OPTION_TEXT && !*text) ||
+            (o->kind == OPTION_CHOICE && !option_among(text, o->must)))
+            return false;
+        return *(const char **)to = text, true;
+    }
 }
 
-static bool set_help(command_line *c, const char *value)
+/* What the value of this option must be. */
+static void requirement(const option *o, char *text, size_t size)
 {
-    (void)value;
-    return c->help = true;
+    const bool whole = o->kind == OPTION_COUNT || o->kind == OPTION_INT;
+    if (o->must)
+        snprintf(text, size, "%s", o->must);
+    else if (o->kind == OPTION_ABOVE)
+        snprintf(text, size, "a number above %.15g, at most %.15g", o->low, o->high);
+    else if (whole && o->high == 0)
+        snprintf(text, size, "a whole number, %.15g or more, that fits into %d bits", o->low,
+                 o->kind == OPTION_INT ? 31 : 64);
+    else if (whole || o->kind == OPTION_NUMBER)
+        snprintf(text, size, "a %snumber from %.15g to %.15g", whole ? "whole " : "", o->low,
+                 o->high);
+    else if (o->kind == OPTION_LIST)
+        snprintf(text, size, "a text that is not empty, and %d are the most", OPTION_GLOBS);
+    else
+        snprintf(text, size, "a text%s", o->kind == OPTION_ANY ? "" : " that is not empty");
 }
 
-static const option options[] = {
-    {"--iut", "SPEC",
-     "what to test: ref (default), gpu, plugin:FILE.so, exec:CMD, mutant:NAME, traces:FILE",
-     set_iut},
-    {"--iut-options", "TEXT", "handed to the implementation as it is", set_iut_options},
-    {"--level", "LEVEL",
-     "smoke, full or deep (default: full, and smoke for exec: and for gpu without a GPU)",
-     set_level},
-    {"--only", "GLOB", "cases whose id matches; may be repeated", set_only},
-    {"--claims", "GLOB", "checks whose name matches; may be repeated", set_claims},
-    {"--require", "LAYER",
-     "exit code 4 unless a case of it was judged; may be repeated: hard-facts, replay, "
-     "certificates, law, metamorphic, model-bits, engine-tokens, engine-law, traces",
-     set_require},
-    {"--samples", "N", "of a statistical case at most, 1000 to 1e9: less power, as printed",
-     set_samples},
-    {"--seed", "N", "of every random choice of the suite (default 1)", set_seed},
-    {"--alpha", "A", "false-alarm rate of the run's e-value, in (0, 1) (default 1e-6)",
-     set_alpha},
-    {"--timeout", "SECONDS", "a call may take, above 0 (default 10)", set_timeout},
-    {"--budget", "SECONDS",
-     "after which the run stops and reports what has ended, above 0 (default: none)",
-     set_budget},
-    {"--jobs", "N", "implementations at work at a time, 1 to 256 (default: processors)",
-     set_jobs},
-    {"--vectors", "FOLDER", "golden vectors (default: those that came with assay)",
-     set_vectors},
-    {"--traces", "FILE", "the implementation's traces of the trace vectors (assay-traces-1)",
-     set_traces},
-    {"--waivers", "FILE", "known failures: JSON [{case, issue, reason, expires}]", set_waivers},
-    {"--log", "FILE", "event log, a JSON object a line, written case by case", set_log},
-    {"--iut-log", "FILE", "what the implementation writes on standard error", set_iut_log},
-    {"--json", "FILE", "the whole report for programs", set_json},
-    {"--junit", "FILE", "the report for CI", set_junit},
-    {"--html", "FILE", "the report for a browser, one file", set_html},
-    {"--list", NULL, "names the cases and runs none", set_list},
-    {"--quiet", NULL, "prints the last line of the report alone", set_quiet},
-    {"--help", NULL, "this text", set_help},
-};
-enum { OPTIONS = sizeof options / sizeof *options };
+/* -- Help -------------------------------------------------------------------------------- */
 
-const char *option_value(int argc, char **argv, int *i, const char *name)
+void print_wrapped(const char *text, int column, int indent)
 {
-    const size_t length = strlen(name);
-    if (strncmp(argv[*i], name, length) != 0) return NULL;
-    if (argv[*i][length] == '=') return argv[*i] + length + 1;
-    if (argv[*i][length] != '\0') return NULL;
-    *i += 1;
-    return *i < argc ? argv[*i] : "";
+    enum { MARGIN = 96 };
+    printf("%*s", indent - column, "");
+    column = indent;
+    for (const char *word = text; *word;) {
+        const int length = (int)strcspn(word, " ");
+        const bool first = word == text;
+        if (!first && column + 1 + length > MARGIN) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        } else if (!first) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", length, word);
+        column += length;
+        word += length + (word[length] == ' ');
+    }
+    putchar('\n');
 }
 
-bool option_help(int argc, char **argv)
+static int name_width(const option *o)
 {
-    return argc == 2 && strcmp(argv[1], "--help") == 0;
+    return (int)(strlen(o->name) + (o->value ? 1 + strlen(o->value) : 0));
 }
 
-int option_usage(int argc, char **argv, const char *text)
+static void help_line(const option *o, int width)
 {
-    const bool asked = option_help(argc, argv);
-    fputs(text, asked ? stdout : stderr);
-    return asked ? EXIT_CONFORMANT : EXIT_USAGE;
+    char text[900], must[400] = "";
+    if (o->must || o->high != 0) requirement(o, must, sizeof must);
+    snprintf(text, sizeof text, "%s%s%s%s%s%s", o->help, *must ? "; " : "", must,
+             o->otherwise ? " (default: " : "", o->otherwise ? o->otherwise : "",
+             o->otherwise ? ")" : "");
+    printf("  %s%s%-*s  ", o->name, o->value ? " " : "",
+           width - (int)strlen(o->name) - (o->value ? 1 : 0), o->value ? o->value : "");
+    print_wrapped(text, width + 4, width + 4);
 }
 
-/* Handles argv[*i], and its value at argv[*i + 1] when it stands apart. */
-static bool parse_one(command_line *c, int argc, char **argv, int *i, char *why,
+static void print_help(const option_table *t)
+{
+    static const option help = {.name = "--help", .help = "this text"};
+    int width = name_width(&help);
+    for (int k = 0; k < t->count; k++)
+        if (name_width(&t->options[k]) > width) width = name_width(&t->options[k]);
+    puts(t->usage);
+    for (int k = 0; k < t->count; k++) help_line(&t->options[k], width);
+    help_line(&help, width);
+    if (t->more) printf("\n%s", t->more);
+}
+
+/* -- Parsing ----------------------------------------------------------------------------- */
+
+/* The row of a word: its option's, or the first place for words that is free. NULL: none. */
+static const option *row_of(const option_table *t, const char *word, options_given given)
+{
+    const size_t length = strcspn(word, "=");
+    const option *place = NULL;
+    for (int k = 0; k < t->count; k++) {
+        const option *o = &t->options[k];
+        if (*o->name == '-' && strlen(o->name) == length && strncmp(o->name, word, length) == 0)
+            return o;
+        if (*o->name != '-' && !place && !(given >> k & 1)) place = o;
+    }
+    return place && (*word != '-' || place->kind == OPTION_ANY) ? place : NULL;
+}
+
+/* The value of the option at argv[*i], which may stand in the next word. NULL: there is none.
+ */
+static const char *value_of(const option *o, int argc, char **argv, int *i)
+{
+    const char *equals = *o->name == '-' ? strchr(argv[*i], '=') : NULL;
+    if (*o->name != '-') return argv[*i];
+    if (equals) return equals + 1;
+    return o->kind != OPTION_FLAG && *i + 1 < argc ? argv[++*i] : NULL;
+}
+
+/* Handles argv[*i], whose row is `o`, with its value. */
+static bool parse_one(const option *o, void *to, int argc, char **argv, int *i, char *why,
                       size_t why_size)
 {
-    const char *given = argv[*i];
-    for (int k = 0; k < OPTIONS; k++) {
-        const option *o = &options[k];
-        const char *value = o->value                      ? option_value(argc, argv, i, o->name)
-                            : strcmp(given, o->name) == 0 ? ""
-                                                          : NULL;
-        if (!value) continue;
-        if (*i < argc && o->set(c, value)) return true;
-        snprintf(why, why_size, "%s %s: bad %s\n  %s %-9s %s", given,
-                 *i < argc && value != given ? value : "(nothing)", o->value ? o->value : "use",
-                 o->name, o->value ? o->value : "", o->help);
+    char must[400];
+    const bool flag = o->kind == OPTION_FLAG, named = *o->name == '-';
+    const char *value = value_of(o, argc, argv, i);
+    if (value && flag) {
+        snprintf(why, why_size, "%s=%.200s: it takes no value; leave the value out", o->name,
+                 value);
         return false;
     }
-    snprintf(why, why_size, "unknown option %s; `assay run --help` lists them", given);
+    if ((value || flag) && store(o, value, (char *)to + o->at)) return true;
+    requirement(o, must, sizeof must);
+    if (value)
+        snprintf(why, why_size, "%s%s%.200s: %s must be %s", named ? o->name : "",
+                 named ? " " : "", *value ? value : "''", named ? o->value : o->name, must);
+    else
+        snprintf(why, why_size, "%s: %s is missing; it must be %s", o->name, o->value, must);
     return false;
 }
 
-bool options_parse(command_line *c, int argc, char **argv, char *why, size_t why_size)
+/* Are all there that must be? */
+static bool nothing_lacks(const option_table *t, options_given given, char *why,
+                          size_t why_size)
 {
-    memset(c, 0, sizeof *c);
-    c->run.iut = "ref";
-    c->run.seed = 1;
-    c->run.only = c->only;
-    c->run.claims = c->claims;
-    for (int i = 1; i < argc; i++) {
-        if (!parse_one(c, argc, argv, &i, why, why_size)) return false;
-    }
-    const bool exec = strncmp(c->run.iut, "exec:", 5) == 0;
-    if (!c->level_given) c->run.level = exec ? LEVEL_SMOKE : LEVEL_FULL;
-    if (exec && c->run.iut_options && *c->run.iut_options) {
-        snprintf(why, why_size,
-                 "--iut-options with exec: put the options into the command itself, exec:CMD");
-        return false;
-    }
-    if (c->run.traces && strncmp(c->run.iut, "traces:", 7) == 0) {
-        snprintf(why, why_size,
-                 "--traces with --iut traces:FILE: one file of traces is enough");
+    char must[400];
+    for (int k = 0; k < t->count; k++) {
+        const option *o = &t->options[k];
+        if (!o->needed || given >> k & 1) continue;
+        requirement(o, must, sizeof must);
+        snprintf(why, why_size, "%s%s%s is missing; it must be %s; see `assay %s --help`",
+                 o->name, o->value ? " " : "", o->value ? o->value : "", must, t->command);
         return false;
     }
     return true;
 }
 
-void options_help(FILE *out)
+options_result options_parse(const option_table *t, void *to, int argc, char **argv,
+                             options_given *given, char *why, size_t why_size)
 {
-    fputs("usage: assay run [options]\n\n"
-          "Tests an implementation of speculative decoding against the specification.\n\n",
-          out);
-    for (int k = 0; k < OPTIONS; k++) {
-        fprintf(out, "  %-14s %-8s %s\n", options[k].name,
-                options[k].value ? options[k].value : "", options[k].help);
+    *given = 0;
+    for (int i = 1; i < argc; i++) {
+        const option *o = row_of(t, argv[i], *given);
+        if (!o && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0))
+            return OPTIONS_HELP;
+        if (!o) {
+            snprintf(why, why_size, "%s %.200s; `assay %s --help` lists what there is",
+                     *argv[i] == '-' ? "unknown option" : "a word too many:", argv[i],
+                     t->command);
+            return OPTIONS_WRONG;
+        }
+        if (!parse_one(o, to, argc, argv, &i, why, why_size)) return OPTIONS_WRONG;
+        *given |= (options_given)1 << (o - t->options);
     }
-    fputs("\nexit code: 0 conformant, 1 not conformant, 2 usage, 3 fault of the suite or its "
-          "data,\n4 undecided (inconclusive, unavailable, stopped, or a required layer not "
-          "judged)\n",
-          out);
+    return nothing_lacks(t, *given, why, why_size) ? OPTIONS_READ : OPTIONS_WRONG;
+}
+
+bool options_refuse(const option_table *t, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "assay %s: ", t->command);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    return false;
+}
+
+int options_end(const option_table *t, options_result r, const char *why)
+{
+    if (r == OPTIONS_HELP)
+        print_help(t);
+    else
+        options_refuse(t, "%s", why);
+    return r == OPTIONS_HELP ? EXIT_CONFORMANT : EXIT_USAGE;
+}
+
+bool options_read(const option_table *t, void *to, int argc, char **argv, options_given *given,
+                  int *code)
+{
+    char why[900];
+    options_given unused;
+    const options_result r =
+        options_parse(t, to, argc, argv, given ? given : &unused, why, sizeof why);
+    if (r != OPTIONS_READ) *code = options_end(t, r, why);
+    return r == OPTIONS_READ;
+}
+
+bool option_given(const option_table *t, options_given given, const char *name)
+{
+    int k = 0;
+    while (strcmp(t->options[k].name, name) != 0) k++;
+    return given >> k & 1;
 }
 
 /* -- Folders ----------------------------------------------------------------------------- */

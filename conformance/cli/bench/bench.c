@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "conformance/cli/arguments/options.h"
+#include "conformance/cli/bench/bench_measure.h"
 #include "conformance/panel/panel.h"
 #include "conformance/wire/clock.h"
 #include "ref/dist/draw.h"
@@ -182,12 +183,6 @@ typedef struct {
 
 static volatile uint64_t sink; /* keeps the work */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* New uniforms for every step; not timed. */
 static void refresh(workload *w, uint64_t round)
 {
@@ -213,8 +208,7 @@ static rate measure(timed f, workload *w, double seconds)
         }
         rates[i] = (double)passes * CASES / took;
     }
-    qsort(rates, REPEATS, sizeof *rates, by_value);
-    const double median = rates[REPEATS / 2];
+    const double median = bench_quantile(rates, REPEATS, 0.5);
     return (rate){median, rates[0], rates[REPEATS - 1], bytes / CASES * median};
 }
 
@@ -265,41 +259,53 @@ static int bench_verify(double seconds)
     return made ? EXIT_SUCCESS : EXIT_ERROR;
 }
 
-int bench_main(int argc, char **argv)
+/* -- Command line ------------------------------------------------------------------------ */
+
+static const option what_options[] = {
+    {"PART", NULL, "what to measure", OPTION_CHOICE, .at = 0,
+     .must = "verify|cpu|speculative|lookahead|gpu", .needed = true},
+};
+
+static const option_table what_table = {
+    "bench",
+    "usage: assay bench PART [options]\n\n"
+    "How fast the reference works here, and gpu/ on a GPU; `assay bench PART --help` has the\n"
+    "options.\n",
+    what_options, 1,
+    "verify       chain verification, draws and exp\n"
+    "cpu          matrix products and whole steps of a model\n"
+    "speculative  the trained pair with drafts against without\n"
+    "lookahead    tokens a step of lookahead and prompt lookup\n"
+    "gpu          kernels and steps on a GPU, as shares of what it can do; needs a build with\n"
+    "             nvcc; exit code 77: there is no GPU; [--dry] [--json FILE] [--only\n"
+    "             products|rules|steps|decode|shapes] [--seconds LIMIT] [--models FOLDER]\n"};
+
+static const option repeat_options[] = {
+    {"--seconds", "S", "the least time of one repeat", OPTION_ABOVE, .at = 0, 0, 60,
+     .otherwise = "0.1"},
+};
+
+static const option_table verify_table = {
+    "bench verify", "usage: assay bench verify [--seconds S]\n", repeat_options, 1, NULL};
+static const option_table cpu_table = {"bench cpu", "usage: assay bench cpu [--seconds S]\n",
+                                       repeat_options, 1, NULL};
+
+static int repeated(const option_table *t, int (*bench)(double), int argc, char **argv)
 {
     double seconds = 0.1;
-    const char *what = argc >= 2 ? argv[1] : "";
-    const bool cpu = strcmp(what, "cpu") == 0;
-    if (strcmp(what, "speculative") == 0 && argc == 2) return bench_speculative();
-    if (strcmp(what, "lookahead") == 0) return bench_lookahead(argc, argv);
-    if (strcmp(what, "gpu") == 0) return bench_device(argv + 1);
-    if (!cpu && strcmp(what, "verify") != 0) {
-        return option_usage(argc, argv,
-                            "usage: assay bench verify|cpu [--seconds S]\n"
-                            "       assay bench speculative\n"
-                            "       assay bench lookahead [--quick] [--prompts P] [--only "
-                            "PART] [--svg FILE]\n"
-                            "       assay bench gpu [--dry] [--json FILE] [--only "
-                            "products|rules|steps|decode|shapes] [--seconds LIMIT] "
-                            "[--models FOLDER]\n"
-                            "  verify       chain verification, draws and exp\n"
-                            "  cpu          matrix products and whole steps of a model\n"
-                            "  speculative  the trained pair with drafts against without\n"
-                            "  lookahead    tokens a step of lookahead and prompt lookup; PART "
-                            "is methods, grid,\n"
-                            "               shifts, switches or clock; P is at most 200 "
-                            "(default 16)\n"
-                            "  gpu          kernels and steps on a GPU, as shares of what it "
-                            "can do; needs a build\n"
-                            "               with nvcc; exit code 77: there is no GPU\n"
-                            "  S is the least time of one repeat (default 0.1)\n");
-    }
-    for (int i = 2; i < argc; i++) {
-        const char *given = argv[i], *value = option_value(argc, argv, &i, "--seconds");
-        if (value && option_double(value, &seconds) && seconds > 0 && seconds <= 60) continue;
-        fprintf(stderr, "assay bench: bad %s; --seconds takes a time above 0, at most 60\n",
-                given);
-        return EXIT_USAGE;
-    }
-    return cpu ? bench_cpu(seconds) : bench_verify(seconds);
+    int code;
+    return options_read(t, &seconds, argc, argv, NULL, &code) ? bench(seconds) : code;
+}
+
+int bench_main(int argc, char **argv)
+{
+    const char *part;
+    int code;
+    if (!options_read(&what_table, &part, argc < 2 ? argc : 2, argv, NULL, &code)) return code;
+    argc--, argv++;
+    if (strcmp(part, "gpu") == 0) return bench_device(argv);
+    if (strcmp(part, "lookahead") == 0) return bench_lookahead(argc, argv);
+    if (strcmp(part, "speculative") == 0) return bench_speculative(argc, argv);
+    return strcmp(part, "cpu") == 0 ? repeated(&cpu_table, bench_cpu, argc, argv)
+                                    : repeated(&verify_table, bench_verify, argc, argv);
 }

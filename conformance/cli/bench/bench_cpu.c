@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "conformance/cli/arguments/options.h"
+#include "conformance/cli/bench/bench_measure.h"
 #include "conformance/wire/clock.h"
 #include "ref/lm/llama.h"
 #include "ref/num/dense.h"
@@ -168,16 +169,9 @@ static void read_job(work *b, int32_t rows)
     read_matrix(b);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *v)
 {
-    qsort(v, REPEATS, sizeof *v, by_value);
-    return v[REPEATS / 2];
+    return bench_quantile(v, REPEATS, 0.5);
 }
 
 /* One line: what f reads (bytes) with 1 row against the peer, and more rows against 1. */

@@ -18,14 +18,31 @@
 enum { REPEATS = 5, CLOCK_PROMPTS = 4, SIZES = 5, LENGTHS = 4 };
 
 typedef struct {
-    int32_t prompts; /* 0: the usual number */
+    int prompts; /* 0: the usual number */
     bool quick;
     const char *only, *svg; /* NULL: all parts, no file */
-} options;
+} arguments;
+
+#define AT(field) .at = offsetof(arguments, field)
+static const option options[] = {
+    {"--quick", NULL, "a corner of it, with short texts", OPTION_FLAG, AT(quick)},
+    {"--prompts", "P", "of each text", OPTION_INT, AT(prompts), 1, BENCH_PROMPTS,
+     .otherwise = "16, and 2 with --quick"},
+    {"--only", "PART", "of the tables", OPTION_CHOICE, AT(only),
+     .must = "methods|grid|shifts|switches|clock"},
+    {"--svg", "FILE", "the grid as a picture", OPTION_TEXT, AT(svg)},
+};
+#undef AT
+
+static const option_table table = {
+    "bench lookahead",
+    "usage: assay bench lookahead [options]\n\n"
+    "Tokens a step of lookahead and prompt lookup, on the trained target.\n",
+    options, 4, NULL};
 
 typedef struct {
     bench_pair pair;
-    const options *o;
+    const arguments *o;
     bool terminal; /* standard error is one: show progress */
     compression_axes axes[2 * BENCH_TEXTS];
     int32_t filled; /* axes */
@@ -334,7 +351,7 @@ static bool draw(const bench *b)
     return false;
 }
 
-static int run(const options *o)
+static int run(const arguments *o)
 {
     bench *b = calloc(1, sizeof *b); /* prompts and axes are much for a stack */
     if (!b) return fputs("assay bench: out of memory\n", stderr), EXIT_ERROR;
@@ -353,27 +370,6 @@ static int run(const options *o)
     return ok ? EXIT_SUCCESS : EXIT_ERROR;
 }
 
-static bool known_part(const char *name)
-{
-    for (int i = 0; i < PARTS; i++)
-        if (strcmp(name, parts[i].name) == 0) return true;
-    return false;
-}
-
-/* One option at argv[*i]; false: it is bad. */
-static bool read_option(options *o, int argc, char **argv, int *i)
-{
-    const char *value;
-    uint64_t n;
-    if (strcmp(argv[*i], "--quick") == 0) return o->quick = true;
-    if ((value = option_value(argc, argv, i, "--svg"))) return *(o->svg = value) != '\0';
-    if ((value = option_value(argc, argv, i, "--only"))) return known_part(o->only = value);
-    if (!(value = option_value(argc, argv, i, "--prompts"))) return false;
-    if (!option_uint64(value, &n) || n < 1 || n > BENCH_PROMPTS) return false;
-    o->prompts = (int32_t)n;
-    return true;
-}
-
 /* Minutes before it is needed. */
 static bool can_write(const char *file)
 {
@@ -384,19 +380,12 @@ static bool can_write(const char *file)
 
 int bench_lookahead(int argc, char **argv)
 {
-    options o = {0};
-    for (int i = 2; i < argc; i++) {
-        const char *given = argv[i];
-        if (read_option(&o, argc, argv, &i)) continue;
-        fprintf(stderr,
-                "assay bench lookahead: bad %s; there are --quick, --prompts 1 to %d, --only "
-                "methods|grid|shifts|switches|clock and --svg FILE\n",
-                given, BENCH_PROMPTS);
+    arguments a = {0};
+    int code;
+    if (!options_read(&table, &a, argc, argv, NULL, &code)) return code;
+    if (a.svg && a.only && strcmp(a.only, "grid") != 0) {
+        options_refuse(&table, "--svg draws the grid, which --only %s leaves out", a.only);
         return EXIT_USAGE;
     }
-    if (o.svg && o.only && strcmp(o.only, "grid") != 0) {
-        fputs("assay bench lookahead: --svg draws the grid, which --only leaves out\n", stderr);
-        return EXIT_USAGE;
-    }
-    return o.svg && !can_write(o.svg) ? EXIT_USAGE : run(&o);
+    return a.svg && !can_write(a.svg) ? EXIT_USAGE : run(&a);
 }

@@ -14,6 +14,7 @@
 #include "conformance/cli/arguments/model.h"
 #include "conformance/cli/arguments/options.h"
 #include "conformance/cli/bench/bench.h"
+#include "conformance/cli/bench/bench_measure.h"
 #include "conformance/wire/clock.h"
 #include "ref/decode.h"
 
@@ -108,12 +109,6 @@ static double forward_time(as_lm *lm, int32_t rows)
     return ok ? best : NAN;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* ---- The table. ------------------------------------------------------------------------ */
 
 static double expected_tokens(double a, int32_t gamma)
@@ -135,13 +130,12 @@ static bool line(const pair *p, as_drafter *none, as_drafter *drafter, float tem
         all.tokens += drafted.tokens, all.steps += drafted.steps;
         all.accepted += drafted.accepted, all.reached += drafted.reached;
     }
-    qsort(ratio, REPEATS, sizeof *ratio, by_value);
+    const double median = bench_quantile(ratio, REPEATS, 0.5);
     const double a = (double)all.accepted / (double)all.reached, e = expected_tokens(a, gamma),
                  rows = forward_time(p->target.lm, gamma + 1) / one;
     printf("%4.1f %6d %8.3f %8.2f %8.2f %8.2f %10.2f %10.2f %8.2fx (%.2f..%.2f)\n",
            (double)temperature, (int)gamma, a, (double)all.tokens / (double)all.steps, e, rows,
-           e / (gamma * c + 1), e / (gamma * c + rows), ratio[REPEATS / 2], ratio[0],
-           ratio[REPEATS - 1]);
+           e / (gamma * c + 1), e / (gamma * c + rows), median, ratio[0], ratio[REPEATS - 1]);
     return true;
 }
 
@@ -174,9 +168,14 @@ static bool open_pair(pair *p)
     return ok;
 }
 
-int bench_speculative(void)
+static const option_table no_options = {"bench speculative", "usage: assay bench speculative\n",
+                                        NULL, 0, NULL};
+
+int bench_speculative(int argc, char **argv)
 {
     pair p;
+    int code;
+    if (!options_read(&no_options, NULL, argc, argv, NULL, &code)) return code;
     bool ok = open_pair(&p);
     const double one = ok ? forward_time(p.target.lm, 1) : NAN,
                  c = ok ? forward_time(p.draft.lm, 1) / one : NAN;

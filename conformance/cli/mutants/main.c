@@ -10,110 +10,84 @@
 #include "conformance/cli/mutants/matrix.h"
 #include "conformance/cli/traces/write_traces.h"
 
+/* Of the look-alikes those whose number is `part` modulo `of`. */
+typedef struct {
+    uint64_t part, of;
+} share;
+
 typedef struct {
     const char *only, *json;
     const char *lock, *relock; /* files; NULL: not wanted */
-    uint64_t part, of;         /* of the look-alikes those whose number is `part` modulo `of` */
-    bool look_alikes;          /* was it said which? */
-    bool list, help, quick;
+    share look_alikes;
+    bool list, quick;
+    options_given given;
     run_options run;
 } command;
 
-static const char help[] =
-    "usage: assay mutants [options]\n"
-    "Runs every known-bad implementation, every liar and every look-alike through the suite.\n"
-    "Exit code 0: all judged rightly; 1: not; 2: usage.\n"
-    "  --only GLOB    mutants of these names; case does not matter\n"
-    "  --look-alikes all|K/N  all of these (default), or each N-th from number K on, K < N\n"
-    "  --list         name, clause, check and provenance of each, and nothing else\n"
-    "  --quick        each fault against its named check alone until it is killed,\n"
-    "                 look-alikes with 1,000 samples a case, no exact laws\n"
-    "  --lock FILE    with --quick each fault against the case that FILE records for it, and\n"
-    "                 against its named check if it survives that; without, FILE must have\n"
-    "                 the lines that --relock would write\n"
-    "  --relock FILE  searches for each fault the cheapest case that kills it, writes FILE,\n"
-    "                 and judges nothing; with --only other faults keep their lines\n"
-    "  --level LEVEL  smoke (default), full, deep\n"
-    "  --seed N       of the suite's own samples\n"
-    "  --jobs N       threads; default: one a processor\n"
-    "  --json FILE    the matrix as JSON\n";
-
-static bool number(const char *text, uint64_t *value, const char *name)
-{
-    if (option_uint64(text, value)) return true;
-    fprintf(stderr, "assay mutants: %s takes a number, not '%s'\n", name, text);
-    return false;
-}
-
-static bool part(command *c, const char *text)
+static bool set_share(const char *text, void *to)
 {
     char first[24];
     const char *slash = strchr(text, '/');
-    c->part = 0, c->of = 1;
-    c->look_alikes = true;
-    if (strcmp(text, "all") == 0) return true;
+    share s = {0, 1};
     snprintf(first, sizeof first, "%.*s", slash ? (int)(slash - text) : 0, text);
-    if (slash && option_uint64(first, &c->part) && option_uint64(slash + 1, &c->of) &&
-        c->part < c->of)
-        return true;
-    fprintf(stderr, "assay mutants: --look-alikes takes all or K/N with K < N, not '%s'\n",
-            text);
-    return false;
+    if (strcmp(text, "all") != 0 && !(slash && option_uint64(first, &s.part) &&
+                                      option_uint64(slash + 1, &s.of) && s.part < s.of))
+        return false;
+    *(share *)to = s;
+    return true;
 }
 
-/* One option at argv[*i]. False: a usage error, which has been explained. */
-static bool take(command *c, int argc, char **argv, int *i)
-{
-    const char *v;
-    uint64_t n;
-    if (strcmp(argv[*i], "--list") == 0) return c->list = true;
-    if (strcmp(argv[*i], "--quick") == 0) return c->quick = true;
-    if (strcmp(argv[*i], "--help") == 0) return c->help = true;
-    if ((v = option_value(argc, argv, i, "--only")))
-        c->only = v;
-    else if ((v = option_value(argc, argv, i, "--json")))
-        c->json = v;
-    else if ((v = option_value(argc, argv, i, "--lock")))
-        c->lock = v;
-    else if ((v = option_value(argc, argv, i, "--relock")))
-        c->relock = v;
-    else if ((v = option_value(argc, argv, i, "--look-alikes"))) {
-        if (*v) return part(c, v);
-    } else if ((v = option_value(argc, argv, i, "--level"))) {
-        if (option_level(v, &c->run.level)) return true;
-        fprintf(stderr, "assay mutants: --level takes smoke, full or deep, not '%s'\n", v);
-        return false;
-    } else if ((v = option_value(argc, argv, i, "--seed"))) {
-        if (!number(v, &n, "--seed")) return false;
-        c->run.seed = n;
-    } else if ((v = option_value(argc, argv, i, "--jobs"))) {
-        if (!number(v, &n, "--jobs")) return false;
-        c->run.jobs = n < 256 ? (int)n : 256;
-    } else {
-        fprintf(stderr, "assay mutants: no such option: %s; see assay mutants --help\n",
-                argv[*i]);
-        return false;
-    }
-    if (*v) return true;
-    fprintf(stderr, "assay mutants: an option lacks its value; see assay mutants --help\n");
-    return false;
-}
+#define AT(field) .at = offsetof(command, field)
+static const option options[] = {
+    {"--only", "GLOB", "mutants of these names; case does not matter", OPTION_TEXT, AT(only)},
+    {"--look-alikes", "all|K/N", "all of these, or each N-th from number K on", OPTION_CUSTOM,
+     AT(look_alikes), .set = set_share, .must = "all or K/N with K < N", .otherwise = "all"},
+    {"--list", NULL, "name, clause, check and provenance of each, and nothing else",
+     OPTION_FLAG, AT(list)},
+    {"--quick", NULL,
+     "each fault against its named check alone until it is killed, look-alikes with 1,000 "
+     "samples a case, no exact laws",
+     OPTION_FLAG, AT(quick)},
+    {"--lock", "FILE",
+     "with --quick each fault against the case that FILE records for it, and against its named "
+     "check if it survives that; without, FILE must have the lines that --relock would write",
+     OPTION_TEXT, AT(lock)},
+    {"--relock", "FILE",
+     "searches for each fault the cheapest case that kills it, writes FILE, and judges "
+     "nothing; "
+     "with --only other faults keep their lines",
+     OPTION_TEXT, AT(relock)},
+    {"--level", "LEVEL", "how much is asked", OPTION_CUSTOM, AT(run.level), .set = option_level,
+     .must = OPTION_LEVELS, .otherwise = "smoke"},
+    {"--seed", "N", "of the suite's own samples", OPTION_COUNT, AT(run.seed), .otherwise = "1"},
+    {"--jobs", "N", "threads; 0: one a processor", OPTION_INT, AT(run.jobs), 0, 256,
+     .otherwise = "0"},
+    {"--json", "FILE", "the matrix as JSON", OPTION_TEXT, AT(json)},
+};
+#undef AT
+
+static const option_table table = {
+    "mutants",
+    "usage: assay mutants [options]\n\n"
+    "Runs every known-bad implementation, every liar and every look-alike through the suite.\n",
+    options, sizeof options / sizeof *options,
+    "exit code: 0 all judged rightly, 1 not, 2 usage, 3 fault of the suite\n"};
 
 /* --relock judges nothing, so what says how to judge goes without it. */
 static bool options_agree(const command *c)
 {
-    const char *const other = c->lock          ? "--lock"
-                              : c->quick       ? "--quick"
-                              : c->json        ? "--json"
-                              : c->look_alikes ? "--look-alikes"
-                              : c->list        ? "--list"
-                                               : NULL;
-    if (!c->relock || !other) return true;
-    fprintf(stderr,
-            "assay mutants: --relock searches the case of each fault anew and judges nothing: "
-            "leave out %s, or --relock\n",
-            other);
-    return false;
+    const char *const other = c->lock    ? "--lock"
+                              : c->quick ? "--quick"
+                              : c->json  ? "--json"
+                              : c->list  ? "--list"
+                              : option_given(&table, c->given, "--look-alikes")
+                                  ? "--look-alikes"
+                                  : NULL;
+    return !c->relock || !other ||
+           options_refuse(&table,
+                          "--relock searches the case of each fault anew and judges nothing: "
+                          "leave out %s, or --relock",
+                          other);
 }
 
 static bool named(const command *c, const mutant *m)
@@ -129,17 +103,18 @@ static size_t for_each(const command *c, void (*visit)(void *arg, const mutant *
         const mutant *m = &mutant_table[i];
         if (!named(c, m)) continue;
         n++;
-        if (m->kind == MUTANT_LOOKALIKE && look_alikes++ % c->of != c->part)
+        if (m->kind == MUTANT_LOOKALIKE &&
+            look_alikes++ % c->look_alikes.of != c->look_alikes.part)
             left_out++;
         else
             visit(arg, m);
     }
     if (left_out)
         printf("\nskipped: %zu of %zu look-alikes: --look-alikes %llu/%llu\n", left_out,
-               look_alikes, (unsigned long long)c->part, (unsigned long long)c->of);
+               look_alikes, (unsigned long long)c->look_alikes.part,
+               (unsigned long long)c->look_alikes.of);
     if (n == 0)
-        fprintf(stderr, "assay mutants: no mutant is called %s; --list names them all\n",
-                c->only);
+        options_refuse(&table, "no mutant is called %s; --list names them all", c->only);
     return n;
 }
 
@@ -192,7 +167,7 @@ static void close_with(const matrix *x)
 static int run_matrix(const command *c, const kill_lock *lock)
 {
     matrix x = {.c = c, .lock = lock, .row = calloc(mutant_count, sizeof(matrix_row))};
-    if (!x.row) return fprintf(stderr, "assay mutants: out of memory\n"), EXIT_ERROR;
+    if (!x.row) return options_refuse(&table, "out of memory"), EXIT_ERROR;
     matrix_print_head(stdout, check_list);
     const size_t wanted = for_each(c, judge, &x);
     if (!c->quick) matrix_print_laws(stdout, x.row, x.n);
@@ -200,7 +175,7 @@ static int run_matrix(const command *c, const kill_lock *lock)
     const bool right = x.right == x.n && kills_without_fault(lock, stdout) == 0;
     int code = right ? EXIT_CONFORMANT : EXIT_NOT_CONFORMANT;
     if (c->json && !matrix_json(c->json, check_list, x.row, x.n, right)) {
-        fprintf(stderr, "assay mutants: cannot write %s: %s\n", c->json, strerror(errno));
+        options_refuse(&table, "cannot write %s: %s", c->json, strerror(errno));
         code = EXIT_ERROR;
     }
     free(x.row);
@@ -256,10 +231,10 @@ static int relock(const command *c, const kill_lock *old)
     keep_others(&x);
     if (!for_each(c, relock_one, &x)) code = EXIT_USAGE;
     if (x.out_of_memory) {
-        fprintf(stderr, "assay mutants: out of memory\n");
+        options_refuse(&table, "out of memory");
         code = EXIT_ERROR;
     } else if (code == EXIT_CONFORMANT && !kills_write(&x.lock, c->relock)) {
-        fprintf(stderr, "assay mutants: cannot write %s: %s\n", c->relock, strerror(errno));
+        options_refuse(&table, "cannot write %s: %s", c->relock, strerror(errno));
         code = EXIT_ERROR;
     }
     printf("%zu lines found, %zu kept, %zu faults that no case kills\n", x.found, x.kept,
@@ -276,26 +251,24 @@ static bool read_lock(const command *c, kill_lock *lock)
     *lock = (kill_lock){0};
     if (!file) return true;
     if (kills_read(lock, file, why, sizeof why)) return true;
-    fprintf(stderr, "assay mutants: %s\n", why);
-    return false;
+    return options_refuse(&table, "%s", why);
 }
 
 int mutants_main(int argc, char **argv)
 {
     char vectors[4096];
     kill_lock lock;
-    command c = {.of = 1,
+    int code;
+    command c = {.look_alikes = {0, 1},
                  .run = {.level = LEVEL_SMOKE,
                          .seed = 1,
                          .vectors = vectors,
                          .writes_traces = writes_traces}};
-    for (int i = 1; i < argc; i++)
-        if (!take(&c, argc, argv, &i)) return EXIT_USAGE;
+    if (!options_read(&table, &c, argc, argv, &c.given, &code)) return code;
     share_folder("vectors", vectors, sizeof vectors);
-    if (c.help) return fputs(help, stdout), EXIT_CONFORMANT;
     if (!options_agree(&c)) return EXIT_USAGE;
     if (c.list) return list(&c);
-    int code = EXIT_USAGE;
+    code = EXIT_USAGE;
     if (read_lock(&c, &lock)) code = c.relock ? relock(&c, &lock) : run_matrix(&c, &lock);
     kills_free(&lock);
     return code;

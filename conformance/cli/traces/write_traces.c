@@ -9,18 +9,20 @@
 #include "conformance/subjects/mutants/model/trace_subject.h"
 #include "conformance/subjects/mutants/mutants.h"
 #include "conformance/subjects/ours/reference_traces.h"
+#include "conformance/wire/kinds.h"
 #include "vectors/read/traces.h"
 
 /* The entry of `mutant:NAME` where it has traces, or NULL. */
 static const mutant *mutant_of(const char *spec)
 {
-    const mutant *m = strncmp(spec, "mutant:", 7) == 0 ? mutant_find(spec + 7) : NULL;
+    const char *name = kind_rest(spec, KIND_MUTANT);
+    const mutant *m = name ? mutant_find(name) : NULL;
     return m && trace_setting(m->variant.setting) ? m : NULL;
 }
 
 bool writes_traces(const char *spec)
 {
-    return strcmp(spec, "ref") == 0 || strcmp(spec, "gpu") == 0 || mutant_of(spec);
+    return kind_of(spec) == KIND_REF || kind_of(spec) == KIND_GPU || mutant_of(spec);
 }
 
 static void write_group(FILE *f, const mutant *m, const vector_group *g, bool *first)
