@@ -281,7 +281,7 @@ bench_outcome bench_measure(const bench_pair *b, const bench_method *method, flo
     if (s == AS_OK) {
         const as_lm *lm = b->target.lm;
         meter m = {.target = {{&lm_ops, lm->V, lm->positions, lm->rows}, b->target.lm, 0},
-                   .drafter = {{&drafter_ops, d->name, d->rules, d->V}, d, 0},
+                   .drafter = {{&drafter_ops, d->name, d->rules, d->V, d->cold}, d, 0},
                    .r = r};
         if (temperature == 0) q.rule = AS_RULE_GREEDY;
         q.target = &m.target.base, q.drafter = &m.drafter.base;
