@@ -2,13 +2,11 @@
 #include "conformance/suite/waivers.h"
 
 #include <fnmatch.h>
-#include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { WAIVER_FILE_MAX = 1 << 20 };
+#include "ref/load/json.h"
 
 static bool is_date(const char *s)
 {
@@ -22,114 +20,75 @@ static bool is_date(const char *s)
     return month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
-/* A required text, copied; NULL when it is missing, empty or no text. */
-static char *text_of(const json_t *object, const char *key)
+/* A text that is not empty. */
+static bool read_text(as_json *r, const json_t *o, const char *key, const char **text)
 {
-    const char *s = json_string_value(json_object_get(object, key));
-    return s && *s ? strdup(s) : NULL;
+    return as_json_text(r, o, key, text) &&
+           (**text || as_json_bad(r, key, "must not be empty"));
 }
 
-static bool read_waiver(const json_t *object, waiver *w, char *why, size_t why_size)
+static bool read_waiver(as_json *r, const json_t *o, waiver *w)
 {
-    if (!json_is_object(object) || json_object_size(object) != 4) {
-        snprintf(why, why_size, "needs exactly the keys case, issue, reason, expires");
+    const char *expires;
+    if (!as_json_has_keys(r, o, "case issue reason expires", "") ||
+        !read_text(r, o, "case", &w->pattern) || !read_text(r, o, "issue", &w->issue) ||
+        !read_text(r, o, "reason", &w->reason) || !as_json_text(r, o, "expires", &expires))
         return false;
-    }
-    w->pattern = text_of(object, "case");
-    w->issue = text_of(object, "issue");
-    w->reason = text_of(object, "reason");
-    if (!w->pattern || !w->issue || !w->reason) {
-        snprintf(why, why_size, "%s must be a text that is not empty",
-                 !w->pattern ? "case"
-                 : !w->issue ? "issue"
-                             : "reason");
-        return false;
-    }
-    const char *expires = json_string_value(json_object_get(object, "expires"));
-    if (!expires || !is_date(expires)) {
-        snprintf(why, why_size, "expires must be a date written YYYY-MM-DD");
-        return false;
-    }
+    if (!is_date(expires))
+        return as_json_bad(r, "expires", "must be a date written YYYY-MM-DD");
     memcpy(w->expires, expires, sizeof w->expires);
     return true;
 }
 
-static bool read_all(const json_t *array, waiver_set *set, const char *name, char *why,
-                     size_t why_size)
+static bool read_all(as_json *r, waiver_set *set)
 {
-    const size_t count = json_array_size(array);
-    set->list = calloc(count + 1, sizeof *set->list);
-    if (!set->list) {
-        snprintf(why, why_size, "%s: out of memory", name);
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        char reason[160];
-        set->count = i + 1;
-        if (read_waiver(json_array_get(array, i), &set->list[i], reason, sizeof reason))
-            continue;
-        snprintf(why, why_size, "%s: waiver %zu: %s", name, i + 1, reason);
-        return false;
+    set->count = json_array_size(set->file);
+    set->list = calloc(set->count + 1, sizeof *set->list);
+    if (!set->list) return as_json_no_memory(r);
+    for (size_t i = 0; i < set->count; i++) {
+        const size_t mark = as_json_enter(r, "", i);
+        if (!read_waiver(r, json_array_get(set->file, i), &set->list[i])) return false;
+        as_json_leave(r, mark);
     }
     return true;
 }
 
-waiver_set *waivers_parse(const char *text, size_t size, const char *name, char *why,
-                          size_t why_size)
+/* The waivers of the root, which the set keeps. */
+static waiver_set *read_root(as_json *r, json_t *root)
 {
-    json_error_t error;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (!json_is_array(root)) {
-        snprintf(why, why_size, "%s:%d: %s; a waiver file is a JSON array of objects", name,
-                 root ? 1 : error.line, root ? "no array" : error.text);
-        json_decref(root);
-        return NULL;
-    }
     waiver_set *set = calloc(1, sizeof *set);
-    if (set && !read_all(root, set, name, why, why_size)) {
-        waivers_free(set);
-        set = NULL;
-    } else if (set) {
+    if (!set) return as_json_no_memory(r), json_decref(root), NULL;
+    set->file = root;
+    if (root && read_all(r, set)) {
         const time_t now = time(NULL);
         struct tm utc;
         strftime(set->today, sizeof set->today, "%Y-%m-%d", gmtime_r(&now, &utc));
-    } else {
-        snprintf(why, why_size, "%s: out of memory", name);
+        return set;
     }
-    json_decref(root);
-    return set;
+    waivers_free(set);
+    return NULL;
+}
+
+static const char remedy[] =
+    "a waiver file is a list of objects with case, issue, reason and expires";
+
+waiver_set *waivers_parse(const char *text, size_t size, const char *name, char *why,
+                          size_t why_size)
+{
+    as_json r = {name, remedy, why, why_size, AS_OK, ""};
+    return read_root(&r, as_json_parse(&r, text, size, JSON_ARRAY));
 }
 
 waiver_set *waivers_load(const char *file, char *why, size_t why_size)
 {
-    FILE *f = fopen(file, "rb");
-    char *text = malloc(WAIVER_FILE_MAX);
-    waiver_set *set = NULL;
-    if (!f) {
-        snprintf(why, why_size, "cannot open waiver file %s", file);
-    } else if (!text) {
-        snprintf(why, why_size, "%s: out of memory", file);
-    } else {
-        const size_t size = fread(text, 1, WAIVER_FILE_MAX, f);
-        if (size == WAIVER_FILE_MAX || ferror(f)) {
-            snprintf(why, why_size, "%s: unreadable, or larger than 1 MiB", file);
-        } else {
-            set = waivers_parse(text, size, file, why, why_size);
-        }
-    }
-    free(text);
-    if (f) fclose(f);
-    return set;
+    as_json r = {file, remedy, why, why_size, AS_OK, ""};
+    return read_root(&r, as_json_load(&r, JSON_ARRAY));
 }
 
 void waivers_free(waiver_set *set)
 {
     if (!set) return;
-    for (size_t i = 0; i < set->count; i++) {
-        free(set->list[i].pattern);
-        free(set->list[i].issue);
-        free(set->list[i].reason);
-    }
+    json_decref(set->file);
     free(set->list);
     free(set);
 }

@@ -9,14 +9,15 @@
 #include <stddef.h>
 
 typedef struct {
-    char *pattern, *issue, *reason;
+    const char *pattern, *issue, *reason;
     char expires[11];
 } waiver;
 
 typedef struct {
     waiver *list; /* [count] */
     size_t count;
-    char today[11]; /* the date that `expires` is compared with: UTC at load */
+    char today[11];      /* the date that `expires` is compared with: UTC at load */
+    struct json_t *file; /* has the texts */
 } waiver_set;
 
 /* NULL, and `why` says what, where and what to do, when the text is not a waiver file. `name`

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ref/load/json.h"
+
 static const char *kind(mode_t mode)
 {
     return S_ISDIR(mode)    ? "a folder"
@@ -68,20 +70,4 @@ as_status as_file_join(const char *folder, const char *name, char path[AS_MAX_PA
     if (n > 0 && n < AS_MAX_PATH) return AS_OK;
     return as_fail(e, AS_BAD_INPUT, "%s: the path is longer than %d bytes",
                    as_show_path(folder).text, AS_MAX_PATH - 1);
-}
-
-as_shown as_show(const char *name)
-{
-    as_shown s;
-    size_t n = 0;
-    for (; name[n] && n < AS_SHOWN - 1; n++)
-        s.text[n] = name[n] >= ' ' && name[n] <= '~' ? name[n] : '?';
-    s.text[n] = 0;
-    return s;
-}
-
-as_shown as_show_path(const char *path)
-{
-    const size_t n = strlen(path);
-    return as_show(n < AS_SHOWN ? path : path + n - (AS_SHOWN - 1));
 }

@@ -1,12 +1,11 @@
-/* file.h - whole files in memory, read-only, and how names from outside are shown in messages.
- */
+/* file.h - whole files in memory, read-only. */
 #ifndef ASSAY_REF_LOAD_FILE_H
 #define ASSAY_REF_LOAD_FILE_H
 
 #include <stddef.h>
 #include "ref/status.h"
 
-enum { AS_MAX_PATH = 4096, AS_SHOWN = 72 };
+enum { AS_MAX_PATH = 4096 };
 
 typedef struct {
     const unsigned char *bytes; /* [size] */
@@ -25,13 +24,5 @@ int as_file_exists(const char *path);
 /* folder/name into path. AS_BAD_INPUT if it is too long. */
 as_status as_file_join(const char *folder, const char *name, char path[AS_MAX_PATH],
                        as_error *e);
-
-/* A name from outside for a message: cut to AS_SHOWN - 1 bytes, which of a path are the last
- * ones, and free of what could steer a terminal. */
-typedef struct {
-    char text[AS_SHOWN];
-} as_shown;
-as_shown as_show(const char *name);
-as_shown as_show_path(const char *path);
 
 #endif

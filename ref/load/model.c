@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ref/load/config.h"
+#include "ref/load/json.h"
 #include "ref/load/shards.h"
 #include "ref/num/environment.h"
 
@@ -28,7 +29,7 @@ static as_status read_text(const char *folder, const char *name, int optional, p
 
 /* ---- The tensors. ------------------------------------------------------------------ */
 
-/* One reading of all tensors, with one error, as in fields.h. */
+/* One reading of all tensors, with one error, as in json.h. */
 typedef struct {
     const char *folder;
     as_model_files *files;

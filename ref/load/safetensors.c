@@ -3,8 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "ref/load/fields.h"
-#include "ref/load/file.h"
+#include "ref/load/json.h"
 
 enum { LENGTH_BYTES = 8 };
 
@@ -27,81 +26,64 @@ static int dtype_size(const char *name)
 /* ---- One tensor. ------------------------------------------------------------------- */
 
 /* The shape and the number of elements, which fits in 62 bits whatever the sizes are. */
-static void read_shape(as_fields *f, as_st_tensor *t)
+static bool read_shape(as_json *r, const json_t *o, as_st_tensor *t)
 {
-    const json_t *shape = json_object_get(f->object, "shape");
-    if (!json_is_array(shape) || json_array_size(shape) > AS_MAX_RANK) {
-        as_fields_fail(f, "%s: shape must be a list of up to %d sizes", as_show(t->name).text,
-                       AS_MAX_RANK);
-        return;
-    }
+    const json_t *shape = json_object_get(o, "shape");
+    if (!as_json_list(r, shape, "shape", 0, AS_MAX_RANK)) return false;
     t->rank = (int)json_array_size(shape);
     t->elements = 1;
     for (int i = 0; i < t->rank; i++) {
-        const json_t *v = json_array_get(shape, (size_t)i);
-        const json_int_t n = json_integer_value(v);
-        if (!json_is_integer(v) || n < 0)
-            as_fields_fail(f, "%s: size %d of the shape must be an integer, 0 or more",
-                           as_show(t->name).text, i);
-        else if (n > 0 && t->elements > (INT64_MAX >> 1) / n)
-            as_fields_fail(f, "%s: the shape has too many elements", as_show(t->name).text);
-        if (f->status != AS_OK) return;
-        t->shape[i] = n;
-        t->elements *= n;
+        int64_t *n = &t->shape[i];
+        if (!as_json_integer_at(r, shape, "shape", (size_t)i, 0, INT64_MAX, n)) return false;
+        if (*n > 0 && t->elements > (INT64_MAX >> 1) / *n)
+            return as_json_bad(r, "shape", "has too many elements");
+        t->elements *= *n;
     }
+    return true;
 }
 
-static void read_place(as_fields *f, as_st_tensor *t, uint64_t data_size)
+static bool read_place(as_json *r, const json_t *o, as_st_tensor *t, uint64_t data_size)
 {
-    const json_t *place = json_object_get(f->object, "data_offsets");
-    const json_t *begin = json_array_get(place, 0), *end = json_array_get(place, 1);
-    if (json_array_size(place) != 2 || !json_is_integer(begin) || !json_is_integer(end) ||
-        json_integer_value(begin) < 0 || json_integer_value(end) < 0) {
-        as_fields_fail(f, "%s: data_offsets must be two integers, 0 or more",
-                       as_show(t->name).text);
-        return;
-    }
-    t->begin = (uint64_t)json_integer_value(begin);
-    t->end = (uint64_t)json_integer_value(end);
-    if (t->begin > t->end)
-        as_fields_fail(f, "%s: data_offsets begin at %llu and end before, at %llu",
-                       as_show(t->name).text, (unsigned long long)t->begin,
-                       (unsigned long long)t->end);
-    else if (t->end > data_size)
-        as_fields_fail(f, "%s: data_offsets end at %llu, but the file has %llu bytes of data",
-                       as_show(t->name).text, (unsigned long long)t->end,
-                       (unsigned long long)data_size);
+    static const char key[] = "data_offsets";
+    const json_t *place = json_object_get(o, key);
+    int64_t begin, end;
+    if (!as_json_list(r, place, key, 2, 2) ||
+        !as_json_integer_at(r, place, key, 0, 0, INT64_MAX, &begin) ||
+        !as_json_integer_at(r, place, key, 1, 0, INT64_MAX, &end))
+        return false;
+    t->begin = (uint64_t)begin;
+    t->end = (uint64_t)end;
+    if (begin > end)
+        return as_json_bad(r, key, "begin at %lld and end before, at %lld", (long long)begin,
+                           (long long)end);
+    return t->end <= data_size ||
+           as_json_bad(r, key, "end at %lld, but the file has %llu bytes of data",
+                       (long long)end, (unsigned long long)data_size);
 }
 
-static void read_dtype(as_fields *f, as_st_tensor *t)
+static bool read_dtype(as_json *r, const json_t *o, as_st_tensor *t)
 {
-    const char *dtype = json_string_value(json_object_get(f->object, "dtype"));
-    if (!dtype || dtype_size(dtype) == 0) {
-        as_fields_fail(f, "%s: dtype %s is unknown", as_show(t->name).text,
-                       dtype ? as_show(dtype).text : "is no text; it");
-        return;
-    }
+    const char *dtype;
+    if (!as_json_text(r, o, "dtype", &dtype)) return false;
+    if (dtype_size(dtype) == 0)
+        return as_json_bad(r, "dtype", "%s is unknown", as_show(dtype).text);
     strcpy(t->dtype, dtype); /* the known ones are short */
+    return true;
 }
 
-static as_status read_tensor(const json_t *object, const char *file, uint64_t data_size,
-                             as_st_tensor *t, as_error *e)
+static bool read_tensor(as_json *r, const json_t *o, uint64_t data_size, as_st_tensor *t)
 {
-    as_fields f = {object, file, AS_OK, e};
-    if (!json_is_object(object) || json_object_size(object) != 3)
-        as_fields_fail(&f, "%s needs dtype, shape and data_offsets, and nothing else",
-                       as_show(t->name).text);
-    if (f.status == AS_OK) read_dtype(&f, t);
-    if (f.status == AS_OK) read_shape(&f, t);
-    if (f.status == AS_OK) read_place(&f, t, data_size);
-    if (f.status != AS_OK) return f.status;
+    const size_t mark = as_json_enter_object(r, t->name);
+    if (!as_json_has_keys(r, o, "dtype shape data_offsets", "") || !read_dtype(r, o, t) ||
+        !read_shape(r, o, t) || !read_place(r, o, t, data_size))
+        return false;
     /* data_size bounds end - begin, so the product cannot be believed before this test. */
     const uint64_t size = (uint64_t)dtype_size(t->dtype), bytes = t->end - t->begin;
     if ((uint64_t)t->elements != bytes / size || bytes % size != 0)
-        as_fields_fail(&f, "%s: %lld elements of %s do not fill its %llu bytes",
-                       as_show(t->name).text, (long long)t->elements, t->dtype,
-                       (unsigned long long)bytes);
-    return f.status;
+        return as_json_bad(r, "", "%lld elements of %s do not fill its %llu bytes",
+                           (long long)t->elements, t->dtype, (unsigned long long)bytes);
+    as_json_leave(r, mark);
+    return true;
 }
 
 /* ---- All of them. ------------------------------------------------------------------ */
@@ -119,102 +101,90 @@ static int by_name(const void *a, const void *b)
 }
 
 /* In the order of their places each tensor must begin where the one before it ends. */
-static as_status check_cover(const as_safetensors *st, const char *file, as_error *e)
+static bool check_cover(as_json *r, const as_safetensors *st)
 {
     uint64_t at = 0;
     for (size_t i = 0; i < st->count; i++) {
         const as_st_tensor *t = &st->tensor[i];
         if (t->begin < at)
-            return as_fail(e, AS_BAD_INPUT, "%s: tensors %s and %s overlap",
-                           as_show_path(file).text, as_show(st->tensor[i - 1].name).text,
-                           as_show(t->name).text);
+            return as_json_bad(r, "", "tensors %s and %s overlap",
+                               as_show(st->tensor[i - 1].name).text, as_show(t->name).text);
         if (t->begin > at)
-            return as_fail(e, AS_BAD_INPUT, "%s: a hole of %llu bytes before tensor %s",
-                           as_show_path(file).text, (unsigned long long)(t->begin - at),
-                           as_show(t->name).text);
+            return as_json_bad(r, "", "a hole of %llu bytes before tensor %s",
+                               (unsigned long long)(t->begin - at), as_show(t->name).text);
         at = t->end;
     }
-    if (at != st->data_size)
-        return as_fail(e, AS_BAD_INPUT, "%s: %llu bytes behind the last tensor",
-                       as_show_path(file).text, (unsigned long long)(st->data_size - at));
-    return AS_OK;
+    return at == st->data_size || as_json_bad(r, "", "%llu bytes behind the last tensor",
+                                              (unsigned long long)(st->data_size - at));
 }
 
 /* Metadata are texts by name; they change nothing. */
-static as_status check_metadata(const json_t *metadata, const char *file, as_error *e)
+static bool check_metadata(as_json *r, const json_t *metadata)
 {
     const char *key;
     json_t *text;
-    int good = json_is_object(metadata);
+    bool good = json_is_object(metadata);
     json_object_foreach((json_t *)metadata, key, text) good = good && json_is_string(text);
-    if (good) return AS_OK;
-    return as_fail(e, AS_BAD_INPUT, "%s: __metadata__ must be an object of texts",
-                   as_show_path(file).text);
+    return good || as_json_bad(r, "__metadata__", "must be an object of texts");
 }
 
-static as_status read_all(const json_t *root, const char *file, as_safetensors *st, as_error *e)
+static bool read_all(as_json *r, const json_t *root, as_safetensors *st)
 {
     const char *name;
     json_t *object;
     st->tensor = calloc(json_object_size(root) + 1, sizeof *st->tensor);
-    if (!st->tensor) return as_fail(e, AS_NO_MEMORY, "no memory for a list of tensors");
+    if (!st->tensor) return as_json_no_memory(r);
     json_object_foreach((json_t *)root, name, object)
     {
-        as_status s;
         if (strcmp(name, "__metadata__") == 0) {
-            if ((s = check_metadata(object, file, e)) != AS_OK) return s;
+            if (!check_metadata(r, object)) return false;
             continue;
         }
         as_st_tensor *t = &st->tensor[st->count];
         const size_t length = strlen(name) + 1;
         t->name = malloc(length);
-        if (!t->name) return as_fail(e, AS_NO_MEMORY, "no memory for the name of a tensor");
+        if (!t->name) return as_json_no_memory(r);
         memcpy(t->name, name, length);
         st->count++;
-        if ((s = read_tensor(object, file, st->data_size, t, e)) != AS_OK) return s;
+        if (!read_tensor(r, object, st->data_size, t)) return false;
     }
     qsort(st->tensor, st->count, sizeof *st->tensor, by_place);
-    const as_status s = check_cover(st, file, e);
+    const bool covered = check_cover(r, st);
     qsort(st->tensor, st->count, sizeof *st->tensor, by_name);
-    return s;
+    return covered;
 }
 
 /* The length of the header, which lies in the file. */
-static as_status header_length(const unsigned char *bytes, size_t size, const char *file,
-                               uint64_t *length, as_error *e)
+static bool header_length(as_json *r, const unsigned char *bytes, size_t size, uint64_t *length)
 {
     if (size < LENGTH_BYTES)
-        return as_fail(e, AS_BAD_INPUT, "%s: %zu bytes are no safetensors file",
-                       as_show_path(file).text, size);
-    *length = 0;
+        return as_json_bad(r, "", "%zu bytes are no safetensors file", size);
     for (int i = 0; i < LENGTH_BYTES; i++) *length |= (uint64_t)bytes[i] << (8 * i);
     if (*length > AS_MAX_HEADER)
-        return as_fail(e, AS_BAD_INPUT, "%s: a header of %llu bytes; at most %d are allowed",
-                       as_show_path(file).text, (unsigned long long)*length, AS_MAX_HEADER);
+        return as_json_bad(r, "", "a header of %llu bytes; at most %d are allowed",
+                           (unsigned long long)*length, AS_MAX_HEADER);
     if (*length > size - LENGTH_BYTES)
-        return as_fail(e, AS_BAD_INPUT, "%s: cut off: its header has %llu bytes, the file %zu",
-                       as_show_path(file).text, (unsigned long long)*length, size);
-    if (*length == 0 || bytes[LENGTH_BYTES] != '{')
-        return as_fail(e, AS_BAD_INPUT, "%s: the header does not begin with {",
-                       as_show_path(file).text);
-    return AS_OK;
+        return as_json_bad(r, "", "cut off: its header has %llu bytes, the file %zu",
+                           (unsigned long long)*length, size);
+    return (*length > 0 && bytes[LENGTH_BYTES] == '{') ||
+           as_json_bad(r, "", "the header does not begin with {");
 }
 
 as_status as_safetensors_parse(const void *bytes, size_t size, const char *file,
                                as_safetensors *st, as_error *e)
 {
-    uint64_t length;
+    uint64_t length = 0;
+    as_json r = as_json_into(file, e);
     *st = (as_safetensors){0, NULL, NULL, 0};
-    as_status s = header_length(bytes, size, file, &length, e);
-    if (s != AS_OK) return s;
+    if (!header_length(&r, bytes, size, &length)) return r.status;
     const char *text = (const char *)bytes + LENGTH_BYTES;
     st->data = (const unsigned char *)text + length;
     st->data_size = size - LENGTH_BYTES - length;
-    json_t *root = as_fields_parse(text, (size_t)length, file, e);
-    s = root ? read_all(root, file, st, e) : AS_BAD_INPUT;
+    json_t *root = as_json_parse(&r, text, (size_t)length, JSON_OBJECT);
+    if (root) read_all(&r, root, st);
     json_decref(root);
-    if (s != AS_OK) as_safetensors_free(st);
-    return s;
+    if (r.status != AS_OK) as_safetensors_free(st);
+    return r.status;
 }
 
 void as_safetensors_free(as_safetensors *st)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "ref/load/fields.h"
+#include "ref/load/json.h"
 
 enum { MAX_SHARDS = 4096 };
 
@@ -18,20 +18,19 @@ static int is_plain(const char *name)
 
 json_t *as_index_parse(const void *text, size_t size, const char *file, as_error *e)
 {
-    json_t *root = as_fields_parse(text, size, file, e);
-    json_t *map = root ? json_object_get(root, "weight_map") : NULL;
+    as_json r = as_json_into(file, e);
+    json_t *root = as_json_parse(&r, text, size, JSON_OBJECT);
+    json_t *map = json_object_get(root, "weight_map");
     const char *tensor;
     json_t *name;
-    as_fields f = {root, file, AS_OK, e};
-    if (!root) return NULL;
     if (!json_object_size(map))
-        as_fields_fail(&f, "weight_map must be an object of files by tensor");
+        as_json_bad(&r, "weight_map", "must be an object of files by tensor");
     json_object_foreach(map, tensor, name) if (!is_plain(json_string_value(name)))
-        as_fields_fail(&f, "tensor %s: the name of its file must be plain, without a path",
-                       as_show(tensor).text);
-    if (f.status == AS_OK) json_incref(map);
+        as_json_bad(&r, "", "tensor %s: the name of its file must be plain, without a path",
+                    as_show(tensor).text);
+    if (r.status == AS_OK) json_incref(map);
     json_decref(root);
-    return f.status == AS_OK ? map : NULL;
+    return r.status == AS_OK ? map : NULL;
 }
 
 /* ---- Opening. ---------------------------------------------------------------------- */

@@ -17,146 +17,145 @@ static bool name_like(const char *text, const char *allowed)
 #define LOWER "abcdefghijklmnopqrstuvwxyz0123456789"
 
 /* A list of names, joined with blanks. */
-static bool get_names(reader *r, const json_t *object, const char *key, const char *allowed,
+static bool get_names(as_json *r, const json_t *object, const char *key, const char *allowed,
                       const char **joined)
 {
     const json_t *v = json_object_get(object, key);
-    if (!json_is_array(v)) return reader_bad(r, key, "must be a list of names");
-    char *text = set_take(r->set, 64 * json_array_size(v) + 1, 1), *end = text;
-    if (!text) return reader_no_memory(r);
+    if (!json_is_array(v)) return as_json_bad(r, key, "must be a list of names");
+    char *text = reader_take(r, 64 * json_array_size(v) + 1, 1), *end = text;
+    if (!text) return false;
     for (size_t i = 0; i < json_array_size(v); i++) {
         const char *name = json_string_value(json_array_get(v, i));
         if (!name || !name_like(name, allowed))
-            return reader_bad(r, key, "[%zu] is no name", i);
+            return as_json_bad(r, key, "[%zu] is no name", i);
         end += sprintf(end, "%s%s", i ? " " : "", name);
     }
     *joined = text;
     return true;
 }
 
-static bool get_clauses(reader *r, const json_t *object, const char **clauses)
+static bool get_clauses(as_json *r, const json_t *object, const char **clauses)
 {
     if (!get_names(r, object, "clauses", "ABCDEFGHIJKLMNOPQRSTUVWXYZ-0123456789", clauses))
         return false;
-    return **clauses || reader_bad(r, "clauses", "must name at least one clause");
+    return **clauses || as_json_bad(r, "clauses", "must name at least one clause");
 }
 
-static bool get_flags(reader *r, const json_t *object, const char **flags)
+static bool get_flags(as_json *r, const json_t *object, const char **flags)
 {
     const json_t *v = json_object_get(object, "flags");
     if (!get_names(r, object, "flags", LOWER "-", flags)) return false;
     for (size_t i = 0; i < json_array_size(v); i++) {
         const char *flag = json_string_value(json_array_get(v, i));
-        if (!json_object_get(r->notes, flag))
-            return reader_bad(r, "flags", "\"%s\" has no note", flag);
+        if (!json_object_get(reader_of(r)->notes, flag))
+            return as_json_bad(r, "flags", "\"%s\" has no note", flag);
     }
     return true;
 }
 
 /* An id: the group's own, or a test's, which starts with its group's. */
-static bool get_id(reader *r, const json_t *object, const char *group, const char **id)
+static bool get_id(as_json *r, const json_t *object, const char *group, const char **id)
 {
     if (!reader_text(r, object, "id", id)) return false;
-    if (!name_like(*id, LOWER ".-")) return reader_bad(r, "id", "must consist of a-z 0-9 . -");
+    if (!name_like(*id, LOWER ".-")) return as_json_bad(r, "id", "must consist of a-z 0-9 . -");
     const size_t length = group ? strlen(group) : 0;
     if (group && (strncmp(*id, group, length) || (*id)[length] != '.'))
-        return reader_bad(r, "id", "must start with \"%s.\"", group);
+        return as_json_bad(r, "id", "must start with \"%s.\"", group);
     return true;
 }
 
 /* -- Rows ---------------------------------------------------------------------------------- */
 
-static bool read_units(reader *r, const json_t *o, const vector_row *form, int32_t V,
+static bool read_units(as_json *r, const json_t *o, const vector_row *form, int32_t V,
                        float *value)
 {
     const int32_t *n = NULL;
-    if (!reader_has_keys(r, o, "form k n", "") ||
+    if (!as_json_has_keys(r, o, "form k n", "") ||
         !reader_integers(r, o, "n", V, 0, (int64_t)1 << form->k, &n, NULL))
         return false;
     for (int32_t t = 0; t < V; t++) value[t] = ldexpf((float)n[t], -form->k);
     return true;
 }
 
-static bool read_bits(reader *r, const json_t *o, bool logits, int32_t V, float *value)
+static bool read_bits(as_json *r, const json_t *o, bool logits, int32_t V, float *value)
 {
     uint32_t *word = malloc((size_t)V * sizeof *word);
-    if (!word) return reader_no_memory(r);
-    bool ok = reader_has_keys(r, o, "form bits", "") && reader_words(r, o, "bits", V, word);
+    if (!word) return as_json_no_memory(r);
+    bool ok = as_json_has_keys(r, o, "form bits", "") && as_json_words(r, o, "bits", V, word);
     for (int32_t t = 0; ok && t < V; t++) {
         value[t] = float_of_bits(word[t]);
         if (!logits && !(value[t] >= 0.0f && value[t] <= 1.0f))
-            ok = reader_bad(r, "bits", "[%d] must be a probability", (int)t);
+            ok = as_json_bad(r, "bits", "[%d] must be a probability", (int)t);
     }
     free(word);
     return ok;
 }
 
-static bool read_procedural(reader *r, const json_t *o, vector_row *form, int32_t V,
+static bool read_procedural(as_json *r, const json_t *o, vector_row *form, int32_t V,
                             float *value)
 {
     const bool mix = form->form == ROW_MIX;
     int64_t row = 0, lambda = 0;
-    if (!reader_has_keys(r, o, mix ? "form seed row k sharp lambda" : "form seed row k sharp",
-                         "") ||
-        !reader_hex64(r, o, "seed", &form->seed) ||
-        !reader_integer(r, o, "row", 0, UINT32_MAX, &row) ||
-        !reader_i32(r, o, "sharp", 0, 5, &form->sharp) ||
-        (mix && !reader_integer(r, o, "lambda", 0, 65536, &lambda)))
+    if (!as_json_has_keys(r, o, mix ? "form seed row k sharp lambda" : "form seed row k sharp",
+                          "") ||
+        !as_json_hex64(r, o, "seed", &form->seed) ||
+        !as_json_integer(r, o, "row", 0, UINT32_MAX, &row) ||
+        !as_json_i32(r, o, "sharp", 0, 5, &form->sharp) ||
+        (mix && !as_json_integer(r, o, "lambda", 0, 65536, &lambda)))
         return false;
     form->row = (uint32_t)row;
     form->lambda = (uint32_t)lambda;
-    return row_expand(form, V, value) || reader_no_memory(r);
+    return row_expand(form, V, value) || as_json_no_memory(r);
 }
 
-static bool read_row(reader *r, const json_t *rows, const char *key, bool logits, int32_t V,
+static bool read_row(as_json *r, const json_t *rows, const char *key, bool logits, int32_t V,
                      vector_row *form, float *value)
 {
     static const char *const names[] = {"bits", "units", "zipf", "mix"};
     const json_t *o = json_object_get(rows, key);
-    const size_t mark = strlen(r->path);
+    const size_t mark = as_json_enter_object(r, key);
     const char *name = json_string_value(json_object_get(o, "form"));
     int32_t f = ROW_BITS;
-    snprintf(r->path + mark, sizeof r->path - mark, ".%s", key);
     while (f <= ROW_MIX && !(name && !strcmp(name, names[f]))) f++;
     if (f > ROW_MIX || (logits && f != ROW_BITS))
-        return reader_bad(r, "form", "must be %s",
-                          logits ? "bits" : "bits, units, zipf or mix");
+        return as_json_bad(r, "form", "must be %s",
+                           logits ? "bits" : "bits, units, zipf or mix");
     form->form = (vector_form)f;
-    if (f != ROW_BITS && !reader_i32(r, o, "k", 1, 24, &form->k)) return false;
+    if (f != ROW_BITS && !as_json_i32(r, o, "k", 1, 24, &form->k)) return false;
     const bool ok = f == ROW_BITS    ? read_bits(r, o, logits, V, value)
                     : f == ROW_UNITS ? read_units(r, o, form, V, value)
                                      : read_procedural(r, o, form, V, value);
-    reader_leave(r, mark);
+    as_json_leave(r, mark);
     return ok;
 }
 
-static bool read_rows(reader *r, const json_t *o, vector_group *g)
+static bool read_rows(as_json *r, const json_t *o, vector_group *g)
 {
     const json_t *list = json_object_get(o, "rows");
     const size_t n = json_array_size(list);
     const bool logits = kind_has_logits(g->kind), has_q = kind_has_q(g->kind);
     const char *key = logits ? "logits" : "p";
-    if (n == 0) return reader_bad(r, "rows", "must be a list, and not empty");
-    if (n > (VECTORS_MAX_CELLS - r->set->cells) / (size_t)g->V)
-        return reader_bad(r, "rows", "bring the set beyond %d probabilities",
-                          VECTORS_MAX_CELLS);
-    r->set->cells += n * (size_t)g->V;
-    float *p = set_take(r->set, n * (size_t)g->V, sizeof *p);
-    float *q = has_q ? set_take(r->set, n * (size_t)g->V, sizeof *q) : NULL;
-    vector_row *form = set_take(r->set, 2 * n, sizeof *form);
-    if (!p || (has_q && !q) || !form) return reader_no_memory(r);
+    if (!as_json_list(r, list, "rows", 1, VECTORS_MAX_COUNT)) return false;
+    if (n > (VECTORS_MAX_CELLS - reader_of(r)->set->cells) / (size_t)g->V)
+        return as_json_bad(r, "rows", "bring the set beyond %d probabilities",
+                           VECTORS_MAX_CELLS);
+    reader_of(r)->set->cells += n * (size_t)g->V;
+    float *p = reader_take(r, n * (size_t)g->V, sizeof *p);
+    float *q = has_q ? reader_take(r, n * (size_t)g->V, sizeof *q) : NULL;
+    vector_row *form = reader_take(r, 2 * n, sizeof *form);
+    if (!p || (has_q && !q) || !form) return false;
     for (size_t i = 0; i < n; i++) {
         const json_t *row = json_array_get(list, i);
-        const size_t mark = reader_enter(r, "rows", i), at = i * (size_t)g->V;
-        if (!reader_has_keys(r, row,
-                             logits  ? "logits"
-                             : has_q ? "p q"
-                                     : "p",
-                             "") ||
+        const size_t mark = as_json_enter(r, "rows", i), at = i * (size_t)g->V;
+        if (!as_json_has_keys(r, row,
+                              logits  ? "logits"
+                              : has_q ? "p q"
+                                      : "p",
+                              "") ||
             !read_row(r, row, key, logits, g->V, &form[i], p + at) ||
             (has_q && !read_row(r, row, "q", false, g->V, &form[n + i], q + at)))
             return false;
-        reader_leave(r, mark);
+        as_json_leave(r, mark);
     }
     g->rows = (int32_t)n;
     g->p = p;
@@ -168,36 +167,36 @@ static bool read_rows(reader *r, const json_t *o, vector_group *g)
 
 /* -- Answers ------------------------------------------------------------------------------- */
 
-static bool read_bits_answer(reader *r, const json_t *o, const char *key, int32_t count,
+static bool read_bits_answer(as_json *r, const json_t *o, const char *key, int32_t count,
                              vector_answer *a)
 {
-    uint32_t *bits = set_take(r->set, (size_t)count, sizeof *bits);
-    if (!bits) return reader_no_memory(r);
+    uint32_t *bits = reader_take(r, (size_t)count, sizeof *bits);
+    if (!bits) return false;
     a->bits = bits;
-    return reader_words(r, o, key, count, bits);
+    return as_json_words(r, o, key, count, bits);
 }
 
-static bool read_uniform_answer(reader *r, const json_t *o, vector_answer *a)
+static bool read_uniform_answer(as_json *r, const json_t *o, vector_answer *a)
 {
     int64_t accept = 0;
-    if (!reader_has_keys(r, o, "words accept draw", "") ||
+    if (!as_json_has_keys(r, o, "words accept draw", "") ||
         !read_bits_answer(r, o, "words", 4, a) ||
-        !reader_integer(r, o, "accept", 0, (1 << 29) - 1, &accept) ||
-        !reader_hex64(r, o, "draw", &a->draw))
+        !as_json_integer(r, o, "accept", 0, (1 << 29) - 1, &accept) ||
+        !as_json_hex64(r, o, "draw", &a->draw))
         return false;
     a->accept = (uint32_t)accept;
     return true;
 }
 
-static bool read_operation_answer(reader *r, const vector_group *g, const vector_test *t,
+static bool read_operation_answer(as_json *r, const vector_group *g, const vector_test *t,
                                   const json_t *o, vector_answer *a)
 {
     int32_t n[OPERATION_INPUTS];
     operation_shape(operation_find(g->op), t->size, n, &a->words);
-    return reader_has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", a->words, a);
+    return as_json_has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", a->words, a);
 }
 
-static bool read_error(reader *r, const vector_group *g, const json_t *o, vector_answer *a)
+static bool read_error(as_json *r, const vector_group *g, const json_t *o, vector_answer *a)
 {
     const char *allowed = g->kind == VECTOR_SERVED   ? "row parameter"
                           : g->kind == VECTOR_GREEDY ? "draft row"
@@ -205,76 +204,75 @@ static bool read_error(reader *r, const vector_group *g, const json_t *o, vector
                                                      : "";
     if (!reader_text(r, o, "error", &a->error)) return false;
     if (list_names(allowed, a->error, strlen(a->error))) return true;
-    return reader_bad(r, "error", "must be one of: %s", allowed);
+    return as_json_bad(r, "error", "must be one of: %s", allowed);
 }
 
-static bool read_tokens(reader *r, const vector_group *g, const vector_test *t, const json_t *o,
-                        vector_answer *a)
+static bool read_tokens(as_json *r, const vector_group *g, const vector_test *t,
+                        const json_t *o, vector_answer *a)
 {
     const bool open = a->policy && !strcmp(a->policy, "empty=other");
     const char *then = "";
-    if (!reader_has_keys(r, o,
-                         open        ? "tokens policy then"
-                         : a->policy ? "tokens policy"
-                                     : "tokens",
-                         "") ||
+    if (!as_json_has_keys(r, o,
+                          open        ? "tokens policy then"
+                          : a->policy ? "tokens policy"
+                                      : "tokens",
+                          "") ||
         !reader_integers(r, o, "tokens", -1, 0, g->V - 1, &a->tokens, &a->count))
         return false;
     if (open && (!reader_text(r, o, "then", &then) || strcmp(then, "any")))
-        return reader_bad(r, "then", "must be \"any\"");
+        return as_json_bad(r, "then", "must be \"any\"");
     a->then_any = open;
     const int32_t emitted = a->count + open;
     if (emitted < 1 || emitted > t->len + 1)
-        return reader_bad(r, "tokens", "must be 1 to %d tokens", (int)t->len + 1);
+        return as_json_bad(r, "tokens", "must be 1 to %d tokens", (int)t->len + 1);
     return true;
 }
 
-static bool read_answer(reader *r, const vector_group *g, const vector_test *t, const json_t *o,
-                        bool alternative, vector_answer *a)
+static bool read_answer(as_json *r, const vector_group *g, const vector_test *t,
+                        const json_t *o, bool alternative, vector_answer *a)
 {
     const char *policy = alternative ? "policy" : "";
-    if (!json_is_object(o)) return reader_bad(r, "", "must be an object");
+    if (!json_is_object(o)) return as_json_bad(r, "", "must be an object");
     if (alternative && !reader_text(r, o, "policy", &a->policy)) return false;
     if (alternative &&
         !list_names("q_zero=reject bad_draft=ends empty=other", a->policy, strlen(a->policy)))
-        return reader_bad(r, "policy", "is not known");
+        return as_json_bad(r, "policy", "is not known");
     if (g->kind == VECTOR_TRACE) return trace_read_answer(r, g, t, o, a);
     if (json_object_get(o, "error"))
-        return reader_has_keys(r, o, "error", policy) && read_error(r, g, o, a);
+        return as_json_has_keys(r, o, "error", policy) && read_error(r, g, o, a);
     switch (g->kind) {
     case VECTOR_PHILOX:
-        return reader_has_keys(r, o, "words", "") && read_bits_answer(r, o, "words", 4, a);
+        return as_json_has_keys(r, o, "words", "") && read_bits_answer(r, o, "words", 4, a);
     case VECTOR_UNIFORM:
         return read_uniform_answer(r, o, a);
     case VECTOR_EXP:
-        return reader_has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", 1, a);
+        return as_json_has_keys(r, o, "y", "") && read_bits_answer(r, o, "y", 1, a);
     case VECTOR_ARITHMETIC:
         return read_operation_answer(r, g, t, o, a);
     case VECTOR_SERVED:
     case VECTOR_RESIDUAL:
-        return reader_has_keys(r, o, "row", "") && read_bits_answer(r, o, "row", g->V, a);
+        return as_json_has_keys(r, o, "row", "") && read_bits_answer(r, o, "row", g->V, a);
     default:
         return read_tokens(r, g, t, o, a);
     }
 }
 
-static bool read_answers(reader *r, const vector_group *g, const json_t *o, vector_test *t)
+static bool read_answers(as_json *r, const vector_group *g, const json_t *o, vector_test *t)
 {
     const json_t *list = json_object_get(o, "alternatives");
-    const size_t n = json_array_size(list), mark = strlen(r->path);
-    vector_answer *other = set_take(r->set, n + 1, sizeof *other);
-    if (!other) return reader_no_memory(r);
-    if (list && (!json_is_array(list) || n == 0 || n > 8 || !kind_has_drafts(g->kind)))
-        return reader_bad(r, "alternatives",
-                          "must be a list of 1 to 8 answers, of a step with drafts");
-    snprintf(r->path + mark, sizeof r->path - mark, ".expected");
+    const size_t n = json_array_size(list);
+    vector_answer *other = reader_take(r, n + 1, sizeof *other);
+    if (!other || (list && !as_json_list(r, list, "alternatives", 1, 8))) return false;
+    if (list && !kind_has_drafts(g->kind))
+        return as_json_bad(r, "alternatives", "are those of a step with drafts alone");
+    const size_t mark = as_json_enter_object(r, "expected");
     if (!read_answer(r, g, t, json_object_get(o, "expected"), false, &t->expected))
         return false;
-    reader_leave(r, mark);
+    as_json_leave(r, mark);
     for (size_t i = 0; i < n; i++) {
-        const size_t here = reader_enter(r, "alternatives", i);
+        const size_t here = as_json_enter(r, "alternatives", i);
         if (!read_answer(r, g, t, json_array_get(list, i), true, &other[i])) return false;
-        reader_leave(r, here);
+        as_json_leave(r, here);
     }
     t->alternatives = (int32_t)n;
     t->alternative = other;
@@ -284,7 +282,7 @@ static bool read_answers(reader *r, const vector_group *g, const json_t *o, vect
 /* -- Tests --------------------------------------------------------------------------------- */
 
 /* Integers in units of 2^-bits from several members, as binary64. */
-static bool read_units_of(reader *r, const vector_group *g, const json_t *o, vector_test *t)
+static bool read_units_of(as_json *r, const vector_group *g, const json_t *o, vector_test *t)
 {
     const int64_t most = ((int64_t)1 << g->uniform_bits) - 1;
     const int32_t *list = NULL;
@@ -292,15 +290,15 @@ static bool read_units_of(reader *r, const vector_group *g, const json_t *o, vec
                       : g->kind == VECTOR_CHAIN ? t->len
                                                 : 0;
     int64_t one[2] = {0, 0};
-    double *u = set_take(r->set, (size_t)n + 2, sizeof *u);
-    if (!u) return reader_no_memory(r);
+    double *u = reader_take(r, (size_t)n + 2, sizeof *u);
+    if (!u) return false;
     if (n && !reader_integers(r, o, g->kind == VECTOR_MATCH ? "u" : "accept", n, 0, most, &list,
                               NULL))
         return false;
-    if (g->kind == VECTOR_CHAIN && (!reader_integer(r, o, "residual", 0, most, &one[0]) ||
-                                    !reader_integer(r, o, "bonus", 0, most, &one[1])))
+    if (g->kind == VECTOR_CHAIN && (!as_json_integer(r, o, "residual", 0, most, &one[0]) ||
+                                    !as_json_integer(r, o, "bonus", 0, most, &one[1])))
         return false;
-    if (g->kind == VECTOR_DRAW && !reader_integer(r, o, "u", 0, most, &one[0])) return false;
+    if (g->kind == VECTOR_DRAW && !as_json_integer(r, o, "u", 0, most, &one[0])) return false;
     for (int32_t i = 0; i < n; i++) u[i] = ldexp((double)list[i], -g->uniform_bits);
     u[n] = g->kind == VECTOR_MATCH ? u[n] : ldexp((double)one[0], -g->uniform_bits);
     if (g->kind == VECTOR_CHAIN) u[n + 1] = ldexp((double)one[1], -g->uniform_bits);
@@ -308,108 +306,108 @@ static bool read_units_of(reader *r, const vector_group *g, const json_t *o, vec
     return true;
 }
 
-static bool read_uniforms_of(reader *r, const vector_group *g, const json_t *o, vector_test *t)
+static bool read_uniforms_of(as_json *r, const vector_group *g, const json_t *o, vector_test *t)
 {
     switch (g->uniforms) {
     case UNIFORMS_UNITS:
         return read_units_of(r, g, o, t);
     case UNIFORMS_WORDS:
-        return reader_hex64(r, o, "U", &t->U);
+        return as_json_hex64(r, o, "U", &t->U);
     case UNIFORMS_SEED:
-        return reader_hex64(r, o, "seed", &t->seed) &&
-               reader_hex64(r, o, "position", &t->position);
+        return as_json_hex64(r, o, "seed", &t->seed) &&
+               as_json_hex64(r, o, "position", &t->position);
     default:
         return true;
     }
 }
 
-static bool read_one_row(reader *r, const vector_group *g, const json_t *o, vector_test *t)
+static bool read_one_row(as_json *r, const vector_group *g, const json_t *o, vector_test *t)
 {
-    int32_t *row = set_take(r->set, 1, sizeof *row);
-    if (!row) return reader_no_memory(r);
+    int32_t *row = reader_take(r, 1, sizeof *row);
+    if (!row) return false;
     t->row = row;
-    return reader_i32(r, o, "row", 0, g->rows - 1, row);
+    return as_json_i32(r, o, "row", 0, g->rows - 1, row);
 }
 
-static bool read_step(reader *r, const vector_group *g, const json_t *o, vector_test *t)
+static bool read_step(as_json *r, const vector_group *g, const json_t *o, vector_test *t)
 {
     if (!reader_integers(r, o, "draft", -1, INT32_MIN, INT32_MAX, &t->draft, &t->len))
         return false;
     if (t->len > g->gamma)
-        return reader_bad(r, "draft", "has more than gamma = %d entries", (int)g->gamma);
+        return as_json_bad(r, "draft", "has more than gamma = %d entries", (int)g->gamma);
     return reader_integers(r, o, "rows", t->len + 1, 0, g->rows - 1, &t->row, NULL);
 }
 
-static bool read_sampling(reader *r, const json_t *o, vector_test *t)
+static bool read_sampling(as_json *r, const json_t *o, vector_test *t)
 {
-    return reader_float(r, o, "temperature", &t->temperature) &&
-           reader_i32(r, o, "top_k", INT32_MIN, INT32_MAX, &t->top_k) &&
-           reader_float(r, o, "top_p", &t->top_p) && reader_float(r, o, "min_p", &t->min_p);
+    return as_json_float(r, o, "temperature", &t->temperature) &&
+           as_json_i32(r, o, "top_k", INT32_MIN, INT32_MAX, &t->top_k) &&
+           as_json_float(r, o, "top_p", &t->top_p) && as_json_float(r, o, "min_p", &t->min_p);
 }
 
-static bool read_uniform_inputs(reader *r, const json_t *o, vector_test *t)
+static bool read_uniform_inputs(as_json *r, const json_t *o, vector_test *t)
 {
     int64_t purpose = 0, index = 0;
-    if (!reader_hex64(r, o, "seed", &t->seed) ||
-        !reader_hex64(r, o, "position", &t->position) ||
-        !reader_integer(r, o, "purpose", 0, 5, &purpose) ||
-        !reader_integer(r, o, "index", 0, UINT32_MAX, &index))
+    if (!as_json_hex64(r, o, "seed", &t->seed) ||
+        !as_json_hex64(r, o, "position", &t->position) ||
+        !as_json_integer(r, o, "purpose", 0, 5, &purpose) ||
+        !as_json_integer(r, o, "index", 0, UINT32_MAX, &index))
         return false;
     t->purpose = (uint32_t)purpose;
     t->index = (uint32_t)index;
     return true;
 }
 
-static bool read_sizes(reader *r, const operation *op, const json_t *o, vector_test *t)
+static bool read_sizes(as_json *r, const operation *op, const json_t *o, vector_test *t)
 {
     const json_t *sizes = json_object_get(o, "sizes");
-    int32_t *size = set_take(r->set, OPERATION_SIZES, sizeof *size);
+    int32_t *size = reader_take(r, OPERATION_SIZES, sizeof *size);
     char name[32];
-    if (!size) return reader_no_memory(r);
+    if (!size) return false;
     t->size = size;
-    const size_t mark = reader_enter_object(r, "sizes");
-    bool ok = reader_has_keys(r, sizes, op->sizes, "");
+    const size_t mark = as_json_enter_object(r, "sizes");
+    bool ok = as_json_has_keys(r, sizes, op->sizes, "");
     for (int32_t i = 0; ok && *reader_word(op->sizes, i, name, sizeof name); i++)
-        ok = reader_i32(r, sizes, name, 0, 1 << 20, &size[i]);
-    if (ok) reader_leave(r, mark);
+        ok = as_json_i32(r, sizes, name, 0, 1 << 20, &size[i]);
+    if (ok) as_json_leave(r, mark);
     return ok;
 }
 
-static bool read_procedural_input(reader *r, const json_t *o, vector_input *in, uint32_t *word)
+static bool read_procedural_input(as_json *r, const json_t *o, vector_input *in, uint32_t *word)
 {
     int64_t row = 0;
-    if (!reader_has_keys(r, o, "seed row e spread", "") ||
-        !reader_hex64(r, o, "seed", &in->seed) ||
-        !reader_integer(r, o, "row", 0, UINT32_MAX, &row) ||
-        !reader_i32(r, o, "e", -100, 100, &in->e) ||
-        !reader_i32(r, o, "spread", 1, 64, &in->spread))
+    if (!as_json_has_keys(r, o, "seed row e spread", "") ||
+        !as_json_hex64(r, o, "seed", &in->seed) ||
+        !as_json_integer(r, o, "row", 0, UINT32_MAX, &row) ||
+        !as_json_i32(r, o, "e", -100, 100, &in->e) ||
+        !as_json_i32(r, o, "spread", 1, 64, &in->spread))
         return false;
-    if (in->e - in->spread < -127) return reader_bad(r, "spread", "reaches below 2^-126");
+    if (in->e - in->spread < -127) return as_json_bad(r, "spread", "reaches below 2^-126");
     in->procedural = true;
     in->row = (uint32_t)row;
     operation_uniform(in, word);
     return true;
 }
 
-static bool read_input(reader *r, const json_t *inputs, const char *name, int32_t n,
+static bool read_input(as_json *r, const json_t *inputs, const char *name, int32_t n,
                        vector_input *in)
 {
     const json_t *o = json_object_get(inputs, name);
-    if ((size_t)n > VECTORS_MAX_CELLS - r->set->cells)
-        return reader_bad(r, name, "brings the set beyond %d numbers", VECTORS_MAX_CELLS);
-    r->set->cells += (size_t)n;
-    uint32_t *word = set_take(r->set, (size_t)n, sizeof *word);
-    if (!word) return reader_no_memory(r);
+    if ((size_t)n > VECTORS_MAX_CELLS - reader_of(r)->set->cells)
+        return as_json_bad(r, name, "brings the set beyond %d numbers", VECTORS_MAX_CELLS);
+    reader_of(r)->set->cells += (size_t)n;
+    uint32_t *word = reader_take(r, (size_t)n, sizeof *word);
+    if (!word) return false;
     in->n = n;
     in->word = word;
-    if (json_is_string(o)) return reader_words(r, inputs, name, n, word);
-    const size_t mark = reader_enter_object(r, name);
+    if (json_is_string(o)) return as_json_words(r, inputs, name, n, word);
+    const size_t mark = as_json_enter_object(r, name);
     const bool ok = read_procedural_input(r, o, in, word);
-    if (ok) reader_leave(r, mark);
+    if (ok) as_json_leave(r, mark);
     return ok;
 }
 
-static bool read_operation(reader *r, const vector_group *g, const json_t *o, vector_test *t)
+static bool read_operation(as_json *r, const vector_group *g, const json_t *o, vector_test *t)
 {
     const operation *op = operation_find(g->op);
     const json_t *inputs = json_object_get(o, "inputs");
@@ -417,30 +415,30 @@ static bool read_operation(reader *r, const vector_group *g, const json_t *o, ve
     char name[32];
     if (!read_sizes(r, op, o, t)) return false;
     t->inputs = operation_shape(op, t->size, n, &words);
-    if (t->inputs < 0) return reader_bad(r, "sizes", "are out of range for %s", op->name);
-    vector_input *in = set_take(r->set, OPERATION_INPUTS, sizeof *in);
-    if (!in) return reader_no_memory(r);
+    if (t->inputs < 0) return as_json_bad(r, "sizes", "are out of range for %s", op->name);
+    vector_input *in = reader_take(r, OPERATION_INPUTS, sizeof *in);
+    if (!in) return false;
     t->input = in;
     if (json_object_size(inputs) != (size_t)t->inputs)
-        return reader_bad(r, "inputs", "must be an object of %d inputs", (int)t->inputs);
-    const size_t mark = reader_enter_object(r, "inputs");
+        return as_json_bad(r, "inputs", "must be an object of %d inputs", (int)t->inputs);
+    const size_t mark = as_json_enter_object(r, "inputs");
     for (int32_t i = 0; i < t->inputs; i++)
         if (!read_input(r, inputs, reader_word(op->inputs, i, name, sizeof name), n[i], &in[i]))
             return false;
-    reader_leave(r, mark);
+    as_json_leave(r, mark);
     return true;
 }
 
-static bool read_inputs(reader *r, const vector_group *g, const json_t *o, vector_test *t)
+static bool read_inputs(as_json *r, const vector_group *g, const json_t *o, vector_test *t)
 {
     switch (g->kind) {
     case VECTOR_PHILOX:
-        return reader_words(r, o, "counter", 4, t->counter) &&
-               reader_words(r, o, "key", 2, t->key);
+        return as_json_words(r, o, "counter", 4, t->counter) &&
+               as_json_words(r, o, "key", 2, t->key);
     case VECTOR_UNIFORM:
         return read_uniform_inputs(r, o, t);
     case VECTOR_EXP:
-        return reader_float(r, o, "x", &t->x);
+        return as_json_float(r, o, "x", &t->x);
     case VECTOR_ARITHMETIC:
         return read_operation(r, g, o, t);
     case VECTOR_TRACE:
@@ -485,48 +483,47 @@ static const char *input_keys(const vector_group *g)
     }
 }
 
-static bool read_test(reader *r, const vector_group *g, const json_t *o, vector_test *t)
+static bool read_test(as_json *r, const vector_group *g, const json_t *o, vector_test *t)
 {
     char keys[200];
     snprintf(keys, sizeof keys, "id clauses comment flags %s expected", input_keys(g));
-    return reader_has_keys(r, o, keys, "alternatives") && get_id(r, o, g->id, &t->id) &&
+    return as_json_has_keys(r, o, keys, "alternatives") && get_id(r, o, g->id, &t->id) &&
            get_clauses(r, o, &t->clauses) && reader_text(r, o, "comment", &t->comment) &&
            get_flags(r, o, &t->flags) && read_inputs(r, g, o, t) && read_answers(r, g, o, t);
 }
 
-static bool read_tests(reader *r, const json_t *o, vector_group *g)
+static bool read_tests(as_json *r, const json_t *o, vector_group *g)
 {
     const json_t *list = json_object_get(o, "tests");
     const size_t n = json_array_size(list);
-    if (n == 0 || n > VECTORS_MAX_COUNT)
-        return reader_bad(r, "tests", "must be a list, and not empty");
-    g->test = set_take(r->set, n, sizeof *g->test);
-    if (!g->test) return reader_no_memory(r);
+    if (!as_json_list(r, list, "tests", 1, VECTORS_MAX_COUNT)) return false;
+    g->test = reader_take(r, n, sizeof *g->test);
+    if (!g->test) return false;
     g->tests = (int32_t)n;
     for (size_t i = 0; i < n; i++) {
-        const size_t mark = reader_enter(r, "tests", i);
+        const size_t mark = as_json_enter(r, "tests", i);
         if (!read_test(r, g, json_array_get(list, i), &g->test[i])) return false;
-        reader_leave(r, mark);
+        as_json_leave(r, mark);
     }
     return true;
 }
 
 /* -- Groups -------------------------------------------------------------------------------- */
 
-static bool read_source(reader *r, const json_t *group, vector_group *g)
+static bool read_source(as_json *r, const json_t *group, vector_group *g)
 {
     const json_t *o = json_object_get(group, "uniforms");
     const char *form = json_string_value(json_object_get(o, "form"));
     if (!kind_has_uniforms(g->kind)) return true;
     if (form && !strcmp(form, "units")) {
         g->uniforms = UNIFORMS_UNITS;
-        return reader_i32(r, o, "bits", 1, 24, &g->uniform_bits);
+        return as_json_i32(r, o, "bits", 1, 24, &g->uniform_bits);
     }
     if (form && !strcmp(form, "seed")) g->uniforms = UNIFORMS_SEED;
     if (form && !strcmp(form, "words") && g->kind == VECTOR_DRAW) g->uniforms = UNIFORMS_WORDS;
     if (g->uniforms == UNIFORMS_NONE)
-        return reader_bad(r, "uniforms", "must have form units, seed or (draw) words");
-    return reader_has_keys(r, o, "form", "");
+        return as_json_bad(r, "uniforms", "must have form units, seed or (draw) words");
+    return as_json_has_keys(r, o, "form", "");
 }
 
 static const char *shared_keys(vector_kind kind)
@@ -551,134 +548,120 @@ static const char *shared_keys(vector_kind kind)
     }
 }
 
-static bool read_shared(reader *r, const json_t *o, vector_group *g)
+static bool read_shared(as_json *r, const json_t *o, vector_group *g)
 {
     if (g->kind == VECTOR_ARITHMETIC)
         return reader_text(r, o, "op", &g->op) &&
-               (operation_find(g->op) || reader_bad(r, "op", "is not known"));
+               (operation_find(g->op) || as_json_bad(r, "op", "is not known"));
     if (g->kind == VECTOR_TRACE) return trace_read_model(r, o, g);
     if (!kind_has_rows(g->kind)) return true;
-    return reader_i32(r, o, "V", 1, VECTORS_MAX_V, &g->V) &&
+    return as_json_i32(r, o, "V", 1, VECTORS_MAX_V, &g->V) &&
            (!kind_has_drafts(g->kind) ||
-            reader_i32(r, o, "gamma", 0, VECTORS_MAX_GAMMA, &g->gamma)) &&
-           (!kind_has_uniforms(g->kind) || reader_bool(r, o, "exact", &g->exact)) &&
+            as_json_i32(r, o, "gamma", 0, VECTORS_MAX_GAMMA, &g->gamma)) &&
+           (!kind_has_uniforms(g->kind) || as_json_bool(r, o, "exact", &g->exact)) &&
            read_source(r, o, g) && read_rows(r, o, g);
 }
 
-static bool read_group(reader *r, const json_t *o, vector_kind kind)
+static bool read_group(as_json *r, const json_t *o, vector_kind kind)
 {
     char keys[160];
-    vector_group *g = set_group(r->set);
-    if (!g) return reader_no_memory(r);
+    vector_group *g = set_group(reader_of(r)->set);
+    if (!g) return as_json_no_memory(r);
     g->kind = kind;
     snprintf(keys, sizeof keys, "id clauses rationale %s tests", shared_keys(kind));
-    if (!reader_has_keys(r, o, keys, "") || !get_id(r, o, vector_kind_name[kind], &g->id) ||
+    if (!as_json_has_keys(r, o, keys, "") || !get_id(r, o, vector_kind_name[kind], &g->id) ||
         !get_clauses(r, o, &g->clauses) || !reader_text(r, o, "rationale", &g->rationale))
         return false;
-    if (!json_object_get(r->notes, g->rationale))
-        return reader_bad(r, "rationale", "\"%.40s\" has no note", g->rationale);
+    if (!json_object_get(reader_of(r)->notes, g->rationale))
+        return as_json_bad(r, "rationale", "\"%.40s\" has no note", g->rationale);
     return read_shared(r, o, g) && read_tests(r, o, g);
 }
 
 /* -- Files --------------------------------------------------------------------------------- */
 
-static bool read_notes(reader *r, const json_t *o)
+static bool read_notes(as_json *r, const json_t *o)
 {
-    const char *flag;
-    json_t *note;
-    const char *text = "";
-    r->notes = json_object_get(o, "notes");
-    if (!json_is_object(r->notes)) return reader_bad(r, "notes", "must be an object");
-    json_object_foreach(r->notes, flag, note)
+    const char *flag, *text;
+    json_t *note, *notes = json_object_get(o, "notes");
+    if (!json_is_object(notes)) return as_json_bad(r, "notes", "must be an object");
+    reader_of(r)->notes = notes;
+    as_json_enter_object(r, "notes");
+    json_object_foreach(notes, flag, note)
     {
-        snprintf(r->path, sizeof r->path, "notes.%.60s", flag);
-        if (!reader_has_keys(r, note, "bugType effect link", "") ||
-            !reader_text(r, note, "bugType", &text) || !reader_text(r, note, "effect", &text) ||
-            !reader_text(r, note, "link", &text))
+        const size_t mark = as_json_enter_object(r, flag);
+        if (!as_json_has_keys(r, note, "bugType effect link", "") ||
+            !as_json_text(r, note, "bugType", &text) ||
+            !as_json_text(r, note, "effect", &text) || !as_json_text(r, note, "link", &text))
             return false;
+        as_json_leave(r, mark);
     }
-    *r->path = 0;
+    as_json_leave(r, 0);
     return true;
 }
 
-static bool read_head(reader *r, const json_t *o, vector_kind *kind)
+static bool read_head(as_json *r, const json_t *o, vector_kind *kind)
 {
-    const char *text = "";
+    const char *text;
     int64_t number = 0;
     const json_t *generator = json_object_get(o, "generator");
-    if (!reader_has_keys(r, o, "schema kind arithmetic generator notes groups", "") ||
-        !reader_text(r, o, "schema", &text))
+    if (!as_json_has_keys(r, o, "schema kind arithmetic generator notes groups", "") ||
+        !as_json_text(r, o, "schema", &text))
         return false;
     if (strcmp(text, "assay-vectors-1"))
-        return reader_bad(r, "schema", "must be \"assay-vectors-1\"");
-    if (!reader_text(r, o, "kind", &text)) return false;
+        return as_json_bad(r, "schema", "must be \"assay-vectors-1\"");
+    if (!as_json_text(r, o, "kind", &text)) return false;
     *kind = VECTOR_PHILOX;
     while (*kind < VECTOR_KINDS && strcmp(text, vector_kind_name[*kind])) (*kind)++;
-    if (*kind == VECTOR_KINDS) return reader_bad(r, "kind", "is not known");
-    if (!reader_integer(r, o, "arithmetic", 0, 1, &number)) return false;
-    reader_leave(r, 0);
-    snprintf(r->path, sizeof r->path, "generator");
-    if (!reader_has_keys(r, generator, "name version", "") ||
-        !reader_text(r, generator, "name", &text) ||
-        !reader_integer(r, generator, "version", 1, 1000000, &number))
+    if (*kind == VECTOR_KINDS) return as_json_bad(r, "kind", "is not known");
+    if (!as_json_integer(r, o, "arithmetic", 0, 1, &number)) return false;
+    as_json_enter_object(r, "generator");
+    if (!as_json_has_keys(r, generator, "name version", "") ||
+        !as_json_text(r, generator, "name", &text) ||
+        !as_json_integer(r, generator, "version", 1, 1000000, &number))
         return false;
-    reader_leave(r, 0);
+    as_json_leave(r, 0);
     return read_notes(r, o);
 }
 
-static bool read_file(reader *r, const json_t *o, vector_kind *kind)
+static bool read_file(as_json *r, const json_t *o, vector_kind *kind)
 {
     if (!read_head(r, o, kind)) return false;
     const json_t *list = json_object_get(o, "groups");
     const size_t n = json_array_size(list);
-    if (n == 0 || n > VECTORS_MAX_COUNT)
-        return reader_bad(r, "groups", "must be a list, and not empty");
+    if (!as_json_list(r, list, "groups", 1, VECTORS_MAX_COUNT)) return false;
     for (size_t i = 0; i < n; i++) {
-        const size_t mark = reader_enter(r, "groups", i);
+        const size_t mark = as_json_enter(r, "groups", i);
         if (!read_group(r, json_array_get(list, i), *kind)) return false;
-        reader_leave(r, mark);
+        as_json_leave(r, mark);
     }
     return true;
 }
 
-static bool parse(vector_set *set, const char *name, const char *text, size_t size,
-                  vector_kind *kind, char *why, size_t why_size)
-{
-    reader r = {.set = set,
-                .name = name,
-                .remedy = "restore the file, or make it anew: assay vectors generate",
-                .why = why,
-                .why_size = why_size};
-    json_t *root = reader_json(&r, text, size);
-    if (!root) return false;
-    const bool ok = read_file(&r, root, kind);
-    json_decref(root);
-    return ok;
-}
+static const char remedy[] = "restore the file, or make it anew: assay vectors generate";
 
 bool vectors_parse(vector_set *set, const char *name, const char *text, size_t size, char *why,
                    size_t why_size)
 {
     vector_kind kind;
-    return parse(set, name, text, size, &kind, why, why_size);
+    reader r = {{name, remedy, why, why_size, AS_OK, ""}, set, NULL};
+    json_t *root = as_json_parse(&r.json, text, size, JSON_OBJECT);
+    const bool ok = root && read_file(&r.json, root, &kind);
+    json_decref(root);
+    return ok;
 }
 
 bool vectors_load_kind(vector_set *set, const char *folder, vector_kind wanted, char *why,
                        size_t why_size)
 {
     char file[1200];
-    size_t size;
     vector_kind kind = wanted;
     snprintf(file, sizeof file, "%s/%s.json", folder, vector_kind_name[wanted]);
-    char *text = reader_slurp(
-        file, "`assay vectors generate --out FOLDER` makes the files", &size, why, why_size);
-    bool ok = text && parse(set, file, text, size, &kind, why, why_size);
-    free(text);
-    if (ok && kind != wanted) {
-        snprintf(why, why_size, "%s: holds vectors of another kind, %s", file,
-                 vector_kind_name[kind]);
-        ok = false;
-    }
+    reader r = {{file, remedy, why, why_size, AS_OK, ""}, set, NULL};
+    json_t *root = as_json_load(&r.json, JSON_OBJECT);
+    bool ok = root && read_file(&r.json, root, &kind);
+    if (ok && kind != wanted)
+        ok = as_json_bad(&r.json, "kind", "is another one, %s", vector_kind_name[kind]);
+    json_decref(root);
     return ok;
 }
 

@@ -5,22 +5,22 @@
 
 /* ---- Models ----------------------------------------------------------------------- */
 
-static bool read_hash(reader *r, const json_t *o, oracle_hash *m)
+static bool read_hash(as_json *r, const json_t *o, oracle_hash *m)
 {
-    return reader_has_keys(r, o, "form V seed order levels", "") &&
-           reader_i32(r, o, "V", 2, TRACE_MAX_V, &m->V) &&
-           reader_hex64(r, o, "seed", &m->seed) &&
-           reader_i32(r, o, "order", 0, TRACE_MAX_TOKENS, &m->order) &&
-           reader_i32(r, o, "levels", 1, 256, &m->levels);
+    return as_json_has_keys(r, o, "form V seed order levels", "") &&
+           as_json_i32(r, o, "V", 2, TRACE_MAX_V, &m->V) &&
+           as_json_hex64(r, o, "seed", &m->seed) &&
+           as_json_i32(r, o, "order", 0, TRACE_MAX_TOKENS, &m->order) &&
+           as_json_i32(r, o, "levels", 1, 256, &m->levels);
 }
 
-static bool read_automaton(reader *r, const json_t *o, oracle_table *m)
+static bool read_automaton(as_json *r, const json_t *o, oracle_table *m)
 {
-    return reader_has_keys(r, o, "form V S C start cls next logits", "") &&
-           reader_i32(r, o, "V", 2, TRACE_MAX_V, &m->V) &&
-           reader_i32(r, o, "S", 1, VECTORS_MAX_COUNT / m->V, &m->S) &&
-           reader_i32(r, o, "C", 1, m->V, &m->C) &&
-           reader_i32(r, o, "start", 0, m->S - 1, &m->start) &&
+    return as_json_has_keys(r, o, "form V S C start cls next logits", "") &&
+           as_json_i32(r, o, "V", 2, TRACE_MAX_V, &m->V) &&
+           as_json_i32(r, o, "S", 1, VECTORS_MAX_COUNT / m->V, &m->S) &&
+           as_json_i32(r, o, "C", 1, m->V, &m->C) &&
+           as_json_i32(r, o, "start", 0, m->S - 1, &m->start) &&
            reader_integers(r, o, "cls", m->V, 0, m->C - 1, &m->cls, NULL) &&
            reader_integers(r, o, "next", m->S * m->C, 0, m->S - 1, &m->next, NULL) &&
            reader_integers(r, o, "logits", m->S * m->V, 1 - (1 << 24), (1 << 24) - 1,
@@ -36,90 +36,90 @@ static int32_t place_of(const char *list, const char *name)
     return -1;
 }
 
-bool trace_read_model(reader *r, const json_t *o, vector_group *g)
+bool trace_read_model(as_json *r, const json_t *o, vector_group *g)
 {
     const json_t *model = json_object_get(o, "model");
     const char *form = json_string_value(json_object_get(model, "form"));
-    vector_toy *toy = set_take(r->set, 1, sizeof *toy);
-    if (!toy) return reader_no_memory(r);
+    vector_toy *toy = reader_take(r, 1, sizeof *toy);
+    if (!toy) return false;
     const char *method = json_string_value(json_object_get(o, "method"));
     oracle_method_name name = 0;
     while (name < ORACLE_METHODS && !(method && strcmp(method, oracle_method_text(name)) == 0))
         name++;
     if (name == ORACLE_METHODS)
-        return reader_bad(r, "method", "is none of those of chapters 7 to 9");
+        return as_json_bad(r, "method", "is none of those of chapters 7 to 9");
     const int32_t place = place_of("hash automaton", form);
-    if (place < 0) return reader_bad(r, "model", "must have form hash or automaton");
+    if (place < 0) return as_json_bad(r, "model", "must have form hash or automaton");
     toy->automaton = place == 1;
     g->method = name;
     g->toy = toy;
-    const size_t mark = reader_enter_object(r, "model");
+    const size_t mark = as_json_enter_object(r, "model");
     if (!(place ? read_automaton(r, model, &toy->table) : read_hash(r, model, &toy->hash)))
         return false;
-    reader_leave(r, mark);
+    as_json_leave(r, mark);
     g->V = place ? toy->table.V : toy->hash.V;
     return true;
 }
 
 /* ---- Inputs ----------------------------------------------------------------------- */
 
-static bool read_request(reader *r, const json_t *o, int32_t V, oracle_request *q)
+static bool read_request(as_json *r, const json_t *o, int32_t V, oracle_request *q)
 {
     return reader_integers(r, o, "prompt", -1, 0, V, &q->prompt, &q->n) &&
-           (q->n <= TRACE_MAX_TOKENS || reader_bad(r, "prompt", "is too long")) &&
-           reader_i32(r, o, "budget", 0, TRACE_MAX_TOKENS, &q->budget) &&
-           reader_i32(r, o, "eos", -1, V - 1, &q->eos) &&
-           reader_i32(r, o, "positions", 0, 1 << 20, &q->positions) &&
-           reader_i32(r, o, "rows", 0, 1 << 20, &q->rows) &&
-           reader_float(r, o, "temperature", &q->sampling.temperature) &&
-           reader_i32(r, o, "top_k", 0, 1 << 20, &q->sampling.top_k) &&
-           reader_float(r, o, "top_p", &q->sampling.top_p) &&
-           reader_float(r, o, "min_p", &q->sampling.min_p) &&
-           reader_hex64(r, o, "seed", &q->seed);
+           (q->n <= TRACE_MAX_TOKENS || as_json_bad(r, "prompt", "is too long")) &&
+           as_json_i32(r, o, "budget", 0, TRACE_MAX_TOKENS, &q->budget) &&
+           as_json_i32(r, o, "eos", -1, V - 1, &q->eos) &&
+           as_json_i32(r, o, "positions", 0, 1 << 20, &q->positions) &&
+           as_json_i32(r, o, "rows", 0, 1 << 20, &q->rows) &&
+           as_json_float(r, o, "temperature", &q->sampling.temperature) &&
+           as_json_i32(r, o, "top_k", 0, 1 << 20, &q->sampling.top_k) &&
+           as_json_float(r, o, "top_p", &q->sampling.top_p) &&
+           as_json_float(r, o, "min_p", &q->sampling.min_p) &&
+           as_json_hex64(r, o, "seed", &q->seed);
 }
 
-static bool read_sizes(reader *r, const json_t *o, oracle_method *m)
+static bool read_sizes(as_json *r, const json_t *o, oracle_method *m)
 {
     const char *names = oracle_method_sizes(m->name);
     const json_t *sizes = json_object_get(o, "sizes");
     char word[32];
-    const size_t mark = reader_enter_object(r, "sizes");
-    if (!reader_has_keys(r, sizes, names, "")) return false;
+    const size_t mark = as_json_enter_object(r, "sizes");
+    if (!as_json_has_keys(r, sizes, names, "")) return false;
     for (int32_t i = 0; *reader_word(names, i, word, sizeof word); i++)
-        if (!reader_i32(r, sizes, word, 0,
-                        m->name == ORACLE_LOOKAHEAD ? TRACE_MAX_SIZE : TRACE_MAX_TOKENS,
-                        &m->size[i]))
+        if (!as_json_i32(r, sizes, word, 0,
+                         m->name == ORACLE_LOOKAHEAD ? TRACE_MAX_SIZE : TRACE_MAX_TOKENS,
+                         &m->size[i]))
             return false;
-    reader_leave(r, mark);
+    as_json_leave(r, mark);
     return true;
 }
 
-static bool read_switches(reader *r, const json_t *o, oracle_method *m)
+static bool read_switches(as_json *r, const json_t *o, oracle_method *m)
 {
     const json_t *switches = json_object_get(o, "switches");
     int32_t n;
     const oracle_switch *s = oracle_method_switches(m->name, &n);
-    const size_t mark = reader_enter_object(r, "switches");
+    const size_t mark = as_json_enter_object(r, "switches");
     int32_t left_out = 0;
     for (int32_t i = 0; i < n; i++)
         left_out += oracle_switch_later(m->name, i) && !json_object_get(switches, s[i].name);
     if (json_object_size(switches) != (size_t)(n - left_out))
-        return reader_bad(r, "", "must be an object of %d switches", (int)n);
+        return as_json_bad(r, "", "must be an object of %d switches", (int)n);
     for (int32_t i = 0; i < n; i++) {
         const json_t *value = json_object_get(switches, s[i].name);
         if (!value && oracle_switch_later(m->name, i)) continue; /* it has its first value */
         m->sw[i] = place_of(s[i].values, json_string_value(value));
-        if (m->sw[i] < 0) return reader_bad(r, s[i].name, "must be one of: %s", s[i].values);
+        if (m->sw[i] < 0) return as_json_bad(r, s[i].name, "must be one of: %s", s[i].values);
     }
-    reader_leave(r, mark);
+    as_json_leave(r, mark);
     return true;
 }
 
-bool trace_read_inputs(reader *r, const vector_group *g, const json_t *o, vector_test *t)
+bool trace_read_inputs(as_json *r, const vector_group *g, const json_t *o, vector_test *t)
 {
-    oracle_request *q = set_take(r->set, 1, sizeof *q);
-    oracle_method *m = set_take(r->set, 1, sizeof *m);
-    if (!q || !m) return reader_no_memory(r);
+    oracle_request *q = reader_take(r, 1, sizeof *q);
+    oracle_method *m = reader_take(r, 1, sizeof *m);
+    if (!q || !m) return false;
     t->request = q;
     t->method = m;
     m->name = g->method;
@@ -131,103 +131,99 @@ bool trace_read_inputs(reader *r, const vector_group *g, const json_t *o, vector
 /* ---- Answers ---------------------------------------------------------------------- */
 
 /* The lists of a trace live with the set; they do not grow. */
-static bool read_list(reader *r, const vector_group *g, const json_t *o, const char *key,
+static bool read_list(as_json *r, const vector_group *g, const json_t *value, const char *key,
                       oracle_list *list)
 {
     const int32_t *t;
-    if (!reader_integers(r, o, key, -1, 0, g->V - 1, &t, &list->n)) return false;
+    if (!reader_list(r, value, key, -1, 0, g->V - 1, &t, &list->n)) return false;
     list->t = (int32_t *)(uintptr_t)t;
     return true;
 }
 
-static bool read_lists(reader *r, const vector_group *g, const json_t *o, const char *key,
+static bool read_tokens(as_json *r, const vector_group *g, const json_t *o, const char *key,
+                        oracle_list *list)
+{
+    return read_list(r, g, json_object_get(o, key), key, list);
+}
+
+static bool read_lists(as_json *r, const vector_group *g, const json_t *o, const char *key,
                        oracle_lists *lists)
 {
     const json_t *v = json_object_get(o, key);
-    if (!json_is_array(v)) return reader_bad(r, key, "must be a list of lists");
+    if (!as_json_list(r, v, key, 0, VECTORS_MAX_COUNT)) return false;
     lists->n = (int32_t)json_array_size(v);
-    lists->l = set_take(r->set, (size_t)lists->n + 1, sizeof *lists->l);
-    if (!lists->l) return reader_no_memory(r);
-    for (int32_t i = 0; i < lists->n; i++) {
-        const json_t *entry = json_array_get(v, (size_t)i);
-        oracle_list *list = &lists->l[i];
-        if (!json_is_array(entry)) return reader_bad(r, key, "[%d] must be a list", (int)i);
-        list->n = (int32_t)json_array_size(entry);
-        list->t = set_take(r->set, (size_t)list->n + 1, sizeof *list->t);
-        if (!list->t) return reader_no_memory(r);
-        for (int32_t j = 0; j < list->n; j++) {
-            const json_t *token = json_array_get(entry, (size_t)j);
-            if (!json_is_integer(token) || json_integer_value(token) < 0 ||
-                json_integer_value(token) >= g->V)
-                return reader_bad(r, key, "[%d][%d] must be a token", (int)i, (int)j);
-            list->t[j] = (int32_t)json_integer_value(token);
-        }
+    lists->l = reader_take(r, (size_t)lists->n + 1, sizeof *lists->l);
+    for (size_t i = 0; lists->l && i < json_array_size(v); i++) {
+        const size_t mark = as_json_enter(r, key, i);
+        if (!read_list(r, g, json_array_get(v, i), "", &lists->l[i])) return false;
+        as_json_leave(r, mark);
     }
-    return true;
+    return lists->l;
 }
 
-static bool read_pool(reader *r, const vector_group *g, const json_t *o, oracle_pool *pool)
+static bool read_pool(as_json *r, const vector_group *g, const json_t *o, oracle_pool *pool)
 {
     const json_t *v = json_object_get(o, "pool");
-    if (!json_is_array(v)) return reader_bad(r, "pool", "must be a list");
+    if (!as_json_list(r, v, "pool", 0, VECTORS_MAX_COUNT)) return false;
     pool->keys = (int32_t)json_array_size(v);
-    pool->of = set_take(r->set, (size_t)pool->keys + 1, sizeof *pool->of);
-    if (!pool->of) return reader_no_memory(r);
+    pool->of = reader_take(r, (size_t)pool->keys + 1, sizeof *pool->of);
+    if (!pool->of) return false;
     for (int32_t i = 0; i < pool->keys; i++) {
         const json_t *entry = json_array_get(v, (size_t)i);
-        const size_t mark = reader_enter(r, "pool", (size_t)i);
-        if (!reader_has_keys(r, entry, "key values", "") ||
-            !reader_i32(r, entry, "key", i ? pool->of[i - 1].key + 1 : 0, g->V - 1,
-                        &pool->of[i].key) ||
+        const size_t mark = as_json_enter(r, "pool", (size_t)i);
+        if (!as_json_has_keys(r, entry, "key values", "") ||
+            !as_json_i32(r, entry, "key", i ? pool->of[i - 1].key + 1 : 0, g->V - 1,
+                         &pool->of[i].key) ||
             !read_lists(r, g, entry, "values", &pool->of[i].values))
             return false;
-        reader_leave(r, mark);
+        as_json_leave(r, mark);
     }
     return true;
 }
 
-static bool read_step(reader *r, const vector_group *g, const json_t *o, oracle_step *s)
+static bool read_step(as_json *r, const vector_group *g, const json_t *o, oracle_step *s)
 {
-    return reader_has_keys(r, o, "rows candidates accepted run emitted window pool", "") &&
+    return as_json_has_keys(r, o, "rows candidates accepted run emitted window pool", "") &&
            read_lists(r, g, o, "rows", &s->rows) &&
            read_lists(r, g, o, "candidates", &s->candidates) &&
-           reader_i32(r, o, "accepted", 0, TRACE_MAX_TOKENS, &s->accepted) &&
-           read_list(r, g, o, "run", &s->run) && read_list(r, g, o, "emitted", &s->emitted) &&
-           (s->emitted.n > 0 || reader_bad(r, "emitted", "must not be empty")) &&
+           as_json_i32(r, o, "accepted", 0, TRACE_MAX_TOKENS, &s->accepted) &&
+           read_tokens(r, g, o, "run", &s->run) &&
+           read_tokens(r, g, o, "emitted", &s->emitted) &&
+           (s->emitted.n > 0 || as_json_bad(r, "emitted", "must not be empty")) &&
            read_lists(r, g, o, "window", &s->window) && read_pool(r, g, o, &s->pool);
 }
 
 /* An answer to `budget` tokens. */
-static bool read_trace(reader *r, const vector_group *g, int32_t budget, const json_t *o,
+static bool read_trace(as_json *r, const vector_group *g, int32_t budget, const json_t *o,
                        oracle_trace *trace)
 {
     const json_t *steps = json_object_get(o, "steps");
-    if (!reader_has_keys(r, o, "tokens window pool steps", "") ||
-        !read_list(r, g, o, "tokens", &trace->tokens) ||
+    if (!as_json_has_keys(r, o, "tokens window pool steps", "") ||
+        !read_tokens(r, g, o, "tokens", &trace->tokens) ||
         !read_lists(r, g, o, "window", &trace->window0) || !read_pool(r, g, o, &trace->pool0))
         return false;
-    if (!json_is_array(steps)) return reader_bad(r, "steps", "must be a list");
+    if (!as_json_list(r, steps, "steps", 0, VECTORS_MAX_COUNT)) return false;
     if (trace->tokens.n < 1 && budget > 0) /* STOP-08 */
-        return reader_bad(r, "tokens", "must not be empty");
+        return as_json_bad(r, "tokens", "must not be empty");
     trace->steps = (int32_t)json_array_size(steps);
-    trace->step = set_take(r->set, (size_t)trace->steps + 1, sizeof *trace->step);
-    if (!trace->step) return reader_no_memory(r);
+    trace->step = reader_take(r, (size_t)trace->steps + 1, sizeof *trace->step);
+    if (!trace->step) return false;
     for (int32_t i = 0; i < trace->steps; i++) {
-        const size_t mark = reader_enter(r, "steps", (size_t)i);
+        const size_t mark = as_json_enter(r, "steps", (size_t)i);
         if (!read_step(r, g, json_array_get(steps, (size_t)i), &trace->step[i])) return false;
-        reader_leave(r, mark);
+        as_json_leave(r, mark);
     }
     return true;
 }
 
-bool trace_read_answer(reader *r, const vector_group *g, const vector_test *t, const json_t *o,
+bool trace_read_answer(as_json *r, const vector_group *g, const vector_test *t, const json_t *o,
                        vector_answer *a)
 {
     if (json_object_get(o, "error"))
-        return reader_has_keys(r, o, "error", "") && reader_text(r, o, "error", &a->error) &&
-               (*a->error || reader_bad(r, "error", "must not be empty"));
-    oracle_trace *trace = set_take(r->set, 1, sizeof *trace);
-    if (!trace) return reader_no_memory(r);
+        return as_json_has_keys(r, o, "error", "") && reader_text(r, o, "error", &a->error) &&
+               (*a->error || as_json_bad(r, "error", "must not be empty"));
+    oracle_trace *trace = reader_take(r, 1, sizeof *trace);
+    if (!trace) return false;
     a->trace = trace;
     return read_trace(r, g, t->request->budget, o, trace);
 }

@@ -6,9 +6,9 @@
 #include "vectors/read/model.h"
 #include "vectors/read/trace.h"
 
-const char *const vector_kind_name[VECTOR_KINDS] = {
-    "philox", "uniform",  "exp",   "arithmetic", "trace", "served",
-    "draw",   "residual", "chain", "match",      "greedy"};
+const char *const vector_kind_name[VECTOR_KINDS] = {"philox", "uniform", "exp",   "arithmetic",
+                                                    "trace",  "served",  "draw",  "residual",
+                                                    "chain",  "match",   "greedy"};
 
 const vector_listed vector_list[] = {
 #define GROUP(kind, id, V, gamma, tests) {kind, id, V, gamma, tests},
@@ -99,12 +99,7 @@ const vector_group *vectors_find(const vector_set *set, const char *group_id)
 
 bool list_names(const char *list, const char *word, size_t length)
 {
-    for (const char *at = list; *at; at += strspn(at, " ")) {
-        const size_t size = strcspn(at, " ");
-        if (size == length && !memcmp(at, word, length)) return true;
-        at += size;
-    }
-    return false;
+    return as_json_names(list, word, length);
 }
 
 bool vectors_replayable(const vector_group *g)

@@ -16,7 +16,8 @@ oracle_lm trace_model(const vector_group *g);
 bool trace_answer(vector_set *set, const vector_group *g, vector_test *t, char *why,
                   size_t why_size);
 
-/* Does setting switch number s to `value` give another trace than expected? Not if it is refused.
+/* Does setting switch number s to `value` give another trace than expected? Not if it is
+ * refused.
  */
 bool trace_differs(const vector_group *g, const vector_test *t, int32_t s, int32_t value);
 /* The flag of a switch, "switch-first-plain". */
@@ -41,9 +42,9 @@ const oracle_method *trace_keep_method(vector_set *set, const oracle_method *m);
 void trace_write_model(FILE *f, const vector_group *g);
 void trace_write_inputs(FILE *f, const vector_test *t);
 void trace_write(FILE *f, const oracle_trace *t);
-bool trace_read_model(reader *r, const json_t *o, vector_group *g);
-bool trace_read_inputs(reader *r, const vector_group *g, const json_t *o, vector_test *t);
-bool trace_read_answer(reader *r, const vector_group *g, const vector_test *t, const json_t *o,
+bool trace_read_model(as_json *r, const json_t *o, vector_group *g);
+bool trace_read_inputs(as_json *r, const vector_group *g, const json_t *o, vector_test *t);
+bool trace_read_answer(as_json *r, const vector_group *g, const vector_test *t, const json_t *o,
                        vector_answer *a);
 
 #endif

@@ -13,9 +13,6 @@ struct traces {
     const vector_answer **observed; /* one a vector, group after group; NULL: none */
 };
 
-static const char *const remedy =
-    "`assay traces write FILE` writes an example, vectors/README.md says what it means";
-
 /* ---- The place of a vector ------------------------------------------------------------------
  */
 
@@ -48,39 +45,39 @@ static const vector_group *find(const vector_set *vectors, const char *id, int32
 /* ---- Reading ------------------------------------------------------------------------------
  */
 
-static bool read_entry(reader *r, traces *t, const json_t *o)
+static bool read_entry(as_json *r, traces *t, const json_t *o)
 {
     const char *id = "";
     int32_t test = 0;
-    if (!reader_has_keys(r, o, "id observed", "") || !reader_text(r, o, "id", &id))
+    if (!as_json_has_keys(r, o, "id observed", "") || !reader_text(r, o, "id", &id))
         return false;
     const vector_group *g = find(t->vectors, id, &test);
-    if (!g) return reader_bad(r, "id", "\"%.60s\" is no trace vector", id);
-    if (place(t, g)[test]) return reader_bad(r, "id", "\"%.60s\" comes twice", id);
-    vector_answer *a = set_take(r->set, 1, sizeof *a);
-    if (!a) return reader_no_memory(r);
+    if (!g) return as_json_bad(r, "id", "\"%.60s\" is no trace vector", id);
+    if (place(t, g)[test]) return as_json_bad(r, "id", "\"%.60s\" comes twice", id);
+    vector_answer *a = reader_take(r, 1, sizeof *a);
+    if (!a) return false;
     place(t, g)[test] = a;
-    const size_t mark = reader_enter_object(r, "observed");
+    const size_t mark = as_json_enter_object(r, "observed");
     if (!trace_read_answer(r, g, &g->test[test], json_object_get(o, "observed"), a))
         return false;
-    reader_leave(r, mark);
+    as_json_leave(r, mark);
     return true;
 }
 
-static bool read_file(reader *r, traces *t, const json_t *o)
+static bool read_file(as_json *r, traces *t, const json_t *o)
 {
     const char *schema = "";
     const json_t *list = json_object_get(o, "traces");
-    if (!reader_has_keys(r, o, "schema name traces", "") ||
+    if (!as_json_has_keys(r, o, "schema name traces", "") ||
         !reader_text(r, o, "schema", &schema) || !reader_text(r, o, "name", &t->name))
         return false;
     if (strcmp(schema, "assay-traces-1"))
-        return reader_bad(r, "schema", "must be \"assay-traces-1\"");
-    if (!json_is_array(list)) return reader_bad(r, "traces", "must be a list");
+        return as_json_bad(r, "schema", "must be \"assay-traces-1\"");
+    if (!as_json_list(r, list, "traces", 0, VECTORS_MAX_COUNT)) return false;
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const size_t mark = reader_enter(r, "traces", i);
+        const size_t mark = as_json_enter(r, "traces", i);
         if (!read_entry(r, t, json_array_get(list, i))) return false;
-        reader_leave(r, mark);
+        as_json_leave(r, mark);
     }
     return true;
 }
@@ -97,28 +94,33 @@ static traces *begin(const vector_set *vectors)
     return NULL;
 }
 
-traces *traces_parse(const vector_set *vectors, const char *name, const char *text, size_t size,
-                     char *why, size_t why_size)
+/* The traces of the root, which it releases. */
+static traces *read_root(reader *r, const vector_set *vectors, json_t *root)
 {
-    reader r = {.name = name, .remedy = remedy, .why = why, .why_size = why_size};
-    traces *t = begin(vectors);
-    if (!t) return (void)reader_no_memory(&r), NULL;
-    r.set = t->memory;
-    json_t *root = reader_json(&r, text, size);
-    const bool ok = root && read_file(&r, t, root);
+    traces *t = root ? begin(vectors) : NULL;
+    if (root && !t) as_json_no_memory(&r->json);
+    if (t) r->set = t->memory;
+    const bool ok = t && read_file(&r->json, t, root);
     json_decref(root);
     if (ok) return t;
     traces_free(t);
     return NULL;
 }
 
+static const char remedy[] =
+    "`assay traces write FILE` writes an example, vectors/README.md says what it means";
+
+traces *traces_parse(const vector_set *vectors, const char *name, const char *text, size_t size,
+                     char *why, size_t why_size)
+{
+    reader r = {{name, remedy, why, why_size, AS_OK, ""}, NULL, NULL};
+    return read_root(&r, vectors, as_json_parse(&r.json, text, size, JSON_OBJECT));
+}
+
 traces *traces_load(const vector_set *vectors, const char *file, char *why, size_t why_size)
 {
-    size_t size;
-    char *text = reader_slurp(file, remedy, &size, why, why_size);
-    traces *t = text ? traces_parse(vectors, file, text, size, why, why_size) : NULL;
-    free(text);
-    return t;
+    reader r = {{file, remedy, why, why_size, AS_OK, ""}, NULL, NULL};
+    return read_root(&r, vectors, as_json_load(&r.json, JSON_OBJECT));
 }
 
 void traces_free(traces *t)

@@ -2,7 +2,6 @@
  * a model and a drafter that pass everything on. */
 #include "conformance/cli/bench/bench_measure.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "conformance/wire/clock.h"
 #include "ref/decode.h"
 #include "ref/draft/lookahead.h"
+#include "ref/load/json.h"
 
 enum { ROWS = 1024 }; /* the draft model reads a prompt at once */
 
@@ -110,31 +110,30 @@ static const as_drafter_ops drafter_ops = {drafter_reset, drafter_propose, draft
 
 /* ---- The pair and its prompts. --------------------------------------------------------- */
 
-static bool pick(const model *m, const json_t *all, int32_t prompts, bench_text *t)
+static bool pick(as_json *r, const model *m, const json_t *all, int32_t prompts, bench_text *t)
 {
     const size_t n = json_array_size(all), wanted = (size_t)prompts;
+    if (n == 0) return as_json_bad(r, "", "must not be empty");
     for (size_t i = 0; i < wanted && i < n; i++) {
-        const json_t *s = json_array_get(all, n > wanted ? i * n / wanted : i);
-        if (!json_is_string(s)) return false;
+        const size_t at = n > wanted ? i * n / wanted : i;
+        const json_t *s = json_array_get(all, at);
+        if (!json_is_string(s)) return as_json_bad(r, "", "[%zu] must be a text", at);
         if (!tokens_of_text(m, json_string_value(s), json_string_length(s), &t->prompt[i]))
-            return false;
+            return as_json_no_memory(r);
         t->n = (int32_t)i + 1;
     }
-    return t->n > 0;
+    return true;
 }
 
 static bool load_text(const model *m, int32_t prompts, bench_text *t)
 {
-    char share[1024], path[1200];
-    json_error_t why;
+    char share[1024], path[1200], why[400];
     share_folder("vectors", share, sizeof share);
     snprintf(path, sizeof path, "%s/models/%s", share, t->file);
-    json_t *all = json_load_file(path, 0, &why);
-    const bool loaded = all && pick(m, all, prompts, t);
-    if (!all)
-        fprintf(stderr, "assay bench: %s: %s\n", path, why.text);
-    else if (!loaded)
-        fprintf(stderr, "assay bench: %s must be an array of strings\n", path);
+    as_json r = {path, "restore the file, a list of texts", why, sizeof why, AS_OK, ""};
+    json_t *all = as_json_load(&r, JSON_ARRAY);
+    const bool loaded = all && pick(&r, m, all, prompts, t);
+    if (!loaded) fprintf(stderr, "assay bench: %s\n", why);
     json_decref(all);
     return loaded;
 }
