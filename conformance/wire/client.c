@@ -29,6 +29,7 @@ struct client {
     process *process; /* NULL: to be started by the next call */
     int exit_code;    /* of the last process that ended by itself; -1 if a signal ended it */
     int64_t id;       /* of the last request */
+    int64_t version;  /* of frames, that a request for claims says */
 
     iut_claims claims;
     json_t *claims_args; /* keeps the strings of claims */
@@ -196,8 +197,10 @@ static bool build_request(client *c, iut_op op, const layout_parts *parts, frame
                           struct iovec *part)
 {
     const layout_op *l = &layout[op];
-    *f = (frame){.id = ++c->id, .op = iut_op_name(op), .args = json_object()};
-    if (op == OP_CLAIMS) f->version = FRAME_VERSION;
+    /* Ids have gaps, so that counting the requests does not give them (FRM-03). */
+    c->id += 1 + c->id % 3;
+    *f = (frame){.id = c->id, .op = iut_op_name(op), .args = json_object()};
+    if (op == OP_CLAIMS) f->version = c->version;
     for (const layout_number *i = l->number; i->name; i++)
         json_object_set_new(f->args, i->name, json_integer(parts->value[i->value]));
     for (int t = 0; l->text[t].name; t++)
@@ -276,13 +279,33 @@ static call_result start(client *c)
     return CALL_OK;
 }
 
+/* FRM-07: who tells a version of frames refuses another one. Asked for claims in a version to
+ * come, it must not answer as in today's. */
+static call_result ask_another_version(client *c)
+{
+    const layout_parts none = {.value = {0}};
+    frame reply;
+    c->version = FRAME_VERSION + 1;
+    const call_result r = exchange(c, OP_CLAIMS, &none, &reply);
+    c->version = FRAME_VERSION;
+    frame_release(&reply);
+    if (r == CALL_REFUSED && c->status == IUT_UNSUPPORTED) return CALL_OK;
+    return r == CALL_OK || r == CALL_REFUSED
+               ? end_process(c, OP_CLAIMS, CALL_GARBAGE,
+                             "a request of another version of frames is not refused as "
+                             "unsupported (FRM-07)")
+               : r;
+}
+
 /* Asks for the claims. A restarted IUT must claim what it claimed at first. */
 static call_result ask_claims(client *c)
 {
     const layout_parts none = {.value = {0}};
+    const bool first = !c->claims_args;
     frame reply;
     char why[320];
     call_result r = exchange(c, OP_CLAIMS, &none, &reply);
+    const bool tells = r == CALL_OK && reply.version > 0;
     if (r == CALL_OK && c->claims_args) {
         if (!json_equal(c->claims_args, reply.args))
             r = end_process(c, OP_CLAIMS, CALL_GARBAGE, "other claims after a restart");
@@ -293,7 +316,7 @@ static call_result ask_claims(client *c)
             r = end_process(c, OP_CLAIMS, CALL_GARBAGE, why);
     }
     frame_release(&reply);
-    return r;
+    return r == CALL_OK && first && tells ? ask_another_version(c) : r;
 }
 
 /* The parts of a batch; their shapes may depend on the panel and the model. */
@@ -399,6 +422,7 @@ client *client_open(const client_options *options, client_failure *f)
     c->stderr_log = copy_text(options->stderr_log);
     c->timeout = options->timeout > 0 ? options->timeout : 10;
     c->stop = options->stop;
+    c->version = FRAME_VERSION;
     call_result result = c->spec && c->options && c->assay
                              ? ready(c)
                              : report(c, OP_CLAIMS, CALL_HARNESS, "out of memory");

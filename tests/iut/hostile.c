@@ -215,6 +215,11 @@ int main(int argc, char **argv)
                                  .status = mode + strlen("claims_"),
                                  .error = "hostile: refused: no_device: says the text"};
             frame_write(1, &reply);
+        } else if (f.version == FRAME_VERSION + 1 && !is("start_any_version")) {
+            const frame reply = {.id = f.id,
+                                 .status = is("start_other_word") ? "failed" : "unsupported",
+                                 .error = "of another version"};
+            frame_write(1, &reply);
         } else if (strcmp(f.op, "claims") == 0) {
             say_claims(f.id, again);
         } else if (strcmp(f.op, "panel") == 0) {

@@ -76,7 +76,7 @@ static void states(void **unused)
         {"half_hang", CALL_TIMEOUT, "no whole answer within 1 s"},
         {"text", CALL_GARBAGE, "garbage: frame: "},
         {"print_first", CALL_GARBAGE, "garbage: frame: "},
-        {"wrong_id", CALL_GARBAGE, "it answers request 4 where 3 is due"},
+        {"wrong_id", CALL_GARBAGE, "it answers request 7 where 6 is due"},
         {"wrong_shape", CALL_GARBAGE, "tensor token i32 [3] where token i32 [4] is due"},
         {"type", CALL_GARBAGE, "tensor token f32 [4] where token i32 [4] is due"},
         {"no_tensor", CALL_GARBAGE, "tensor token is missing"},
@@ -143,6 +143,8 @@ static void at_start(void **unused)
         {"start_input_written", CALL_CRASH, "exit code 102"}, /* claims has no inputs */
         {"start_hang", CALL_TIMEOUT, "within 1 s"},
         {"start_text", CALL_GARBAGE, "claims: garbage: "},
+        {"start_any_version", CALL_GARBAGE, "not refused as unsupported (FRM-07)"},
+        {"start_other_word", CALL_GARBAGE, "not refused as unsupported (FRM-07)"},
         {"start_version", CALL_GARBAGE, "frames of version 2, where 1 is spoken (FRM-07)"},
         {"claims_value", CALL_GARBAGE, "rule must be an integer from 0 to 5"},
         {"claims_type", CALL_GARBAGE, "rule must be an integer"},
