@@ -141,50 +141,91 @@ static bool ask_layout(job *j)
 
 /* ---- Several sequences in one forward. ------------------------------------------- */
 
-/* More than 128 rows in all; a sequence's plain rows start WALK apart. */
-enum { MANY = 4, SHARE = 33, WALK = 64 };
+/* Sequences s, MANY + s and 2 * MANY + s have the same text, whose plain rows start WALK apart.
+ * MANY together have more than 128 rows, ALL together fewer. */
+enum { MANY = 4, ALL = 3 * MANY, SHARE = 33, SHARE_OF_ALL = 8, WALK = 64, ROWS = 140 };
+static const int32_t lengths[MANY] = {30, 3, 17, 0}; /* of the texts, that the prefixes have */
 
-/* Sequence s has the tokens s*40 ..; it holds lengths[s] of them and gets SHARE rows more, in a
- * forward with `n` sequences in that order. */
-static bool ask_together(job *j, const int32_t *sequence, int32_t n, const int32_t *lengths)
+/* Sequence s has the tokens s*40 ..; it holds lengths[s] of them and gets `share` rows more, in
+ * a forward with `n` sequences in that order. */
+static bool ask_together(job *j, const int32_t *sequence, int32_t n, int32_t share)
 {
-    int32_t count[MANY], token[MANY * SHARE], parent[MANY * SHARE], want[MANY * SHARE];
-    for (int32_t i = 0; i < n * SHARE; i++) {
-        const int32_t s = sequence[i / SHARE], k = i % SHARE;
-        count[i / SHARE] = SHARE;
+    int32_t count[ALL], token[ROWS], parent[ROWS], want[ROWS];
+    for (int32_t i = 0; i < n * share; i++) {
+        const int32_t s = sequence[i / share] % MANY, k = i % share;
+        count[i / share] = share;
         token[i] = j->token[s * 40 + lengths[s] + k];
         parent[i] = k - 1;
         want[i] = k;
     }
-    iut_forward_batch b = {sizeof b, n,     n * SHARE, n * SHARE, sequence, count,
+    iut_forward_batch b = {sizeof b, n,     n * share, n * share, sequence, count,
                            count,    token, parent,    want,      j->got};
     if (!result_call(j->m.r, j->m.x, "forward", client_forward(j->m.x->iut, &b))) return false;
     for (int32_t i = 0; i < n; i++) {
-        const int32_t s = sequence[i];
+        const int32_t s = sequence[i] % MANY;
         const int64_t at = (int64_t)(s * WALK + lengths[s]) * j->m.V;
-        if (!lm_same_logits(&j->m, j->got + (int64_t)i * SHARE * j->m.V, j->plain + at, SHARE,
-                            "sequence %d, number %d of %d in the forward", (int)s, (int)i,
-                            (int)n))
+        if (!lm_same_logits(&j->m, j->got + (int64_t)i * share * j->m.V, j->plain + at, share,
+                            "sequence %d, number %d of %d in the forward", (int)sequence[i],
+                            (int)i, (int)n))
             return false;
     }
     return true;
 }
 
+/* Their lengths are the prefixes', and so many tokens more. */
+static bool have_lengths(job *j, const char *op, const int32_t *sequence, int32_t n,
+                         const int32_t *length, const int32_t *more)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t due = lengths[sequence[i] % MANY] + (more ? more[i] : 0);
+        j->m.r->compared++;
+        if (length[i] == due) continue;
+        result_set(j->m.r, STATE_FAIL,
+                   "%s of %d sequences: sequence %d has length %d where %d is due", op, (int)n,
+                   (int)sequence[i], (int)length[i], (int)due);
+        return false;
+    }
+    return true;
+}
+
+/* Commits another number of rows of each, and takes them off again: in the order of the
+ * forward, and all in one call. */
+static bool keep_and_cut(job *j, const int32_t *sequence, int32_t n, int32_t share)
+{
+    int32_t count[ALL], path[ROWS], keep[ALL], length[ALL], steps = 0;
+    for (int32_t i = 0; i < n; i++) {
+        count[i] = (3 * i + 1) % share;
+        keep[i] = lengths[sequence[i] % MANY];
+        for (int32_t k = 0; k < count[i]; k++) path[steps++] = k;
+    }
+    iut_commit_batch c = {sizeof c, n, steps, sequence, count, path, length};
+    iut_truncate_batch t = {sizeof t, n, sequence, keep, length};
+    return result_call(j->m.r, j->m.x, "commit", client_commit(j->m.x->iut, &c)) &&
+           have_lengths(j, "commit", sequence, n, length, count) &&
+           result_call(j->m.r, j->m.x, "truncate", client_truncate(j->m.x->iut, &t)) &&
+           have_lengths(j, "truncate", sequence, n, length, NULL);
+}
+
 static bool ask_others(job *j)
 {
-    static const int32_t lengths[MANY] = {30, 3, 17, 0};
     static const int32_t orders[][MANY] = {
         {0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3, 0, 2}, {2, 0, 3, 1}};
-    /* Sequences MANY.. walk alone; 0..MANY-1 are asked together. */
+    int32_t all[ALL];
+    /* Sequences MANY.. walk alone; 0..MANY-1 are asked together, and then all. */
     for (int32_t s = 0; s < MANY; s++)
         if (!lm_plain(&j->m, MANY + s, 0, j->token + s * 40, lengths[s] + SHARE,
                       j->plain + (int64_t)s * WALK * j->m.V) ||
-            !lm_fill(&j->m, s, 0, j->token + s * 40, lengths[s], MOST, NULL))
+            !lm_truncate(&j->m, MANY + s, lengths[s]) ||
+            !lm_fill(&j->m, s, 0, j->token + s * 40, lengths[s], MOST, NULL) ||
+            !lm_fill(&j->m, 2 * MANY + s, 0, j->token + s * 40, lengths[s], MOST, NULL))
             return false;
     for (int32_t o = 0; o < 4; o++)
         for (int32_t n = 1; n <= MANY; n++)
-            if (!ask_together(j, orders[o], n, lengths)) return false;
-    return true;
+            if (!ask_together(j, orders[o], n, SHARE) || !keep_and_cut(j, orders[o], n, SHARE))
+                return false;
+    for (int32_t i = 0; i < ALL; i++) all[i] = (5 * i + 7) % ALL; /* each once, in no order */
+    return ask_together(j, all, ALL, SHARE_OF_ALL) && keep_and_cut(j, all, ALL, SHARE_OF_ALL) &&
+           ask_together(j, all, ALL, SHARE_OF_ALL);
 }
 
 /* ---- Branches in one forward. ---------------------------------------------------- */
@@ -238,7 +279,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     job j = {.rng = check_seed(x, c, 0),
              .prefix = c->model.tokens,
              .stride = c->model.folder == TARGET ? 2 : 1};
-    if (lm_open(&j.m, x, r, models[c->model.folder], 12, 260, 140)) {
+    if (lm_open(&j.m, x, r, models[c->model.folder], ALL, 260, ROWS)) {
         lm_tokens(&j.m, &j.rng, j.token, TOKENS);
         j.plain = lm_floats(&j.m, TOKENS);
         j.got = lm_floats(&j.m, TOKENS);
