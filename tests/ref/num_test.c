@@ -219,6 +219,23 @@ START_TEST(draw_is_the_first_id_above)
 }
 END_TEST
 
+static void narrow_both(double *to, double x, double y)
+{
+    to[0] = (float)x;
+    to[1] = (float)y;
+}
+
+/* The compiler rounds where the program says so: gcc 12 does not, if it may make a vector of it. */
+START_TEST(conversions_round)
+{
+    void (*volatile narrow)(double *, double, double) = narrow_both;
+    double got[2];
+    narrow(got, 0.1, 0.3);
+    ck_assert_double_eq(got[0], 0x1.99999ap-4);
+    ck_assert_double_eq(got[1], 0x1.333334p-2);
+}
+END_TEST
+
 START_TEST(unknown_level)
 {
     as_error e;
@@ -238,6 +255,7 @@ int main(void)
     tcase_add_test(t, exp_in_a_hostile_environment);
     tcase_add_test(t, levels_give_the_same_bits);
     tcase_add_test(t, draw_is_the_first_id_above);
+    tcase_add_test(t, conversions_round);
     tcase_add_test(t, unknown_level);
     return suite_main("ref/num", t);
 }
