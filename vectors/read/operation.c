@@ -174,7 +174,10 @@ static bool attend_faulty(const oracle_faulty *f, const int32_t *s, const float 
     for (int32_t t = 0; t < all; t++) {
         const bool seen = t < n;
         const int64_t at = (int64_t)(seen ? t : t - n) * G * d;
-        e[t] = (oracle_entry){t / 64, seen, in[seen ? 1 : 3] + at, in[seen ? 2 : 4] + at, 0, 0};
+        e[t] = (oracle_entry){.chunk = t / 64,
+                              .seen = seen,
+                              .key = in[seen ? 1 : 3] + at,
+                              .value = in[seen ? 2 : 4] + at};
     }
     for (int32_t h = 0; h < H; h++)
         oracle_faulty_attention(f, in[0] + (int64_t)h * d, d, e, all,

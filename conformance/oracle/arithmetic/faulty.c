@@ -280,8 +280,12 @@ static float column(const oracle_faulty *f, const float *x, const float *w, int3
     return c;
 }
 
-bool oracle_faulty_products(const oracle_faulty *f)
+bool oracle_faulty_products(const oracle_faulty *f, int32_t K, bool bias)
 {
+    if (oracle_has(f, FLAT)) return K > CHUNK;
+    if (oracle_has(f, NO_GROUPS)) return K > (GROUP + 1) * CHUNK;
+    if (oracle_has(f, BALANCED)) return K > CHUNK && K % CHUNK;
+    if (oracle_has(f, BIAS_FIRST)) return bias;
     return between(f, ORACLE_FAULT_UNFUSED, ORACLE_FAULT_TRANSPOSED);
 }
 
@@ -397,8 +401,10 @@ void oracle_faulty_rotate(const oracle_faulty *f, float *head, int32_t d, const 
                           const float *s)
 {
     const oracle_ops *o = &f->o;
+    oracle_ops rounded = f->o;
+    rounded.fma = unfused;
     if (!between(f, ORACLE_FAULT_CONTRACTED, ORACLE_FAULT_BACKWARDS)) {
-        oracle_rotate(o, head, d, c, s);
+        oracle_rotate(oracle_has(f, ROTATION_UNFUSED) ? &rounded : o, head, d, c, s);
         return;
     }
     for (int32_t p = 0; p < d / 2; p++) {
@@ -535,7 +541,9 @@ static void combine(const reader *a, const oracle_entry *e, int32_t n, float *ou
         L = o->fma(w, l, L);
         for (int32_t k = 0; k < a->d; k++) out[k] = o->fma(w, part[k], out[k]);
     }
-    for (int32_t k = 0; k < a->d; k++) out[k] = o->div(out[k], L);
+    for (int32_t k = 0; k < a->d; k++)
+        out[k] =
+            oracle_has(f, OUTPUT_RECIPROCAL) ? by_reciprocal(out[k], L) : o->div(out[k], L);
 }
 
 void oracle_faulty_attention(const oracle_faulty *f, const float *query, int32_t d,

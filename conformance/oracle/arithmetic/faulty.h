@@ -27,8 +27,8 @@ typedef struct {
 
 oracle_faulty oracle_faulty_of(oracle_fault fault, const oracle_ops *right);
 
-/* Can a product with the fault have other bits than the right one? */
-bool oracle_faulty_products(const oracle_faulty *f);
+/* Can a product of K terms, with or without a bias, have other bits than the right one? */
+bool oracle_faulty_products(const oracle_faulty *f, int32_t K, bool bias);
 
 /* ARI-03. */
 float oracle_faulty_widen_bf16(const oracle_faulty *f, uint16_t bits);
