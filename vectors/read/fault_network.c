@@ -1,15 +1,12 @@
-/* fault_network.c - the network with one fault: see fault.h and network.h. Written over the
- * whole path at once, from the oracle's operations. */
+/* fault_network.c - the network with one fault: see network.h. Written over the whole path at
+ * once, from the operations of faulty.h. */
+#include "vectors/read/network.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "vectors/read/fault.h"
-#include "vectors/read/network.h"
-
 typedef struct {
-    const char *fault;
-    const oracle_ops *o;
-    const int32_t *s; /* sizes */
+    const oracle_faulty *fault;
     const oracle_model *m;
     int32_t n, h, d, H, G, f;
     float *x, *y, *z; /* [n][h]: stream, normed, output of a sublayer */
@@ -19,104 +16,97 @@ typedef struct {
     float frequency[NETWORK_HEAD / 2], c[NETWORK_HEAD / 2], sine[NETWORK_HEAD / 2];
 } network;
 
-static bool has(const network *w, const char *name)
+static void norm(const network *w, const float *x, const float *gain, float *y)
 {
-    return !strcmp(w->fault, name);
+    oracle_faulty_norm(w->fault, x, gain, w->h, w->m->config.eps, y);
 }
 
-static void norm(const network *w, const float *x, const float *gain, int32_t n, float *y)
+static void product(const network *w, const float *W, const float *bias, const float *x,
+                    int32_t N, int32_t K, float *y)
 {
-    oracle_norm(w->o, x, gain, n, w->m->config.eps, y);
-}
-
-/* One head of a query or key at the position whose cosines stand in w. */
-static void finish(const network *w, float *head, const float *gain)
-{
-    if (gain && !has(w, "norm-after-rotation")) norm(w, head, gain, w->d, head);
-    oracle_rotate(w->o, head, w->d, w->c, w->sine);
-    if (gain && has(w, "norm-after-rotation")) norm(w, head, gain, w->d, head);
+    oracle_faulty_product(w->fault, W, bias, x, N, K, y);
 }
 
 static void project(network *w, int32_t l, int32_t t)
 {
+    const oracle_faulty *f = w->fault;
     const oracle_layer *p = &w->m->layer[l];
-    const bool bias = !has(w, "no-bias");
+    const bool bias = !oracle_has(f, NO_BIAS);
+    const float eps = w->m->config.eps;
     const int32_t q = w->H * w->d, g = w->G * w->d;
     float *y = w->y + (int64_t)t * w->h, *query = w->q + (int64_t)t * q;
     float *key = w->k + ((int64_t)l * w->n + t) * g,
           *value = w->v + ((int64_t)l * w->n + t) * g;
-    oracle_turn(w->o, w->frequency, w->d / 2, t + has(w, "off-by-one"), w->c, w->sine);
-    oracle_product(w->o, p->q, bias ? p->q_bias : NULL, y, q, w->h, query);
-    oracle_product(w->o, p->k, bias ? p->k_bias : NULL, y, g, w->h, key);
-    oracle_product(w->o, p->v, bias ? p->v_bias : NULL, y, g, w->h, value);
-    for (int32_t i = 0; i < w->H; i++) finish(w, query + i * w->d, p->q_norm);
+    oracle_faulty_turn(f, w->frequency, w->d / 2, t, w->c, w->sine);
+    product(w, p->q, bias ? p->q_bias : NULL, y, q, w->h, query);
+    product(w, p->k, bias ? p->k_bias : NULL, y, g, w->h, key);
+    product(w, p->v, bias ? p->v_bias : NULL, y, g, w->h, value);
+    for (int32_t i = 0; i < w->H; i++)
+        oracle_faulty_head(f, query + i * w->d, w->d, p->q_norm, eps, w->c, w->sine);
     for (int32_t i = 0; i < w->G; i++) {
-        finish(w, key + i * w->d, p->k_norm);
-        if (has(w, "rotated-values"))
-            oracle_rotate(w->o, value + i * w->d, w->d, w->c, w->sine);
+        oracle_faulty_head(f, key + i * w->d, w->d, p->k_norm, eps, w->c, w->sine);
+        if (oracle_has(f, ROTATED_VALUES))
+            oracle_faulty_rotate(f, value + i * w->d, w->d, w->c, w->sine);
     }
 }
 
 /* From w->y to w->z, over all positions. */
 static void attention(network *w, int32_t l)
 {
+    const oracle_faulty *f = w->fault;
     const int32_t q = w->H * w->d, g = w->G * w->d;
     const float *key[NETWORK_POSITIONS], *value[NETWORK_POSITIONS];
     float out[NETWORK_HEAD];
     for (int32_t t = 0; t < w->n; t++) project(w, l, t);
     for (int32_t i = 0; i < w->n * w->H; i++) {
         const int32_t t = i / w->H, head = i % w->H;
-        const int32_t from = has(w, "kv-head") ? head % w->G : oracle_kv_head(head, w->H, w->G);
-        const int32_t seen = has(w, "blind-to-itself") && t ? t : t + 1;
+        const int32_t from = oracle_faulty_kv_head(f, head, w->H, w->G);
+        const int32_t seen = oracle_has(f, BLIND_TO_ITSELF) && t ? t : t + 1;
         for (int32_t u = 0; u < seen; u++) {
             key[u] = w->k + ((int64_t)l * w->n + u) * g + from * w->d;
             value[u] = w->v + ((int64_t)l * w->n + u) * g + from * w->d;
         }
-        oracle_attention(w->o, w->q + (int64_t)t * q + head * w->d, w->d, key, value, seen,
+        oracle_attention(&f->o, w->q + (int64_t)t * q + head * w->d, w->d, key, value, seen,
                          out);
-        for (int32_t j = 0; j < w->d; j++)
-            w->a[(int64_t)t * q +
-                 (has(w, "heads-interleaved") ? j * w->H + head : head * w->d + j)] = out[j];
+        oracle_faulty_join(f, out, w->d, head, w->H, w->a + (int64_t)t * q);
     }
     for (int32_t t = 0; t < w->n; t++)
-        oracle_product(w->o, w->m->layer[l].o, NULL, w->a + (int64_t)t * q, w->h, q,
-                       w->z + (int64_t)t * w->h);
+        product(w, w->m->layer[l].o, NULL, w->a + (int64_t)t * q, w->h, q,
+                w->z + (int64_t)t * w->h);
 }
 
 static void mlp(network *w, int32_t l, int32_t t)
 {
     const oracle_layer *p = &w->m->layer[l];
-    const bool swapped = has(w, "swapped");
-    oracle_product(w->o, swapped ? p->up : p->gate, NULL, w->y + (int64_t)t * w->h, w->f, w->h,
-                   w->gate);
-    oracle_product(w->o, swapped ? p->gate : p->up, NULL, w->y + (int64_t)t * w->h, w->f, w->h,
-                   w->up);
-    oracle_silu(w->o, w->gate, w->up, w->f, w->gate);
-    oracle_product(w->o, p->down, NULL, w->gate, w->h, w->f, w->z + (int64_t)t * w->h);
+    const float *y = w->y + (int64_t)t * w->h;
+    product(w, p->gate, NULL, y, w->f, w->h, w->gate);
+    product(w, p->up, NULL, y, w->f, w->h, w->up);
+    oracle_faulty_silu(w->fault, w->gate, w->up, w->f, w->gate);
+    product(w, p->down, NULL, w->gate, w->h, w->f, w->z + (int64_t)t * w->h);
 }
 
 static void norms(network *w, const float *gain)
 {
     for (int32_t t = 0; t < w->n; t++)
-        norm(w, w->x + (int64_t)t * w->h, gain, w->h, w->y + (int64_t)t * w->h);
+        norm(w, w->x + (int64_t)t * w->h, gain, w->y + (int64_t)t * w->h);
 }
 
 static void layer(network *w, int32_t l)
 {
     const oracle_layer *p = &w->m->layer[l];
     const int32_t cells = w->n * w->h;
-    const bool swapped = has(w, "norms-swapped");
+    const bool swapped = oracle_has(w->fault, NORMS_SWAPPED);
     norms(w, swapped ? p->norm_mlp : p->norm_attention);
     attention(w, l);
-    if (!has(w, "parallel")) {
-        oracle_add(w->o, w->x, w->z, cells);
+    if (!oracle_has(w->fault, PARALLEL)) {
+        oracle_faulty_add(w->fault, w->x, w->z, cells);
         norms(w, swapped ? p->norm_attention : p->norm_mlp);
     } else { /* the MLP does not see what attention adds */
         norms(w, p->norm_mlp);
-        oracle_add(w->o, w->x, w->z, cells);
+        oracle_faulty_add(w->fault, w->x, w->z, cells);
     }
     for (int32_t t = 0; t < w->n; t++) mlp(w, l, t);
-    oracle_add(w->o, w->x, w->z, cells);
+    oracle_faulty_add(w->fault, w->x, w->z, cells);
 }
 
 static void run(network *w, const float *token, float *logits)
@@ -129,24 +119,20 @@ static void run(network *w, const float *token, float *logits)
                m->embedding + (int64_t)(id % (uint32_t)m->config.V) * w->h,
                (size_t)w->h * sizeof *w->x);
     }
-    oracle_frequencies(w->o, m->config.theta, w->d,
-                       m->config.llama3 && !has(w, "unscaled") ? &m->config.scaling : NULL,
-                       w->frequency);
+    oracle_faulty_frequencies(w->fault, m->config.theta, w->d,
+                              m->config.llama3 ? &m->config.scaling : NULL, w->frequency);
     for (int32_t l = 0; l < m->config.layers; l++) layer(w, l);
     norms(w, m->final_norm);
-    oracle_product(w->o, has(w, "always-tied") ? m->embedding : m->output, NULL,
-                   (has(w, "no-final-norm") ? w->x : w->y) + (int64_t)(w->n - 1) * w->h,
-                   m->config.V, w->h, logits);
+    product(w, oracle_faulty_output(w->fault, m), NULL,
+            (oracle_has(w->fault, NO_FINAL_NORM) ? w->x : w->y) + (int64_t)(w->n - 1) * w->h,
+            m->config.V, w->h, logits);
 }
 
-bool network_fault(const char *fault, const oracle_ops *o, const int32_t *s,
-                   const float *const *in, float *y)
+bool network_fault(const oracle_faulty *f, const int32_t *s, const float *const *in, float *y)
 {
     oracle_layer layers[NETWORK_LAYERS];
     const oracle_model m = network_model(s, in, layers);
-    network w = {.fault = fault,
-                 .o = o,
-                 .s = s,
+    network w = {.fault = f,
                  .m = &m,
                  .n = s[NET_N],
                  .h = s[NET_HIDDEN],

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "vectors/read/fault.h"
-
 static bool within(int32_t x, int32_t least, int32_t most)
 {
     return x >= least && x <= most;
@@ -91,11 +89,11 @@ int32_t network_shape(const int32_t *s, int32_t n[OPERATION_INPUTS], int32_t *an
     return s[NET_LLAMA3] ? 5 : 4;
 }
 
-bool network_right(const int32_t *s, const float *const *in, float *y)
+bool network_right(const oracle_ops *o, const int32_t *s, const float *const *in, float *y)
 {
     oracle_layer layer[NETWORK_LAYERS];
     const oracle_model m = network_model(s, in, layer);
-    oracle_path *p = oracle_path_new(&oracle_mpfr, &m, s[NET_N]);
+    oracle_path *p = oracle_path_new(o, &m, s[NET_N]);
     if (!p) return false;
     for (int32_t t = 0; t < s[NET_N]; t++) {
         uint32_t token;

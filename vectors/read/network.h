@@ -3,7 +3,7 @@
 #ifndef ASSAY_VECTORS_READ_NETWORK_H
 #define ASSAY_VECTORS_READ_NETWORK_H
 
-#include "conformance/oracle/arithmetic/transformer.h"
+#include "conformance/oracle/arithmetic/faulty.h"
 #include "vectors/read/operation.h"
 
 enum { NETWORK_LAYERS = 4, NETWORK_POSITIONS = 512, NETWORK_HEAD = 128 };
@@ -34,8 +34,8 @@ oracle_model network_model(const int32_t *size, const float *const *in,
 
 /* The logits after the last token (a token counts modulo V) [V], then its keys and its values
  * [layers][kv_heads][d] each. False: memory is short. */
-bool network_right(const int32_t *size, const float *const *in, float *y);
-bool network_fault(const char *fault, const oracle_ops *o, const int32_t *size,
-                   const float *const *in, float *y);
+bool network_right(const oracle_ops *o, const int32_t *size, const float *const *in, float *y);
+bool network_fault(const oracle_faulty *f, const int32_t *size, const float *const *in,
+                   float *y);
 
 #endif

@@ -1,14 +1,12 @@
-/* operation.c - see operation.h. The right answers are conformance/oracle's; those with a fault
- * are fault.c's. */
+/* See operation.h. Right answers are the oracle's of MPFR, faulty ones faulty.c's. */
 #include "vectors/read/operation.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/oracle/arithmetic/arithmetic.h"
+#include "conformance/oracle/arithmetic/faulty.h"
 #include "conformance/oracle/law/philox.h"
-#include "vectors/read/fault.h"
 #include "vectors/read/network.h"
 
 #define ORDERS "unfused flat no-groups chunk-size from-end balanced split strided reversed wide"
@@ -115,7 +113,7 @@ int32_t operation_shape(const operation *op, const int32_t *s, int32_t n[OPERATI
     return several(1, s[0], n); /* root, cos, sin, widen */
 }
 
-/* ---- The right answers ------------------------------------------------------------ */
+/* ---- Answers ---------------------------------------------------------------------- */
 
 static void each1(float (*f)(float), const float *a, int32_t n, float *y)
 {
@@ -138,17 +136,18 @@ oracle_llama3 operation_scaling(const float *in)
     return (oracle_llama3){in[0], in[1], in[2], in[3]};
 }
 
-static void widen(const operation *op, const float *in, int32_t n, float *y)
+static void widen(const operation *op, const oracle_faulty *f, const float *in, int32_t n,
+                  float *y)
 {
     for (int32_t i = 0; i < n; i++) {
         uint32_t w;
         memcpy(&w, &in[i], sizeof w);
-        y[i] = is(op, "widen-f16") ? oracle_widen_f16((uint16_t)w)
-                                   : oracle_widen_bf16((uint16_t)w);
+        y[i] = is(op, "widen-f16") ? oracle_faulty_widen_f16(f, (uint16_t)w)
+                                   : oracle_faulty_widen_bf16(f, (uint16_t)w);
     }
 }
 
-static bool attend(const int32_t *s, const float *const *in, float *y)
+static bool attend(const oracle_ops *o, const int32_t *s, const float *const *in, float *y)
 {
     const int32_t H = s[0], G = s[1], d = s[2], n = s[3];
     const float **key = calloc((size_t)n, 2 * sizeof *key), **value = key + n;
@@ -159,19 +158,43 @@ static bool attend(const int32_t *s, const float *const *in, float *y)
             key[t] = in[1] + ((int64_t)t * G + g) * d;
             value[t] = in[2] + ((int64_t)t * G + g) * d;
         }
-        oracle_attention(&oracle_mpfr, in[0] + (int64_t)h * d, d, key, value, n,
-                         y + (int64_t)h * d);
+        oracle_attention(o, in[0] + (int64_t)h * d, d, key, value, n, y + (int64_t)h * d);
     }
     free(key);
     return true;
 }
 
-static bool right(const operation *op, const int32_t *s, const float *const *in, float *y)
+/* The unseen rows lie behind the last one. */
+static bool attend_faulty(const oracle_faulty *f, const int32_t *s, const float *const *in,
+                          float *y)
 {
-    const oracle_ops *o = &oracle_mpfr;
+    const int32_t H = s[0], G = s[1], d = s[2], n = s[3], all = n + s[4];
+    oracle_entry *e = calloc((size_t)all, sizeof *e);
+    if (!e) return false;
+    for (int32_t t = 0; t < all; t++) {
+        const bool seen = t < n;
+        const int64_t at = (int64_t)(seen ? t : t - n) * G * d;
+        e[t] = (oracle_entry){.chunk = t / 64,
+                              .seen = seen,
+                              .key = in[seen ? 1 : 3] + at,
+                              .value = in[seen ? 2 : 4] + at};
+    }
+    for (int32_t h = 0; h < H; h++)
+        oracle_faulty_attention(f, in[0] + (int64_t)h * d, d, e, all,
+                                oracle_faulty_kv_head(f, h, H, G), y + (int64_t)h * d);
+    free(e);
+    return true;
+}
+
+static bool answer(const operation *op, const oracle_faulty *f, const int32_t *s,
+                   const float *const *in, float *y)
+{
+    const oracle_ops *o = &f->o;
     const int32_t n = s[0];
-    if (is(op, "attention")) return attend(s, in, y);
-    if (is(op, "network")) return network_right(s, in, y);
+    const bool right = f->fault == ORACLE_NO_FAULT;
+    if (is(op, "attention")) return right ? attend(o, s, in, y) : attend_faulty(f, s, in, y);
+    if (is(op, "network"))
+        return right ? network_right(o, s, in, y) : network_fault(f, s, in, y);
     if (is(op, "fma"))
         for (int32_t i = 0; i < n; i++) y[i] = o->fma(in[0][i], in[1][i], in[2][i]);
     else if (is(op, "divide"))
@@ -183,26 +206,26 @@ static bool right(const operation *op, const int32_t *s, const float *const *in,
     else if (is(op, "sin"))
         each1(o->sin, in[0], n, y);
     else if (is(op, "dot"))
-        y[0] = oracle_dot(o, in[0], in[1], n);
+        y[0] = oracle_faulty_dot(f, in[0], in[1], n);
     else if (is(op, "product"))
-        oracle_product(o, in[1], s[2] ? in[2] : NULL, in[0], n, s[1], y);
+        oracle_faulty_product(f, in[1], s[2] ? in[2] : NULL, in[0], n, s[1], y);
     else if (is(op, "norm"))
-        oracle_norm(o, in[0], in[1], n, in[2][0], y);
+        oracle_faulty_norm(f, in[0], in[1], n, in[2][0], y);
     else if (is(op, "turn"))
-        oracle_turn(o, in[0], n, s[1], y, y + n);
+        oracle_faulty_turn(f, in[0], n, s[1], y, y + n);
     else if (is(op, "scale"))
-        y[0] = oracle_scale(n);
+        y[0] = oracle_faulty_scale(f, n);
     else if (is(op, "silu"))
-        oracle_silu(o, in[0], in[1], n, y);
+        oracle_faulty_silu(f, in[0], in[1], n, y);
     else if (is(op, "rotate"))
-        memcpy(y, in[0], (size_t)n * sizeof *y), oracle_rotate(o, y, n, in[1], in[2]);
+        memcpy(y, in[0], (size_t)n * sizeof *y), oracle_faulty_rotate(f, y, n, in[1], in[2]);
     else if (is(op, "add"))
-        memcpy(y, in[0], (size_t)n * sizeof *y), oracle_add(o, y, in[1], n);
+        memcpy(y, in[0], (size_t)n * sizeof *y), oracle_faulty_add(f, y, in[1], n);
     else if (is(op, "frequencies")) {
         const oracle_llama3 l = s[1] ? operation_scaling(in[1]) : (oracle_llama3){0, 0, 0, 0};
-        oracle_frequencies(o, operation_theta(in[0]), n, s[1] ? &l : NULL, y);
+        oracle_faulty_frequencies(f, operation_theta(in[0]), n, s[1] ? &l : NULL, y);
     } else
-        widen(op, in[0], n, y);
+        widen(op, f, in[0], n, y);
     return true;
 }
 
@@ -210,6 +233,8 @@ bool operation_answer(const vector_group *g, const vector_test *t, const char *f
                       uint32_t *word)
 {
     const operation *op = operation_find(g->op);
+    const oracle_faulty f = fault ? oracle_faulty_of(oracle_fault_named(fault), &oracle_fast)
+                                  : oracle_faulty_of(ORACLE_NO_FAULT, &oracle_mpfr);
     const float *in[OPERATION_INPUTS] = {NULL};
     int32_t n[OPERATION_INPUTS], words;
     operation_shape(op, t->size, n, &words);
@@ -218,8 +243,7 @@ bool operation_answer(const vector_group *g, const vector_test *t, const char *f
     float *y = calloc(room, sizeof *y), *at = y + words;
     for (int32_t i = 0; y && i < t->inputs; at += n[i++])
         in[i] = memcpy(at, t->input[i].word, (size_t)n[i] * sizeof *at);
-    const bool ok =
-        y && (fault ? fault_answer(fault, op, t->size, in, y) : right(op, t->size, in, y));
+    const bool ok = y && answer(op, &f, t->size, in, y);
     if (ok) memcpy(word, y, (size_t)words * sizeof *y);
     free(y);
     return ok;

@@ -3,6 +3,7 @@
 #ifndef ASSAY_VECTORS_READ_OPERATION_H
 #define ASSAY_VECTORS_READ_OPERATION_H
 
+#include "conformance/oracle/arithmetic/arithmetic.h"
 #include "vectors/read/model.h"
 
 enum { OPERATION_SIZES = 12, OPERATION_INPUTS = 5 };
@@ -22,9 +23,14 @@ const operation *operation_find(const char *name);
 int32_t operation_shape(const operation *op, const int32_t *size, int32_t n[OPERATION_INPUTS],
                         int32_t *answer);
 
-/* The answer; `fault` NULL: the right one. False: memory is short. */
+/* The answer; `fault` NULL: the right one. A fault that the operation does not have changes
+ * nothing. False: memory is short. */
 bool operation_answer(const vector_group *g, const vector_test *t, const char *fault,
                       uint32_t *word);
+
+/* What the words of two inputs of `frequencies` mean. */
+double operation_theta(const float *in);
+oracle_llama3 operation_scaling(const float *in);
 
 /* Entries of a procedural input (PAN-04). */
 void operation_uniform(const vector_input *form, uint32_t *word /* [n] */);

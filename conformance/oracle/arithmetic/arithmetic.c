@@ -278,7 +278,7 @@ static float two_pi(void)
 }
 
 /* ARI-11, in the order written there. */
-static float scaled(const oracle_ops *o, float f, const oracle_llama3 *l)
+float oracle_scaled(const oracle_ops *o, float f, const oracle_llama3 *l)
 {
     const float w = o->div(two_pi(), f);
     if (w < o->div(l->original, l->high)) return f;
@@ -292,7 +292,7 @@ void oracle_frequencies(const oracle_ops *o, double theta, int32_t d,
 {
     for (int32_t i = 0; i < d / 2; i++) {
         f[i] = frequency(theta, i, d);
-        if (scaling) f[i] = scaled(o, f[i], scaling);
+        if (scaling) f[i] = oracle_scaled(o, f[i], scaling);
     }
 }
 

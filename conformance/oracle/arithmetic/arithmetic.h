@@ -52,6 +52,9 @@ typedef struct {
 void oracle_frequencies(const oracle_ops *o, double theta, int32_t d,
                         const oracle_llama3 *scaling, float *f /* [d/2] */);
 
+/* The frequency f by ARI-11. */
+float oracle_scaled(const oracle_ops *o, float f, const oracle_llama3 *scaling);
+
 /* Cosines and sines of position m (ARI-12). */
 void oracle_turn(const oracle_ops *o, const float *f, int32_t pairs, int32_t m, float *c,
                  float *s /* [pairs] */);

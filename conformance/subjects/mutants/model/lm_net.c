@@ -1,4 +1,4 @@
-/* lm_net.c - see lm_net.h. Each fault stands beside the line that it breaks. */
+/* See lm_net.h. */
 #include "conformance/subjects/mutants/model/lm_net.h"
 
 #include <math.h>
@@ -6,13 +6,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ref/num/exp.h"
-#include "ref/num/rope.h"
+/* ---- Arithmetic -------------------------------------------------------------------- */
 
-/* A subnormal is 0, before and after an operation. */
-static float flushed(float x)
+/* The mutants' names of the oracle's faults. */
+static const struct {
+    fault_point point;
+    oracle_fault fault;
+} names[] = {
+    {FAULT_ARI_FLUSH, ORACLE_FAULT_FLUSH},
+    {FAULT_ARI_UNFUSED, ORACLE_FAULT_UNFUSED},
+    {FAULT_ARI_EXP_FAST, ORACLE_FAULT_EXP_APPROXIMATE},
+    {FAULT_ARI_ONE_CHAIN, ORACLE_FAULT_FLAT},
+    {FAULT_ARI_FLAT, ORACLE_FAULT_NO_GROUPS},
+    {FAULT_ARI_BALANCED, ORACLE_FAULT_BALANCED},
+    {FAULT_ARI_BIAS_FIRST, ORACLE_FAULT_BIAS_FIRST},
+    {FAULT_ARI_NORM_DIVIDES, ORACLE_FAULT_DIVIDES},
+    {FAULT_ARI_NORM_GAIN_FIRST, ORACLE_FAULT_GAIN_FIRST},
+    {FAULT_ARI_FREQUENCY_FLOAT, ORACLE_FAULT_FREQUENCY_FLOAT},
+    {FAULT_ARI_UNSCALED, ORACLE_FAULT_UNSCALED},
+    {FAULT_ARI_REAL_ANGLE, ORACLE_FAULT_REAL_ANGLE},
+    {FAULT_ARI_ROTATION_UNFUSED, ORACLE_FAULT_ROTATION_UNFUSED},
+    {FAULT_ARI_INTERLEAVED, ORACLE_FAULT_INTERLEAVED},
+    {FAULT_ARI_QUERY_SCALED, ORACLE_FAULT_SCALE_QUERY},
+    {FAULT_ARI_HEADS_MODULO, ORACLE_FAULT_KV_HEAD},
+    {FAULT_ARI_ONE_CHUNK, ORACLE_FAULT_ONE_CHUNK},
+    {FAULT_ARI_DESCENDING, ORACLE_FAULT_DESCENDING},
+    {FAULT_ARI_ONLINE, ORACLE_FAULT_ONLINE},
+    {FAULT_ARI_RECIPROCAL, ORACLE_FAULT_OUTPUT_RECIPROCAL},
+    {FAULT_ARI_MASKED_MAXIMUM, ORACLE_FAULT_MASKED_MAXIMUM},
+    {FAULT_ARI_SIGMOID_PRODUCT, ORACLE_FAULT_SIGMOID_PRODUCT},
+    {FAULT_ARI_STREAM_BF16, ORACLE_FAULT_STREAM_BF16},
+    {FAULT_NET_TIED, ORACLE_FAULT_ALWAYS_TIED},
+    {FAULT_NET_NORM_AFTER_ROTATION, ORACLE_FAULT_NORM_AFTER_ROTATION},
+    {FAULT_NET_HEADS_REVERSED, ORACLE_FAULT_HEADS_REVERSED},
+    {FAULT_KV_MASK_BY_ZERO, ORACLE_FAULT_MASKED_BY_ZERO},
+};
+
+static void choose_arithmetic(net *a)
 {
-    return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+    oracle_ops right = oracle_fast;
+    oracle_fault fault = a->manner == MANNER_LM_SELF ? ORACLE_FAULT_STRIDED : ORACLE_NO_FAULT;
+    right.fma = fmaf; /* the same value, faster */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].point == a->fault) fault = names[i].fault;
+    a->faulty = oracle_faulty_of(fault, &right);
+    a->strided = oracle_faulty_of(ORACLE_FAULT_STRIDED, &right);
 }
 
 /* ---- Weights --------------------------------------------------------------------- */
@@ -22,7 +60,7 @@ static bool pack(net_map *w, const float *rows, int32_t N, int32_t K, char *why,
     as_error e;
     w->rows = rows, w->N = N, w->K = K, w->faint = false;
     for (int64_t i = 0; i < (int64_t)N * K; i++)
-        w->faint |= rows[i] != 0 && flushed(rows[i]) == 0;
+        w->faint |= fpclassify(rows[i]) == FP_SUBNORMAL;
     if (as_matrix_pack(&w->packed, rows, N, K, AS_F32, &e) == AS_OK) return true;
     snprintf(why, size, "%.200s", e.text);
     w->packed.panel = NULL;
@@ -64,30 +102,9 @@ static bool pack_layer(net *a, int32_t i, char *why, size_t size)
            pack(&l->down, w->down, h, c->ffn, why, size);
 }
 
-/* ARI-10 and ARI-11. */
-static bool fill_frequencies(net *a, char *why, size_t size)
-{
-    const oracle_config *c = &a->m->config;
-    const as_rope rope = {.theta = c->theta,
-                          .llama3 = c->llama3 && !fault(a->fault, ARI_UNSCALED),
-                          .factor = c->scaling.factor,
-                          .low = c->scaling.low,
-                          .high = c->scaling.high,
-                          .original = c->scaling.original};
-    as_error e;
-    a->frequency = malloc((size_t)c->head_dim / 2 * sizeof *a->frequency);
-    if (!a->frequency || as_rope_frequencies(&rope, c->head_dim, a->frequency, &e) != AS_OK) {
-        snprintf(why, size, "no frequencies: out of memory, or theta out of range");
-        return false;
-    }
-    const bool rough = fault(a->fault, ARI_FREQUENCY_FLOAT) && !c->llama3;
-    for (int32_t i = 0; rough && i < c->head_dim / 2; i++)
-        a->frequency[i] = 1.0f / powf((float)c->theta, 2.0f * (float)i / (float)c->head_dim);
-    return true;
-}
-
 bool net_open(net *a, const char *folder, char *why, size_t why_size)
 {
+    choose_arithmetic(a);
     a->folder = oracle_folder_open(folder, why, why_size);
     if (!a->folder) return false;
     a->m = oracle_folder_model(a->folder);
@@ -95,9 +112,13 @@ bool net_open(net *a, const char *folder, char *why, size_t why_size)
     bool ok = a->layer != NULL;
     for (int32_t i = 0; ok && i < a->m->config.layers; i++)
         ok = pack_layer(a, i, why, why_size);
-    const float *output = fault(a->fault, NET_TIED) ? a->m->embedding : a->m->output;
-    return ok && pack(&a->output, output, a->m->config.V, a->m->config.hidden, why, why_size) &&
-           fill_frequencies(a, why, why_size);
+    a->frequency = malloc((size_t)a->m->config.head_dim / 2 * sizeof *a->frequency);
+    if (!ok || !a->frequency) return false;
+    const oracle_config *c = &a->m->config;
+    oracle_faulty_frequencies(&a->faulty, c->theta, c->head_dim, c->llama3 ? &c->scaling : NULL,
+                              a->frequency);
+    return pack(&a->output, oracle_faulty_output(&a->faulty, a->m), c->V, c->hidden, why,
+                why_size);
 }
 
 void net_close(net *a)
@@ -116,53 +137,7 @@ void net_close(net *a)
     *a = empty;
 }
 
-/* ---- Dot products (ARI-05 to ARI-08) --------------------------------------------- */
-
-static float step(const net *a, float x, float w, float c)
-{
-    if (fault(a->fault, ARI_FLUSH)) return flushed(fmaf(flushed(x), flushed(w), flushed(c)));
-    if (fault(a->fault, ARI_UNFUSED)) {
-        const float product = x * w;
-        return product + c;
-    }
-    return fmaf(x, w, c);
-}
-
-static float chain(const net *a, const float *x, const float *w, int32_t n)
-{
-    float c = 0;
-    for (int32_t k = 0; k < n; k++) c = step(a, x[k], w[k], c);
-    return c;
-}
-
-/* ARI-05 to ARI-07, as the clauses have it. */
-static float plain_dot(const net *a, const float *x, const float *w, int32_t K)
-{
-    const int32_t group = fault(a->fault, ARI_FLAT) ? INT32_MAX : 8;
-    float t = 0, g = 0;
-    int32_t in_group = 0;
-    for (int32_t k = 0; k < K;) {
-        int32_t n = K - k < 128 ? K - k : 128;
-        if (fault(a->fault, ARI_ONE_CHAIN)) n = K;
-        if (fault(a->fault, ARI_BALANCED) && K - k < 256 && K - k > 128) n = (K - k + 1) / 2;
-        g += chain(a, x + k, w + k, n);
-        k += n;
-        if (++in_group == group || k >= K) t += g, g = 0, in_group = 0;
-    }
-    return t;
-}
-
-/* Sixteen sums side by side: the way of many a kernel, and another arithmetic. */
-static float strided_dot(const float *x, const float *w, int32_t K)
-{
-    float lane[16] = {0}, sum = 0;
-    int32_t k = 0;
-    for (; k + 16 <= K; k += 16)
-        for (int i = 0; i < 16; i++) lane[i] += x[k + i] * w[k + i];
-    for (; k < K; k++) sum += x[k] * w[k];
-    for (int i = 0; i < 16; i++) sum += lane[i];
-    return sum;
-}
+/* ---- Operations -------------------------------------------------------------------- */
 
 /* Where the circumstances choose the kernel. */
 static bool leaks(const net *a, const net_setting *s, int32_t r)
@@ -180,98 +155,42 @@ static bool leaks(const net *a, const net_setting *s, int32_t r)
     case FAULT_LM_BATCH_SIZE:
         return s->sequences > 1;
     default:
-        return a->manner == MANNER_LM_SELF;
+        return false;
     }
 }
 
-/* Must the fault be carried out? Elsewhere it leaves the bits alone, and the fast way has them.
- */
-static bool literal(const net *a, const net_map *w)
+/* Must the fault be carried out? Elsewhere it leaves the bits alone, and the fast way has
+ * them. */
+static bool literal(const net *a, const net_map *w, bool bias)
 {
-    return (fault(a->fault, ARI_FLUSH) && w->faint) || fault(a->fault, ARI_UNFUSED) ||
-           (fault(a->fault, ARI_FLAT) && w->K > 9 * 128) ||
-           (fault(a->fault, ARI_ONE_CHAIN) && w->K > 128) ||
-           (fault(a->fault, ARI_BALANCED) && w->K > 128 && w->K % 128);
-}
-
-static void one_product(const net *a, const net_map *w, bool strided, const float *x, float *y)
-{
-    for (int32_t i = 0; i < w->N; i++) {
-        const float *row = w->rows + (int64_t)i * w->K;
-        y[i] = strided ? strided_dot(x, row, w->K) : plain_dot(a, x, row, w->K);
-    }
+    return oracle_faulty_products(&a->faulty, w->K, bias) &&
+           (w->faint || !oracle_has(&a->faulty, FLUSH));
 }
 
 void net_product(const net *a, const net_setting *s, const net_map *w, const float *bias,
                  const float *x, int32_t rows, float *y)
 {
-    if (!literal(a, w) && a->manner != MANNER_LM_SELF)
-        as_dense()->product(&w->packed, 0, (w->N + AS_PANEL - 1) / AS_PANEL, x, rows, y);
+    const bool slow = literal(a, w, bias);
+    if (!slow) as_dense()->product(&w->packed, 0, (w->N + AS_PANEL - 1) / AS_PANEL, x, rows, y);
     for (int32_t r = 0; r < rows; r++) {
-        float *out = y + (int64_t)r * w->N;
         const bool strided = leaks(a, s, r);
-        if (strided || literal(a, w)) one_product(a, w, strided, x + (int64_t)r * w->K, out);
-        for (int32_t i = 0; bias && i < w->N; i++) {
-            if (fault(a->fault, ARI_BIAS_FIRST)) { /* a chain that starts from the bias */
-                float c = bias[i];
-                for (int32_t k = 0; k < w->K; k++)
-                    c = fmaf(x[(int64_t)r * w->K + k], w->rows[(int64_t)i * w->K + k], c);
-                out[i] = c;
-            } else {
-                out[i] += bias[i];
-            }
-        }
+        float *out = y + (int64_t)r * w->N;
+        if (strided || slow)
+            oracle_faulty_product(strided ? &a->strided : &a->faulty, w->rows, bias,
+                                  x + (int64_t)r * w->K, w->N, w->K, out);
+        else if (bias)
+            oracle_add(&a->faulty.o, out, bias, w->N);
     }
-}
-
-/* ---- RMSNorm (ARI-09) ------------------------------------------------------------ */
-
-static void norm_row(const net *a, bool strided, const float *x, const float *gain, int32_t n,
-                     float *y)
-{
-    const float ss = strided ? strided_dot(x, x, n) : plain_dot(a, x, x, n);
-    const float s = sqrtf(ss / (float)n + a->m->config.eps), r = 1.0f / s;
-    for (int32_t i = 0; i < n; i++)
-        y[i] = fault(a->fault, ARI_NORM_DIVIDES)      ? x[i] / s * gain[i]
-               : fault(a->fault, ARI_NORM_GAIN_FIRST) ? x[i] * (r * gain[i])
-                                                      : x[i] * r * gain[i];
 }
 
 void net_norm(const net *a, const net_setting *s, const float *x, const float *gain,
               int32_t rows, int32_t n, float *y)
 {
     /* LM_NORM_BY_ROWS: a smaller block, and so another order, from 64 rows on. */
-    const bool strided =
-        a->manner == MANNER_LM_SELF || (fault(a->fault, LM_NORM_BY_ROWS) && s->rows >= 64);
+    const bool strided = fault(a->fault, LM_NORM_BY_ROWS) && s->rows >= 64;
     for (int32_t r = 0; r < rows; r++)
-        norm_row(a, strided, x + (int64_t)r * n, gain, n, y + (int64_t)r * n);
-}
-
-/* ---- Rotation (ARI-12, ARI-13) --------------------------------------------------- */
-
-static void rotate(const net *a, float *head, int32_t d, const float *c, const float *s)
-{
-    for (int32_t i = 0; i < d / 2; i++) {
-        const int32_t x = fault(a->fault, ARI_INTERLEAVED) ? 2 * i : i,
-                      y = fault(a->fault, ARI_INTERLEAVED) ? 2 * i + 1 : i + d / 2;
-        const float p = head[x], q = head[y], ps = p * s[i], qs = q * s[i];
-        if (fault(a->fault, ARI_ROTATION_UNFUSED)) {
-            const float pc = p * c[i], qc = q * c[i];
-            head[x] = pc - qs, head[y] = qc + ps;
-        } else {
-            head[x] = fmaf(p, c[i], -qs), head[y] = fmaf(q, c[i], ps);
-        }
-    }
-}
-
-static void turns(const net *a, int32_t position, float *c, float *s)
-{
-    const int32_t pairs = a->m->config.head_dim / 2;
-    as_rope_table(a->frequency, pairs, position, 1, c, s);
-    for (int32_t i = 0; fault(a->fault, ARI_REAL_ANGLE) && i < pairs; i++) {
-        const double angle = (double)position * (double)a->frequency[i];
-        c[i] = (float)cos(angle), s[i] = (float)sin(angle);
-    }
+        oracle_faulty_norm(strided ? &a->strided : &a->faulty, x + (int64_t)r * n, gain, n,
+                           a->m->config.eps, y + (int64_t)r * n);
 }
 
 void net_turn(const net *a, const oracle_layer *w, int32_t position, float *q, float *k)
@@ -279,147 +198,29 @@ void net_turn(const net *a, const oracle_layer *w, int32_t position, float *q, f
     const oracle_config *m = &a->m->config;
     const int32_t d = m->head_dim;
     float c[ORACLE_MAX_HEAD / 2], s[ORACLE_MAX_HEAD / 2];
-    const bool late = fault(a->fault, NET_NORM_AFTER_ROTATION);
-    turns(a, position, c, s);
-    for (int32_t h = 0; h < m->heads + m->kv_heads; h++) {
-        float *head = h < m->heads ? q + h * d : k + (h - m->heads) * d;
-        const float *gain = h < m->heads ? w->q_norm : w->k_norm;
-        if (late) rotate(a, head, d, c, s);
-        if (gain) norm_row(a, false, head, gain, d, head);
-        if (!late) rotate(a, head, d, c, s);
-    }
+    oracle_faulty_turn(&a->faulty, a->frequency, d / 2, position, c, s);
+    for (int32_t h = 0; h < m->heads; h++)
+        oracle_faulty_head(&a->faulty, q + h * d, d, w->q_norm, m->eps, c, s);
+    for (int32_t h = 0; h < m->kv_heads; h++)
+        oracle_faulty_head(&a->faulty, k + h * d, d, w->k_norm, m->eps, c, s);
 }
 
-/* ---- Attention (ARI-14 to ARI-19) ------------------------------------------------ */
-
-enum { MOST_CHUNKS = 64 };
-
-typedef struct {
-    float m, l, o[ORACLE_MAX_HEAD];
-} part;
-
-static float score(const net *a, const float *q, const float *key, int32_t d)
+int32_t net_chunk(const net *a, const net_setting *s, int32_t position)
 {
-    const float scale = (float)(1.0 / sqrt((double)d));
-    float scaled[ORACLE_MAX_HEAD];
-    if (!fault(a->fault, ARI_QUERY_SCALED)) return chain(a, q, key, d) * scale;
-    for (int32_t i = 0; i < d; i++) scaled[i] = q[i] * scale;
-    return chain(a, scaled, key, d);
+    if (fault(a->fault, LM_SPLIT_KV)) return position / (s->rows > 8 ? 32 : 64);
+    if (fault(a->fault, LM_CHUNK_RELATIVE) && position >= s->prefix)
+        return 1000 + (position - s->prefix) / 64;
+    return position / 64;
 }
 
-/* ARI_EXP_FAST: the exponential of a fast approximation, wrong in the last bits. */
-static float power(const net *a, float x)
-{
-    if (fault(a->fault, ARI_FLUSH)) return flushed(as_exp(flushed(x)));
-    return fault(a->fault, ARI_EXP_FAST) ? exp2f(x * 0x1.715476p+0f) : as_exp(x);
-}
-
-/* Which chunk the entry at `i` belongs to (ARI-16). */
-static int32_t chunk_of(const net *a, const net_setting *s, const net_seen *seen)
-{
-    const int32_t at = seen->position;
-    if (fault(a->fault, ARI_ONE_CHUNK)) return 0;
-    if (fault(a->fault, LM_SPLIT_KV)) return at / (s->rows > 8 ? 32 : 64);
-    if (fault(a->fault, LM_CHUNK_RELATIVE) && at >= s->prefix)
-        return 1000 + (at - s->prefix) / 64;
-    return at / 64;
-}
-
-/* One chunk, seen[0..n-1] (ARI-17). */
-static void chunk(const net *a, const float *score_of, const net_seen *seen, int32_t n,
-                  int32_t g, part *p)
-{
-    const int32_t d = a->m->config.head_dim;
-    p->m = -INFINITY, p->l = 0;
-    memset(p->o, 0, (size_t)d * sizeof *p->o);
-    for (int32_t t = 0; t < n; t++)
-        if ((seen[t].visible || fault(a->fault, ARI_MASKED_MAXIMUM)) && score_of[t] > p->m)
-            p->m = score_of[t];
-    for (int32_t i = 0; i < n; i++) {
-        const int32_t t = fault(a->fault, ARI_DESCENDING) ? n - 1 - i : i;
-        if (!seen[t].visible && !fault(a->fault, KV_MASK_BY_ZERO)) continue;
-        const float e = seen[t].visible ? power(a, score_of[t] - p->m) : 0;
-        p->l += e;
-        for (int32_t k = 0; k < d; k++) p->o[k] = step(a, e, seen[t].value[g * d + k], p->o[k]);
-    }
-}
-
-/* ARI-18; with ARI_ONLINE the sums follow a running maximum. */
-static void combine(const net *a, const part *p, int32_t n, float *out)
-{
-    const int32_t d = a->m->config.head_dim;
-    float M = -INFINITY, L = 0;
-    memset(out, 0, (size_t)d * sizeof *out);
-    for (int32_t c = 0; c < n && !fault(a->fault, ARI_ONLINE); c++)
-        if (p[c].m > M) M = p[c].m;
-    for (int32_t c = 0; c < n; c++) {
-        if (fault(a->fault, ARI_ONLINE) && p[c].m > M) {
-            const float shrink = power(a, M - p[c].m);
-            for (int32_t k = 0; k < d; k++) out[k] *= shrink;
-            L *= shrink, M = p[c].m;
-        }
-        const float w = power(a, p[c].m - M);
-        L = step(a, w, p[c].l, L);
-        for (int32_t k = 0; k < d; k++) out[k] = step(a, w, p[c].o[k], out[k]);
-    }
-    for (int32_t k = 0; k < d; k++)
-        out[k] = fault(a->fault, ARI_RECIPROCAL) ? out[k] * (1.0f / L) : out[k] / L;
-}
-
-static void attend_head(const net *a, const net_setting *s, const float *q,
-                        const net_seen *seen, int32_t n, int32_t g, float *out)
-{
-    static _Thread_local part parts[MOST_CHUNKS];
-    float score_of[4096];
-    const int32_t d = a->m->config.head_dim;
-    int32_t chunks = 0;
-    for (int32_t t = 0; t < n && t < 4096; t++)
-        score_of[t] = score(a, q, seen[t].key + g * d, d);
-    for (int32_t from = 0, to; from < n && chunks < MOST_CHUNKS; from = to) {
-        to = from + 1;
-        while (to < n && chunk_of(a, s, &seen[to]) == chunk_of(a, s, &seen[from])) to++;
-        chunk(a, score_of + from, seen + from, to - from, g, &parts[chunks]);
-        if (parts[chunks].l > 0 || fault(a->fault, KV_MASK_BY_ZERO)) chunks++;
-    }
-    combine(a, parts, chunks, out);
-}
-
-void net_attend(const net *a, const net_setting *s, const float *q, const net_seen *seen,
-                int32_t n, float *out)
+void net_attend(const net *a, const float *q, oracle_entry *met, int32_t n, float *out)
 {
     const oracle_config *c = &a->m->config;
     const int32_t d = c->head_dim;
+    float head[ORACLE_MAX_HEAD];
     for (int32_t h = 0; h < c->heads; h++) {
-        const int32_t g =
-            fault(a->fault, ARI_HEADS_MODULO) ? h % c->kv_heads : h * c->kv_heads / c->heads;
-        const int32_t to = fault(a->fault, NET_HEADS_REVERSED) ? c->heads - 1 - h : h;
-        attend_head(a, s, q + h * d, seen, n, g, out + to * d);
-    }
-}
-
-/* ---- The rest (ARI-20, ARI-21) --------------------------------------------------- */
-
-void net_silu(const net *a, float *gate, const float *up, int32_t n)
-{
-    for (int32_t i = 0; i < n; i++) {
-        const float g = gate[i], below = 1.0f + power(a, -g);
-        const float silu =
-            fault(a->fault, ARI_SIGMOID_PRODUCT) ? g * (1.0f / below) : g / below;
-        gate[i] = silu * up[i];
-    }
-}
-
-void net_add(const net *a, float *x, const float *y, int32_t n)
-{
-    for (int32_t i = 0; i < n; i++) {
-        if (fault(a->fault, ARI_STREAM_BF16)) { /* a stream that is kept in half the bytes */
-            const float sum = x[i] + y[i];
-            uint32_t bits;
-            memcpy(&bits, &sum, sizeof bits);
-            bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
-            memcpy(&x[i], &bits, sizeof bits);
-        } else {
-            x[i] = x[i] + y[i];
-        }
+        const int32_t g = oracle_faulty_kv_head(&a->faulty, h, c->heads, c->kv_heads);
+        oracle_faulty_attention(&a->faulty, q + h * d, d, met, n, g, head);
+        oracle_faulty_join(&a->faulty, head, d, h, c->heads, out);
     }
 }

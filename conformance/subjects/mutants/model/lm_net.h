@@ -1,9 +1,10 @@
-/* lm_net.h - the network of the model mutants: chapter 1's operations over chapter 2's layers,
- * written from the clauses, with the points where arithmetic goes wrong (fault.h). It knows
- * rows and what each sees; trees, caches and refusals are lm_subject.c's. */
+/* lm_net.h - the network of the model mutants: chapter 2's layers over the oracle's operations
+ * with one fault (faulty.h). It knows rows and what each sees; trees, caches and refusals are
+ * lm_subject.c's. */
 #ifndef ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_MODEL_LM_NET_H
 #define ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_MODEL_LM_NET_H
 
+#include "conformance/oracle/arithmetic/faulty.h"
 #include "conformance/oracle/arithmetic/folder.h"
 #include "conformance/subjects/mutants/faults/fault.h"
 #include "ref/num/dense.h"
@@ -23,19 +24,14 @@ typedef struct {
 typedef struct {
     fault_point fault;
     manner manner;
+    oracle_faulty faulty;  /* the fault of arithmetic, or none */
+    oracle_faulty strided; /* another kernel's sums */
     oracle_folder *folder; /* who reads the weights */
     const oracle_model *m;
     net_layer *layer; /* [layers] */
     net_map output;
     float *frequency; /* [d/2] */
 } net;
-
-/* An entry of the cache, or of a row of the forward, as one row sees it. */
-typedef struct {
-    int32_t position;
-    bool visible;             /* what is not is there for the faults that look at it */
-    const float *key, *value; /* [kv_heads][d] of the layer at hand */
-} net_seen;
 
 /* The circumstances of a forward, which must not matter: what leaks look at. */
 typedef struct {
@@ -55,11 +51,11 @@ void net_norm(const net *a, const net_setting *s, const float *x, const float *g
 /* Query and key of one row, from the products: norms of the heads, then the rotation. */
 void net_turn(const net *a, const oracle_layer *w, int32_t position, float *q, float *k);
 
-/* All heads of one row; seen ascends by position. */
-void net_attend(const net *a, const net_setting *s, const float *q, const net_seen *seen,
-                int32_t n, float *out /* [heads d] */);
+/* The chunk of a position (ARI-16). */
+int32_t net_chunk(const net *a, const net_setting *s, int32_t position);
 
-void net_silu(const net *a, float *gate, const float *up, int32_t n);
-void net_add(const net *a, float *x, const float *y, int32_t n);
+/* All heads of one row; the chunks of what it meets ascend. */
+void net_attend(const net *a, const float *q, oracle_entry *met, int32_t n,
+                float *out /* [heads d] */);
 
 #endif

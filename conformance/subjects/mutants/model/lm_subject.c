@@ -259,41 +259,50 @@ static int32_t committed(const lm_subject *a, const share *h)
     return q->length;
 }
 
+/* What lies in the cache at a position, as a row meets it. */
+static oracle_entry in_cache(const lm_subject *a, const share *h, int32_t layer, int32_t t,
+                             bool seen)
+{
+    return (oracle_entry){.chunk = net_chunk(&a->net, &h->setting, t),
+                          .seen = seen,
+                          .key = cached(a, h->q->key, layer, t),
+                          .value = cached(a, h->q->value, layer, t)};
+}
+
 /* The entries of row r, ascending by position; how many. */
 static int32_t gather(const lm_subject *a, const share *h, int32_t layer, int32_t r,
-                      net_seen *seen)
+                      oracle_entry *met)
 {
     sequence *q = h->q;
     const fault_point f = a->net.fault;
     const bool zeros = fault(f, KV_MASK_BY_ZERO), all = fault(f, ARI_MASKED_MAXIMUM);
     const int32_t length = committed(a, h);
     int32_t n = 0;
-    for (int32_t t = 0; t < length; t++)
-        seen[n++] =
-            (net_seen){t, true, cached(a, q->key, layer, t), cached(a, q->value, layer, t)};
+    for (int32_t t = 0; t < length; t++) met[n++] = in_cache(a, h, layer, t, true);
     for (int32_t k = 0; k < (all ? h->rows : r + 1); k++) {
-        const bool visible = k <= r && sees_row(a, q, r, k);
-        if (!visible && !(all && q->position[k] > q->position[r])) continue;
-        seen[n++] = (net_seen){q->position[k], visible, waiting(a, q->row_key, layer, k),
-                               waiting(a, q->row_value, layer, k)};
+        const bool seen = k <= r && sees_row(a, q, r, k);
+        if (!seen && !(all && q->position[k] > q->position[r])) continue;
+        met[n++] = (oracle_entry){.chunk = net_chunk(&a->net, &h->setting, q->position[k]),
+                                  .seen = seen,
+                                  .key = waiting(a, q->row_key, layer, k),
+                                  .value = waiting(a, q->row_value, layer, k)};
     }
     /* The tail of the page, masked by a weight of 0. */
     for (int32_t t = q->position[r] + 1; zeros && t % 64 && t < a->positions; t++)
-        seen[n++] =
-            (net_seen){t, false, cached(a, q->key, layer, t), cached(a, q->value, layer, t)};
+        met[n++] = in_cache(a, h, layer, t, false);
     return n;
 }
 
 /* LM_LAYOUT_ORDER: another layout turns the order within each page around. */
-static void reorder(const lm_subject *a, net_seen *seen, int32_t n)
+static void reorder(const lm_subject *a, oracle_entry *met, int32_t n)
 {
     if (!fault(a->net.fault, LM_LAYOUT_ORDER) || a->layout_seed == 0) return;
     for (int32_t from = 0, to; from < n; from = to) {
         to = from + 1;
-        while (to < n && seen[to].position / 64 == seen[from].position / 64) to++;
+        while (to < n && met[to].chunk == met[from].chunk) to++;
         for (int32_t i = from, j = to - 1; i < j; i++, j--) {
-            const net_seen swap = seen[i];
-            seen[i] = seen[j], seen[j] = swap;
+            const oracle_entry swap = met[i];
+            met[i] = met[j], met[j] = swap;
         }
     }
 }
@@ -302,7 +311,7 @@ static void reorder(const lm_subject *a, net_seen *seen, int32_t n)
 
 typedef struct {
     float *x, *normed, *q, *k, *v, *out, *y, *gate, *up; /* [rows][...] */
-    net_seen *seen;
+    oracle_entry *met;
 } scratch;
 
 static bool open_scratch(const lm_subject *a, int32_t rows, scratch *t)
@@ -312,8 +321,8 @@ static bool open_scratch(const lm_subject *a, int32_t rows, scratch *t)
                  wide = (size_t)c->heads * d, kv = (size_t)c->kv_heads * d, f = (size_t)c->ffn,
                  total = n * (3 * h + 2 * wide + 2 * kv + 2 * f);
     t->x = malloc(total * sizeof *t->x);
-    t->seen = malloc(((size_t)a->positions + n + 64) * 2 * sizeof *t->seen);
-    if (!t->x || !t->seen) return false;
+    t->met = malloc(((size_t)a->positions + n + 64) * 2 * sizeof *t->met);
+    if (!t->x || !t->met) return false;
     t->normed = t->x + n * h, t->y = t->normed + n * h, t->q = t->y + n * h;
     t->out = t->q + n * wide, t->k = t->out + n * wide, t->v = t->k + n * kv;
     t->gate = t->v + n * kv, t->up = t->gate + n * f;
@@ -338,10 +347,9 @@ static void attention(const lm_subject *a, const share *h, int32_t layer, scratc
         memcpy(waiting(a, h->q->row_value, layer, r), t->v + (int64_t)r * a->kv, kv_bytes);
     }
     for (int32_t r = 0; r < h->rows; r++) {
-        const int32_t n = gather(a, h, layer, r, t->seen);
-        reorder(a, t->seen, n);
-        net_attend(&a->net, &h->setting, t->q + (int64_t)r * wide, t->seen, n,
-                   t->out + (int64_t)r * wide);
+        const int32_t n = gather(a, h, layer, r, t->met);
+        reorder(a, t->met, n);
+        net_attend(&a->net, t->q + (int64_t)r * wide, t->met, n, t->out + (int64_t)r * wide);
     }
     net_product(&a->net, &h->setting, &l->o, NULL, t->out, h->rows, t->y);
 }
@@ -354,7 +362,7 @@ static void mlp(const lm_subject *a, const share *h, int32_t layer, scratch *t)
              t->normed);
     net_product(&a->net, &h->setting, &l->gate, NULL, t->normed, h->rows, t->gate);
     net_product(&a->net, &h->setting, &l->up, NULL, t->normed, h->rows, t->up);
-    net_silu(&a->net, t->gate, t->up, h->rows * c->ffn);
+    oracle_faulty_silu(&a->net.faulty, t->gate, t->up, h->rows * c->ffn, t->gate);
     net_product(&a->net, &h->setting, &l->down, NULL, t->gate, h->rows, t->y);
 }
 
@@ -390,13 +398,13 @@ static iut_status compute(lm_subject *a, const share *h)
                (size_t)c->hidden * sizeof *t.x);
     for (int32_t layer = 0; ok && layer < c->layers; layer++) {
         attention(a, h, layer, &t);
-        net_add(&a->net, t.x, t.y, h->rows * c->hidden);
+        oracle_faulty_add(&a->net.faulty, t.x, t.y, h->rows * c->hidden);
         mlp(a, h, layer, &t);
-        net_add(&a->net, t.x, t.y, h->rows * c->hidden);
+        oracle_faulty_add(&a->net.faulty, t.x, t.y, h->rows * c->hidden);
     }
     if (ok) answer(a, h, &t);
     free(t.x);
-    free(t.seen);
+    free(t.met);
     return ok ? IUT_OK : fail(a, IUT_NO_MEMORY, "forward: out of memory");
 }
 
