@@ -58,11 +58,18 @@ bool frame_prefix(const uint8_t *bytes, size_t *header, size_t *payload, char *w
     return true;
 }
 
+/* A string without a NUL in it; else NULL. */
+static const char *word(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
 /* One entry [name, type, [shape]]. */
 static bool parse_tensor(json_t *entry, frame_tensor *t, char *why, size_t why_size)
 {
-    const char *name = json_string_value(json_array_get(entry, 0));
-    const char *type = json_string_value(json_array_get(entry, 1));
+    const char *name = word(json_array_get(entry, 0));
+    const char *type = word(json_array_get(entry, 1));
     json_t *shape = json_array_get(entry, 2);
     if (json_array_size(entry) != 3 || !name || !type || !json_is_array(shape))
         return FAIL("frame: a tensor must be [\"name\", \"type\", [shape]]");
@@ -108,21 +115,23 @@ static bool parse_tensors(json_t *list, size_t payload, frame *f, char *why, siz
     return true;
 }
 
-/* A member that is a string if it is there; *bad if it is something else. */
-static const char *text_member(const json_t *head, const char *name, bool *bad)
+/* A member that is a word if it is there; *bad if it is something else. */
+static const char *word_member(const json_t *head, const char *name, bool *bad)
 {
     const json_t *value = json_object_get(head, name);
-    if (value && !json_is_string(value)) *bad = true;
-    return json_string_value(value);
+    if (value && !word(value)) *bad = true;
+    return word(value);
 }
 
 static bool parse_head(frame *f, size_t payload, char *why, size_t why_size)
 {
     if (!json_is_object(f->head)) return FAIL("frame: the header must be a JSON object");
     bool bad = false;
-    f->op = text_member(f->head, "op", &bad);
-    f->status = text_member(f->head, "status", &bad);
-    f->error = text_member(f->head, "error", &bad);
+    const json_t *error = json_object_get(f->head, "error");
+    f->op = word_member(f->head, "op", &bad);
+    f->status = word_member(f->head, "status", &bad);
+    f->error = json_string_value(error); /* shown up to a NUL, which a text may have */
+    bad = bad || (error && !f->error);
     if (bad) return FAIL("frame: `op`, `status` and `error` must be strings");
     if (!f->op == !f->status)
         return FAIL("frame: a request has `op`, a reply `status`; this has %s",
@@ -144,7 +153,7 @@ bool frame_head(const char *json, size_t size, size_t payload, frame *f, char *w
 {
     json_error_t error;
     memset(f, 0, sizeof *f);
-    f->head = json_loadb(json, size, JSON_REJECT_DUPLICATES, &error);
+    f->head = json_loadb(json, size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (!f->head) return FAIL("frame: the header is no JSON: %.80s", error.text);
     if (parse_head(f, payload, why, why_size)) return true;
     frame_release(f);

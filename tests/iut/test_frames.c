@@ -116,6 +116,9 @@ static void hostile_headers(void **state)
         {"{\"id\":1,\"op\":\"\xff\"}", "no JSON", 0},
         {"{\"id\":1,\"op\":\"x\",\"status\":\"ok\"}", "has both", 0},
         {"{\"id\":1,\"op\":2}", "must be strings", 0},
+        {"{\"id\":1,\"op\":\"x\\u0000\"}", "must be strings", 0},
+        {"{\"id\":1,\"op\":\"x\",\"tensors\":[[\"t\\u0000\",\"i32\",[1]]]}", "a tensor must be",
+         4},
         {"{\"id\":1,\"status\":\"failed\",\"error\":2}", "must be strings", 0},
         {"{\"op\":\"x\"}", "`id`", 0},
         {"{\"id\":-1,\"op\":\"x\"}", "`id`", 0},
@@ -148,6 +151,21 @@ static void hostile_headers(void **state)
         if (!strstr(why, bad[i].says)) fail_msg("%s: says \"%s\"", bad[i].json, why);
         free(bytes);
     }
+}
+
+/* An error is any text, a NUL in it included (FRM-03). */
+static void error_with_a_nul(void **state)
+{
+    (void)state;
+    char why[200];
+    size_t size;
+    frame f;
+    uint8_t *bytes =
+        make("{\"id\":1,\"status\":\"failed\",\"error\":\"ab\\u0000c\"}", NULL, 0, &size);
+    assert_true(frame_parse(bytes, size, &f, why, sizeof why));
+    assert_string_equal(f.error, "ab");
+    frame_release(&f);
+    free(bytes);
 }
 
 static void too_many_tensors(void **state)
@@ -492,12 +510,18 @@ static void model_operations_come_together(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_bytes),     cmocka_unit_test(round_trip),
-        cmocka_unit_test(hostile_headers), cmocka_unit_test(too_many_tensors),
-        cmocka_unit_test(prefixes),        cmocka_unit_test(encode_limits),
-        cmocka_unit_test(layouts),         cmocka_unit_test(batches),
-        cmocka_unit_test(copies),          cmocka_unit_test(claims_have_words),
-        cmocka_unit_test(claims_travel),   cmocka_unit_test(model_operations_come_together)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known_bytes),
+                                       cmocka_unit_test(round_trip),
+                                       cmocka_unit_test(hostile_headers),
+                                       cmocka_unit_test(too_many_tensors),
+                                       cmocka_unit_test(prefixes),
+                                       cmocka_unit_test(encode_limits),
+                                       cmocka_unit_test(layouts),
+                                       cmocka_unit_test(batches),
+                                       cmocka_unit_test(copies),
+                                       cmocka_unit_test(error_with_a_nul),
+                                       cmocka_unit_test(claims_have_words),
+                                       cmocka_unit_test(claims_travel),
+                                       cmocka_unit_test(model_operations_come_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
