@@ -146,10 +146,21 @@ static bool does_crop(job *j)
     return walk(j, false, true, "after steps that commit all and truncate");
 }
 
+/* Rows of a forward before the poison are gone: none of them can be committed. */
+static bool forgets_rows(job *j)
+{
+    int32_t length;
+    return lm_truncate(&j->m, 0, 1) &&
+           lm_forward(&j->m, 0, j->token + 1, NULL, 2, NULL, 0, j->got) && lm_poison(&j->m) &&
+           lm_refused(&j->m, "commit", lm_try_commit(&j->m, 0, NULL, 1, &length),
+                      "a row from before the poison");
+}
+
 /* KV-05: whatever is not committed holds NaN before every forward. */
 static bool does_poison(job *j)
 {
-    return lm_poison(&j->m) && walk(j, true, j->habit % 2, "with all free slots poisoned");
+    return lm_poison(&j->m) && walk(j, true, j->habit % 2, "with all free slots poisoned") &&
+           forgets_rows(j);
 }
 
 /* KV-08: a draft model evaluates row by row what it proposes, the last token and gamma-1
