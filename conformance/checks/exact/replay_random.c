@@ -41,15 +41,8 @@ static void draw(check_plan *p, check_draw *d)
     static const int32_t count[] = {6, 24, 200};
     static const char *const name[PROBE_SHAPES] = {"dense", "peaked", "masked", "tail"};
     for (int32_t i = 0; i < count[d->level]; i++) {
-        const int32_t V = draw_vocab(d, 1 << 18), gamma = draw_gamma(d, 1, STEPS_GAMMA);
         const int32_t shape = probe_below(&d->rng, PROBE_SHAPES);
-        check_case *c = draw_case(p, d, &check_replay_random, "V%d-g%d-%s", (int)V, (int)gamma,
-                                  name[shape]);
-        c->V = V;
-        c->gamma = gamma;
-        c->variant = shape + PROBE_SHAPES; /* so that run() tells it from a planned one */
-        c->n = V > WIDEST ? 60 : V > WIDE ? 150 : 1500;
-        c->cost = cost_of_rows(c->n * (gamma + 1) / 4, c->V);
+        draw_rows(p, d, &check_replay_random, name[shape], 1 << 18, STEPS_GAMMA, 1500)->variant = shape;
     }
 }
 
@@ -109,18 +102,17 @@ static void run(const check_case *planned, const check_context *x, check_result 
     const iut_claims *claims = client_claims(x->iut);
     const bool q_zero = claims->rule == IUT_RULE_MATCH || claims->q_zero == IUT_ACCEPT ||
                         claims->q_zero == IUT_REJECT;
-    const bool drawn = c->variant >= PROBE_SHAPES, match = claims->rule == IUT_RULE_MATCH;
-    const probe_shape shape = (probe_shape)(c->variant % PROBE_SHAPES);
+    const bool match = claims->rule == IUT_RULE_MATCH;
     uint64_t rng = check_seed(x, c, 0), sizes = check_seed(x, c, 1);
-    probe *m = probe_general(states_of(c->V), c->V, shape, &rng);
+    probe *m = probe_general(states_of(c->V), c->V, (probe_shape)c->variant, &rng);
     replay_tally tally = {0, 0};
     steps s;
     bool going = steps_open(&s, c->gamma, BATCH, r) && probe_serve(m, x, r);
-    if (drawn) s.sizes = &sizes;
+    if (c->drawn) s.sizes = &sizes;
     for (int64_t done = 0; going && done < c->n; done += s.n) {
         s.n = 0;
         while (s.n < s.room && done + s.n < c->n)
-            if (drawn)
+            if (c->drawn)
                 add_to_place(&s, m, q_zero, match, &rng);
             else
                 add(&s, m, q_zero, &rng);

@@ -28,6 +28,7 @@ typedef struct {
     double cost;         /* about, in microseconds of the suite and the reference: the order of a run */
     int32_t tables;      /* chi-square tables it will evaluate, fixed before sampling (STAT-01) */
     bool statistical;    /* contributes an e-value to the run (STAT-02) */
+    bool drawn;          /* by draw_case() */
     /* The parameters, by what the check asks: of rows, or of one of the others. */
     union {
         struct {

@@ -30,6 +30,22 @@ int32_t draw_gamma(check_draw *d, int32_t least, int32_t most)
     return end <= least ? end : least + probe_below(&d->rng, end - least + 1);
 }
 
+check_case *draw_rows(check_plan *plan, check_draw *d, const check *owner, const char *name,
+                      int32_t most, int32_t gamma_most, int64_t n)
+{
+    enum { LARGE = 2048, LEAST = 32 };
+    const int32_t V = draw_vocab(d, most), gamma = gamma_most ? draw_gamma(d, 1, gamma_most) : 0;
+    check_case *c = gamma_most
+                        ? draw_case(plan, d, owner, "%s-V%d-g%d", name, (int)V, (int)gamma)
+                        : draw_case(plan, d, owner, "%s-V%d", name, (int)V);
+    c->V = V;
+    c->gamma = gamma;
+    c->n = V > LARGE ? n * LARGE / V : n;
+    if (c->n < LEAST) c->n = n < LEAST ? n : LEAST;
+    c->cost = cost_of_rows(c->n * (gamma + 1), V);
+    return c;
+}
+
 int32_t draw_batch(uint64_t *rng, int32_t most)
 {
     static const int32_t n[] = {1, 2, 3, 5, 17, 33, 65, 257, 4097};
