@@ -48,6 +48,10 @@ typedef struct {
             int32_t gamma;
         } engine;
         struct {
+            int32_t V, temperature, top_p, min_p; /* of the check's own lists */
+            int32_t top_k;
+        } served;
+        struct {
             int32_t V, kind, N, G, what; /* as of iut_pool_batch; `what` is asked */
         } pool;
     };
