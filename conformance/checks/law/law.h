@@ -14,7 +14,7 @@
 #include "conformance/stats/floor.h"
 
 extern const check check_law_verify, check_law_stream, check_law_draw, check_law_calls;
-extern const check check_law_coupling, check_law_served;
+extern const check check_law_coupling, check_law_served, check_law_long;
 extern const check check_meta_equal, check_meta_draft, check_meta_batch, check_meta_panel;
 
 /* -- The suite's own randomness: Philox, a function of the seed and a running number -- */

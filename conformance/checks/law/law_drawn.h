@@ -1,33 +1,27 @@
-/* law_drawn.h - law cases whose calls change in shape: requests of a call, drafts, tokens and ends
- * come from lists that are shuffled before the first sample (STAT-10). Vocabulary and panel are one
- * case's own. Judged by the e-process alone: such a case has no tables. */
+/* law_drawn.h - law cases whose calls change in shape: requests of a call, drafts, tokens and ends come
+ * from lists that are shuffled before the first sample (STAT-10). Vocabulary and panel are fixed a case.
+ * The e-process alone judges them. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_LAW_LAW_DRAWN_H
 #define ASSAY_CONFORMANCE_CHECKS_LAW_LAW_DRAWN_H
 
 #include "conformance/checks/law/law.h"
 
 typedef enum {
-    LAW_SHAPES,    /* batches of 1 to 4096, 0 to 33 drafts, streams of any length, ends */
-    LAW_LONG,      /* few requests with hundreds of tokens */
-    LAW_NEIGHBOURS, /* short streams from one state: is a request independent of those before? */
-    LAW_COLD       /* the same of a process that has just been started, again and again */
+    LAW_SHAPES,     /* batches of 1 to 4097, 0 to 33 drafts, budgets and ends of any kind */
+    LAW_LONG,       /* few requests of hundreds of tokens */
+    LAW_NEIGHBOURS, /* short requests from one state, each independent of those before it */
+    LAW_COLD        /* the first requests of a process, of several processes */
 } law_shape;
 
-/* Is it a drawn case? Cases of fixed shape have tables. */
-static inline bool law_is_drawn(const check_case *c)
-{
-    return c->tables == 0;
-}
+/* The cases that law.verify, law.stream and law.draw draw. */
+void law_draw_shapes(check_plan *plan, check_draw *d, const check *owner, law_op op);
 
-/* What the claims allow of a vocabulary and of gamma. */
-int32_t law_vocab_within(const client *tested, const int32_t *list, int32_t count, uint64_t *rng);
+/* Adds a case of one vocabulary of a list and of n streams, "NAME-V65-g7"; gamma is the largest of its
+ * calls. No case where the uniforms are declared too coarse for any: NULL. */
+check_case *law_draw_case(check_plan *plan, check_draw *d, const check *owner, const char *name,
+                          const int32_t *V, int32_t count, int32_t gamma, int64_t n);
 
-/* Fills what every drawn law case has. n: streams. */
-void law_drawn_plan(check_case *c, int32_t V, double acceptance, int32_t gamma, int64_t n);
-
-/* Draws the cases of law.verify, law.stream or law.draw. */
-void law_drawn_shapes(check_plan *plan, check_draw *d, const check *owner, law_op op);
-
+/* The whole of such a case. c->variant is not looked at. */
 void law_drawn_case(const check_case *c, const check_context *x, law_op op, law_shape shape,
                     panel_variant variant, check_result *r);
 
