@@ -35,6 +35,18 @@ static inline int st_pit_cell(const st_pit *t, st_order order, int row, int32_t 
     return v < 1 ? (int)(ST_PIT_CELLS * v) : ST_PIT_CELLS - 1; /* sums round */
 }
 
+/* The same where the order starts anew with another token: the transform is moved around the circle, and
+ * the tokens from `first` on come first. p[first] > 0 is not needed. */
+static inline int st_pit_cell_from(const st_pit *t, st_order order, int row, int32_t first,
+                                   int32_t token, double u)
+{
+    const int64_t K = t->K, base = (int64_t)row * K;
+    const double *below = t->below + ((int64_t)order * t->rows + row) * K;
+    double v = below[token] + u * t->p[base + token] - below[first];
+    if (v < 0) v += 1;
+    return v < 1 ? (int)(ST_PIT_CELLS * v) : ST_PIT_CELLS - 1;
+}
+
 /* ln of an e-value against "every count is of a cell that is uniform among 16, whatever its context":
  * for each kappa = 1, 4, ... 4^7 the Dirichlet(kappa/16) mixtures of all contexts multiply; the mean
  * over kappa. The order of the counts does not matter. */

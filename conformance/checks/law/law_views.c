@@ -25,6 +25,11 @@ enum { MOST_CONTEXTS = 16 };
 enum { SHARES = 3, WIDEST = 1024 };
 static const double share[SHARES] = {1. / 4, 1. / 16, 1. / 64};
 
+/* Laws that gross faults give a token: a correction from p, the draft whatever its chance, any token that
+ * is possible. Bets on shares of them need fewer tokens than a law that is learnt. */
+enum { CORRECTED_FROM_P, DRAFT_KEPT, FLAT, LAWS, PARTS = 3, BETS = LAWS * PARTS };
+static const double part[PARTS] = {0.9, 0.5, 0.2};
+
 /* The token so many places before: the cell of it is the context. */
 typedef struct {
     int32_t back;
@@ -38,12 +43,14 @@ struct law_views {
     st_pit pit;
     st_ep *tokens; /* by state, every token a cell; NULL: V > WIDEST */
     int32_t count[CONTEXTS][ST_ORDERS][MOST_CONTEXTS][ST_PIT_CELLS];
+    double won[CONTEXTS][MOST_CONTEXTS][BETS]; /* ln E of the bets on laws */
+    double *bet;                               /* [S][V][BETS] ln of what one wins; NULL: V > WIDEST */
+    int32_t ends[ST_PIT_CELLS];                /* tokens of streams with an end, which comes first */
     lag lags[LAW_LAGS + 2];
     int32_t lag_count;
     double *repeated[SHARES]; /* [S][V] what a bet on a repetition wins */
     uint8_t *cell;            /* [k] of a stream, by order of id */
     law_random g;
-    int64_t n;
     bool lost; /* a count that the e-process did not take */
 };
 
@@ -53,6 +60,7 @@ void law_views_free(law_views *v)
     st_pit_free(&v->pit);
     st_ep_free(v->tokens);
     for (int i = 0; i < SHARES; i++) free(v->repeated[i]);
+    free(v->bet);
     free(v->cell);
     free(v);
 }
@@ -64,7 +72,37 @@ static void open_lags(law_views *v, int32_t k)
         if (d <= LAW_LAGS || d == 128 || d == 256) v->lags[v->lag_count++].back = d;
 }
 
-static bool open_bets(law_views *v)
+/* One row's laws over its own. */
+static void fill_row(const double *p, const double *q, int32_t V, double *bet)
+{
+    double overlap = 0, kept = 0, possible = 0;
+    for (int32_t x = 0; x < V; x++) {
+        overlap += fmin(p[x], q[x]);
+        if (p[x] > 0) kept += q[x], possible++;
+    }
+    for (int32_t x = 0; x < V; x++, bet += BETS) {
+        if (p[x] <= 0) continue;
+        const double law[LAWS] = {
+            [CORRECTED_FROM_P] = fmin(p[x], q[x]) + (1 - overlap) * p[x],
+            [DRAFT_KEPT] = kept > 0 ? q[x] / kept : p[x],
+            [FLAT] = 1 / possible,
+        };
+        for (int b = 0; b < BETS; b++)
+            bet[b] = log1p(part[b % PARTS] * (law[b / PARTS] / p[x] - 1));
+    }
+}
+
+static bool open_laws(law_views *v)
+{
+    const size_t V = (size_t)v->a->view.V, S = (size_t)v->a->view.S;
+    if (V > WIDEST) return true;
+    v->bet = calloc(S * V * BETS, sizeof *v->bet);
+    for (size_t s = 0; v->bet && s < S; s++)
+        fill_row(v->pit.p + s * V, panel_q(v->a, (int32_t)s), (int32_t)V, v->bet + s * V * BETS);
+    return v->bet != NULL;
+}
+
+static bool open_repetitions(law_views *v)
 {
     const size_t n = (size_t)v->a->view.S * (size_t)v->a->view.V;
     for (int i = 0; i < SHARES; i++) {
@@ -90,7 +128,7 @@ law_views *law_views_new(const panel *a, int32_t k, uint64_t seed)
         v->cell = malloc((size_t)k);
         if (V <= WIDEST) v->tokens = st_ep_new(S, NULL, S, V, p, q);
         ok = v->cell && (v->tokens || V > WIDEST) && st_pit_init(&v->pit, S, V, p, q) &&
-             (v->lag_count == 0 || open_bets(v));
+             open_laws(v) && (v->lag_count == 0 || open_repetitions(v));
     }
     free(p);
     free(q);
@@ -135,6 +173,13 @@ static void count_lags(law_views *v, int32_t state, const int32_t *token, int32_
     }
 }
 
+static void bet_on_laws(law_views *v, int32_t state, int32_t token, const int32_t *context)
+{
+    const double *bet = v->bet + ((int64_t)state * v->a->view.V + token) * BETS;
+    for (int c = 0; c < CONTEXTS; c++)
+        for (int b = 0; b < BETS; b++) v->won[c][context[c]][b] += bet[b];
+}
+
 void law_views_add(law_views *v, const law_place *place, int32_t start, const int32_t *token,
                    int32_t k)
 {
@@ -146,22 +191,28 @@ void law_views_add(law_views *v, const law_place *place, int32_t start, const in
         find_contexts(place, i, context);
         for (int c = 0; c < CONTEXTS; c++)
             for (int o = 0; o < ST_ORDERS; o++) v->count[c][o][context[c]][cell[o]]++;
+        if (v->bet) bet_on_laws(v, state, token[i], context);
+        if (place->eos >= 0) v->ends[st_pit_cell_from(&v->pit, ST_BY_ID, state, place->eos, token[i], u)]++;
         if (v->tokens && !st_ep_add(v->tokens, state, token[i], 1)) v->lost = true;
         v->cell[i] = (uint8_t)cell[ST_BY_ID];
         count_lags(v, state, token, i);
         state = panel_next(v->a, state, token[i]);
     }
-    v->n += k;
 }
 
 /* -- The look ---------------------------------------------------------------------- */
 
+/* Half of the weight is on any law: the same bet in every context. The other half is on a gross fault
+ * in one context. */
 static double log_e_of_contexts(const law_views *v, int c)
 {
-    double log_e[ST_ORDERS];
+    double any[ST_ORDERS], both[2];
     for (int o = 0; o < ST_ORDERS; o++)
-        log_e[o] = st_pit_log_e(v->count[c][o][0], view[c].contexts);
-    return st_log_mean(log_e, NULL, ST_ORDERS);
+        any[o] = st_pit_log_e(v->count[c][o][0], view[c].contexts);
+    both[0] = st_log_mean(any, NULL, ST_ORDERS);
+    if (!v->bet) return both[0];
+    both[1] = st_log_mean(v->won[c][0], NULL, (size_t)view[c].contexts * BETS);
+    return st_log_mean(both, NULL, 2);
 }
 
 /* Half of a lag's weight is on any dependence of the cells, half on repetitions. */
@@ -181,20 +232,16 @@ static double log_e_of_lags(const law_views *v)
 
 double law_views_log_e(law_views *v, const char **most)
 {
-    double log_e[CONTEXTS + 2];
-    const char *name[CONTEXTS + 2];
+    double log_e[CONTEXTS + 3];
+    const char *name[CONTEXTS + 3];
     int n = 0, best = 0;
     if (v->lost) return NAN;
     for (; n < CONTEXTS; n++) log_e[n] = log_e_of_contexts(v, n), name[n] = view[n].name;
+    log_e[n] = st_pit_log_e(v->ends, 1), name[n++] = "the end of sequence";
     if (v->tokens) log_e[n] = st_ep_log_e(v->tokens), name[n++] = "the state";
     if (v->lag_count > 0) log_e[n] = log_e_of_lags(v), name[n++] = "earlier tokens of the stream";
     for (int i = 1; i < n; i++)
         if (log_e[i] > log_e[best]) best = i;
     *most = name[best];
     return st_log_mean(log_e, NULL, (size_t)n);
-}
-
-int64_t law_views_tokens(const law_views *v)
-{
-    return v->n;
 }

@@ -14,6 +14,7 @@ typedef struct law_views law_views;
 typedef struct {
     int32_t n, i;    /* requests of its call, and which of them it was */
     int32_t gamma;   /* of its call */
+    int32_t eos;     /* of its call; -1: none */
     int64_t request; /* of its case, from 0 on */
 } law_place;
 
@@ -32,6 +33,5 @@ void law_views_add(law_views *v, const law_place *place, int32_t start,
 /* ln of the mean of the e-values of all views. *most: the name of the view whose e-value is the
  * largest. NAN: no memory. */
 double law_views_log_e(law_views *v, const char **most);
-int64_t law_views_tokens(const law_views *v);
 
 #endif
