@@ -200,7 +200,7 @@ static bool null_rates(int32_t runs)
     for (int32_t n = 1; n <= runs; n++) {
         run_report report;
         become(RIGHT, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, (uint64_t)n * 15485863);
-        run("law.*/drawn/*-[!l]*", (uint64_t)n, alpha, STREAMS, &report);
+        run("law.*/drawn/*", (uint64_t)n, alpha, STREAMS, &report);
         for (size_t k = 0; k < report.planned; k++) {
             const double e = exp(report.cases[k].result.log_e);
             kind *of = kind_of_case(list, report.cases[k].plan->id);

@@ -379,7 +379,7 @@ void law_draw_shapes(check_plan *plan, check_draw *d, const check *owner, law_op
     static const int64_t streams[] = {16000, 100000, 1000000};
     static const int32_t rounds[] = {1, 3, 12};
     const int32_t gamma = op == LAW_DRAW ? 0 : MOST;
-    const int64_t n = streams[d->level];
+    const int64_t n = op == LAW_STREAM ? 3 * streams[d->level] / 2 : streams[d->level];
     for (int32_t i = 0; i < rounds[d->level]; i++) {
         law_draw_case(plan, d, owner, "unlikely", narrow, LENGTH(narrow), gamma, n);
         check_case *c = law_draw_case(plan, d, owner, "likely", wide, LENGTH(wide), gamma, n / 10);
