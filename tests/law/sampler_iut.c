@@ -400,6 +400,8 @@ static void stream_one(iut *m, const iut_stream_batch *b, int32_t i)
             at = m->next[at * m->C + m->cls[out[j]]];
             ends = b->eos >= 0 && out[j] == b->eos && !(m->is.fault == MISSES_EOS && j + 1 < len);
         }
+        if (ends && have > 1 && m->is.fault == TELLS_LESS) b->accepted[i * b->k + s] = -1;
+        if (ends && s + 1 < b->k && m->is.fault == TELLS_MORE) b->accepted[i * b->k + s + 1] = 0;
         if (ends) break;
     }
     m->requests++;

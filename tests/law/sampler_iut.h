@@ -59,6 +59,8 @@ typedef enum {
     /* Ends. */
     MISSES_EOS,      /* an end of sequence that was drafted ends nothing */
     NEVER_ENDS,      /* the end of sequence is not drawn */
+    TELLS_LESS,      /* the step that an end cuts is not told */
+    TELLS_MORE,      /* a step behind an end is told */
     FAULTS
 } sampler_fault;
 

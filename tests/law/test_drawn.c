@@ -156,10 +156,12 @@ static void ends_are_hard_facts(void **unused)
         sampler_fault fault;
         const char *glob, *says;
     } row[] = {{MISSES_EOS, "law.stream/drawn/*-unlikely-*", "STOP-01"},
+               {TELLS_LESS, "law.stream/drawn/*-unlikely-*", "BON-02"},
+               {TELLS_MORE, "law.stream/drawn/*-unlikely-*", "BON-02"},
                {WRONG_COUNT, "law.stream/drawn/*-unlikely-*", "STOP-02"},
                {OUT_OF_RANGE, "law.verify/drawn/*-unlikely-*", "LAY-01"}};
     (void)unused;
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         run_report report;
         become(row[i].fault);
         run(row[i].glob, 0, &report);

@@ -199,7 +199,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_law_calls = {
     .name = "law.calls",
-    .clauses = "STAT-06 RNG-07 INV-01 STAT-01 STAT-02 STAT-03",
+    .clauses = "STAT-06 STAT-12 RNG-07 INV-01 STAT-01 STAT-02 STAT-03",
     .summary = "neighbouring cases of a batch, and consecutive calls, are independent",
     .plan = plan,
     .draw = draw,

@@ -359,23 +359,26 @@ static bool read_accepted(law_sampler *s, int32_t i, int32_t state, const int32_
                           check_result *r)
 {
     const int32_t *accepted = s->room->accepted + i * s->k, length = s->room->have[i];
-    const bool opening = !s->drawn;
-    int32_t position = 0;
-    for (int32_t j = 0; position < length && accepted[j] != -1; j++) {
+    int32_t position = 0, j = 0;
+    for (; position < length && accepted[j] != -1; j++) {
         if (accepted[j] < 0 || accepted[j] > s->gamma) {
             result_set(r, STATE_FAIL, "step %d is said to have accepted %d of %d drafts", j,
                        accepted[j], s->gamma);
             return false;
         }
         if (s->gamma > 0) s->trials[state]++, s->first[state] += accepted[j] > 0;
-        if (j == 0 && opening) {
+        if (j == 0 && !s->drawn) {
             s->accepts[accepted[j]]++;
             if (s->gamma >= 2) s->trials2++, s->first2 += accepted[j] > 1;
         }
         for (int32_t t = 0; t <= accepted[j] && position < length; t++, position++)
             state = panel_next(s->a, state, tokens[i * s->k + position]);
     }
-    return true;
+    if (!s->drawn || j == 0) return true;
+    if (position == length && (j == s->k || accepted[j] == -1)) return true;
+    result_set(r, STATE_FAIL, "its steps do not end where a stream of %d tokens does (BON-02)",
+               length);
+    return false;
 }
 
 /* A stream ends with its budget or, before that, with its first end of sequence. */
