@@ -233,7 +233,7 @@ static bool wrong_row(const iut *m, int32_t n, int32_t i, int32_t gamma, int64_t
     case ALONE:
         return n == 1;
     case LAST_ROW:
-        return i + 1 == n;
+        return i > 0 && i + 1 == n;
     case GAMMA_3:
         return gamma == 3;
     case GAMMA_5:

@@ -36,7 +36,7 @@ typedef enum {
      * one draw in two from the uniform law. */
     SMALL_BATCHES,   /* wrong in calls of fewer than 64 */
     ALONE,           /* wrong in calls of one */
-    LAST_ROW,        /* the last row of every call is wrong */
+    LAST_ROW,        /* the last row of a call of several is wrong */
     GAMMA_3,         /* wrong with that many drafts */
     GAMMA_5,
     GAMMA_7,
