@@ -88,6 +88,7 @@ static const struct {
     {"from position 6 on", LATE_6, "law.long/drawn/*", NULL},
     {"from position 64 on", LATE_64, "law.long/drawn/*", NULL},
     {"uniforms again after 37", REUSES_37, "law.long/drawn/*", NULL},
+    {"the same, with drafts", REUSES_37, "law.long/drawn/*", "/1-stream-"},
     {"counter of 7 bits", WRAPS_128, "law.long/drawn/*", NULL},
     {"counter of 8 bits", WRAPS_256, "law.long/drawn/*", NULL},
     {"a window of 200", WINDOW, "law.long/drawn/*", NULL},
@@ -140,6 +141,7 @@ static const struct {
     {"match rule, argmax", IUT_UNIFORMS_OWN, IUT_RULE_MATCH, IUT_ARITH_F64, 53, 0, 0, true},
     {"one-hot rule", IUT_UNIFORMS_OWN, IUT_RULE_ONEHOT, IUT_ARITH_F64, 53, 1023, 0, true},
     {"binary32", IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_ARITH_F32, 24, 0, 0, false},
+    {"bfloat16 rows", IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_ARITH_BF16, 24, 0, 0, false},
     {"max_gamma 2, max_vocab 64", IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, IUT_ARITH_F64, 53, 64, 2, false},
 };
 
@@ -147,7 +149,7 @@ static void become_right(size_t i, uint64_t noise)
 {
     become(RIGHT, right[i].uniforms, right[i].rule, noise);
     sampler_settings.arithmetic = right[i].arithmetic;
-    sampler_settings.single = right[i].arithmetic == IUT_ARITH_F32;
+    sampler_settings.single = right[i].arithmetic != IUT_ARITH_F64;
     sampler_settings.uniform_bits = right[i].bits;
     sampler_settings.max_vocab = right[i].max_vocab;
     sampler_settings.max_gamma = right[i].max_gamma;

@@ -22,10 +22,12 @@ struct iut {
     int64_t requests; /* since it was made */
     int32_t told[2];  /* first tokens of the two requests before */
     double shared;    /* the first uniform of the request before */
-    double *kept;     /* [KEPT][UNIFORMS] of the stream at work, by position */
+    int32_t position; /* of the step at work in its stream; -1: no stream */
+    double *kept;     /* [KEPT][PURPOSES] uniforms of the stream at work, by position */
 };
 
-enum { KEPT = 512, UNIFORMS = 40 };
+enum { KEPT = 512 };
+enum { DRAFT, ACCEPT, RESIDUAL, BONUS, PURPOSES };
 
 static iut *create(const char *options, char *error, size_t error_size)
 {
@@ -34,8 +36,8 @@ static iut *create(const char *options, char *error, size_t error_size)
     if (!m) return NULL;
     m->is = sampler_settings;
     m->rng = m->is.rng ? m->is.rng : 12345;
-    m->eos = -1;
-    m->kept = malloc(KEPT * UNIFORMS * sizeof *m->kept);
+    m->eos = -1, m->position = -1;
+    m->kept = malloc(KEPT * PURPOSES * sizeof *m->kept);
     return m;
 }
 
@@ -99,6 +101,17 @@ static void keep_rows(iut *m, const double *old, int32_t old_V, size_t n)
         memcpy(m->first[m->V], m->p, n * sizeof *m->p);
 }
 
+/* The nearest bfloat16, to even. */
+static double bfloat16(double x)
+{
+    float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    memcpy(&f, &bits, sizeof f);
+    return (double)f;
+}
+
 static iut_status panel(iut *m, const iut_panel *a)
 {
     size_t n = (size_t)a->S * (size_t)a->V;
@@ -118,6 +131,8 @@ static iut_status panel(iut *m, const iut_panel *a)
         serve(m, a->p_logit + s * a->V, &a->target, m->p + s * a->V);
         serve(m, a->q_logit + s * a->V, &a->draft, m->q + s * a->V);
     }
+    for (size_t i = 0; m->is.arithmetic == IUT_ARITH_BF16 && i < n; i++)
+        m->p[i] = bfloat16(m->p[i]), m->q[i] = bfloat16(m->q[i]);
     keep_rows(m, old, old_V, n);
     free(old);
     return IUT_OK;
@@ -172,6 +187,19 @@ static int32_t spoilt(iut *m, int32_t state, int32_t token)
     return token;
 }
 
+/* The uniform of a purpose at the place i of a step: fresh, or what the fault brings again. */
+static double uniform_at(iut *m, int purpose, int32_t i, double fresh)
+{
+    const sampler_fault f = m->is.fault;
+    const int32_t position = m->position + i,
+                  back = f == REUSES_37 ? 37 : f == WRAPS_128 ? 128 : f == WRAPS_256 ? 256 : 0;
+    if (back == 0 || m->position < 0 || position >= KEPT) return fresh;
+    double *now = m->kept + position * PURPOSES + purpose;
+    const bool again = f == REUSES_37 ? position / back % 2 == 1 : position >= back;
+    *now = again && now[-back * PURPOSES] >= 0 ? now[-back * PURPOSES] : fresh;
+    return *now;
+}
+
 /* A draw from p, or one in two of them from the uniform law on what p allows. */
 static int32_t draw_plainly(iut *m, const double *p, double u)
 {
@@ -197,7 +225,7 @@ static int32_t step(iut *m, const int32_t *state, const int32_t *draft, int32_t 
         int32_t x = draft[i];
         double hot[1024] = {0};
         if (m->is.rule == IUT_RULE_ONEHOT) hot[x] = 1, q = hot;
-        bool accept = rounded(m, u[i] * q[x]) < p[x] || (f == ACCEPTS_ALWAYS && p[x] > 0);
+        bool accept = rounded(m, uniform_at(m, ACCEPT, i, u[i]) * q[x]) < p[x] || (f == ACCEPTS_ALWAYS && p[x] > 0);
         if (x >= last_id(m)) accept = false;
         if (match) accept = draw_from(m, p, q, 0, u[i]) == x;
         if (f == REJECTS_SOME && u[i] >= 0.5 && u[i] < 0.52) accept = false;
@@ -205,12 +233,13 @@ static int32_t step(iut *m, const int32_t *state, const int32_t *draft, int32_t 
         if (accept) continue;
         out[i] = m->is.rule == IUT_RULE_MATCH
                      ? draw_from(m, p, q, 0, u[i])
-                     : draw_from(m, p, q, f != CORRECTS_FROM_P && !m->wrong, u[gamma]);
+                     : draw_from(m, p, q, f != CORRECTS_FROM_P && !m->wrong,
+                                 uniform_at(m, RESIDUAL, i, u[gamma]));
         out[i] = spoilt(m, state[i], out[i]);
         return i + 1;
     }
     const double *p = m->p + state[i] * m->V, *q = m->q + state[i] * m->V;
-    double w = u[match ? i : gamma + 1];
+    double w = uniform_at(m, BONUS, i, u[match ? i : gamma + 1]);
     const bool plain = i == 0 && gamma == 0;
     out[i] = plain ? draw_plainly(m, p, w) : draw_from(m, f == BONUS_FROM_Q ? q : p, q, 0, w);
     out[i] = spoilt(m, state[i], out[i]);
@@ -319,13 +348,13 @@ static int32_t draw_whole(iut *m, const double *row, double u)
     return token;
 }
 
-static int32_t draft_token(iut *m, int32_t state, uint64_t *rng)
+static int32_t draft_token(iut *m, int32_t i, int32_t state, uint64_t *rng)
 {
     const double *q = m->q + state * m->V;
     if (m->is.fault == DRAFTS_UNIFORMLY) return (int32_t)(unit(rng) * m->V);
     if (m->is.drafts_argmax) return argmax(q, m->V);
     if (last_id(m) < m->V) return draw_whole(m, q, unit(rng));
-    return draw_from(m, q, q, 0, unit(rng));
+    return draw_from(m, q, q, 0, uniform_at(m, DRAFT, i, unit(rng)));
 }
 
 /* The match rule's uniforms belong to positions, so that a seed gives the same tokens whatever
@@ -338,19 +367,6 @@ static void step_uniforms(iut *m, uint64_t base, uint64_t *rng, int32_t position
         if (m->is.fault == FOLLOWS_DRAFTS && g > 0) at ^= (uint64_t)draft[0] << 7;
         u[j] = m->is.rule == IUT_RULE_MATCH ? unit(&at) : unit(rng);
     }
-}
-
-/* What the faults of uniforms make of those of a step; [0] is the first of a plain stream. */
-static void spoil_uniforms(iut *m, int32_t position, int32_t n, double *u)
-{
-    const sampler_fault f = m->is.fault;
-    const int32_t back = f == REUSES_37 ? 37 : f == WRAPS_128 ? 128 : f == WRAPS_256 ? 256 : 0;
-    if (back == 0 || position >= KEPT) return;
-    double *now = m->kept + position * UNIFORMS;
-    const bool again = f == REUSES_37 ? position / back % 2 == 1 : position >= back;
-    if (again && now[-back * UNIFORMS] >= 0)
-        memcpy(u, now - back * UNIFORMS, (size_t)n * sizeof *u);
-    memcpy(now, u, (size_t)n * sizeof *u);
 }
 
 /* The row of a place: of a window that has lost a token, the one of the place before. */
@@ -369,19 +385,19 @@ static void stream_one(iut *m, const iut_stream_batch *b, int32_t i)
     int32_t g = b->gamma, state[64], draft[64], out[64], have = 0, at = b->start[i], before = at;
     double u[64];
     const bool shaped = wrong_row(m, b->n, i, g, 256);
-    for (int32_t j = 0; j < KEPT; j++) m->kept[j * UNIFORMS] = -1;
+    for (int32_t j = 0; j < KEPT * PURPOSES; j++) m->kept[j] = -1;
     m->eos = b->eos;
     for (int32_t s = 0; have < b->k; s++) {
         bool ends = false;
         m->wrong = shaped || (m->is.fault == LATE_6 && have >= 6) ||
                    (m->is.fault == LATE_64 && have >= 64);
         state[0] = at;
+        m->position = have;
         for (int32_t j = 0; j < g; j++) {
-            draft[j] = draft_token(m, state[j], rng);
+            draft[j] = draft_token(m, j, state[j], rng);
             state[j + 1] = m->next[state[j] * m->C + m->cls[draft[j]]];
         }
         step_uniforms(m, base, rng, have, g, draft, u);
-        spoil_uniforms(m, have, g + 2, u);
         if (m->is.fault == FIRST_SHARED && have == 0 && g == 0) {
             if (i % 2 == 1) u[1] = m->shared;
             m->shared = u[1];
@@ -405,6 +421,7 @@ static void stream_one(iut *m, const iut_stream_batch *b, int32_t i)
         if (ends) break;
     }
     m->requests++;
+    m->position = -1;
     b->out_len[i] = m->is.fault == WRONG_COUNT && i % 50 == 7 ? b->k - 1 : have;
 }
 

@@ -119,6 +119,18 @@ static law_call draw_call(calls *d, int64_t left, int32_t *start)
     return b;
 }
 
+/* Tokens that n streams have at most. The calls do not depend on answers: the copy deals them once. */
+static int64_t tokens_of(calls d, int64_t n, int32_t *start)
+{
+    int64_t tokens = 0;
+    while (n > 0) {
+        const law_call b = draw_call(&d, n, start);
+        tokens += (int64_t)b.n * b.k;
+        n -= b.n;
+    }
+    return tokens;
+}
+
 static void open_calls(calls *d, const check_case *c, const check_context *x)
 {
     d->gamma = c->gamma, d->likely = c->acceptance > 0.6;
@@ -256,16 +268,30 @@ static void count_call(sample *m, const law_call *b, int64_t first)
     m->calls++;
 }
 
+/* As many streams as the case has, or the strict null allows: there is no tolerance null (STAT-03).
+ * 0: it allows too few, and `r` says so. */
+static int64_t strict_streams(sample *m, const calls *d, int64_t n, check_result *r)
+{
+    enum { LEAST = 256 };
+    int64_t tokens = tokens_of(*d, n, m->start);
+    for (; n >= LEAST; n /= 2, tokens = tokens_of(*d, n, m->start)) {
+        check_result none = {.state = STATE_PASS};
+        if (law_strict(&m->s, tokens, &none)) return n;
+        if (none.state != STATE_NOT_CLAIMED) break;
+    }
+    return law_strict(&m->s, tokens, r) ? n : 0;
+}
+
 /* False: `r` has the failing fact. */
-static bool take(sample *m, calls *d, const check_case *c, check_result *r)
+static bool take(sample *m, calls *d, const check_case *c, int64_t n, check_result *r)
 {
     int64_t first = 0; /* stream of the process, or of the case */
-    while (m->done < c->n) {
+    while (m->done < n) {
         if (d->shape == LAW_COLD && m->done % COLD == 0) {
             if (!next_process(m, d, check_seed(m->s.x, c, 6), r)) return false;
             first = m->done;
         }
-        const int64_t left = c->n - m->done, cold = first + COLD - m->done;
+        const int64_t left = n - m->done, cold = first + COLD - m->done;
         const law_call b =
             draw_call(d, d->shape == LAW_COLD && cold < left ? cold : left, m->start);
         if (!law_sample_call(&m->s, &b, m->tokens, m->length, r)) return false;
@@ -334,9 +360,10 @@ void law_drawn_case(const check_case *c, const check_context *x, law_op op, law_
     open_calls(&d, c, x);
     if (!a || !open_sample(&m, &d, c, x))
         result_set(r, STATE_ERROR, "%s (STA-03)", a ? "out of memory" : why);
-    else if (law_sampler_open_for(&m.s, c, x, a, op, d.n, d.k, r) &&
-             law_strict(&m.s, c->n * d.k, r) && take(&m, &d, c, r))
-        judge(&m, x, shape, r);
+    else if (law_sampler_open_for(&m.s, c, x, a, op, d.n, d.k, r)) {
+        const int64_t n = strict_streams(&m, &d, c->n, r);
+        if (n > 0 && take(&m, &d, c, n, r)) judge(&m, x, shape, r);
+    }
     close_sample(&m);
     panel_free(a);
 }

@@ -23,7 +23,7 @@ static void draw(check_plan *p, check_draw *d)
                {LAW_VERIFY, "verify", 5},
                {LAW_DRAW, "draw", 0}};
     static const int32_t rows[] = {2, 4, 4};
-    static const int64_t streams[] = {64, 512, 4096};
+    static const int64_t streams[] = {192, 768, 4096};
     for (int32_t i = 0; i < rows[d->level]; i++) {
         check_case *c = law_draw_case(p, d, &check_law_long, row[i].name, V, sizeof V / sizeof *V,
                                       row[i].gamma, streams[d->level]);
