@@ -1,8 +1,9 @@
 /* law.h - is the law of a stream the target's? Counting and both gates (STAT clauses), shared
  * by the law checks; and the samplers that make streams out of verify, stream and draw.
  *
- * The unit is the first k tokens from state 0 of a panel. Everything a verdict rests on
- * (tables, contexts, checkpoints, n) is fixed before the first sample. */
+ * The unit is the first k tokens from state 0 of a panel; cases whose calls change in shape are
+ * law_drawn.h's. Everything a verdict rests on (tables, contexts, checkpoints, n) is fixed before
+ * the first sample. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_LAW_LAW_H
 #define ASSAY_CONFORMANCE_CHECKS_LAW_LAW_H
 
