@@ -272,7 +272,7 @@ static void count_call(sample *m, const law_call *b, int64_t first)
  * 0: it allows too few, and `r` says so. */
 static int64_t strict_streams(sample *m, const calls *d, int64_t n, check_result *r)
 {
-    enum { LEAST = 256 };
+    enum { LEAST = 32 };
     int64_t tokens = tokens_of(*d, n, m->start);
     for (; n >= LEAST; n /= 2, tokens = tokens_of(*d, n, m->start)) {
         check_result none = {.state = STATE_PASS};
