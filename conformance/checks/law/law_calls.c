@@ -60,7 +60,7 @@ static const struct {
 static void draw(check_plan *p, check_draw *d)
 {
     static const int32_t V[] = {5, 7, 8, 9, 11, 13, 15, 16, 17, 31, 33};
-    static const int64_t beside[] = {4000, 40000, 400000}, cold[] = {256, 1024, 4096};
+    static const int64_t beside[] = {4000, 40000, 400000}, cold[] = {256, 512, 1024};
     for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
         const int64_t n = drawn[i].shape == LAW_COLD ? cold[d->level] : beside[d->level];
         check_case *c = law_draw_case(p, d, &check_law_calls, drawn[i].name, V,

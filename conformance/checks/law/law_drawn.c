@@ -192,7 +192,7 @@ static panel *open_panel(const check_case *c, const check_context *x, panel_vari
 
 /* -- Sampling ---------------------------------------------------------------------- */
 
-enum { PROCESSES = 32 };
+enum { PROCESSES = 8 };
 
 typedef struct {
     law_sampler s;
@@ -259,7 +259,11 @@ static void count_call(sample *m, const law_call *b, int64_t first)
 {
     for (int32_t i = 0; i < b->n; i++) {
         const int32_t *token = m->tokens + (size_t)i * (size_t)b->k;
-        const law_place place = {.n = b->n, .i = i, .gamma = b->gamma, .eos = m->s.eos, .request = first + i};
+        const law_place place = {.n = b->n,
+                                 .i = i,
+                                 .gamma = b->gamma,
+                                 .eos = m->s.eos,
+                                 .request = first + i};
         law_views_add(m->views, &place, b->start[i], token, m->length[i]);
         if (m->beside && !neighbours_add(m->beside, token[0], token[1])) m->lost = true;
         m->tokens_seen += m->length[i];
@@ -327,12 +331,16 @@ static void judge(sample *m, const check_context *x, law_shape shape, check_resu
     enum { VIEWS = 9, ORDERS = 2 * 3, KAPPAS = 8 };
     const double log_e = log_e_of(m, shape);
     const int64_t tokens = m->tokens_seen;
+    const st_tv tv = law_views_tv(m->views);
     r->compared = m->done;
     r->log_e = log_e;
     result_figure(r, "n", (double)m->done);
     result_figure(r, "tokens", (double)tokens);
     result_figure(r, "calls", (double)m->calls);
     result_figure(r, "log_e", log_e);
+    result_figure(r, "tv", tv.tv);
+    result_figure(r, "tv_lo", tv.lo);
+    result_figure(r, "tv_hi", tv.hi);
     result_figure(r, "tv_power", fmin(1, st_view_tv90((double)tokens, 16,
                                                       x->log_e_fail +
                                                           log(VIEWS * ORDERS * KAPPAS))));

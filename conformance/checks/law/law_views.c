@@ -192,7 +192,8 @@ void law_views_add(law_views *v, const law_place *place, int32_t start, const in
         for (int c = 0; c < CONTEXTS; c++)
             for (int o = 0; o < ST_ORDERS; o++) v->count[c][o][context[c]][cell[o]]++;
         if (v->bet) bet_on_laws(v, state, token[i], context);
-        if (place->eos >= 0) v->ends[st_pit_cell_from(&v->pit, ST_BY_ID, state, place->eos, token[i], u)]++;
+        if (place->eos >= 0)
+            v->ends[st_pit_cell_from(&v->pit, ST_BY_ID, state, place->eos, token[i], u)]++;
         if (v->tokens && !st_ep_add(v->tokens, state, token[i], 1)) v->lost = true;
         v->cell[i] = (uint8_t)cell[ST_BY_ID];
         count_lags(v, state, token, i);
@@ -244,4 +245,15 @@ double law_views_log_e(law_views *v, const char **most)
         if (log_e[i] > log_e[best]) best = i;
     *most = name[best];
     return st_log_mean(log_e, NULL, (size_t)n);
+}
+
+st_tv law_views_tv(const law_views *v)
+{
+    int64_t count[ST_PIT_CELLS];
+    double equal[ST_PIT_CELLS];
+    for (int i = 0; i < ST_PIT_CELLS; i++) {
+        count[i] = v->count[ALL][ST_BY_RATIO][0][i];
+        equal[i] = 1. / ST_PIT_CELLS;
+    }
+    return st_tv_observed(count, equal, ST_PIT_CELLS, 0.01);
 }

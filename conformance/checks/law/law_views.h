@@ -7,6 +7,7 @@
 #define ASSAY_CONFORMANCE_CHECKS_LAW_LAW_VIEWS_H
 
 #include "conformance/checks/law/law.h"
+#include "conformance/stats/power.h"
 
 typedef struct law_views law_views;
 
@@ -33,5 +34,7 @@ void law_views_add(law_views *v, const law_place *place, int32_t start,
 /* ln of the mean of the e-values of all views. *most: the name of the view whose e-value is the
  * largest. NAN: no memory. */
 double law_views_log_e(law_views *v, const char **most);
+/* The total variation between the cells by q/p of all tokens and equal ones (STAT-04). */
+st_tv law_views_tv(const law_views *v);
 
 #endif
