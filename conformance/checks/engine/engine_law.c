@@ -14,13 +14,13 @@
 #include <string.h>
 
 #include "conformance/checks/engine/engine.h"
-#include "conformance/checks/engine/engine_neighbours.h"
 #include "conformance/checks/law/law.h"
 #include "conformance/oracle/arithmetic/folder.h"
 #include "conformance/oracle/law/served.h"
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
+#include "conformance/stats/neighbours.h"
 #include "conformance/stats/power.h"
 #include "conformance/wire/clock.h"
 
