@@ -53,6 +53,25 @@ bool engine_is_greedy(const client *tested, int32_t method)
     return client_claims(tested)->greedy_methods & method;
 }
 
+bool engine_claims_law(const client *tested, int32_t method, char *why, size_t size)
+{
+    const iut_claims *m = client_claims(tested);
+    if (!engine_claims_method(tested, method, why, size)) return false;
+    if (engine_is_greedy(tested, method))
+        snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
+    else if (m->rule == 0)
+        snprintf(why, size, "the acceptance rule is not declared");
+    else if (m->rule == IUT_RULE_NOT_LOSSLESS)
+        snprintf(why, size, "its rule is declared not lossless");
+    else if (m->arithmetic == 0)
+        snprintf(why, size, "arithmetic is not said");
+    else if (m->arithmetic == IUT_ARITH_F16 || m->arithmetic == IUT_ARITH_BF16)
+        snprintf(why, size, "a network in a half format has a law that nobody else knows");
+    else
+        return true;
+    return false;
+}
+
 /* CLM-12: the eos_token_id of the target's config.json. */
 static bool read_end(engine *e)
 {
@@ -82,7 +101,7 @@ bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair
 
 void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p)
 {
-    static const int32_t lengths[] = {63, 40, 1, 20, 64, ENGINE_PROMPT};
+    static const int32_t lengths[] = {63, 40, 1, 20, 64, 200};
     const char *text = lm_prompts[i % LM_PROMPTS];
     const bool bytes = e->pair != PAIR_FEW;
     const size_t length = strlen(text);
@@ -139,14 +158,14 @@ static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_
     const int32_t V = engine_pair_V[e->pair];
     e->r->compared++;
     if (length < 1 || length > q->k) {
-        result_set(e->r, STATE_FAIL, "request %d: %d tokens, budget %d", (int)i, (int)length,
-                   (int)q->k);
+        result_set(e->r, STATE_FAIL, "request %d: %d tokens, budget %d (STOP-02)", (int)i,
+                   (int)length, (int)q->k);
         return false;
     }
     for (int32_t t = 0; t < q->k; t++) {
         if (t < length ? out[t] >= 0 && out[t] < V : out[t] == -1) continue;
-        result_set(e->r, STATE_FAIL, "request %d: place %d of %d tokens has %d", (int)i, (int)t,
-                   (int)length, (int)out[t]);
+        result_set(e->r, STATE_FAIL, "request %d: place %d of %d tokens has %d (LAY-01)", (int)i,
+                   (int)t, (int)length, (int)out[t]);
         return false;
     }
     int32_t end = 0; /* where the stream has to stop: STOP-01, STOP-02 */
@@ -155,12 +174,12 @@ static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_
     if (length != due)
         result_set(e->r, STATE_FAIL,
                    "request %d: %d tokens, where the end-of-sequence token or the budget end "
-                   "it after %d",
+                   "it after %d (STOP-01, STOP-02)",
                    (int)i, (int)length, (int)due);
     else if (!accepts_add_up(e, accepted, q, length))
         result_set(e->r, STATE_FAIL,
                    "request %d: the accepted counts do not add up to its %d tokens; tell them "
-                   "right, or leave all of them -1",
+                   "right, or leave all of them -1 (CLM-11)",
                    (int)i, (int)length);
     return e->r->state == STATE_PASS;
 }

@@ -16,7 +16,7 @@ typedef enum { PAIR_FEW, PAIR_SELF, PAIR_TRAINED, PAIRS } engine_pair;
 extern const char *const engine_pair_name[PAIRS];
 extern const int32_t engine_pair_V[PAIRS];
 
-enum { ENGINE_PROMPT = 200 }; /* tokens of a prompt at most */
+enum { ENGINE_PROMPT = 640 }; /* tokens of a prompt at most */
 
 typedef struct {
     int32_t n, token[ENGINE_PROMPT];
@@ -37,13 +37,16 @@ bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char 
 /* IUT_JACOBI ...; 0 is claimed by every engine. */
 bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size);
 
+/* Does the method sample by a rule and in an arithmetic whose law the suite knows? */
+bool engine_claims_law(const client *tested, int32_t method, char *why, size_t size);
+
 /* CLM-09: is the method claimed for temperature 0 alone? */
 bool engine_is_greedy(const client *tested, int32_t method);
 const char *engine_method_name(int32_t method); /* "jacobi" ... */
 
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair);
 
-/* Prompt number i, 1 to ENGINE_PROMPT tokens: text that the pair knows, or random ids. The
+/* Prompt number i, 1 to 200 tokens: text that the pair knows, or random ids. The
  * lengths cross chunks of attention, one prompt is a token alone, and the first two differ
  * where the first has its 64th position: what a cache keeps of one request shows in another. */
 void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p);
