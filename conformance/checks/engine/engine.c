@@ -99,17 +99,23 @@ bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair
            (!client_claims(x->iut)->eos_always || read_end(e));
 }
 
+void engine_fill_prompt(const engine *e, int32_t text, int32_t n, uint64_t *rng,
+                        engine_prompt *p)
+{
+    const char *words = lm_prompts[text % LM_PROMPTS];
+    const bool bytes = e->pair != PAIR_FEW;
+    const size_t length = strlen(words);
+    p->n = n;
+    for (int32_t t = 0; t < n; t++)
+        p->token[t] = !bytes   ? probe_below(rng, engine_pair_V[e->pair])
+                      : t == 0 ? BYTES
+                               : (unsigned char)words[(size_t)(t - 1) % length];
+}
+
 void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p)
 {
     static const int32_t lengths[] = {63, 40, 1, 20, 64, 200};
-    const char *text = lm_prompts[i % LM_PROMPTS];
-    const bool bytes = e->pair != PAIR_FEW;
-    const size_t length = strlen(text);
-    p->n = lengths[i % 6];
-    for (int32_t t = 0; t < p->n; t++)
-        p->token[t] = !bytes   ? probe_below(rng, engine_pair_V[e->pair])
-                      : t == 0 ? BYTES
-                               : (unsigned char)text[(size_t)(t - 1) % length];
+    engine_fill_prompt(e, i, lengths[i % 6], rng, p);
 }
 
 /* ---- Calls. ---------------------------------------------------------------------- */

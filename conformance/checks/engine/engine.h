@@ -8,7 +8,8 @@
 
 #include "conformance/checks/model/lm.h"
 
-extern const check check_engine_greedy, check_engine_law;
+extern const check check_engine_greedy, check_engine_law, check_engine_late,
+    check_engine_facts, check_engine_company;
 
 /* "few": six tokens, target and draft with weights of their own; "self": the trained draft
  * model, drafting for itself; "trained": the pair. */
@@ -45,6 +46,10 @@ bool engine_is_greedy(const client *tested, int32_t method);
 const char *engine_method_name(int32_t method); /* "jacobi" ... */
 
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair);
+
+/* n tokens, 1 to ENGINE_PROMPT: that text, repeated, or random ids. */
+void engine_fill_prompt(const engine *e, int32_t text, int32_t n, uint64_t *rng,
+                        engine_prompt *p);
 
 /* Prompt number i, 1 to 200 tokens: text that the pair knows, or random ids. The
  * lengths cross chunks of attention, one prompt is a token alone, and the first two differ

@@ -17,6 +17,7 @@
 #include "ref/num/uniform.h"
 
 enum { POSITIONS = METHOD_POSITIONS, ROWS = METHOD_ROWS, MAX_GAMMA = 16 };
+enum { LATE = 40, CYCLE = 32, MANY = 8, PAGE = 16, FIRST_PAGE = 300 }; /* of faults */
 
 /* One of the two models: its folder, and how many tokens its cache holds. */
 typedef struct {
@@ -240,7 +241,8 @@ static float *row(const engine *a, float *rows, int32_t i)
 /* Of the i-th token of the step. */
 static uint64_t position(const request *r, int32_t i)
 {
-    return r->shift + (uint64_t)(r->m + i);
+    const uint64_t at = r->shift + (uint64_t)(r->m + i);
+    return fault(r->a->fault, ENGINE_UNIFORMS_CYCLE) ? at % CYCLE : at;
 }
 
 /* g drafts behind the history, each drawn from its row of q. */
@@ -299,7 +301,8 @@ static int32_t by_chain(const request *r, int32_t g, int32_t *token)
     const float *p = row(a, a->p, n);
     if (n == g)
         *token = as_draw(p, V, as_word64(as_random(r->seed, at, AS_DRAW, 0)));
-    else if (fault(f, ENGINE_CORRECTION_FROM_P))
+    else if (fault(f, ENGINE_CORRECTION_FROM_P) ||
+             (fault(f, ENGINE_LATE_CORRECTION) && r->m + n >= LATE))
         *token = as_draw(p, V, as_word64(as_random(r->seed, at, AS_RESIDUAL, 0)));
     else
         *token = as_draw_residual(p, row(a, a->q, n), V,
@@ -315,6 +318,7 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
     as_sampling s = r->sampling;
     if (fault(a->fault, ENGINE_FILTER_LOST)) s.min_p = 0, s.top_k = 0;
     if (fault(a->fault, ENGINE_TOP_P_LOST)) s.top_p = 1;
+    if (fault(a->fault, ENGINE_WARMS_UP)) s.temperature *= 1 + (float)r->m / 400;
     if (s.temperature == 0) {
         *accepted = by_greedy(r, g, token);
         return IUT_OK;
@@ -476,7 +480,7 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     if (b->gamma > MAX_GAMMA) return fail(a, IUT_UNSUPPORTED, "more than 16 drafts a step");
     for (int32_t i = 0; i < b->n; i++)
         if (b->prompt_count[i] + b->k + MAX_GAMMA > POSITIONS)
-            return fail(a, IUT_UNSUPPORTED, "a prompt and its budget exceed 496 tokens");
+            return fail(a, IUT_UNSUPPORTED, "a prompt and its budget exceed 1008 tokens");
     iut_status s = load_pair(a, b);
     for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
         if (!copies(a, b, i)) s = one(a, b, i, prompt);
