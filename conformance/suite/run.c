@@ -27,6 +27,53 @@ typedef struct {
     double start, cost, cost_done; /* when the first case began; costs of claimed cases */
 } shared;
 
+/* -- The plan ---------------------------------------------------------------------------- */
+
+static const check *const *checks_of(const run_options *o)
+{
+    return o->checks ? o->checks : check_list;
+}
+
+static bool selected(const run_options *o, const check_case *c)
+{
+    return glob_any(o->claims, o->claims_count, c->check->name) &&
+           glob_any(o->only, o->only_count, c->id);
+}
+
+static bool plan_failed(run_report *r, const char *why)
+{
+    verdict_finding(r, STATE_ERROR, "%s", why);
+    return false;
+}
+
+/* The cases that are the same for every IUT. */
+static bool plan(run_report *r)
+{
+    const run_options *o = r->options;
+    r->plan = calloc(1, sizeof *r->plan);
+    if (!r->plan) return plan_failed(r, "out of memory while planning");
+    return plan_all(r->plan, checks_of(o), o->level) || plan_failed(r, r->plan->error);
+}
+
+/* Adds what is drawn for this IUT; NULL: it did not open. Then the selection is made. */
+static bool plan_rest(run_report *r, const client *c)
+{
+    const run_options *o = r->options;
+    if (c && !o->hand_made && !plan_drawn(r->plan, checks_of(o), o->level, o->seed, c))
+        return plan_failed(r, r->plan->error);
+    r->cases = calloc(r->plan->count + 1, sizeof *r->cases);
+    if (!r->cases) return plan_failed(r, "out of memory while planning");
+    for (size_t i = 0; i < r->plan->count; i++) {
+        check_case *k = r->plan->cases[i];
+        if (k->statistical && o->samples > 0 && k->n > o->samples) {
+            k->cost *= (double)o->samples / (double)k->n;
+            k->n = o->samples;
+        }
+        if (selected(o, k)) r->cases[r->planned++].plan = k;
+    }
+    return true;
+}
+
 /* -- The IUT ----------------------------------------------------------------------------- */
 
 static client *open_client(const run_report *r, client_failure *f)
@@ -62,8 +109,10 @@ static struct brought *bring(const run_report *r)
                                  .stderr_log = o->stderr_log,
                                  .timeout = o->timeout,
                                  .stop = r->stop};
-    for (size_t i = 0; i < r->planned; i++)
-        if (r->cases[i].plan->check == &check_trace_methods) return brought_open(&from);
+    for (size_t i = 0; i < r->plan->count; i++) {
+        const check_case *c = r->plan->cases[i];
+        if (c->check == &check_trace_methods && selected(o, c)) return brought_open(&from);
+    }
     return NULL;
 }
 
@@ -110,13 +159,15 @@ static void not_opened(run_report *r, const client_failure *f)
     r->planned = 0;
 }
 
-/* Opens the first client, and decides from its claims which cases will run. NULL: none can. */
+/* Opens the first client, completes the plan, and decides from its claims which cases will run. NULL: none can. */
 static client *open_first(run_report *r)
 {
     client_failure f;
     client *c = open_iut(r, &f);
-    if (!c) {
-        not_opened(r, &f);
+    const bool complete = plan_rest(r, c);
+    if (!c || !complete) {
+        if (!c) not_opened(r, &f);
+        if (c) client_close(c);
         return NULL;
     }
     keep_claims(r, client_claims(c));
@@ -303,41 +354,7 @@ static void run_cases(run_report *r, client *first)
     free(s.order);
 }
 
-/* -- The plan ---------------------------------------------------------------------------- */
-
-static bool selected(const run_options *o, const check_case *c)
-{
-    return glob_any(o->claims, o->claims_count, c->check->name) &&
-           glob_any(o->only, o->only_count, c->id);
-}
-
-static bool plan(run_report *r)
-{
-    const run_options *o = r->options;
-    r->plan = calloc(1, sizeof *r->plan);
-    if (!r->plan) {
-        verdict_finding(r, STATE_ERROR, "out of memory while planning");
-        return false;
-    }
-    if (!plan_all(r->plan, o->checks ? o->checks : check_list, o->level)) {
-        verdict_finding(r, STATE_ERROR, "%s", r->plan->error);
-        return false;
-    }
-    r->cases = calloc(r->plan->count + 1, sizeof *r->cases);
-    if (!r->cases) {
-        verdict_finding(r, STATE_ERROR, "out of memory while planning");
-        return false;
-    }
-    for (size_t i = 0; i < r->plan->count; i++) {
-        check_case *c = r->plan->cases[i];
-        if (c->statistical && o->samples > 0 && c->n > o->samples) {
-            c->cost *= (double)o->samples / (double)c->n;
-            c->n = o->samples;
-        }
-        if (selected(o, c)) r->cases[r->planned++].plan = c;
-    }
-    return true;
-}
+/* -- The weights ------------------------------------------------------------------------- */
 
 /* T and the weights of the e-values, fixed before the first sample (STAT-01, STAT-02). */
 static void divide_alpha(run_report *r)
@@ -359,16 +376,15 @@ int run_suite(const run_options *options, run_report *report)
     report->alpha = options->alpha > 0 ? options->alpha : 1e-6;
     report->stop = options->stop ? options->stop : &report->own_stop;
     if (options->budget > 0) stop_ask(report->stop, STOP_BUDGET, start + options->budget);
-    if (plan(report) && report->planned) {
+    client *first = NULL;
+    if (plan(report)) {
         report->traces = bring(report);
-        client *first = open_first(report);
+        first = open_first(report);
         divide_alpha(report);
-        event_start(options->log, report);
-        run_cases(report, first);
-        brought_close(report->traces);
-    } else {
-        event_start(options->log, report);
     }
+    event_start(options->log, report);
+    run_cases(report, first);
+    brought_close(report->traces);
     verdict_close(report);
     report->seconds = clock_now() - start;
     if (options->progress) {

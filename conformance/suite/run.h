@@ -49,6 +49,7 @@ typedef struct {
     bool (*writes_traces)(const char *spec);
     const iut_api *api; /* not NULL: this table, in this process, instead of `iut`; for tests */
     const check *const *checks; /* NULL: check_list */
+    bool hand_made;             /* plans no drawn cases (VER-11): for the kill matrix */
     /* Called from any thread, one at a time, before a case starts and once at the end,
      * with the id "". Counts claimed cases; `left`: seconds that they may still take, < 0: unknown.
      */

@@ -104,7 +104,12 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     }
 }
 
-const check fake = {"fake", "ACC-01 ACC-02 LAY-01", "scripted results", plan, claimed, run};
+const check fake = {.name = "fake",
+                    .clauses = "ACC-01 ACC-02 LAY-01",
+                    .summary = "scripted results",
+                    .plan = plan,
+                    .claimed = claimed,
+                    .run = run};
 const check *const fake_checks[] = {&fake, NULL};
 
 /* -- Running ----------------------------------------------------------------------------- */

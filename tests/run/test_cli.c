@@ -54,9 +54,10 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
         {"run --levelsmoke", "unknown option"},
         {"run --level medium", "smoke, full or deep"},
         {"run --level", "LEVEL is missing; it must be smoke, full or deep"},
-        {"run --seed -1", "N must be a whole number"},
-        {"run --seed 1x", "N must be a whole number"},
-        {"run --seed 18446744073709551616", "N must be a whole number"},
+        {"run --seed tomorrow", "or today"},
+        {"run --seed -1", "must be a whole number from 0"},
+        {"run --seed 1x", "must be a whole number from 0"},
+        {"run --seed 18446744073709551616", "must be a whole number from 0"},
         {"run --samples 999", "1000 to 1e9"},
         {"run --samples 2e3", "1000 to 1e9"},
         {"run --samples 1000000001", "1000 to 1e9"},
@@ -233,6 +234,17 @@ static void the_reference_passes_and_a_fault_fails(void **unused)
     assert_int_equal(assay("run --level smoke --claims replay.edges --iut mutant:ACCEPT_LE"),
                      EXIT_NOT_CONFORMANT);
     assert_says("NOT CONFORMANT");
+}
+
+/* The date of today stands in the replay line as a number. */
+static void the_seed_of_today_is_a_date(void **unused)
+{
+    (void)unused;
+    assay("run --level smoke --seed today --claims replay.edges --iut mutant:ACCEPT_LE");
+    const char *seed = strstr(output, "--seed ");
+    assert_non_null(seed);
+    const long date = strtol(seed + strlen("--seed "), NULL, 10);
+    assert_true(date > 20260000 && date < 30000000 && date % 100 >= 1 && date % 100 <= 31);
 }
 
 /* VER-05: the printed command, run as it stands, ends in the same failure of the same case. */
@@ -565,6 +577,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_clause_is_named_by_its_whole_id),
         cmocka_unit_test(explain_knows_clauses_checks_cases_and_faults),
         cmocka_unit_test(the_reference_passes_and_a_fault_fails),
+        cmocka_unit_test(the_seed_of_today_is_a_date),
         cmocka_unit_test(the_printed_command_replays_the_failure),
         cmocka_unit_test(samples_are_as_many_as_asked),
         cmocka_unit_test(an_empty_selection_is_refused),

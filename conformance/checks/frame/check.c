@@ -11,6 +11,27 @@
 #include "conformance/checks/frame/plan.h"
 #include "conformance/checks/frame/probe.h"
 
+/* -- Seeds ------------------------------------------------------------------------------- */
+
+/* A number of its own for every text. */
+static uint64_t hash_text(const char *s)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (; *s; s++) h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* The first number after a state. */
+static uint64_t first(uint64_t state)
+{
+    return probe_next(&state);
+}
+
+uint64_t check_seed(const check_context *x, const check_case *c, uint64_t purpose)
+{
+    return first(first(first(hash_text(c->id)) ^ x->seed) ^ purpose);
+}
+
 /* -- Planning ---------------------------------------------------------------------------- */
 
 static check_case *plan_failed(check_plan *plan, const char *what, const char *id)
@@ -31,24 +52,46 @@ static bool plan_grow(check_plan *plan)
     return true;
 }
 
-check_case *plan_case(check_plan *plan, const check *owner, const char *format, ...)
+/* The id is `start` and the formatted text. */
+static check_case *add_case(check_plan *plan, const check *owner, const char *start,
+                            const char *format, va_list arguments)
 {
     check_case *c = plan_grow(plan) ? calloc(1, sizeof *c) : NULL;
     if (!c) return plan_failed(plan, "out of memory while planning", owner->name);
     c->check = owner;
-    int used = snprintf(c->id, sizeof c->id, "%s/", owner->name);
+    int used = snprintf(c->id, sizeof c->id, "%s/%s", owner->name, start);
     if (used >= 0 && used < (int)sizeof c->id) {
-        va_list arguments;
-        va_start(arguments, format);
         const int tail =
             vsnprintf(c->id + used, sizeof c->id - (size_t)used, format, arguments);
-        va_end(arguments);
         used = tail < 0 ? (int)sizeof c->id : used + tail;
     }
     if (used < 0 || used >= (int)sizeof c->id) {
         plan_failed(plan, "case id longer than 95 characters", c->id);
     }
     plan->cases[plan->count++] = c;
+    return c;
+}
+
+check_case *plan_case(check_plan *plan, const check *owner, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    check_case *c = add_case(plan, owner, "", format, arguments);
+    va_end(arguments);
+    return c;
+}
+
+check_case *draw_case(check_plan *plan, check_draw *d, const check *owner, const char *format,
+                      ...)
+{
+    char start[64];
+    va_list arguments;
+    snprintf(start, sizeof start, "drawn/%llu/%d-", (unsigned long long)d->seed,
+             (int)d->count++);
+    va_start(arguments, format);
+    check_case *c = add_case(plan, owner, start, format, arguments);
+    va_end(arguments);
+    c->drawn = true;
     return c;
 }
 
@@ -112,28 +155,43 @@ bool plan_all(check_plan *plan, const check *const *list, check_level level)
     return !plan->error[0];
 }
 
+/* Keeps of the cases from `from` on those that are claimed. */
+static void keep_claimed(check_plan *plan, size_t from, const client *tested)
+{
+    char why[600];
+    size_t kept = from;
+    for (size_t i = from; i < plan->count; i++) {
+        check_case *c = plan->cases[i];
+        if (c->check->claimed(c, tested, why, sizeof why))
+            plan->cases[kept++] = c;
+        else
+            free(c);
+    }
+    plan->count = kept;
+}
+
+bool plan_drawn(check_plan *plan, const check *const *list, check_level level, uint64_t seed,
+                const client *tested)
+{
+    for (; *list; list++) {
+        if (!(*list)->draw) continue;
+        const size_t from = plan->count;
+        check_draw d = {.seed = seed,
+                        .level = level,
+                        .iut = tested,
+                        .rng = first(first(hash_text((*list)->name)) ^ seed)};
+        (*list)->draw(plan, &d);
+        keep_claimed(plan, from, tested);
+    }
+    refuse_duplicates(plan);
+    return !plan->error[0];
+}
+
 void plan_free(check_plan *plan)
 {
     for (size_t i = 0; i < plan->count; i++) free(plan->cases[i]);
     free(plan->cases);
     memset(plan, 0, sizeof *plan);
-}
-
-/* -- Seeds ------------------------------------------------------------------------------- */
-
-/* The first number after a state. */
-static uint64_t first(uint64_t state)
-{
-    return probe_next(&state);
-}
-
-uint64_t check_seed(const check_context *x, const check_case *c, uint64_t purpose)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a of the id */
-    for (const char *s = c->id; *s; s++) {
-        h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
-    }
-    return first(first(first(h) ^ x->seed) ^ purpose);
 }
 
 /* -- Results ----------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* What a check is. One file a check; `check_list` names them all, in the order they run.
  *
- * A check plans cases (fixed before anything runs), and runs one case at a time against a client.
+ * A check plans cases before anything runs, and runs one case at a time against a client. Some it plans by hand, the
+ * same for every IUT; others it draws from the run's seed, within what the IUT claims (VER-11).
  * Cases are independent: any subset, in any order, on any thread, gives the same results. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_FRAME_CHECK_H
 #define ASSAY_CONFORMANCE_CHECKS_FRAME_CHECK_H
@@ -27,6 +28,7 @@ typedef struct {
     double cost;         /* about, in microseconds of the suite and the reference: the order of a run */
     int32_t tables;      /* chi-square tables it will evaluate, fixed before sampling (STAT-01) */
     bool statistical;    /* contributes an e-value to the run (STAT-02) */
+    bool drawn;          /* by draw_case() */
     /* The parameters, by what the check asks: of rows, or of one of the others. */
     union {
         struct {
@@ -45,6 +47,10 @@ typedef struct {
             int32_t kind; /* of the check's own list */
             int32_t gamma;
         } engine;
+        struct {
+            int32_t V, temperature, top_p, min_p; /* of the check's own lists */
+            int32_t top_k;
+        } served;
         struct {
             int32_t V, kind, N, G, what; /* as of iut_pool_batch; `what` is asked */
         } pool;
@@ -82,11 +88,22 @@ typedef struct {
 
 typedef struct check_plan check_plan;
 
+/* What a check draws its cases from. */
+typedef struct {
+    uint64_t seed;     /* of the run */
+    check_level level;
+    const client *iut; /* open: its claims limit the draw */
+    uint64_t rng;      /* of probe_next(): a function of the seed and of the check's name alone */
+    int32_t count;     /* cases that the check has drawn so far */
+} check_draw;
+
 typedef struct check {
     const char *name;    /* "law.verify" */
     const char *clauses; /* "LAW-01 LAW-02 RNG-07": what a failure of it disproves */
     const char *summary; /* one line */
     void (*plan)(check_plan *plan, check_level level);
+    /* Adds cases by draw_case(); may be NULL. A drawn case that is not claimed is left out. */
+    void (*draw)(check_plan *plan, check_draw *d);
     /* Is the case claimed? If not, `why` says which claim is missing; the case is then NOT_CLAIMED. */
     bool (*claimed)(const check_case *c, const client *iut, char *why, size_t why_size);
     void (*run)(const check_case *c, const check_context *x, check_result *r);
@@ -97,6 +114,11 @@ extern const check *const check_list[]; /* ends with NULL */
 /* Adds a case; the id is the check's name, "/", and the formatted text. Used by plan(). */
 check_case *plan_case(check_plan *plan, const check *check, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Adds a drawn case; the id is the check's name, "/drawn/", the run's seed, "/", the case's number, "-", and the
+ * formatted text. Used by draw(). */
+check_case *draw_case(check_plan *plan, check_draw *d, const check *check, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* The cost of n samples, or comparisons, of rows of V entries. */
 double cost_of_rows(int64_t n, int32_t V);

@@ -17,6 +17,9 @@ struct check_plan {
  * long or there twice. plan_free() either way. */
 bool plan_all(check_plan *plan, const check *const *list /* ends with NULL */,
               check_level level);
+/* Adds what the checks draw for this IUT. False, with plan->error: as plan_all(). */
+bool plan_drawn(check_plan *plan, const check *const *list /* ends with NULL */,
+                check_level level, uint64_t seed, const client *tested);
 void plan_free(check_plan *plan);
 
 /* Does one of the shell globs match? With no globs everything matches. */

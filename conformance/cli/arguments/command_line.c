@@ -2,6 +2,7 @@
 #include "conformance/cli/arguments/command_line.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "conformance/suite/layers.h"
 #include "conformance/wire/kinds.h"
@@ -20,6 +21,17 @@ static bool set_require(const char *text, void *to)
     return l != LAYERS;
 }
 
+/* A number, or the date in UTC as yyyymmdd. */
+static bool set_seed(const char *text, void *to)
+{
+    const time_t now = time(NULL);
+    struct tm day;
+    char date[16];
+    if (strcmp(text, "today") != 0) return option_uint64(text, to);
+    return gmtime_r(&now, &day) && strftime(date, sizeof date, "%Y%m%d", &day) == 8 &&
+           option_uint64(date, to);
+}
+
 #define AT(field) .at = offsetof(command_line, field)
 static const option options[] = {
     {"--iut", "SPEC", "what to test", OPTION_CUSTOM, AT(run.iut), .set = set_iut,
@@ -36,8 +48,9 @@ static const option options[] = {
              "engine-tokens, engine-law, traces"},
     {"--samples", "N", "of a statistical case at most: less power, as printed", OPTION_COUNT,
      AT(run.samples), 1000, 1e9, .must = "a whole number from 1000 to 1e9"},
-    {"--seed", "N", "of every random choice of the suite", OPTION_COUNT, AT(run.seed),
-     .otherwise = "1"},
+    {"--seed", "N|today", "of every random choice of the suite; today: the date in UTC, yyyymmdd",
+     OPTION_CUSTOM, AT(run.seed), .set = set_seed,
+     .must = "a whole number from 0 to 18446744073709551615, or today", .otherwise = "1"},
     {"--alpha", "A", "false-alarm rate of the run's e-value", OPTION_ABOVE, AT(run.alpha), 0,
      1 - 0x1p-53, .must = "in (0, 1)", .otherwise = "1e-6"},
     {"--timeout", "SECONDS", "a call may take", OPTION_ABOVE, AT(run.timeout), 0, 86400,

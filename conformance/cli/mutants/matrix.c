@@ -142,6 +142,8 @@ static void begin(const mutant *m, char *spec, size_t size, run_options *o, matr
     for (int p = 0; p < EXACT_PANELS; p++) row->tv[p] = -1;
     snprintf(spec, size, "mutant:%s", m->name);
     o->iut = spec;
+    /* What kills a fault must not depend on a draw; a look-alike must stand whatever is drawn. */
+    o->hand_made = m->kind != MUTANT_LOOKALIKE;
 }
 
 void matrix_run(const mutant *m, const run_options *base, const check *const *checks,

@@ -1,0 +1,22 @@
+/* draw.h - what a drawn case is made of: sizes at which implementations change their code (VER-11). */
+#ifndef ASSAY_CONFORMANCE_CHECKS_FRAME_DRAW_H
+#define ASSAY_CONFORMANCE_CHECKS_FRAME_DRAW_H
+
+#include "conformance/checks/frame/check.h"
+
+/* A vocabulary of at most `most`, 2 or more, within the declared limit: a prime, a power of two plus or minus one, or
+ * the size of a real tokenizer. Small ones are as frequent as large ones. */
+int32_t draw_vocab(check_draw *d, int32_t most);
+
+/* Drafts of a step, from `least` to `most`, within the declared limit: 0 to 17, and sometimes 33. */
+int32_t draw_gamma(check_draw *d, int32_t least, int32_t most);
+
+/* Adds a case "NAME-V65-g7" with such a V, of at most `most`, and gamma from 1 to `gamma_most`; where that is 0, gamma
+ * is 0 and the id "NAME-V65". Its n is `n`, less where V is large: about as much work at any V. */
+check_case *draw_rows(check_plan *plan, check_draw *d, const check *owner, const char *name,
+                      int32_t most, int32_t gamma_most, int64_t n);
+
+/* Cases of a call, at most `most`: 1, 2, 3, 5, 17, 33, 65, 257 or 4097, each as often as any other. */
+int32_t draw_batch(uint64_t *rng, int32_t most);
+
+#endif
