@@ -30,6 +30,8 @@ bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char 
     return false;
 }
 
+const int32_t engine_methods[ENGINE_METHODS] = {0, IUT_JACOBI, IUT_LOOKAHEAD, IUT_LOOKUP};
+
 /* The methods of the claims are the oracle's, in their order. */
 const char *engine_method_name(int32_t method)
 {
@@ -116,6 +118,38 @@ void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt
 {
     static const int32_t lengths[] = {63, 40, 1, 20, 64, 200};
     engine_fill_prompt(e, i, lengths[i % 6], rng, p);
+}
+
+/* ---- What is drawn. -------------------------------------------------------------- */
+
+iut_sampling engine_draw_sampling(uint64_t *rng)
+{
+    static const float temperature[] = {0.5f, 0.8f, 1, 1.5f}, top_p[] = {0.5f, 0.7f, 0.9f},
+                       min_p[] = {0.05f, 0.1f, 0.3f};
+    iut_sampling s = {temperature[probe_below(rng, 4)], 0, 1, 0};
+    switch (probe_below(rng, 4)) {
+    case 0:
+        s.top_k = 1 + probe_below(rng, 4);
+        break;
+    case 1:
+        s.top_p = top_p[probe_below(rng, 3)];
+        break;
+    case 2:
+        s.min_p = min_p[probe_below(rng, 3)];
+        break;
+    default:
+        break;
+    }
+    return s;
+}
+
+void engine_draw_sizes(int32_t method, uint64_t *rng, int32_t *sizes)
+{
+    sizes[0] = method == IUT_LOOKUP ? 1 + probe_below(rng, 3) : 1 + probe_below(rng, 6);
+    sizes[1] = method == IUT_LOOKAHEAD ? 2 + probe_below(rng, 3)
+               : method == IUT_LOOKUP  ? 1 + probe_below(rng, 5)
+                                       : 0;
+    sizes[2] = method == IUT_LOOKAHEAD ? 1 + probe_below(rng, 8) : 0;
 }
 
 /* ---- Calls. ---------------------------------------------------------------------- */

@@ -35,6 +35,10 @@ typedef struct {
 
 bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char *why,
                     size_t size);
+/* Drafts of a model, 0, and the methods without one. */
+enum { ENGINE_METHODS = 4 };
+extern const int32_t engine_methods[ENGINE_METHODS];
+
 /* IUT_JACOBI ...; 0 is claimed by every engine. */
 bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size);
 
@@ -55,6 +59,11 @@ void engine_fill_prompt(const engine *e, int32_t text, int32_t n, uint64_t *rng,
  * lengths cross chunks of attention, one prompt is a token alone, and the first two differ
  * where the first has its 64th position: what a cache keeps of one request shows in another. */
 void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p);
+
+/* A temperature above 0, and one filter or none. */
+iut_sampling engine_draw_sampling(uint64_t *rng);
+/* Sizes of a method. */
+void engine_draw_sizes(int32_t method, uint64_t *rng, int32_t *sizes /* [3] */);
 
 /* What a call is asked for. */
 typedef struct {

@@ -11,19 +11,19 @@
 #include "conformance/checks/engine/engine_rows.h"
 #include "conformance/checks/frame/probe.h"
 
-static const int32_t methods[] = {0, IUT_JACOBI, IUT_LOOKAHEAD, IUT_LOOKUP};
-enum { METHODS = sizeof methods / sizeof *methods };
 enum { REQUESTS = 4, MOST_BUDGET = 24, MOST_PROMPT = 40, MOST_GAMMA = 8, MOST_V = 258 };
 
 static void plan(check_plan *p, check_level level)
 {
     static const int32_t calls[] = {10, 60, 600};
     for (int32_t pair = PAIR_FEW; pair <= PAIR_SELF; pair++)
-        for (int32_t i = 0; i < METHODS; i++) {
-            const int32_t kinds = level > LEVEL_SMOKE ? METHODS : pair == PAIR_FEW ? 1 : 0;
-            if (i >= (pair == PAIR_FEW ? kinds : kinds / METHODS)) continue;
+        for (int32_t i = 0; i < ENGINE_METHODS; i++) {
+            const int32_t kinds = level > LEVEL_SMOKE ? ENGINE_METHODS
+                                  : pair == PAIR_FEW  ? 1
+                                                      : 0;
+            if (i >= (pair == PAIR_FEW ? kinds : kinds / ENGINE_METHODS)) continue;
             check_case *c = plan_case(p, &check_engine_facts, "%s-%s", engine_pair_name[pair],
-                                      engine_method_name(methods[i]));
+                                      engine_method_name(engine_methods[i]));
             c->engine.pair = pair;
             c->engine.kind = i;
             c->n = pair == PAIR_FEW ? calls[level] : calls[level] / 6;
@@ -33,7 +33,7 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    const int32_t method = methods[c->engine.kind];
+    const int32_t method = engine_methods[c->engine.kind];
     if (!engine_claimed(tested, (engine_pair)c->engine.pair, 0, why, size) ||
         !engine_claims_method(tested, method, why, size))
         return false;
@@ -57,50 +57,18 @@ typedef struct {
 
 /* ---- What is asked. -------------------------------------------------------------- */
 
-static iut_sampling draw_sampling(uint64_t *rng)
-{
-    static const float temperature[] = {0.5f, 0.8f, 1, 1.5f}, top_p[] = {0.5f, 0.7f, 0.9f},
-                       min_p[] = {0.05f, 0.1f, 0.3f};
-    iut_sampling s = {temperature[probe_below(rng, 4)], 0, 1, 0};
-    switch (probe_below(rng, 4)) {
-    case 0:
-        s.top_k = 1 + probe_below(rng, 4);
-        break;
-    case 1:
-        s.top_p = top_p[probe_below(rng, 3)];
-        break;
-    case 2:
-        s.min_p = min_p[probe_below(rng, 3)];
-        break;
-    default:
-        break;
-    }
-    return s;
-}
-
-static void draw_sizes(int32_t method, uint64_t *rng, int32_t *sizes)
-{
-    sizes[0] = method == IUT_LOOKUP ? 1 + probe_below(rng, 3) : 1 + probe_below(rng, 6);
-    sizes[1] = method == IUT_LOOKAHEAD ? 2 + probe_below(rng, 3)
-               : method == IUT_LOOKUP  ? 1 + probe_below(rng, 5)
-                                       : 0;
-    sizes[2] = method == IUT_LOOKAHEAD ? probe_below(rng, 9) : 0;
-}
-
 static void draw_call(job *j)
 {
     const int32_t most = gamma_within(MOST_GAMMA, j->e.x->iut), V = engine_pair_V[j->e.pair];
     const bool ends = probe_below(&j->rng, 4) > 0;
     engine_request *q = &j->q;
-    q->sampling = draw_sampling(&j->rng);
+    q->sampling = engine_draw_sampling(&j->rng);
     q->k = 1 + probe_below(&j->rng, MOST_BUDGET);
     q->gamma = j->method ? 0 : probe_below(&j->rng, most + 1);
     q->method = j->method;
-    draw_sizes(j->method, &j->rng, q->sizes);
+    engine_draw_sizes(j->method, &j->rng, q->sizes);
     q->seed = probe_next(&j->rng);
-    q->eos = !ends                    ? -1
-             : j->e.pair == PAIR_FEW ? probe_below(&j->rng, V)
-                                      : j->likely;
+    q->eos = !ends ? -1 : j->e.pair == PAIR_FEW ? probe_below(&j->rng, V) : j->likely;
     for (int32_t i = 0; i < REQUESTS; i++)
         engine_fill_prompt(&j->e, probe_below(&j->rng, LM_PROMPTS),
                            1 + probe_below(&j->rng, MOST_PROMPT), &j->rng, &j->prompt[i]);
@@ -146,8 +114,8 @@ static bool inside(job *j, const engine_prompt *prompt, const int32_t *out, int3
         result_set(j->e.r, STATE_FAIL,
                    "token %d of a stream is %d, which the filters leave out there (LAY-14): "
                    "temperature %g, top_k %d, top_p %g, min_p %g, gamma %d",
-                   (int)t, (int)out[t], (double)s->temperature, (int)s->top_k,
-                   (double)s->top_p, (double)s->min_p, (int)j->q.gamma);
+                   (int)t, (int)out[t], (double)s->temperature, (int)s->top_k, (double)s->top_p,
+                   (double)s->min_p, (int)j->q.gamma);
         return false;
     }
     return true;
@@ -174,7 +142,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
         result_set(r, STATE_ERROR, "the suite is short of memory");
         return;
     }
-    j->method = methods[c->engine.kind];
+    j->method = engine_methods[c->engine.kind];
     j->rng = check_seed(x, c, 0);
     j->likely = ' ';
     bool ok = engine_open(&j->e, x, r, (engine_pair)c->engine.pair) &&

@@ -11,31 +11,34 @@
 
 #include "conformance/checks/engine/engine_pit.h"
 #include "conformance/checks/engine/engine_rows.h"
+#include "conformance/checks/frame/draw.h"
 #include "conformance/checks/frame/probe.h"
 #include "conformance/checks/law/law.h"
 #include "conformance/stats/power.h"
 
 /* clang-format off */
-static const struct {
+typedef struct {
     const char *name;
     engine_pair pair;
     int32_t gamma;
     iut_sampling sampling;
     int64_t n[3]; /* tokens by level; 0: not at it */
     int32_t method, sizes[3];
-} cells[] = {
+} cell;
+
+static const cell cells[] = {
     {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 12000, 300000}, 0, {0}},
     {"few-g0-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {0, 8000, 300000}, 0, {0}},
-    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {2500, 8000, 300000}, 0, {0}},
-    {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 6000, 300000}, IUT_JACOBI, {4}},
-    {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 6000, 300000},
+    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {2500, 6000, 300000}, 0, {0}},
+    {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_JACOBI, {4}},
+    {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000},
      IUT_LOOKAHEAD, {5, 3, 4}},
-    {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 6000, 300000}, IUT_LOOKUP, {2, 3}},
+    {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_LOOKUP, {2, 3}},
     {"trained-g3-top8", PAIR_TRAINED, 3, {1, 8, 1, 0}, {0, 600, 30000}, 0, {0}},
 };
 /* clang-format on */
 enum { CELLS = sizeof cells / sizeof *cells };
-enum { REQUESTS = 3, PROMPTS = 2, LEAST_BUDGET = 40, MOST_V = 258 };
+enum { REQUESTS = 3, PROMPTS = 2, LEAST_BUDGET = 40, MOST_V = 258, MOST_GAMMA = 8 };
 enum { SHORT_PROMPT = 100, LONG_PROMPT = 300, LONG_EVERY = 4 }; /* from full on */
 
 static void plan(check_plan *p, check_level level)
@@ -52,12 +55,39 @@ static void plan(check_plan *p, check_level level)
     }
 }
 
+/* Of the small pair: the method, and with a draft model the drafts (VER-11). */
+static void draw_some(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {1, 3, 20};
+    static const int64_t n[] = {1000, 2000, 30000};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t way = probe_below(&d->rng, ENGINE_METHODS),
+                      gamma = way ? 0 : draw_gamma(d, 1, MOST_GAMMA);
+        check_case *c = draw_case(p, d, &check_engine_late, "few-%s-g%d",
+                                  engine_method_name(engine_methods[way]), (int)gamma);
+        c->V = engine_pair_V[PAIR_FEW];
+        c->gamma = gamma;
+        c->variant = CELLS + way;
+        c->n = n[d->level];
+        c->cost = 150.0 * (double)c->n;
+        c->statistical = true;
+    }
+}
+
+/* Of a drawn case without sampling and sizes, which are drawn when it runs. */
+static cell cell_of(const check_case *c)
+{
+    if (c->variant < CELLS) return cells[c->variant];
+    return (cell){.pair = PAIR_FEW, .method = engine_methods[c->variant - CELLS]};
+}
+
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    if (!engine_claimed(tested, cells[c->variant].pair, c->gamma, why, size) ||
-        !engine_claims_law(tested, cells[c->variant].method, why, size))
+    const cell of = cell_of(c);
+    if (!engine_claimed(tested, of.pair, c->gamma, why, size) ||
+        !engine_claims_law(tested, of.method, why, size))
         return false;
-    if (!client_claims(tested)->eos_always || cells[c->variant].pair != PAIR_FEW) return true;
+    if (!client_claims(tested)->eos_always || of.pair != PAIR_FEW) return true;
     snprintf(why, size, "eos_always: streams of six tokens end before that");
     return false;
 }
@@ -145,7 +175,8 @@ static bool follow(job *j, const engine_prompt *prompt, const int32_t *out, int3
 static void draw_call(job *j)
 {
     const bool far = j->e.x->level > LEVEL_SMOKE && j->calls % LONG_EVERY == 1;
-    j->q.k = LEAST_BUDGET + (j->calls ? probe_below(&j->rng, PIT_LENGTH - LEAST_BUDGET + 1) : 0);
+    j->q.k =
+        LEAST_BUDGET + (j->calls ? probe_below(&j->rng, PIT_LENGTH - LEAST_BUDGET + 1) : 0);
     for (int32_t i = 0; i < PROMPTS; i++) {
         const bool is_long = far && i == 0;
         const int32_t n = is_long ? LONG_PROMPT + probe_below(&j->rng, LONG_PROMPT)
@@ -180,7 +211,8 @@ static void describe(const pit_most *m, char *text, size_t size)
 {
     static const char *const order[] = {"rank", "id", "q/p"};
     static const char *const view[] = {"all tokens", "tokens by their place",
-                                       "tokens given the one", "tokens given the request before"};
+                                       "tokens given the one",
+                                       "tokens given the request before"};
     if (m->view == PIT_LAG)
         snprintf(text, size, "%s %d before, by %s", view[m->view], m->lag, order[m->order]);
     else
@@ -209,12 +241,13 @@ static void conclude(job *j)
     result_figure(r, "streams", j->streams);
     result_figure(r, "too_close", j->close);
     const bool fails = j->log_e >= x->log_e_fail;
-    result_set(r, fails ? STATE_FAIL : STATE_PASS,
-               "%s%lld tokens of %d streams, up to %d of each: ln E = %.4g (line %.3g); most in "
-               "%s: ln E = %.3g%s",
-               fails ? "not the target's law: " : "", (long long)j->bets.n, (int)j->streams,
-               (int)j->furthest, j->log_e, x->log_e_fail, where, j->most.log_e,
-               fails ? " (LAY-13, STAT-02)" : "");
+    result_set(
+        r, fails ? STATE_FAIL : STATE_PASS,
+        "%s%lld tokens of %d streams, up to %d of each: ln E = %.4g (line %.3g); most in "
+        "%s: ln E = %.3g%s",
+        fails ? "not the target's law: " : "", (long long)j->bets.n, (int)j->streams,
+        (int)j->furthest, j->log_e, x->log_e_fail, where, j->most.log_e,
+        fails ? " (LAY-13, STAT-02)" : "");
 }
 
 /* Bets before a look: the first looks would see little. */
@@ -226,7 +259,6 @@ static void sample(job *j)
     while (j->bets.n < j->c->n && !(j->log_e >= x->log_e_fail)) {
         int64_t until = law_checkpoint(j->bets.n, j->c->n, x->level);
         if (until < FIRST_LOOK) until = FIRST_LOOK < j->c->n ? FIRST_LOOK : j->c->n;
-        const int32_t streams = j->streams;
         while (j->bets.n < until) {
             if (!one_call(j)) return;
             if (j->close > 1000 + 10 * j->bets.n) {
@@ -236,7 +268,7 @@ static void sample(job *j)
         }
         j->log_e = pit_log_e(&j->bets, &j->most);
         if (isnan(j->log_e)) {
-            result_set(j->e.r, STATE_ERROR, "the suite is short of memory (%d streams)", streams);
+            result_set(j->e.r, STATE_ERROR, "the suite is short of memory");
             return;
         }
     }
@@ -250,18 +282,23 @@ static void run(const check_case *c, const check_context *x, check_result *r)
         result_set(r, STATE_ERROR, "the suite is short of memory");
         return;
     }
-    const iut_sampling *s = &cells[c->variant].sampling;
+    cell of = cell_of(c);
     j->c = c;
+    j->rng = check_seed(x, c, 0);
+    if (c->variant >= CELLS) {
+        of.sampling = engine_draw_sampling(&j->rng);
+        engine_draw_sizes(of.method, &j->rng, of.sizes);
+    }
+    const iut_sampling *s = &of.sampling;
     j->q = (engine_request){.gamma = c->gamma,
                             .eos = -1,
                             .sampling = *s,
                             .seed = check_seed(x, c, 1),
-                            .method = cells[c->variant].method};
-    memcpy(j->q.sizes, cells[c->variant].sizes, sizeof j->q.sizes);
+                            .method = of.method};
+    memcpy(j->q.sizes, of.sizes, sizeof j->q.sizes);
     j->sampling = (oracle_sampling){s->temperature, s->top_k, s->top_p, s->min_p};
-    j->rng = check_seed(x, c, 0);
     law_seed(&j->noise, check_seed(x, c, 2));
-    if (engine_open(&j->e, x, r, cells[c->variant].pair) &&
+    if (engine_open(&j->e, x, r, of.pair) &&
         engine_rows_open(&j->rows, &j->e, c->gamma > 0, ENGINE_PROMPT + PIT_LENGTH)) {
         if (pit_open(&j->bets, c->V, c->gamma > 0))
             sample(j);
@@ -276,9 +313,12 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_engine_late = {
     .name = "engine.late",
-    .clauses = "LAY-13 LAW-01 LAW-05 RNG-07 STOP-02 STOP-04 LAY-01 STAT-02 STAT-03 CLM-09",
+    .clauses =
+        "LAY-13 LAY-08 LAW-01 LAW-05 RNG-07 STOP-02 STOP-04 LAY-01 STAT-02 STAT-03 CLM-09 "
+        "JAC-07 LAH-28 LKP-07",
     .summary = "an engine's sampled tokens have the target's law, far into a stream",
     .plan = plan,
+    .draw = draw_some,
     .claimed = claimed,
     .run = run,
 };

@@ -79,8 +79,12 @@ void pit_begin(pit *t)
 /* Does y come before x? */
 static bool precedes(int order, const double *p, const double *q, int32_t y, int32_t x)
 {
-    const double a = order == PIT_RANK ? p[y] : order == PIT_RATIO ? q[y] * p[x] : 0,
-                 b = order == PIT_RANK ? p[x] : order == PIT_RATIO ? q[x] * p[y] : 0;
+    const double a = order == PIT_RANK    ? p[y]
+                     : order == PIT_RATIO ? q[y] * p[x]
+                                          : 0,
+                 b = order == PIT_RANK    ? p[x]
+                     : order == PIT_RATIO ? q[x] * p[y]
+                                          : 0;
     return a > b || (a == b && y < x);
 }
 
