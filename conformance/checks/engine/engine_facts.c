@@ -15,18 +15,15 @@ enum { REQUESTS = 4, MOST_BUDGET = 24, MOST_PROMPT = 40, MOST_GAMMA = 8, MOST_V 
 
 static void plan(check_plan *p, check_level level)
 {
-    static const int32_t calls[] = {10, 60, 600};
+    static const int32_t calls[PAIR_SELF + 1][3] = {{10, 60, 600}, {4, 10, 100}};
     for (int32_t pair = PAIR_FEW; pair <= PAIR_SELF; pair++)
         for (int32_t i = 0; i < ENGINE_METHODS; i++) {
-            const int32_t kinds = level > LEVEL_SMOKE ? ENGINE_METHODS
-                                  : pair == PAIR_FEW  ? 1
-                                                      : 0;
-            if (i >= (pair == PAIR_FEW ? kinds : kinds / ENGINE_METHODS)) continue;
+            if (i > 0 && (pair != PAIR_FEW || level == LEVEL_SMOKE)) continue;
             check_case *c = plan_case(p, &check_engine_facts, "%s-%s", engine_pair_name[pair],
                                       engine_method_name(engine_methods[i]));
             c->engine.pair = pair;
             c->engine.kind = i;
-            c->n = pair == PAIR_FEW ? calls[level] : calls[level] / 6;
+            c->n = calls[pair][level];
             c->cost = 3e3 * (double)c->n;
         }
 }

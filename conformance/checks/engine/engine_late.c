@@ -27,9 +27,10 @@ typedef struct {
 } cell;
 
 static const cell cells[] = {
-    {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 12000, 300000}, 0, {0}},
+    {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 8000, 300000}, 0, {0}},
     {"few-g0-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {0, 8000, 300000}, 0, {0}},
-    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {2500, 6000, 300000}, 0, {0}},
+    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1600, 6000, 300000}, 0, {0}},
+    {"few-g8-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {1600, 4000, 300000}, 0, {0}},
     {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_JACOBI, {4}},
     {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000},
      IUT_LOOKAHEAD, {5, 3, 4}},
@@ -50,7 +51,7 @@ static void plan(check_plan *p, check_level level)
         c->gamma = cells[i].gamma;
         c->variant = i;
         c->n = cells[i].n[level];
-        c->cost = (cells[i].pair == PAIR_TRAINED ? 3000.0 : 150.0) * (double)c->n;
+        c->cost = (cells[i].pair == PAIR_TRAINED ? 5000.0 : 600.0) * (double)c->n;
         c->statistical = true;
     }
 }
@@ -69,7 +70,7 @@ static void draw_some(check_plan *p, check_draw *d)
         c->gamma = gamma;
         c->variant = CELLS + way;
         c->n = n[d->level];
-        c->cost = 150.0 * (double)c->n;
+        c->cost = 600.0 * (double)c->n;
         c->statistical = true;
     }
 }
