@@ -63,6 +63,7 @@ static const struct {
      {IUT_LOOKUP, {1, 2}, 3}},
     {"few-lookup-n1k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
      {IUT_LOOKUP, {1, 2}, 3}},
+    {"few-g1-long", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {0, 0, 3400000}, DRAFTS}, /* 10^7 tokens */
 };
 /* clang-format on */
 /* The tables of chi-square: all tokens, the first two, and those of neighbouring requests. */
