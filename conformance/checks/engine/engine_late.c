@@ -29,8 +29,8 @@ typedef struct {
 static const cell cells[] = {
     {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 8000, 300000}, 0, {0}},
     {"few-g0-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {0, 8000, 300000}, 0, {0}},
-    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1600, 6000, 300000}, 0, {0}},
-    {"few-g8-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {1600, 4000, 300000}, 0, {0}},
+    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1500, 6000, 300000}, 0, {0}},
+    {"few-g8-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {1200, 4000, 300000}, 0, {0}},
     {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_JACOBI, {4}},
     {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000},
      IUT_LOOKAHEAD, {5, 3, 4}},
@@ -60,7 +60,7 @@ static void plan(check_plan *p, check_level level)
 static void draw_some(check_plan *p, check_draw *d)
 {
     static const int32_t count[] = {1, 3, 20};
-    static const int64_t n[] = {1000, 2000, 30000};
+    static const int64_t n[] = {500, 2000, 30000};
     for (int32_t i = 0; i < count[d->level]; i++) {
         const int32_t way = probe_below(&d->rng, ENGINE_METHODS),
                       gamma = way ? 0 : draw_gamma(d, 1, MOST_GAMMA);

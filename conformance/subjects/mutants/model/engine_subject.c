@@ -331,7 +331,7 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
     if (fault(a->fault, ENGINE_FILTER_LOST)) s.min_p = 0, s.top_k = 0;
     if (fault(a->fault, ENGINE_TOP_P_LOST)) s.top_p = 1;
     if (fault(a->fault, ENGINE_FILTER_ONCE) && r->m > 0) s.top_k = 0, s.top_p = 1, s.min_p = 0;
-    if (fault(a->fault, ENGINE_WARMS_UP)) s.temperature *= 1 + (float)r->m / 50;
+    if (fault(a->fault, ENGINE_WARMS_UP)) s.temperature *= 1 + (float)r->m / 25;
     if (s.temperature == 0) {
         *accepted = by_greedy(r, g, token);
         return IUT_OK;
