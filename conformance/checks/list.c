@@ -22,5 +22,6 @@ const check *const check_list[] = {
     &check_lm_canonical,
     &check_lm_rows,            &check_lm_tree,       &check_lm_rollback,
     &check_lm_greedy,          &check_engine_greedy, &check_engine_law,
+    &check_engine_facts,       &check_engine_late,   &check_engine_company,
     &check_pool_values,        NULL};
 /* clang-format on */
