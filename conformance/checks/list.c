@@ -20,6 +20,7 @@ const check *const check_list[] = {
     &check_law_stream,         &check_law_draw,      &check_law_calls,
     &check_law_coupling,       &check_law_served,    &check_lm_canonical,
     &check_lm_rows,            &check_lm_tree,       &check_lm_rollback,
-    &check_lm_greedy,          &check_engine_greedy, &check_engine_law,
-    &check_pool_values,        NULL};
+    &check_lm_greedy,          &check_lm_random,     &check_lm_long,
+    &check_engine_greedy,      &check_engine_law,    &check_pool_values,
+    NULL};
 /* clang-format on */

@@ -20,22 +20,36 @@ const char *const lm_prompts[LM_PROMPTS] = {
 
 /* ---- Claims. --------------------------------------------------------------------- */
 
-bool lm_serves(const client *tested, const char *model, char *why, size_t size)
+bool lm_serves_kind(const client *tested, uint8_t architecture, char *why, size_t size)
 {
     static const char *const name[] = {"Llama", "Qwen2", "Qwen3"};
-    const uint8_t served = client_claims(tested)->lm_architectures,
-                  needed = lm_small_is(model) ? lm_small_architecture(model) : IUT_LLAMA;
-    if (served == 0 || (served & needed)) return true;
-    snprintf(why, size, "lm_architectures has no %s", name[needed / 2]);
+    const uint8_t served = client_claims(tested)->lm_architectures;
+    if (served == 0 || (served & architecture)) return true;
+    snprintf(why, size, "lm_architectures has no %s", name[architecture / 2]);
     return false;
+}
+
+static uint8_t architecture_of(const char *model)
+{
+    return lm_small_is(model) ? lm_small_architecture(model) : IUT_LLAMA;
+}
+
+bool lm_serves(const client *tested, const char *model, char *why, size_t size)
+{
+    return lm_serves_kind(tested, architecture_of(model), why, size);
 }
 
 bool lm_claimed(const client *tested, const char *model, unsigned needs, char *why, size_t size)
 {
+    return lm_claimed_kind(tested, architecture_of(model), needs, why, size);
+}
+
+bool lm_claimed_kind(const client *tested, uint8_t architecture, unsigned needs, char *why, size_t size)
+{
     static const iut_op all[] = {OP_MODEL, OP_FORWARD, OP_COMMIT, OP_TRUNCATE};
     for (int i = 0; i < 4; i++)
         if (!check_has(tested, all[i], why, size)) return false;
-    if (!lm_serves(tested, model, why, size)) return false;
+    if (!lm_serves_kind(tested, architecture, why, size)) return false;
     if ((needs & LM_BITS) && client_claims(tested)->lm_arithmetic == 0)
         return (void)snprintf(why, size, "lm_arithmetic is not said"), false;
     return (!(needs & LM_CACHE) || check_has(tested, OP_CACHE_READ, why, size)) &&
@@ -76,12 +90,19 @@ bool lm_reload(lm *m, uint32_t layout_seed)
     return true;
 }
 
+void lm_begin(lm *m, const check_context *x, check_result *r)
+{
+    *m = (lm){.x = x,
+              .r = r,
+              .cache = client_has(x->iut, OP_CACHE_READ),
+              .poison = client_has(x->iut, OP_CACHE_POISON)};
+}
+
 bool lm_open(lm *m, const check_context *x, check_result *r, const char *model,
              int32_t sequences, int32_t positions, int32_t rows)
 {
-    *m = (lm){.x = x, .r = r, .sequences = sequences, .positions = positions, .rows = rows};
-    m->cache = client_has(x->iut, OP_CACHE_READ);
-    m->poison = client_has(x->iut, OP_CACHE_POISON);
+    lm_begin(m, x, r);
+    m->sequences = sequences, m->positions = positions, m->rows = rows;
     return lm_folder(m, model) && lm_reload(m, 0);
 }
 
@@ -240,11 +261,10 @@ bool lm_same_logits(lm *m, const float *got, const float *want, int32_t rows, co
     return true;
 }
 
-/* Keys, then values, of positions first.. of a sequence: [n][layers][kv]. */
-static bool read_cache(lm *m, int32_t sequence, int32_t first, int32_t n, float *out)
+/* Positions first.. of a sequence: [n][layers][kv] each. */
+static bool read_cache(lm *m, int32_t sequence, int32_t first, int32_t n, float *key, float *value)
 {
     const int32_t count = n * m->layers;
-    const int64_t size = (int64_t)count * m->kv_heads * m->head_dim;
     int32_t *index = malloc(3 * (size_t)count * sizeof *index);
     if (!index) {
         result_set(m->r, STATE_ERROR, "the suite is short of memory");
@@ -256,11 +276,18 @@ static bool read_cache(lm *m, int32_t sequence, int32_t first, int32_t n, float 
         layer[i] = i % m->layers;
         position[i] = first + i / m->layers;
     }
-    iut_cache_batch b = {sizeof b, count, index, layer, position, out, out + size};
-    memset(out, 0xFF, 2 * (size_t)size * sizeof *out);
+    iut_cache_batch b = {sizeof b, count, index, layer, position, key, value};
+    const size_t size = (size_t)count * (size_t)m->kv_heads * (size_t)m->head_dim;
+    memset(key, 0xFF, size * sizeof *key);
+    memset(value, 0xFF, size * sizeof *value);
     const bool ok = result_call(m->r, m->x, "cache_read", client_cache_read(m->x->iut, &b));
     free(index);
     return ok;
+}
+
+bool lm_read_position(lm *m, int32_t sequence, int32_t position, float *key, float *value)
+{
+    return read_cache(m, sequence, position, 1, key, value);
 }
 
 bool lm_same_cache(lm *m, int32_t got, int32_t want, int32_t first, int32_t n, const char *what,
@@ -274,7 +301,8 @@ bool lm_same_cache(lm *m, int32_t got, int32_t want, int32_t first, int32_t n, c
         return false;
     }
     m->entries = a;
-    if (!read_cache(m, got, first, n, a) || !read_cache(m, want, first, n, a + 2 * half))
+    if (!read_cache(m, got, first, n, a, a + half) ||
+        !read_cache(m, want, first, n, a + 2 * half, a + 3 * half))
         return false;
     m->r->compared += 2 * n * m->layers;
     for (int64_t i = 0; i < 2 * half; i++) {

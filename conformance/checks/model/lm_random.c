@@ -1,0 +1,226 @@
+/* lm_random.c - lm.random: drawn operations over several sequences of a drawn model, in any order, each answer held
+ * against the paths alone (LAY-13). What is asked is drawn; what is due is not: a sequence is a list of tokens. */
+#include <stdio.h>
+
+#include "conformance/checks/frame/probe.h"
+#include "conformance/checks/model/lm_drive.h"
+
+/* The same for each seed of the run but for its numbers: what the kill matrix asks. */
+static void plan(check_plan *p, check_level level)
+{
+    check_case *c = plan_case(p, &check_lm_random, "llama");
+    (void)level;
+    c->model.kind = IUT_LLAMA;
+    c->model.tokens = 40;
+    c->cost = 2e5;
+}
+
+static void draw(check_plan *p, check_draw *d)
+{
+    static const char *const name[] = {"llama", "qwen2", "qwen3"};
+    const int32_t cases = d->level == LEVEL_SMOKE ? 2 : d->level == LEVEL_FULL ? 12 : 100;
+    const uint8_t served = client_claims(d->iut)->lm_architectures;
+    const int32_t first = probe_below(&d->rng, 3);
+    for (int32_t i = 0; i < cases; i++) {
+        int32_t a = (first + i) % 3;
+        for (int32_t k = 0; k < 3 && served && !(served & 1 << a); k++) a = (a + 1) % 3;
+        check_case *c = draw_case(p, d, &check_lm_random, "%s", name[a]);
+        c->model.kind = 1 << a;
+        c->model.tokens = 20 + probe_below(&d->rng, 40);
+        c->cost = 5e4;
+    }
+}
+
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    return lm_claimed_kind(tested, (uint8_t)c->model.kind, LM_BITS, why, size);
+}
+
+/* ---- A drawn script. ------------------------------------------------------------------------- */
+
+typedef struct {
+    lm_form form;
+    lm_script script;
+    lm_state state;
+    uint64_t rng;
+    bool cache, poison;
+} job;
+
+static int32_t below(job *j, int32_t n)
+{
+    return probe_below(&j->rng, n);
+}
+
+/* Some of the sequences, at least one, in any order; how many. */
+static int32_t some(job *j, int32_t *out)
+{
+    const int32_t S = j->state.sequences, n = 1 + below(j, S);
+    for (int32_t i = 0; i < S; i++) out[i] = i;
+    for (int32_t i = 0; i < S; i++) {
+        const int32_t k = i + below(j, S - i), swap = out[i];
+        out[i] = out[k], out[k] = swap;
+    }
+    return n;
+}
+
+/* The step that was just added, as it can be asked. */
+static void play_last(job *j)
+{
+    lm_script *s = &j->script;
+    if (s->failed) return;
+    if (lm_state_fit(&j->state, s, s->steps - 1))
+        lm_state_do(&j->state, s, s->steps - 1);
+    else
+        s->steps--;
+}
+
+/* Capacities at which pages and tiles end, and others. */
+static void add_load(job *j)
+{
+    static const int32_t positions[] = {64, 65, 96, 128, 130, 200}, rows[] = {8, 16, 31, 33, 64, 150};
+    lm_add_load(&j->script, 1 + below(j, 5), positions[below(j, 6)], rows[below(j, 6)], (uint32_t)probe_next(&j->rng));
+    play_last(j);
+}
+
+/* A tree: mostly deep, mostly wide, or a chain; tokens of few values make equal paths. */
+static void add_tree(job *j, int32_t sequence, int32_t rows)
+{
+    const int32_t shape = below(j, 4), V = below(j, 4) ? j->form.V : 3;
+    const int32_t room = j->state.positions - j->state.held[sequence].length;
+    const int32_t wants = below(j, 5) == 0 ? 0 : 1 + below(j, rows < 12 ? rows : 12);
+    int32_t depth[256];
+    lm_part *p = rows > 0 && room > 0 ? lm_add_tree(&j->script, sequence, rows, wants) : NULL;
+    if (!p) return;
+    int32_t *token = lm_numbers(&j->script, p->token), *parent = lm_numbers(&j->script, p->parent),
+            *want = lm_numbers(&j->script, p->want);
+    for (int32_t r = 0; r < rows; r++) {
+        token[r] = below(j, V);
+        parent[r] = shape == 0 || below(j, 3) ? r - 1 : below(j, r + 1) - 1;
+        if (shape == 1) parent[r] = below(j, r + 1) - 1;
+        depth[r] = parent[r] < 0 ? 1 : depth[parent[r]] + 1;
+        if (depth[r] > room) parent[r] = -1, depth[r] = 1;
+    }
+    for (int32_t k = 0; k < wants; k++) want[k] = below(j, 4) ? below(j, rows) : rows - 1;
+}
+
+static void add_forward(job *j)
+{
+    int32_t sequence[LM_MOST_SEQUENCES], left = j->state.rows;
+    const int32_t n = some(j, sequence), most = below(j, 5) == 0 ? left : 9;
+    lm_add_step(&j->script, STEP_FORWARD);
+    for (int32_t i = 0; i < n && left > 0; i++) {
+        const int32_t rows = 1 + below(j, most < left ? most : left);
+        add_tree(j, sequence[i], rows);
+        left -= rows;
+    }
+    play_last(j);
+}
+
+/* Of sequences that have rows, and of some that have none; a third of the paths are empty. */
+static void add_commit(job *j)
+{
+    int32_t sequence[LM_MOST_SEQUENCES];
+    const int32_t n = some(j, sequence);
+    lm_add_step(&j->script, STEP_COMMIT);
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t rows = j->state.held[sequence[i]].rows;
+        lm_add_part(&j->script, sequence[i], !rows || below(j, 3) == 0 ? -1 : below(j, 2) ? rows - 1 : below(j, rows), 0);
+    }
+    play_last(j);
+}
+
+static void add_truncate(job *j)
+{
+    int32_t sequence[LM_MOST_SEQUENCES];
+    const int32_t n = some(j, sequence);
+    lm_add_step(&j->script, STEP_TRUNCATE);
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t length = j->state.held[sequence[i]].length, few = length < 6 ? length : 6;
+        lm_add_part(&j->script, sequence[i], below(j, 4) ? length - below(j, few + 1) : below(j, length + 1), 0);
+    }
+    play_last(j);
+}
+
+/* Entries in any order, of several sequences; `most` of them at most. */
+static void add_read(job *j, int32_t most)
+{
+    lm_add_step(&j->script, STEP_READ);
+    for (int32_t i = 0; i < most; i++) {
+        const int32_t sequence = below(j, j->state.sequences), length = j->state.held[sequence].length;
+        if (length > 0) lm_add_part(&j->script, sequence, below(j, length), below(j, j->form.layers));
+    }
+    play_last(j);
+}
+
+static void add_refused(job *j)
+{
+    static const lm_kind kind[] = {STEP_TOO_MANY, STEP_TOO_LONG, STEP_STALE, STEP_STALE};
+    lm_add_step(&j->script, kind[below(j, 4)]);
+    lm_add_part(&j->script, below(j, j->state.sequences), 0, 0);
+    play_last(j);
+}
+
+static void add_poison(job *j)
+{
+    lm_add_step(&j->script, STEP_POISON);
+    play_last(j);
+}
+
+static void add_any(job *j)
+{
+    const int32_t kind = below(j, 32);
+    if (kind < 12)
+        add_forward(j);
+    else if (kind < 21)
+        add_commit(j);
+    else if (kind < 25)
+        add_truncate(j);
+    else if (kind < 28 && j->cache)
+        add_read(j, 10);
+    else if (kind < 29 && j->poison)
+        add_poison(j);
+    else if (kind < 31)
+        add_refused(j);
+    else
+        add_load(j);
+}
+
+static bool write_script(job *j, int32_t operations)
+{
+    /* The state's room is that of the largest load. */
+    const lm_step largest = {.kind = STEP_LOAD, .positions = 256};
+    const lm_script room = {.steps = 1, .step = (lm_step[]){largest}};
+    if (!lm_state_open(&j->state, &room)) return false;
+    add_load(j);
+    for (int32_t i = 0; i < operations; i++) add_any(j);
+    add_forward(j);
+    if (j->cache) add_read(j, 40);
+    return !j->script.failed;
+}
+
+/* ---- The case. ------------------------------------------------------------------------------- */
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    job j = {.rng = check_seed(x, c, 0),
+             .cache = client_has(x->iut, OP_CACHE_READ),
+             .poison = client_has(x->iut, OP_CACHE_POISON)};
+    j.form = lm_form_draw(&j.rng, (uint8_t)c->model.kind, 256);
+    if (write_script(&j, c->model.tokens))
+        lm_drive(x, r, &j.form, &j.script);
+    else
+        result_set(r, STATE_ERROR, "the suite is short of memory");
+    lm_state_close(&j.state);
+    lm_script_free(&j.script);
+}
+
+const check check_lm_random = {
+    .name = "lm.random",
+    .clauses = "TREE-01 TREE-02 TREE-03 TREE-04 TREE-05 TREE-06 TREE-07 TREE-08 KV-01 KV-02 KV-03 KV-04 KV-05 KV-06 "
+               "KV-07 LAY-06 LAY-13",
+    .summary = "drawn operations over several sequences of a drawn model give what the paths alone give",
+    .plan = plan,
+    .draw = draw,
+    .claimed = claimed,
+    .run = run,
+};
