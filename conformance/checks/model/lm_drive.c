@@ -397,6 +397,18 @@ static void cut_end(shrinking *k)
     try_candidate(k, &candidate);
 }
 
+/* The first load, where another follows at once. */
+static void cut_first(shrinking *k)
+{
+    lm_script candidate;
+    while (k->s->steps > 2 && k->s->step[1].kind == STEP_LOAD && !spent(k)) {
+        if (!lm_script_copy(&candidate, k->s)) return;
+        candidate.step[0] = candidate.step[1];
+        lm_cut_out(&candidate, LM_CUT_STEPS, 0, 1);
+        if (!try_candidate(k, &candidate)) return;
+    }
+}
+
 static void shrink(shrinking *k)
 {
     static const lm_cut order[] = {LM_CUT_SEQUENCES, LM_CUT_STEPS, LM_CUT_PARTS, LM_CUT_ROWS, LM_CUT_WANTS};
@@ -405,6 +417,7 @@ static void shrink(shrinking *k)
     for (bool shorter = true; shorter && !spent(k);) {
         shorter = false;
         for (size_t i = 0; i < sizeof order / sizeof *order; i++) shorter = cut_pieces(k, order[i]) || shorter;
+        cut_first(k);
     }
     if (spent(k) || !lm_script_copy(&candidate, k->s)) return;
     lm_cut_names(&candidate);

@@ -171,10 +171,10 @@ static void guess_prefixes(search *x)
     const lm_held *h = &x->state.held[p->sequence];
     for (int32_t k = 1; k <= h->length && k <= MOST_BACK; k++)
         add(x, row_of(x, prefix_of(x, p->sequence, h->length - k), p, x->found->row), 0, "KV-01",
-            "as if the last %d committed tokens were not there", (int)k);
+            "as if %d of its committed tokens, the last, were missing", (int)k);
     for (int32_t k = 1; k <= h->high - h->length && k <= MOST_BACK; k++)
         add(x, row_of(x, prefix_of(x, p->sequence, h->length + k), p, x->found->row), 0, "KV-03",
-            "as if %d tokens that were cut off were still there", (int)k);
+            "as if %d of the tokens that were cut off were still there", (int)k);
     for (int32_t i = 0; i < x->state.sequences; i++)
         if (i != p->sequence)
             add(x, row_of(x, prefix_of(x, i, x->state.held[i].length), p, x->found->row), 0, "TREE-07",

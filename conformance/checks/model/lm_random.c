@@ -18,7 +18,7 @@ static void plan(check_plan *p, check_level level)
 static void draw(check_plan *p, check_draw *d)
 {
     static const char *const name[] = {"llama", "qwen2", "qwen3"};
-    const int32_t cases = d->level == LEVEL_SMOKE ? 2 : d->level == LEVEL_FULL ? 12 : 100;
+    const int32_t cases = d->level == LEVEL_SMOKE ? 3 : d->level == LEVEL_FULL ? 24 : 120;
     const uint8_t served = client_claims(d->iut)->lm_architectures;
     const int32_t first = probe_below(&d->rng, 3);
     for (int32_t i = 0; i < cases; i++) {
@@ -77,7 +77,7 @@ static void play_last(job *j)
 /* Capacities at which pages and tiles end, and others. */
 static void add_load(job *j)
 {
-    static const int32_t positions[] = {64, 65, 96, 128, 130, 200}, rows[] = {8, 16, 31, 33, 64, 150};
+    static const int32_t positions[] = {40, 65, 96, 128, 130, 200}, rows[] = {12, 31, 33, 64, 100, 150};
     lm_add_load(&j->script, 1 + below(j, 5), positions[below(j, 6)], rows[below(j, 6)], (uint32_t)probe_next(&j->rng));
     play_last(j);
 }
@@ -113,6 +113,28 @@ static void add_forward(job *j)
         add_tree(j, sequence[i], rows);
         left -= rows;
     }
+    play_last(j);
+}
+
+/* A sequence grows to about the end of a page. */
+static void add_prefill(job *j)
+{
+    static const int32_t lengths[] = {31, 60, 63, 64, 65, 90, 126, 127, 128, 129};
+    const int32_t sequence = below(j, j->state.sequences), from = j->state.held[sequence].length;
+    int32_t n = lengths[below(j, (int32_t)(sizeof lengths / sizeof *lengths))] - from;
+    if (n > j->state.rows) n = j->state.rows;
+    if (n > j->state.positions - from) n = j->state.positions - from;
+    if (n < 1) return;
+    lm_add_step(&j->script, STEP_FORWARD);
+    lm_part *p = lm_add_tree(&j->script, sequence, n, 1);
+    for (int32_t r = 0; p && r < n; r++) {
+        lm_numbers(&j->script, p->token)[r] = below(j, j->form.V);
+        lm_numbers(&j->script, p->parent)[r] = r - 1;
+    }
+    if (p) lm_numbers(&j->script, p->want)[0] = n - 1;
+    play_last(j);
+    lm_add_step(&j->script, STEP_COMMIT);
+    lm_add_part(&j->script, sequence, n - 1, 0);
     play_last(j);
 }
 
@@ -152,11 +174,10 @@ static void add_read(job *j, int32_t most)
     play_last(j);
 }
 
-static void add_refused(job *j)
+static void add_one(job *j, lm_kind kind, int32_t sequence)
 {
-    static const lm_kind kind[] = {STEP_TOO_MANY, STEP_TOO_LONG, STEP_STALE, STEP_STALE};
-    lm_add_step(&j->script, kind[below(j, 4)]);
-    lm_add_part(&j->script, below(j, j->state.sequences), 0, 0);
+    lm_add_step(&j->script, kind);
+    lm_add_part(&j->script, sequence, 0, 0);
     play_last(j);
 }
 
@@ -166,18 +187,29 @@ static void add_poison(job *j)
     play_last(j);
 }
 
+/* What must be refused; after a forward too large no rows wait (KV-04). */
+static void add_refused(job *j)
+{
+    const int32_t kind = below(j, 4), sequence = below(j, j->state.sequences);
+    if (kind < 2) add_one(j, kind ? STEP_TOO_MANY : STEP_TOO_LONG, sequence);
+    add_one(j, STEP_STALE, sequence);
+}
+
+/* Operations by how often they are drawn, in 32. */
 static void add_any(job *j)
 {
     const int32_t kind = below(j, 32);
-    if (kind < 12)
+    if (kind < 10)
         add_forward(j);
-    else if (kind < 21)
+    else if (kind < 13)
+        add_prefill(j);
+    else if (kind < 20)
         add_commit(j);
-    else if (kind < 25)
+    else if (kind < 24)
         add_truncate(j);
-    else if (kind < 28 && j->cache)
+    else if (kind < 27 && j->cache)
         add_read(j, 10);
-    else if (kind < 29 && j->poison)
+    else if (kind < 28 && j->poison)
         add_poison(j);
     else if (kind < 31)
         add_refused(j);
