@@ -261,10 +261,11 @@ bool lm_same_logits(lm *m, const float *got, const float *want, int32_t rows, co
     return true;
 }
 
-/* Positions first.. of a sequence: [n][layers][kv] each. */
-static bool read_cache(lm *m, int32_t sequence, int32_t first, int32_t n, float *key, float *value)
+/* Keys, then values, of positions first.. of a sequence: [n][layers][kv]. */
+static bool read_cache(lm *m, int32_t sequence, int32_t first, int32_t n, float *out)
 {
     const int32_t count = n * m->layers;
+    const int64_t size = (int64_t)count * m->kv_heads * m->head_dim;
     int32_t *index = malloc(3 * (size_t)count * sizeof *index);
     if (!index) {
         result_set(m->r, STATE_ERROR, "the suite is short of memory");
@@ -276,10 +277,8 @@ static bool read_cache(lm *m, int32_t sequence, int32_t first, int32_t n, float 
         layer[i] = i % m->layers;
         position[i] = first + i / m->layers;
     }
-    iut_cache_batch b = {sizeof b, count, index, layer, position, key, value};
-    const size_t size = (size_t)count * (size_t)m->kv_heads * (size_t)m->head_dim;
-    memset(key, 0xFF, size * sizeof *key);
-    memset(value, 0xFF, size * sizeof *value);
+    iut_cache_batch b = {sizeof b, count, index, layer, position, out, out + size};
+    memset(out, 0xFF, 2 * (size_t)size * sizeof *out);
     const bool ok = result_call(m->r, m->x, "cache_read", client_cache_read(m->x->iut, &b));
     free(index);
     return ok;
@@ -287,7 +286,12 @@ static bool read_cache(lm *m, int32_t sequence, int32_t first, int32_t n, float 
 
 bool lm_read_position(lm *m, int32_t sequence, int32_t position, float *key, float *value)
 {
-    return read_cache(m, sequence, position, 1, key, value);
+    const int64_t kv = (int64_t)m->kv_heads * m->head_dim;
+    for (int32_t layer = 0; layer < m->layers; layer++) {
+        iut_cache_batch b = {sizeof b, 1, &sequence, &layer, &position, key + layer * kv, value + layer * kv};
+        if (!result_call(m->r, m->x, "cache_read", client_cache_read(m->x->iut, &b))) return false;
+    }
+    return true;
 }
 
 bool lm_same_cache(lm *m, int32_t got, int32_t want, int32_t first, int32_t n, const char *what,
@@ -301,8 +305,7 @@ bool lm_same_cache(lm *m, int32_t got, int32_t want, int32_t first, int32_t n, c
         return false;
     }
     m->entries = a;
-    if (!read_cache(m, got, first, n, a, a + half) ||
-        !read_cache(m, want, first, n, a + 2 * half, a + 3 * half))
+    if (!read_cache(m, got, first, n, a) || !read_cache(m, want, first, n, a + 2 * half))
         return false;
     m->r->compared += 2 * n * m->layers;
     for (int64_t i = 0; i < 2 * half; i++) {

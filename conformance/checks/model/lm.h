@@ -95,7 +95,7 @@ bool lm_same_logits(lm *m, const float *got, const float *want /* [rows][V] */, 
 /* Are they? Nothing is decided. */
 bool lm_equal(const lm *m, const float *a, const float *b, int32_t rows);
 
-/* The entries of one position, [layers][KV heads * head_dim] each. */
+/* The entries of one position, [layers][KV heads * head_dim] each: a call a layer. */
 bool lm_read_position(lm *m, int32_t sequence, int32_t position, float *key, float *value);
 
 /* The cache of two sequences holds the same bits for positions first .. first+n-1; true at once

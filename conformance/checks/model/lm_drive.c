@@ -14,6 +14,7 @@ typedef struct {
     lm_paths paths;
     lm_state state;
     lm_found found; /* of the last failure */
+    double work;    /* of all plays: rows by the positions that they see */
     bool plain;     /* it is one of the run without drafts, not of the script */
 } driver;
 
@@ -55,8 +56,11 @@ static void ask_part(driver *d, const lm_script *s, lm_kind kind, const lm_part 
 static bool find_due(driver *d, const lm_script *s)
 {
     for (int32_t i = 0; i < s->steps; i++) {
-        for (int32_t k = 0; k < s->step[i].n; k++)
-            ask_part(d, s, s->step[i].kind, &s->part[s->step[i].first + k]);
+        for (int32_t k = 0; k < s->step[i].n; k++) {
+            const lm_part *p = &s->part[s->step[i].first + k];
+            ask_part(d, s, s->step[i].kind, p);
+            d->work += (double)p->rows * (64 + d->state.held[p->sequence].length);
+        }
         lm_state_do(&d->state, s, i);
     }
     d->plain = true;
@@ -88,7 +92,8 @@ static bool same_logits(driver *d, int32_t step, int32_t part, int32_t row, int3
     const int32_t at = differ(got, due, d->m.V);
     d->m.r->compared++;
     if (at == d->m.V) return true;
-    if (!lm_found_logits(&d->found, step, part, row, got, d->m.V)) return short_of_memory(d);
+    if (!lm_found_logits(&d->found, step, part, row, d->paths.path[path].length - 1, got, d->m.V))
+        return short_of_memory(d);
     result_set(d->m.r, STATE_FAIL, "logit %d is %08x (%.9g) where %08x (%.9g) is due", (int)at, bits_of(got[at]),
                (double)got[at], bits_of(due[at]), (double)due[at]);
     return false;
@@ -201,7 +206,7 @@ static bool do_commit(driver *d, const lm_script *s, int32_t i)
     for (int32_t k = 0; k < step->n; k++) {
         const lm_part *p = &s->part[step->first + k];
         sequence[k] = p->sequence;
-        count[k] = lm_row_rows(d->state.held[p->sequence].row_parent, p->at, path + steps);
+        count[k] = lm_row_rows(lm_numbers(s, d->state.held[p->sequence].parent_at), p->at, path + steps);
         steps += count[k];
         length[k] = -1;
     }
@@ -327,18 +332,28 @@ static bool play(driver *d, lm_script *s, check_result *r)
 
 /* ---- Shrinking. ------------------------------------------------------------------------------ */
 
-enum { MOST_PLAYS = 250 };
+/* Of a case that fails: about two seconds of the reference. */
+enum { MOST_PLAYS = 250, MOST_WORK = 12000000 };
 
 typedef struct {
     driver *d;
     lm_script *s;       /* fails */
     check_result *last; /* of its last play */
+    lm_found found;     /* in that play */
     int32_t plays;
 } shrinking;
 
 static bool worth_shrinking(const check_result *r)
 {
     return r->state == STATE_FAIL || r->state == STATE_CRASH;
+}
+
+/* What was found belongs to the script from now on. */
+static void take_found(shrinking *k)
+{
+    lm_found_none(&k->found);
+    k->found = k->d->found;
+    k->d->found = (lm_found){.step = -1};
 }
 
 /* Takes the candidate for the script if it fails too. The candidate is freed, or taken. */
@@ -350,8 +365,8 @@ static bool try_candidate(shrinking *k, lm_script *candidate)
     if (fails) {
         lm_script_free(k->s);
         *k->s = *candidate;
-        seen.compared = k->last->compared;
         *k->last = seen;
+        take_found(k);
     } else {
         lm_script_free(candidate);
     }
@@ -360,7 +375,7 @@ static bool try_candidate(shrinking *k, lm_script *candidate)
 
 static bool spent(const shrinking *k)
 {
-    return k->plays >= MOST_PLAYS || client_stopped(k->d->m.x->iut);
+    return k->plays >= MOST_PLAYS || k->d->work >= MOST_WORK || client_stopped(k->d->m.x->iut);
 }
 
 /* Cuts out pieces of one kind: halves, then quarters, down to single ones. */
@@ -390,7 +405,7 @@ static bool cut_pieces(shrinking *k, lm_cut what)
 /* Nothing after the step that failed is needed. */
 static void cut_end(shrinking *k)
 {
-    const int32_t end = k->d->found.step + 1;
+    const int32_t end = k->found.step + 1;
     lm_script candidate;
     if (end < 1 || end >= k->s->steps || !lm_script_copy(&candidate, k->s)) return;
     lm_cut_out(&candidate, LM_CUT_STEPS, end - 1, candidate.steps);
@@ -429,7 +444,7 @@ static void shrink(shrinking *k)
 /* What failed, where, which clause, the model, and the script. */
 static void tell(driver *d, const lm_script *s, const check_result *seen, bool again, check_result *r)
 {
-    char why[200] = "", text[420];
+    char why[200] = "", text[340];
     if (again) lm_explain(&d->found, s, &d->paths, &d->m, why, sizeof why);
     lm_script_text(s, text, sizeof text);
     result_set(r, seen->state, "%s%s%.230s%s: %s", why, why[0] ? ": " : "", seen->detail,
@@ -451,11 +466,11 @@ static void judge(driver *d, lm_script *s, check_result *r)
     }
     const bool repeats = !play(d, s, &again) && !d->plain && worth_shrinking(&again);
     if (repeats) {
-        shrinking k = {.d = d, .s = s, .last = &again};
+        shrinking k = {.d = d, .s = s, .last = &again, .found = {.step = -1}};
+        take_found(&k);
         shrink(&k);
-        /* What was found belongs to the last candidate, which need not have failed. */
-        again = (check_result){.tested = r->tested};
-        if (play(d, s, &again)) again = seen;
+        lm_found_none(&d->found);
+        d->found = k.found;
     }
     tell(d, s, repeats ? &again : &seen, repeats, r);
 }

@@ -31,10 +31,11 @@ static bool keep(lm_found *f, const float *a, const float *b, int32_t n)
     return true;
 }
 
-bool lm_found_logits(lm_found *f, int32_t step, int32_t part, int32_t row, const float *got, int32_t V)
+bool lm_found_logits(lm_found *f, int32_t step, int32_t part, int32_t row, int32_t position, const float *got,
+                     int32_t V)
 {
     lm_found_none(f);
-    *f = (lm_found){.what = LM_WRONG_LOGITS, .step = step, .part = part, .row = row};
+    *f = (lm_found){.what = LM_WRONG_LOGITS, .step = step, .part = part, .row = row, .position = position};
     return keep(f, got, got, V);
 }
 
@@ -47,7 +48,7 @@ bool lm_found_entries(lm_found *f, int32_t step, int32_t part, const float *key,
 
 /* ---- What could explain it. ------------------------------------------------------------------ */
 
-enum { MOST_GUESSES = 400, MOST_BACK = 64 };
+enum { MOST_GUESSES = 400, MOST_BACK = 64, MOST_PATHS = 2000 };
 
 typedef struct {
     int32_t path, layer;
@@ -72,6 +73,7 @@ typedef struct {
     taken taken[LM_MOST_SEQUENCES];
     guess guess[MOST_GUESSES];
     int32_t guesses, layers;
+    int32_t paths_before; /* the search */
     int32_t *chain; /* scratch: tokens of a path of rows */
 } search;
 
@@ -102,8 +104,8 @@ static bool replay(search *x)
             x->taken[x->s->part[step->first + k].sequence] = (taken){.before = h->length,
                                                                       .n = -h->length,
                                                                       .rows = h->rows,
-                                                                      .token = h->row_token,
-                                                                      .parent = h->row_parent};
+                                                                      .token = lm_numbers(x->s, h->token_at),
+                                                                      .parent = lm_numbers(x->s, h->parent_at)};
         }
         lm_state_do(&x->state, x->s, i);
         for (int32_t k = 0; step->kind == STEP_COMMIT && k < step->n; k++) {
@@ -123,6 +125,7 @@ static int32_t prefix_of(search *x, int32_t sequence, int32_t length)
 /* From a path on, the tokens of the rows down to `row`. */
 static int32_t with_row(search *x, int32_t from, const int32_t *token, const int32_t *parent, int32_t row)
 {
+    if (x->paths->count - x->paths_before > MOST_PATHS) return -1;
     return lm_path_walk(x->paths, from, x->chain, lm_row_path(token, parent, row, x->chain));
 }
 
@@ -268,12 +271,13 @@ void lm_explain(const lm_found *f, const lm_script *s, lm_paths *paths, lm *m, c
     search *x = f->what == LM_WRONG_LENGTH ? NULL : calloc(1, sizeof *x);
     const guess *g = NULL;
     if (x) {
-        *x = (search){.found = f, .s = s, .step = step, .part = part, .paths = paths};
+        *x = (search){.found = f, .s = s, .step = step, .part = part, .paths = paths, .paths_before = paths->count};
         g = find(x, m);
     }
     int used = snprintf(why, size, "%s: operation %d", g ? g->clause : clause_of(f, step->kind), (int)f->step);
     if (f->what == LM_WRONG_LOGITS)
-        used += snprintf(why + used, size - (size_t)used, ", sequence %d, row %d", (int)part->sequence, (int)f->row);
+        used += snprintf(why + used, size - (size_t)used, ", sequence %d, row %d, position %d", (int)part->sequence,
+                         (int)f->row, (int)f->position);
     if (f->what == LM_WRONG_ENTRIES)
         used += snprintf(why + used, size - (size_t)used, ", sequence %d, position %d, layer %d", (int)part->sequence,
                          (int)part->at, (int)part->layer);

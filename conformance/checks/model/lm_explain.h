@@ -10,7 +10,7 @@
 typedef struct {
     enum { LM_NO_ANSWER, LM_WRONG_LENGTH, LM_WRONG_LOGITS, LM_WRONG_ENTRIES } what;
     int32_t step; /* of the script; -1: nothing failed */
-    int32_t part, row;
+    int32_t part, row, position; /* the latter two of LM_WRONG_LOGITS */
     int32_t n;  /* of `got`: V, or KV heads * head_dim */
     float *got; /* logits, or keys and then values */
 } lm_found;
@@ -18,7 +18,8 @@ typedef struct {
 void lm_found_none(lm_found *f);
 void lm_found_length(lm_found *f, int32_t step, int32_t part);
 /* False: the memory is short. */
-bool lm_found_logits(lm_found *f, int32_t step, int32_t part, int32_t row, const float *got, int32_t V);
+bool lm_found_logits(lm_found *f, int32_t step, int32_t part, int32_t row, int32_t position, const float *got,
+                     int32_t V);
 bool lm_found_entries(lm_found *f, int32_t step, int32_t part, const float *key, const float *value, int32_t n);
 
 /* "CLAUSE: operation, sequence, row; what it is instead". `m` may be asked for plain runs: the script is over. */

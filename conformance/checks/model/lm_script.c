@@ -217,10 +217,11 @@ static void do_part(const lm_script *s, lm_kind kind, const lm_part *p, lm_held 
     switch (kind) {
     case STEP_FORWARD:
         h->rows = p->rows;
-        h->row_token = lm_numbers(s, p->token), h->row_parent = lm_numbers(s, p->parent);
+        h->token_at = p->token, h->parent_at = p->parent;
         return;
     case STEP_COMMIT:
-        h->length += lm_row_path(h->row_token, h->row_parent, p->at, h->token + h->length);
+        h->length += lm_row_path(lm_numbers(s, h->token_at), lm_numbers(s, h->parent_at), p->at,
+                                 h->token + h->length);
         if (h->length > h->high) h->high = h->length;
         h->rows = 0;
         return;
@@ -407,17 +408,18 @@ static void put(writer *w, const char *format, ...)
 
 static void put_tree(writer *w, const lm_script *s, const lm_part *p)
 {
-    enum { MOST = 24 };
+    enum { WHOLE = 24, SOME = 6 };
     const int32_t *token = lm_numbers(s, p->token), *parent = lm_numbers(s, p->parent), *want = lm_numbers(s, p->want);
+    const int32_t rows = p->rows > WHOLE ? SOME : p->rows, wants = p->wants > WHOLE ? SOME : p->wants;
     put(w, " %d:[", (int)p->sequence);
-    for (int32_t r = 0; r < p->rows && r < MOST; r++) {
+    for (int32_t r = 0; r < rows; r++) {
         put(w, r ? " %d" : "%d", (int)token[r]);
         if (parent[r] != r - 1) put(w, "^%d", (int)parent[r]);
     }
-    if (p->rows > MOST) put(w, " ... %d rows", (int)p->rows);
+    if (rows < p->rows) put(w, " ... %d rows", (int)p->rows);
     put(w, "]");
-    for (int32_t k = 0; k < p->wants && k < MOST; k++) put(w, "%c%d", k ? ',' : '?', (int)want[k]);
-    if (p->wants > MOST) put(w, " ... %d wants", (int)p->wants);
+    for (int32_t k = 0; k < wants; k++) put(w, "%c%d", k ? ',' : '?', (int)want[k]);
+    if (wants < p->wants) put(w, " ... %d wants", (int)p->wants);
 }
 
 static void put_part(writer *w, const lm_script *s, lm_kind kind, const lm_part *p)
@@ -436,18 +438,36 @@ static void put_part(writer *w, const lm_script *s, lm_kind kind, const lm_part 
         put(w, " %d", (int)p->sequence);
 }
 
-void lm_script_text(const lm_script *s, char *text, size_t size)
+enum { MANY_PARTS = 16, SOME_PARTS = 4 };
+
+/* The steps from `first` on. */
+static void put_steps(writer *w, const lm_script *s, int32_t first)
 {
     static const char *const name[] = {"load", "fwd", "commit", "cut", "read", "poison", "too many", "too long", "stale"};
-    writer w = {text, 0, size};
-    text[0] = 0;
-    for (int32_t i = 0; i < s->steps; i++) {
+    for (int32_t i = first; i < s->steps; i++) {
         const lm_step *step = &s->step[i];
-        put(&w, "%s%s", i ? "; " : "", name[step->kind]);
+        put(w, "%s%s", i > first ? "; " : "", name[step->kind]);
         if (step->kind == STEP_LOAD)
-            put(&w, " %d seq, %d pos, %d rows, layout %u", (int)step->sequences, (int)step->positions, (int)step->rows,
+            put(w, " %d seq, %d pos, %d rows, layout %u", (int)step->sequences, (int)step->positions, (int)step->rows,
                 (unsigned)step->layout);
-        for (int32_t k = 0; k < step->n; k++) put_part(&w, s, step->kind, &s->part[step->first + k]);
+        const int32_t n = step->n > MANY_PARTS ? SOME_PARTS : step->n;
+        for (int32_t k = 0; k < n; k++) put_part(w, s, step->kind, &s->part[step->first + k]);
+        if (n < step->n) put(w, " ... %d parts", (int)step->n);
     }
-    if (w.used >= size && size > 4) memcpy(text + size - 4, "...", 4);
+}
+
+void lm_script_text(const lm_script *s, char *text, size_t size)
+{
+    for (int32_t left_out = 0; left_out < s->steps; left_out++) {
+        lm_script load = *s;
+        load.steps = 1;
+        writer w = {text, 0, size};
+        text[0] = 0;
+        put_steps(&w, &load, 0);
+        if (left_out) put(&w, "; %d operations", (int)left_out);
+        if (left_out + 1 < s->steps) put(&w, "; ");
+        put_steps(&w, s, left_out + 1);
+        if (w.used < size) return;
+    }
+    if (size > 4) memcpy(text + size - 4, "...", 4);
 }

@@ -73,7 +73,7 @@ typedef struct {
     int32_t *token;  /* [positions] committed; behind them what was cut off */
     int32_t high;    /* how many of them were ever committed */
     int32_t rows;    /* of its last forward, while they can be committed */
-    const int32_t *row_token, *row_parent; /* in the script */
+    int32_t token_at, parent_at; /* of these rows, among the script's numbers */
 } lm_held;
 
 typedef struct {
@@ -113,7 +113,7 @@ void lm_cut_names(lm_script *s);
 
 /* ---- For the reader. --------------------------------------------------------------------------- */
 
-/* As much of the script as fits. Forms: `load 2 seq, 40 pos, 24 rows, layout 7`; `fwd 1:[5 7^-1 9^0]?2,0`, where ^ names
+/* The script, or its beginning and its end, as fits. Forms: `load 2 seq, 40 pos, 24 rows, layout 7`; `fwd 1:[5 7^-1 9^0]?2,0`, where ^ names
  * a parent that is not the row before, and ? the wanted rows; `commit 1:to row 2 0:-`; `cut 0:3`; `read 1@4.0`, position and
  * layer; `poison`; `too many 0`, `too long 0`, `stale 0`, which must be refused. */
 void lm_script_text(const lm_script *s, char *text, size_t size);
