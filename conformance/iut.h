@@ -124,7 +124,7 @@ typedef struct {
     const int32_t *draft; /* [n][gamma]   a -1 ends the drafts of its case (ACC-07) */
     const double *u;      /* [n][gamma+2] in [0,1): accept 0..gamma-1, residual, bonus; IUT_UNIFORMS_SUPPLIED
                              only, else NULL. The match rule uses u[i] for the draw at position i, 0..gamma. */
-    uint64_t seed;        /* IUT_UNIFORMS_SEEDED: case i has seed `seed + i` ... */
+    uint64_t seed;        /* IUT_UNIFORMS_SEEDED: case i has seed `seed + i`, modulo 2^64 as in all batches ... */
     uint64_t position;    /* ... and its first draft stands at this stream position (RNG-02) */
     int32_t *out;         /* [n][gamma+1] arrives filled with -1; what is not emitted stays -1 */
     int32_t *out_len;     /* [n]          tokens emitted, 1..len+1 */

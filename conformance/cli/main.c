@@ -77,7 +77,7 @@ static bool names_drawn(const command_line *c)
 {
     bool found = false;
     for (int32_t i = 0; i < c->run.only_count; i++)
-        found = found || strstr(c->run.only[i], "/drawn/");
+        found = found || strstr(c->run.only[i], "drawn");
     return found;
 }
 

@@ -7,11 +7,12 @@
 
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay.h"
+#include "conformance/checks/frame/draw.h"
 #include "conformance/oracle/law/chain.h"
 #include "conformance/oracle/law/lane.h"
 #include "conformance/oracle/law/philox.h"
 
-enum { STATES = 16, STATES_BITS = 4, TOKENS = 16 };
+enum { STATES = 16, STATES_BITS = 4, STATES_WIDE = 2, WIDE = 4096, TOKENS = 16, TOKENS_MOST = 72 };
 enum { VERIFY, DRAW, STREAM, ACCEPT_BITS, RESIDUAL_BITS, BONUS_BITS, DRAW_BITS, KINDS };
 static const iut_op ops[KINDS] = {OP_VERIFY, OP_DRAW,   OP_STREAM, OP_VERIFY,
                                   OP_VERIFY, OP_VERIFY, OP_DRAW};
@@ -32,6 +33,19 @@ static void plan(check_plan *p, check_level level)
             c->n = (int64_t)1000 << 2 * (int)level;
             c->cost = cost_of_rows(c->n, c->V);
         }
+}
+
+/* A call has any number of cases. */
+static void draw(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {3, 12, 80};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t kind = probe_below(&d->rng, ACCEPT_BITS);
+        check_case *c = draw_rows(p, d, &check_canonical_seeded, kind_name[kind], 1 << 17,
+                                  kind == DRAW ? 0 : 33, 600);
+        c->variant = kind;
+        c->n = draw_cases(d, (int32_t)c->n);
+    }
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
@@ -161,10 +175,10 @@ static int32_t after(const probe *m, int32_t state, int32_t token)
 /* The specified stream, as far as steps begin with room for gamma drafts and one token more:
  * how an implementation shortens its last steps is its own affair (STOP-03). */
 static int32_t stream_of(const check_context *x, const probe *m, int32_t state, int32_t gamma,
-                         uint64_t seed, int32_t *out /* [TOKENS] */)
+                         uint64_t seed, int32_t tokens, int32_t *out /* [tokens] */)
 {
     int32_t emitted = 0;
-    while (emitted + gamma + 1 <= TOKENS) {
+    while (emitted + gamma + 1 <= tokens) {
         const float *p[STEPS_GAMMA + 1], *q[STEPS_GAMMA + 1];
         int32_t draft[STEPS_GAMMA], at = state;
         for (int32_t j = 0; j <= gamma; j++) {
@@ -186,26 +200,27 @@ static int32_t stream_of(const check_context *x, const probe *m, int32_t state, 
 static void run_stream(const check_case *c, const check_context *x, const probe *m,
                        uint64_t seed, uint64_t position, uint64_t *rng, check_result *r)
 {
-    const int32_t n = (int32_t)c->n / 4;
-    const size_t tokens = (size_t)n * TOKENS;
+    const int32_t n = c->drawn ? (int32_t)c->n : (int32_t)c->n / 4;
+    const int32_t length = c->drawn ? 2 * c->gamma + 6 : TOKENS; /* at least two whole steps */
+    const size_t tokens = (size_t)n * (size_t)length;
     int32_t *start = malloc((size_t)n * sizeof *start), *len = malloc((size_t)n * sizeof *len);
     int32_t *out = malloc(tokens * sizeof *out), *accepted = malloc(tokens * sizeof *accepted);
     bool going = position == 0; /* streams begin at position 0 */
     if (!start || !len || !out || !accepted)
         result_set(r, STATE_ERROR, "the suite is short of memory");
     else
-        for (int32_t gamma = 0; going && gamma <= c->gamma; gamma++) {
+        for (int32_t gamma = c->drawn ? c->gamma : 0; going && gamma <= c->gamma; gamma++) {
             for (int32_t i = 0; i < n; i++) start[i] = probe_below(rng, m->S);
             memset(out, 0xff, tokens * sizeof *out);
             memset(accepted, 0xff, tokens * sizeof *accepted);
-            iut_stream_batch b = {sizeof b, n,    gamma, TOKENS, -1,
+            iut_stream_batch b = {sizeof b, n,    gamma, length, -1,
                                   start,    seed, out,   len,    accepted};
             going = result_call(r, x, "stream", client_stream(x->iut, &b));
             for (int32_t i = 0; going && i < n; i++) {
-                int32_t want[TOKENS];
+                int32_t want[TOKENS_MOST];
                 const int32_t known =
-                    stream_of(x, m, start[i], gamma, seed + (uint64_t)i, want);
-                going = same("stream", i, seed + (uint64_t)i, 0, out + (int64_t)i * TOKENS,
+                    stream_of(x, m, start[i], gamma, seed + (uint64_t)i, length, want);
+                going = same("stream", i, seed + (uint64_t)i, 0, out + (int64_t)i * length,
                              len[i], want, known, r);
             }
         }
@@ -368,7 +383,8 @@ static void run(const check_case *planned, const check_context *x, check_result 
         run_verify, run_draw, run_stream, run_bits, run_bits, run_bits, run_bits};
     uint64_t rng = check_seed(x, c, 0);
     const uint64_t wide = check_seed(x, c, 1); /* all 64 bits of it */
-    const int32_t S = c->variant < ACCEPT_BITS ? STATES : STATES_BITS;
+    const int32_t S = c->V > WIDE ? STATES_WIDE : c->variant < ACCEPT_BITS ? STATES : STATES_BITS;
+    const uint64_t high_word = UINT64_C(1) << 32, last = UINT64_MAX - (uint64_t)c->n / 2;
     probe *m = probe_general(S, c->V, PROBE_MASKED, &rng);
     /* Off the grid of 2^-24, so that a uniform's later bits matter. */
     for (int32_t s = 0; m && s < S && c->variant >= ACCEPT_BITS; s++) {
@@ -379,6 +395,10 @@ static void run(const check_case *planned, const check_context *x, check_result 
         runs[c->variant](c, x, m, wide, 0, &rng, r);
         if (r->state == STATE_PASS)
             runs[c->variant](c, x, m, 5, (wide >> 16) | (UINT64_C(1) << 40), &rng, r);
+        /* Seeds that differ in their high word alone, and seeds that pass 2^64 (RNG-02). */
+        if (r->state == STATE_PASS && c->drawn)
+            runs[c->variant](c, x, m, wide ^ high_word, 0, &rng, r);
+        if (r->state == STATE_PASS && c->drawn) runs[c->variant](c, x, m, last, 0, &rng, r);
     }
     result_set(r, STATE_PASS, "%lld answers have the specified bits", (long long)r->compared);
     probe_close(m);
@@ -389,6 +409,7 @@ const check check_canonical_seeded = {
     .clauses = "RNG-01 RNG-02 RNG-03 RNG-04 RNG-05 RNG-06 LAW-03 INV-01",
     .summary = "seeded verification, draws and streams have the specified bits",
     .plan = plan,
+    .draw = draw,
     .claimed = claimed,
     .run = run,
 };

@@ -12,6 +12,7 @@
 
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay.h"
+#include "conformance/checks/frame/draw.h"
 #include "conformance/oracle/law/chain.h"
 
 /* Uniforms of the certificate: at the declared resolution within these limits; an acceptance
@@ -40,6 +41,18 @@ static void plan(check_plan *p, check_level level)
             c->gamma = 1;
             c->variant = masked;
         }
+}
+
+static void draw(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {1, 4, 30}, most[] = {1025, 4097, 32769};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const bool masked = probe_below(&d->rng, 2) != 0;
+        check_case *c = draw_rows(p, d, &check_certify_boundaries, masked ? "masked" : "dense",
+                                  most[d->level], 0, 100);
+        c->gamma = 1;
+        c->variant = masked;
+    }
 }
 
 /* The grid points next to a boundary: *above is the first whose answer lies beyond it, *below
@@ -256,6 +269,7 @@ const check check_certify_boundaries = {
                "DRAW-06 LAY-03",
     .summary = "the answers on either side of every decision boundary of a row",
     .plan = plan,
+    .draw = draw,
     .claimed = claimed,
     .run = run,
 };

@@ -8,8 +8,9 @@
 
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay.h"
+#include "conformance/checks/frame/draw.h"
 
-enum { STATES = 8, STATES_WIDE = 2, WIDE = 4096, STREAM_TOKENS = 12 };
+enum { STATES = 8, STATES_WIDE = 2, WIDE = 4096, WIDEST = 32768, STREAM_TOKENS = 12 };
 
 static const int32_t vocabularies[] = {2, 3, 17, 64, 1000, 32000};
 enum { VOCABULARIES = sizeof vocabularies / sizeof *vocabularies };
@@ -28,10 +29,22 @@ static void plan_one(check_plan *p, const check *check_, check_level level, int6
         }
 }
 
+/* Of any size; a call has any number of cases (VER-11). */
+static void draw_some(check_plan *p, check_draw *d, const check *check_, int32_t gamma_most)
+{
+    static const int32_t count[] = {2, 8, 60};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const bool masked = probe_below(&d->rng, 2) != 0;
+        check_case *c = draw_rows(p, d, check_, masked ? "masked" : "dense", 1 << 18, gamma_most, 1000);
+        c->variant = masked ? PROBE_MASKED : PROBE_DENSE;
+        c->n = draw_cases(d, (int32_t)c->n);
+    }
+}
+
 static probe *panel_of(const check_case *c, uint64_t *rng)
 {
-    return probe_general(c->V > WIDE ? STATES_WIDE : STATES, c->V, (probe_shape)c->variant,
-                         rng);
+    const int32_t S = c->V > WIDEST ? 1 : c->V > WIDE ? STATES_WIDE : STATES;
+    return probe_general(S, c->V, (probe_shape)c->variant, rng);
 }
 
 static bool lossless(const client *tested)
@@ -61,6 +74,11 @@ static bool emits(const probe *m, int32_t state, int32_t token, bool masks, char
 static void plan_verify(check_plan *p, check_level level)
 {
     plan_one(p, &check_format_verify, level, 2000);
+}
+
+static void draw_verify(check_plan *p, check_draw *d)
+{
+    draw_some(p, d, &check_format_verify, STEPS_GAMMA);
 }
 
 static bool claimed_verify(const check_case *c, const client *tested, char *why, size_t size)
@@ -213,6 +231,7 @@ const check check_format_verify = {
     .clauses = "BON-02 BON-04 LAW-05 DRAW-05 ACC-02 ACC-04 ACC-07 INV-02 INV-03 LAY-01",
     .summary = "verify: ids in range, masks respected, counts exact, inputs unwritten",
     .plan = plan_verify,
+    .draw = draw_verify,
     .claimed = claimed_verify,
     .run = run_verify,
 };
@@ -222,6 +241,11 @@ const check check_format_verify = {
 static void plan_draw(check_plan *p, check_level level)
 {
     plan_one(p, &check_format_draw, level, 2000);
+}
+
+static void draw_draws(check_plan *p, check_draw *d)
+{
+    draw_some(p, d, &check_format_draw, 0);
 }
 
 static bool claimed_draw(const check_case *c, const client *tested, char *why, size_t size)
@@ -274,6 +298,7 @@ const check check_format_draw = {
     .clauses = "DRAW-04 DRAW-05 LAW-05 DIST-02 LAY-01",
     .summary = "draw: ids in range, masks respected",
     .plan = plan_draw,
+    .draw = draw_draws,
     .claimed = claimed_draw,
     .run = run_draw,
 };
@@ -283,6 +308,11 @@ const check check_format_draw = {
 static void plan_stream(check_plan *p, check_level level)
 {
     plan_one(p, &check_format_stream, level, 500);
+}
+
+static void draw_stream(check_plan *p, check_draw *d)
+{
+    draw_some(p, d, &check_format_stream, STEPS_GAMMA);
 }
 
 static bool claimed_stream(const check_case *c, const client *tested, char *why, size_t size)
@@ -344,7 +374,7 @@ static void judge_streams(const probe *m, const iut_stream_batch *b, const check
 static void run_stream(const check_case *planned, const check_context *x, check_result *r)
 {
     const check_case within = case_within(planned, x->iut), *c = &within;
-    static const int32_t gammas[] = {0, 1, 2, 4};
+    const int32_t gammas[] = {0, 1, 2, c->drawn && c->gamma > 2 ? c->gamma : 4};
     uint64_t rng = check_seed(x, c, 0);
     const int32_t n = (int32_t)c->n;
     const size_t tokens = (size_t)n * STREAM_TOKENS;
@@ -377,6 +407,7 @@ const check check_format_stream = {
     .clauses = "STOP-02 STOP-04 LAW-05 DRAW-05 BON-02 LAY-01 FRM-06",
     .summary = "stream: exact budgets, ids in range, masks respected, steps that add up",
     .plan = plan_stream,
+    .draw = draw_stream,
     .claimed = claimed_stream,
     .run = run_stream,
 };

@@ -8,6 +8,7 @@
 
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay.h"
+#include "conformance/checks/frame/draw.h"
 #include "conformance/oracle/law/chain.h"
 
 enum { DISTINCT, TIES, ZEROS, MASKED, NEAR, KINDS };
@@ -63,6 +64,15 @@ static void plan_verify(check_plan *p, check_level level)
             c->n = (V[i] > 4096 ? 20 : 1000) << 2 * (int)level;
             c->cost = cost_of_rows(c->n, c->V);
         }
+}
+
+static void draw_verify(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {3, 12, 80};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t kind = probe_below(&d->rng, KINDS);
+        draw_rows(p, d, &check_greedy_verify, kind_name[kind], 1 << 18, STEPS_GAMMA, 300)->variant = kind;
+    }
 }
 
 static bool claimed_verify(const check_case *c, const client *tested, char *why, size_t size)
@@ -131,7 +141,7 @@ static bool judge_one(const steps *s, int32_t i, const probe *m, const check_con
 static void run_verify(const check_case *planned, const check_context *x, check_result *r)
 {
     const check_case within = case_within(planned, x->iut), *c = &within;
-    uint64_t rng = check_seed(x, c, 0);
+    uint64_t rng = check_seed(x, c, 0), sizes = check_seed(x, c, 1);
     const int32_t S = c->V > 4096 ? 4 : 32;
     probe *m = probe_open(S, c->V);
     steps s = {0};
@@ -144,6 +154,7 @@ static void run_verify(const check_case *planned, const check_context *x, check_
             probe_random(probe_q(m, state), c->V, 24, PROBE_DENSE, &rng);
         }
         finish_greedy(m);
+        if (c->drawn) s.sizes = &sizes;
         fill(&s, m, c->n, &rng);
         if (probe_load(m, x, r) && steps_verify_greedy(&s, x, c->V, r))
             for (int32_t i = 0; i < s.n && judge_one(&s, i, m, x, r);) i++;
@@ -158,6 +169,7 @@ const check check_greedy_verify = {
     .clauses = "GRD-01 GRD-02 ACC-04 ACC-07 BON-02 BON-04",
     .summary = "greedy verification: ties, zeros, masks, mismatches at every place",
     .plan = plan_verify,
+    .draw = draw_verify,
     .claimed = claimed_verify,
     .run = run_verify,
 };
@@ -165,20 +177,33 @@ const check check_greedy_verify = {
 /* -- stream at temperature 0 ------------------------------------------------------- */
 
 enum { GOOD, ADVERSARIAL, DENSE, TIED, DRAFTS };
-enum { STATES = 16, TOKENS = 24, GAMMAS = 5 };
+enum { STATES = 16, TOKENS = 24 };
+
+static const char *const drafts_name[DRAFTS] = {"good", "adversarial", "dense", "ties"};
 
 static void plan_stream(check_plan *p, check_level level)
 {
     static const int32_t V[] = {5, 64, 1001};
-    static const char *const name[] = {"good", "adversarial", "dense", "ties"};
     (void)level;
     for (int32_t i = 0; i < 3; i++)
         for (int32_t d = 0; d < DRAFTS; d++) {
-            check_case *c = plan_case(p, &check_greedy_stream, "%s-V%d", name[d], (int)V[i]);
+            check_case *c = plan_case(p, &check_greedy_stream, "%s-V%d", drafts_name[d], (int)V[i]);
             c->V = V[i];
             c->cost = cost_of_rows(500, c->V);
             c->variant = d;
         }
+}
+
+/* n streams a call. */
+static void draw_stream(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {3, 12, 80};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t kind = probe_below(&d->rng, DRAFTS);
+        check_case *c = draw_rows(p, d, &check_greedy_stream, drafts_name[kind], 1 << 16, STEPS_GAMMA, STATES);
+        c->variant = kind;
+        c->n = draw_cases(d, (int32_t)c->n);
+    }
 }
 
 static bool claimed_stream(const check_case *c, const client *tested, char *why, size_t size)
@@ -212,15 +237,16 @@ static void draft_row(probe *m, int32_t s, int32_t kind, uint64_t *rng)
     for (int32_t t = 0; t < m->V; t++) m->q_logit[at + t] = t == token ? 4.0f : -1.0f;
 }
 
-static bool stream(const check_context *x, int32_t gamma, const int32_t *start, int32_t *out,
-                   check_result *r)
+/* n of at most STATES streams. */
+static bool stream(const check_context *x, int32_t n, int32_t gamma, const int32_t *start,
+                   int32_t *out, check_result *r)
 {
     int32_t len[STATES], accepted[STATES * TOKENS];
     memset(out, 0xff, STATES * TOKENS * sizeof *out);
     memset(accepted, 0xff, sizeof accepted);
-    iut_stream_batch b = {sizeof b, STATES, gamma, TOKENS, -1, start, 1, out, len, accepted};
+    iut_stream_batch b = {sizeof b, n, gamma, TOKENS, -1, start, 1, out, len, accepted};
     if (!result_call(r, x, "stream", client_stream(x->iut, &b))) return false;
-    for (int32_t i = 0; i < STATES; i++)
+    for (int32_t i = 0; i < n; i++)
         if (len[i] != TOKENS) {
             result_set(r, STATE_FAIL, "gamma %d: %d tokens of a budget of %d", (int)gamma,
                        (int)len[i], (int)TOKENS);
@@ -251,20 +277,24 @@ static bool same(const int32_t *got, const int32_t *want, int32_t gamma, const c
     return true;
 }
 
-static void compare_streams(const probe *m, const check_context *x, bool ties, check_result *r)
+/* Plain streams of all states in one call, then those with drafts; of a drawn case as many as it says, plain ones too.
+ */
+static void compare_streams(const check_case *c, const probe *m, const check_context *x,
+                            check_result *r)
 {
-    static const int32_t gammas[GAMMAS] = {0, 1, 2, 4, 8};
-    const int32_t limit = client_claims(x->iut)->max_gamma;
+    const int32_t drawn[] = {0, 1, c->gamma}, planned[] = {1, 2, 4, 8};
+    const int32_t *gammas = c->drawn ? drawn : planned, count = c->drawn ? 3 : 4;
+    const int32_t limit = client_claims(x->iut)->max_gamma, n = c->drawn ? (int32_t)c->n : STATES;
     int32_t start[STATES], plain[STATES * TOKENS], out[STATES * TOKENS], argmax[TOKENS];
     for (int32_t i = 0; i < STATES; i++) start[i] = i;
-    if (!stream(x, 0, start, plain, r)) return;
-    for (int32_t i = 0; i < STATES && !ties; i++) {
+    if (!stream(x, STATES, 0, start, plain, r)) return;
+    for (int32_t i = 0; i < STATES && c->variant != TIED; i++) {
         argmax_stream(m, i, argmax);
         if (!same(plain + i * TOKENS, argmax, 0, "the argmax", r)) return;
     }
-    for (int32_t g = 1; g < GAMMAS; g++) {
-        if ((limit > 0 && gammas[g] > limit) || !stream(x, gammas[g], start, out, r)) return;
-        for (int32_t i = 0; i < STATES; i++)
+    for (int32_t g = 0; g < count; g++) {
+        if ((limit > 0 && gammas[g] > limit) || !stream(x, n, gammas[g], start, out, r)) return;
+        for (int32_t i = 0; i < n; i++)
             if (!same(out + i * TOKENS, plain + i * TOKENS, gammas[g], "its plain stream", r))
                 return;
     }
@@ -284,7 +314,7 @@ static void run_stream(const check_case *c, const check_context *x, check_result
         }
         finish_greedy(m);
         m->view.draft.temperature = c->variant == DENSE ? 1.0f : 0.0f;
-        if (probe_load(m, x, r)) compare_streams(m, x, c->variant == TIED, r);
+        if (probe_load(m, x, r)) compare_streams(c, m, x, r);
     }
     result_set(r, STATE_PASS, "%lld streams of %d tokens, all the same", (long long)r->compared,
                (int)TOKENS);
@@ -296,6 +326,7 @@ const check check_greedy_stream = {
     .clauses = "GRD-01 GRD-03 DIST-04 STOP-02 STOP-03 STOP-04 LAY-01",
     .summary = "greedy streams with drafts equal those without",
     .plan = plan_stream,
+    .draw = draw_stream,
     .claimed = claimed_stream,
     .run = run_stream,
 };

@@ -6,6 +6,7 @@
 
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay.h"
+#include "conformance/checks/frame/draw.h"
 
 enum { TOKENS = 12, GAMMAS = 4 };
 
@@ -21,6 +22,17 @@ static void plan(check_plan *p, check_level level)
             c->n = (int64_t)200 << 2 * (int)level;
             c->cost = cost_of_rows(c->n, c->V);
         }
+}
+
+static void draw(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {3, 12, 80};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const bool masked = probe_below(&d->rng, 2) != 0;
+        check_case *c = draw_rows(p, d, &check_match_seeded, masked ? "masked" : "dense", 1 << 16, STEPS_GAMMA, 200);
+        c->variant = masked ? PROBE_MASKED : PROBE_DENSE;
+        c->n = draw_cases(d, (int32_t)c->n);
+    }
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
@@ -68,10 +80,11 @@ static bool prefixes(const streams *s, const int32_t *out, const int32_t *plain,
     return true;
 }
 
-static void compare(const streams *s, int32_t *plain, int32_t *out, check_result *r)
+static void compare(const check_case *c, const streams *s, int32_t *plain, int32_t *out,
+                    check_result *r)
 {
-    static const int32_t gammas[GAMMAS] = {1, 2, 4, 8},
-                         budgets[GAMMAS] = {TOKENS, TOKENS, 5, 3};
+    const int32_t gammas[GAMMAS] = {1, 2, 4, c->drawn ? c->gamma : 8},
+                  budgets[GAMMAS] = {TOKENS, TOKENS, 5, 3};
     const int32_t limit = client_claims(s->x->iut)->max_gamma;
     if (!stream(s, 0, TOKENS, plain, r)) return;
     for (int32_t g = 0; g < GAMMAS && (limit == 0 || gammas[g] <= limit); g++)
@@ -86,7 +99,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
     const size_t n = (size_t)c->n, tokens = n * TOKENS;
-    probe *m = probe_general(16, c->V, (probe_shape)c->variant, &rng);
+    probe *m = probe_general(c->V > 4096 ? 4 : 16, c->V, (probe_shape)c->variant, &rng);
     streams s = {x,
                  (int32_t)c->n,
                  check_seed(x, c, 1),
@@ -98,7 +111,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
         result_set(r, STATE_ERROR, "the suite is short of memory");
     else if (probe_serve(m, x, r)) {
         for (int32_t i = 0; i < s.n; i++) s.start[i] = probe_below(&rng, m->S);
-        compare(&s, plain, out, r);
+        compare(c, &s, plain, out, r);
     }
     result_set(r, STATE_PASS, "%lld streams equal plain decoding", (long long)r->compared);
     free(s.start);
@@ -114,6 +127,7 @@ const check check_match_seeded = {
     .clauses = "MAT-01 MAT-02 STOP-02 STOP-03 INV-03",
     .summary = "same seed, same tokens, with drafts and without",
     .plan = plan,
+    .draw = draw,
     .claimed = claimed,
     .run = run,
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/frame/draw.h"
 #include "conformance/oracle/law/chain.h"
 
 bool steps_open(steps *s, int32_t gamma, int32_t room, check_result *r)
@@ -101,6 +102,7 @@ static bool verify_all(steps *s, const check_context *x, int32_t V, bool greedy,
     const iut_verify_batch all = steps_batch(s, x, seed, position);
     for (int32_t from = 0, n; from < s->n; from += n) {
         n = s->n - from < call_size(V) ? s->n - from : call_size(V);
+        if (s->sizes) n = draw_batch(s->sizes, n);
         iut_verify_batch batch = batch_of(s, x, from, n);
         batch.seed = all.seed + (uint64_t)from;
         batch.position = all.position;

@@ -11,6 +11,7 @@
 /* Cases as iut.h has them, owning their memory. */
 typedef struct {
     int32_t gamma, n, room; /* room: cases that fit */
+    uint64_t *sizes;        /* state of draw_batch(), which then sizes the calls; NULL: as many cases as V allows */
     bool overflow;          /* a case found no room: steps_verify then reports an ERROR */
     int32_t *len;           /* [room] */
     int32_t *state;         /* [room][gamma+1] */
@@ -52,7 +53,7 @@ static inline int32_t *steps_out(const steps *s, int32_t i)
 /* All cases as one batch, answers reset to -1; for calls that may be refused. */
 iut_verify_batch steps_batch(steps *s, const check_context *x, uint64_t seed,
                              uint64_t position);
-/* Has the IUT verify all cases, in calls of a size that V allows a slow one; uniforms are
+/* Has the IUT verify all cases, in calls of at most the size that V allows a slow one; uniforms are
  * passed only where the IUT wants them, case i has seed + i and stands at `position`. False:
  * `r` says what happened. */
 bool steps_verify(steps *s, const check_context *x, int32_t V, uint64_t seed, uint64_t position,

@@ -1,14 +1,23 @@
 /* replay.random - random rows, drafts and uniforms against the exact judge (LAY-02).
  *
  * Rows differ by position; drafts come from q, from anywhere, and from the masked tokens;
- * uniforms are multiples of 2^-24 and reach their ends. */
+ * uniforms are multiples of 2^-24 and reach their ends. Drawn cases vary the vocabulary, gamma, the shape of the rows,
+ * the place of the first rejection and the size of every call. */
 #include <math.h>
 
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay.h"
+#include "conformance/checks/frame/draw.h"
+#include "conformance/oracle/law/chain.h"
 #include "conformance/stats/power.h"
 
-enum { BATCH = 4096, STATES = 16, STATES_WIDE = 4, WIDE = 4096 };
+enum { BATCH = 4096, STATES = 16, STATES_WIDE = 4, WIDE = 4096, WIDEST = 32768 };
+
+/* One state is enough where the ids are what is asked. */
+static int32_t states_of(int32_t V)
+{
+    return V > WIDEST ? 1 : V > WIDE ? STATES_WIDE : STATES;
+}
 
 static void plan(check_plan *p, check_level level)
 {
@@ -24,6 +33,17 @@ static void plan(check_plan *p, check_level level)
             c->n = V[i] > WIDE ? cases[level] / 20 : cases[level];
             c->cost = cost_of_rows(c->n, c->V);
         }
+}
+
+/* Of any size and shape, in calls of any size (VER-11). */
+static void draw(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {6, 24, 200};
+    static const char *const name[PROBE_SHAPES] = {"dense", "peaked", "masked", "tail"};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t shape = probe_below(&d->rng, PROBE_SHAPES);
+        draw_rows(p, d, &check_replay_random, name[shape], 1 << 18, STEPS_GAMMA, 1500)->variant = shape;
+    }
 }
 
 /* Half of the drafts from q, the others from anywhere; now and then none. A draft with q = 0
@@ -53,21 +73,49 @@ static void add(steps *s, const probe *m, bool q_zero, uint64_t *rng)
     for (int32_t j = 0; j < s->gamma + 2; j++) steps_u(s, i)[j] = some_uniform(rng);
 }
 
+/* A case whose first rejection stands at a place that is drawn, so that late ones are as frequent as early ones. Before
+ * it every draft is accepted: by u = 0, or under the match rule by being what u draws. */
+static void add_to_place(steps *s, const probe *m, bool q_zero, bool match, uint64_t *rng)
+{
+    const int32_t len = probe_below(rng, 2) ? s->gamma : probe_below(rng, s->gamma + 1);
+    const int32_t i = steps_add(s, len), place = probe_below(rng, len + 1);
+    double *u = steps_u(s, i);
+    for (int32_t j = 0; j < s->gamma + 2; j++) u[j] = some_uniform(rng);
+    for (int32_t j = 0; j <= len; j++) {
+        const int32_t state = steps_state(s, i)[j] = probe_below(rng, m->S);
+        if (j == len) break;
+        const float *p = probe_p(m, state), *q = probe_q(m, state);
+        int32_t draft = some_draft(m, state, q_zero, rng);
+        if (j < place) {
+            draft = oracle_draw(p, m->V, oracle_unit_of(u[j]));
+            if (!match && (q[draft] > 0.0f || q_zero)) u[j] = 0.0;
+        } else if (j == place) {
+            u[j] = 1.0 - 0x1p-24;
+        }
+        steps_draft(s, i)[j] = draft;
+    }
+}
+
 static void run(const check_case *planned, const check_context *x, check_result *r)
 {
     const check_case within = case_within(planned, x->iut), *c = &within;
     const iut_claims *claims = client_claims(x->iut);
     const bool q_zero = claims->rule == IUT_RULE_MATCH || claims->q_zero == IUT_ACCEPT ||
                         claims->q_zero == IUT_REJECT;
-    uint64_t rng = check_seed(x, c, 0);
-    probe *m =
-        probe_general(c->V > WIDE ? STATES_WIDE : STATES, c->V, (probe_shape)c->variant, &rng);
+    const bool match = claims->rule == IUT_RULE_MATCH;
+    uint64_t rng = check_seed(x, c, 0), sizes = check_seed(x, c, 1);
+    probe *m = probe_general(states_of(c->V), c->V, (probe_shape)c->variant, &rng);
     replay_tally tally = {0, 0};
     steps s;
     bool going = steps_open(&s, c->gamma, BATCH, r) && probe_serve(m, x, r);
+    if (c->drawn) s.sizes = &sizes;
     for (int64_t done = 0; going && done < c->n; done += s.n) {
         s.n = 0;
-        while (s.n < s.room && done + s.n < c->n) add(&s, m, q_zero, &rng);
+        while (s.n < s.room && done + s.n < c->n)
+            if (c->drawn)
+                add_to_place(&s, m, q_zero, match, &rng);
+            else
+                add(&s, m, q_zero, &rng);
         going = replay_run(&s, m, x, replay_tau(claims, c->V), &tally, r);
     }
     replay_report(&tally, r);
@@ -86,6 +134,7 @@ const check check_replay_random = {
         "INV-03 LAY-02",
     .summary = "random rows, drafts and uniforms give the specified tokens",
     .plan = plan,
+    .draw = draw,
     .claimed = replay_claimed,
     .run = run,
 };

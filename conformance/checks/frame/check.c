@@ -91,6 +91,7 @@ check_case *draw_case(check_plan *plan, check_draw *d, const check *owner, const
     va_start(arguments, format);
     check_case *c = add_case(plan, owner, start, format, arguments);
     va_end(arguments);
+    c->drawn = true;
     return c;
 }
 

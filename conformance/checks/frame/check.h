@@ -28,6 +28,7 @@ typedef struct {
     double cost;         /* about, in microseconds of the suite and the reference: the order of a run */
     int32_t tables;      /* chi-square tables it will evaluate, fixed before sampling (STAT-01) */
     bool statistical;    /* contributes an e-value to the run (STAT-02) */
+    bool drawn;          /* by draw_case() */
     /* The parameters, by what the check asks: of rows, or of one of the others. */
     union {
         struct {
@@ -46,6 +47,10 @@ typedef struct {
             int32_t kind; /* of the check's own list */
             int32_t gamma;
         } engine;
+        struct {
+            int32_t V, temperature, top_p, min_p; /* of the check's own lists */
+            int32_t top_k;
+        } served;
         struct {
             int32_t V, kind, N, G, what; /* as of iut_pool_batch; `what` is asked */
         } pool;
@@ -90,6 +95,7 @@ typedef struct {
     const client *iut; /* open: its claims limit the draw */
     uint64_t rng;      /* of probe_next(): a function of the seed and of the check's name alone */
     int32_t count;     /* cases that the check has drawn so far */
+    uint64_t dealt[7]; /* of the lists of draw.c, what they have had */
 } check_draw;
 
 typedef struct check {

@@ -168,7 +168,7 @@ void probe_random(float *row, int32_t V, int32_t bits, probe_shape shape, uint64
     double total = 0.0;
     for (int32_t t = 0; t < V; t++) {
         const double x = (double)(1 + (probe_next(rng) >> 52)); /* 1..4096 */
-        const bool masked = shape == PROBE_MASKED && (probe_next(rng) >> 63) != 0;
+        const bool masked = shape >= PROBE_MASKED && (probe_next(rng) >> 63) != 0;
         row[t] = masked ? 0.0f : (float)(shape == PROBE_PEAKED ? x * x * x * x : x);
         total += (double)row[t];
     }
@@ -191,6 +191,16 @@ void probe_mix(float *out, const float *row, const float *other, int32_t V, int3
     from_units(out, V, bits);
 }
 
+void probe_tail(float *p, float *q, int32_t V, uint64_t *rng)
+{
+    enum { LARGEST = -70, OCTAVES = 30 };
+    for (int32_t t = 0; t < V; t++) {
+        if (p[t] != 0.0f || q[t] != 0.0f) continue;
+        p[t] = (float)exp2(LARGEST - OCTAVES * probe_u24(rng));
+        q[t] = p[t] * (float)exp2(4.0 * probe_u24(rng) - 2.0);
+    }
+}
+
 void probe_one_hot(float *row, int32_t V, int32_t id)
 {
     memset(row, 0, (size_t)V * sizeof *row);
@@ -206,6 +216,9 @@ probe *probe_general(int32_t S, int32_t V, probe_shape shape, uint64_t *rng)
         probe_random(other, V, 24, shape, rng);
         /* From q = p to q unrelated to p, so that every amount of acceptance occurs. */
         probe_mix(probe_q(m, s), probe_p(m, s), other, V, 24, s * 224 / (S > 1 ? S - 1 : 1));
+        /* Rows that differ in their tails alone would have a residual of which no weight is left (RES-03). */
+        if (shape == PROBE_TAIL && memcmp(probe_p(m, s), probe_q(m, s), (size_t)V * sizeof *other) != 0)
+            probe_tail(probe_p(m, s), probe_q(m, s), V, rng);
     }
     if (!other) {
         probe_close(m);

@@ -57,16 +57,19 @@ double probe_u24(uint64_t *rng);
 int32_t probe_draw(const uint64_t *cum /* [V] */, int32_t V, uint64_t *rng);
 
 /* -- Rows: multiples of 2^-bits that sum to 1. ------------------------------------- */
-typedef enum { PROBE_DENSE, PROBE_PEAKED, PROBE_MASKED } probe_shape;
+typedef enum { PROBE_DENSE, PROBE_PEAKED, PROBE_MASKED, PROBE_TAIL, PROBE_SHAPES } probe_shape;
 
 /* A random row; with bits above 24, of multiples as far as binary32 has them. DENSE: comparable
  * entries; PEAKED: a few hold most of the mass; MASKED: about half of the entries are exactly
- * 0. */
+ * 0; TAIL: as MASKED (probe_tail() fills it). */
 void probe_random(float *row /* [V] */, int32_t V, int32_t bits, probe_shape shape,
                   uint64_t *rng);
 /* lambda/256 of `row` and the rest of `other`, rounded to multiples of 2^-bits. */
 void probe_mix(float *out /* [V] */, const float *row /* [V] */, const float *other /* [V] */,
                int32_t V, int32_t bits, int32_t lambda);
+/* Gives every id that is masked in both rows p in 2^-100..2^-70, log-uniform, and q within a factor 4 of it. The rows
+ * then exceed 1 by less than V * 2^-68, which no arithmetic resolves. */
+void probe_tail(float *p /* [V] */, float *q /* [V] */, int32_t V, uint64_t *rng);
 void probe_one_hot(float *row /* [V] */, int32_t V, int32_t id);
 
 /* A panel of S states with random rows at 2^-24, q a mixture of p and another row: about 0.7 of

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/frame/draw.h"
+#include "conformance/checks/frame/probe.h"
 #include "conformance/checks/law/batch.h"
 
 /* -- meta.equal -------------------------------------------------------------------- */
@@ -22,6 +24,13 @@ static void equal_plan(check_plan *p, check_level level)
             c->n = n[level];
             c->cost = cost_of_rows(c->n, c->V);
         }
+}
+
+static void equal_draw(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {1, 4, 20};
+    for (int32_t i = 0; i < count[d->level]; i++)
+        draw_rows(p, d, &check_meta_equal, "equal", 1 << 14, 64, 1024);
 }
 
 static bool equal_claimed(const check_case *c, const client *subject, char *why,
@@ -54,7 +63,7 @@ static bool all_accepted(const batch *b, int32_t i, check_result *r)
 static void equal_run(const check_case *planned, const check_context *x, check_result *r)
 {
     const check_case within = case_within(planned, x->iut), *c = &within;
-    enum { N = 1024 };
+    const int32_t N = c->n < 1024 ? (int32_t)c->n : 1024;
     panel *a = batch_panel(
         x, &(panel_form){.V = c->V, .seed = check_seed(x, c, 0), .variant = PANEL_EQUAL}, r);
     batch b = {0};
@@ -65,7 +74,7 @@ static void equal_run(const check_case *planned, const check_context *x, check_r
               law_alias_init(&q, a->q64, a->view.S, c->V);
     if (a && !ok) result_set(r, STATE_ERROR, "out of memory");
     b.seed = check_seed(x, c, 1);
-    for (int64_t done = 0; ok && done < c->n; done += N, b.seed += N) {
+    for (int64_t done = 0; ok && done < c->n; done += N, b.seed += (uint64_t)N) {
         batch_fill(&b, &q, &g, true);
         ok = batch_ask(&b, 0, N, false, r);
         for (int32_t i = 0; ok && i < N; i++) ok = all_accepted(&b, i, r), r->compared += ok;
@@ -83,6 +92,7 @@ const check check_meta_equal = {
     .clauses = "ACC-03 LAY-05 BON-01",
     .summary = "with q = p every draft is accepted at every uniform",
     .plan = equal_plan,
+    .draw = equal_draw,
     .claimed = equal_claimed,
     .run = equal_run,
 };
@@ -212,6 +222,15 @@ static void batch_plan(check_plan *p, check_level level)
         }
 }
 
+static void batch_draw(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {2, 8, 40};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t row = probe_below(&d->rng, OPS);
+        draw_rows(p, d, &check_meta_batch, ops[row].name, 1 << 14, ops[row].op == OP_DRAW ? 0 : 64, 96)->variant = row;
+    }
+}
+
 static bool batch_claimed(const check_case *c, const client *subject, char *why,
                           size_t why_size)
 {
@@ -303,6 +322,7 @@ const check check_meta_batch = {
     .clauses = "INV-01 INV-03 LAY-05 RNG-07",
     .summary = "a case answers the same in any batch, at any place, alone and twice",
     .plan = batch_plan,
+    .draw = batch_draw,
     .claimed = batch_claimed,
     .run = batch_run,
 };
