@@ -333,7 +333,7 @@ static bool play(driver *d, lm_script *s, check_result *r)
 /* ---- Shrinking. ------------------------------------------------------------------------------ */
 
 /* Of a case that fails: about two seconds of the reference. */
-enum { MOST_PLAYS = 250, MOST_WORK = 12000000 };
+enum { MOST_PLAYS = 120, MOST_WORK = 12000000 };
 
 typedef struct {
     driver *d;

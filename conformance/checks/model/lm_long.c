@@ -9,34 +9,67 @@ enum { PATH, TREE, PREFILL, KINDS };
 static const char *const kind_name[] = {"path", "tree", "prefill"};
 enum { LENGTH = 2304, CHUNK = 192, TREE_PREFIX = 61, TREE_ROWS = 340, TEXT = 1100 };
 
-static const lm_form form = {.name = "far",
-                             .architecture = IUT_LLAMA,
-                             .stored = LM_F32,
-                             .V = 23,
-                             .layers = 1,
-                             .hidden = 12,
-                             .heads = 3,
-                             .kv_heads = 3,
-                             .head_dim = 4,
-                             .ffn = 10,
-                             .positions = 4096,
-                             .eps = "1e-02",
-                             .theta = "10000.0",
-                             .seed = 1616};
+enum { FORMS = 3, VOCABULARY = 23 };
+
+/* Small ones, so that thousands of positions cost little. */
+static const lm_form forms[FORMS] = {{.name = "far-llama",
+                                      .architecture = IUT_LLAMA,
+                                      .stored = LM_F32,
+                                      .V = VOCABULARY,
+                                      .layers = 1,
+                                      .hidden = 12,
+                                      .heads = 3,
+                                      .kv_heads = 3,
+                                      .head_dim = 4,
+                                      .ffn = 10,
+                                      .positions = 4096,
+                                      .eps = "1e-02",
+                                      .theta = "10000.0",
+                                      .seed = 1616},
+                                     {.name = "far-qwen2",
+                                      .architecture = IUT_QWEN2,
+                                      .stored = LM_BF16,
+                                      .V = VOCABULARY,
+                                      .layers = 1,
+                                      .hidden = 10,
+                                      .heads = 3,
+                                      .kv_heads = 1,
+                                      .head_dim = 4,
+                                      .ffn = 14,
+                                      .positions = 4096,
+                                      .tied = true,
+                                      .eps = "1e-06",
+                                      .theta = "1000000.0",
+                                      .seed = 1617},
+                                     {.name = "far-qwen3",
+                                      .architecture = IUT_QWEN3,
+                                      .stored = LM_F16,
+                                      .V = VOCABULARY,
+                                      .layers = 1,
+                                      .hidden = 14,
+                                      .heads = 2,
+                                      .kv_heads = 2,
+                                      .head_dim = 6,
+                                      .ffn = 9,
+                                      .positions = 4096,
+                                      .eps = "1e-06",
+                                      .theta = "100.0",
+                                      .seed = 1618}};
 
 static void plan(check_plan *p, check_level level)
 {
-    for (int32_t kind = 0; level > LEVEL_SMOKE && kind < KINDS; kind++) {
-        check_case *c = plan_case(p, &check_lm_long, "%s", kind_name[kind]);
-        c->model.kind = kind;
-        c->cost = kind == PATH ? 1e6 : 4e5;
-    }
+    for (int32_t f = 0; level > LEVEL_SMOKE && f < FORMS; f++)
+        for (int32_t kind = 0; kind < KINDS; kind++) {
+            check_case *c = plan_case(p, &check_lm_long, "%s-%s", forms[f].name, kind_name[kind]);
+            c->model.folder = f;
+            c->model.kind = kind;
+            c->cost = kind == PATH ? 1e6 : 4e5;
+        }
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    (void)c;
-    return lm_claimed_kind(tested, form.architecture, LM_BITS, why, size);
+    return lm_claimed_kind(tested, forms[c->model.folder].architecture, LM_BITS, why, size);
 }
 
 /* A chain of n rows on a sequence, of tokens that `rng` gives; wants: those that `wanted` says, or all. */
@@ -47,7 +80,7 @@ static void add_chain(lm_script *s, int32_t sequence, int32_t from, int32_t n, u
     int32_t kept = 0;
     if (!p) return;
     for (int32_t i = 0; i < n; i++) {
-        lm_numbers(s, p->token)[i] = probe_below(rng, form.V);
+        lm_numbers(s, p->token)[i] = probe_below(rng, VOCABULARY);
         lm_numbers(s, p->parent)[i] = i - 1;
         if (wanted(from + i)) lm_numbers(s, p->want)[kept++] = i;
     }
@@ -91,7 +124,7 @@ static void write_tree(lm_script *s, uint64_t *rng)
     add_chain(s, 0, 0, 9, rng, near_an_end);
     lm_part *p = lm_add_tree(s, 1, TREE_ROWS, TREE_ROWS);
     for (int32_t i = 0; p && i < TREE_ROWS; i++) {
-        lm_numbers(s, p->token)[i] = probe_below(rng, form.V);
+        lm_numbers(s, p->token)[i] = probe_below(rng, VOCABULARY);
         lm_numbers(s, p->parent)[i] = i < 3 || probe_below(rng, 4) == 0 ? probe_below(rng, i + 1) - 1 : i - 1 - i % 3;
         lm_numbers(s, p->want)[i] = TREE_ROWS - 1 - i;
     }
@@ -142,7 +175,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     lm_script s = {0};
     writes[c->model.kind](&s, &rng);
     if (client_has(x->iut, OP_CACHE_READ)) add_reads(&s, sequence[c->model.kind], length[c->model.kind]);
-    lm_drive(x, r, &form, &s);
+    lm_drive(x, r, &forms[c->model.folder], &s);
     lm_script_free(&s);
 }
 

@@ -14,14 +14,14 @@ static void plan(check_plan *p, check_level level)
     for (int32_t a = 0; a < 3; a++) {
         check_case *c = plan_case(p, &check_lm_random, "%s", name[a]);
         c->model.kind = 1 << a;
-        c->model.tokens = 60;
+        c->model.tokens = 140;
         c->cost = 2e5;
     }
 }
 
 static void draw(check_plan *p, check_draw *d)
 {
-    const int32_t cases = d->level == LEVEL_SMOKE ? 3 : d->level == LEVEL_FULL ? 24 : 120;
+    const int32_t cases = d->level == LEVEL_SMOKE ? 2 : d->level == LEVEL_FULL ? 24 : 120;
     const uint8_t served = client_claims(d->iut)->lm_architectures;
     const int32_t first = probe_below(&d->rng, 3);
     for (int32_t i = 0; i < cases; i++) {
@@ -89,10 +89,11 @@ static void add_load(job *j)
     play_last(j);
 }
 
-/* A tree: mostly deep, mostly wide, or a chain; tokens of few values make equal paths. */
+/* A chain, siblings, or a tree that is deep or wide; tokens of few values make equal paths. */
 static void add_tree(job *j, int32_t sequence, int32_t rows)
 {
-    const int32_t shape = below(j, 4), V = below(j, 4) ? j->form.V : 3;
+    enum { CHAIN, SIBLINGS, DEEP, WIDE, SHAPES };
+    const int32_t shape = below(j, SHAPES), V = below(j, 4) ? j->form.V : 3;
     const int32_t room = j->state.positions - j->state.held[sequence].length;
     const int32_t wants = below(j, 5) == 0 ? 0 : 1 + below(j, rows < 12 ? rows : 12);
     int32_t depth[256];
@@ -102,8 +103,9 @@ static void add_tree(job *j, int32_t sequence, int32_t rows)
             *want = lm_numbers(&j->script, p->want);
     for (int32_t r = 0; r < rows; r++) {
         token[r] = below(j, V);
-        parent[r] = shape == 0 || below(j, 3) ? r - 1 : below(j, r + 1) - 1;
-        if (shape == 1) parent[r] = below(j, r + 1) - 1;
+        parent[r] = shape == CHAIN || (shape == DEEP && below(j, 3)) ? r - 1
+                    : shape == SIBLINGS                              ? -1
+                                                                     : below(j, r + 1) - 1;
         depth[r] = parent[r] < 0 ? 1 : depth[parent[r]] + 1;
         if (depth[r] > room) parent[r] = -1, depth[r] = 1;
     }
@@ -152,15 +154,25 @@ static void add_one(job *j, lm_kind kind, int32_t sequence)
     play_last(j);
 }
 
-/* Of sequences that have rows, and of some that have none; a third of the paths are empty. */
+/* A row of a sequence's last forward; if it can be found soon, one whose path is as long as `like`. */
+static int32_t any_row(job *j, const lm_held *h, int32_t like)
+{
+    int32_t rows[256], row = below(j, h->rows);
+    for (int32_t i = 0; i < 8 && lm_row_rows(lm_numbers(&j->script, h->parent_at), row, rows) != like; i++)
+        row = below(j, h->rows);
+    return row;
+}
+
+/* Of sequences that have rows, and of some that have none; a third of the paths are empty. Others are often of one
+ * length: what belongs to one sequence then fits another. */
 static void add_commit(job *j)
 {
     int32_t sequence[LM_MOST_SEQUENCES];
-    const int32_t n = some(j, sequence);
+    const int32_t n = some(j, sequence), like = 1 + below(j, 4);
     lm_add_step(&j->script, STEP_COMMIT);
     for (int32_t i = 0; i < n; i++) {
-        const int32_t rows = j->state.held[sequence[i]].rows;
-        lm_add_part(&j->script, sequence[i], !rows || below(j, 3) == 0 ? -1 : below(j, rows), 0);
+        const lm_held *h = &j->state.held[sequence[i]];
+        lm_add_part(&j->script, sequence[i], !h->rows || below(j, 3) == 0 ? -1 : any_row(j, h, like), 0);
     }
     play_last(j);
     if (below(j, 3) == 0) add_one(j, STEP_STALE, sequence[below(j, n)]);
