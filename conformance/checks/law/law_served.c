@@ -51,7 +51,7 @@ static void plan_one(check_plan *p, check_level level, int32_t lane, int32_t row
     c->n = law_samples(level, V);
     c->cost = cost_of_rows(c->n, c->V);
     c->tables = law_tables(c->gamma + 2);
-    c->statistical = true;
+    c->statistical = c->pooled = true;
 }
 
 static void plan(check_plan *p, check_level level)

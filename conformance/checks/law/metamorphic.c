@@ -121,7 +121,7 @@ static void draft_plan(check_plan *p, check_level level)
         c->n = law_samples(level, c->V) / (level == LEVEL_SMOKE ? 1 : 5);
         c->cost = cost_of_rows(c->n, c->V);
         c->tables = law_tables(c->gamma + 2);
-        c->statistical = true;
+        c->statistical = c->pooled = true;
     }
     for (int32_t V = 8; V <= 64; V *= 8) {
         check_case *c = plan_case(p, &check_meta_draft, "seeded-V%d", V);
