@@ -125,7 +125,7 @@ static bool pool_tokens(run_report *report)
             break;
         }
         pool->nats += r->pool_nats;
-        pool->cases++;
+        pool->cases += r->pool.n > 0;
         st_pool_join(&pool->sum, &r->pool);
     }
     free(order);
@@ -146,7 +146,7 @@ static void tell_e(run_report *report)
     if (report->pooled)
         snprintf(parts, sizeof parts,
                  ": half of the cases' average e^%.4g, a quarter each of the dictionary's e^%.4g "
-                 "and the PIT's e^%.4g over the tokens of %zu cases (STAT-07)%s%s%s",
+                 "and the transform's e^%.4g over the tokens of %zu cases (STAT-07)%s%s%s",
                  pool->average, pool->dictionary, pool->pit, pool->cases,
                  pool->average + log(weight) < line
                      ? "; it takes all cases together to see it"
