@@ -28,33 +28,34 @@ static const struct fault {
     double size;      /* of a lenience, of a temperature */
     double share;     /* of the streams that have it */
     const char *name; /* that the suite should give; "": it is not in the dictionary */
+    double least;     /* share of runs that must fail */
 } faults[] = {
-    {LENIENCE, 1.02, 1, "lenience"},
-    {LENIENCE, 1.03, 1, "lenience"},
-    {LENIENCE, 1.05, 1, "lenience"},
-    {LENIENCE, 1.1, 1, "lenience"},
-    {LENIENCE, 1.3, 1, "lenience"},
-    {LENIENCE, 0.95, 1, "lenience"},
-    {TEMPERATURE, 1.01, 1, "temperature"},
-    {TEMPERATURE, 0.99, 1, "temperature"},
-    {TEMPERATURE, 1.03, 1, "temperature"},
-    {TEMPERATURE, 0.9, 1, "temperature"},
-    {FROM_P, 1, 1, "corrections drawn from p"},
-    {FROM_P, 1, 0.1, "corrections drawn from p"},
-    {ABSOLUTE, 1, 1, "corrections drawn from |p - q|"},
-    {ALWAYS, 1, 1, "every draft accepted"},
-    {SWAPPED, 1, 1, "acceptance by q/p"},
-    {BONUS_Q, 1, 1, "bonus drawn from q"},
-    {BONUS_Q, 1, 0.2, "bonus drawn from q"},
-    {STALE, 1, 1, "the row of the state before"},
-    {STALE, 1, 0.05, "the row of the state before"},
-    {ACCEPT_CORRECTION, 1, 1, "one uniform for acceptance and correction"},
-    {ACCEPT_CORRECTION, 1, 0.1, "one uniform for acceptance and correction"},
-    {DRAFT_ACCEPT, 1, 1, "one uniform for draft and acceptance"},
-    {DRAFT_CORRECTION, 1, 1, "one uniform for draft and correction"},
-    {DRAFT_CORRECTION, 1, 0.1, "one uniform for draft and correction"},
-    {LOW_IDS, 1.05, 1, ""},
-    {EVEN_IDS, 1.1, 1, ""},
+    {LENIENCE, 1.02, 1, "lenience", 0.4},
+    {LENIENCE, 1.03, 1, "lenience", 0.9},
+    {LENIENCE, 1.05, 1, "lenience", 0.9},
+    {LENIENCE, 1.1, 1, "lenience", 0.9},
+    {LENIENCE, 1.3, 1, "lenience", 0.9},
+    {LENIENCE, 0.95, 1, "lenience", 0.9},
+    {TEMPERATURE, 1.01, 1, "temperature", 0.9},
+    {TEMPERATURE, 0.99, 1, "temperature", 0.9},
+    {TEMPERATURE, 1.03, 1, "temperature", 0.9},
+    {TEMPERATURE, 0.9, 1, "temperature", 0.9},
+    {FROM_P, 1, 1, "corrections drawn from p", 0.9},
+    {FROM_P, 1, 0.1, "corrections drawn from p", 0.9},
+    {ABSOLUTE, 1, 1, "corrections drawn from |p - q|", 0.9},
+    {ALWAYS, 1, 1, "every draft accepted", 0.9},
+    {SWAPPED, 1, 1, "acceptance by q/p", 0.9},
+    {BONUS_Q, 1, 1, "bonus drawn from q", 0.9},
+    {BONUS_Q, 1, 0.2, "bonus drawn from q", 0.9},
+    {STALE, 1, 1, "the row of the state before", 0.9},
+    {STALE, 1, 0.05, "the row of the state before", 0.9},
+    {ACCEPT_CORRECTION, 1, 1, "one uniform for acceptance and correction", 0.9},
+    {ACCEPT_CORRECTION, 1, 0.1, "one uniform for acceptance and correction", 0.9},
+    {DRAFT_ACCEPT, 1, 1, "one uniform for draft and acceptance", 0.9},
+    {DRAFT_CORRECTION, 1, 1, "one uniform for draft and correction", 0.9},
+    {DRAFT_CORRECTION, 1, 0.1, "one uniform for draft and correction", 0.9},
+    {LOW_IDS, 1.05, 1, "", 0.9},
+    {EVEN_IDS, 1.1, 1, "", 0},
 };
 
 static struct fault planted;
@@ -321,7 +322,7 @@ static bool ends(const run_report *r, const char *name)
 
 static bool fault_runs(int runs, uint64_t seed)
 {
-    size_t rows = sizeof faults / sizeof *faults, well = 0;
+    size_t rows = sizeof faults / sizeof *faults, seen = 0, well = 0;
     printf("%-44s %7s %7s %7s %7s %7s %8s %9s\n", "fault", "failed", "by run", "named", "average", "pit", "dictnry",
            "size");
     for (size_t f = 0; f < rows; f++) {
@@ -336,19 +337,20 @@ static bool fault_runs(int runs, uint64_t seed)
             named += ends(&r, planted.name);
             average += r.pool.average / runs, dictionary += r.pool.dictionary / runs, pit += r.pool.pit / runs;
             size += r.pool.cause.size / runs;
-            if (getenv("TELL")) { char t[200]; st_cause_text(&r.pool.cause, t, 200); printf("  %s\n", t); for (int m = 0; m < ST_POOL_LAWS; m++) printf("   %d: %g %g %g %g\n", m, r.pool.sum.term[m][0], r.pool.sum.term[m][1],r.pool.sum.term[m][2],r.pool.sum.term[m][3]);}
             run_report_free(&r);
         }
         char what[64];
-        snprintf(what, sizeof what, "%s %g, share %g", *planted.name ? planted.name : planted.kind == LOW_IDS ? "low ids more likely" : "even ids more likely", planted.size,
+        const char *unlisted = planted.kind == LOW_IDS ? "low ids more likely" : "even ids more likely";
+        snprintf(what, sizeof what, "%s %g, share %g", *planted.name ? planted.name : unlisted, planted.size,
                  planted.share);
         printf("%-44s %7d %7d %7d %7.1f %7.1f %8.1f %9.3g\n", what, failed, by_run, named, average, pit, dictionary,
                size);
         fflush(stdout);
-        well += 5 * named >= 4 * by_run;
+        seen += by_run >= planted.least * runs;
+        well += by_run > 0 && 5 * named >= 4 * by_run;
     }
-    printf("named in four of five: %zu of %zu\n", well, rows);
-    return 5 * well >= 4 * rows;
+    printf("failed as often as they must: %zu of %zu; named in four runs of five that failed: %zu\n", seen, rows, well);
+    return seen == rows && 5 * well >= 4 * rows;
 }
 
 int main(int argc, char **argv)
