@@ -1,4 +1,4 @@
-/* lm_long.c - lm.long: what only many positions and many rows show (LAY-14): a path beyond the positions at which tables
+/* lm_long.c - lm.long: what only many positions and many rows show (LAY-17): a path beyond the positions at which tables
  * of angles, pages and chunks end; trees of more rows than a tile; a long text in one forward and in several. */
 #include <stdio.h>
 
@@ -181,7 +181,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_lm_long = {
     .name = "lm.long",
-    .clauses = "TREE-02 TREE-05 TREE-06 TREE-07 ARI-12 KV-01 KV-02 LAY-06 LAY-14",
+    .clauses = "TREE-02 TREE-05 TREE-06 TREE-07 ARI-12 KV-01 KV-02 LAY-06 LAY-17",
     .summary = "paths of thousands of positions and forwards of hundreds of rows are like short ones",
     .plan = plan,
     .claimed = claimed,

@@ -1,5 +1,5 @@
 /* lm_random.c - lm.random: drawn operations over several sequences of a drawn model, in any order, each answer held
- * against the paths alone (LAY-13). What is asked is drawn; what is due is not: a sequence is a list of tokens. */
+ * against the paths alone (LAY-16). What is asked is drawn; what is due is not: a sequence is a list of tokens. */
 #include <stdio.h>
 
 #include "conformance/checks/frame/probe.h"
@@ -270,7 +270,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 const check check_lm_random = {
     .name = "lm.random",
     .clauses = "TREE-01 TREE-02 TREE-03 TREE-04 TREE-05 TREE-06 TREE-07 TREE-08 KV-01 KV-02 KV-03 KV-04 KV-05 KV-06 "
-               "KV-07 LAY-06 LAY-13",
+               "KV-07 LAY-06 LAY-16",
     .summary = "drawn operations over several sequences of a drawn model give what the paths alone give",
     .plan = plan,
     .draw = draw,
