@@ -56,7 +56,16 @@ static bool plan(run_report *r)
     return plan_all(r->plan, checks_of(o), o->level) || plan_failed(r, r->plan->error);
 }
 
-/* Adds what is drawn for this IUT; NULL: it did not open. Then the selection is made. */
+/* --samples */
+static void take_fewer(const run_options *o, check_case *k)
+{
+    if (!k->statistical || o->samples <= 0 || k->n <= o->samples) return;
+    k->cost *= (double)o->samples / (double)k->n;
+    k->n = o->samples;
+}
+
+/* Adds what is drawn for this IUT; NULL: it did not open. Then the selection is made, in the order of the checks.
+ */
 static bool plan_rest(run_report *r, const client *c)
 {
     const run_options *o = r->options;
@@ -64,14 +73,13 @@ static bool plan_rest(run_report *r, const client *c)
         return plan_failed(r, r->plan->error);
     r->cases = calloc(r->plan->count + 1, sizeof *r->cases);
     if (!r->cases) return plan_failed(r, "out of memory while planning");
-    for (size_t i = 0; i < r->plan->count; i++) {
-        check_case *k = r->plan->cases[i];
-        if (k->statistical && o->samples > 0 && k->n > o->samples) {
-            k->cost *= (double)o->samples / (double)k->n;
-            k->n = o->samples;
+    for (const check *const *of = checks_of(o); *of; of++)
+        for (size_t i = 0; i < r->plan->count; i++) {
+            check_case *k = r->plan->cases[i];
+            if (k->check != *of || !selected(o, k)) continue;
+            take_fewer(o, k);
+            r->cases[r->planned++].plan = k;
         }
-        if (selected(o, k)) r->cases[r->planned++].plan = k;
-    }
     return true;
 }
 
