@@ -1,4 +1,4 @@
-/* engine_neighbours.c - see neighbours.h. */
+/* neighbours.c - see neighbours.h. */
 #include "conformance/stats/neighbours.h"
 
 #include <math.h>

@@ -137,6 +137,11 @@ static inline int32_t law_tables(int32_t k)
     return 2 * k;
 }
 
+/* Adds the tokens of a case to its sum; placed: counts at each position, in each state. seed: of the
+ * cells of the PIT. False: no memory. */
+bool law_pool(const law_sampler *s, const int32_t *placed /* [k][S][V] */, uint64_t seed,
+              st_pool *sum);
+
 /* Samples c->n streams and judges them by both gates; sets state, detail, figures, log_e,
  * log_p. */
 void law_judge(law_sampler *s, const check_case *c, check_result *r);

@@ -39,8 +39,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_law_draw = {
     .name = "law.draw",
-    .clauses = "DRAW-04 DRAW-05 DRAW-06 RNG-07 LAY-04 STAT-01 STAT-02 STAT-03 STAT-04 STAT-10 "
-               "STAT-11",
+    .clauses = "DRAW-04 DRAW-05 DRAW-06 RNG-07 LAY-04 STAT-01 STAT-02 STAT-03 STAT-04 STAT-07 "
+               "STAT-08 STAT-10 STAT-11",
     .summary = "plain draws, one after the other, have the target's law",
     .plan = plan,
     .draw = draw,
