@@ -17,6 +17,7 @@
 #include "conformance/checks/traces/brought.h"
 #include "conformance/suite/events.h"
 #include "conformance/suite/verdict.h"
+#include "conformance/wire/claims.h"
 #include "conformance/wire/clock.h"
 
 typedef struct {
@@ -135,10 +136,20 @@ static check_state state_of_open(call_result result, iut_status status)
     }
 }
 
-static void keep_claims(run_report *r, const iut_claims *claims)
+/* Bits of iut_op. */
+static unsigned operations_of(const client *c)
 {
+    unsigned ops = 0;
+    for (iut_op op = 0; op < OP_COUNT; op++) ops |= (unsigned)client_has(c, op) << op;
+    return ops;
+}
+
+static void keep_claims(run_report *r, const client *c)
+{
+    const iut_claims *claims = client_claims(c);
     const char *const text[3] = {claims->name, claims->version, claims->device};
     r->claims = *claims;
+    r->operations = operations_of(c);
     for (int i = 0; i < 3; i++) {
         snprintf(r->identity[i], sizeof r->identity[i], "%s", text[i] ? text[i] : "");
         make_printable(r->identity[i]);
@@ -170,7 +181,7 @@ static client *open_first(run_report *r)
         if (c) client_close(c);
         return NULL;
     }
-    keep_claims(r, client_claims(c));
+    keep_claims(r, c);
     for (size_t i = 0; i < r->planned; i++) {
         run_case *k = &r->cases[i];
         char claim[sizeof k->result.detail] = "";
@@ -199,14 +210,33 @@ static void stop_case(run_case *k)
     }
 }
 
-static void run_one(const run_report *r, run_case *k, client **seat)
+/* What a later process claims otherwise than the first (CLM-13); NULL: nothing. */
+static const char *claims_otherwise(const run_report *r, const client *c)
+{
+    const char *field = claims_difference(&r->claims, client_claims(c));
+    return field ? field : operations_of(c) == r->operations ? NULL : "ops";
+}
+
+/* False: the seat is empty or not the implementation that was planned for, as the result says. */
+static bool take_seat(const run_report *r, run_case *k, client **seat)
 {
     client_failure f;
-    if (!*seat) *seat = open_iut(r, &f);
+    if (*seat) return true;
+    *seat = open_iut(r, &f);
     if (!*seat) {
         result_set(&k->result, state_of_open(f.result, f.status), "%s", f.text);
-        return;
+        return false;
     }
+    const char *field = claims_otherwise(r, *seat);
+    if (field)
+        result_set(&k->result, STATE_FAIL,
+                   "a second process claims another `%s` than the first (CLM-13)", field);
+    return !field;
+}
+
+static void run_one(const run_report *r, run_case *k, client **seat)
+{
+    if (!take_seat(r, k, seat)) return;
     const check_context context = {.iut = *seat,
                                    .level = r->options->level,
                                    .seed = r->options->seed,

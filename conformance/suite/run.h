@@ -88,6 +88,7 @@ typedef struct {
 typedef struct {
     const run_options *options; /* the caller's; must outlive the report */
     iut_claims claims;     /* strings point into `identity`; zero if the IUT never opened */
+    unsigned operations;   /* bits of iut_op that are claimed */
     char identity[3][120]; /* name, version, device: printable */
     struct check_plan *plan;
     struct brought *traces; /* during the run; NULL: no case asks for them, or there are none */

@@ -83,6 +83,13 @@ static int64_t number(const iut_claims *claims, const claim_row *row)
     return row->width == 1 ? *(uint8_t *)at(claims, row) : *(int32_t *)at(claims, row);
 }
 
+const char *claims_difference(const iut_claims *a, const iut_claims *b)
+{
+    for (const claim_row *row = claim_table; row->name; row++)
+        if (row->kind != CLAIM_TEXT && number(a, row) != number(b, row)) return row->name;
+    return NULL;
+}
+
 int32_t claim_words(const claim_row *row)
 {
     int32_t n = 1;

@@ -44,6 +44,9 @@ json_t *claims_encode(const iut_claims *claims, unsigned ops);
 bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *why,
                    size_t why_size);
 
+/* The first field in which two claims differ, texts left out; NULL: none (CLM-13). */
+const char *claims_difference(const iut_claims *a, const iut_claims *b);
+
 /* CLM-04: known values, no negative limit (0 says that none is known), strings present, and
  * canonical arithmetic only with uniforms of 29 bits or more, greedy methods among the methods. */
 bool claims_check(const iut_claims *claims, char *why, size_t why_size);

@@ -17,7 +17,7 @@
 #include "conformance/oracle/arithmetic/folder.h"
 #include "conformance/subjects/ref/subject.h"
 
-enum { WORDS = 6, PATH = 400 }; /* of the small pair; tokens of a path */
+enum { WORDS = 6, PATH = 700 }; /* of the small pair; tokens of a path */
 
 /* ---- The reference, spoilt. ------------------------------------------------------ */
 
@@ -39,7 +39,11 @@ typedef enum {
     TOLD_TOO_LONG,
     IMPOSSIBLE,    /* a token that top-k leaves out */
     GREEDY_JACOBI, /* whatever the temperature */
-    DRAFTS_LAW     /* samples from the draft model */
+    DRAFTS_LAW,    /* samples from the draft model */
+    SEED_IGNORED,  /* above temperature 0 */
+    ONE_STREAM,    /* the same, but for a single stream of every other call */
+    COMPANY_ONLY,  /* at temperature 0 a request alone in its call gets another token */
+    WARM_ENDLESS   /* above temperature 0 no token ends a stream */
 } spoil;
 
 static spoil spoilt;
@@ -56,6 +60,8 @@ static iut_status claims(iut *x, iut_claims *c)
     c->eos_always = said.eos_always;
     if (greedy >= 0) c->greedy_methods = (uint8_t)greedy;
     if (said.rule) c->rule = said.rule;
+    if (said.uniforms) c->uniforms = said.uniforms;
+    c->seed_identical = said.seed_identical;
     if (said.arithmetic) c->arithmetic = said.arithmetic;
     return s;
 }
@@ -156,8 +162,20 @@ static void spoil_law(iut_generate_batch *b)
     if (never < WORDS) b->out[(b->n - 1) * b->k] = never;
 }
 
+/* The last token of the first stream is another one on every other call. */
+static void spoil_one(iut_generate_batch *b)
+{
+    static int32_t calls;
+    int32_t *last = &b->out[b->out_len[0] - 1];
+    if (calls++ % 2) *last = (*last + 1) % WORDS;
+}
+
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
+    static uint64_t requests;
+    const bool warm = b->sampling.temperature > 0;
+    if (spoilt == SEED_IGNORED && warm) b->seed = requests += 100;
+    if (spoilt == WARM_ENDLESS && warm) b->eos = -1;
     if (spoilt >= NEAR_TIES && spoilt <= NO_ARGMAX) return spoilt_streams(b), IUT_OK;
     if (spoilt == NO_DRAFTS) b->gamma = 0;
     if (spoilt == NO_GUESSES && b->sampling.temperature == 0) b->method = 0;
@@ -165,6 +183,9 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     if (spoilt == GREEDY_JACOBI && b->method == IUT_JACOBI) b->sampling.temperature = 0;
     const iut_status s = ref_api()->generate(x, b);
     if (s == IUT_OK && b->sampling.temperature == 0) spoil_facts(b);
+    if (s == IUT_OK && spoilt == ONE_STREAM && warm) spoil_one(b);
+    if (s == IUT_OK && spoilt == COMPANY_ONLY && !warm && b->n == 1 && b->gamma > 0)
+        b->out[0] = (b->out[0] + 1) % WORDS;
     if (s == IUT_OK && spoilt == IMPOSSIBLE && b->sampling.top_k) spoil_law(b);
     return s;
 }
@@ -346,6 +367,81 @@ static void another_law_fails(void **unused)
     all_end(&check_engine_law, "*/few-g[12]", STATE_FAIL, 1, "not the target's law");
 }
 
+/* ---- In company. LAY-15. --------------------------------------------------------- */
+
+static void company_is_judged_by_what_is_claimed(void **unused)
+{
+    const check *const c = &check_engine_company;
+    const iut_claims seeded = {.uniforms = IUT_UNIFORMS_SEEDED},
+                     exact = {.uniforms = IUT_UNIFORMS_SEEDED, .lm_arithmetic = IUT_LM_CANONICAL},
+                     half = {.uniforms = IUT_UNIFORMS_SEEDED, .arithmetic = IUT_ARITH_BF16};
+    (void)unused;
+    set_up(HONEST, exact);
+    all_end(c, "*/few-draft-*", STATE_PASS, 2, "prompts, up to 5");
+    set_up(HONEST, (iut_claims){.uniforms = IUT_UNIFORMS_OWN});
+    all_end(c, "*/few-draft-seeded", STATE_NOT_CLAIMED, 1, "uniforms are not seeded");
+    set_up(HONEST, half);
+    all_end(c, "*/few-draft-seeded", STATE_NOT_CLAIMED, 1, "a half format");
+    set_up(SEED_IGNORED, exact);
+    all_end(c, "*/few-draft-seeded", STATE_FAIL, 1, "the same call again (LAY-15, INV-03): request");
+    all_end(c, "*/few-draft-greedy", STATE_PASS, 1, "");
+    set_up(SEED_IGNORED, seeded);
+    all_end(c, "*/few-draft-seeded", STATE_FAIL, 1, "of 10 streams differ");
+    set_up(ONE_STREAM, seeded);
+    all_end(c, "*/few-draft-seeded", STATE_ACCEPTABLE, 1, "near-tie: the same call again: 2 of 20");
+    set_up(ONE_STREAM, exact);
+    all_end(c, "*/few-draft-seeded", STATE_FAIL, 1, "(LAY-15, INV-03)");
+}
+
+/* The token rule has other tokens with drafts than without. */
+static void a_promise_of_plain_tokens_is_held(void **unused)
+{
+    (void)unused;
+    set_up(HONEST, (iut_claims){.uniforms = IUT_UNIFORMS_SEEDED, .seed_identical = 1});
+    all_end(&check_engine_company, "*/few-draft-seeded", STATE_FAIL, 1,
+            "against plain decoding: seed_identical is claimed (LAY-15)");
+}
+
+static void company_has_near_ties(void **unused)
+{
+    const check *const c = &check_engine_company;
+    (void)unused;
+    set_up(NEAR_TIES, (iut_claims){.arithmetic = IUT_ARITH_BF16});
+    all_end(c, "*/few-draft-greedy", STATE_ACCEPTABLE, 1, "near-tie: drafted, ");
+    set_up(NEAR_TIES, (iut_claims){.arithmetic = IUT_ARITH_F32});
+    all_end(c, "*/few-draft-greedy", STATE_FAIL, 1, "(LAY-07, CLM-08)");
+    set_up(COMPANY_ONLY, (iut_claims){.arithmetic = IUT_ARITH_F32});
+    all_end(c, "*/few-draft-greedy", STATE_FAIL, 1, "drafted, alone (LAY-15): request ");
+}
+
+/* ---- Above temperature 0. LAY-13, LAY-14. ---------------------------------------- */
+
+static void facts_need_no_law(void **unused)
+{
+    const iut_claims loose = {.arithmetic = IUT_ARITH_BF16, .rule = IUT_RULE_NOT_LOSSLESS};
+    (void)unused;
+    set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_BF16});
+    all_end(&check_engine_facts, "*/few-draft", STATE_PASS, 1, " held against filters");
+    set_up(HONEST, loose);
+    all_end(&check_engine_facts, "*/few-draft", STATE_PASS, 1, "0 tokens held against filters");
+    set_up(WARM_ENDLESS, loose);
+    all_end(&check_engine_facts, "*/*-draft", STATE_FAIL, 2, "(STOP-01, STOP-02)");
+}
+
+static void far_tokens_have_the_law(void **unused)
+{
+    const check *const c = &check_engine_late;
+    (void)unused;
+    set_up(HONEST, (iut_claims){0});
+    all_end(c, "*", STATE_PASS, 2, "tokens of ");
+    set_up(DRAFTS_LAW, (iut_claims){0});
+    all_end(c, "*", STATE_FAIL, 2, "(LAY-13");
+    set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_BF16});
+    all_end(c, "*", STATE_NOT_CLAIMED, 2, "half format");
+    set_up(HONEST, (iut_claims){.eos_always = 1});
+    all_end(c, "*", STATE_NOT_CLAIMED, 2, "eos_always");
+}
+
 /* ---- Claims. CLM-01, CLM-07. ----------------------------------------------------- */
 
 static void what_has_no_law_is_not_claimed(void **unused)
@@ -431,7 +527,8 @@ static void without_generate_nothing_is_claimed(void **unused)
     char why[300];
     iut_api table = *ref_api();
     (void)unused;
-    const check *const list[] = {&check_engine_greedy, &check_engine_law, NULL};
+    const check *const list[] = {&check_engine_greedy, &check_engine_law,  &check_engine_late,
+                                 &check_engine_facts,  &check_engine_company, NULL};
     table.generate = NULL;
     client *c = open_spoilt(&table);
     assert_true(plan_all(&plan, list, LEVEL_FULL));
@@ -453,6 +550,11 @@ int main(void)
         cmocka_unit_test(without_guesses_nothing_is_shown),
         cmocka_unit_test(wrong_answers_fail),
         cmocka_unit_test(another_law_fails),
+        cmocka_unit_test(company_is_judged_by_what_is_claimed),
+        cmocka_unit_test(a_promise_of_plain_tokens_is_held),
+        cmocka_unit_test(company_has_near_ties),
+        cmocka_unit_test(facts_need_no_law),
+        cmocka_unit_test(far_tokens_have_the_law),
         cmocka_unit_test(what_has_no_law_is_not_claimed),
         cmocka_unit_test(greedy_methods_refuse_and_the_others_sample),
         cmocka_unit_test(architectures_that_are_not_served_are_not_claimed),

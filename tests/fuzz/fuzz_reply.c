@@ -395,7 +395,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const client_options options = {.spec = "ref"};
     client_failure f;
     if (size < 1) return 0;
-    input_op = (iut_op)(data[0] % 16 % OP_COUNT);
+    input_op = (iut_op)(data[0] % OP_COUNT);
     hangs = data[0] & 0x80;
     input = data + 1, input_size = size - 1;
     sent = 0;

@@ -262,6 +262,22 @@ static void no_grey_at_the_ends(void **state)
         JUDGE_WRONG);
 }
 
+/* LAY-10: p too small for a weight is still p; only the canonical arithmetic never draws it. */
+static void a_stretch_below_a_unit_of_weight(void **state)
+{
+    (void)state;
+    const double tau = 0x1p-48;
+    const float p[4] = {0x1p-80f, 0.5f, 0x1p-90f, 0.5f}, z[4] = {0, 0.5f, 0, 0.5f};
+    char why[200];
+    for (int32_t t = 0; t < 4; t += 2) {
+        const oracle_unit at = oracle_unit_of(t / 4.0), off = oracle_unit_of(t / 4.0 + 0x1p-24);
+        assert_int_equal(oracle_draw_judge(p, 4, at, t, tau, why, sizeof why), JUDGE_GREY);
+        assert_int_equal(oracle_draw_judge(p, 4, at, t, 0, why, sizeof why), JUDGE_WRONG);
+        assert_int_equal(oracle_draw_judge(p, 4, off, t, tau, why, sizeof why), JUDGE_WRONG);
+        assert_int_equal(oracle_draw_judge(z, 4, at, t, tau, why, sizeof why), JUDGE_WRONG);
+    }
+}
+
 static void greedy(void **state)
 {
     (void)state;
@@ -327,6 +343,7 @@ int main(void)
         cmocka_unit_test(match),
         cmocka_unit_test(judges),
         cmocka_unit_test(no_grey_at_the_ends),
+        cmocka_unit_test(a_stretch_below_a_unit_of_weight),
         cmocka_unit_test(greedy),
         cmocka_unit_test(seeded),
     };

@@ -1,5 +1,6 @@
 #include "tests/run/fake.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,8 +16,9 @@ static iut *create(const char *options, char *error, size_t error_size)
         snprintf(error, error_size, "refused on request");
         return NULL;
     }
+    static atomic_int changing;
     char *first = malloc(1); /* of the options: all that an instance is */
-    if (first) *first = *options;
+    if (first) *first = strcmp(options, "changing") == 0 && changing++ ? 'C' : *options;
     return (iut *)first;
 }
 
@@ -36,6 +38,7 @@ static iut_status claims(iut *i, iut_claims *c)
     const uint32_t size = c->size;
     if (*(const char *)i == 'n') return IUT_NO_DEVICE;
     *c = (iut_claims){.size = size, .name = "fake", .version = "1", .device = "none"};
+    if (*(const char *)i == 'C') c->max_gamma = 2;
     return IUT_OK;
 }
 

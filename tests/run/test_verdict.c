@@ -610,6 +610,26 @@ static void a_case_sees_the_same_seed_alone(void **unused)
     run_report_free(&r);
     assert_true(fake_seeds[1] != b);
 }
+/* CLM-13: what a process that is opened later claims is what the first one claimed. */
+static void processes_that_claim_otherwise_fail(void **unused)
+{
+    enum { CASES = 8 };
+    static const char *const name[CASES] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    script cases[CASES];
+    run_report r;
+    run_options o = {.jobs = 2, .iut_options = "changing"};
+    (void)unused;
+    for (int i = 0; i < CASES; i++)
+        cases[i] = (script){.name = name[i], .compared = 1, .slow = true};
+    assert_int_equal(fake_run(cases, CASES, &o, &r), EXIT_NOT_CONFORMANT);
+    assert_in_range(r.tally[STATE_FAIL], 1, CASES - 1);
+    assert_int_equal(r.tally[STATE_FAIL] + r.tally[STATE_PASS], CASES);
+    run_report_free(&r);
+    o.iut_options = "";
+    assert_int_equal(fake_run(cases, CASES, &o, &r), EXIT_CONFORMANT);
+    run_report_free(&r);
+}
+
 
 static void threads_report_every_case_once(void **unused)
 {
@@ -664,6 +684,7 @@ int main(void)
         cmocka_unit_test(the_first_failure_is_kept),
         cmocka_unit_test(figures_have_one_value_a_name),
         cmocka_unit_test(a_case_sees_the_same_seed_alone),
+        cmocka_unit_test(processes_that_claim_otherwise_fail),
         cmocka_unit_test(threads_report_every_case_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

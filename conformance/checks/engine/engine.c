@@ -30,6 +30,8 @@ bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char 
     return false;
 }
 
+const int32_t engine_methods[ENGINE_METHODS] = {0, IUT_JACOBI, IUT_LOOKAHEAD, IUT_LOOKUP};
+
 /* The methods of the claims are the oracle's, in their order. */
 const char *engine_method_name(int32_t method)
 {
@@ -51,6 +53,25 @@ bool engine_claims_method(const client *tested, int32_t method, char *why, size_
 bool engine_is_greedy(const client *tested, int32_t method)
 {
     return client_claims(tested)->greedy_methods & method;
+}
+
+bool engine_claims_law(const client *tested, int32_t method, char *why, size_t size)
+{
+    const iut_claims *m = client_claims(tested);
+    if (!engine_claims_method(tested, method, why, size)) return false;
+    if (engine_is_greedy(tested, method))
+        snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
+    else if (m->rule == 0)
+        snprintf(why, size, "the acceptance rule is not declared");
+    else if (m->rule == IUT_RULE_NOT_LOSSLESS)
+        snprintf(why, size, "its rule is declared not lossless");
+    else if (m->arithmetic == 0)
+        snprintf(why, size, "arithmetic is not said");
+    else if (m->arithmetic == IUT_ARITH_F16 || m->arithmetic == IUT_ARITH_BF16)
+        snprintf(why, size, "a network in a half format has a law that nobody else knows");
+    else
+        return true;
+    return false;
 }
 
 /* CLM-12: the eos_token_id of the target's config.json. */
@@ -80,17 +101,55 @@ bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair
            (!client_claims(x->iut)->eos_always || read_end(e));
 }
 
-void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p)
+void engine_fill_prompt(const engine *e, int32_t text, int32_t n, uint64_t *rng,
+                        engine_prompt *p)
 {
-    static const int32_t lengths[] = {63, 40, 1, 20, 64, ENGINE_PROMPT};
-    const char *text = lm_prompts[i % LM_PROMPTS];
+    const char *words = lm_prompts[text % LM_PROMPTS];
     const bool bytes = e->pair != PAIR_FEW;
-    const size_t length = strlen(text);
-    p->n = lengths[i % 6];
-    for (int32_t t = 0; t < p->n; t++)
+    const size_t length = strlen(words);
+    p->n = n;
+    for (int32_t t = 0; t < n; t++)
         p->token[t] = !bytes   ? probe_below(rng, engine_pair_V[e->pair])
                       : t == 0 ? BYTES
-                               : (unsigned char)text[(size_t)(t - 1) % length];
+                               : (unsigned char)words[(size_t)(t - 1) % length];
+}
+
+void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p)
+{
+    static const int32_t lengths[] = {63, 40, 1, 20, 64, 200};
+    engine_fill_prompt(e, i, lengths[i % 6], rng, p);
+}
+
+/* ---- What is drawn. -------------------------------------------------------------- */
+
+iut_sampling engine_draw_sampling(uint64_t *rng)
+{
+    static const float temperature[] = {0.5f, 0.8f, 1, 1.5f}, top_p[] = {0.5f, 0.7f, 0.9f},
+                       min_p[] = {0.05f, 0.1f, 0.3f};
+    iut_sampling s = {temperature[probe_below(rng, 4)], 0, 1, 0};
+    switch (probe_below(rng, 4)) {
+    case 0:
+        s.top_k = 1 + probe_below(rng, 4);
+        break;
+    case 1:
+        s.top_p = top_p[probe_below(rng, 3)];
+        break;
+    case 2:
+        s.min_p = min_p[probe_below(rng, 3)];
+        break;
+    default:
+        break;
+    }
+    return s;
+}
+
+void engine_draw_sizes(int32_t method, uint64_t *rng, int32_t *sizes)
+{
+    sizes[0] = method == IUT_LOOKUP ? 1 + probe_below(rng, 3) : 1 + probe_below(rng, 6);
+    sizes[1] = method == IUT_LOOKAHEAD ? 2 + probe_below(rng, 3)
+               : method == IUT_LOOKUP  ? 1 + probe_below(rng, 5)
+                                       : 0;
+    sizes[2] = method == IUT_LOOKAHEAD ? 1 + probe_below(rng, 8) : 0;
 }
 
 /* ---- Calls. ---------------------------------------------------------------------- */
@@ -139,14 +198,14 @@ static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_
     const int32_t V = engine_pair_V[e->pair];
     e->r->compared++;
     if (length < 1 || length > q->k) {
-        result_set(e->r, STATE_FAIL, "request %d: %d tokens, budget %d", (int)i, (int)length,
-                   (int)q->k);
+        result_set(e->r, STATE_FAIL, "request %d: %d tokens, budget %d (STOP-02)", (int)i,
+                   (int)length, (int)q->k);
         return false;
     }
     for (int32_t t = 0; t < q->k; t++) {
         if (t < length ? out[t] >= 0 && out[t] < V : out[t] == -1) continue;
-        result_set(e->r, STATE_FAIL, "request %d: place %d of %d tokens has %d", (int)i, (int)t,
-                   (int)length, (int)out[t]);
+        result_set(e->r, STATE_FAIL, "request %d: place %d of %d tokens has %d (LAY-01)", (int)i,
+                   (int)t, (int)length, (int)out[t]);
         return false;
     }
     int32_t end = 0; /* where the stream has to stop: STOP-01, STOP-02 */
@@ -155,12 +214,12 @@ static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_
     if (length != due)
         result_set(e->r, STATE_FAIL,
                    "request %d: %d tokens, where the end-of-sequence token or the budget end "
-                   "it after %d",
+                   "it after %d (STOP-01, STOP-02)",
                    (int)i, (int)length, (int)due);
     else if (!accepts_add_up(e, accepted, q, length))
         result_set(e->r, STATE_FAIL,
                    "request %d: the accepted counts do not add up to its %d tokens; tell them "
-                   "right, or leave all of them -1",
+                   "right, or leave all of them -1 (CLM-11)",
                    (int)i, (int)length);
     return e->r->state == STATE_PASS;
 }

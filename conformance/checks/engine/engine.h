@@ -8,7 +8,8 @@
 
 #include "conformance/checks/model/lm.h"
 
-extern const check check_engine_greedy, check_engine_law;
+extern const check check_engine_greedy, check_engine_law, check_engine_late,
+    check_engine_facts, check_engine_company;
 
 /* "few": six tokens, target and draft with weights of their own; "self": the trained draft
  * model, drafting for itself; "trained": the pair. */
@@ -16,7 +17,7 @@ typedef enum { PAIR_FEW, PAIR_SELF, PAIR_TRAINED, PAIRS } engine_pair;
 extern const char *const engine_pair_name[PAIRS];
 extern const int32_t engine_pair_V[PAIRS];
 
-enum { ENGINE_PROMPT = 200 }; /* tokens of a prompt at most */
+enum { ENGINE_PROMPT = 640 }; /* tokens of a prompt at most */
 
 typedef struct {
     int32_t n, token[ENGINE_PROMPT];
@@ -34,8 +35,15 @@ typedef struct {
 
 bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char *why,
                     size_t size);
+/* Drafts of a model, 0, and the methods without one. */
+enum { ENGINE_METHODS = 4 };
+extern const int32_t engine_methods[ENGINE_METHODS];
+
 /* IUT_JACOBI ...; 0 is claimed by every engine. */
 bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size);
+
+/* Does the method sample by a rule and in an arithmetic whose law the suite knows? */
+bool engine_claims_law(const client *tested, int32_t method, char *why, size_t size);
 
 /* CLM-09: is the method claimed for temperature 0 alone? */
 bool engine_is_greedy(const client *tested, int32_t method);
@@ -43,10 +51,19 @@ const char *engine_method_name(int32_t method); /* "jacobi" ... */
 
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair);
 
-/* Prompt number i, 1 to ENGINE_PROMPT tokens: text that the pair knows, or random ids. The
+/* n tokens, 1 to ENGINE_PROMPT: that text, repeated, or random ids. */
+void engine_fill_prompt(const engine *e, int32_t text, int32_t n, uint64_t *rng,
+                        engine_prompt *p);
+
+/* Prompt number i, 1 to 200 tokens: text that the pair knows, or random ids. The
  * lengths cross chunks of attention, one prompt is a token alone, and the first two differ
  * where the first has its 64th position: what a cache keeps of one request shows in another. */
 void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p);
+
+/* A temperature above 0, and one filter or none. */
+iut_sampling engine_draw_sampling(uint64_t *rng);
+/* Sizes of a method. */
+void engine_draw_sizes(int32_t method, uint64_t *rng, int32_t *sizes /* [3] */);
 
 /* What a call is asked for. */
 typedef struct {

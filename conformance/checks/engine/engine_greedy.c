@@ -7,13 +7,10 @@
  * Forwards of other shapes round otherwise. So where no identity is promised, a difference is a
  * near-tie when the logits of the two tokens are as close as the declared arithmetic reaches
  * (CLM-08), and the stream is another one from there on. */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "conformance/checks/engine/engine.h"
-#include "conformance/oracle/arithmetic/folder.h"
+#include "conformance/checks/engine/engine_rows.h"
 
 enum { GAMMA, END, LIMIT, BATCH, KINDS };
 static const char *const kind_name[KINDS] = {"gamma", "eos", "budget", "batch"};
@@ -82,104 +79,8 @@ typedef struct {
     engine_prompt prompt[PROMPTS];
     int32_t plain[PROMPTS][BUDGET];
     int32_t out[PROMPTS * BUDGET], length[PROMPTS];
-    float *row; /* [V] logits of the oracle */
-    int32_t near_ties;
-    char tie[200]; /* the first */
+    engine_ties ties;
 } job;
-
-/* ---- The model's own logits. ----------------------------------------------------- */
-
-typedef struct {
-    oracle_folder *folder;
-    oracle_path *path;
-} network;
-
-static void network_close(network *n)
-{
-    oracle_path_free(n->path);
-    oracle_folder_close(n->folder);
-}
-
-/* Has read the prompt and `more` tokens of the list after it; j->row has the logits then. */
-static bool network_open(network *n, job *j, const engine_prompt *p, const int32_t *token,
-                         int32_t more)
-{
-    char why[300] = "the memory is too short";
-    *n = (network){.folder = oracle_folder_open(j->e.target.folder, why, sizeof why)};
-    const oracle_model *m = n->folder ? oracle_folder_model(n->folder) : NULL;
-    n->path = m ? oracle_path_new(&oracle_fast, m, p->n + BUDGET) : NULL;
-    if (!n->path) result_set(j->e.r, STATE_ERROR, "oracle: %s", why);
-    for (int32_t t = 0; n->path && t < p->n + more; t++)
-        oracle_path_step(n->path, t < p->n ? p->token[t] : token[t - p->n],
-                         t + 1 == p->n + more ? j->row : NULL);
-    return n->path != NULL;
-}
-
-/* How far apart two logits may be for the declared arithmetic to exchange them (CLM-08). */
-static double reach(const job *j)
-{
-    const iut_claims *m = client_claims(j->e.x->iut);
-    const double rho = m->arithmetic == IUT_ARITH_F64    ? 0x1p-40
-                       : m->arithmetic == IUT_ARITH_F16  ? 0x1p-7
-                       : m->arithmetic == IUT_ARITH_BF16 ? 0x1p-5
-                                                         : 0x1p-16;
-    double largest = 1;
-    for (int32_t t = 0; t < engine_pair_V[j->e.pair]; t++)
-        largest = fmax(largest, fabs((double)j->row[t]));
-    return m->lm_arithmetic == IUT_LM_CANONICAL ? 0 : rho * largest;
-}
-
-/* Plain decoding's first tokens are the model's: the lowest of the largest logits under
- * CANONICAL, else one within reach of it. */
-static bool plain_is_right(job *j, int32_t i, int32_t tokens)
-{
-    const bool canonical = client_claims(j->e.x->iut)->lm_arithmetic == IUT_LM_CANONICAL;
-    network n;
-    bool ok = network_open(&n, j, &j->prompt[i], NULL, 0);
-    for (int32_t t = 0; ok && t < tokens && j->plain[i][t] >= 0; t++) {
-        const int32_t got = j->plain[i][t], due = lm_argmax(j->row, engine_pair_V[j->e.pair]);
-        const double apart = (double)j->row[due] - (double)j->row[got];
-        j->e.r->compared++;
-        ok = got == due || (!canonical && apart <= reach(j));
-        if (!ok)
-            result_set(j->e.r, STATE_FAIL,
-                       "plain decoding, request %d, token %d: %d where the model has %d, whose "
-                       "logit is %.3g larger; the declared arithmetic reaches %.3g",
-                       (int)i, (int)t, (int)got, (int)due, apart, reach(j));
-        if (ok && t + 1 < tokens) oracle_path_step(n.path, got, j->row);
-    }
-    network_close(&n);
-    return ok;
-}
-
-/* Token `at` of request i came out otherwise. True: a near-tie, go on. */
-static bool triage(job *j, const char *what, int32_t i, int32_t at, int32_t got)
-{
-    const iut_claims *m = client_claims(j->e.x->iut);
-    const char *promise = m->lm_arithmetic      ? "lm_arithmetic is claimed"
-                          : m->greedy_identical ? "greedy_identical is claimed"
-                                                : NULL;
-    const int32_t due = j->plain[i][at];
-    network n;
-    const bool ok = network_open(&n, j, &j->prompt[i], j->plain[i], at);
-    const double apart = ok ? fabs((double)j->row[due] - (double)j->row[got]) : NAN;
-    network_close(&n);
-    if (!ok) return false;
-    if (!promise && apart <= reach(j)) {
-        if (j->near_ties++ == 0)
-            snprintf(j->tie, sizeof j->tie,
-                     "%s: request %d, token %d is %d or %d, whose logits are %.3g apart", what,
-                     (int)i, (int)at, (int)got, (int)due, apart);
-        return true;
-    }
-    result_set(
-        j->e.r, STATE_FAIL,
-        "%s: request %d, token %d: %d where plain decoding has %d (their logits are %.3g "
-        "apart); %s",
-        what, (int)i, (int)at, (int)got, (int)due, apart,
-        promise ? promise : "more than the declared arithmetic explains");
-    return false;
-}
 
 /* ---- Comparisons. ---------------------------------------------------------------- */
 
@@ -194,7 +95,9 @@ static bool same(job *j, const engine_request *q, const int32_t *order, int32_t 
         for (int32_t t = 0; t < j->length[i]; t++) {
             const int32_t got = j->out[i * q->k + t];
             if (got == j->plain[order[i]][t]) continue;
-            if (!triage(j, what, order[i], t, got)) return false;
+            if (!engine_tie(&j->e, &j->ties, what, order[i], &ordered[i], j->plain[order[i]], t,
+                            got))
+                return false;
             break; /* another stream from here on */
         }
     return true;
@@ -314,7 +217,8 @@ static bool refuses(job *j, const engine_request *greedy)
     engine_request q = *greedy;
     q.sampling.temperature = 0.7f;
     sizes_of(q.method, SOME, 0, q.sizes);
-    snprintf(what, sizeof what, "%s with a temperature of 0.7", engine_method_name(q.method));
+    snprintf(what, sizeof what, "CLM-09: %s with a temperature of 0.7",
+             engine_method_name(q.method));
     return !engine_is_greedy(j->e.x->iut, q.method) ||
            engine_refuses(&j->e, &q, &j->prompt[0], what);
 }
@@ -365,7 +269,7 @@ static bool all(job *j)
     for (int32_t i = 0; i < j->prompts; i++) {
         if (!decode_plainly(j, &q, i)) return false;
         if (j->variant == GAMMA && (j->e.pair == PAIR_FEW || j->prompt[i].n == 1) &&
-            !plain_is_right(j, i, BUDGET / 2))
+            !engine_plain_is_right(&j->e, i, &j->prompt[i], j->plain[i], BUDGET / 2))
             return false;
     }
     if (!drafts) return with_method(j, &q);
@@ -390,8 +294,8 @@ static void conclude(job *j)
         snprintf(drafts, sizeof drafts, "%lld drafts accepted in all, for %lld tokens",
                  (long long)j->e.accepted, (long long)j->e.tokens);
     }
-    if (j->near_ties)
-        result_set(r, STATE_ACCEPTABLE, "near-tie: %s", j->tie);
+    if (j->ties.count)
+        result_set(r, STATE_ACCEPTABLE, "near-tie: %s", j->ties.text);
     else if (j->variant >= KINDS && none)
         result_set(r, STATE_INCONCLUSIVE, "no guess was ever accepted: does it guess at all?");
     else if (j->e.pair == PAIR_SELF && none)
@@ -422,13 +326,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
              .variant = c->engine.kind,
              .gammas = gamma_within(c->engine.gamma, x->iut),
              .stride = x->level == LEVEL_SMOKE && pair != PAIR_FEW ? 5 : 1,
-             .prompts = prompts_of(x->level, pair, c->engine.kind),
-             .row = malloc((size_t)engine_pair_V[pair] * sizeof *j.row)};
-    if (!j.row)
-        result_set(r, STATE_ERROR, "the suite is short of memory");
-    else if (engine_open(&j.e, x, r, pair) && all(&j))
-        conclude(&j);
-    free(j.row);
+             .prompts = prompts_of(x->level, pair, c->engine.kind)};
+    if (engine_open(&j.e, x, r, pair) && all(&j)) conclude(&j);
 }
 
 const check check_engine_greedy = {

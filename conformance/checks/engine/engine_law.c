@@ -5,7 +5,7 @@
  * Vocabularies are small, or top-k makes them so: every prefix of up to k tokens is a context
  * of its own, and its row is the oracle's: the network's logits over that very path, served
  * without roundings. So nothing is approximated, and nothing pooled. One e-process bets at each
- * context, the others at the first token given the requests before (engine_neighbours.h).
+ * context, the others at the first token given the requests before (neighbours.h).
  * Chi-square looks at all k tokens together, at the first two, and at pairs of neighbouring
  * requests (STAT-01, STAT-06). */
 #include <math.h>
@@ -13,14 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/checks/engine/engine.h"
-#include "conformance/checks/engine/engine_neighbours.h"
+#include "conformance/checks/engine/engine_rows.h"
 #include "conformance/checks/law/law.h"
-#include "conformance/oracle/arithmetic/folder.h"
-#include "conformance/oracle/law/served.h"
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
+#include "conformance/stats/neighbours.h"
 #include "conformance/stats/power.h"
 #include "conformance/wire/clock.h"
 
@@ -65,6 +63,7 @@ static const struct {
      {IUT_LOOKUP, {1, 2}, 3}},
     {"few-lookup-n1k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
      {IUT_LOOKUP, {1, 2}, 3}},
+    {"few-g1-long", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {0, 0, 3400000}, DRAFTS}, /* 10^7 tokens */
 };
 /* clang-format on */
 /* The tables of chi-square: all tokens, the first two, and those of neighbouring requests. */
@@ -90,24 +89,8 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    const iut_claims *m = client_claims(tested);
-    const int32_t method = cells[c->variant].by.method;
-    if (!engine_claimed(tested, cells[c->variant].pair, c->gamma, why, size) ||
-        !engine_claims_method(tested, method, why, size))
-        return false;
-    if (engine_is_greedy(tested, method))
-        snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
-    else if (m->rule == 0)
-        snprintf(why, size, "the acceptance rule is not declared");
-    else if (m->rule == IUT_RULE_NOT_LOSSLESS)
-        snprintf(why, size, "its rule is declared not lossless");
-    else if (m->arithmetic == 0)
-        snprintf(why, size, "arithmetic is not said");
-    else if (m->arithmetic == IUT_ARITH_F16 || m->arithmetic == IUT_ARITH_BF16)
-        snprintf(why, size, "a network in a half format has a law that nobody else knows");
-    else
-        return true;
-    return false;
+    return engine_claimed(tested, cells[c->variant].pair, c->gamma, why, size) &&
+           engine_claims_law(tested, cells[c->variant].by.method, why, size);
 }
 
 /* ---- The tree of prefixes. ------------------------------------------------------- */
@@ -152,53 +135,19 @@ static bool tree_open(tree *t, int32_t V, int32_t k, int32_t most)
 
 /* The two networks on their way down the tree. */
 typedef struct {
-    check_result *r;
     tree *t;
-    oracle_path *target, *draft;
+    engine_rows rows;
     oracle_sampling sampling;
-    float *row;  /* [V] */
     int32_t at;  /* positions that both hold */
     int32_t end; /* after it every token is it again (CLM-12); -1: no token is */
 } walker;
 
-static int by_value(const void *a, const void *b)
+static bool serve(walker *w, int which, int32_t token, double *row)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x < y) - (x > y);
-}
-
-/* Is there room around every cut of the filters? A legal rounding must not be able to move one:
- * top-k's by 1e-3 in the logit, top-p's and min-p's by 1e-4 in probability. */
-static bool clear_cuts(const float *row, int32_t V, const oracle_sampling *s)
-{
-    double p[MOST_V], sum = 0, before = 0;
-    const bool warm = s->temperature > 0;
-    for (int32_t t = 0; t < V; t++) p[t] = (double)row[t];
-    qsort(p, (size_t)V, sizeof *p, by_value);
-    const int32_t kept = s->top_k > 0 && s->top_k < V ? s->top_k : V;
-    if (kept < V && p[kept - 1] - p[kept] < 1e-3) return false;
-    const double largest = p[0];
-    for (int32_t t = 0; warm && t < kept; t++)
-        sum += p[t] = exp((p[t] - largest) / (double)s->temperature);
-    for (int32_t t = 0; warm && t < kept; t++) {
-        before += p[t] / sum;
-        if (s->top_p < 1 && fabs(before - (double)s->top_p) < 1e-4) return false;
-        if (s->min_p > 0 && fabs(p[t] - (double)s->min_p) < 1e-4) return false;
-    }
-    return true;
-}
-
-static bool serve(walker *w, oracle_path *path, int32_t token, bool cut_counts, double *row)
-{
-    char why[200];
-    oracle_path_step(path, token, w->row);
-    w->t->too_close = cut_counts && !clear_cuts(w->row, w->t->V, &w->sampling);
-    if (w->t->too_close) return false;
-    if (oracle_served64(w->row, w->t->V, &w->sampling, row, why, sizeof why) != ORACLE_OK)
-        result_set(w->r, STATE_ERROR, "oracle: %s", why);
-    else
-        return true;
-    return false;
+    engine_rows_step(&w->rows, which, token);
+    w->t->too_close =
+        which == ROWS_TARGET && !engine_rows_clear(&w->rows, &w->sampling, engine_fine);
+    return !w->t->too_close && engine_rows_serve(&w->rows, &w->sampling, row);
 }
 
 /* Walks the subtree behind `token`, which ends a prefix of `depth` tokens of probability
@@ -208,15 +157,14 @@ static int32_t walk(walker *w, int32_t token, int32_t depth, double mass)
     tree *t = w->t;
     const int32_t c = t->contexts, V = t->V;
     if (c == t->room) {
-        result_set(w->r, STATE_ERROR, "a row has more tokens than planned");
+        result_set(w->rows.r, STATE_ERROR, "a row has more tokens than planned");
         return -1;
     }
     t->contexts++;
     double *p = t->p + (int64_t)c * V, *q = t->q + (int64_t)c * V;
     const bool ended = depth > 0 && token == w->end;
     for (int32_t x = 0; ended && x < V; x++) p[x] = q[x] = x == token;
-    if (!ended &&
-        (!serve(w, w->target, token, true, p) || !serve(w, w->draft, token, false, q)))
+    if (!ended && (!serve(w, ROWS_TARGET, token, p) || !serve(w, ROWS_DRAFT, token, q)))
         return -1;
     w->at += !ended;
     for (int32_t x = 0; x < V; x++) {
@@ -231,8 +179,7 @@ static int32_t walk(walker *w, int32_t token, int32_t depth, double mass)
         if (*next < 0) return -1;
     }
     w->at -= !ended;
-    oracle_path_cut(w->target, w->at);
-    oracle_path_cut(w->draft, w->at);
+    engine_rows_cut(&w->rows, w->at);
     return c;
 }
 
@@ -250,34 +197,16 @@ static void fill_two(tree *t)
 /* Both networks read the prompt but for its last token, from where the tree is walked. */
 static bool grow(tree *t, engine *e, const engine_prompt *prompt, const iut_sampling *s)
 {
-    char why[300] = "the memory is too short";
-    bool ok = false;
-    oracle_folder *target = oracle_folder_open(e->target.folder, why, sizeof why),
-                  *draft = oracle_folder_open(e->draft.folder, why, sizeof why);
-    const oracle_model *m = target ? oracle_folder_model(target) : NULL,
-                       *d = draft ? oracle_folder_model(draft) : NULL;
-    const int32_t capacity = prompt->n + t->k;
-    walker w = {.r = e->r,
-                .t = t,
-                .target = m ? oracle_path_new(&oracle_fast, m, capacity) : NULL,
-                .draft = d ? oracle_path_new(&oracle_fast, d, capacity) : NULL,
+    walker w = {.t = t,
                 .sampling = {s->temperature, s->top_k, s->top_p, s->min_p},
-                .row = malloc((size_t)t->V * sizeof *w.row),
                 .at = prompt->n - 1,
                 .end = e->end};
-    if (w.target && w.draft && w.row) {
-        for (int32_t i = 0; i < w.at; i++) {
-            oracle_path_step(w.target, prompt->token[i], NULL);
-            oracle_path_step(w.draft, prompt->token[i], NULL);
-        }
+    bool ok = engine_rows_open(&w.rows, e, true, prompt->n + t->k);
+    if (ok) {
+        engine_rows_read(&w.rows, prompt->token, w.at);
         ok = walk(&w, prompt->token[prompt->n - 1], 0, 1) == 0;
-    } else
-        result_set(e->r, STATE_ERROR, "oracle: %s", why);
-    free(w.row);
-    oracle_path_free(w.target);
-    oracle_path_free(w.draft);
-    oracle_folder_close(target);
-    oracle_folder_close(draft);
+    }
+    engine_rows_close(&w.rows);
     if (ok) fill_two(t);
     return ok;
 }
@@ -314,8 +243,8 @@ static bool count(job *j, const int32_t *x)
         const int32_t next = t->next[(int64_t)context * t->V + x[i]];
         if (next < 0) {
             result_set(j->e.r, STATE_FAIL,
-                       "token %d of a stream is %d, which has probability 0 there", (int)i,
-                       (int)x[i]);
+                       "token %d of a stream is %d, which has probability 0 there (LAY-08)",
+                       (int)i, (int)x[i]);
             return false;
         }
         if (!st_ep_add(j->ep, context, x[i], 1)) return lost(j);
@@ -454,21 +383,21 @@ static void judge(job *j)
             r, STATE_FAIL,
             "not the target's law: ln E = %.4g >= %.4g after %lld streams of %d tokens; "
             "most in the first token given the %s token of the request %d before: requests "
-            "depend on one another, or the first token's law is wrong",
+            "depend on one another, or the first token's law is wrong (LAY-08, STAT-02)",
             j->log_e, x->log_e_fail, (long long)j->n, (int)j->t.k,
             j->most == NEIGHBOUR_SECOND ? "second" : "first",
             j->most == NEIGHBOUR_SECOND ? 1 : j->most + 1);
     else if (j->log_e >= x->log_e_fail)
         result_set(r, STATE_FAIL,
                    "not the target's law: ln E = %.4g >= %.4g after %lld streams of %d tokens; "
-                   "most in %s: X2 = %.4g on %d cells",
+                   "most in %s: X2 = %.4g on %d cells (LAY-08, STAT-02)",
                    j->log_e, x->log_e_fail, (long long)j->n, (int)j->t.k, name[of], worst.x2,
                    worst.cells);
     else if (st_chi2_fails(worst.log_p, T))
         result_set(
             r, STATE_FAIL,
             "not the target's law: %s: X2 = %.6g on %d cells, ln p = %.4g < ln(1e-8/%d), "
-            "n = %lld",
+            "n = %lld (LAY-08, STAT-01)",
             name[of], worst.x2, worst.cells, worst.log_p, (int)T, (long long)j->n);
     else
         result_set(r, STATE_PASS,

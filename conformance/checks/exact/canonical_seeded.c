@@ -44,7 +44,7 @@ static void draw(check_plan *p, check_draw *d)
         check_case *c = draw_rows(p, d, &check_canonical_seeded, kind_name[kind], 1 << 17,
                                   kind == DRAW ? 0 : 33, 600);
         c->variant = kind;
-        c->n = draw_batch(&d->rng, (int32_t)c->n);
+        c->n = draw_cases(d, (int32_t)c->n);
     }
 }
 

@@ -37,7 +37,7 @@ static void draw_some(check_plan *p, check_draw *d, const check *check_, int32_t
         const bool masked = probe_below(&d->rng, 2) != 0;
         check_case *c = draw_rows(p, d, check_, masked ? "masked" : "dense", 1 << 18, gamma_most, 1000);
         c->variant = masked ? PROBE_MASKED : PROBE_DENSE;
-        c->n = draw_batch(&d->rng, (int32_t)c->n);
+        c->n = draw_cases(d, (int32_t)c->n);
     }
 }
 

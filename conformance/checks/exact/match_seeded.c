@@ -31,7 +31,7 @@ static void draw(check_plan *p, check_draw *d)
         const bool masked = probe_below(&d->rng, 2) != 0;
         check_case *c = draw_rows(p, d, &check_match_seeded, masked ? "masked" : "dense", 1 << 16, STEPS_GAMMA, 200);
         c->variant = masked ? PROBE_MASKED : PROBE_DENSE;
-        c->n = draw_batch(&d->rng, (int32_t)c->n);
+        c->n = draw_cases(d, (int32_t)c->n);
     }
 }
 

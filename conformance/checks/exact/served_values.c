@@ -15,6 +15,7 @@
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay.h"
 #include "conformance/checks/exact/served_values.h"
+#include "conformance/checks/frame/draw.h"
 #include "conformance/oracle/law/served.h"
 
 typedef struct {
@@ -31,7 +32,7 @@ static const setting settings[] = {
     {"min-p-0.05", {1.0f, 0, 1.0f, 0.05f}}, {"min-p-1", {1.0f, 0, 1.0f, 1.0f}},
     {"mixed", {0.7f, 40, 0.9f, 0.05f}},     {"mixed-hot", {1.5f, 5, 0.8f, 0.1f}},
 };
-enum { SETTINGS = sizeof settings / sizeof *settings, KINDS = 7 };
+enum { SETTINGS = sizeof settings / sizeof *settings, KINDS = 7, DRAWN_KINDS };
 static const iut_sampling of_draft = {0.9f, 0, 0.95f, 0.0f};
 
 static void plan(check_plan *p, check_level level)
@@ -46,6 +47,31 @@ static void plan(check_plan *p, check_level level)
             c->cost = cost_of_rows(2000, c->V);
             c->variant = i;
         }
+}
+
+static const float temperatures[] = {0.05f, 0.3f, 0.7f, 1.0f, 1.7f, 3.0f};
+static const float top_ps[] = {1.0f, 0.5f, 0.9f, 0.99f}, min_ps[] = {0.0f, 0.02f, 0.3f};
+enum { TEMPERATURES = sizeof temperatures / sizeof *temperatures };
+
+/* Half of the draws have no cut but top-k, the lengths of which programs treat apart among them. */
+static void draw(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {3, 12, 100};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t V = draw_vocab(d, d->level == LEVEL_SMOKE ? 4097 : 1 << 17);
+        const int32_t k[] = {0, 1, 1023, 1024, 1025, 2049, V - 1, V, 1 + probe_below(&d->rng, V)};
+        const int32_t top_k = k[probe_below(&d->rng, 9)], T = probe_below(&d->rng, TEMPERATURES);
+        const bool alone = probe_below(&d->rng, 2) != 0;
+        const int32_t top_p = alone ? 0 : probe_below(&d->rng, 4), min_p = alone ? 0 : probe_below(&d->rng, 3);
+        check_case *c = draw_case(p, d, &check_served_values, "T%g-k%d-p%g-m%g-V%d", (double)temperatures[T],
+                                  (int)top_k, (double)top_ps[top_p], (double)min_ps[min_p], (int)V);
+        c->served.V = V;
+        c->served.top_k = top_k;
+        c->served.temperature = T;
+        c->served.top_p = top_p;
+        c->served.min_p = min_p;
+        c->cost = cost_of_rows(2 * DRAWN_KINDS * 10, V);
+    }
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
@@ -70,6 +96,17 @@ static void head_and_tail(float *logit, int32_t V, uint64_t *rng)
     for (int32_t i = 0; i < head;
          i++) /* steps of 7: all places distinct at every V of the plan */
         logit[(first + 7 * i) % V] = 3.0f - 0.3f * (float)i;
+}
+
+/* top_k tokens stand clear of all others: whatever the arithmetic, top-k keeps these. */
+static void gap_after(float *logit, int32_t V, int32_t top_k, uint64_t *rng)
+{
+    int32_t left = top_k; /* of the tokens to come, so many are above the gap */
+    for (int32_t t = 0; t < V; t++) {
+        const bool above = probe_below(rng, V - t) < left;
+        left -= above;
+        logit[t] = (above ? 0.0f : -4.0f) + (float)(probe_next(rng) >> 52) * 0x1p-12f;
+    }
 }
 
 static void fill(float *logit, int32_t V, int32_t kind, uint64_t *rng)
@@ -238,35 +275,45 @@ static void compare_row(comparison *k, const probe *m, int32_t state, bool draft
 
 static void compare_all(comparison *k, const probe *m, float *got, check_result *r)
 {
-    int32_t state[KINDS]; /* not in order: a row belongs to its state, not to its place */
-    for (int32_t i = 0; i < KINDS; i++) state[i] = (5 * i + 2) % KINDS;
+    int32_t state[DRAWN_KINDS]; /* not in order: a row belongs to its state, not to its place */
+    for (int32_t i = 0; i < m->S; i++) state[i] = (5 * i + 2) % m->S;
     for (int32_t draft = 0; draft < 2 && r->state == STATE_PASS; draft++) {
-        memset(got, 0xff, (size_t)KINDS * (size_t)m->V * sizeof *got); /* NaN */
-        if (!result_call(r, k->x, "served", client_served(k->x->iut, KINDS, state, draft, got)))
+        memset(got, 0xff, (size_t)m->S * (size_t)m->V * sizeof *got); /* NaN */
+        if (!result_call(r, k->x, "served", client_served(k->x->iut, m->S, state, draft, got)))
             return;
-        for (int32_t i = 0; i < KINDS && r->state == STATE_PASS; i++)
+        for (int32_t i = 0; i < m->S && r->state == STATE_PASS; i++)
             compare_row(k, m, state[i], draft != 0, got + (int64_t)i * m->V, r);
     }
+}
+
+static iut_sampling sampling_of(const check_case *c)
+{
+    return (iut_sampling){.temperature = temperatures[c->served.temperature],
+                          .top_k = c->served.top_k,
+                          .top_p = top_ps[c->served.top_p],
+                          .min_p = min_ps[c->served.min_p]};
 }
 
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
     const size_t row = (size_t)c->V * sizeof(float);
-    probe *m = probe_open(KINDS, c->V);
-    float *got = malloc(KINDS * row);
+    const int32_t kinds = c->drawn ? DRAWN_KINDS : KINDS;
+    probe *m = probe_open(kinds, c->V);
+    float *got = malloc((size_t)kinds * row);
     comparison k = {.x = x, .want = malloc(row), .scratch = malloc(row)};
     if (!m || !got || !k.want || !k.scratch)
         result_set(r, STATE_ERROR, "the suite is short of memory");
     else {
-        for (int32_t s = 0; s < KINDS; s++) {
+        for (int32_t s = 0; s < kinds; s++) {
             fill(m->p_logit + (int64_t)s * c->V, c->V, s, &rng);
             fill(m->q_logit + (int64_t)s * c->V, c->V, s, &rng);
+            if (s == KINDS) gap_after(m->p_logit + (int64_t)s * c->V, c->V, c->served.top_k, &rng);
             probe_one_hot(probe_p(m, s), c->V, 0); /* not looked at */
             probe_one_hot(probe_q(m, s), c->V, 0);
         }
-        m->view.target = settings[c->variant].target;
-        m->view.draft = of_draft;
+        m->view.target = c->drawn ? sampling_of(c) : settings[c->variant].target;
+        m->view.draft = c->drawn ? (iut_sampling){m->view.target.temperature, 0, 1.0f, 0.0f} : of_draft;
         if (probe_load(m, x, r)) compare_all(&k, m, got, r);
     }
     result_figure(r, "worst_of_bound", k.worst);
@@ -286,6 +333,7 @@ const check check_served_values = {
         "DIST-13",
     .summary = "served rows at every temperature and filter against exact values",
     .plan = plan,
+    .draw = draw,
     .claimed = claimed,
     .run = run,
 };

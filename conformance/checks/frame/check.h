@@ -50,6 +50,10 @@ typedef struct {
             int32_t gamma;
         } engine;
         struct {
+            int32_t V, temperature, top_p, min_p; /* of the check's own lists */
+            int32_t top_k;
+        } served;
+        struct {
             int32_t V, kind, N, G, what; /* as of iut_pool_batch; `what` is asked */
         } pool;
     };
@@ -95,6 +99,7 @@ typedef struct {
     const client *iut; /* open: its claims limit the draw */
     uint64_t rng;      /* of probe_next(): a function of the seed and of the check's name alone */
     int32_t count;     /* cases that the check has drawn so far */
+    uint64_t dealt[7]; /* of the lists of draw.c, what they have had */
 } check_draw;
 
 typedef struct check {

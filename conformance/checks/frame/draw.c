@@ -9,25 +9,53 @@ static int32_t within(int32_t most, int32_t limit)
     return limit > 0 && limit < most ? limit : most;
 }
 
+/* Deals a place below n, at most 64, that is not among `dealt`; once all are, anew. */
+static int32_t deal(uint64_t *rng, uint64_t *dealt, int32_t n)
+{
+    const uint64_t all = UINT64_MAX >> (64 - n);
+    if ((*dealt & all) == all) *dealt = 0;
+    int32_t left = 0, place = 0;
+    for (int32_t i = 0; i < n; i++) left += !(*dealt >> i & 1);
+    for (left = probe_below(rng, left); left || *dealt >> place & 1; place++) left -= !(*dealt >> place & 1);
+    *dealt |= UINT64_C(1) << place;
+    return place;
+}
+
+enum { CLASSES = 4, CLASS = 12, DEALT_CLASSES = CLASSES, DEALT_GAMMAS, DEALT_BATCHES };
+
+/* In order, by size: each class as often as any other. */
+static const int32_t vocabs[CLASSES][CLASS] = {
+    {2, 3, 4, 5, 7, 9, 13, 17, 31, 33, 61, 63},
+    {65, 67, 97, 127, 129, 251, 255, 257, 511, 513, 1001, 1023},
+    {1025, 2047, 2049, 4093, 4097, 8191, 8193, 16381, 16385, 32003, 32767, 32769},
+    {50257, 50280, 65521, 65537, 100003, 128256, 128257, 131071, 131073, 151643, 151665, 151936}};
+
+/* How many of the class are within a limit. */
+static int32_t class_size(int32_t class, int32_t limit)
+{
+    int32_t n = 0;
+    while (n < CLASS && vocabs[class][n] <= limit) n++;
+    return n;
+}
+
 int32_t draw_vocab(check_draw *d, int32_t most)
 {
-    static const int32_t V[] = {2,     3,     4,     5,     7,     9,     13,    15,     17,     31,    33,  61,
-                                63,    65,    67,    97,    127,   129,   251,   255,    257,    509,   511, 513,
-                                1001,  1021,  1023,  1025,  2047,  2049,  4093,  4097,   8191,   8193,  16381,
-                                16385, 32003, 32767, 32769, 50257, 65537, 100003, 128257, 131073, 151665};
     const int32_t limit = within(most, client_claims(d->iut)->max_vocab);
-    int32_t n = 0;
-    while (n < (int32_t)(sizeof V / sizeof *V) && V[n] <= limit) n++;
-    return n ? V[probe_below(&d->rng, n)] : limit;
+    int32_t classes = 0;
+    while (classes < CLASSES && class_size(classes, limit)) classes++;
+    if (!classes) return limit;
+    const int32_t class = deal(&d->rng, &d->dealt[DEALT_CLASSES], classes);
+    return vocabs[class][deal(&d->rng, &d->dealt[class], class_size(class, limit))];
 }
 
 int32_t draw_gamma(check_draw *d, int32_t least, int32_t most)
 {
-    enum { USUAL = 17, LONG = 33 };
+    static const int32_t gamma[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 33};
     const int32_t limit = within(most, client_claims(d->iut)->max_gamma);
-    if (limit >= LONG && probe_below(&d->rng, 8) == 0) return LONG;
-    const int32_t end = limit < USUAL ? limit : USUAL;
-    return end <= least ? end : least + probe_below(&d->rng, end - least + 1);
+    int32_t from = 0, to = (int32_t)(sizeof gamma / sizeof *gamma);
+    while (gamma[from] < least) from++;
+    while (to > from && gamma[to - 1] > limit) to--;
+    return to > from ? gamma[from + deal(&d->rng, &d->dealt[DEALT_GAMMAS], to - from)] : limit;
 }
 
 check_case *draw_rows(check_plan *plan, check_draw *d, const check *owner, const char *name,
@@ -46,9 +74,17 @@ check_case *draw_rows(check_plan *plan, check_draw *d, const check *owner, const
     return c;
 }
 
+static const int32_t batches[] = {1, 2, 3, 5, 17, 33, 65, 257, 4097};
+enum { BATCHES = sizeof batches / sizeof *batches };
+
 int32_t draw_batch(uint64_t *rng, int32_t most)
 {
-    static const int32_t n[] = {1, 2, 3, 5, 17, 33, 65, 257, 4097};
-    const int32_t size = n[probe_below(rng, (int32_t)(sizeof n / sizeof *n))];
-    return size < most ? size : most;
+    return within(batches[probe_below(rng, BATCHES)], most);
+}
+
+int32_t draw_cases(check_draw *d, int32_t most)
+{
+    int32_t sizes = 1;
+    while (sizes < BATCHES && batches[sizes - 1] < most) sizes++;
+    return within(batches[deal(&d->rng, &d->dealt[DEALT_BATCHES], sizes)], most);
 }

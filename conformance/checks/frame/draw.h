@@ -4,11 +4,14 @@
 
 #include "conformance/checks/frame/check.h"
 
-/* A vocabulary of at most `most`, 2 or more, within the declared limit: a prime, a power of two plus or minus one, or
- * the size of a real tokenizer. Small ones are as frequent as large ones. */
+/* Sizes are dealt as from a pack of cards: a check has had each before it has one again.
+ *
+ * A vocabulary of at most `most`, 2 or more, within the declared limit: a prime, a power of two plus or minus one, or
+ * the size of a real tokenizer. Up to 63, to 1,023, to 32,769 and above are as frequent as one another. */
 int32_t draw_vocab(check_draw *d, int32_t most);
 
-/* Drafts of a step, from `least` to `most`, within the declared limit: 0 to 17, and sometimes 33. */
+/* Drafts of a step, from `least` (at most 17) to `most`, within the declared limit: 0 to 17, or 33. One check draws from
+ * one `least`. */
 int32_t draw_gamma(check_draw *d, int32_t least, int32_t most);
 
 /* Adds a case "NAME-V65-g7" with such a V, of at most `most`, and gamma from 1 to `gamma_most`; where that is 0, gamma
@@ -18,5 +21,7 @@ check_case *draw_rows(check_plan *plan, check_draw *d, const check *owner, const
 
 /* Cases of a call, at most `most`: 1, 2, 3, 5, 17, 33, 65, 257 or 4097, each as often as any other. */
 int32_t draw_batch(uint64_t *rng, int32_t most);
+/* The same, dealt to the cases of a check. */
+int32_t draw_cases(check_draw *d, int32_t most);
 
 #endif

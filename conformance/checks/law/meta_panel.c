@@ -16,21 +16,33 @@
 
 enum { CASES = 96, GAMMA = 3, LAW_GAMMA = 2, TURNS = 3 };
 
+/* What panel B has of panel A besides its shape: a cache may be keyed by one row and forget the other. */
+typedef enum { KEEPS_NOTHING, KEEPS_P, KEEPS_Q } kept;
+
 static const struct {
     iut_op op;
     const char *name;
     bool by_law;
     law_op law;
+    kept keeps;
 } rows[] = {
-    {OP_VERIFY, "verify", false, LAW_VERIFY},
-    {OP_VERIFY_GREEDY, "greedy", false, LAW_VERIFY},
-    {OP_DRAW, "draw", false, LAW_DRAW},
-    {OP_STREAM, "stream", false, LAW_STREAM},
-    {OP_SERVED, "served", false, LAW_DRAW},
-    {OP_RESIDUAL, "residual", false, LAW_DRAW},
-    {OP_VERIFY, "law-verify", true, LAW_VERIFY},
-    {OP_STREAM, "law-stream", true, LAW_STREAM},
-    {OP_DRAW, "law-draw", true, LAW_DRAW},
+    {OP_VERIFY, "verify", false, LAW_VERIFY, KEEPS_NOTHING},
+    {OP_VERIFY_GREEDY, "greedy", false, LAW_VERIFY, KEEPS_NOTHING},
+    {OP_DRAW, "draw", false, LAW_DRAW, KEEPS_NOTHING},
+    {OP_STREAM, "stream", false, LAW_STREAM, KEEPS_NOTHING},
+    {OP_SERVED, "served", false, LAW_DRAW, KEEPS_NOTHING},
+    {OP_RESIDUAL, "residual", false, LAW_DRAW, KEEPS_NOTHING},
+    {OP_VERIFY, "law-verify", true, LAW_VERIFY, KEEPS_NOTHING},
+    {OP_STREAM, "law-stream", true, LAW_STREAM, KEEPS_NOTHING},
+    {OP_DRAW, "law-draw", true, LAW_DRAW, KEEPS_NOTHING},
+    {OP_VERIFY, "verify-new-p", false, LAW_VERIFY, KEEPS_Q},
+    {OP_VERIFY, "verify-new-q", false, LAW_VERIFY, KEEPS_P},
+    {OP_STREAM, "stream-new-p", false, LAW_STREAM, KEEPS_Q},
+    {OP_STREAM, "stream-new-q", false, LAW_STREAM, KEEPS_P},
+    {OP_SERVED, "served-new-p", false, LAW_DRAW, KEEPS_Q},
+    {OP_SERVED, "served-new-q", false, LAW_DRAW, KEEPS_P},
+    {OP_RESIDUAL, "residual-new-p", false, LAW_DRAW, KEEPS_Q},
+    {OP_RESIDUAL, "residual-new-q", false, LAW_DRAW, KEEPS_P},
 };
 
 /* c->variant is the row; c->n counts cases of a batch, or streams of a turn. */
@@ -67,13 +79,15 @@ static bool claimed(const check_case *c, const client *subject, char *why, size_
         missing = "it draws its own uniforms: meta.panel/law tests its panels";
     else if (m->max_vocab > 0 && c->V > m->max_vocab)
         missing = "V is beyond max_vocab";
+    else if (uses_uniforms && rows[c->variant].keeps == KEEPS_P && m->rule != IUT_RULE_TOKEN &&
+             m->rule != IUT_RULE_BLOCK)
+        missing = "its rule does not use q";
     if (missing) snprintf(why, why_size, "%s", missing);
     return !missing;
 }
 
-/* Panels 0 and 1 have one shape, panel 2 lacks a token. */
-static panel *make_panel(const check_case *c, const check_context *x, int32_t which,
-                         check_result *r)
+static panel *panel_number(const check_case *c, const check_context *x, int32_t which,
+                           check_result *r)
 {
     char why[200];
     panel *a = panel_make(
@@ -81,6 +95,31 @@ static panel *make_panel(const check_case *c, const check_context *x, int32_t wh
         why, sizeof why);
     if (!a) result_set(r, STATE_ERROR, "%s (STA-03)", why);
     return a;
+}
+
+/* Gives panel b the automaton and one kind of rows of panel a. */
+static void keep(const panel *a, panel *b, kept what)
+{
+    const size_t V = (size_t)a->view.V, cells = (size_t)a->view.S * V;
+    memcpy(b->cls, a->cls, V * sizeof *b->cls);
+    memcpy(b->next, a->next, (size_t)(a->view.S * a->view.C) * sizeof *b->next);
+    memcpy(what == KEEPS_P ? b->p : b->q, what == KEEPS_P ? a->p : a->q, cells * sizeof(float));
+    memcpy(what == KEEPS_P ? b->p_logit : b->q_logit,
+           what == KEEPS_P ? a->p_logit : a->q_logit, cells * sizeof(float));
+}
+
+/* Panels 0 and 1 have one shape, panel 2 lacks a token. */
+static panel *make_panel(const check_case *c, const check_context *x, int32_t which,
+                         check_result *r)
+{
+    const kept what = rows[c->variant].keeps;
+    panel *made = panel_number(c, x, which, r);
+    if (which != 1 || what == KEEPS_NOTHING || !made) return made;
+    panel *first = panel_number(c, x, 0, r);
+    if (first) keep(first, made, what);
+    if (!first) panel_free(made), made = NULL;
+    panel_free(first);
+    return made;
 }
 
 /* -- The same answers -------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "conformance/checks/exact/exact.h"
+#include "conformance/checks/frame/draw.h"
 #include "conformance/checks/frame/probe.h"
 #include "conformance/oracle/methods/pool.h"
 
@@ -48,6 +49,26 @@ static void plan(check_plan *p, check_level level)
     c->pool.what = TEXT;
 }
 
+/* Ids that need more than 16 bits, where no limit forbids them. */
+static void draw(check_plan *p, check_draw *d)
+{
+    static const int32_t V[] = {(1 << 17) + 1, (1 << 20) - 1, 65537, 50257};
+    static const int32_t count[] = {2, 6, 40};
+    const int32_t limit = client_claims(d->iut)->max_vocab;
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t kind = probe_below(&d->rng, 2) ? IUT_POOL_LRU : IUT_POOL_RING;
+        const int32_t N = 2 + probe_below(&d->rng, MOST_REST), G = probe_below(&d->rng, MOST_G + 1);
+        const int32_t size = V[probe_below(&d->rng, 4)];
+        check_case *c = draw_case(p, d, &check_pool_values, "%s-V%d-n%d-g%d", kind_name[kind],
+                                  (int)(limit > 0 && size > limit ? limit : size), (int)N, (int)G);
+        c->n = 1;
+        c->cost = 4e3;
+        c->pool.V = limit > 0 && size > limit ? limit : size;
+        c->pool.kind = kind, c->pool.N = N, c->pool.G = G;
+        c->pool.what = GRID;
+    }
+}
+
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
@@ -67,6 +88,8 @@ typedef struct {
     const check_context *x;
     check_result *r;
     int32_t kind, V, N, G, n; /* n: operations so far */
+    int32_t ids;              /* V of play_keys() */
+    bool zero;                /* whose keys then have 0, too */
     uint64_t rng;
     int32_t insert[OPERATIONS], key[OPERATIONS], value[OPERATIONS * MOST_REST];
     int32_t count[OPERATIONS], out[OPERATIONS * MOST_G * MOST_REST];
@@ -194,12 +217,13 @@ static bool play_edges(job *j)
 /* Keys that agree in their lower bits, or in their upper ones. */
 static bool play_keys(job *j)
 {
-    int32_t key[40], keys = 0;
-    j->V = MANY_KEYS;
+    int32_t key[64], keys = 0;
+    j->V = j->ids;
     for (int32_t bit = 1; bit < j->V; bit *= 2)
         key[keys++] = bit, key[keys++] = (bit + 5) % j->V, key[keys++] = j->V - bit;
+    if (j->zero) key[keys++] = 0;
     j->n = 0;
-    for (int32_t i = 0; i < 2 * keys; i++) insert_numbered(j, key[i % keys], i, MANY_KEYS);
+    for (int32_t i = 0; i < 2 * keys; i++) insert_numbered(j, key[i % keys], j->zero ? j->V - 1 - i : i, j->V);
     for (int32_t i = 0; i < keys; i++) look_up(j, key[i]);
     look_up(j, 0);
     return play(j);
@@ -320,7 +344,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     }
     j->x = x, j->r = r;
     j->kind = c->pool.kind, j->N = c->pool.N, j->G = c->pool.G;
-    j->V = c->pool.V;
+    j->V = j->ids = c->pool.V;
+    j->zero = c->drawn;
     j->rng = check_seed(x, c, 0);
     if (what == GRID ? play_all(j, c->n) : what == IDS ? refuse_ids(j) : play_text(j))
         result_set(r, STATE_PASS, "%lld look-ups and refusals as specified",
@@ -333,6 +358,7 @@ const check check_pool_values = {
     .clauses = "POOL-01 POOL-02 POOL-03 POOL-04 POOL-05 POOL-06 CLM-10",
     .summary = "a pool of n-grams, operation by operation, against lists",
     .plan = plan,
+    .draw = draw,
     .claimed = claimed,
     .run = run,
 };

@@ -16,7 +16,8 @@ typedef struct {
 } share;
 
 typedef struct {
-    const char *only, *json;
+    option_list only;
+    const char *json;
     const char *lock, *relock; /* files; NULL: not wanted */
     share look_alikes;
     bool list, quick;
@@ -39,7 +40,7 @@ static bool set_share(const char *text, void *to)
 
 #define AT(field) .at = offsetof(command, field)
 static const option options[] = {
-    {"--only", "GLOB", "mutants of these names; case does not matter", OPTION_TEXT, AT(only)},
+    {"--only", "GLOB", "mutants of these names; case does not matter; may be repeated", OPTION_LIST, AT(only)},
     {"--look-alikes", "all|K/N", "all of these, or each N-th from number K on", OPTION_CUSTOM,
      AT(look_alikes), .set = set_share, .must = "all or K/N with K < N", .otherwise = "all"},
     {"--list", NULL, "name, clause, check and provenance of each, and nothing else",
@@ -92,7 +93,10 @@ static bool options_agree(const command *c)
 
 static bool named(const command *c, const mutant *m)
 {
-    return !c->only || fnmatch(c->only, m->name, FNM_CASEFOLD) == 0;
+    bool matches = c->only.count == 0;
+    for (int32_t i = 0; i < c->only.count && !matches; i++)
+        matches = fnmatch(c->only.text[i], m->name, FNM_CASEFOLD) == 0;
+    return matches;
 }
 
 /* Calls `visit` for each mutant that is wanted, and says which look-alikes were left out. */
@@ -114,7 +118,8 @@ static size_t for_each(const command *c, void (*visit)(void *arg, const mutant *
                look_alikes, (unsigned long long)c->look_alikes.part,
                (unsigned long long)c->look_alikes.of);
     if (n == 0)
-        options_refuse(&table, "no mutant is called %s; --list names them all", c->only);
+        options_refuse(&table, "no mutant is called %s; --list names them all",
+                       c->only.count ? c->only.text[0] : "so");
     return n;
 }
 
@@ -247,7 +252,7 @@ static int relock(const command *c, const kill_lock *old)
 static bool read_lock(const command *c, kill_lock *lock)
 {
     char why[500];
-    const char *file = c->relock && c->only ? c->relock : c->lock;
+    const char *file = c->relock && c->only.count ? c->relock : c->lock;
     *lock = (kill_lock){0};
     if (!file) return true;
     if (kills_read(lock, file, why, sizeof why)) return true;

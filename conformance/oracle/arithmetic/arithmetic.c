@@ -186,6 +186,40 @@ float oracle_widen_f16(uint16_t bits)
     return sign * ldexpf((float)(1024 + fraction), exponent - 25);
 }
 
+/* ---- The machine's fma ------------------------------------------------------------ */
+
+/* The loops below are compiled twice: with the operations that the caller names, and with the
+ * machine's fma in their place, whose value is fast_fma32's by IEEE 754. */
+#if defined(__x86_64__)
+#define MACHINE_FMA __attribute__((target("fma")))
+static bool has_machine_fma(void)
+{
+    return __builtin_cpu_supports("fma");
+}
+#else
+#define MACHINE_FMA
+static bool has_machine_fma(void)
+{
+#ifdef FP_FAST_FMAF
+    return true;
+#else
+    return false;
+#endif
+}
+#endif
+#define TWICE static inline __attribute__((always_inline))
+
+static bool by_machine(const oracle_ops *o)
+{
+    return o->fma == fast_fma32 && has_machine_fma();
+}
+
+/* `machine` is a constant wherever this is inlined. */
+TWICE float fma_of(const oracle_ops *o, bool machine, float a, float b, float c)
+{
+    return machine ? __builtin_fmaf(a, b, c) : o->fma(a, b, c);
+}
+
 /* ---- Dot products ---------------------------------------------------------------- */
 
 static int32_t least(int32_t a, int32_t b)
@@ -195,8 +229,8 @@ static int32_t least(int32_t a, int32_t b)
 
 /* t_r = dot(x, row r of w), `rows` of them side by side: each is a chain of fma of which every
  * one waits for the one before it. */
-static void dots(const oracle_ops *o, const float *x, const float *w, int32_t K, int32_t rows,
-                 float *t /* [rows] */)
+TWICE void dots_of(const oracle_ops *o, bool machine, const float *x, const float *w, int32_t K,
+                   int32_t rows, float *t /* [rows] */)
 {
     for (int32_t r = 0; r < rows; r++) t[r] = 0.0f;
     for (int32_t group = 0; group < K; group += GROUP * CHUNK) {
@@ -207,11 +241,29 @@ static void dots(const oracle_ops *o, const float *x, const float *w, int32_t K,
             float c[SIDE] = {0.0f};
             for (int32_t k = chunk; k < chunk_end; k++)
                 for (int32_t r = 0; r < rows; r++)
-                    c[r] = o->fma(x[k], w[(int64_t)r * K + k], c[r]);
+                    c[r] = fma_of(o, machine, x[k], w[(int64_t)r * K + k], c[r]);
             for (int32_t r = 0; r < rows; r++) g[r] = o->add(g[r], c[r]);
         }
         for (int32_t r = 0; r < rows; r++) t[r] = o->add(t[r], g[r]);
     }
+}
+
+MACHINE_FMA static void dots_by_machine(const oracle_ops *o, const float *x, const float *w,
+                                        int32_t K, int32_t rows, float *t)
+{
+    if (rows == SIDE)
+        dots_of(o, true, x, w, K, SIDE, t);
+    else
+        dots_of(o, true, x, w, K, rows, t);
+}
+
+static void dots(const oracle_ops *o, const float *x, const float *w, int32_t K, int32_t rows,
+                 float *t)
+{
+    if (by_machine(o))
+        dots_by_machine(o, x, w, K, rows, t);
+    else
+        dots_of(o, false, x, w, K, rows, t);
 }
 
 float oracle_dot(const oracle_ops *o, const float *x, const float *w, int32_t K)
@@ -333,12 +385,12 @@ int32_t oracle_kv_head(int32_t h, int32_t heads, int32_t kv_heads)
 }
 
 /* s_t of n positions, a chunk of them at most, side by side like dots. */
-static void scores(const oracle_ops *o, const float *q, const float *const *key, int32_t d,
-                   float scale, int32_t n, float *s /* [n] */)
+TWICE void scores(const oracle_ops *o, bool machine, const float *q, const float *const *key,
+                  int32_t d, float scale, int32_t n, float *s /* [n] */)
 {
     for (int32_t t = 0; t < n; t++) s[t] = 0.0f;
     for (int32_t i = 0; i < d; i++)
-        for (int32_t t = 0; t < n; t++) s[t] = o->fma(q[i], key[t][i], s[t]);
+        for (int32_t t = 0; t < n; t++) s[t] = fma_of(o, machine, q[i], key[t][i], s[t]);
     for (int32_t t = 0; t < n; t++) s[t] = o->mul(s[t], scale);
 }
 
@@ -351,43 +403,60 @@ static float greatest(const float *s, int32_t n)
 }
 
 /* ARI-17: a chunk's greatest score and its sum; its weighted values in `out`. */
-static void chunk_of(const oracle_ops *o, const float *query, int32_t d, float scale,
-                     const float *const *key, const float *const *value, int32_t n, float *m,
-                     float *l, float *out)
+TWICE void chunk_of(const oracle_ops *o, bool machine, const float *query, int32_t d,
+                    float scale, const float *const *key, const float *const *value, int32_t n,
+                    float *m, float *l, float *out)
 {
     float s[POSITIONS];
-    scores(o, query, key, d, scale, n, s);
+    scores(o, machine, query, key, d, scale, n, s);
     *m = greatest(s, n);
     *l = 0.0f;
     for (int32_t i = 0; i < d; i++) out[i] = 0.0f;
     for (int32_t t = 0; t < n; t++) {
         const float e = o->exp(o->sub(s[t], *m));
         *l = o->add(*l, e);
-        for (int32_t i = 0; i < d; i++) out[i] = o->fma(e, value[t][i], out[i]);
+        for (int32_t i = 0; i < d; i++) out[i] = fma_of(o, machine, e, value[t][i], out[i]);
     }
 }
 
 /* ARI-18 needs the greatest of all chunks first, so the chunks are computed twice rather than
  * kept: once for M, once for the sums. */
-void oracle_attention(const oracle_ops *o, const float *query, int32_t d,
-                      const float *const *key, const float *const *value, int32_t n, float *out)
+TWICE void attention(const oracle_ops *o, bool machine, const float *query, int32_t d,
+                     const float *const *key, const float *const *value, int32_t n, float *out)
 {
     const float scale = oracle_scale(d);
     float M = -INFINITY, L = 0.0f, m, l, s[POSITIONS], part[1024];
     for (int32_t c = 0; c < n; c += POSITIONS) {
         const int32_t seen = least(POSITIONS, n - c);
-        scores(o, query, key + c, d, scale, seen, s);
+        scores(o, machine, query, key + c, d, scale, seen, s);
         m = greatest(s, seen);
         if (m > M) M = m;
     }
     for (int32_t i = 0; i < d; i++) out[i] = 0.0f;
     for (int32_t c = 0; c < n; c += POSITIONS) {
-        chunk_of(o, query, d, scale, key + c, value + c, least(POSITIONS, n - c), &m, &l, part);
+        chunk_of(o, machine, query, d, scale, key + c, value + c, least(POSITIONS, n - c), &m,
+                 &l, part);
         const float w = o->exp(o->sub(m, M));
         L = o->fma(w, l, L);
         for (int32_t i = 0; i < d; i++) out[i] = o->fma(w, part[i], out[i]);
     }
     for (int32_t i = 0; i < d; i++) out[i] = o->div(out[i], L);
+}
+
+MACHINE_FMA static void attention_by_machine(const oracle_ops *o, const float *query, int32_t d,
+                                             const float *const *key,
+                                             const float *const *value, int32_t n, float *out)
+{
+    attention(o, true, query, d, key, value, n, out);
+}
+
+void oracle_attention(const oracle_ops *o, const float *query, int32_t d,
+                      const float *const *key, const float *const *value, int32_t n, float *out)
+{
+    if (by_machine(o))
+        attention_by_machine(o, query, d, key, value, n, out);
+    else
+        attention(o, false, query, d, key, value, n, out);
 }
 
 /* ---- The rest of a layer --------------------------------------------------------- */

@@ -208,6 +208,12 @@ static judge wrong(char *why, size_t why_size, const char *format, ...)
     return JUDGE_WRONG;
 }
 
+/* Does the id have a stretch of the total? Other arithmetics than the canonical resolve less than a unit of weight. */
+static bool source_has(const source *s, int32_t t)
+{
+    return s->q ? residual_at(s, t) > 0 : s->w[t] > 0;
+}
+
 /* Does `got` own a stretch [before, after) of the total that some u' near u points into? The
  * arithmetic on u +- tau is rounded: tau is a tolerance, not a boundary. */
 static judge source_judge(const source *s, int32_t V, oracle_unit u, int32_t got, double tau,
@@ -220,7 +226,7 @@ static judge source_judge(const source *s, int32_t V, oracle_unit u, int32_t got
                    after = before + source_sum(s, got, got + 1);
     if (target >= before && target < after) return JUDGE_EXACT;
     const double near = ldexp((double)u.m, -u.e), W = (double)s->total;
-    if (tau > 0 && after > before && (near - tau) * W < (double)after &&
+    if (tau > 0 && source_has(s, got) && (near - tau) * W < (double)after &&
         (near + tau) * W >= (double)before)
         return JUDGE_GREY;
     return wrong(why, why_size,

@@ -25,7 +25,8 @@ OPTIONS = {name: ["--only", "engine.greedy*"] for name in
 
 
 def listed():
-    return re.findall(r"^\| `([a-z0-9-]+)` \|", (HERE / "list.md").read_text(encoding="utf-8"), re.MULTILINE)
+    text = (HERE / "list.md").read_text(encoding="utf-8")
+    return list(dict.fromkeys(re.findall(r"^\| `([a-z0-9-]+)` \|", text, re.MULTILINE)))
 
 
 def failing(node, found):

@@ -47,6 +47,8 @@ typedef enum {
     MANNER_ENGINE_STALE, /* never cleans its draft model's cache */
     MANNER_ENGINE_TOTAL, /* tells accepted drafts as a total */
     MANNER_ENGINE_OWN_END, /* ends at the model's own end of sequence, whatever is asked */
+    MANNER_ENGINE_FEWER, /* drafts half as much on every other step */
+    MANNER_ENGINE_STRIDED, /* sums in another order, in binary32, and promises no bits */
     MANNER_METHODS,      /* offers every method besides */
     MANNER_JACOBI,       /* one method alone, and with a draft model one draft at most */
     MANNER_LOOKAHEAD,

@@ -17,6 +17,7 @@
 #include "ref/num/uniform.h"
 
 enum { POSITIONS = METHOD_POSITIONS, ROWS = METHOD_ROWS, MAX_GAMMA = 16 };
+enum { LATE = 40, CYCLE = 32, MANY = 8, PAGE = 16, FIRST_PAGE = 300, MET = 16 }; /* of faults */
 
 /* One of the two models: its folder, and how many tokens its cache holds. */
 typedef struct {
@@ -29,10 +30,15 @@ typedef struct {
     const char *name;
     fault_point fault;
     manner manner;
+    const setting *says;
     cache target, draft;
     int32_t own_end;       /* of the target: MANNER_ENGINE_OWN_END */
     float *logits, *p, *q; /* [MAX_GAMMA+1][V] each */
     method_pool kept;      /* method_tree.h */
+    uint64_t requests;     /* so far: seeds of its own, where the request's does not count */
+    uint64_t drafts;       /* so far: ENGINE_DRAFTS_UNSEEDED */
+    int32_t before;        /* prompts of the call before */
+    uint64_t met[MET];     /* of them: ENGINE_SECOND_CALL */
     char error[400];
 } engine;
 
@@ -43,6 +49,7 @@ typedef struct {
     as_sampling sampling;
     uint64_t seed;
     uint64_t shift;             /* added to stream positions: ENGINE_SEED_SLIDES */
+    int32_t steps;
     int32_t drafted;            /* drafts so far, refused ones included */
     int32_t n, m;               /* tokens in history, of these emitted */
     int32_t history[POSITIONS]; /* the last one is the root; drafts stand behind it */
@@ -90,7 +97,9 @@ static void destroy(iut *x)
 
 iut *engine_subject_create(const char *name, variant v, char *error, size_t error_size)
 {
-    const variant plain = {FAULT_NONE, SETTING_LM}, faulty = {v.fault, SETTING_LM};
+    const bool strided = setting_of(v.setting)->manner == MANNER_ENGINE_STRIDED;
+    const setting_name lm_setting = strided ? SETTING_LM_SELF : SETTING_LM;
+    const variant plain = {FAULT_NONE, lm_setting}, faulty = {v.fault, lm_setting};
     engine *a = calloc(1, sizeof *a);
     if (!a) {
         snprintf(error, error_size, "mutant %s: out of memory", name);
@@ -98,7 +107,8 @@ iut *engine_subject_create(const char *name, variant v, char *error, size_t erro
     }
     a->name = name;
     a->fault = v.fault;
-    a->manner = setting_of(v.setting)->manner;
+    a->says = setting_of(v.setting);
+    a->manner = a->says->manner;
     a->target.lm = lm_subject_create(name, faulty, error, error_size);
     a->draft.lm = lm_subject_create(name, plain, error, error_size);
     if (a->target.lm && a->draft.lm) return (iut *)a;
@@ -115,18 +125,19 @@ static const char *last_error(iut *x)
 static iut_status claims(iut *x, iut_claims *c)
 {
     const uint8_t methods = method_claims(self(x)->manner);
-    const bool one_alone = methods && !(methods & (methods - 1));
+    const bool one_alone = methods && !(methods & (methods - 1)),
+               bits = self(x)->manner != MANNER_ENGINE_STRIDED;
     const iut_claims all = {.size = sizeof all,
                             .name = self(x)->name,
                             .version = "1",
                             .device = "cpu",
-                            .uniforms = IUT_UNIFORMS_SEEDED,
-                            .uniform_bits = 29,
+                            .uniforms = self(x)->says->uniforms,
+                            .uniform_bits = self(x)->says->bits,
                             .rule = IUT_RULE_TOKEN,
-                            .arithmetic = IUT_ARITH_CANONICAL,
-                            .greedy_identical = 1,
+                            .arithmetic = self(x)->says->arithmetic,
+                            .greedy_identical = bits,
                             .max_gamma = one_alone ? 1 : MAX_GAMMA,
-                            .lm_arithmetic = IUT_LM_CANONICAL,
+                            .lm_arithmetic = bits ? IUT_LM_CANONICAL : 0,
                             .methods = methods,
                             .greedy_methods = method_greedy_claims(self(x)->manner),
                             .accepted_total = self(x)->manner == MANNER_ENGINE_TOTAL,
@@ -240,7 +251,8 @@ static float *row(const engine *a, float *rows, int32_t i)
 /* Of the i-th token of the step. */
 static uint64_t position(const request *r, int32_t i)
 {
-    return r->shift + (uint64_t)(r->m + i);
+    const uint64_t at = r->shift + (uint64_t)(r->m + i);
+    return fault(r->a->fault, ENGINE_UNIFORMS_CYCLE) ? at % CYCLE : at;
 }
 
 /* g drafts behind the history, each drawn from its row of q. */
@@ -253,7 +265,9 @@ static iut_status propose(request *r, int32_t g)
         float *q = row(a, a->q, i);
         if (as_serve(a->logits, a->target.V, &r->sampling, q, NULL) != AS_OK)
             return fail(a, IUT_FAILED, "a row of the draft cannot be served");
-        const uint64_t U = as_word64(as_random(r->seed, position(r, i), AS_DRAFT, 0));
+        const bool unseeded = fault(a->fault, ENGINE_DRAFTS_UNSEEDED);
+        const uint64_t seed = unseeded ? a->drafts++ : r->seed,
+                       U = as_word64(as_random(seed, position(r, i), AS_DRAFT, 0));
         int32_t *token = &r->history[r->n + i];
         *token = fault(a->fault, ENGINE_DRAFT_ARGMAX) ? argmax(q, a->target.V)
                                                       : as_draw(q, a->target.V, U);
@@ -299,7 +313,8 @@ static int32_t by_chain(const request *r, int32_t g, int32_t *token)
     const float *p = row(a, a->p, n);
     if (n == g)
         *token = as_draw(p, V, as_word64(as_random(r->seed, at, AS_DRAW, 0)));
-    else if (fault(f, ENGINE_CORRECTION_FROM_P))
+    else if (fault(f, ENGINE_CORRECTION_FROM_P) ||
+             (fault(f, ENGINE_LATE_CORRECTION) && r->m + n >= LATE))
         *token = as_draw(p, V, as_word64(as_random(r->seed, at, AS_RESIDUAL, 0)));
     else
         *token = as_draw_residual(p, row(a, a->q, n), V,
@@ -315,6 +330,8 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
     as_sampling s = r->sampling;
     if (fault(a->fault, ENGINE_FILTER_LOST)) s.min_p = 0, s.top_k = 0;
     if (fault(a->fault, ENGINE_TOP_P_LOST)) s.top_p = 1;
+    if (fault(a->fault, ENGINE_FILTER_ONCE) && r->m > 0) s.top_k = 0, s.top_p = 1, s.min_p = 0;
+    if (fault(a->fault, ENGINE_WARMS_UP)) s.temperature *= 1 + (float)r->m / 25;
     if (s.temperature == 0) {
         *accepted = by_greedy(r, g, token);
         return IUT_OK;
@@ -328,6 +345,12 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
     return IUT_OK;
 }
 
+static bool passes_inside(const request *r)
+{
+    return fault(r->a->fault, ENGINE_EOS_INSIDE) ||
+           (fault(r->a->fault, ENGINE_EOS_WARM) && r->sampling.temperature > 0);
+}
+
 /* Emits the accepted drafts and the token behind them; true when an end was among them. */
 static bool emit(request *r, int32_t accepted, int32_t token, int32_t *out)
 {
@@ -337,7 +360,8 @@ static bool emit(request *r, int32_t accepted, int32_t token, int32_t *out)
     r->history[r->n + accepted] = token;
     for (int32_t i = 0; i <= accepted; i++) {
         const int32_t x = out[r->m++] = r->history[r->n++];
-        if (x == eos && !(fault(r->a->fault, ENGINE_EOS_INSIDE) && i < accepted)) return true;
+        const bool inside = i < accepted && passes_inside(r);
+        if (x == eos && !inside) return true;
     }
     return false;
 }
@@ -345,8 +369,9 @@ static bool emit(request *r, int32_t accepted, int32_t token, int32_t *out)
 static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
 {
     engine *a = r->a;
+    const bool fewer = a->manner == MANNER_ENGINE_FEWER && r->steps++ % 2;
     const int32_t useful = r->b->k - r->m - 1, root = r->n,
-                  g = r->b->gamma < useful ? r->b->gamma : useful;
+                  most = fewer ? r->b->gamma / 2 : r->b->gamma, g = most < useful ? most : useful;
     int32_t accepted = 0, token = 0;
     iut_status s = g > 0 ? propose(r, g) : IUT_OK;
     if (s == IUT_OK) s = forward(a, &a->target, r->history + root - 1, g + 1, g + 1, a->logits);
@@ -406,15 +431,61 @@ static iut_status decode(request *r, int32_t *out, int32_t *told)
     return s;
 }
 
-/* ENGINE_PADDED: shorter prompts of a call begin with token 0, which is seen like any other. */
-static int32_t take_prompt(request *r, const int32_t *prompt, int32_t count)
+/* ENGINE_PADDED: shorter prompts of a call begin with token 0, which is seen like any other.
+ * ENGINE_ALONE: so does a request alone in its call. */
+static int32_t padding(const request *r, int32_t count)
 {
     int32_t longest = count;
     for (int32_t i = 0; fault(r->a->fault, ENGINE_PADDED) && i < r->b->n; i++)
         if (r->b->prompt_count[i] > longest) longest = r->b->prompt_count[i];
-    memset(r->history, 0, (size_t)(longest - count) * sizeof *r->history);
-    memcpy(r->history + longest - count, prompt, (size_t)count * sizeof *prompt);
-    return longest;
+    return longest - count + (fault(r->a->fault, ENGINE_ALONE) && r->b->n == 1);
+}
+
+static uint64_t digest(const int32_t *prompt, int32_t count)
+{
+    uint64_t h = (uint64_t)count;
+    for (int32_t t = 0; t < count; t++) h = (h ^ (uint64_t)prompt[t]) * 0x100000001b3u;
+    return h;
+}
+
+/* Was it a prompt of the call before? */
+static bool was_met(const engine *a, const int32_t *prompt, int32_t count)
+{
+    const uint64_t h = digest(prompt, count);
+    for (int32_t i = 0; i < a->before; i++)
+        if (a->met[i] == h) return true;
+    return false;
+}
+
+/* ENGINE_PAGE_MIXED: a page of a long prompt is that of the long prompt before it. */
+static void mix_page(const request *r, int32_t i, int32_t *prompt)
+{
+    const int32_t *other = r->b->prompt, *last = NULL;
+    for (int32_t k = 0; k < i; other += r->b->prompt_count[k++])
+        if (r->b->prompt_count[k] >= FIRST_PAGE + PAGE) last = other;
+    if (last) memcpy(prompt + FIRST_PAGE, last + FIRST_PAGE, PAGE * sizeof *prompt);
+}
+
+static int32_t take_prompt(request *r, int32_t i, const int32_t *prompt, int32_t count)
+{
+    const fault_point f = r->a->fault;
+    const int32_t pad = padding(r, count);
+    int32_t *to = r->history + pad;
+    memset(r->history, 0, (size_t)pad * sizeof *to);
+    memcpy(to, prompt, (size_t)count * sizeof *to);
+    if (fault(f, ENGINE_PAGE_MIXED) && count >= FIRST_PAGE + PAGE) mix_page(r, i, to);
+    if (fault(f, ENGINE_SECOND_CALL) && count > 1 && was_met(r->a, prompt, count))
+        to[count - 2] = to[count - 1], count--;
+    return pad + count;
+}
+
+/* The prompts of a call, for the next one. */
+static void remember(engine *a, const iut_generate_batch *b)
+{
+    const int32_t *prompt = b->prompt;
+    a->before = b->n < MET ? b->n : MET;
+    for (int32_t i = 0; i < a->before; prompt += b->prompt_count[i++])
+        a->met[i] = digest(prompt, b->prompt_count[i]);
 }
 
 /* CLM-11. */
@@ -430,8 +501,10 @@ static void tell_total(const request *r, int32_t *told)
 
 static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t *prompt)
 {
-    const int32_t count = b->prompt_count[i];
+    const bool another = fault(a->fault, ENGINE_NINTH) && i >= MANY;
+    const int32_t count = b->prompt_count[another ? i - MANY : i];
     int32_t *out = b->out + (int64_t)i * b->k;
+    for (int32_t k = i; another && k > i - MANY; k--) prompt -= b->prompt_count[k - 1];
     request *r = calloc(1, sizeof *r);
     if (!r) return fail(a, IUT_NO_MEMORY, "out of memory");
     r->a = a, r->b = b;
@@ -440,7 +513,9 @@ static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t
     r->seed = b->seed + (uint64_t)i;
     if (fault(a->fault, ENGINE_SEED_SHARED)) r->seed = b->seed;
     if (fault(a->fault, ENGINE_SEED_SLIDES)) r->seed = b->seed, r->shift = (uint64_t)i;
-    r->n = take_prompt(r, prompt, count);
+    if (a->says->uniforms == IUT_UNIFORMS_OWN || fault(a->fault, ENGINE_SEED_IGNORED))
+        r->seed = a->requests++;
+    r->n = take_prompt(r, i, prompt, count);
     const iut_status s = decode(r, out, b->accepted + (int64_t)i * b->k);
     b->out_len[i] = r->m;
     if (a->manner == MANNER_ENGINE_TOTAL) tell_total(r, b->accepted + (int64_t)i * b->k);
@@ -476,12 +551,13 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     if (b->gamma > MAX_GAMMA) return fail(a, IUT_UNSUPPORTED, "more than 16 drafts a step");
     for (int32_t i = 0; i < b->n; i++)
         if (b->prompt_count[i] + b->k + MAX_GAMMA > POSITIONS)
-            return fail(a, IUT_UNSUPPORTED, "a prompt and its budget exceed 496 tokens");
+            return fail(a, IUT_UNSUPPORTED, "a prompt and its budget exceed 1008 tokens");
     iut_status s = load_pair(a, b);
     for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
         if (!copies(a, b, i)) s = one(a, b, i, prompt);
         prompt += b->prompt_count[i];
     }
+    remember(a, b);
     return s;
 }
 

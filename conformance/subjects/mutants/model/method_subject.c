@@ -23,6 +23,8 @@ uint8_t method_claims(manner how)
     case MANNER_ENGINE:
     case MANNER_ENGINE_STALE:
     case MANNER_ENGINE_TOTAL:
+    case MANNER_ENGINE_FEWER:
+    case MANNER_ENGINE_STRIDED:
         return 0;
     case MANNER_ENGINE_OWN_END:
         return IUT_JACOBI | IUT_LOOKUP;

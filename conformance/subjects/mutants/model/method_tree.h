@@ -12,7 +12,7 @@
 #include "ref/num/uniform.h"
 #include "vectors/read/vectors.h"
 
-enum { METHOD_POSITIONS = 512, METHOD_ROWS = 128 }; /* of an engine's model */
+enum { METHOD_POSITIONS = 1024, METHOD_ROWS = 128 }; /* of an engine's model */
 
 /* A request. The method is as the vectors write it: sizes, and a value for each switch. */
 typedef struct {

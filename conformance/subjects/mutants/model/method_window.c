@@ -51,7 +51,7 @@ bool method_window_open(method_window *w, method_job *j)
     w->old = *j->kept;
     *j->kept = (method_pool){0};
     const bool fits = w->old.V == j->V && w->old.G == w->G && w->old.length == w->N - 1;
-    if (j->manner == MANNER_POOL_STAYS && fits) {
+    if ((j->manner == MANNER_POOL_STAYS || fault(j->fault, LAH_POOL_STAYS)) && fits) {
         w->pool = w->old;
         w->old = (method_pool){0};
         return true;

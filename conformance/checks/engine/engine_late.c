@@ -1,0 +1,325 @@
+/* engine.late - an engine above temperature 0, far into its streams: each token, given the
+ * prompt and all tokens before it, has the served law of the target (LAY-13).
+ *
+ * Such prefixes never repeat, so there is no tree of contexts as in engine.law. The oracle's
+ * networks follow every stream and give the row of each place; engine_pit.h bets on the token.
+ * Prompts, budgets and seeds are drawn before the engine is asked. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/checks/engine/engine_pit.h"
+#include "conformance/checks/engine/engine_rows.h"
+#include "conformance/checks/frame/draw.h"
+#include "conformance/checks/frame/probe.h"
+#include "conformance/checks/law/law.h"
+#include "conformance/stats/power.h"
+
+/* clang-format off */
+typedef struct {
+    const char *name;
+    engine_pair pair;
+    int32_t gamma;
+    iut_sampling sampling;
+    int64_t n[3]; /* tokens by level; 0: not at it */
+    int32_t method, sizes[3];
+} cell;
+
+static const cell cells[] = {
+    {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 8000, 300000}, 0, {0}},
+    {"few-g0-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {0, 8000, 300000}, 0, {0}},
+    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1500, 6000, 300000}, 0, {0}},
+    {"few-g8-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {1200, 4000, 300000}, 0, {0}},
+    {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_JACOBI, {4}},
+    {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000},
+     IUT_LOOKAHEAD, {5, 3, 4}},
+    {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_LOOKUP, {2, 3}},
+    {"trained-g3-top8", PAIR_TRAINED, 3, {1, 8, 1, 0}, {0, 600, 30000}, 0, {0}},
+};
+/* clang-format on */
+enum { CELLS = sizeof cells / sizeof *cells };
+enum { REQUESTS = 3, PROMPTS = 2, LEAST_BUDGET = 40, MOST_V = 258, MOST_GAMMA = 8 };
+enum { SHORT_PROMPT = 100, LONG_PROMPT = 300, LONG_EVERY = 4 }; /* from full on */
+
+static void plan(check_plan *p, check_level level)
+{
+    for (int32_t i = 0; i < CELLS; i++) {
+        if (cells[i].n[level] == 0) continue;
+        check_case *c = plan_case(p, &check_engine_late, "%s", cells[i].name);
+        c->V = engine_pair_V[cells[i].pair];
+        c->gamma = cells[i].gamma;
+        c->variant = i;
+        c->n = cells[i].n[level];
+        c->cost = (cells[i].pair == PAIR_TRAINED ? 5000.0 : 600.0) * (double)c->n;
+        c->statistical = true;
+    }
+}
+
+/* Of the small pair: the method, and with a draft model the drafts (VER-11). */
+static void draw_some(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {1, 3, 20};
+    static const int64_t n[] = {500, 2000, 30000};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t way = probe_below(&d->rng, ENGINE_METHODS),
+                      gamma = way ? 0 : draw_gamma(d, 1, MOST_GAMMA);
+        check_case *c = draw_case(p, d, &check_engine_late, "few-%s-g%d",
+                                  engine_method_name(engine_methods[way]), (int)gamma);
+        c->V = engine_pair_V[PAIR_FEW];
+        c->gamma = gamma;
+        c->variant = CELLS + way;
+        c->n = n[d->level];
+        c->cost = 600.0 * (double)c->n;
+        c->statistical = true;
+    }
+}
+
+/* Of a drawn case without sampling and sizes, which are drawn when it runs. */
+static cell cell_of(const check_case *c)
+{
+    if (c->variant < CELLS) return cells[c->variant];
+    return (cell){.pair = PAIR_FEW, .method = engine_methods[c->variant - CELLS]};
+}
+
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    const cell of = cell_of(c);
+    if (!engine_claimed(tested, of.pair, c->gamma, why, size) ||
+        !engine_claims_law(tested, of.method, why, size))
+        return false;
+    if (!client_claims(tested)->eos_always || of.pair != PAIR_FEW) return true;
+    snprintf(why, size, "eos_always: streams of six tokens end before that");
+    return false;
+}
+
+typedef struct {
+    engine e;
+    const check_case *c;
+    engine_request q;
+    oracle_sampling sampling;
+    engine_rows rows;
+    pit bets;
+    law_random noise; /* of the bets */
+    uint64_t rng;
+    int32_t calls;
+    engine_prompt prompt[PROMPTS];
+    double p[MOST_V], q_row[MOST_V];
+    double kl;     /* what a correct engine's roundings may add up to, in nats */
+    int32_t close; /* rows with a cut that is too close to call */
+    int32_t streams, furthest;
+    double log_e;
+    pit_most most;
+} job;
+
+/* ---- A stream. ------------------------------------------------------------------- */
+
+/* The rows behind `token`. False: they cannot be had. *clear: may tokens be judged by them? */
+static bool rows_behind(job *j, int32_t token, bool *clear)
+{
+    engine_rows_step(&j->rows, ROWS_TARGET, token);
+    *clear = engine_rows_clear(&j->rows, &j->sampling, engine_fine);
+    if (!engine_rows_serve(&j->rows, &j->sampling, j->p)) return false;
+    if (!j->rows.path[ROWS_DRAFT]) return true;
+    engine_rows_step(&j->rows, ROWS_DRAFT, token);
+    return engine_rows_serve(&j->rows, &j->sampling, j->q_row);
+}
+
+/* STAT-03: the strict null holds while what roundings explain is below 0.1 nats. */
+static bool strict(job *j)
+{
+    const iut_claims *m = client_claims(j->e.x->iut);
+    const double *q = j->rows.path[ROWS_DRAFT] ? j->q_row : j->p;
+    j->kl += st_floor_row(j->p, q, j->rows.V, law_arith(m), law_bits(m), true).kl;
+    if (isnan(j->kl))
+        result_set(j->e.r, STATE_ERROR, "a floor could not be computed");
+    else if (j->kl > 0.1)
+        result_set(j->e.r, STATE_NOT_CLAIMED,
+                   "uniforms of %d bits and the declared arithmetic are too coarse for "
+                   "%lld tokens (STAT-03)",
+                   law_bits(m), (long long)j->c->n);
+    return j->kl <= 0.1;
+}
+
+static bool judge_token(job *j, int32_t place, int32_t x)
+{
+    const double u = law_unit(&j->noise, 53);
+    if (j->p[x] == 0) {
+        result_set(j->e.r, STATE_FAIL,
+                   "token %d of a stream is %d, which has probability 0 there (LAY-13)",
+                   (int)place, (int)x);
+        return false;
+    }
+    if (!strict(j)) return false;
+    pit_add(&j->bets, place, j->p, j->rows.path[ROWS_DRAFT] ? j->q_row : NULL, x, u);
+    return true;
+}
+
+/* The paths hold the prompt but for its last token; and they do so again behind this. */
+static bool follow(job *j, const engine_prompt *prompt, const int32_t *out, int32_t length)
+{
+    int32_t token = prompt->token[prompt->n - 1];
+    bool ok = true, clear;
+    pit_begin(&j->bets);
+    for (int32_t t = 0; ok && t < length; token = out[t++]) {
+        ok = rows_behind(j, token, &clear) && (!clear || judge_token(j, t, out[t]));
+        j->close += !clear;
+    }
+    engine_rows_cut(&j->rows, prompt->n - 1);
+    j->streams++;
+    if (length > j->furthest) j->furthest = length;
+    return ok;
+}
+
+/* ---- Calls. ---------------------------------------------------------------------- */
+
+static void draw_call(job *j)
+{
+    const bool far = j->e.x->level > LEVEL_SMOKE && j->calls % LONG_EVERY == 1;
+    j->q.k =
+        LEAST_BUDGET + (j->calls ? probe_below(&j->rng, PIT_LENGTH - LEAST_BUDGET + 1) : 0);
+    for (int32_t i = 0; i < PROMPTS; i++) {
+        const bool is_long = far && i == 0;
+        const int32_t n = is_long ? LONG_PROMPT + probe_below(&j->rng, LONG_PROMPT)
+                                  : 1 + probe_below(&j->rng, SHORT_PROMPT);
+        engine_fill_prompt(&j->e, probe_below(&j->rng, LM_PROMPTS), n, &j->rng, &j->prompt[i]);
+    }
+    j->calls++;
+}
+
+/* The first prompt is asked twice, so that neighbours are alike and not alike. */
+static bool one_call(job *j)
+{
+    int32_t out[REQUESTS * PIT_LENGTH], length[REQUESTS];
+    engine_prompt prompt[REQUESTS];
+    draw_call(j);
+    for (int32_t i = 0; i < REQUESTS; i++) prompt[i] = j->prompt[i / 2];
+    if (!engine_generate(&j->e, &j->q, prompt, REQUESTS, out, length)) return false;
+    for (int32_t i = 0; i < REQUESTS; i++) {
+        if (i % 2 == 0) {
+            engine_rows_cut(&j->rows, 0);
+            engine_rows_read(&j->rows, prompt[i].token, prompt[i].n - 1);
+        }
+        if (!follow(j, &prompt[i], out + i * j->q.k, length[i])) return false;
+    }
+    j->q.seed += REQUESTS;
+    return true;
+}
+
+/* ---- Judgement. ------------------------------------------------------------------ */
+
+static void describe(const pit_most *m, char *text, size_t size)
+{
+    static const char *const order[] = {"rank", "id", "q/p"};
+    static const char *const view[] = {"all tokens", "tokens by their place",
+                                       "tokens given the one",
+                                       "tokens given the request before"};
+    if (m->view == PIT_LAG)
+        snprintf(text, size, "%s %d before, by %s", view[m->view], m->lag, order[m->order]);
+    else
+        snprintf(text, size, "%s, by %s", view[m->view], order[m->order]);
+}
+
+static void conclude(job *j)
+{
+    check_result *r = j->e.r;
+    const check_context *x = j->e.x;
+    double uniform[PIT_CELLS];
+    char where[80];
+    for (int i = 0; i < PIT_CELLS; i++) uniform[i] = 1. / PIT_CELLS;
+    const st_tv tv = st_tv_observed(j->bets.rank, uniform, PIT_CELLS, 0.01);
+    /* Ten views share the weight, each of which averages 20 kappas. */
+    const double reach =
+        st_view_tv90((double)j->bets.n, PIT_CELLS, x->log_e_fail + log(10 * 20));
+    describe(&j->most, where, sizeof where);
+    r->log_e = j->log_e;
+    result_figure(r, "n", (double)j->bets.n);
+    result_figure(r, "log_e", j->log_e);
+    result_figure(r, "tv", tv.tv);
+    result_figure(r, "tv_lo", tv.lo);
+    result_figure(r, "tv_hi", tv.hi);
+    result_figure(r, "tv_any_place", fmin(1, reach));
+    result_figure(r, "streams", j->streams);
+    result_figure(r, "too_close", j->close);
+    const bool fails = j->log_e >= x->log_e_fail;
+    result_set(
+        r, fails ? STATE_FAIL : STATE_PASS,
+        "%s%lld tokens of %d streams, up to %d of each: ln E = %.4g (line %.3g); most in "
+        "%s: ln E = %.3g%s",
+        fails ? "not the target's law: " : "", (long long)j->bets.n, (int)j->streams,
+        (int)j->furthest, j->log_e, x->log_e_fail, where, j->most.log_e,
+        fails ? " (LAY-13, STAT-02)" : "");
+}
+
+/* Bets before a look: the first looks would see little. */
+enum { FIRST_LOOK = 1000 };
+
+static void sample(job *j)
+{
+    const check_context *x = j->e.x;
+    while (j->bets.n < j->c->n && !(j->log_e >= x->log_e_fail)) {
+        int64_t until = law_checkpoint(j->bets.n, j->c->n, x->level);
+        if (until < FIRST_LOOK) until = FIRST_LOOK < j->c->n ? FIRST_LOOK : j->c->n;
+        while (j->bets.n < until) {
+            if (!one_call(j)) return;
+            if (j->close > 1000 + 10 * j->bets.n) {
+                result_set(j->e.r, STATE_ERROR, "nearly every row has a cut too close to call");
+                return;
+            }
+        }
+        j->log_e = pit_log_e(&j->bets, &j->most);
+        if (isnan(j->log_e)) {
+            result_set(j->e.r, STATE_ERROR, "the suite is short of memory");
+            return;
+        }
+    }
+    conclude(j);
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    job *j = calloc(1, sizeof *j);
+    if (!j) {
+        result_set(r, STATE_ERROR, "the suite is short of memory");
+        return;
+    }
+    cell of = cell_of(c);
+    j->c = c;
+    j->rng = check_seed(x, c, 0);
+    if (c->variant >= CELLS) {
+        of.sampling = engine_draw_sampling(&j->rng);
+        engine_draw_sizes(of.method, &j->rng, of.sizes);
+    }
+    const iut_sampling *s = &of.sampling;
+    j->q = (engine_request){.gamma = c->gamma,
+                            .eos = -1,
+                            .sampling = *s,
+                            .seed = check_seed(x, c, 1),
+                            .method = of.method};
+    memcpy(j->q.sizes, of.sizes, sizeof j->q.sizes);
+    j->sampling = (oracle_sampling){s->temperature, s->top_k, s->top_p, s->min_p};
+    law_seed(&j->noise, check_seed(x, c, 2));
+    if (engine_open(&j->e, x, r, of.pair) &&
+        engine_rows_open(&j->rows, &j->e, c->gamma > 0, ENGINE_PROMPT + PIT_LENGTH)) {
+        if (pit_open(&j->bets, c->V, c->gamma > 0))
+            sample(j);
+        else
+            result_set(r, STATE_ERROR, "the suite is short of memory");
+    }
+    r->compared = j->bets.n;
+    pit_close(&j->bets);
+    engine_rows_close(&j->rows);
+    free(j);
+}
+
+const check check_engine_late = {
+    .name = "engine.late",
+    .clauses =
+        "LAY-13 LAY-08 LAW-01 LAW-05 RNG-07 STOP-02 STOP-04 LAY-01 STAT-02 STAT-03 CLM-09 "
+        "JAC-07 LAH-28 LKP-07",
+    .summary = "an engine's sampled tokens have the target's law, far into a stream",
+    .plan = plan,
+    .draw = draw_some,
+    .claimed = claimed,
+    .run = run,
+};

@@ -1,0 +1,182 @@
+/* Faults at sizes that no hand-made case has: the drawn cases of each of two seeds notice them (VER-11). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/subjects/ref/subject.h"
+#include "conformance/suite/run.h"
+
+enum { SEEDS = 2 };
+
+/* ---- The reference, spoilt at one size. ------------------------------------------ */
+
+static enum {
+    NONE,
+    BATCH_OF_ONE,  /* a step alone answers otherwise */
+    SEVEN_DRAFTS,  /* so do steps of a call with gamma 7 */
+    EIGHTH_DRAFT,  /* no step emits more than eight tokens */
+    TAIL_OF_FOUR,  /* ids behind the last multiple of 4 are never drawn */
+    SMALL_Q,       /* q is at least 2^-40 */
+    TOP_K_1024,    /* top-k keeps 1,024 tokens at most */
+    SHORT_IDS,     /* argmax in 16 bits */
+    SHORT_KEYS,    /* keys of a pool in 16 bits */
+    LOW_SEED,      /* seeds in 32 bits */
+    STREAM_OF_ONE /* a greedy stream alone ends on another token */
+} fault;
+static int32_t V; /* of the panel */
+
+/* Passes on a copy of the panel where the fault needs one. */
+static iut_status panel(iut *x, const iut_panel *b)
+{
+    iut_panel copy = *b;
+    const size_t cells = (size_t)b->V * (size_t)b->S;
+    float *q = malloc(cells * sizeof *q);
+    V = b->V;
+    for (size_t i = 0; q && fault == SMALL_Q && i < cells; i++)
+        q[i] = b->q[i] > 0 && b->q[i] < 0x1p-40f ? 0x1p-40f : b->q[i];
+    if (q && fault == SMALL_Q) copy.q = q;
+    if (fault == TOP_K_1024 && copy.target.top_k > 1024) copy.target.top_k = 1024;
+    const iut_status s = ref_api()->panel(x, &copy);
+    free(q);
+    return s;
+}
+
+static void spoil_last(int32_t *out, int32_t n)
+{
+    out[n - 1] = (out[n - 1] + 1) % V;
+}
+
+static iut_status verify(iut *x, iut_verify_batch *b)
+{
+    iut_verify_batch to = *b;
+    if (fault == LOW_SEED) to.seed = (uint32_t)b->seed;
+    const iut_status s = ref_api()->verify(x, &to);
+    for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
+        int32_t *out = b->out + (int64_t)i * (b->gamma + 1), *n = &b->out_len[i];
+        if (fault == BATCH_OF_ONE && b->n == 1) spoil_last(out, *n);
+        if (fault == SEVEN_DRAFTS && b->gamma == 7) spoil_last(out, *n);
+        if (fault == TAIL_OF_FOUR && out[*n - 1] >= V - V % 4) out[*n - 1] = V - V % 4 - 1;
+        if (fault != EIGHTH_DRAFT || *n <= 8) continue;
+        for (int32_t j = 8; j < *n; j++) out[j] = -1;
+        *n = 8;
+    }
+    return s;
+}
+
+static iut_status draw(iut *x, iut_draw_batch *b)
+{
+    iut_draw_batch to = *b;
+    if (fault == LOW_SEED) to.seed = (uint32_t)b->seed;
+    return ref_api()->draw(x, &to);
+}
+
+static iut_status stream(iut *x, iut_stream_batch *b)
+{
+    iut_stream_batch to = *b;
+    if (fault == LOW_SEED) to.seed = (uint32_t)b->seed;
+    const iut_status s = ref_api()->stream(x, &to);
+    if (s == IUT_OK && fault == STREAM_OF_ONE && b->n == 1) spoil_last(b->out, b->out_len[0]);
+    return s;
+}
+
+static iut_status verify_greedy(iut *x, iut_verify_batch *b)
+{
+    const iut_status s = ref_api()->verify_greedy(x, b);
+    for (int32_t i = 0; s == IUT_OK && fault == SHORT_IDS && i < b->n; i++) {
+        int32_t *last = b->out + (int64_t)i * (b->gamma + 1) + b->out_len[i] - 1;
+        *last &= 0xffff;
+    }
+    return s;
+}
+
+static iut_status pool(iut *x, iut_pool_batch *b)
+{
+    iut_pool_batch to = *b;
+    int32_t *key = malloc((size_t)b->n * sizeof *key);
+    for (int32_t i = 0; key && i < b->n; i++)
+        key[i] = fault == SHORT_KEYS && b->key[i] > 0 ? b->key[i] & 0xffff : b->key[i];
+    if (key) to.key = key;
+    const iut_status s = ref_api()->pool(x, &to);
+    free(key);
+    return s;
+}
+
+/* Runs the cases that `only` names against the fault; the exit code. */
+static int run(int which, const char *only, const char *options, uint64_t seed)
+{
+    static iut_api api;
+    run_report r;
+    api = *ref_api();
+    api.panel = panel;
+    api.verify = verify;
+    api.draw = draw;
+    api.stream = stream;
+    api.verify_greedy = verify_greedy;
+    api.pool = pool;
+    fault = which;
+    const run_options o = {.api = &api,
+                           .iut = "ref",
+                           .iut_options = options,
+                           .vectors = VECTORS,
+                           .level = LEVEL_FULL,
+                           .seed = seed,
+                           .jobs = 1,
+                           .enough = 1,
+                           .only = &only,
+                           .only_count = 1};
+    const int code = run_suite(&o, &r);
+    run_report_free(&r);
+    return code;
+}
+
+static const struct {
+    int fault;
+    const char *check, *options;
+} planted[] = {
+    {BATCH_OF_ONE, "replay.random", ""},
+    {SEVEN_DRAFTS, "replay.random", ""},
+    {EIGHTH_DRAFT, "replay.random", ""},
+    {TAIL_OF_FOUR, "replay.random", ""},
+    {SMALL_Q, "replay.random", ""},
+    {TOP_K_1024, "served.values", ""},
+    {SHORT_IDS, "greedy.verify", ""},
+    {SHORT_KEYS, "pool.values", ""},
+    {LOW_SEED, "canonical.seeded", "uniforms=seeded"},
+    {STREAM_OF_ONE, "greedy.stream", ""},
+};
+
+static void drawn_cases_notice_every_fault(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof planted / sizeof *planted; i++)
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+            char only[80];
+            snprintf(only, sizeof only, "%s/drawn/*", planted[i].check);
+            if (run(planted[i].fault, only, planted[i].options, seed) != EXIT_NOT_CONFORMANT)
+                fail_msg("seed %d: %s does not notice fault %d", (int)seed, planted[i].check,
+                         planted[i].fault);
+        }
+}
+
+static void drawn_cases_acquit_the_reference(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
+        char only[80];
+        snprintf(only, sizeof only, "%s/drawn/*", planted[i].check);
+        assert_int_equal(run(NONE, only, planted[i].options, 1), EXIT_CONFORMANT);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(drawn_cases_notice_every_fault),
+        cmocka_unit_test(drawn_cases_acquit_the_reference),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
