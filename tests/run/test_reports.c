@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <libxml/parser.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
@@ -306,6 +307,50 @@ static void the_table_shows_the_power(void **unused)
 }
 
 /* STAT-03: a p-value that does not gate is not shown as if it did. */
+/* STAT-07, STAT-08: the parts of the run's e-value, and what they point at, in each report. */
+static void the_pool_and_its_cause_are_told(void **unused)
+{
+    char path[32];
+    run_report r;
+    (void)unused;
+    RUN(&r, NULL,
+        {.name = "a", .compared = 1, .statistical = true, .pooled = true, .dictionary = 20},
+        {.name = "b",
+         .state = STATE_FAIL,
+         .compared = 1,
+         .statistical = true,
+         .pooled = true,
+         .dictionary = 10,
+         .nats = 0.2});
+    char *text = terminal_text(&r);
+    assert_non_null(strstr(text, "Run e-value: ln E = 18.61; 13.82 would fail. Half is the average "
+                                 "of 2 cases, ln 0.00; a quarter each\nare the dictionary of "
+                                 "faults, ln 20.00, and the transform, ln 0.00, over the 100 "
+                                 "tokens of 1 case. Left out: 1.\nLikeliest cause: lenience 1."));
+    free(text);
+    temporary(path);
+    assert_true(report_json(path, &r));
+    json_t *root = json_load_file(path, 0, NULL), *pool = json_object_get(root, "pool");
+    assert_true(fabs(json_real_value(json_object_get(pool, "dictionary")) - 20) < 1e-9);
+    assert_int_equal(json_integer_value(json_object_get(pool, "left_out")), 1);
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(pool, "cause"), "name")), "lenience");
+    json_t *cases = json_object_get(root, "cases");
+    assert_null(json_object_get(json_array_get(cases, 0), "cause"));
+    json_t *cause = json_object_get(json_array_get(cases, 1), "cause");
+    assert_string_equal(json_string_value(json_object_get(cause, "name")), "lenience");
+    assert_true(json_real_value(json_object_get(cause, "posterior")) > 0.2);
+    json_decref(root);
+    assert_true(report_html(path, &r));
+    FILE *page = fopen(path, "r");
+    char html[20000] = "";
+    assert_non_null(page);
+    html[fread(html, 1, sizeof html - 1, page)] = '\0';
+    fclose(page);
+    assert_non_null(strstr(html, "Likeliest cause: lenience"));
+    run_report_free(&r);
+}
+
 static void a_tolerance_stands_in_place_of_p(void **unused)
 {
     run_report r;
@@ -573,6 +618,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_did_not_open_is_one_message),
         cmocka_unit_test(a_stopped_run_says_how_far_it_came),
         cmocka_unit_test(the_table_shows_the_power),
+        cmocka_unit_test(the_pool_and_its_cause_are_told),
         cmocka_unit_test(a_tolerance_stands_in_place_of_p),
         cmocka_unit_test(an_undecided_case_sees_nothing),
         cmocka_unit_test(the_replay_line_names_the_program_as_called),
