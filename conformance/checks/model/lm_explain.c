@@ -194,8 +194,8 @@ static void guess_commits(search *x)
     if (t->rows == 0 || since < 0) return;
     const int32_t before = prefix_of(x, p->sequence, t->before);
     for (int32_t r = -1; r < t->rows; r++) {
-        const int32_t taken = with_row(x, before, t->token, t->parent, r),
-                      other = lm_path_walk(x->paths, taken, h->token + end, since);
+        const int32_t row = with_row(x, before, t->token, t->parent, r),
+                      other = lm_path_walk(x->paths, row, h->token + end, since);
         add(x, row_of(x, other, p, x->found->row), 0, "KV-01", "as if the path to row %d had been committed", (int)r);
     }
     const int32_t first = lm_path_walk(x->paths, before, t->token, t->n < t->rows ? t->n : t->rows);
