@@ -411,7 +411,7 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions)
 
 void lm_form_text(const lm_form *f, char *text, size_t size)
 {
-    snprintf(text, size, "%s %s, V %d, %d layers of %d, heads %d/%d of %d, mlp %d, eps %s, theta %s%s%s", type_of(f),
+    snprintf(text, size, "%s %s, V %d, layers %d, stream %d, heads %d/%d of %d, mlp %d, eps %s, theta %s%s%s", type_of(f),
              dtype_name[f->stored], (int)f->V, (int)f->layers, (int)f->hidden, (int)f->heads, (int)f->kv_heads,
              (int)f->head_dim, (int)f->ffn, f->eps, f->theta, f->tied ? ", tied" : "", f->llama3 ? ", llama3" : "");
 }
