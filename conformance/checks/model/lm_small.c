@@ -393,7 +393,7 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions)
     lm_form f = {.architecture = architecture,
                  .positions = positions,
                  .stored = (uint8_t)probe_below(rng, 3),
-                 .V = between(rng, 3, 70),
+                 .V = between(rng, 3, 61),
                  .layers = between(rng, 1, 3),
                  .hidden = 2 * between(rng, 4, 24),
                  .kv_heads = between(rng, 1, 5),
