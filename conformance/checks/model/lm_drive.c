@@ -16,6 +16,7 @@ typedef struct {
     lm_found found; /* of the last failure */
     double work;    /* of all plays: rows by the positions that they see */
     bool plain;     /* it is one of the run without drafts, not of the script */
+    char model[120]; /* what it is like */
 } driver;
 
 static bool short_of_memory(driver *d)
@@ -444,11 +445,11 @@ static void shrink(shrinking *k)
 /* What failed, where, which clause, the model, and the script. */
 static void tell(driver *d, const lm_script *s, const check_result *seen, bool again, check_result *r)
 {
-    char why[200] = "", text[340];
+    char why[160] = "", text[300];
     if (again) lm_explain(&d->found, s, &d->paths, &d->m, why, sizeof why);
     lm_script_text(s, text, sizeof text);
-    result_set(r, seen->state, "%s%s%.230s%s: %s", why, why[0] ? ": " : "", seen->detail,
-               again ? "" : "; not again on a fresh load", text);
+    result_set(r, seen->state, "%s%s%.180s%s: %s; %.110s", why, why[0] ? ": " : "", seen->detail,
+               again ? "" : "; not again on a fresh load", text, d->model);
 }
 
 static void judge(driver *d, lm_script *s, check_result *r)
@@ -457,7 +458,8 @@ static void judge(driver *d, lm_script *s, check_result *r)
     const bool ok = play(d, s, &seen);
     r->compared = seen.compared;
     if (ok) {
-        result_set(r, STATE_PASS, "%d operations, %lld answers, all as due", (int)s->steps, (long long)r->compared);
+        result_set(r, STATE_PASS, "%d operations, %lld answers, all as due; %s", (int)s->steps,
+                   (long long)r->compared, d->model);
         return;
     }
     if (d->plain || !worth_shrinking(&seen)) {
@@ -480,6 +482,7 @@ void lm_drive(const check_context *x, check_result *r, const lm_form *form, lm_s
     driver d = {0};
     char why[300] = "";
     lm_begin(&d.m, x, r);
+    lm_form_text(form, d.model, sizeof d.model);
     d.m.folder = lm_form_folder(form, why, sizeof why);
     if (!d.m.folder)
         result_set(r, STATE_ERROR, "%s", why);

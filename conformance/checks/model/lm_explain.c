@@ -156,8 +156,8 @@ static void guess_parents(search *x)
     const int32_t *token = lm_numbers(x->s, p->token), row = x->found->row,
                   prefix = prefix_of(x, p->sequence, x->state.held[p->sequence].length);
     for (int32_t parent = -1; parent < row; parent++)
-        add(x, lm_path_step(x->paths, row_of(x, prefix, p, parent), token[row]), 0, "TREE-03", "as if its parent were %d",
-            (int)parent);
+        add(x, lm_path_step(x->paths, row_of(x, prefix, p, parent), token[row]), 0, "TREE-03",
+            "as if its parent were %d", (int)parent);
     add(x, lm_path_walk(x->paths, prefix, token, row + 1), 0, "TREE-03", "as if the rows were a chain");
     for (int32_t k = 0; k < x->step->n; k++) {
         const lm_part *other = &x->s->part[x->step->first + k];
@@ -194,7 +194,8 @@ static void guess_commits(search *x)
     if (t->rows == 0 || since < 0) return;
     const int32_t before = prefix_of(x, p->sequence, t->before);
     for (int32_t r = -1; r < t->rows; r++) {
-        const int32_t other = lm_path_walk(x->paths, with_row(x, before, t->token, t->parent, r), h->token + end, since);
+        const int32_t row = with_row(x, before, t->token, t->parent, r),
+                      other = lm_path_walk(x->paths, row, h->token + end, since);
         add(x, row_of(x, other, p, x->found->row), 0, "KV-01", "as if the path to row %d had been committed", (int)r);
     }
     const int32_t first = lm_path_walk(x->paths, before, t->token, t->n < t->rows ? t->n : t->rows);
@@ -212,8 +213,8 @@ static void guess_entries(search *x)
     for (int32_t i = 0; i < x->state.sequences; i++)
         for (int32_t at = 0; at < x->state.held[i].length && at < MOST_BACK; at++)
             if (i != p->sequence || at != p->at)
-                add(x, prefix_of(x, i, at + 1), p->layer, "KV-02", "these are the entries of position %d of sequence %d",
-                    (int)at, (int)i);
+                add(x, prefix_of(x, i, at + 1), p->layer, "KV-02",
+                    "these are the entries of position %d of sequence %d", (int)at, (int)i);
     const int32_t before = t->rows ? prefix_of(x, p->sequence, t->before) : -1;
     for (int32_t r = 0; r < t->rows && x->state.held[p->sequence].length >= t->before; r++)
         add(x, with_row(x, before, t->token, t->parent, r), p->layer, "KV-01",

@@ -1,5 +1,5 @@
-/* lm_long.c - lm.long: what only many positions and many rows show (LAY-17): a path beyond the positions at which tables
- * of angles, pages and chunks end; trees of more rows than a tile; a long text in one forward and in several. */
+/* lm_long.c - lm.long: what only many positions and many rows show (LAY-17): a path beyond the positions at which
+ * tables of angles, pages and chunks end; trees of more rows than a tile; a long text in one forward and in several. */
 #include <stdio.h>
 
 #include "conformance/checks/frame/probe.h"

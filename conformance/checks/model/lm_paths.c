@@ -83,8 +83,8 @@ static bool right_shape(const lm *m, const oracle_config *c)
 {
     if (m->V == c->V && m->layers == c->layers && m->kv_heads == c->kv_heads && m->head_dim == c->head_dim) return true;
     result_set(m->r, STATE_FAIL, "model: V %d, %d layers, %d KV heads of %d, where the folder has %d, %d, %d, %d",
-               (int)m->V, (int)m->layers, (int)m->kv_heads, (int)m->head_dim, (int)c->V, (int)c->layers, (int)c->kv_heads,
-               (int)c->head_dim);
+               (int)m->V, (int)m->layers, (int)m->kv_heads, (int)m->head_dim, (int)c->V, (int)c->layers,
+               (int)c->kv_heads, (int)c->head_dim);
     return false;
 }
 

@@ -443,7 +443,8 @@ enum { MANY_PARTS = 16, SOME_PARTS = 4 };
 /* The steps from `first` on. */
 static void put_steps(writer *w, const lm_script *s, int32_t first)
 {
-    static const char *const name[] = {"load", "fwd", "commit", "cut", "read", "poison", "too many", "too long", "stale"};
+    static const char *const name[] = {"load",   "fwd",      "commit",   "cut",  "read",
+                                       "poison", "too many", "too long", "stale"};
     for (int32_t i = first; i < s->steps; i++) {
         const lm_step *step = &s->step[i];
         put(w, "%s%s", i > first ? "; " : "", name[step->kind]);

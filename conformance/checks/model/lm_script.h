@@ -113,9 +113,10 @@ void lm_cut_names(lm_script *s);
 
 /* ---- For the reader. --------------------------------------------------------------------------- */
 
-/* The script, or its beginning and its end, as fits. Forms: `load 2 seq, 40 pos, 24 rows, layout 7`; `fwd 1:[5 7^-1 9^0]?2,0`, where ^ names
- * a parent that is not the row before, and ? the wanted rows; `commit 1:to row 2 0:-`; `cut 0:3`; `read 1@4.0`, position and
- * layer; `poison`; `too many 0`, `too long 0`, `stale 0`, which must be refused. */
+/* The script, or its first load and its end, as fits. Forms: `load 2 seq, 40 pos, 24 rows, layout 7`;
+ * `fwd 1:[5 7^-1 9^0]?2,0`, where ^ names a parent that is not the row before, and ? the wanted rows;
+ * `commit 1:to row 2 0:-`; `cut 0:3`; `read 1@4.0`, position and layer; `poison`; `too many 0`, `too long 0` and
+ * `stale 0`, which must be refused. */
 void lm_script_text(const lm_script *s, char *text, size_t size);
 
 #endif

@@ -393,7 +393,7 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions)
     lm_form f = {.architecture = architecture,
                  .positions = positions,
                  .stored = (uint8_t)probe_below(rng, 3),
-                 .V = between(rng, 3, 70),
+                 .V = between(rng, 3, 61),
                  .layers = between(rng, 1, 3),
                  .hidden = 2 * between(rng, 4, 24),
                  .kv_heads = between(rng, 1, 5),
@@ -411,7 +411,7 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions)
 
 void lm_form_text(const lm_form *f, char *text, size_t size)
 {
-    snprintf(text, size, "%s %s, V %d, %d layers, stream %d, heads %d/%d of %d, ffn %d, eps %s, theta %s%s%s", type_of(f),
+    snprintf(text, size, "%s %s, V %d, layers %d, stream %d, heads %d/%d of %d, mlp %d, eps %s, theta %s%s%s", type_of(f),
              dtype_name[f->stored], (int)f->V, (int)f->layers, (int)f->hidden, (int)f->heads, (int)f->kv_heads,
              (int)f->head_dim, (int)f->ffn, f->eps, f->theta, f->tied ? ", tied" : "", f->llama3 ? ", llama3" : "");
 }
