@@ -18,9 +18,10 @@ const check *const check_list[] = {
     &check_canonical_seeded,   &check_meta_equal,    &check_meta_draft,
     &check_meta_batch,         &check_meta_panel,    &check_law_verify,
     &check_law_stream,         &check_law_draw,      &check_law_calls,
-    &check_law_coupling,       &check_law_served,    &check_lm_canonical,
-    &check_lm_rows,            &check_lm_tree,       &check_lm_rollback,
-    &check_lm_greedy,          &check_engine_greedy, &check_engine_law,
+    &check_law_coupling,       &check_law_served,    &check_law_long,
+    &check_lm_canonical,       &check_lm_rows,       &check_lm_tree,
+    &check_lm_rollback,        &check_lm_greedy,     &check_lm_random,
+    &check_lm_long,            &check_engine_greedy, &check_engine_law,
     &check_engine_facts,       &check_engine_late,   &check_engine_company,
     &check_pool_values,        NULL};
 /* clang-format on */

@@ -188,5 +188,5 @@ st_floor st_floor_row(const double *p, const double *q, int V, st_arith arith, i
 
 double st_floor_eps(st_floor f, double n)
 {
-    return n * f.kl <= 0.1 ? 0 : fmin(1, 1.2 * f.tv);
+    return n * f.kl <= ST_STRICT_NATS ? 0 : fmin(1, 1.2 * f.tv);
 }

@@ -40,7 +40,10 @@ st_floor st_distance(const double *law /* [V] */, const double *p /* [V] */, int
 st_floor st_floor_row(const double *p /* [V] */, const double *q /* [V] */, int V,
                       st_arith arith, int bits, bool own_drafts);
 
-/* The null to use for n draws: 0 (strict) iff n <= 0.1 / KL, else eps = 1.2 TV, at most 1: a
+/* What rounding may earn under the strict null, of the 13.8 nats that a verdict takes. */
+#define ST_STRICT_NATS 0.1
+
+/* The null to use for n draws: 0 (strict) iff n <= ST_STRICT_NATS / KL, else eps = 1.2 TV, at most 1: a
  * ball that holds every law, which nothing can leave. */
 double st_floor_eps(st_floor f, double n);
 #endif

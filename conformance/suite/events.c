@@ -53,6 +53,14 @@ json_t *json_environment(const run_report *r)
                      "tables", (int)r->tables, "log_e_fail", number(r->log_e_fail));
 }
 
+static json_t *cause_of(const st_cause *c)
+{
+    char words[160];
+    st_cause_text(c, words, sizeof words);
+    return json_pack("{s:s?,s:o,s:o,s:s}", "name", c->name, "size", number(c->size), "posterior",
+                     number(c->chance), "text", words);
+}
+
 json_t *json_case(const run_report *r, const run_case *k)
 {
     const check_result *x = &k->result;
@@ -68,6 +76,10 @@ json_t *json_case(const run_report *r, const run_case *k)
     if (k->plan->statistical && k->claimed) {
         json_object_set_new(c, "log_e", number(x->log_e));
         json_object_set_new(c, "log_p", number(x->log_p));
+    }
+    if (x->state == STATE_FAIL && x->pool.n > 0) {
+        const st_cause cause = st_pool_cause(&x->pool, x->log_e);
+        json_object_set_new(c, "cause", cause_of(&cause));
     }
     if (k->waived_by) {
         json_object_set_new(c, "waived", json_string(state_name(k->before_waiver)));
@@ -94,6 +106,17 @@ static json_t *layers_of(const run_report *r)
     return list;
 }
 
+/* STAT-07. */
+static json_t *pool_of(const run_report *r)
+{
+    const run_pool *p = &r->pool;
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "average", number(p->average),
+                     "dictionary", number(p->dictionary), "transform", number(p->pit), "tokens",
+                     integer((uint64_t)p->sum.n), "cases", integer(p->cases), "left_out",
+                     integer(p->left_out), "nats", number(p->nats), "cause",
+                     p->caused ? cause_of(&p->cause) : json_null());
+}
+
 json_t *json_verdict(const run_report *r)
 {
     json_t *tally = json_object(), *findings = json_array();
@@ -108,11 +131,11 @@ json_t *json_verdict(const run_report *r)
                                                   r->finding[i].text, "replay", text(line)));
     }
     static const char *const cause[] = {NULL, "signal", "budget", "failures"};
-    return json_pack("{s:s,s:i,s:s?,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "verdict", verdict_name(r),
+    return json_pack("{s:s,s:i,s:s?,s:o,s:o,s:o,s:o,s:o*,s:o,s:o,s:o}", "verdict", verdict_name(r),
                      "exit_code", r->exit_code, "stopped", cause[r->stopped], "planned",
                      integer(r->planned), "reported", integer(r->reported), "seconds",
-                     number(r->seconds), "log_e", number(r->log_e), "tally", tally, "layers",
-                     layers_of(r), "findings", findings);
+                     number(r->seconds), "log_e", number(r->log_e), "pool",
+                     r->pooled ? pool_of(r) : NULL, "tally", tally, "layers", layers_of(r), "findings", findings);
 }
 
 /* -- Lines ------------------------------------------------------------------------------- */

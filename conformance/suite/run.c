@@ -194,11 +194,14 @@ static client *open_first(run_report *r)
 /* -- Cases ------------------------------------------------------------------------------- */
 
 /* A failure that was found before the stop stays; nothing else that the case saw is a
- * judgement, and its figures rest on calls without an answer (VER-10). */
+ * judgement, and its figures rest on calls without an answer (VER-10). The pool keeps its tokens:
+ * to leave some out by what came of them would be a choice (STAT-07). */
 static void stop_case(run_case *k)
 {
     const check_result seen = k->result;
     memset(&k->result, 0, sizeof k->result);
+    k->result.pool = seen.pool;
+    k->result.pool_nats = seen.pool_nats;
     if (seen.state > STATE_STOPPED) {
         result_set(&k->result, seen.state, "%s", seen.detail);
         k->result.compared = seen.compared;
@@ -394,8 +397,10 @@ static void divide_alpha(run_report *r)
         if (!k->claimed) continue;
         r->tables += k->plan->tables;
         r->statistical += k->plan->statistical;
+        r->pooled += k->plan->pooled;
     }
-    r->log_e_fail = -log(r->alpha) + log((double)(r->statistical ? r->statistical : 1));
+    r->log_e_fail = -log(r->alpha) + log((double)(r->statistical ? r->statistical : 1)) -
+                    log(verdict_weight(r));
 }
 
 int run_suite(const run_options *options, run_report *report)

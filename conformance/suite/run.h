@@ -75,6 +75,16 @@ typedef struct {
 
 enum { RUN_FINDINGS = 64 };
 
+/* The parts of the run's e-value (STAT-02, STAT-07), as logarithms, and what they rest on. */
+typedef struct {
+    double average, dictionary, pit;
+    size_t cases, left_out; /* that the pool holds; that it does not, though they are pooled ones */
+    double nats;            /* what rounding may earn on the pool's tokens */
+    st_pool sum;
+    bool caused;            /* the pool alone is convincing: then `cause` says by what */
+    st_cause cause;
+} run_pool;
+
 typedef struct {
     const run_options *options; /* the caller's; must outlive the report */
     iut_claims claims;     /* strings point into `identity`; zero if the IUT never opened */
@@ -93,6 +103,8 @@ typedef struct {
     size_t findings;
     int32_t tables;     /* T of STAT-01 */
     size_t statistical; /* cases whose e-values are averaged, with equal weights */
+    size_t pooled;      /* of them, cases whose tokens the pool takes if their rounding allows */
+    run_pool pool;
     double log_e,
         log_e_fail; /* of the run: ln of the average, and the line it must stay under */
     double alpha, seconds;

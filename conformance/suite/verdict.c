@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conformance/checks/frame/plan.h"
+#include "conformance/stats/floor.h"
 #include "conformance/stats/logmath.h"
 #include "conformance/suite/layers.h"
 
@@ -69,31 +70,107 @@ void verdict_settle(const run_report *report, run_case *c)
 
 /* -- The run ----------------------------------------------------------------------------- */
 
+double verdict_weight(const run_report *report)
+{
+    return report->pooled ? 0.5 : 1;
+}
+
 /* An average of stopped e-processes with fixed weights is an e-value (STAT-02). A case that was
  * claimed and gave none, because it crashed, counts with e = 1. A waived case keeps its weight
  * and counts with e = 0: what is known to fail says nothing about the rest (VER-04). */
-static void average_e(run_report *report)
+static bool average_e(run_report *report)
 {
     double *log_e = malloc((report->statistical + 1) * sizeof *log_e);
-    if (!log_e) {
-        verdict_finding(report, STATE_ERROR, "out of memory for the average of the e-values");
-        return;
-    }
     size_t n = 0;
+    if (!log_e) return false;
     for (size_t i = 0; i < report->planned; i++) {
         const run_case *c = &report->cases[i];
         if (!c->plan->statistical || !c->claimed) continue;
         log_e[n++] = c->waived_by ? -INFINITY : c->result.log_e;
     }
-    report->log_e = n ? st_log_mean(log_e, NULL, n) : 0;
+    report->pool.average = n ? st_log_mean(log_e, NULL, n) : 0;
     free(log_e);
-    if (n && !(report->log_e < -log(report->alpha))) {
-        verdict_finding(
-            report, STATE_FAIL,
-            "the run's average of %zu e-values is e^%.4g and reaches 1/alpha = %.4g "
-            "(STAT-02)",
-            n, report->log_e, 1 / report->alpha);
+    return true;
+}
+
+static int by_nats(const void *a, const void *b)
+{
+    const run_case *const *x = a, *const *y = b;
+    const double nats_x = (*x)->result.pool_nats, nats_y = (*y)->result.pool_nats;
+    if (nats_x != nats_y) return nats_x < nats_y ? -1 : 1;
+    return (*x > *y) - (*x < *y);
+}
+
+/* STAT-07. Which cases the pool takes is settled before sampling: by the waivers, and by what
+ * rounding may earn, in ascending order until the limit of the strict null is spent. */
+static bool pool_tokens(run_report *report)
+{
+    run_pool *pool = &report->pool;
+    const run_case **order = malloc((report->planned + 1) * sizeof *order);
+    size_t n = 0;
+    if (!order) return false;
+    for (size_t i = 0; i < report->planned; i++) {
+        const run_case *c = &report->cases[i];
+        if (!c->plan->pooled || !c->claimed) continue;
+        if (live_waiver(report->options->waivers, c->plan->id))
+            pool->left_out++;
+        else
+            order[n++] = c;
     }
+    qsort(order, n, sizeof *order, by_nats);
+    for (size_t i = 0; i < n; i++) {
+        const check_result *r = &order[i]->result;
+        if (!(pool->nats + r->pool_nats <= ST_STRICT_NATS)) {
+            pool->left_out += n - i;
+            break;
+        }
+        pool->nats += r->pool_nats;
+        pool->cases += r->pool.n > 0;
+        st_pool_join(&pool->sum, &r->pool);
+    }
+    free(order);
+    pool->dictionary = st_pool_dictionary(&pool->sum);
+    pool->pit = st_pool_pit(&pool->sum);
+    pool->caused = fmax(pool->dictionary, pool->pit) >= -log(report->alpha);
+    pool->cause = st_pool_cause(&pool->sum, 0);
+    return true;
+}
+
+/* What the run's e-value consists of, and what the tokens of all cases point at. */
+static void tell_e(run_report *report)
+{
+    const run_pool *pool = &report->pool;
+    const double line = -log(report->alpha), weight = verdict_weight(report);
+    char cause[160] = "", parts[400] = "";
+    if (pool->caused) st_cause_text(&pool->cause, cause, sizeof cause);
+    if (report->pooled)
+        snprintf(parts, sizeof parts,
+                 ": half of the cases' average e^%.4g, a quarter each of the dictionary's e^%.4g "
+                 "and the transform's e^%.4g over the tokens of %zu cases (STAT-07)%s%s%s",
+                 pool->average, pool->dictionary, pool->pit, pool->cases,
+                 pool->average + log(weight) < line
+                     ? "; it takes all cases together to see it"
+                     : "",
+                 *cause ? "; likeliest cause: " : "", cause);
+    verdict_finding(report, STATE_FAIL,
+                    report->pooled ? "the run's e-value of %zu cases is e^%.4g and reaches "
+                                     "1/alpha = %.4g (STAT-02)%s"
+                                   : "the run's average of %zu e-values is e^%.4g and reaches "
+                                     "1/alpha = %.4g (STAT-02)%s",
+                    report->statistical, report->log_e, 1 / report->alpha, parts);
+}
+
+static void weigh_e(run_report *report)
+{
+    run_pool *pool = &report->pool;
+    const double weight = verdict_weight(report), rest = (1 - weight) / 2;
+    if (!average_e(report) || !pool_tokens(report)) {
+        verdict_finding(report, STATE_ERROR, "out of memory for the e-value of the run");
+        return;
+    }
+    report->log_e = st_log_mean((double[]){pool->average, pool->dictionary, pool->pit},
+                                (double[]){weight, rest, rest}, 3);
+    if (report->statistical && !(report->log_e < -log(report->alpha))) tell_e(report);
 }
 
 static void account(run_report *report)
@@ -203,7 +280,7 @@ static int exit_code(const run_report *report)
 static void judge_run(run_report *report)
 {
     const waiver_set *waivers = report->options->waivers;
-    average_e(report);
+    weigh_e(report);
     account(report);
     if (report->tally[STATE_STOPPED]) report->stopped = stop_asked(report->stop);
     for (size_t i = 0; waivers && i < waivers->count; i++) {

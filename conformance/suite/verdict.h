@@ -9,6 +9,10 @@
  * ERROR, an e-value over the line is a FAIL, NaN is an ERROR; then a live waiver may apply. */
 void verdict_settle(const run_report *report, run_case *c);
 
+/* What the average of the cases weighs in the run's e-value, fixed before sampling: 1/2 if cases
+ * are pooled, else 1 (STAT-02, STAT-07). */
+double verdict_weight(const run_report *report);
+
 /* After the last case: accounting, the averaged e-value, waivers, exit code. */
 void verdict_close(run_report *report);
 

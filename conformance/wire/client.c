@@ -441,6 +441,7 @@ client *client_open_table(const iut_api *api, const char *options, client_failur
     *f = (client_failure){.result = CALL_REFUSED, .status = IUT_FAILED};
     if (load_table(api, &c->api, f->text, sizeof f->text))
         c->instance = c->api.create(options ? options : "", f->text, sizeof f->text);
+    c->options = copy_text(options ? options : "");
     if (c->instance) {
         c->ops = iut_ops_of(&c->api);
         c->claims.size = sizeof c->claims;
@@ -607,6 +608,25 @@ call_result client_model(client *c, iut_model *m)
         c->model = NULL;
     }
     return r;
+}
+
+/* ---- Another process. ------------------------------------------------------------ */
+
+static call_result another_instance(client *c)
+{
+    char why[320] = "";
+    c->api.destroy(c->instance);
+    c->instance = c->api.create(c->options ? c->options : "", why, sizeof why);
+    if (!c->instance) return report_as(c, "restart", CALL_CRASH, why);
+    const call_result r = c->panel ? client_call(c, OP_PANEL, c->panel) : CALL_OK;
+    return r == CALL_OK && c->model ? model_from_table(c) : r;
+}
+
+call_result client_restart(client *c)
+{
+    if (c->instance) return another_instance(c);
+    const call_result r = client_finish(c);
+    return r == CALL_OK ? ready(c) : r;
 }
 
 /* ---- Operations without a batch in iut.h. ---------------------------------------- */

@@ -57,6 +57,10 @@ client *client_open_table(const iut_api *api, const char *options, client_failur
  * the time of a call (a second at least), CALL_TIMEOUT, or CALL_STOPPED; client_text() says how. */
 call_result client_finish(client *c);
 
+/* Ends the process in order, as client_finish does, and starts another one, which gets the panel and the
+ * model. A table gets another instance. What comes next are the first calls of a process. */
+call_result client_restart(client *c);
+
 /* Was a call of it CALL_STOPPED? What it then answered is no evidence. */
 bool client_stopped(const client *c);
 

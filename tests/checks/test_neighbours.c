@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "conformance/checks/engine/engine_neighbours.h"
+#include "conformance/stats/neighbours.h"
 #include "tests/random.h"
 
 static const double two[] = {0.3, 0.7}, four[] = {0.4, 0.3, 0.2, 0.1};

@@ -255,6 +255,43 @@ static void other_claims(void **unused)
     client_close(c);
 }
 
+static int32_t lines_of(const char *file)
+{
+    FILE *f = fopen(file, "r");
+    int32_t lines = 0;
+    for (int byte; f && (byte = getc(f)) != EOF;) lines += byte == '\n';
+    if (f) fclose(f);
+    return lines;
+}
+
+/* Another process each time, which has the panel; one that does not end well is no restart. */
+static void restarts(void **unused)
+{
+    (void)unused;
+    char file[32], spec[600];
+    int32_t token[4];
+    client_failure f;
+    const iut_panel panel = small_panel();
+    fresh_name(file);
+    snprintf(spec, sizeof spec, "exec:echo start >> %s; exec %s plain", file, HOSTILE);
+    client *c = open_spec(spec, NULL, 20, &f);
+    assert_non_null(c);
+    assert_int_equal(client_panel(c, &panel), CALL_OK);
+    for (int32_t i = 2; i < 5; i++) {
+        assert_int_equal(client_restart(c), CALL_OK);
+        assert_int_equal(lines_of(file), i);
+        assert_int_equal(draw_four(c, token), CALL_OK);
+        for (int j = 0; j < 4; j++) assert_int_equal(token[j], 1); /* 1: it has the panel */
+    }
+    client_close(c);
+    snprintf(spec, sizeof spec, "exec:%s plain; exit 3", HOSTILE);
+    c = open_spec(spec, NULL, 20, &f);
+    assert_non_null(c);
+    assert_int_equal(client_restart(c), CALL_CRASH);
+    assert_says(client_text(c), "exit code 3");
+    client_close(c);
+}
+
 /* Bytes that come after the reply was read are noticed before the next request. */
 static void late_bytes(void **unused)
 {
@@ -426,6 +463,6 @@ int main(void)
         cmocka_unit_test(not_claimed),      cmocka_unit_test(late_bytes),
         cmocka_unit_test(log_file),         cmocka_unit_test(whole_group_dies),
         cmocka_unit_test(no_sigpipe),       cmocka_unit_test(timeout_is_kept),
-        cmocka_unit_test(last_words)};
+        cmocka_unit_test(last_words),       cmocka_unit_test(restarts)};
     return cmocka_run_group_tests(tests, NULL, remove_names);
 }

@@ -82,10 +82,15 @@ static tally run_cases(const char *glob, int32_t most, uint64_t seed)
 
 static void become(sampler_fault fault, uint8_t uniforms, uint8_t rule, uint8_t input)
 {
-    sampler_settings = (struct sampler_settings){
-        fault, uniforms,      rule,
-        input, IUT_ARITH_F64, rule == IUT_RULE_MATCH && uniforms != IUT_UNIFORMS_OWN,
-        53,    false};
+    sampler_settings =
+        (struct sampler_settings){.fault = fault,
+                                  .uniforms = uniforms,
+                                  .rule = rule,
+                                  .input = input,
+                                  .arithmetic = IUT_ARITH_F64,
+                                  .seed_identical =
+                                      rule == IUT_RULE_MATCH && uniforms != IUT_UNIFORMS_OWN,
+                                  .uniform_bits = 53};
 }
 
 /* -- The correct sampler passes ---------------------------------------------------- */

@@ -77,6 +77,7 @@ static void plan(check_plan *p, check_level level)
         c->tables = 2;
         c->n = 1000;
         c->statistical = fake_script[i].statistical;
+        c->pooled = fake_script[i].pooled;
     }
 }
 
@@ -96,6 +97,10 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     r->compared = s->compared;
     r->log_e = s->log_e;
     r->log_p = s->log_p;
+    for (int m = 0; s->pooled && m < ST_POOL_LAWS; m++)
+        for (int i = 0; i < ST_POOL_SIZES; i++) r->pool.term[m][i] = s->dictionary;
+    r->pool.n = s->pooled ? 100 : 0;
+    r->pool_nats = s->nats;
     if (s->eps > 0) result_figure(r, "eps", s->eps);
     result_figure(r, "seven", 7);
     if (s->tv_power > 0) result_figure(r, "tv_power", s->tv_power);

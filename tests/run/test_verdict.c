@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "conformance/checks/frame/plan.h"
+#include "conformance/stats/floor.h"
 #include "conformance/suite/layers.h"
 #include "conformance/suite/verdict.h"
 #include "conformance/wire/clock.h"
@@ -201,6 +202,125 @@ static void a_waived_e_value_leaves_the_average(void **unused)
     assert_int_equal(fake_case(&r, "a")->result.state, STATE_WAIVED);
     assert_int_equal(r.findings, 0);
     assert_true(fabs(r.log_e - (line - log(2))) < 1e-9);
+    run_report_free(&r);
+}
+
+/* STAT-07: what no case shows alone adds up, and the finding says so. */
+static void the_tokens_of_all_cases_add_up(void **unused)
+{
+    run_report r;
+    const double line = -log(1e-6);
+    (void)unused;
+    assert_int_equal(
+        RUN(&r, NULL,
+            {.name = "a", .compared = 1, .statistical = true, .pooled = true, .dictionary = 9},
+            {.name = "b", .compared = 1, .statistical = true, .pooled = true, .dictionary = 8}),
+        EXIT_NOT_CONFORMANT);
+    assert_int_equal(r.tally[STATE_PASS], 2);
+    assert_int_equal(r.pool.cases, 2);
+    assert_true(fabs(r.pool.dictionary - 17) < 1e-9 && r.pool.average == 0);
+    assert_true(fabs(r.log_e - log(0.75 + 0.25 * exp(17))) < 1e-9);
+    assert_true(fabs(r.log_e_fail - (line + log(4))) < 1e-9); /* two cases, half of the weight */
+    assert_int_equal(r.findings, 1);
+    assert_non_null(strstr(r.finding[0].text, "it takes all cases together to see it"));
+    assert_non_null(strstr(r.finding[0].text, "likeliest cause: "));
+    run_report_free(&r);
+    assert_int_equal(
+        RUN(&r, NULL,
+            {.name = "a", .compared = 1, .statistical = true, .pooled = true, .dictionary = 9},
+            {.name = "b", .compared = 1, .statistical = true, .pooled = true, .dictionary = 6}),
+        EXIT_CONFORMANT);
+    run_report_free(&r);
+    /* A case that shows it alone: the finding does not claim the contrary. */
+    RUN(&r, NULL,
+        {.name = "a", .state = STATE_FAIL, .compared = 1, .statistical = true, .pooled = true, .log_e = 40});
+    assert_int_equal(r.findings, 1);
+    assert_null(strstr(r.finding[0].text, "all cases together"));
+    assert_null(strstr(r.finding[0].text, "likeliest cause"));
+    run_report_free(&r);
+}
+
+/* STAT-07, VER-04: what is known to fail does not fail the rest. */
+static void a_waived_case_leaves_the_pool(void **unused)
+{
+    static char pattern[] = "fake/a", issue[] = "ISSUE-1", reason[] = "known";
+    waiver known = {pattern, issue, reason, "9999-12-31"};
+    const waiver_set waivers = {.list = &known, .count = 1, .today = "2026-01-01"};
+    run_report r;
+    run_options o = {.waivers = &waivers};
+    (void)unused;
+    assert_int_equal(
+        RUN(&r, &o,
+            {.name = "a", .state = STATE_FAIL, .compared = 1, .statistical = true, .pooled = true, .dictionary = 99},
+            {.name = "b", .compared = 1, .statistical = true, .pooled = true, .dictionary = 1}),
+        EXIT_CONFORMANT);
+    assert_int_equal(r.pool.cases, 1);
+    assert_int_equal(r.pool.left_out, 1);
+    assert_true(fabs(r.pool.dictionary - 1) < 1e-9);
+    run_report_free(&r);
+}
+
+/* STAT-07: what rounding may earn over all cases stays within what the strict null allows one. */
+static void rounding_limits_the_pool(void **unused)
+{
+    run_report r;
+    (void)unused;
+    assert_int_equal(
+        RUN(&r, NULL,
+            {.name = "a", .compared = 1, .statistical = true, .pooled = true, .dictionary = 40, .nats = 0.06},
+            {.name = "b", .compared = 1, .statistical = true, .pooled = true, .dictionary = 1, .nats = 0.05},
+            {.name = "c", .compared = 1, .statistical = true, .pooled = true, .dictionary = 40, .nats = INFINITY},
+            {.name = "d", .compared = 1, .statistical = true, .pooled = true, .dictionary = 2, .nats = 0.04}),
+        EXIT_CONFORMANT);
+    assert_int_equal(r.pool.cases, 2);
+    assert_int_equal(r.pool.left_out, 2);
+    assert_true(fabs(r.pool.dictionary - 3) < 1e-9);
+    assert_true(r.pool.nats <= ST_STRICT_NATS && fabs(r.pool.nats - 0.09) < 1e-12);
+    run_report_free(&r);
+}
+
+static stop asked_in_a_case;
+
+static void stopper_plan(check_plan *p, check_level level)
+{
+    extern const check stopper;
+    (void)level;
+    check_case *c = plan_case(p, &stopper, "one");
+    c->statistical = c->pooled = true;
+}
+
+static bool stopper_claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    (void)c, (void)tested, (void)why, (void)size;
+    return true;
+}
+
+static void stopper_run(const check_case *c, const check_context *x, check_result *r)
+{
+    (void)c;
+    r->pool.n = 7;
+    r->log_e = 30;
+    stop_ask(&asked_in_a_case, STOP_SIGNAL, clock_now() - STOP_GRACE);
+    result_call(r, x, "cache_poison", client_cache_poison(x->iut));
+}
+
+extern const check stopper;
+const check stopper = {
+    .name = "stopper", .clauses = "LAY-01", .summary = "stops its run", .plan = stopper_plan,
+    .claimed = stopper_claimed, .run = stopper_run};
+
+/* STAT-07: a stop takes the judgement of its case, and leaves the tokens where they are. */
+static void a_stopped_case_stays_in_the_pool(void **unused)
+{
+    static const check *const checks[] = {&stopper, NULL};
+    run_report r;
+    const run_options o = {
+        .iut = "ref", .assay = WORKER, .stop = &asked_in_a_case, .checks = checks, .jobs = 1, .vectors = ""};
+    (void)unused;
+    run_suite(&o, &r);
+    assert_int_equal(r.tally[STATE_STOPPED], 1);
+    assert_true(r.cases[0].result.log_e == 0);
+    assert_int_equal(r.pool.sum.n, 7);
     run_report_free(&r);
 }
 
@@ -544,6 +664,10 @@ int main(void)
         cmocka_unit_test(a_state_out_of_range_is_an_error),
         cmocka_unit_test(the_average_of_the_e_values_gates),
         cmocka_unit_test(a_waived_e_value_leaves_the_average),
+        cmocka_unit_test(the_tokens_of_all_cases_add_up),
+        cmocka_unit_test(a_waived_case_leaves_the_pool),
+        cmocka_unit_test(rounding_limits_the_pool),
+        cmocka_unit_test(a_stopped_case_stays_in_the_pool),
         cmocka_unit_test(a_case_over_its_line_fails_whatever_the_check_says),
         cmocka_unit_test(calls_map_to_states),
         cmocka_unit_test(refusals_map_to_states),

@@ -5,7 +5,7 @@
  * Vocabularies are small, or top-k makes them so: every prefix of up to k tokens is a context
  * of its own, and its row is the oracle's: the network's logits over that very path, served
  * without roundings. So nothing is approximated, and nothing pooled. One e-process bets at each
- * context, the others at the first token given the requests before (engine_neighbours.h).
+ * context, the others at the first token given the requests before (neighbours.h).
  * Chi-square looks at all k tokens together, at the first two, and at pairs of neighbouring
  * requests (STAT-01, STAT-06). */
 #include <math.h>
@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/checks/engine/engine_neighbours.h"
 #include "conformance/checks/engine/engine_rows.h"
 #include "conformance/checks/law/law.h"
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
+#include "conformance/stats/neighbours.h"
 #include "conformance/stats/power.h"
 #include "conformance/wire/clock.h"
 

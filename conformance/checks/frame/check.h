@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "conformance/stats/pool.h"
 #include "conformance/wire/client.h"
 
 /* STA-01, in ascending weight for the exit code (VER-01). */
@@ -28,6 +29,7 @@ typedef struct {
     double cost;         /* about, in microseconds of the suite and the reference: the order of a run */
     int32_t tables;      /* chi-square tables it will evaluate, fixed before sampling (STAT-01) */
     bool statistical;    /* contributes an e-value to the run (STAT-02) */
+    bool pooled;         /* its tokens join the pool of the run (STAT-07); only of a statistical case */
     bool drawn;          /* by draw_case() */
     /* The parameters, by what the check asks: of rows, or of one of the others. */
     union {
@@ -74,6 +76,8 @@ typedef struct {
     double log_e;        /* statistical cases: ln of the e-value where the case stopped, that is at the first
                           * checkpoint that reached log_e_fail, else at the last; 0 when none was needed */
     double log_p;        /* ln of the smallest chi-square p of its tables; 0 when none */
+    st_pool pool;        /* pooled cases: the tokens of every batch that was answered whole, however the case ended */
+    double pool_nats;    /* what rounding may earn on its declared tokens, fixed before sampling (STAT-07) */
     const client *tested; /* once a call of it was stopped, result_set does nothing (VER-10); may be NULL */
 } check_result;
 

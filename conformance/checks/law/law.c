@@ -27,7 +27,8 @@ typedef struct {
     int64_t n, room; /* streams counted, streams declared */
     panel_trie trie;
     int32_t *fresh;    /* [contexts][V] counts since the last look */
-    int64_t *marginal; /* [k][V] */
+    int32_t *placed;   /* [k][S][V] */
+    int64_t *marginal; /* [k][V] sums of it, for the tables */
     int32_t *square;   /* [k-1][V][V], V <= SQUARE */
     pair *list;        /* [k-1][room], V > SQUARE */
     st_ep *joint;      /* strict null: contexts of the trie */
@@ -41,6 +42,7 @@ static void tally_close(tally *t)
 {
     panel_trie_free(&t->trie);
     free(t->fresh);
+    free(t->placed);
     free(t->marginal);
     free(t->square);
     free(t->list);
@@ -56,12 +58,13 @@ static bool open_counts(tally *t)
     nodes = nodes < 1 ? 1 : nodes > TRIE_NODES ? TRIE_NODES : nodes;
     if (!panel_trie_init(&t->trie, t->a, 0, t->k, (double)t->room, nodes)) return false;
     t->fresh = calloc((size_t)t->trie.contexts * V, sizeof *t->fresh);
+    t->placed = calloc((size_t)t->k * (size_t)t->a->view.S * V, sizeof *t->placed);
     t->marginal = calloc((size_t)t->k * V, sizeof *t->marginal);
     if (t->a->view.V <= SQUARE)
         t->square = calloc(pairs * V * V + 1, sizeof *t->square);
     else
         t->list = malloc((pairs * (size_t)t->room + 1) * sizeof *t->list);
-    return t->fresh && t->marginal && (t->square || t->list);
+    return t->fresh && t->placed && t->marginal && (t->square || t->list);
 }
 
 /* eps[s] > 0 somewhere: the tolerance null. */
@@ -86,11 +89,11 @@ static bool open_processes(tally *t, const double *eps, bool strict)
 
 static void tally_stream(tally *t, const int32_t *x)
 {
-    size_t V = (size_t)t->a->view.V;
+    size_t V = (size_t)t->a->view.V, S = (size_t)t->a->view.S;
     int32_t context = 0, state = 0;
     for (int32_t i = 0; i < t->k; i++) {
         t->fresh[(size_t)context * V + (size_t)x[i]]++;
-        t->marginal[(size_t)i * V + (size_t)x[i]]++;
+        t->placed[((size_t)i * S + (size_t)state) * V + (size_t)x[i]]++;
         state = panel_next(t->a, state, x[i]);
         context = panel_trie_step(&t->trie, context, x[i], state);
         if (i + 1 == t->k) break;
@@ -120,6 +123,17 @@ static double tally_look(tally *t)
     const double joint = st_ep_log_e(t->joint);
     if (!t->pooled) return joint;
     return st_log_mean((const double[]){joint, st_ep_log_e(t->pooled)}, NULL, 2);
+}
+
+/* What the streams that were read count at each position, whatever state it was in. */
+static void sum_marginals(tally *t)
+{
+    const int32_t V = t->a->view.V, S = t->a->view.S;
+    for (int32_t i = 0; i < t->k; i++)
+        for (int32_t s = 0; s < S; s++) {
+            const int32_t *n = t->placed + ((size_t)i * (size_t)S + (size_t)s) * (size_t)V;
+            for (int32_t x = 0; x < V; x++) t->marginal[(size_t)i * (size_t)V + (size_t)x] += n[x];
+        }
 }
 
 /* -- Tables ------------------------------------------------------------------------ */
@@ -245,18 +259,21 @@ st_arith law_arith(const iut_claims *m)
     }
 }
 
-/* The tolerance of each state for n streams; false: no memory. *strict: all are 0. */
-static bool floors(const law_sampler *s, double draws, double *eps, bool *strict)
+/* The tolerance of each state for so many draws; false: no memory. *strict: all are 0. *nats: what
+ * rounding may earn in so many draws at the worst state. */
+static bool floors(const law_sampler *s, double draws, double *eps, bool *strict, double *nats)
 {
     const iut_claims *m = client_claims(s->x->iut);
     st_arith arith = law_arith(m);
     bool own = s->op == LAW_STREAM;
     *strict = true;
+    *nats = 0;
     for (int32_t i = 0; i < s->a->view.S; i++) {
         st_floor f =
             st_floor_row(panel_p(s->a, i), panel_q(s->a, i), s->a->view.V, arith, s->bits, own);
         if (isnan(f.tv)) return false;
         eps[i] = st_floor_eps(f, draws);
+        *nats = fmax(*nats, draws * f.kl);
         if (eps[i] > 0) *strict = false;
     }
     return true;
@@ -293,7 +310,7 @@ void law_plan(check_plan *plan, const check *owner, check_level level, const law
         c->n = law_samples(level, e->V);
         c->cost = cost_of_rows(c->n, c->V);
         c->tables = law_tables(e->gamma + 2);
-        c->statistical = true;
+        c->statistical = c->pooled = true;
     }
 }
 
@@ -424,25 +441,50 @@ static bool advance(tally *t, law_sampler *s, int32_t *tokens, int64_t until, ch
     return true;
 }
 
+/* STAT-08. */
+static void name_cause(double log_e, check_result *r)
+{
+    char text[160];
+    const size_t used = strlen(r->detail);
+    if (r->state != STATE_FAIL || r->pool.n == 0) return;
+    const st_cause cause = st_pool_cause(&r->pool, log_e);
+    st_cause_text(&cause, text, sizeof text);
+    snprintf(r->detail + used, sizeof r->detail - used, "; likeliest cause: %s", text);
+    if (!cause.name) return;
+    result_figure(r, "cause_size", cause.size);
+    result_figure(r, "cause_posterior", cause.chance);
+}
+
+/* Samples until the declared n, or until ln E reaches the line. False: `r` has the failing fact. */
+static bool sample(tally *t, law_sampler *s, const check_case *c, int32_t *tokens,
+                   double *log_e, check_result *r)
+{
+    const check_context *x = s->x;
+    while (t->n < c->n) {
+        if (!advance(t, s, tokens, law_checkpoint(t->n, c->n, x->level), r)) return false;
+        *log_e = tally_look(t);
+        if (t->lost) {
+            result_set(r, STATE_ERROR, "counts were lost: the suite is short of memory");
+            return false;
+        }
+        if (*log_e >= x->log_e_fail) break;
+    }
+    return true;
+}
+
 static void judge(tally *t, law_sampler *s, const check_case *c, bool strict, int32_t *tokens,
                   check_result *r)
 {
     const check_context *x = s->x;
     bool token_rule = s->op == LAW_VERIFY && client_claims(x->iut)->rule == IUT_RULE_TOKEN;
     double log_e = 0;
-    while (t->n < c->n) {
-        if (!advance(t, s, tokens, law_checkpoint(t->n, c->n, x->level), r)) {
-            r->compared = t->n;
-            return;
-        }
-        log_e = tally_look(t);
-        if (t->lost) {
-            result_set(r, STATE_ERROR, "counts were lost: the suite is short of memory");
-            return;
-        }
-        if (log_e >= x->log_e_fail) break;
-    }
+    const bool whole = sample(t, s, c, tokens, &log_e, r);
+    r->compared = t->n;
+    if (c->pooled && !law_pool(s, t->placed, check_seed(x, c, 3), &r->pool))
+        result_set(r, STATE_ERROR, "out of memory for the pool");
+    if (!whole) return;
     tables b = {.count = 0};
+    sum_marginals(t);
     if (log_e >= x->log_e_fail)
         judge_e(t, s, log_e, token_rule, r);
     else {
@@ -450,13 +492,14 @@ static void judge(tally *t, law_sampler *s, const check_case *c, bool strict, in
         judge_tables(&b, x, t, log_e, strict, r);
     }
     report(t, x, &b, log_e, r);
+    name_cause(log_e, r);
 }
 
 bool law_strict(const law_sampler *s, int64_t draws, check_result *r)
 {
     bool strict = false;
-    double *eps = malloc((size_t)s->a->view.S * sizeof *eps);
-    if (!eps || !floors(s, (double)draws, eps, &strict))
+    double *eps = malloc((size_t)s->a->view.S * sizeof *eps), nats;
+    if (!eps || !floors(s, (double)draws, eps, &strict, &nats))
         result_set(r, STATE_ERROR, "a floor of the declared arithmetic could not be computed");
     else if (!strict)
         result_set(
@@ -476,12 +519,13 @@ void law_judge(law_sampler *s, const check_case *c, check_result *r)
     int32_t *tokens = malloc((size_t)LAW_CHUNK * (size_t)s->k * sizeof *tokens);
     if (!eps || !tokens || !open_counts(&t))
         result_set(r, STATE_ERROR, "out of memory for the counts");
-    else if (!floors(s, (double)c->n * s->k, eps, &strict))
+    else if (!floors(s, (double)c->n * s->k, eps, &strict, &r->pool_nats))
         result_set(r, STATE_ERROR, "a floor of the declared arithmetic could not be computed");
     else if (!open_processes(&t, eps, strict))
         result_set(r, STATE_ERROR, "the e-processes refuse the rows, or are short of memory");
     else {
         for (int32_t i = 0; i < s->a->view.S; i++) t.eps = fmax(t.eps, eps[i]);
+        if (!strict) r->pool_nats = INFINITY;
         judge(&t, s, c, strict, tokens, r);
     }
     tally_close(&t);

@@ -1,8 +1,9 @@
 /* law.h - is the law of a stream the target's? Counting and both gates (STAT clauses), shared
  * by the law checks; and the samplers that make streams out of verify, stream and draw.
  *
- * The unit is the first k tokens from state 0 of a panel. Everything a verdict rests on
- * (tables, contexts, checkpoints, n) is fixed before the first sample. */
+ * The unit is the first k tokens from state 0 of a panel; cases whose calls change in shape are
+ * law_drawn.h's. Everything a verdict rests on (tables, contexts, checkpoints, n) is fixed before
+ * the first sample. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_LAW_LAW_H
 #define ASSAY_CONFORMANCE_CHECKS_LAW_LAW_H
 
@@ -14,7 +15,7 @@
 #include "conformance/stats/floor.h"
 
 extern const check check_law_verify, check_law_stream, check_law_draw, check_law_calls;
-extern const check check_law_coupling, check_law_served;
+extern const check check_law_coupling, check_law_served, check_law_long;
 extern const check check_meta_equal, check_meta_draft, check_meta_batch, check_meta_panel;
 
 /* -- The suite's own randomness: Philox, a function of the seed and a running number -- */
@@ -69,8 +70,9 @@ typedef struct {
     const check_context *x;
     const panel *a;
     law_op op;
-    int32_t gamma, k;
-    int32_t bits;  /* of supplied uniforms */
+    int32_t gamma, k, eos; /* eos: of streams; -1: none */
+    bool drawn;            /* calls of a drawn shape */
+    int32_t bits;          /* of supplied uniforms */
     uint64_t seed; /* of the next stream: every stream has its own */
     law_random g;
     law_alias q;
@@ -90,11 +92,27 @@ enum {
  * panel. `s` may be closed in any case if it was zero. */
 bool law_sampler_open(law_sampler *s, const check_case *c, const check_context *x,
                       const panel *a, law_op op, int32_t k, check_result *r);
+/* The same for calls of at most n streams of at most k tokens, and of c->gamma drafts at most. */
+bool law_sampler_open_for(law_sampler *s, const check_case *c, const check_context *x,
+                          const panel *a, law_op op, int32_t n, int32_t k, check_result *r);
 void law_sampler_close(law_sampler *s);
 
 /* n <= LAW_CHUNK streams of k tokens from state 0. False: `r` has the failing fact. A token
  * that is no id, a count out of range or an impossible token is one (LAY-01, LAW-05). */
 bool law_sample(law_sampler *s, int32_t n, int32_t *tokens /* [n][k] */, check_result *r);
+
+/* A call of a drawn shape, within what the sampler was opened for. */
+typedef struct {
+    int32_t n, gamma, k;
+    int32_t eos;          /* of streams; -1: none */
+    bool ragged;          /* verify: steps of 0 to gamma drafts */
+    const int32_t *start; /* [n] states */
+} law_call;
+
+/* The streams of such a call: of k tokens, but of fewer where they end with eos. Every request
+ * keeps its place in the batch, whatever calls a stream takes. False: as law_sample(). */
+bool law_sample_call(law_sampler *s, const law_call *call, int32_t *tokens /* [n][k] */,
+                     int32_t *length /* [n] */, check_result *r);
 
 /* How often at most the first token of a step from this state is its first draft (STAT-05), and
  * the first two tokens are the first two drafts. */
@@ -118,6 +136,11 @@ static inline int32_t law_tables(int32_t k)
 {
     return 2 * k;
 }
+
+/* Adds the tokens of a case to its sum; placed: counts at each position, in each state. seed: of the
+ * cells of the PIT. False: no memory. */
+bool law_pool(const law_sampler *s, const int32_t *placed /* [k][S][V] */, uint64_t seed,
+              st_pool *sum);
 
 /* Samples c->n streams and judges them by both gates; sets state, detail, figures, log_e,
  * log_p. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conformance/checks/law/law.h"
+#include "conformance/checks/law/law_drawn.h"
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
@@ -43,10 +44,36 @@ static void plan(check_plan *p, check_level level)
     }
 }
 
+/* What a drawn case asks; c->variant is the row. */
+static const struct {
+    law_op op;
+    law_shape shape;
+    const char *name;
+    int32_t gamma;
+} drawn[] = {
+    {LAW_STREAM, LAW_NEIGHBOURS, "plain-stream", 0}, {LAW_STREAM, LAW_NEIGHBOURS, "stream", 3},
+    {LAW_VERIFY, LAW_NEIGHBOURS, "verify", 3},       {LAW_DRAW, LAW_NEIGHBOURS, "draw", 0},
+    {LAW_STREAM, LAW_COLD, "cold-stream", 2},        {LAW_VERIFY, LAW_COLD, "cold-verify", 2},
+    {LAW_DRAW, LAW_COLD, "cold-draw", 0},
+};
+
+static void draw(check_plan *p, check_draw *d)
+{
+    static const int32_t V[] = {5, 7, 8, 9, 11, 13, 15, 16, 17, 31, 33};
+    static const int64_t beside[] = {4000, 40000, 400000}, cold[] = {256, 512, 1024};
+    for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
+        const int64_t n = drawn[i].shape == LAW_COLD ? cold[d->level] : beside[d->level];
+        check_case *c = law_draw_case(p, d, &check_law_calls, drawn[i].name, V,
+                                      sizeof V / sizeof *V, drawn[i].gamma, n);
+        if (c) c->variant = (int32_t)i;
+    }
+}
+
 static bool claimed(const check_case *c, const client *subject, char *why, size_t why_size)
 {
     const check_case within = case_within(c, subject);
-    return law_claimed(&within, subject, rows[c->variant].op, why, why_size);
+    const law_op op = c->drawn ? drawn[c->variant].op : rows[c->variant].op;
+    return law_claimed(&within, subject, op, why, why_size);
 }
 
 /* Joint counts of two first tokens. */
@@ -138,7 +165,7 @@ static void sample(law_sampler *s, const check_case *c, joint *j, int32_t *token
     judge(s, j, c, r);
 }
 
-static void run(const check_case *planned, const check_context *x, check_result *r)
+static void run_fixed(const check_case *planned, const check_context *x, check_result *r)
 {
     const check_case within = case_within(planned, x->iut), *c = &within;
     char why[200];
@@ -162,11 +189,20 @@ static void run(const check_case *planned, const check_context *x, check_result 
     free(j);
 }
 
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    if (c->drawn)
+        law_drawn_case(c, x, drawn[c->variant].op, drawn[c->variant].shape, PANEL_PLAIN, r);
+    else
+        run_fixed(c, x, r);
+}
+
 const check check_law_calls = {
     .name = "law.calls",
-    .clauses = "STAT-06 RNG-07 INV-01 STAT-01 STAT-02 STAT-03",
+    .clauses = "STAT-06 STAT-12 RNG-07 INV-01 STAT-01 STAT-02 STAT-03",
     .summary = "neighbouring cases of a batch, and consecutive calls, are independent",
     .plan = plan,
+    .draw = draw,
     .claimed = claimed,
     .run = run,
 };

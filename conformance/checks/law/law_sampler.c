@@ -146,11 +146,11 @@ static void room_free(struct law_room *m)
     free(m);
 }
 
-static struct law_room *room_new(size_t gamma, size_t k)
+static struct law_room *room_new(size_t n, size_t gamma, size_t k)
 {
     struct law_room *m = calloc(1, sizeof *m);
     if (!m) return NULL;
-    const size_t n = LAW_CHUNK, i = sizeof(int32_t);
+    const size_t i = sizeof(int32_t);
     m->len = malloc(n * i);
     m->state = malloc(n * (gamma + 1) * i);
     m->draft = malloc(n * (gamma + 1) * i);
@@ -178,6 +178,12 @@ int32_t law_bits(const iut_claims *m)
 bool law_sampler_open(law_sampler *s, const check_case *c, const check_context *x,
                       const panel *a, law_op op, int32_t k, check_result *r)
 {
+    return law_sampler_open_for(s, c, x, a, op, LAW_CHUNK, k, r);
+}
+
+bool law_sampler_open_for(law_sampler *s, const check_case *c, const check_context *x,
+                          const panel *a, law_op op, int32_t n, int32_t k, check_result *r)
+{
     size_t S = (size_t)a->view.S;
     if (a->view.S > LAW_STATES) {
         result_set(r, STATE_ERROR, "the panel has %d states, a law case takes %d at most",
@@ -189,10 +195,11 @@ bool law_sampler_open(law_sampler *s, const check_case *c, const check_context *
                        .op = op,
                        .gamma = c->gamma,
                        .k = k,
+                       .eos = -1,
                        .bits = law_bits(client_claims(x->iut)),
                        .seed = check_seed(x, c, 1)};
     law_seed(&s->g, check_seed(x, c, 2));
-    s->room = room_new((size_t)c->gamma, (size_t)k);
+    s->room = room_new((size_t)n, (size_t)c->gamma, (size_t)k);
     s->trials = calloc(S, sizeof *s->trials);
     s->first = calloc(S, sizeof *s->first);
     s->accepts = calloc((size_t)c->gamma + 1, sizeof *s->accepts);
@@ -237,19 +244,20 @@ static bool append(law_sampler *s, int32_t i, int32_t token, int32_t *tokens, ch
     return true;
 }
 
-/* Case j: stream i verifies gamma drafts of the suite; or, if it is not its turn, none. */
-static void write_case(law_sampler *s, int32_t j, int32_t i, bool turn, bool supplied)
+/* Case j: stream i verifies `len` drafts of the suite. */
+static void write_case(law_sampler *s, int32_t j, int32_t i, int32_t len, bool supplied)
 {
     struct law_room *m = s->room;
     int32_t gamma = s->gamma, *state = m->state + j * (gamma + 1),
             *draft = m->draft + j * gamma;
     double *u = m->u + j * (gamma + 2);
     m->who[j] = i;
-    m->len[j] = turn ? gamma : 0;
+    m->len[j] = len;
     state[0] = m->at[i];
     for (int32_t d = 0; d < gamma; d++) {
-        draft[d] = turn ? law_alias_draw(&s->q, state[d], &s->g) : -1;
-        state[d + 1] = turn ? panel_next(s->a, state[d], draft[d]) : state[d];
+        const bool due = d < len;
+        draft[d] = due ? law_alias_draw(&s->q, state[d], &s->g) : -1;
+        state[d + 1] = due ? panel_next(s->a, state[d], draft[d]) : state[d];
     }
     for (int32_t d = 0; supplied && d < gamma + 2; d++) u[d] = law_unit(&s->g, s->bits);
 }
@@ -259,7 +267,7 @@ static void count_accepts(law_sampler *s, int32_t j, bool opening)
     const struct law_room *m = s->room;
     int32_t gamma = s->gamma, state = m->state[j * (gamma + 1)];
     const int32_t *draft = m->draft + j * gamma, *out = m->out + j * (gamma + 1);
-    if (gamma == 0) return;
+    if (m->len[j] == 0) return;
     bool one = out[0] == draft[0];
     s->trials[state]++;
     s->first[state] += one;
@@ -270,21 +278,39 @@ static void count_accepts(law_sampler *s, int32_t j, bool opening)
     s->first2 += one && m->out_len[j] >= 2 && out[1] == draft[1];
 }
 
-static bool read_case(law_sampler *s, int32_t j, int32_t position, int32_t *tokens,
-                      check_result *r)
+static bool read_case(law_sampler *s, int32_t j, bool opening, int32_t *tokens, check_result *r)
 {
     const struct law_room *m = s->room;
-    const int32_t *out = m->out + j * (s->gamma + 1);
+    const int32_t *out = m->out + j * (s->gamma + 1), i = m->who[j];
     int32_t len = m->out_len[j];
-    if (len < 1 || len > s->gamma + 1) {
+    if (len < 1 || len > m->len[j] + 1) {
         result_set(r, STATE_FAIL, "a step of %d drafts emitted %d tokens, not 1 .. %d (BON-02)",
-                   s->gamma, len, s->gamma + 1);
+                   m->len[j], len, m->len[j] + 1);
         return false;
     }
-    for (int32_t t = 0; t < len && position + t < s->k; t++)
-        if (!append(s, m->who[j], out[t], tokens, r)) return false;
-    count_accepts(s, j, position == 0);
+    for (int32_t t = 0; t < len && m->have[i] < s->k; t++)
+        if (!append(s, i, out[t], tokens, r)) return false;
+    count_accepts(s, j, opening);
     return true;
+}
+
+static bool ask_verify(law_sampler *s, int32_t cases, int32_t position, bool supplied,
+                       check_result *r)
+{
+    struct law_room *m = s->room;
+    memset(m->out, 0xff, (size_t)cases * (size_t)(s->gamma + 1) * sizeof *m->out);
+    iut_verify_batch b = {.size = sizeof b,
+                          .n = cases,
+                          .gamma = s->gamma,
+                          .len = m->len,
+                          .state = m->state,
+                          .draft = m->draft,
+                          .u = supplied ? m->u : NULL,
+                          .seed = s->seed,
+                          .position = (uint64_t)position,
+                          .out = m->out,
+                          .out_len = m->out_len};
+    return result_call(r, s->x, "verify", client_verify(s->x->iut, &b));
 }
 
 /* One call for all streams that have `position` tokens: a call has one stream position. Seeded
@@ -298,23 +324,11 @@ static bool verify_round(law_sampler *s, int32_t n, int32_t position, int32_t *t
     int32_t cases = 0;
     for (int32_t i = 0; i < n; i++)
         if (seeded || m->have[i] == position)
-            write_case(s, cases++, i, m->have[i] == position, supplied);
+            write_case(s, cases++, i, m->have[i] == position ? s->gamma : 0, supplied);
     if (cases == 0) return true;
-    memset(m->out, 0xff, (size_t)cases * (size_t)(s->gamma + 1) * sizeof *m->out);
-    iut_verify_batch b = {.size = sizeof b,
-                          .n = cases,
-                          .gamma = s->gamma,
-                          .len = m->len,
-                          .state = m->state,
-                          .draft = m->draft,
-                          .u = supplied ? m->u : NULL,
-                          .seed = s->seed,
-                          .position = (uint64_t)position,
-                          .out = m->out,
-                          .out_len = m->out_len};
-    if (!result_call(r, s->x, "verify", client_verify(s->x->iut, &b))) return false;
+    if (!ask_verify(s, cases, position, supplied, r)) return false;
     for (int32_t j = 0; j < cases; j++)
-        if (m->have[m->who[j]] == position && !read_case(s, j, position, tokens, r))
+        if (m->have[m->who[j]] == position && !read_case(s, j, position == 0, tokens, r))
             return false;
     return true;
 }
@@ -341,25 +355,62 @@ static bool draw_round(law_sampler *s, int32_t n, int32_t position, int32_t *tok
 
 /* Accept counts of a stream, where the IUT tells them: `accepted` ends with a -1 or its last
  * step. */
-static bool read_accepted(law_sampler *s, int32_t i, const int32_t *tokens, check_result *r)
+static bool read_accepted(law_sampler *s, int32_t i, int32_t state, const int32_t *tokens,
+                          check_result *r)
 {
-    const int32_t *accepted = s->room->accepted + i * s->k;
-    int32_t state = 0, position = 0;
-    for (int32_t j = 0; position < s->k && accepted[j] != -1; j++) {
+    const int32_t *accepted = s->room->accepted + i * s->k, length = s->room->have[i];
+    int32_t position = 0, j = 0;
+    for (; position < length && accepted[j] != -1; j++) {
         if (accepted[j] < 0 || accepted[j] > s->gamma) {
             result_set(r, STATE_FAIL, "step %d is said to have accepted %d of %d drafts", j,
                        accepted[j], s->gamma);
             return false;
         }
         if (s->gamma > 0) s->trials[state]++, s->first[state] += accepted[j] > 0;
-        if (j == 0) {
+        if (j == 0 && !s->drawn) {
             s->accepts[accepted[j]]++;
             if (s->gamma >= 2) s->trials2++, s->first2 += accepted[j] > 1;
         }
-        for (int32_t t = 0; t <= accepted[j] && position < s->k; t++, position++)
+        for (int32_t t = 0; t <= accepted[j] && position < length; t++, position++)
             state = panel_next(s->a, state, tokens[i * s->k + position]);
     }
+    if (!s->drawn || j == 0) return true;
+    if (position == length && (j == s->k || accepted[j] == -1)) return true;
+    result_set(r, STATE_FAIL, "its steps do not end where a stream of %d tokens does (BON-02)",
+               length);
+    return false;
+}
+
+/* A stream ends with its budget or, before that, with its first end of sequence. */
+static bool ends_where_it_must(const law_sampler *s, int32_t i, check_result *r)
+{
+    const int32_t *out = s->room->out + i * s->k, said = s->room->out_len[i];
+    int32_t length = 0;
+    while (length < s->k && length < said)
+        if (out[length++] == s->eos && s->eos >= 0) break;
+    const bool ends = length == s->k || (s->eos >= 0 && length > 0 && out[length - 1] == s->eos);
+    if (!ends || said != length) {
+        result_set(r, STATE_FAIL, "a stream with a budget of %d tokens has %d%s (STOP-02)", s->k,
+                   said, s->eos >= 0 ? ", and its end of sequence is elsewhere (STOP-01)" : "");
+        return false;
+    }
+    for (int32_t t = length; t < s->k; t++) {
+        if (out[t] == -1) continue;
+        result_set(r, STATE_FAIL, "token %d is written behind the end of a stream (STOP-01)",
+                   out[t]);
+        return false;
+    }
     return true;
+}
+
+static bool read_stream(law_sampler *s, int32_t i, int32_t *tokens, check_result *r)
+{
+    const struct law_room *m = s->room;
+    const int32_t start = m->at[i];
+    if (!ends_where_it_must(s, i, r)) return false;
+    for (int32_t t = 0; t < m->out_len[i]; t++)
+        if (!append(s, i, m->out[i * s->k + t], tokens, r)) return false;
+    return read_accepted(s, i, start, tokens, r);
 }
 
 static bool stream_round(law_sampler *s, int32_t n, int32_t *tokens, check_result *r)
@@ -372,23 +423,15 @@ static bool stream_round(law_sampler *s, int32_t n, int32_t *tokens, check_resul
                           .n = n,
                           .gamma = s->gamma,
                           .k = s->k,
-                          .eos = -1,
+                          .eos = s->eos,
                           .start = m->at,
                           .seed = s->seed,
                           .out = m->out,
                           .out_len = m->out_len,
                           .accepted = m->accepted};
     if (!result_call(r, s->x, "stream", client_stream(s->x->iut, &b))) return false;
-    for (int32_t i = 0; i < n; i++) {
-        if (m->out_len[i] != s->k) {
-            result_set(r, STATE_FAIL, "a stream with a budget of %d tokens has %d (STOP-02)",
-                       s->k, m->out_len[i]);
-            return false;
-        }
-        for (int32_t t = 0; t < s->k; t++)
-            if (!append(s, i, m->out[i * s->k + t], tokens, r)) return false;
-        if (!read_accepted(s, i, tokens, r)) return false;
-    }
+    for (int32_t i = 0; i < n; i++)
+        if (!read_stream(s, i, tokens, r)) return false;
     return true;
 }
 
@@ -404,6 +447,59 @@ bool law_sample(law_sampler *s, int32_t n, int32_t *tokens, check_result *r)
             ok = s->op == LAW_VERIFY ? verify_round(s, n, i, tokens, r)
                                      : draw_round(s, n, i, tokens, r);
     s->seed += (uint64_t)n;
+    return ok;
+}
+
+/* -- Calls of a drawn shape -------------------------------------------------------- */
+
+/* Drafts of the next step. */
+static int32_t drafts_of(law_sampler *s, bool ragged)
+{
+    return ragged ? (int32_t)(law_word(&s->g) % (uint64_t)(s->gamma + 1)) : s->gamma;
+}
+
+/* One call with all n streams, so that none changes its place. Seeded uniforms belong to one
+ * position: then it is the turn of the streams that stand there. */
+static bool verify_all(law_sampler *s, int32_t n, int32_t position, bool ragged,
+                       int32_t *tokens, check_result *r)
+{
+    struct law_room *m = s->room;
+    const uint8_t source = client_claims(s->x->iut)->uniforms;
+    const bool seeded = source == IUT_UNIFORMS_SEEDED;
+    bool any = false;
+    for (int32_t i = 0; i < n; i++) {
+        const bool turn = seeded ? m->have[i] == position : m->have[i] < s->k;
+        write_case(s, i, i, turn ? drafts_of(s, ragged) : 0,
+                   source == IUT_UNIFORMS_SUPPLIED);
+        if (!turn) m->who[i] = -1;
+        any |= turn;
+    }
+    if (!any) return true;
+    if (!ask_verify(s, n, seeded ? position : 0, source == IUT_UNIFORMS_SUPPLIED, r))
+        return false;
+    for (int32_t i = 0; i < n; i++)
+        if (m->who[i] >= 0 && !read_case(s, i, false, tokens, r)) return false;
+    return true;
+}
+
+bool law_sample_call(law_sampler *s, const law_call *call, int32_t *tokens, int32_t *length,
+                     check_result *r)
+{
+    struct law_room *m = s->room;
+    bool ok = true;
+    s->drawn = true;
+    s->gamma = call->gamma, s->k = call->k;
+    s->eos = s->op == LAW_STREAM ? call->eos : -1;
+    memset(m->have, 0, (size_t)call->n * sizeof *m->have);
+    memcpy(m->at, call->start, (size_t)call->n * sizeof *m->at);
+    if (s->op == LAW_STREAM)
+        ok = stream_round(s, call->n, tokens, r);
+    else
+        for (int32_t i = 0; ok && i < s->k; i++)
+            ok = s->op == LAW_VERIFY ? verify_all(s, call->n, i, call->ragged, tokens, r)
+                                     : draw_round(s, call->n, i, tokens, r);
+    s->seed += (uint64_t)call->n;
+    memcpy(length, m->have, (size_t)call->n * sizeof *length);
     return ok;
 }
 

@@ -51,7 +51,7 @@ static void plan_one(check_plan *p, check_level level, int32_t lane, int32_t row
     c->n = law_samples(level, V);
     c->cost = cost_of_rows(c->n, c->V);
     c->tables = law_tables(c->gamma + 2);
-    c->statistical = true;
+    c->statistical = c->pooled = true;
 }
 
 static void plan(check_plan *p, check_level level)
@@ -87,7 +87,7 @@ const check check_law_served = {
     .name = "law.served",
     .clauses = "DIST-02 DIST-05 DIST-06 DIST-08 DIST-09 DIST-10 DIST-11 DIST-12 DIST-13 "
                "DIST-14 LAW-01 "
-               "LAW-03 LAW-05 STAT-01 STAT-02 STAT-03 STAT-04",
+               "LAW-03 LAW-05 STAT-01 STAT-02 STAT-03 STAT-04 STAT-07 STAT-08",
     .summary =
         "from logits: temperature, top-k, top-p, min-p give the served law at every position",
     .plan = plan,

@@ -2,6 +2,7 @@
  * gamma+2 tokens are out; their joint law is the target's. LAW-01, LAW-02, LAW-05, RNG-07,
  * STAT-01 to 04. */
 #include "conformance/checks/law/law.h"
+#include "conformance/checks/law/law_drawn.h"
 
 /* High acceptance hides faults of the residual, low acceptance hides leniency, and a bonus
  * needs a short gamma: every V meets several of them. What goes wrong at the third draft shows
@@ -37,6 +38,11 @@ static void plan(check_plan *p, check_level level)
     for (int v = 0; v < 5; v++) law_grid(p, &check_law_verify, level, V[v]);
 }
 
+static void draw(check_plan *p, check_draw *d)
+{
+    law_draw_shapes(p, d, &check_law_verify, LAW_VERIFY);
+}
+
 static bool claimed(const check_case *c, const client *subject, char *why, size_t why_size)
 {
     return law_claimed(c, subject, LAW_VERIFY, why, why_size);
@@ -44,16 +50,20 @@ static bool claimed(const check_case *c, const client *subject, char *why, size_
 
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
-    panel_form form = law_form(c, x);
-    law_case(c, x, &form, LAW_VERIFY, r);
+    const panel_form form = law_form(c, x);
+    if (c->drawn)
+        law_drawn_case(c, x, LAW_VERIFY, LAW_SHAPES, form.variant, r);
+    else
+        law_case(c, x, &form, LAW_VERIFY, r);
 }
 
 const check check_law_verify = {
     .name = "law.verify",
     .clauses = "LAW-01 LAW-02 LAW-05 RNG-07 ACC-01 ACC-04 ACC-05 RES-02 BON-01 BON-02 DRAW-06 "
-               "LAY-04 STAT-01 STAT-02 STAT-03 STAT-04",
+               "LAY-04 STAT-01 STAT-02 STAT-03 STAT-04 STAT-07 STAT-08 STAT-10 STAT-11",
     .summary = "verified drafts: the first gamma+2 tokens have the target's joint law",
     .plan = plan,
+    .draw = draw,
     .claimed = claimed,
     .run = run,
 };

@@ -121,7 +121,7 @@ static void draft_plan(check_plan *p, check_level level)
         c->n = law_samples(level, c->V) / (level == LEVEL_SMOKE ? 1 : 5);
         c->cost = cost_of_rows(c->n, c->V);
         c->tables = law_tables(c->gamma + 2);
-        c->statistical = true;
+        c->statistical = c->pooled = true;
     }
     for (int32_t V = 8; V <= 64; V *= 8) {
         check_case *c = plan_case(p, &check_meta_draft, "seeded-V%d", V);
@@ -191,7 +191,8 @@ static void draft_run(const check_case *planned, const check_context *x, check_r
 
 const check check_meta_draft = {
     .name = "meta.draft",
-    .clauses = "LAW-02 LAW-01 MAT-02 LAY-05 STAT-01 STAT-02 STAT-03 STAT-04",
+    .clauses = "LAW-02 LAW-01 MAT-02 LAY-05 STAT-01 STAT-02 STAT-03 STAT-04 STAT-07 "
+               "STAT-08",
     .summary = "another draft model changes neither the law nor what a seed promises",
     .plan = draft_plan,
     .claimed = draft_claimed,

@@ -20,22 +20,36 @@ const char *const lm_prompts[LM_PROMPTS] = {
 
 /* ---- Claims. --------------------------------------------------------------------- */
 
-bool lm_serves(const client *tested, const char *model, char *why, size_t size)
+bool lm_serves_kind(const client *tested, uint8_t architecture, char *why, size_t size)
 {
     static const char *const name[] = {"Llama", "Qwen2", "Qwen3"};
-    const uint8_t served = client_claims(tested)->lm_architectures,
-                  needed = lm_small_is(model) ? lm_small_architecture(model) : IUT_LLAMA;
-    if (served == 0 || (served & needed)) return true;
-    snprintf(why, size, "lm_architectures has no %s", name[needed / 2]);
+    const uint8_t served = client_claims(tested)->lm_architectures;
+    if (served == 0 || (served & architecture)) return true;
+    snprintf(why, size, "lm_architectures has no %s", name[architecture / 2]);
     return false;
+}
+
+static uint8_t architecture_of(const char *model)
+{
+    return lm_small_is(model) ? lm_small_architecture(model) : IUT_LLAMA;
+}
+
+bool lm_serves(const client *tested, const char *model, char *why, size_t size)
+{
+    return lm_serves_kind(tested, architecture_of(model), why, size);
 }
 
 bool lm_claimed(const client *tested, const char *model, unsigned needs, char *why, size_t size)
 {
+    return lm_claimed_kind(tested, architecture_of(model), needs, why, size);
+}
+
+bool lm_claimed_kind(const client *tested, uint8_t architecture, unsigned needs, char *why, size_t size)
+{
     static const iut_op all[] = {OP_MODEL, OP_FORWARD, OP_COMMIT, OP_TRUNCATE};
     for (int i = 0; i < 4; i++)
         if (!check_has(tested, all[i], why, size)) return false;
-    if (!lm_serves(tested, model, why, size)) return false;
+    if (!lm_serves_kind(tested, architecture, why, size)) return false;
     if ((needs & LM_BITS) && client_claims(tested)->lm_arithmetic == 0)
         return (void)snprintf(why, size, "lm_arithmetic is not said"), false;
     return (!(needs & LM_CACHE) || check_has(tested, OP_CACHE_READ, why, size)) &&
@@ -76,12 +90,19 @@ bool lm_reload(lm *m, uint32_t layout_seed)
     return true;
 }
 
+void lm_begin(lm *m, const check_context *x, check_result *r)
+{
+    *m = (lm){.x = x,
+              .r = r,
+              .cache = client_has(x->iut, OP_CACHE_READ),
+              .poison = client_has(x->iut, OP_CACHE_POISON)};
+}
+
 bool lm_open(lm *m, const check_context *x, check_result *r, const char *model,
              int32_t sequences, int32_t positions, int32_t rows)
 {
-    *m = (lm){.x = x, .r = r, .sequences = sequences, .positions = positions, .rows = rows};
-    m->cache = client_has(x->iut, OP_CACHE_READ);
-    m->poison = client_has(x->iut, OP_CACHE_POISON);
+    lm_begin(m, x, r);
+    m->sequences = sequences, m->positions = positions, m->rows = rows;
     return lm_folder(m, model) && lm_reload(m, 0);
 }
 
@@ -261,6 +282,16 @@ static bool read_cache(lm *m, int32_t sequence, int32_t first, int32_t n, float 
     const bool ok = result_call(m->r, m->x, "cache_read", client_cache_read(m->x->iut, &b));
     free(index);
     return ok;
+}
+
+bool lm_read_position(lm *m, int32_t sequence, int32_t position, float *key, float *value)
+{
+    const int64_t kv = (int64_t)m->kv_heads * m->head_dim;
+    for (int32_t layer = 0; layer < m->layers; layer++) {
+        iut_cache_batch b = {sizeof b, 1, &sequence, &layer, &position, key + layer * kv, value + layer * kv};
+        if (!result_call(m->r, m->x, "cache_read", client_cache_read(m->x->iut, &b))) return false;
+    }
+    return true;
 }
 
 bool lm_same_cache(lm *m, int32_t got, int32_t want, int32_t first, int32_t n, const char *what,

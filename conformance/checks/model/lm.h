@@ -9,7 +9,7 @@
 #include "conformance/checks/frame/check.h"
 
 extern const check check_lm_canonical, check_lm_rows, check_lm_tree, check_lm_rollback,
-    check_lm_greedy;
+    check_lm_greedy, check_lm_random, check_lm_long;
 
 typedef struct {
     const check_context *x;
@@ -30,10 +30,17 @@ bool lm_claimed(const client *tested, const char *model, unsigned needs, char *w
                 size_t why_size);
 /* CLM-07 alone. */
 bool lm_serves(const client *tested, const char *model, char *why, size_t why_size);
+/* The same of an architecture, IUT_LLAMA ..., for models without a name. */
+bool lm_claimed_kind(const client *tested, uint8_t architecture, unsigned needs, char *why,
+                     size_t why_size);
+bool lm_serves_kind(const client *tested, uint8_t architecture, char *why, size_t why_size);
 
 /* What the trained pair has learnt looks like these. */
 enum { LM_PROMPTS = 6 };
 extern const char *const lm_prompts[LM_PROMPTS];
+
+/* What lm_open() begins with: the claims of the implementation, and no model yet. */
+void lm_begin(lm *m, const check_context *x, check_result *r);
 
 /* The folder of a model: "target" and "draft" are the trained pair, others small (lm_small.h).
  */
@@ -87,6 +94,9 @@ bool lm_same_logits(lm *m, const float *got, const float *want /* [rows][V] */, 
                     const char *what, ...) __attribute__((format(printf, 5, 6)));
 /* Are they? Nothing is decided. */
 bool lm_equal(const lm *m, const float *a, const float *b, int32_t rows);
+
+/* The entries of one position, [layers][KV heads * head_dim] each: a call a layer. */
+bool lm_read_position(lm *m, int32_t sequence, int32_t position, float *key, float *value);
 
 /* The cache of two sequences holds the same bits for positions first .. first+n-1; true at once
  * when cache_read is not claimed. */

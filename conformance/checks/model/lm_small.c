@@ -15,21 +15,12 @@
 #include "conformance/checks/frame/probe.h"
 #include "conformance/iut.h"
 
-typedef enum { F32, BF16, F16 } dtype;
+enum { F32 = LM_F32, BF16 = LM_BF16, F16 = LM_F16 };
 static const char *const dtype_name[] = {"F32", "BF16", "F16"};
+static const char *const torch_name[] = {"float32", "bfloat16", "float16"};
 
-typedef struct {
-    const char *name, *architecture, *type;
-    dtype stored;
-    int V, hidden, heads, kv_heads, head_dim, ffn;
-    bool tied, bias, head_norm, llama3, faint; /* faint: rows of subnormal weights */
-    bool flat;    /* logits of size 1, not 2: laws in which every token counts */
-    double noise; /* share of each weight that is the form's own; the rest is that of the form
-                     before it. 0: all */
-    const char *eps, *theta;
-} form;
-
-enum { LAYERS = 2, FORMS = 5 };
+typedef lm_form form;
+enum { FORMS = 5 };
 
 /* "long": sums over 1300 inputs have a second group of three chunks, the last one short
  * (ARI-06, ARI-07). "biased": a stream of 144, so that every product has two chunks. "normed":
@@ -37,8 +28,10 @@ enum { LAYERS = 2, FORMS = 5 };
  * alike but not the same, whose joint laws can be written down. */
 static const form forms[FORMS] = {
     {.name = "long",
-     .architecture = "LlamaForCausalLM",
-     .type = "llama",
+     .architecture = IUT_LLAMA,
+     .seed = 1611,
+     .positions = 2048,
+     .layers = 2,
      .stored = F32,
      .V = 61,
      .hidden = 16,
@@ -51,8 +44,10 @@ static const form forms[FORMS] = {
      .eps = "1e-05",
      .theta = "10000.0"},
     {.name = "biased",
-     .architecture = "Qwen2ForCausalLM",
-     .type = "qwen2",
+     .architecture = IUT_QWEN2,
+     .seed = 1612,
+     .positions = 2048,
+     .layers = 2,
      .stored = BF16,
      .V = 40,
      .hidden = 144,
@@ -61,12 +56,13 @@ static const form forms[FORMS] = {
      .head_dim = 48,
      .ffn = 40,
      .tied = true,
-     .bias = true,
      .eps = "1e-06",
      .theta = "1000000.0"},
     {.name = "normed",
-     .architecture = "Qwen3ForCausalLM",
-     .type = "qwen3",
+     .architecture = IUT_QWEN3,
+     .seed = 1613,
+     .positions = 2048,
+     .layers = 2,
      .stored = F16,
      .V = 33,
      .hidden = 24,
@@ -74,12 +70,13 @@ static const form forms[FORMS] = {
      .kv_heads = 4,
      .head_dim = 16,
      .ffn = 50,
-     .head_norm = true,
      .eps = "1e-06",
      .theta = "5000.0"},
     {.name = "few",
-     .architecture = "LlamaForCausalLM",
-     .type = "llama",
+     .architecture = IUT_LLAMA,
+     .seed = 1614,
+     .positions = 2048,
+     .layers = 2,
      .stored = F32,
      .V = 6,
      .hidden = 32,
@@ -91,8 +88,10 @@ static const form forms[FORMS] = {
      .eps = "1e-05",
      .theta = "10000.0"},
     {.name = "fewer",
-     .architecture = "LlamaForCausalLM",
-     .type = "llama",
+     .architecture = IUT_LLAMA,
+     .seed = 1615,
+     .positions = 2048,
+     .layers = 2,
      .stored = F32,
      .V = 6,
      .hidden = 32,
@@ -106,10 +105,16 @@ static const form forms[FORMS] = {
      .theta = "10000.0"},
 };
 
+/* A folder that was written. */
+typedef struct written {
+    struct written *next;
+    char name[sizeof((form *)0)->name], folder[240];
+} written;
+
 static struct {
     pthread_mutex_t lock;
-    char root[200];          /* "": not made yet */
-    char folder[FORMS][240]; /* "": not written yet */
+    char root[200]; /* "": not made yet */
+    written *first;
 } made = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- Weights --------------------------------------------------------------------- */
@@ -200,11 +205,11 @@ static bool put_layer(writer *w, int i)
               put_matrix(w, i, "mlp.gate_proj.weight", f->ffn, f->hidden, 1.2) &&
               put_matrix(w, i, "mlp.up_proj.weight", f->ffn, f->hidden, 1) &&
               put_matrix(w, i, "mlp.down_proj.weight", f->hidden, f->ffn, 1);
-    if (f->bias)
+    if (f->architecture == IUT_QWEN2)
         ok = ok && put(w, i, "self_attn.q_proj.bias", q, 0, 1, 0) &&
              put(w, i, "self_attn.k_proj.bias", kv, 0, 1, 0) &&
              put(w, i, "self_attn.v_proj.bias", kv, 0, 1, 0);
-    if (f->head_norm)
+    if (f->architecture == IUT_QWEN3)
         ok = ok && put(w, i, "self_attn.q_norm.weight", f->head_dim, 0, 0.4, 1) &&
              put(w, i, "self_attn.k_norm.weight", f->head_dim, 0, 0.4, 1);
     return ok;
@@ -216,7 +221,7 @@ static bool put_all(writer *w)
     w->used = (size_t)snprintf(w->header, sizeof w->header, "{");
     bool ok = put(w, -1, "model.embed_tokens.weight", f->V, f->hidden, 1, 0) &&
               put(w, -1, "model.norm.weight", f->hidden, 0, 0.3, 1);
-    for (int i = 0; i < LAYERS; i++) ok = ok && put_layer(w, i);
+    for (int i = 0; i < f->layers; i++) ok = ok && put_layer(w, i);
     if (!f->tied)
         ok = ok && put_matrix(w, -1, "lm_head.weight", f->V, f->hidden, f->flat ? 1 : 2);
     if (!ok || w->used + 9 > sizeof w->header) return false;
@@ -239,6 +244,19 @@ static bool save(const char *folder, const char *name, const void *a, size_t a_s
     return fclose(file) == 0 && ok;
 }
 
+/* What config.json calls an architecture. */
+static const char *class_of(const form *f)
+{
+    return f->architecture == IUT_QWEN2   ? "Qwen2ForCausalLM"
+           : f->architecture == IUT_QWEN3 ? "Qwen3ForCausalLM"
+                                          : "LlamaForCausalLM";
+}
+
+static const char *type_of(const form *f)
+{
+    return f->architecture == IUT_QWEN2 ? "qwen2" : f->architecture == IUT_QWEN3 ? "qwen3" : "llama";
+}
+
 static bool save_config(const form *f, const char *folder)
 {
     char text[1200];
@@ -247,25 +265,22 @@ static bool save_config(const form *f, const char *folder)
         "{\"architectures\": [\"%s\"], \"model_type\": \"%s\", \"vocab_size\": %d,\n"
         " \"hidden_size\": %d, \"intermediate_size\": %d, \"num_hidden_layers\": %d,\n"
         " \"num_attention_heads\": %d, \"num_key_value_heads\": %d, \"head_dim\": %d,\n"
-        " \"hidden_act\": \"silu\", \"max_position_embeddings\": 2048, \"rms_norm_eps\": %s,\n"
+        " \"hidden_act\": \"silu\", \"max_position_embeddings\": %d, \"rms_norm_eps\": %s,\n"
         " \"rope_theta\": %s, \"tie_word_embeddings\": %s,\n%s"
         " \"bos_token_id\": 0, \"eos_token_id\": 1, \"torch_dtype\": \"%s\"}\n",
-        f->architecture, f->type, f->V, f->hidden, f->ffn, (int)LAYERS, f->heads, f->kv_heads,
-        f->head_dim, f->eps, f->theta, f->tied ? "true" : "false",
+        class_of(f), type_of(f), (int)f->V, (int)f->hidden, (int)f->ffn, (int)f->layers, (int)f->heads,
+        (int)f->kv_heads, (int)f->head_dim, (int)f->positions, f->eps, f->theta, f->tied ? "true" : "false",
         f->llama3 ? " \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 4.0,\n"
                     "  \"low_freq_factor\": 1.0, \"high_freq_factor\": 3.0,\n"
                     "  \"original_max_position_embeddings\": 128},\n"
                   : "",
-        f->stored == F32    ? "float32"
-        : f->stored == BF16 ? "bfloat16"
-                            : "float16");
+        torch_name[f->stored]);
     return n < (int)sizeof text && save(folder, "config.json", text, (size_t)n, "", 0);
 }
 
 static bool save_model(const form *f, const char *folder)
 {
-    const uint64_t seed = 1611 + (uint64_t)(f - forms);
-    writer w = {.form = f, .rng = f->noise > 0 ? seed - 1 : seed, .own = seed};
+    writer w = {.form = f, .rng = f->noise > 0 ? f->seed - 1 : f->seed, .own = f->seed};
     uint8_t length[8];
     bool ok = put_all(&w);
     for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)w.used >> 8 * i);
@@ -283,13 +298,16 @@ static bool save_model(const form *f, const char *folder)
 static void remove_all(void)
 {
     static const char *const file[] = {"config.json", "model.safetensors"};
-    for (int i = 0; i < FORMS; i++) {
+    while (made.first) {
+        written *const w = made.first;
         char path[300];
-        for (int k = 0; k < 2 && made.folder[i][0]; k++) {
-            snprintf(path, sizeof path, "%s/%s", made.folder[i], file[k]);
+        made.first = w->next;
+        for (int k = 0; k < 2; k++) {
+            snprintf(path, sizeof path, "%s/%s", w->folder, file[k]);
             remove(path);
         }
-        if (made.folder[i][0]) rmdir(made.folder[i]);
+        rmdir(w->folder);
+        free(w);
     }
     if (made.root[0]) rmdir(made.root);
 }
@@ -322,31 +340,78 @@ bool lm_small_is(const char *name)
 
 uint8_t lm_small_architecture(const char *name)
 {
-    const form *f = find(name);
-    return f->bias ? IUT_QWEN2 : f->head_norm ? IUT_QWEN3 : IUT_LLAMA;
+    return find(name)->architecture;
 }
 
-static bool write_form(const form *f)
+/* NULL: errno says why. */
+static const written *write_form(const form *f)
 {
-    char *folder = made.folder[f - forms];
-    if (folder[0]) return true;
-    if (!make_root()) return false;
-    snprintf(folder, sizeof made.folder[0], "%s/%s", made.root, f->name);
-    if (mkdir(folder, 0700) == 0 && save_model(f, folder)) return true;
-    folder[0] = 0;
-    return false;
+    for (const written *w = made.first; w; w = w->next)
+        if (strcmp(w->name, f->name) == 0) return w;
+    written *w = make_root() ? calloc(1, sizeof *w) : NULL;
+    if (!w) return NULL;
+    snprintf(w->name, sizeof w->name, "%s", f->name);
+    snprintf(w->folder, sizeof w->folder, "%s/%s", made.root, f->name);
+    if (mkdir(w->folder, 0700) != 0 || !save_model(f, w->folder)) {
+        free(w);
+        return NULL;
+    }
+    w->next = made.first;
+    return made.first = w;
+}
+
+const char *lm_form_folder(const lm_form *f, char *why, size_t why_size)
+{
+    pthread_mutex_lock(&made.lock);
+    const written *w = write_form(f);
+    if (!w)
+        snprintf(why, why_size,
+                 "the small model %s cannot be written: %s; set TMPDIR to a "
+                 "folder with room",
+                 f->name, strerror(errno));
+    pthread_mutex_unlock(&made.lock);
+    return w ? w->folder : NULL;
 }
 
 const char *lm_small_folder(const char *name, char *why, size_t why_size)
 {
-    const form *f = find(name);
-    pthread_mutex_lock(&made.lock);
-    const bool ok = write_form(f);
-    if (!ok)
-        snprintf(why, why_size,
-                 "the small model %s cannot be written: %s; set TMPDIR to a "
-                 "folder with room",
-                 name, strerror(errno));
-    pthread_mutex_unlock(&made.lock);
-    return ok ? made.folder[f - forms] : NULL;
+    return lm_form_folder(find(name), why, why_size);
+}
+
+/* ---- Drawn forms ----------------------------------------------------------------- */
+
+static int32_t between(uint64_t *rng, int32_t least, int32_t most)
+{
+    return least + probe_below(rng, most - least + 1);
+}
+
+lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions)
+{
+    static const char *const eps[] = {"1e-02", "1e-03", "1e-05", "1e-06"};
+    static const char *const theta[] = {"10.0", "100.0", "5000.0", "10000.0", "1000000.0"};
+    static const int32_t head[] = {4, 6, 8, 10, 16, 20, 32};
+    lm_form f = {.architecture = architecture,
+                 .positions = positions,
+                 .stored = (uint8_t)probe_below(rng, 3),
+                 .V = between(rng, 3, 70),
+                 .layers = between(rng, 1, 3),
+                 .hidden = 2 * between(rng, 4, 24),
+                 .kv_heads = between(rng, 1, 5),
+                 .head_dim = head[probe_below(rng, (int32_t)(sizeof head / sizeof *head))],
+                 .ffn = between(rng, 5, 90),
+                 .tied = probe_below(rng, 2) != 0,
+                 .llama3 = architecture == IUT_LLAMA && probe_below(rng, 3) == 0,
+                 .eps = eps[probe_below(rng, 4)],
+                 .theta = theta[probe_below(rng, 5)]};
+    f.heads = f.kv_heads * between(rng, 1, f.kv_heads > 2 ? 3 : 7);
+    f.seed = probe_next(rng);
+    snprintf(f.name, sizeof f.name, "drawn-%016llx", (unsigned long long)f.seed);
+    return f;
+}
+
+void lm_form_text(const lm_form *f, char *text, size_t size)
+{
+    snprintf(text, size, "%s %s, V %d, %d layers, stream %d, heads %d/%d of %d, ffn %d, eps %s, theta %s%s%s", type_of(f),
+             dtype_name[f->stored], (int)f->V, (int)f->layers, (int)f->hidden, (int)f->heads, (int)f->kv_heads,
+             (int)f->head_dim, (int)f->ffn, f->eps, f->theta, f->tied ? ", tied" : "", f->llama3 ? ", llama3" : "");
 }

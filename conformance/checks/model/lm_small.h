@@ -9,9 +9,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { LM_F32, LM_BF16, LM_F16 };
+
+/* What a small model is like. */
+typedef struct {
+    char name[32];        /* of its folder: two forms of one name are the same */
+    uint8_t architecture; /* IUT_LLAMA ...: Qwen2 has biases, Qwen3 norms of each head */
+    uint8_t stored;       /* LM_F32 ...: the format of the weights */
+    int32_t V, layers, hidden, heads, kv_heads, head_dim, ffn;
+    int32_t positions; /* that its config.json allows */
+    bool tied, llama3;
+    bool faint;   /* rows of subnormal weights */
+    bool flat;    /* logits of size 1, not 2: laws in which every token counts */
+    double noise; /* share of each weight that is the form's own; the rest is that of the form
+                     whose seed is one less. 0: all */
+    const char *eps, *theta; /* as config.json has them */
+    uint64_t seed;           /* of the weights */
+} lm_form;
+
+/* A form of that architecture: one to five KV heads, groups of one to seven, and odd sizes. */
+lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions);
+
+/* One line for the reader of a failure. */
+void lm_form_text(const lm_form *f, char *text, size_t size);
+
+/* The folder of the form, written at the first call and removed when the program ends.
+ * Thread-safe. NULL: `why` says why. */
+const char *lm_form_folder(const lm_form *f, char *why, size_t why_size);
+
 /* The folder of the small model of that name ("long", "biased", "normed", "few", "fewer"),
- * written at the first call and removed when the program ends. Thread-safe. NULL: `why` says
- * why. */
+ * as lm_form_folder gives it. */
 const char *lm_small_folder(const char *name, char *why, size_t why_size);
 
 /* Is there a small model of that name? */

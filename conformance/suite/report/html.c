@@ -263,8 +263,9 @@ static void environment(xmlTextWriterPtr w, const run_report *r)
 
 static void page(xmlTextWriterPtr w, const run_report *r)
 {
-    char verdict[REPORT_VERDICT], reach[1600] = "";
+    char verdict[REPORT_VERDICT], reach[1600] = "", e[800];
     report_verdict(r, verdict, sizeof verdict);
+    report_run_e(r, e, sizeof e);
     if (r->planned) report_reach(r, reach, sizeof reach);
     open_with(w, "html", NULL);
     open_with(w, "head", NULL);
@@ -278,6 +279,7 @@ static void page(xmlTextWriterPtr w, const run_report *r)
     element(w, "h1", r->exit_code == EXIT_CONFORMANT ? "good" : "bad", verdict);
     environment(w, r);
     element(w, "p", NULL, reach);
+    if (*e) element(w, "p", NULL, e);
     if (!r->unopened) verdict_table(w, r);
     troubles(w, r);
     evidence_plot(w, r);

@@ -61,6 +61,11 @@ void report_more(const run_report *report, size_t first, char text[80]);
  * engine accepted, if it was asked; the layers that were not applied, and why; the size of the
  * faults that only those would see. */
 void report_reach(const run_report *report, char *text, size_t size);
+
+/* The run's e-value, its line and its parts, and the likeliest cause if the pool is convincing, in
+ * one to three lines; "" without statistical cases. */
+void report_run_e(const run_report *report, char *text, size_t size);
+
 /* "CONFORMANT: 120 cases, 118 passed, 2 not claimed; 4.1 s, exit code 0", or why the IUT did not open.
  */
 enum { REPORT_VERDICT = 1000 };

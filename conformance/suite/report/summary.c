@@ -237,6 +237,41 @@ void report_reach(const run_report *r, char *text, size_t size)
     }
 }
 
+/* -- The run's e-value ------------------------------------------------------------------- */
+
+/* No "-0.00". */
+static double shown(double log_e)
+{
+    return fabs(log_e) < 0.005 ? 0 : log_e;
+}
+
+void report_run_e(const run_report *r, char *text, size_t size)
+{
+    const run_pool *pool = &r->pool;
+    const double line = -log(r->alpha);
+    char tokens[16], cause[160];
+    *text = '\0';
+    if (!r->statistical) return;
+    if (!r->pooled) {
+        append(text, size,
+               "Run e-value: ln E = %.2f over %zu statistical case%s; %.2f would fail.",
+               shown(r->log_e), r->statistical, r->statistical == 1 ? "" : "s", line);
+        return;
+    }
+    report_count(pool->sum.n, tokens);
+    append(text, size,
+           "Run e-value: ln E = %.2f; %.2f would fail. Half is the average of %zu case%s, ln %.2f; "
+           "a quarter each\nare the dictionary of faults, ln %.2f, and the transform, ln %.2f, over "
+           "the %s tokens of %zu case%s.",
+           shown(r->log_e), line, r->statistical, r->statistical == 1 ? "" : "s",
+           shown(pool->average), shown(pool->dictionary), shown(pool->pit), tokens, pool->cases,
+           pool->cases == 1 ? "" : "s");
+    if (pool->left_out) append(text, size, " Left out: %zu.", pool->left_out);
+    if (!pool->caused) return;
+    st_cause_text(&pool->cause, cause, sizeof cause);
+    append(text, size, "\nLikeliest cause: %s.", cause);
+}
+
 /* -- The verdict ------------------------------------------------------------------------- */
 
 void report_verdict(const run_report *r, char *text, size_t size)

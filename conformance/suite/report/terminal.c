@@ -175,17 +175,15 @@ static void remarks(FILE *out, const run_report *r, check_state state, const cha
 
 static void body(FILE *out, const run_report *r, bool colour)
 {
-    char reach[1600];
+    char reach[1600], e[800];
     if (r->planned) table(out, r, colour);
     troubles(out, r, colour);
     findings(out, r, colour);
     remarks(out, r, STATE_ACCEPTABLE, "Acceptable alternatives, by cases:");
     remarks(out, r, STATE_NOT_CLAIMED, "Not claimed, so not tested, by cases:");
     remarks(out, r, STATE_STOPPED, "Stopped, so not judged, by cases:");
-    if (r->statistical) {
-        fprintf(out, "Run e-value: ln E = %.2f over %zu statistical case%s; %.2f would fail.\n",
-                r->log_e, r->statistical, r->statistical == 1 ? "" : "s", -log(r->alpha));
-    }
+    report_run_e(r, e, sizeof e);
+    if (*e) fprintf(out, "%s\n", e);
     if (r->claims.name && r->planned) {
         report_reach(r, reach, sizeof reach);
         fprintf(out, "%s\n", reach);

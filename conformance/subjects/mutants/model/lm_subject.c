@@ -156,6 +156,8 @@ typedef struct {
     float *logits;
     net_setting setting;
     int32_t offset; /* LM_OTHERS_POSITION */
+    int32_t first_rows, first_wants; /* LM_FIRST_PARENTS, LM_FIRST_WANTS: of the first share */
+    const int32_t *first_parent, *first_want;
 } share;
 
 static int32_t clamp(int32_t x, int32_t low, int32_t high)
@@ -168,6 +170,7 @@ static iut_status take_row(lm_subject *a, const share *h, int32_t r)
     const fault_point f = a->net.fault;
     const int32_t V = a->net.m->config.V;
     int32_t token = h->token[r], parent = h->parent[r];
+    if (fault(f, LM_FIRST_PARENTS)) parent = r < h->first_rows ? h->first_parent[r] : r - 1;
     if (fault(f, LM_TOKEN_CLAMPED)) token = clamp(token, 0, V - 1);
     if (fault(f, LM_PARENT_UNCHECKED) && (parent < -1 || parent >= r)) parent = -1;
     if (token < 0 || token >= V)
@@ -374,6 +377,8 @@ static void answer(const lm_subject *a, const share *h, scratch *t)
     net_norm(&a->net, &h->setting, t->x, a->net.m->final_norm, h->rows, c->hidden, t->normed);
     for (int32_t i = 0; i < h->wants; i++) {
         int32_t row = h->want[i], below = 0;
+        if (fault(f, LM_FIRST_WANTS) && h->first_wants > 0)
+            row = h->first_want[i % h->first_wants] % h->rows;
         if (fault(f, LM_WANT_CLAMPED)) row = clamp(row, 0, h->rows - 1);
         if (fault(f, LM_WANTS_SORTED)) { /* the i-th smallest of them */
             for (row = 0; row < h->rows; row++) {
@@ -429,7 +434,11 @@ static iut_status one_share(lm_subject *a, const iut_forward_batch *b, int32_t i
                      .setting = {b->row_count[i], b->n, q->length},
                      .offset = fault(a->net.fault, LM_OTHERS_POSITION)
                                    ? a->seq[b->sequence[0]].length - q->length
-                                   : 0};
+                                   : 0,
+                     .first_rows = b->row_count[0],
+                     .first_wants = b->want_count[0],
+                     .first_parent = b->parent,
+                     .first_want = b->want};
     iut_status s = take_rows(a, &h);
     if (s == IUT_OK) s = compute(a, &h);
     if (s != IUT_OK && fault(a->net.fault, KV_REFUSAL_CLEARS)) q->length = 0;
@@ -542,8 +551,11 @@ static iut_status commit(iut *x, iut_commit_batch *b)
     if (!a->seq) return no_model(a);
     int64_t at = 0;
     for (int32_t i = 0; i < b->n; i++) {
-        const iut_status s =
-            commit_one(a, b->sequence[i], b->path + at, b->path_count[i], &b->length[i]);
+        const bool first = fault(a->net.fault, KV_FIRST_PATH) && b->path_count[i] == b->path_count[0];
+        b->length[i] = a->seq[b->sequence[i]].length;
+        if (fault(a->net.fault, KV_EMPTY_IGNORED) && b->path_count[i] == 0) continue;
+        const iut_status s = commit_one(a, b->sequence[i], first ? b->path : b->path + at,
+                                        b->path_count[i], &b->length[i]);
         if (s != IUT_OK) return s;
         at += b->path_count[i];
     }
@@ -564,6 +576,7 @@ static iut_status truncate_to(iut *x, iut_truncate_batch *b)
         if (fault(f, KV_POSITION_GOES_ON) && keep > 0) q->shift += cut > 0;
         if (keep == 0) q->requests++, q->shift = 0;
         q->length = keep + (fault(f, KV_TRUNCATE_ONE_MORE) && cut > 0);
+        if (fault(f, KV_FIRST_KEEP) && b->keep[0] <= keep + cut) q->length = b->keep[0];
         if (!fault(f, KV_ROWS_KEPT)) q->waiting = 0;
         q->last_commit = 0;
         b->length[i] = keep;
@@ -578,6 +591,8 @@ static iut_status cache_read(iut *x, iut_cache_batch *b)
     if (!a->seq) return no_model(a);
     for (int32_t i = 0; i < b->n; i++) {
         const sequence *q = &a->seq[b->sequence[i]];
+        if (fault(a->net.fault, KV_FIRST_READ) && b->position[i] < a->seq[b->sequence[0]].length)
+            q = &a->seq[b->sequence[0]];
         if (b->position[i] >= q->length)
             return fail(a, IUT_BAD_INPUT, "cache_read: position %d of %d", (int)b->position[i],
                         (int)q->length);

@@ -1,5 +1,5 @@
-/* engine_neighbours.c - see engine_neighbours.h. */
-#include "conformance/checks/engine/engine_neighbours.h"
+/* neighbours.c - see neighbours.h. */
+#include "conformance/stats/neighbours.h"
 
 #include <math.h>
 #include <stdlib.h>

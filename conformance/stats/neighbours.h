@@ -1,4 +1,4 @@
-/* engine_neighbours.h - is a request independent of the requests before it? Clauses LAY-08,
+/* neighbours.h - is a request independent of the requests before it? Clauses LAY-08,
  * STAT-01, STAT-02, STAT-06.
  *
  * The requests have one prompt and are numbered in the order in which they were asked for,
@@ -8,8 +8,8 @@
  * learns any law; another bets that some requests repeat the context's token, and so needs
  * fewer of them. A chi-square table needs independent pairs: its pairs are the requests 2i and
  * 2i+1. */
-#ifndef ASSAY_CONFORMANCE_CHECKS_ENGINE_ENGINE_NEIGHBOURS_H
-#define ASSAY_CONFORMANCE_CHECKS_ENGINE_ENGINE_NEIGHBOURS_H
+#ifndef ASSAY_STATS_NEIGHBOURS_H
+#define ASSAY_STATS_NEIGHBOURS_H
 
 #include <stdbool.h>
 #include <stdint.h>
