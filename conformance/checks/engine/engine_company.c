@@ -34,10 +34,10 @@ static void plan(check_plan *p, check_level level)
         for (int32_t i = 0; i < 2 * WAYS; i++) {
             const bool first = pair == PAIR_FEW && i == 0;
             if (level == LEVEL_SMOKE && !first && !is_seeded(i)) continue;
-            check_case *c = plan_case(p, &check_engine_company, "%s-%s-%s",
-                                      engine_pair_name[pair],
-                                      engine_method_name(engine_methods[i % WAYS]),
-                                      is_seeded(i) ? "seeded" : "greedy");
+            check_case *c =
+                plan_case(p, &check_engine_company, "%s-%s-%s", engine_pair_name[pair],
+                          engine_method_name(engine_methods[i % WAYS]),
+                          is_seeded(i) ? "seeded" : "greedy");
             c->engine.pair = pair;
             c->engine.kind = i;
             c->cost = pair == PAIR_FEW ? 8e5 : 1.6e6;
