@@ -25,6 +25,7 @@ typedef struct {
     run_case **order;     /* [claimed] in which cases are taken */
     pthread_mutex_t lock; /* guards all that follows, the report's cases included */
     size_t claimed, next, done, failed;
+    int32_t seats; /* threads that have begun */
     double start, cost, cost_done; /* when the first case began; costs of claimed cases */
 } shared;
 
@@ -209,6 +210,7 @@ static void stop_case(run_case *k)
     const check_result seen = k->result;
     memset(&k->result, 0, sizeof k->result);
     k->result.pool = seen.pool;
+    k->result.pool_own = seen.pool_own;
     k->result.pool_nats = seen.pool_nats;
     if (seen.state > STATE_STOPPED) {
         result_set(&k->result, seen.state, "%s", seen.detail);
@@ -255,6 +257,7 @@ static void run_one(const run_report *r, run_case *k, client **seat)
     k->result.tested = *seat;
     k->plan->check->run(k->plan, &context, &k->result);
     k->result.tested = NULL; /* it may be closed before the report is written */
+    k->process = client_processes(*seat) - 1;
     k->seconds = clock_now() - start;
     if (client_stopped(*seat)) stop_case(k);
 }
@@ -323,7 +326,11 @@ static void finish(shared *s, client *seat)
 
 static void work(shared *s, client *seat)
 {
+    pthread_mutex_lock(&s->lock);
+    const int32_t number = s->seats++;
+    pthread_mutex_unlock(&s->lock);
     for (run_case *k = take(s); k; k = take(s)) {
+        k->seat = number;
         run_one(s->report, k, &seat);
         hand_in(s, k);
     }
@@ -380,6 +387,7 @@ static void run_cases(run_report *r, client *first)
     qsort(s.order, s.claimed, sizeof *s.order, by_cost);
     pthread_mutex_init(&s.lock, NULL);
     const int wanted = thread_count(&s) - 1;
+    r->seats = wanted + 1;
     while (started < wanted &&
            pthread_create(&thread[started], NULL, work_in_thread, &s) == 0) {
         started++;

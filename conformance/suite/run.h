@@ -63,6 +63,7 @@ typedef struct {
     check_state before_waiver; /* what result.state was; the same where no waiver applied */
     const waiver *waived_by;   /* NULL if none did */
     double seconds;
+    int32_t seat, process; /* its thread, and which process of that thread, from 0 on */
     bool claimed, reported;
 } run_case;
 
@@ -94,6 +95,7 @@ typedef struct {
     struct brought *traces; /* during the run; NULL: no case asks for them, or there are none */
     run_case *cases; /* [planned] in the order of the checks */
     size_t planned, reported;
+    int32_t seats;             /* threads at most, each with processes of its own */
     bool unopened, no_such;    /* the IUT could not be opened; because there is none such (VER-09) */
     stop *stop, own_stop;      /* the caller's, or else its own */
     stop_cause stopped;        /* why there are cases that are STOPPED (VER-10) */

@@ -101,24 +101,78 @@ static int by_nats(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+/* The tokens of one process whose noise is its own. */
+typedef struct {
+    int32_t seat, process;
+    st_pool sum;
+} own_pool;
+
+/* Joins the case's tokens: to those of its process, or to `common`. */
+static void join(const run_case *c, st_pool *common, own_pool *own, size_t *n)
+{
+    size_t i = 0;
+    if (!c->result.pool_own) {
+        st_pool_join(common, &c->result.pool);
+        return;
+    }
+    while (i < *n && (own[i].seat != c->seat || own[i].process != c->process)) i++;
+    if (i == *n) own[(*n)++] = (own_pool){.seat = c->seat, .process = c->process};
+    st_pool_join(&own[i].sum, &c->result.pool);
+}
+
+/* Weights of the processes, fixed before sampling: the threads weigh alike, and process j of a thread has the share
+ * 1/((j+1)(j+2)) of its. What is left is on the common tokens alone. */
+static bool average_pools(run_pool *pool, int32_t seats, const st_pool *common, const own_pool *own, size_t n)
+{
+    double *e = malloc(3 * (n + 1) * sizeof *e), *pit = e + n + 1, *weight = pit + n + 1, rest = 1;
+    if (!e) return false;
+    pool->sum = *common;
+    for (size_t i = 0; i < n; i++) {
+        const double j = own[i].process;
+        st_pool both = *common;
+        st_pool_join(&both, &own[i].sum);
+        st_pool_join(&pool->sum, &own[i].sum);
+        e[i] = st_pool_dictionary(&both);
+        pit[i] = st_pool_pit(&both);
+        rest -= weight[i] = 1 / ((j + 1) * (j + 2) * seats);
+    }
+    e[n] = st_pool_dictionary(common);
+    pit[n] = st_pool_pit(common);
+    weight[n] = fmax(0, rest);
+    pool->dictionary = st_log_mean(e, weight, n + 1);
+    pool->pit = st_log_mean(pit, weight, n + 1);
+    free(e);
+    return true;
+}
+
+/* The cases that the pool may take, in the order in which it takes them; NULL: no memory. */
+static const run_case **pool_order(run_report *report, size_t *n)
+{
+    const run_case **order = malloc((report->planned + 1) * sizeof *order);
+    *n = 0;
+    for (size_t i = 0; order && i < report->planned; i++) {
+        const run_case *c = &report->cases[i];
+        if (!c->plan->pooled || !c->claimed) continue;
+        if (live_waiver(report->options->waivers, c->plan->id))
+            report->pool.left_out++;
+        else
+            order[(*n)++] = c;
+    }
+    if (order) qsort(order, *n, sizeof *order, by_nats);
+    return order;
+}
+
 /* STAT-07. Which cases the pool takes is settled before sampling: by the waivers, and by what
  * rounding may earn, in ascending order until the limit of the strict null is spent. */
 static bool pool_tokens(run_report *report)
 {
     run_pool *pool = &report->pool;
-    const run_case **order = malloc((report->planned + 1) * sizeof *order);
-    size_t n = 0;
-    if (!order) return false;
-    for (size_t i = 0; i < report->planned; i++) {
-        const run_case *c = &report->cases[i];
-        if (!c->plan->pooled || !c->claimed) continue;
-        if (live_waiver(report->options->waivers, c->plan->id))
-            pool->left_out++;
-        else
-            order[n++] = c;
-    }
-    qsort(order, n, sizeof *order, by_nats);
-    for (size_t i = 0; i < n; i++) {
+    size_t n, processes = 0;
+    const run_case **order = pool_order(report, &n);
+    own_pool *own = calloc(n + 1, sizeof *own);
+    st_pool common = {.n = 0};
+    bool ok = order && own;
+    for (size_t i = 0; ok && i < n; i++) {
         const check_result *r = &order[i]->result;
         if (!(pool->nats + r->pool_nats <= ST_STRICT_NATS)) {
             pool->left_out += n - i;
@@ -126,14 +180,14 @@ static bool pool_tokens(run_report *report)
         }
         pool->nats += r->pool_nats;
         pool->cases += r->pool.n > 0;
-        st_pool_join(&pool->sum, &r->pool);
+        join(order[i], &common, own, &processes);
     }
+    ok = ok && average_pools(pool, report->seats > 0 ? report->seats : 1, &common, own, processes);
     free(order);
-    pool->dictionary = st_pool_dictionary(&pool->sum);
-    pool->pit = st_pool_pit(&pool->sum);
+    free(own);
     pool->caused = fmax(pool->dictionary, pool->pit) >= -log(report->alpha);
     pool->cause = st_pool_cause(&pool->sum, 0);
-    return true;
+    return ok;
 }
 
 /* What the run's e-value consists of, and what the tokens of all cases point at. */

@@ -34,6 +34,7 @@ struct client {
     iut_claims claims;
     json_t *claims_args; /* keeps the strings of claims */
     unsigned ops;        /* bits of iut_op: claimed */
+    int32_t processes;   /* or instances, so far */
 
     iut_panel *panel; /* copies of the last ones given; NULL: none yet */
     iut_model *model;
@@ -276,6 +277,7 @@ static call_result start(client *c)
     if (!c->process) /* a program that ends starts no more */
         return report(c, OP_CLAIMS, stop_asked(c->stop) ? CALL_STOPPED : CALL_HARNESS, why);
     process_obey(c->process, c->stop);
+    c->processes++;
     return CALL_OK;
 }
 
@@ -443,6 +445,7 @@ client *client_open_table(const iut_api *api, const char *options, client_failur
         c->instance = c->api.create(options ? options : "", f->text, sizeof f->text);
     c->options = copy_text(options ? options : "");
     if (c->instance) {
+        c->processes = 1;
         c->ops = iut_ops_of(&c->api);
         c->claims.size = sizeof c->claims;
         const iut_status s = c->api.claims(c->instance, &c->claims);
@@ -618,6 +621,7 @@ static call_result another_instance(client *c)
     c->api.destroy(c->instance);
     c->instance = c->api.create(c->options ? c->options : "", why, sizeof why);
     if (!c->instance) return report_as(c, "restart", CALL_CRASH, why);
+    c->processes++;
     const call_result r = c->panel ? client_call(c, OP_PANEL, c->panel) : CALL_OK;
     return r == CALL_OK && c->model ? model_from_table(c) : r;
 }
@@ -627,6 +631,11 @@ call_result client_restart(client *c)
     if (c->instance) return another_instance(c);
     const call_result r = client_finish(c);
     return r == CALL_OK ? ready(c) : r;
+}
+
+int32_t client_processes(const client *c)
+{
+    return c->processes;
 }
 
 /* ---- Operations without a batch in iut.h. ---------------------------------------- */

@@ -61,6 +61,9 @@ call_result client_finish(client *c);
  * model. A table gets another instance. What comes next are the first calls of a process. */
 call_result client_restart(client *c);
 
+/* Processes, or instances of a table, that it has had so far; 1 after client_open(). */
+int32_t client_processes(const client *c);
+
 /* Was a call of it CALL_STOPPED? What it then answered is no evidence. */
 bool client_stopped(const client *c);
 

@@ -101,6 +101,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
         for (int i = 0; i < ST_POOL_SIZES; i++) r->pool.term[m][i] = s->dictionary;
     r->pool.n = s->pooled ? 100 : 0;
     r->pool_nats = s->nats;
+    r->pool_own = s->own;
     if (s->eps > 0) result_figure(r, "eps", s->eps);
     result_figure(r, "seven", 7);
     if (s->tv_power > 0) result_figure(r, "tv_power", s->tv_power);

@@ -240,6 +240,31 @@ static void the_tokens_of_all_cases_add_up(void **unused)
     run_report_free(&r);
 }
 
+/* STAT-07: noise of the implementation's own may be the same in each process: no product is taken over processes. */
+static void own_noise_counts_once_a_process(void **unused)
+{
+    enum { CASES = 8, EACH = 3 };
+    static const char *const name[CASES] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    script cases[CASES];
+    run_report r;
+    (void)unused;
+    for (int own = 0; own < 2; own++)
+        for (int jobs = 1; jobs <= 2; jobs++) {
+            run_options o = {.jobs = jobs};
+            int32_t of_first = 0;
+            for (int i = 0; i < CASES; i++)
+                cases[i] = (script){.name = name[i], .compared = 1, .slow = true, .statistical = true, .pooled = true,
+                                    .own = own, .dictionary = EACH};
+            fake_run(cases, CASES, &o, &r);
+            for (int i = 0; i < CASES; i++) of_first += r.cases[i].seat == 0;
+            const double a = EACH * of_first, b = EACH * (CASES - of_first), share = 0.5 / jobs;
+            const double due = own ? log(share * exp(a) + (jobs == 2 ? share * exp(b) : 0) + 0.5) : a + b;
+            assert_true(fabs(r.pool.dictionary - due) < 1e-9);
+            assert_true(jobs == 1 || (of_first > 0 && of_first < CASES));
+            run_report_free(&r);
+        }
+}
+
 /* STAT-07, VER-04: what is known to fail does not fail the rest. */
 static void a_waived_case_leaves_the_pool(void **unused)
 {
@@ -665,6 +690,7 @@ int main(void)
         cmocka_unit_test(the_average_of_the_e_values_gates),
         cmocka_unit_test(a_waived_e_value_leaves_the_average),
         cmocka_unit_test(the_tokens_of_all_cases_add_up),
+        cmocka_unit_test(own_noise_counts_once_a_process),
         cmocka_unit_test(a_waived_case_leaves_the_pool),
         cmocka_unit_test(rounding_limits_the_pool),
         cmocka_unit_test(a_stopped_case_stays_in_the_pool),
