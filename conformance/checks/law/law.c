@@ -481,7 +481,7 @@ static void judge(tally *t, law_sampler *s, const check_case *c, bool strict, in
     const bool whole = sample(t, s, c, tokens, &log_e, r);
     r->compared = t->n;
     const uint8_t noise = client_claims(x->iut)->uniforms;
-    r->pool_own = noise != IUT_UNIFORMS_SEEDED && (s->op == LAW_STREAM || noise != IUT_UNIFORMS_SUPPLIED);
+    r->pool_own = noise != IUT_UNIFORMS_SEEDED && noise != IUT_UNIFORMS_SUPPLIED;
     if (c->pooled && !law_pool(s, t->placed, check_seed(x, c, 3), &r->pool))
         result_set(r, STATE_ERROR, "out of memory for the pool");
     if (!whole) return;

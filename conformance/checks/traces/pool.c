@@ -59,7 +59,7 @@ static void draw(check_plan *p, check_draw *d)
         const int32_t kind = probe_below(&d->rng, 2) ? IUT_POOL_LRU : IUT_POOL_RING;
         const int32_t N = 2 + probe_below(&d->rng, MOST_REST), G = probe_below(&d->rng, MOST_G + 1);
         const int32_t size = V[probe_below(&d->rng, 4)];
-        check_case *c = draw_case(p, d, &check_pool_values, "%s-V%d-n%d-g%d", kind_name[kind],
+        check_case *c = draw_case(p, d, &check_pool_values, "%s-ids%d-n%d-g%d", kind_name[kind],
                                   (int)(limit > 0 && size > limit ? limit : size), (int)N, (int)G);
         c->n = 1;
         c->cost = 4e3;
