@@ -408,6 +408,7 @@ st_cause st_pool_cause(const st_pool *sum, double log_e)
     int most = 0;
     st_cause cause = {0};
     worst_cell(sum, &cause);
+    if (!isfinite(whole)) return cause;
     for (int f = 0; f < FAULTS; f++) best[f] = -INFINITY;
     for (int m = 0; m < ST_POOL_LAWS; m++)
         for (int s = 0; s < ST_POOL_SIZES; s++) {
@@ -437,7 +438,6 @@ void st_cause_text(const st_cause *c, char *text, int size)
         snprintf(text, (size_t)size, "%s, share %.2g (posterior %.2g)", c->name, c->size,
                  c->chance);
     else
-        snprintf(text, (size_t)size, "none listed; in order of %s the %d. of 16 cells has %.3g %% "
-                 "too %s tokens", order[c->key], c->cell + 1, 100 * fabs(c->excess),
-                 c->excess > 0 ? "many" : "few");
+        snprintf(text, (size_t)size, "none listed; cell %d of 16 in order of %s has %.3g %% too %s tokens",
+                 c->cell + 1, order[c->key], 100 * fabs(c->excess), c->excess > 0 ? "many" : "few");
 }

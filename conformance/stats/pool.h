@@ -63,7 +63,7 @@ typedef struct {
     double size;      /* of a lenience or a temperature that number; else the share of tokens */
     double chance;    /* its share of the dictionary's evidence, all sizes together */
     double log_e;     /* ln of the product of its best bet */
-    int key, cell;    /* of the PIT: the cell that is furthest off, in standard deviations */
+    int key, cell;    /* of the PIT: the cell whose count is furthest off its expectation */
     double excess;    /* of that cell: count / expectation - 1 */
 } st_cause;
 

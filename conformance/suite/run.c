@@ -238,10 +238,12 @@ static bool take_seat(const run_report *r, run_case *k, client **seat)
         return false;
     }
     const char *field = claims_otherwise(r, *seat);
-    if (field)
-        result_set(&k->result, STATE_FAIL,
-                   "a second process claims another `%s` than the first (CLM-13)", field);
-    return !field;
+    if (!field) return true;
+    result_set(&k->result, STATE_FAIL,
+               "a second process claims another `%s` than the first (CLM-13)", field);
+    client_close(*seat); /* no case is planned for it */
+    *seat = NULL;
+    return false;
 }
 
 static void run_one(const run_report *r, run_case *k, client **seat)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/subjects/mutants/mutants.h"
 #include "conformance/subjects/ref/subject.h"
 #include "conformance/suite/run.h"
 
@@ -172,11 +173,42 @@ static void drawn_cases_acquit_the_reference(void **unused)
     }
 }
 
+static iut_status claims_no_fate(iut *x, iut_claims *c)
+{
+    const iut_status s = mutant_api("Q_ZERO_REJECT")->claims(x, c);
+    c->q_zero = 0;
+    return s;
+}
+
+/* VAR-04: who does not say what becomes of a draft with q = 0 is not asked, and may reject it. */
+static void a_draft_of_unsaid_fate_is_not_asked(void **unused)
+{
+    const char *only = "replay.random/drawn/*";
+    iut_api api = *mutant_api("Q_ZERO_REJECT");
+    (void)unused;
+    api.claims = claims_no_fate;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        run_report r;
+        const run_options o = {.api = &api,
+                               .iut = "mutant",
+                               .vectors = VECTORS,
+                               .level = LEVEL_FULL,
+                               .seed = seed,
+                               .jobs = 1,
+                               .only = &only,
+                               .only_count = 1};
+        assert_int_equal(run_suite(&o, &r), EXIT_CONFORMANT);
+        assert_true(r.planned > 0);
+        run_report_free(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawn_cases_notice_every_fault),
         cmocka_unit_test(drawn_cases_acquit_the_reference),
+        cmocka_unit_test(a_draft_of_unsaid_fate_is_not_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

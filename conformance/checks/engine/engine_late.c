@@ -261,7 +261,11 @@ static void sample(job *j)
         int64_t until = law_checkpoint(j->bets.n, j->c->n, x->level);
         if (until < FIRST_LOOK) until = FIRST_LOOK < j->c->n ? FIRST_LOOK : j->c->n;
         while (j->bets.n < until) {
-            if (!one_call(j)) return;
+            if (!one_call(j)) { /* the process stops here: whatever ended it, that is its value */
+                const double stopped = pit_log_e(&j->bets, &j->most);
+                if (!isnan(stopped)) j->e.r->log_e = stopped;
+                return;
+            }
             if (j->close > 1000 + 10 * j->bets.n) {
                 result_set(j->e.r, STATE_ERROR, "nearly every row has a cut too close to call");
                 return;

@@ -87,12 +87,14 @@ static void compare(const check_case *c, const streams *s, int32_t *plain, int32
                   budgets[GAMMAS] = {TOKENS, TOKENS, 5, 3};
     const int32_t limit = client_claims(s->x->iut)->max_gamma;
     if (!stream(s, 0, TOKENS, plain, r)) return;
-    for (int32_t g = 0; g < GAMMAS && (limit == 0 || gammas[g] <= limit); g++)
+    for (int32_t g = 0; g < GAMMAS; g++) {
+        if (limit > 0 && gammas[g] > limit) continue;
         for (int32_t k = TOKENS;; k = budgets[g]) {
             if (!stream(s, gammas[g], k, out, r) || !prefixes(s, out, plain, gammas[g], k, r))
                 return;
             if (k == budgets[g]) break;
         }
+    }
 }
 
 static void run(const check_case *c, const check_context *x, check_result *r)

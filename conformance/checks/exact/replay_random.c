@@ -87,8 +87,9 @@ static void add_to_place(steps *s, const probe *m, bool q_zero, bool match, uint
         const float *p = probe_p(m, state), *q = probe_q(m, state);
         int32_t draft = some_draft(m, state, q_zero, rng);
         if (j < place) {
-            draft = oracle_draw(p, m->V, oracle_unit_of(u[j]));
-            if (!match && (q[draft] > 0.0f || q_zero)) u[j] = 0.0;
+            const int32_t likely = oracle_draw(p, m->V, oracle_unit_of(u[j]));
+            if (q_zero || q[likely] > 0.0f) draft = likely;
+            if (!match) u[j] = 0.0;
         } else if (j == place) {
             u[j] = 1.0 - 0x1p-24;
         }

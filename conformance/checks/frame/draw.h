@@ -10,8 +10,8 @@
  * the size of a real tokenizer. Up to 63, to 1,023, to 32,769 and above are as frequent as one another. */
 int32_t draw_vocab(check_draw *d, int32_t most);
 
-/* Drafts of a step, from `least` (at most 17) to `most`, within the declared limit: 0 to 17, or 33. One check draws from
- * one `least`. */
+/* Drafts of a step, from `least` (at most 17) to `most`, within the declared limit: 0 to 17, or 33. A check draws
+ * from one `least`. */
 int32_t draw_gamma(check_draw *d, int32_t least, int32_t most);
 
 /* Adds a case "NAME-V65-g7" with such a V, of at most `most`, and gamma from 1 to `gamma_most`; where that is 0, gamma

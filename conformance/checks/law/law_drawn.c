@@ -51,7 +51,7 @@ typedef struct {
     uint64_t rng;
 } calls;
 
-enum { COLD = 128, COLD_TOKENS = 16, LONG_TOKENS = 264 };
+enum { COLD = 128, COLD_TOKENS = 16, LONG_TOKENS = 264, MOST_WORK = 1 << 25 };
 
 /* Most calls are small, but most streams are of larger ones. */
 static void fill_sizes(calls *d, check_level level)
@@ -109,8 +109,11 @@ static int32_t draw_end(calls *d)
 static law_call draw_call(calls *d, int64_t left, int32_t *start)
 {
     law_call b = {.n = deal(&d->sizes), .gamma = deal(&d->gammas), .eos = -1, .start = start};
-    if (b.n > left) b.n = (int32_t)left;
     b.k = draw_tokens(d, b.gamma);
+    /* As much work as a call of a fixed case at most, for slow implementations and for those that gather rows. */
+    const int64_t fit = MOST_WORK / ((int64_t)b.k * d->a->view.V);
+    if (b.n > fit) b.n = fit > 1 ? (int32_t)fit : 1;
+    if (b.n > left) b.n = (int32_t)left;
     for (int32_t i = 0; i < b.n; i++)
         start[i] = d->shape == LAW_SHAPES ? probe_below(&d->rng, d->a->view.S) : 0;
     if (d->shape != LAW_SHAPES) return b;
@@ -281,9 +284,13 @@ static int64_t strict_streams(sample *m, const calls *d, int64_t n, check_result
     for (; n >= LEAST; n /= 2, tokens = tokens_of(*d, n, m->start)) {
         check_result none = {.state = STATE_PASS};
         if (law_strict(&m->s, tokens, &none)) return n;
-        if (none.state != STATE_NOT_CLAIMED) break;
+        if (none.state != STATE_NOT_CLAIMED || n / 2 < LEAST) {
+            result_set(r, none.state, "%s", none.detail);
+            return 0;
+        }
     }
-    return law_strict(&m->s, tokens, r) ? n : 0;
+    result_set(r, STATE_ERROR, "a case of %lld streams was drawn; the least is %d", (long long)n, LEAST);
+    return 0;
 }
 
 /* False: `r` has the failing fact. */

@@ -89,6 +89,7 @@ static int32_t differ(const float *got, const float *due, int32_t n)
 
 static bool same_logits(driver *d, int32_t step, int32_t part, int32_t row, int32_t path, const float *got)
 {
+    if (path < 0) return short_of_memory(d);
     const float *due = d->paths.path[path].logits;
     const int32_t at = differ(got, due, d->m.V);
     d->m.r->compared++;
@@ -102,8 +103,9 @@ static bool same_logits(driver *d, int32_t step, int32_t part, int32_t row, int3
 
 static bool same_entries(driver *d, int32_t step, int32_t part, const lm_part *p, const float *key, const float *value)
 {
-    const int32_t n = d->m.kv_heads * d->m.head_dim;
-    const lm_path *due = &d->paths.path[path_of_position(d, p)];
+    const int32_t n = d->m.kv_heads * d->m.head_dim, path = path_of_position(d, p);
+    if (path < 0) return short_of_memory(d);
+    const lm_path *due = &d->paths.path[path];
     const float *due_key = due->key + (int64_t)p->layer * n, *due_value = due->value + (int64_t)p->layer * n;
     int32_t at = differ(key, due_key, n);
     const bool of_key = at < n;
