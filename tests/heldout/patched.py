@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the suite against the held-out faults and correct variants of list.md, and says what it noticed.
+"""Runs the suite against the held-out faults and correct variants of a list of patches, and says what it noticed.
 
-    run.py ROOT BUILD [--only GLOB ...] [--python PYTHON] [--jobs N]
-    run.py ROOT BUILD --dry-run         applies and compiles every patch; never builds or starts assay
+    patched.py LIST ROOT BUILD [--level LEVEL] [--only GLOB ...] [--python PYTHON] [--jobs N]
+    patched.py LIST ROOT BUILD --dry-run      applies and compiles every patch; never builds or starts assay
 
-ROOT is a checkout of the project, which stays as it is. BUILD is a folder for copies, builds, logs and
+LIST is a folder with list.md and patches/: requests, sampling or models. ROOT is a checkout of the project, which stays as it is. BUILD is a folder for copies, builds, logs and
 result.json. A patch whose name begins with `ok-` is a correct variant, any other one a fault. PYTHON runs the
 adapters and needs NumPy.
 
@@ -24,7 +24,6 @@ import sys
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
 ENOUGH = 0.85
 PLUGIN = "conformance/adapters/c/example_plugin.c"
 PYTHON = "conformance/adapters/python/"
@@ -116,8 +115,8 @@ class Tree:
 
 
 def judge(assay, iut, options, where, log):
-    """The exit code of a smoke run, and its first failing case."""
-    words = [str(assay), "run", "--iut", iut, "--level", "smoke", *options]
+    """The exit code of a run, and its first failing case."""
+    words = [str(assay), "run", "--iut", iut, *options]
     done = subprocess.run(words, cwd=where, text=True, errors="replace", stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -131,7 +130,7 @@ def judge(assay, iut, options, where, log):
 def run_case(args, tree, name, file, patch):
     """Exit code and first failing case of the suite for a patch, or for what it patches (patch None)."""
     log = args.build / "log" / f"{name}.txt"
-    options = OPTIONS.get(name, [])
+    options = ["--level", args.level, *OPTIONS.get(name, [])]
     if file.startswith("ref/"):
         try:
             if patch:
@@ -159,7 +158,7 @@ def dry_case(args, name, file, patch):
     elif file.startswith(PYTHON):
         build_python(where, file, args.python)
     else:
-        command(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", ".", file], where,
+        command(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-fsyntax-only", "-I", ".", file], where,
                 "the reference does not compile")
 
 
@@ -175,14 +174,14 @@ def state_of(variant, code):
 
 # ---- All of them. ----------------------------------------------------------------------------------
 
-def listed():
+def listed(folder):
     """The ids of list.md, which must be those of the patches."""
-    return set(re.findall(r"^\| `([a-z0-9-]+)` \|", (HERE / "list.md").read_text(encoding="utf-8"), re.MULTILINE))
+    return set(re.findall(r"^\| `([a-z0-9-]+)` \|", (folder / "list.md").read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def choose(globs):
-    patches = {path.stem: path for path in sorted((HERE / "patches").glob("*.patch"))}
-    odd = listed() ^ set(patches)
+def choose(folder, globs):
+    patches = {path.stem: path for path in sorted((folder / "patches").glob("*.patch"))}
+    odd = listed(folder) ^ set(patches)
     if odd:
         sys.exit(f"list.md and patches/ differ in {', '.join(sorted(odd))}")
     chosen = {name: path for name, path in patches.items() if any(fnmatch.fnmatch(name, g) for g in globs)}
@@ -238,17 +237,19 @@ def report(args, cases):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("list", type=Path)
     parser.add_argument("root", type=Path)
     parser.add_argument("build", type=Path)
+    parser.add_argument("--level", default="smoke")
     parser.add_argument("--only", nargs="+", default=["*"], metavar="GLOB")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--dry-run", action="store_true")
     args = parser.parse_args()
-    args.root, args.build = args.root.resolve(), args.build.resolve()
+    args.list, args.root, args.build = args.list.resolve(), args.root.resolve(), args.build.resolve()
     args.build.mkdir(parents=True, exist_ok=True)
     try:
-        chosen = choose(args.only)
+        chosen = choose(args.list, args.only)
         if not args.dry_run:
             return report(args, run_all(args, chosen))
     except Trouble as trouble:
