@@ -9,6 +9,7 @@ static int32_t within(int32_t most, int32_t limit)
     return limit > 0 && limit < most ? limit : most;
 }
 
+/* Classes of vocabularies and their size; places in check_draw.dealt, behind one a class. */
 enum { CLASSES = 4, CLASS = 12, DEALT_CLASSES = CLASSES, DEALT_GAMMAS, DEALT_BATCHES };
 _Static_assert(DEALT_BATCHES < sizeof((check_draw){0}.dealt) / sizeof(uint64_t), "a list has no room in check_draw");
 
@@ -23,7 +24,6 @@ static int32_t deal(uint64_t *rng, uint64_t *dealt, int32_t n)
     *dealt |= UINT64_C(1) << place;
     return place;
 }
-
 
 /* In order, by size: each class as often as any other. */
 static const int32_t vocabs[CLASSES][CLASS] = {
