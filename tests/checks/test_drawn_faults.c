@@ -26,6 +26,7 @@ static enum {
     SHORT_IDS,     /* argmax in 16 bits */
     SHORT_KEYS,    /* keys of a pool in 16 bits */
     LOW_SEED,      /* seeds in 32 bits */
+    PAST_END,      /* where V is no multiple of 4, the first answer of a call ends on the id V */
     STREAM_OF_ONE /* a greedy stream alone ends on another token */
 } fault;
 static int32_t V; /* of the panel */
@@ -59,6 +60,7 @@ static iut_status verify(iut *x, iut_verify_batch *b)
     for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
         int32_t *out = b->out + (int64_t)i * (b->gamma + 1), *n = &b->out_len[i];
         if (fault == BATCH_OF_ONE && b->n == 1) spoil_last(out, *n);
+        if (fault == PAST_END && i == 0 && V % 4) out[*n - 1] = V;
         if (fault == SEVEN_DRAFTS && b->gamma == 7) spoil_last(out, *n);
         if (fault == TAIL_OF_FOUR && out[*n - 1] >= V - V % 4) out[*n - 1] = V - V % 4 - 1;
         if (fault != EIGHTH_DRAFT || *n <= 8) continue;
@@ -72,7 +74,9 @@ static iut_status draw(iut *x, iut_draw_batch *b)
 {
     iut_draw_batch to = *b;
     if (fault == LOW_SEED) to.seed = (uint32_t)b->seed;
-    return ref_api()->draw(x, &to);
+    const iut_status s = ref_api()->draw(x, &to);
+    if (s == IUT_OK && fault == PAST_END && V % 4) b->token[0] = V;
+    return s;
 }
 
 static iut_status stream(iut *x, iut_stream_batch *b)
@@ -80,6 +84,7 @@ static iut_status stream(iut *x, iut_stream_batch *b)
     iut_stream_batch to = *b;
     if (fault == LOW_SEED) to.seed = (uint32_t)b->seed;
     const iut_status s = ref_api()->stream(x, &to);
+    if (s == IUT_OK && fault == PAST_END && V % 4) b->out[b->out_len[0] - 1] = V;
     if (s == IUT_OK && fault == STREAM_OF_ONE && b->n == 1) spoil_last(b->out, b->out_len[0]);
     return s;
 }
@@ -148,6 +153,13 @@ static const struct {
     {SHORT_KEYS, "pool.values", ""},
     {LOW_SEED, "canonical.seeded", "uniforms=seeded"},
     {STREAM_OF_ONE, "greedy.stream", ""},
+    {STREAM_OF_ONE, "match.seeded", "rule=match,uniforms=seeded"},
+    {TAIL_OF_FOUR, "certify.boundaries", ""},
+    {EIGHTH_DRAFT, "meta.equal", ""},
+    {BATCH_OF_ONE, "meta.batch", ""},
+    {PAST_END, "format.verify", ""},
+    {PAST_END, "format.draw", ""},
+    {PAST_END, "format.stream", ""},
 };
 
 static void drawn_cases_notice_every_fault(void **unused)
