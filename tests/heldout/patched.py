@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs the suite against the held-out faults and correct variants of a list of patches, and says what it noticed.
 
-    patched.py LIST ROOT BUILD [--level LEVEL] [--only GLOB ...] [--python PYTHON] [--jobs N]
+    patched.py LIST ROOT BUILD [--level LEVEL ...] [--only GLOB ...] [--python PYTHON] [--jobs N]
     patched.py LIST ROOT BUILD --dry-run      applies and compiles every patch; never builds or starts assay
 
-LIST is a folder with list.md and patches/: requests, sampling or models. ROOT is a checkout of the project, which stays as it is. BUILD is a folder for copies, builds, logs and
-result.json. A patch whose name begins with `ok-` is a correct variant, any other one a fault. PYTHON runs the
-adapters and needs NumPy.
+LIST is a folder with list.md and patches/: requests, sampling or models. ROOT is a checkout of the project, which
+stays as it is. BUILD is a folder for copies, builds, logs and result.json. A patch whose name begins with `ok-` is a correct variant, any other one a fault. The levels are run in
+their order until one of them fails. PYTHON runs the adapters and needs NumPy.
 
 Exit code: 0 if at least 85 % of the faults were noticed and no variant was accused, 1 if not, 2 for wrong
 usage, 3 if something could not be judged.
@@ -29,7 +29,7 @@ PLUGIN = "conformance/adapters/c/example_plugin.c"
 PYTHON = "conformance/adapters/python/"
 # What each kind of patch is built on, and what must pass without a patch before a verdict means anything.
 CONTROLS = [PLUGIN, *(f"{PYTHON}example_{name}.py" for name in ("generate", "batch", "model", "pool")), "ref/"]
-# The whole smoke level is the honest run. Options stand here only where a correct variant is slow.
+# Whole levels are the honest run. Options stand here only where a correct variant is slow.
 OPTIONS = {
     "ok-engine-race": ["--timeout", "60"],  # one logarithm for each token that may be drawn
 }
@@ -125,19 +125,28 @@ def judge(assay, iut, options, where, log):
     return done.returncode, failed.group(1) if failed else ""
 
 
+def judge_levels(args, tree, name, iut, options):
+    """The first level that does not pass, or the last one: exit code, first failing case, level."""
+    for level in args.level:
+        code, failed = judge(tree.build / "assay", iut, ["--level", level, *options], tree.source,
+                             args.build / "log" / f"{name}.{level}.txt")
+        if code:
+            break
+    return code, failed, level
+
+
 # ---- One case. -------------------------------------------------------------------------------------
 
 def run_case(args, tree, name, file, patch):
-    """Exit code and first failing case of the suite for a patch, or for what it patches (patch None)."""
-    log = args.build / "log" / f"{name}.txt"
-    options = ["--level", args.level, *OPTIONS.get(name, [])]
+    """Exit code, first failing case and level of the suite for a patch, or for what it patches (patch None)."""
+    options = OPTIONS.get(name, [])
     if file.startswith("ref/"):
         try:
             if patch:
                 apply(patch, tree.source)
                 os.utime(tree.source / file)
             tree.make()
-            return judge(tree.build / "assay", "ref", options, tree.source, log)
+            return judge_levels(args, tree, name, "ref", options)
         finally:
             if patch:
                 tree.restore(file)
@@ -146,7 +155,7 @@ def run_case(args, tree, name, file, patch):
     if patch:
         apply(patch, where)
     iut = build_plugin(where) if file == PLUGIN else build_python(where, file, args.python)
-    return judge(tree.build / "assay", iut, options, tree.source, log)
+    return judge_levels(args, tree, name, iut, options)
 
 
 def dry_case(args, name, file, patch):
@@ -196,7 +205,7 @@ def check_controls(args, tree, files):
     for file in CONTROLS:
         if any(f.startswith(file) for f in files):
             name = "control-" + Path(file).stem
-            code, failed = run_case(args, tree, name, file, None)
+            code, failed, _ = run_case(args, tree, name, file, None)
             if code:
                 raise Trouble(f"{file} without a patch ends with exit code {code} {failed}")
             print(f"{name:34} conformant", flush=True)
@@ -207,15 +216,16 @@ def run_all(args, chosen):
     check_controls(args, tree, [patched_file(patch) for patch in chosen.values()])
     cases = []
     for name, patch in chosen.items():
-        variant, began, code, failed, why = name.startswith("ok-"), time.monotonic(), None, "", ""
+        variant, began = name.startswith("ok-"), time.monotonic()
+        code, failed, level, why = None, "", "", ""
         try:
-            code, failed = run_case(args, tree, name, patched_file(patch), patch)
+            code, failed, level = run_case(args, tree, name, patched_file(patch), patch)
             state = state_of(variant, code)
         except Trouble as trouble:
             state, why = "TROUBLE", str(trouble)
-        print(f"{name:34} {state:9} {failed or why}".rstrip(), flush=True)
+        print(f"{name:34} {state:9} {level:5} {failed or why}".rstrip(), flush=True)
         cases.append({"name": name, "sort": "variant" if variant else "fault", "file": patched_file(patch),
-                      "state": state, "exit_code": code, "first_failing_case": failed, "trouble": why,
+                      "state": state, "level": level, "exit_code": code, "first_failing_case": failed, "trouble": why,
                       "seconds": round(time.monotonic() - began, 1)})
     return cases
 
@@ -240,7 +250,7 @@ def main():
     parser.add_argument("list", type=Path)
     parser.add_argument("root", type=Path)
     parser.add_argument("build", type=Path)
-    parser.add_argument("--level", default="smoke")
+    parser.add_argument("--level", nargs="+", default=["smoke", "full"])
     parser.add_argument("--only", nargs="+", default=["*"], metavar="GLOB")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
