@@ -81,26 +81,47 @@ static bool names_drawn(const command_line *c)
     return found;
 }
 
+static bool selected(const command_line *c, const check_case *k)
+{
+    return glob_any(c->run.claims, c->run.claims_count, k->check->name) &&
+           glob_any(c->run.only, c->run.only_count, k->id);
+}
+
+/* The seconds that the selected cases of each check declare, and their sum: of one core, for the reference. */
+static void say_seconds(const command_line *c, const check_plan *plan)
+{
+    double sum = 0;
+    fputs("assay: declared seconds of one core:", stderr);
+    for (const check *const *at = check_list; *at; at++) {
+        double seconds = 0;
+        for (size_t i = 0; i < plan->count; i++)
+            if (plan->cases[i]->check == *at && selected(c, plan->cases[i])) seconds += plan->cases[i]->cost / 1e6;
+        if (seconds > 0) fprintf(stderr, " %s %.3g,", (*at)->name, seconds);
+        sum += seconds;
+    }
+    fprintf(stderr, " all %.3g\n", sum);
+}
+
 /* Are there cases that --claims and --only select? Prints their names if `list`. A selection of
  * none is a slip of the command line; a plan that cannot be made is not. */
 static int select_cases(const command_line *c, bool list)
 {
     check_plan plan;
-    size_t selected = 0;
+    size_t count = 0;
     const bool sound = plan_all(&plan, check_list, c->run.level);
     for (size_t i = 0; sound && i < plan.count; i++) {
         const check_case *k = plan.cases[i];
-        if (!glob_any(c->run.claims, c->run.claims_count, k->check->name)) continue;
-        if (!glob_any(c->run.only, c->run.only_count, k->id)) continue;
-        selected++;
+        if (!selected(c, k)) continue;
+        count++;
         if (list) puts(k->id);
     }
     if (!sound) fprintf(stderr, "assay: %s\n", plan.error);
+    if (sound && list && count > 0) say_seconds(c, &plan);
     plan_free(&plan);
     if (!sound) return EXIT_ERROR;
     if (list)
         fputs("assay: not listed: drawn cases, which the claims of an implementation limit (VER-11)\n", stderr);
-    if (selected || names_drawn(c)) return EXIT_SUCCESS;
+    if (count || names_drawn(c)) return EXIT_SUCCESS;
     fprintf(stderr,
             "assay: --only and --claims select no case of level %s; `assay run --list --level "
             "%s` names them all\n",

@@ -24,7 +24,7 @@ static void plan(check_plan *p, check_level level)
             c->engine.pair = pair;
             c->engine.kind = i;
             c->n = calls[pair][level];
-            c->cost = 3e3 * (double)c->n;
+            c->cost = 1.5e3 * (double)c->n;
         }
 }
 

@@ -40,7 +40,7 @@ static void plan_methods(check_plan *p, check_level level, int32_t pair)
                       engine_method_name(method_of(KINDS + i)), method_kind_name[kind]);
         c->engine.pair = pair;
         c->engine.kind = KINDS + i;
-        c->cost = 3e5;
+        c->cost = 2e5;
     }
 }
 
@@ -55,7 +55,7 @@ static void plan(check_plan *p, check_level level)
             c->engine.pair = pair;
             c->engine.kind = kind;
             c->engine.gamma = GAMMAS;
-            c->cost = pair == PAIR_TRAINED ? 2e6 : 7e5;
+            c->cost = pair == PAIR_TRAINED ? 1.2e6 : 4e5;
         }
         plan_methods(p, level, pair);
     }

@@ -51,7 +51,7 @@ static void plan(check_plan *p, check_level level)
         c->gamma = cells[i].gamma;
         c->variant = i;
         c->n = cells[i].n[level];
-        c->cost = (cells[i].pair == PAIR_TRAINED ? 5000.0 : 600.0) * (double)c->n;
+        c->cost = (cells[i].pair == PAIR_TRAINED ? 2500.0 : 180.0) * (double)c->n;
         c->statistical = true;
     }
 }
@@ -70,7 +70,7 @@ static void draw_some(check_plan *p, check_draw *d)
         c->gamma = gamma;
         c->variant = CELLS + way;
         c->n = n[d->level];
-        c->cost = 600.0 * (double)c->n;
+        c->cost = 180.0 * (double)c->n;
         c->statistical = true;
     }
 }

@@ -81,7 +81,7 @@ static void plan(check_plan *p, check_level level)
         c->gamma = cells[i].gamma;
         c->variant = i;
         c->n = cells[i].n[level];
-        c->cost = 600.0 * (double)c->n;
+        c->cost = 60.0 * (double)c->n;
         c->tables = TABLES;
         c->statistical = true;
     }

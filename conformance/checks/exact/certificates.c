@@ -37,7 +37,7 @@ static void plan(check_plan *p, check_level level)
             check_case *c = plan_case(p, &check_certify_boundaries, "V%d-%s", (int)V[i],
                                       masked ? "masked" : "dense");
             c->V = V[i];
-            c->cost = cost_of_rows(100, c->V);
+            c->cost = cost_of_rows(20000, c->V);
             c->gamma = 1;
             c->variant = masked;
         }

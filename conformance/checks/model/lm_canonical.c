@@ -37,7 +37,7 @@ static void plan(check_plan *p, check_level level)
             c->model.folder = m;
             c->model.kind = FAST;
             c->model.tokens = length_of(m, level);
-            c->cost = 2000.0 * c->model.tokens;
+            c->cost = 600.0 * c->model.tokens;
         }
     static const int32_t few[MODELS] = {12, 8, 70, 12, 2};
     for (int32_t m = 0; level > LEVEL_SMOKE && m < MODELS; m++) {
@@ -45,7 +45,7 @@ static void plan(check_plan *p, check_level level)
         c->model.folder = m;
         c->model.kind = MPFR;
         c->model.tokens = few[m];
-        c->cost = 1e6;
+        c->cost = 4e5;
     }
 }
 

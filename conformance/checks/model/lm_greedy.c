@@ -33,7 +33,7 @@ static void plan(check_plan *p, check_level level)
                 c->model.folder = m;
                 c->model.kind = d;
                 c->model.prompt = i;
-                c->cost = 1e5;
+                c->cost = 6e4;
             }
 }
 

@@ -63,7 +63,7 @@ static void plan(check_plan *p, check_level level)
             check_case *c = plan_case(p, &check_lm_long, "%s-%s", forms[f].name, kind_name[kind]);
             c->model.folder = f;
             c->model.kind = kind;
-            c->cost = kind == PATH ? 1e6 : 4e5;
+            c->cost = kind == PATH ? 1.5e5 : 6e4;
         }
 }
 

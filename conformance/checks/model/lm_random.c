@@ -15,7 +15,7 @@ static void plan(check_plan *p, check_level level)
         check_case *c = plan_case(p, &check_lm_random, "%s", name[a]);
         c->model.kind = 1 << a;
         c->model.tokens = 140;
-        c->cost = 2e5;
+        c->cost = 2e4;
     }
 }
 
@@ -30,7 +30,7 @@ static void draw(check_plan *p, check_draw *d)
         check_case *c = draw_case(p, d, &check_lm_random, "%s", name[a]);
         c->model.kind = 1 << a;
         c->model.tokens = 30 + probe_below(&d->rng, 50);
-        c->cost = 5e4;
+        c->cost = 1e4;
     }
 }
 

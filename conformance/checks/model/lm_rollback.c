@@ -29,7 +29,7 @@ static void plan_one(check_plan *p, int32_t m, int32_t kind, int32_t habit, int3
     c->model.kind = kind;
     c->model.habit = habit;
     c->model.gamma = gamma;
-    c->cost = 6e4;
+    c->cost = 3e4;
 }
 
 /* Chain decoding by habit and gamma; the rest once a model. Trained models are for a few. */

@@ -35,7 +35,7 @@ static void plan(check_plan *p, check_level level)
                 c->model.folder = m;
                 c->model.kind = kind;
                 c->model.tokens = prefixes[i];
-                c->cost = m == TARGET ? 1.5e5 : 5e4;
+                c->cost = m == TARGET ? 6e4 : 2e4;
             }
 }
 

@@ -25,7 +25,7 @@ static void plan(check_plan *p, check_level level)
                               models[m], kind_name[kind], (int)i);
                 c->model.folder = m;
                 c->model.kind = kind;
-                c->cost = 5e4;
+                c->cost = 9e3;
             }
 }
 

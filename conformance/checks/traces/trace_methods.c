@@ -13,7 +13,7 @@ static void plan(check_plan *p, check_level level)
         if (listed->kind != VECTOR_TRACE) continue;
         check_case *c = plan_case(p, &check_trace_methods, "%s", listed->id);
         c->n = listed->tests;
-        c->cost = 1e4 * (double)c->n;
+        c->cost = 1e3 * (double)c->n;
         c->variant = i;
     }
 }

@@ -72,7 +72,7 @@ static const option options[] = {
     {"--json", "FILE", "the whole report for programs", OPTION_TEXT, AT(json)},
     {"--junit", "FILE", "the report for CI", OPTION_TEXT, AT(junit)},
     {"--html", "FILE", "the report for a browser, one file", OPTION_TEXT, AT(html)},
-    {"--list", NULL, "names the cases and runs none", OPTION_FLAG, AT(list)},
+    {"--list", NULL, "names the cases and the seconds they declare, and runs none", OPTION_FLAG, AT(list)},
     {"--quiet", NULL, "prints the last line of the report alone", OPTION_FLAG, AT(quiet)},
 };
 #undef AT
