@@ -80,23 +80,40 @@ static double rising_of(const rising *r, int64_t N)
     return N < SMALL ? r->small[N] : st_rising(r->a, (double)N);
 }
 
+/* ln of the mixtures at one kappa, of all contexts of a bet. */
+static double mixture(const rising *cell, const rising *total, const int32_t *count, int64_t contexts)
+{
+    double log_e = 0;
+    for (const int32_t *c = count; c < count + contexts * ST_PIT_CELLS; c += ST_PIT_CELLS) {
+        int64_t n = 0;
+        for (int i = 0; i < ST_PIT_CELLS; i++) {
+            log_e += rising_of(cell, c[i]);
+            n += c[i];
+        }
+        log_e -= rising_of(total, n);
+    }
+    return log_e;
+}
+
+void st_pit_log_es(const int32_t *count, int64_t bets, int64_t contexts, double *log_e)
+{
+    rising cell[J], total[J];
+    for (int j = 0; j < J; j++) {
+        const double kappa = (double)(1 << 2 * j);
+        rising_init(&cell[j], kappa / ST_PIT_CELLS);
+        rising_init(&total[j], kappa);
+    }
+    for (int64_t b = 0; b < bets; b++) {
+        double by_kappa[J];
+        for (int j = 0; j < J; j++)
+            by_kappa[j] = mixture(&cell[j], &total[j], count + b * contexts * ST_PIT_CELLS, contexts);
+        log_e[b] = st_log_mean(by_kappa, NULL, J);
+    }
+}
+
 double st_pit_log_e(const int32_t *count, int64_t contexts)
 {
-    double log_e[J];
-    for (int j = 0; j < J; j++) {
-        rising cell, total;
-        const double kappa = (double)(1 << 2 * j);
-        rising_init(&cell, kappa / ST_PIT_CELLS);
-        rising_init(&total, kappa);
-        log_e[j] = 0;
-        for (const int32_t *c = count; c < count + contexts * ST_PIT_CELLS; c += ST_PIT_CELLS) {
-            int64_t n = 0;
-            for (int i = 0; i < ST_PIT_CELLS; i++) {
-                log_e[j] += rising_of(&cell, c[i]);
-                n += c[i];
-            }
-            log_e[j] -= rising_of(&total, n);
-        }
-    }
-    return st_log_mean(log_e, NULL, J);
+    double log_e;
+    st_pit_log_es(count, 1, contexts, &log_e);
+    return log_e;
 }

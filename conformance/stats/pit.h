@@ -51,4 +51,7 @@ static inline int st_pit_cell_from(const st_pit *t, st_order order, int row, int
  * for each kappa = 1, 4, ... 4^7 the Dirichlet(kappa/16) mixtures of all contexts multiply; the mean
  * over kappa. The order of the counts does not matter. */
 double st_pit_log_e(const int32_t *count /* [contexts][16] */, int64_t contexts);
+/* The same of each of some bets, which have their contexts each. */
+void st_pit_log_es(const int32_t *count /* [bets][contexts][16] */, int64_t bets, int64_t contexts,
+                   double *log_e /* [bets] */);
 #endif

@@ -21,7 +21,7 @@
 
 /* ---- The engine. ------------------------------------------------------------------ */
 
-enum { WORDS = 6, POSITIONS = 900, LENGTH = 200, LATE = 40, CYCLE = 24 };
+enum { WORDS = 6, POSITIONS = 900, LENGTH = 200, LATE = 40, CYCLE = 24, SLIDE = 16 };
 
 /* What it does wrong. */
 typedef enum {
@@ -29,10 +29,11 @@ typedef enum {
     LATE_TEMPERATURE, /* from the 41st token on T is 1.6 times what was asked */
     CYCLING_UNIFORMS, /* those of the position modulo 24 */
     NEIGHBOUR,        /* one request in two takes the uniforms of the request before */
+    SLIDING,          /* each has those of the request before, from their 17th on, then its own */
     FAULTS
 } fault;
 static const char *const fault_name[FAULTS] = {"", "late temperature", "cycling uniforms",
-                                               "the neighbour's uniforms"};
+                                               "the neighbour's uniforms", "sliding uniforms"};
 
 static fault wrong;
 static law_random noise;
@@ -52,7 +53,9 @@ static void draw_uniforms(void)
     const bool stay = wrong == NEIGHBOUR && law_unit(&noise, 53) < 0.5;
     for (int32_t t = 0; t < LENGTH; t++) {
         const double fresh = law_unit(&noise, 53);
-        if (!stay)
+        if (wrong == SLIDING && t + SLIDE < LENGTH)
+            uniform[t] = uniform[t + SLIDE];
+        else if (!stay)
             uniform[t] = wrong == CYCLING_UNIFORMS && t >= CYCLE ? uniform[t - CYCLE] : fresh;
     }
 }

@@ -27,7 +27,10 @@ static enum {
     SHORT_KEYS,    /* keys of a pool in 16 bits */
     LOW_SEED,      /* seeds in 32 bits */
     PAST_END,      /* where V is no multiple of 4, the first answer of a call ends on the id V */
-    STREAM_OF_ONE /* a greedy stream alone ends on another token */
+    STREAM_OF_ONE, /* a greedy stream alone ends on another token */
+    HOT_IS_TWO,    /* a temperature above 2 is taken for 2 */
+    TOP_K_ALONE,   /* behind a top-k, top-p is lost */
+    SAMPLING_STAYS /* the third call of a temperature above 0, and later ones, are sampled as the second was */
 } fault;
 static int32_t V; /* of the panel */
 
@@ -111,6 +114,23 @@ static iut_status pool(iut *x, iut_pool_batch *b)
     return s;
 }
 
+static iut_sampling kept;
+static int32_t sampled; /* calls */
+
+static iut_status generate(iut *x, iut_generate_batch *b)
+{
+    iut_sampling *const s = &b->sampling;
+    const iut_sampling asked = *s;
+    sampled += s->temperature > 0;
+    if (sampled <= 2) kept = *s;
+    if (fault == SAMPLING_STAYS && s->temperature > 0) *s = kept;
+    if (fault == HOT_IS_TWO && s->temperature > 2) s->temperature = 2;
+    if (fault == TOP_K_ALONE && s->top_k > 0) s->top_p = 1;
+    const iut_status status = ref_api()->generate(x, b);
+    *s = asked;
+    return status;
+}
+
 /* Runs the cases that `only` names against the fault; the exit code. */
 static int run(int which, const char *only, const char *options, uint64_t seed)
 {
@@ -123,7 +143,9 @@ static int run(int which, const char *only, const char *options, uint64_t seed)
     api.stream = stream;
     api.verify_greedy = verify_greedy;
     api.pool = pool;
+    api.generate = generate;
     fault = which;
+    sampled = 0;
     const run_options o = {.api = &api,
                            .iut = "ref",
                            .iut_options = options,
@@ -160,6 +182,9 @@ static const struct {
     {PAST_END, "format.verify", ""},
     {PAST_END, "format.draw", ""},
     {PAST_END, "format.stream", ""},
+    {HOT_IS_TWO, "engine.law", ""},
+    {TOP_K_ALONE, "engine.law", ""},
+    {SAMPLING_STAYS, "engine.late", ""},
 };
 
 static void drawn_cases_notice_every_fault(void **unused)

@@ -122,25 +122,21 @@ void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt
 
 /* ---- What is drawn. -------------------------------------------------------------- */
 
+iut_sampling engine_sampling(int32_t temperature, int32_t filters, uint64_t *rng)
+{
+    static const float T[ENGINE_TEMPERATURES] = {0.25f, 0.5f, 0.8f, 1, 1.5f, 2.5f, 4},
+                       top_p[] = {0.4f, 0.6f, 0.75f, 0.9f}, min_p[] = {0.05f, 0.1f, 0.3f};
+    iut_sampling s = {T[temperature], 0, 1, 0};
+    if (filters & ENGINE_TOP_K) s.top_k = 2 + probe_below(rng, 4);
+    if (filters & ENGINE_TOP_P) s.top_p = top_p[probe_below(rng, 4)];
+    if (filters & ENGINE_MIN_P) s.min_p = min_p[probe_below(rng, 3)];
+    return s;
+}
+
 iut_sampling engine_draw_sampling(uint64_t *rng)
 {
-    static const float temperature[] = {0.5f, 0.8f, 1, 1.5f}, top_p[] = {0.5f, 0.7f, 0.9f},
-                       min_p[] = {0.05f, 0.1f, 0.3f};
-    iut_sampling s = {temperature[probe_below(rng, 4)], 0, 1, 0};
-    switch (probe_below(rng, 4)) {
-    case 0:
-        s.top_k = 1 + probe_below(rng, 4);
-        break;
-    case 1:
-        s.top_p = top_p[probe_below(rng, 3)];
-        break;
-    case 2:
-        s.min_p = min_p[probe_below(rng, 3)];
-        break;
-    default:
-        break;
-    }
-    return s;
+    const int32_t temperature = probe_below(rng, ENGINE_TEMPERATURES);
+    return engine_sampling(temperature, probe_below(rng, ENGINE_FILTERS), rng);
 }
 
 void engine_draw_sizes(int32_t method, uint64_t *rng, int32_t *sizes)

@@ -60,7 +60,11 @@ void engine_fill_prompt(const engine *e, int32_t text, int32_t n, uint64_t *rng,
  * where the first has its 64th position: what a cache keeps of one request shows in another. */
 void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p);
 
-/* A temperature above 0, and one filter or none. */
+/* A temperature of the list, which has ENGINE_TEMPERATURES; the filters that the bits of `filters`
+ * name, each as strong as `rng` says. */
+enum { ENGINE_TEMPERATURES = 7, ENGINE_TOP_K = 1, ENGINE_TOP_P = 2, ENGINE_MIN_P = 4, ENGINE_FILTERS = 8 };
+iut_sampling engine_sampling(int32_t temperature, int32_t filters, uint64_t *rng);
+/* Any of them. */
 iut_sampling engine_draw_sampling(uint64_t *rng);
 /* Sizes of a method. */
 void engine_draw_sizes(int32_t method, uint64_t *rng, int32_t *sizes /* [3] */);

@@ -28,7 +28,7 @@ typedef struct {
 
 static const cell cells[] = {
     {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 8000, 300000}, 0, {0}},
-    {"few-g0-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {0, 8000, 300000}, 0, {0}},
+    {"few-g0-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {600, 8000, 300000}, 0, {0}},
     {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1500, 6000, 300000}, 0, {0}},
     {"few-g8-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {1200, 4000, 300000}, 0, {0}},
     {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_JACOBI, {4}},
@@ -39,7 +39,7 @@ static const cell cells[] = {
 };
 /* clang-format on */
 enum { CELLS = sizeof cells / sizeof *cells };
-enum { REQUESTS = 3, PROMPTS = 2, LEAST_BUDGET = 40, MOST_V = 258, MOST_GAMMA = 8 };
+enum { REQUESTS = 3, MOST_REQUESTS = 8, PROMPTS = 2, LEAST_BUDGET = 40, MOST_V = 258, MOST_GAMMA = 8 };
 enum { SHORT_PROMPT = 100, LONG_PROMPT = 300, LONG_EVERY = 4 }; /* from full on */
 
 static void plan(check_plan *p, check_level level)
@@ -60,10 +60,10 @@ static void plan(check_plan *p, check_level level)
 static void draw_some(check_plan *p, check_draw *d)
 {
     static const int32_t count[] = {1, 3, 20};
-    static const int64_t n[] = {500, 2000, 30000};
+    static const int64_t n[] = {800, 2500, 30000};
     for (int32_t i = 0; i < count[d->level]; i++) {
         const int32_t way = probe_below(&d->rng, ENGINE_METHODS),
-                      gamma = way ? 0 : draw_gamma(d, 1, MOST_GAMMA);
+                      gamma = way ? 0 : draw_gamma(d, 0, MOST_GAMMA);
         check_case *c = draw_case(p, d, &check_engine_late, "few-%s-g%d",
                                   engine_method_name(engine_methods[way]), (int)gamma);
         c->V = engine_pair_V[PAIR_FEW];
@@ -75,7 +75,7 @@ static void draw_some(check_plan *p, check_draw *d)
     }
 }
 
-/* Of a drawn case without sampling and sizes, which are drawn when it runs. */
+/* Of a drawn case without sizes, and without sampling, which is drawn call by call. */
 static cell cell_of(const check_case *c)
 {
     if (c->variant < CELLS) return cells[c->variant];
@@ -102,7 +102,7 @@ typedef struct {
     pit bets;
     law_random noise; /* of the bets */
     uint64_t rng;
-    int32_t calls;
+    int32_t calls, requests; /* requests: of a call */
     engine_prompt prompt[PROMPTS];
     double p[MOST_V], q_row[MOST_V];
     double kl;     /* what a correct engine's roundings may add up to, in nats */
@@ -173,12 +173,23 @@ static bool follow(job *j, const engine_prompt *prompt, const int32_t *out, int3
 
 /* ---- Calls. ---------------------------------------------------------------------- */
 
+/* Of a drawn case, call by call. */
+static void draw_shape(job *j)
+{
+    j->requests = 1 + probe_below(&j->rng, MOST_REQUESTS);
+    const iut_sampling s = engine_draw_sampling(&j->rng);
+    j->q.sampling = s;
+    j->sampling = (oracle_sampling){s.temperature, s.top_k, s.top_p, s.min_p};
+}
+
 static void draw_call(job *j)
 {
     const bool far = j->e.x->level > LEVEL_SMOKE && j->calls % LONG_EVERY == 1;
+    const bool again = j->c->drawn && j->calls % 2 == 1; /* the first prompt, with other sampling */
+    if (j->c->drawn) draw_shape(j);
     j->q.k =
         LEAST_BUDGET + (j->calls ? probe_below(&j->rng, PIT_LENGTH - LEAST_BUDGET + 1) : 0);
-    for (int32_t i = 0; i < PROMPTS; i++) {
+    for (int32_t i = again; i < PROMPTS; i++) {
         const bool is_long = far && i == 0;
         const int32_t n = is_long ? LONG_PROMPT + probe_below(&j->rng, LONG_PROMPT)
                                   : 1 + probe_below(&j->rng, SHORT_PROMPT);
@@ -187,22 +198,22 @@ static void draw_call(job *j)
     j->calls++;
 }
 
-/* The first prompt is asked twice, so that neighbours are alike and not alike. */
+/* Each prompt is asked twice in a row, so that neighbours are alike and not alike. */
 static bool one_call(job *j)
 {
-    int32_t out[REQUESTS * PIT_LENGTH], length[REQUESTS];
-    engine_prompt prompt[REQUESTS];
+    int32_t out[MOST_REQUESTS * PIT_LENGTH], length[MOST_REQUESTS];
+    engine_prompt prompt[MOST_REQUESTS];
     draw_call(j);
-    for (int32_t i = 0; i < REQUESTS; i++) prompt[i] = j->prompt[i / 2];
-    if (!engine_generate(&j->e, &j->q, prompt, REQUESTS, out, length)) return false;
-    for (int32_t i = 0; i < REQUESTS; i++) {
+    for (int32_t i = 0; i < j->requests; i++) prompt[i] = j->prompt[i / 2 % PROMPTS];
+    if (!engine_generate(&j->e, &j->q, prompt, j->requests, out, length)) return false;
+    for (int32_t i = 0; i < j->requests; i++) {
         if (i % 2 == 0) {
             engine_rows_cut(&j->rows, 0);
             engine_rows_read(&j->rows, prompt[i].token, prompt[i].n - 1);
         }
         if (!follow(j, &prompt[i], out + i * j->q.k, length[i])) return false;
     }
-    j->q.seed += REQUESTS;
+    j->q.seed += (uint64_t)j->requests;
     return true;
 }
 
@@ -211,26 +222,28 @@ static bool one_call(job *j)
 static void describe(const pit_most *m, char *text, size_t size)
 {
     static const char *const order[] = {"rank", "id", "q/p"};
-    static const char *const view[] = {"all tokens", "tokens by their place",
-                                       "tokens given the one",
-                                       "tokens given the request before"};
     if (m->view == PIT_LAG)
-        snprintf(text, size, "%s %d before, by %s", view[m->view], m->lag, order[m->order]);
+        snprintf(text, size, "tokens given the one %d before, by %s", m->lag, order[m->order]);
+    else if (m->view == PIT_REQUEST)
+        snprintf(text, size, "tokens given the one %d places %s in the request %d before, by %s",
+                 m->lag < 0 ? -m->lag : m->lag, m->lag < 0 ? "later" : "earlier", m->requests,
+                 order[m->order]);
     else
-        snprintf(text, size, "%s, by %s", view[m->view], order[m->order]);
+        snprintf(text, size, "%s, by %s", m->view == PIT_ALL ? "all tokens" : "tokens by their place",
+                 order[m->order]);
 }
 
 static void conclude(job *j)
 {
     check_result *r = j->e.r;
     const check_context *x = j->e.x;
-    double uniform[PIT_CELLS];
-    char where[80];
-    for (int i = 0; i < PIT_CELLS; i++) uniform[i] = 1. / PIT_CELLS;
-    const st_tv tv = st_tv_observed(j->bets.rank, uniform, PIT_CELLS, 0.01);
-    /* Ten views share the weight, each of which averages 20 kappas. */
+    double uniform[ST_PIT_CELLS];
+    char where[120];
+    for (int i = 0; i < ST_PIT_CELLS; i++) uniform[i] = 1. / ST_PIT_CELLS;
+    const st_tv tv = st_tv_observed(j->bets.rank, uniform, ST_PIT_CELLS, 0.01);
+    /* Ten views share the weight, each of which averages 8 kappas. */
     const double reach =
-        st_view_tv90((double)j->bets.n, PIT_CELLS, x->log_e_fail + log(10 * 20));
+        st_view_tv90((double)j->bets.n, ST_PIT_CELLS, x->log_e_fail + log(10 * 8));
     describe(&j->most, where, sizeof where);
     r->log_e = j->log_e;
     result_figure(r, "n", (double)j->bets.n);
@@ -290,10 +303,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     cell of = cell_of(c);
     j->c = c;
     j->rng = check_seed(x, c, 0);
-    if (c->variant >= CELLS) {
-        of.sampling = engine_draw_sampling(&j->rng);
-        engine_draw_sizes(of.method, &j->rng, of.sizes);
-    }
+    j->requests = REQUESTS;
+    if (c->drawn) engine_draw_sizes(of.method, &j->rng, of.sizes);
     const iut_sampling *s = &of.sampling;
     j->q = (engine_request){.gamma = c->gamma,
                             .eos = -1,

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "conformance/checks/engine/engine_rows.h"
+#include "conformance/checks/frame/draw.h"
+#include "conformance/checks/frame/probe.h"
 #include "conformance/checks/law/law.h"
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
@@ -28,14 +30,16 @@ typedef struct {
 /* clang-format off */
 #define DRAFTS {0, {0}, 0}
 
-static const struct {
+typedef struct {
     const char *name;
     engine_pair pair;
     int32_t gamma, prompt;
     iut_sampling sampling;
     int64_t n[3]; /* by level; 0: not at it */
     without by;
-} cells[] = {
+} cell;
+
+static const cell cells[] = {
     {"few-g0", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1000, 3000, 1000000}, DRAFTS},
     {"few-g1", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {4000, 10000, 1000000}, DRAFTS},
     {"few-g1-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {1000, 3000, 1000000}, DRAFTS},
@@ -68,7 +72,7 @@ static const struct {
 /* clang-format on */
 /* The tables of chi-square: all tokens, the first two, and those of neighbouring requests. */
 enum { ALL, TWO, NEIGHBOURS, TABLES = NEIGHBOURS + NEIGHBOUR_TABLES };
-enum { CELLS = sizeof cells / sizeof *cells, MOST_TOKENS = 6, MOST_V = 258 };
+enum { CELLS = sizeof cells / sizeof *cells, MOST_TOKENS = 6, MOST_V = 258, MOST_DRAWN_GAMMA = 2 };
 enum { FEW_REQUESTS = 8, MANY_REQUESTS = 128 }; /* of a call */
 static const double QUICK = 0.5;                /* seconds: the next call may be larger */
 
@@ -87,10 +91,45 @@ static void plan(check_plan *p, check_level level)
     }
 }
 
+/* Of the small pair with drafts: every temperature and every set of filters in turn (VER-11). */
+static void draw_some(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {4, 16, 48};
+    static const int64_t n[] = {1000, 3000, 100000};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t temperature = draw_place(d, DRAW_FIRST, ENGINE_TEMPERATURES),
+                      filters = draw_place(d, DRAW_SECOND, ENGINE_FILTERS),
+                      gamma = draw_gamma(d, 0, MOST_DRAWN_GAMMA);
+        check_case *c = draw_case(p, d, &check_engine_law, "few-g%d%s%s%s", (int)gamma,
+                                  filters & ENGINE_TOP_K ? "-top" : "",
+                                  filters & ENGINE_TOP_P ? "-topp" : "",
+                                  filters & ENGINE_MIN_P ? "-minp" : "");
+        c->V = engine_pair_V[PAIR_FEW];
+        c->gamma = gamma;
+        c->variant = CELLS + temperature * ENGINE_FILTERS + filters;
+        c->n = n[d->level];
+        c->cost = 60.0 * (double)c->n;
+        c->tables = TABLES;
+        c->statistical = true;
+    }
+}
+
+/* A drawn case has the sampling and the prompt that its seed says. */
+static cell cell_of(const check_case *c, const check_context *x)
+{
+    if (c->variant < CELLS) return cells[c->variant];
+    const int32_t drawn = c->variant - CELLS;
+    uint64_t rng = check_seed(x, c, 2);
+    cell of = {.pair = PAIR_FEW, .gamma = c->gamma, .prompt = probe_below(&rng, LM_PROMPTS)};
+    of.sampling = engine_sampling(drawn / ENGINE_FILTERS, drawn % ENGINE_FILTERS, &rng);
+    return of;
+}
+
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return engine_claimed(tested, cells[c->variant].pair, c->gamma, why, size) &&
-           engine_claims_law(tested, cells[c->variant].by.method, why, size);
+    const bool by_hand = c->variant < CELLS;
+    return engine_claimed(tested, by_hand ? cells[c->variant].pair : PAIR_FEW, c->gamma, why, size) &&
+           engine_claims_law(tested, by_hand ? cells[c->variant].by.method : 0, why, size);
 }
 
 /* ---- The tree of prefixes. ------------------------------------------------------- */
@@ -122,11 +161,11 @@ static bool tree_open(tree *t, int32_t V, int32_t k, int32_t most)
 {
     int32_t contexts = 0, leaves = 1;
     for (int32_t d = 0; d < k; d++) contexts += leaves, leaves *= most;
-    const size_t cell = (size_t)contexts * (size_t)V;
+    const size_t entries = (size_t)contexts * (size_t)V;
     *t = (tree){.V = V, .k = k, .room = contexts};
-    t->next = malloc(cell * sizeof *t->next);
-    t->p = malloc(cell * sizeof *t->p);
-    t->q = malloc(cell * sizeof *t->q);
+    t->next = malloc(entries * sizeof *t->next);
+    t->p = malloc(entries * sizeof *t->p);
+    t->q = malloc(entries * sizeof *t->q);
     t->leaf = malloc((size_t)leaves * sizeof *t->leaf);
     t->two = calloc((size_t)V * (size_t)V, sizeof *t->two);
     t->second = calloc((size_t)V, sizeof *t->second);
@@ -216,6 +255,7 @@ static bool grow(tree *t, engine *e, const engine_prompt *prompt, const iut_samp
 typedef struct {
     engine e;
     const check_case *c;
+    cell of;
     engine_prompt prompt;
     engine_request q;
     tree t;
@@ -427,14 +467,15 @@ static void sample(job *j)
 }
 
 /* The tree of the first prompt, from the planned one on, whose cuts are clear. */
-static bool prepare(job *j, const iut_sampling *s)
+static bool prepare(job *j)
 {
+    const iut_sampling *s = &j->of.sampling;
     uint64_t rng = check_seed(j->e.x, j->c, 0);
     if (j->c->V > MOST_V || j->q.k > MOST_TOKENS) {
         result_set(j->e.r, STATE_ERROR, "the cell is beyond what this check was made for");
         return false;
     }
-    const int32_t first = cells[j->c->variant].prompt, most = s->top_k ? s->top_k : j->c->V;
+    const int32_t first = j->of.prompt, most = s->top_k ? s->top_k : j->c->V;
     for (int32_t i = first; i < first + LM_PROMPTS; i++) {
         engine_make_prompt(&j->e, i, &rng, &j->prompt);
         if (!tree_open(&j->t, j->c->V, j->q.k, most))
@@ -449,13 +490,13 @@ static bool prepare(job *j, const iut_sampling *s)
     return false;
 }
 
-static engine_request request_of(const check_case *c, uint64_t seed)
+static engine_request request_of(const cell *of, uint64_t seed)
 {
-    const without *by = &cells[c->variant].by;
-    engine_request q = {.gamma = c->gamma,
-                        .k = by->method ? by->k : c->gamma + 2,
+    const without *by = &of->by;
+    engine_request q = {.gamma = of->gamma,
+                        .k = by->method ? by->k : of->gamma + 2,
                         .eos = -1,
-                        .sampling = cells[c->variant].sampling,
+                        .sampling = of->sampling,
                         .seed = seed,
                         .method = by->method};
     memcpy(q.sizes, by->sizes, sizeof q.sizes);
@@ -469,11 +510,11 @@ static void run(const check_case *c, const check_context *x, check_result *r)
         result_set(r, STATE_ERROR, "the suite is short of memory");
         return;
     }
-    const iut_sampling *s = &cells[c->variant].sampling;
     j->c = c;
+    j->of = cell_of(c, x);
     j->call = FEW_REQUESTS;
-    j->q = request_of(c, check_seed(x, c, 1));
-    if (engine_open(&j->e, x, r, cells[c->variant].pair) && prepare(j, s) && strict(j) &&
+    j->q = request_of(&j->of, check_seed(x, c, 1));
+    if (engine_open(&j->e, x, r, j->of.pair) && prepare(j) && strict(j) &&
         open_processes(j))
         sample(j);
     tree_close(&j->t);
@@ -491,6 +532,7 @@ const check check_engine_law = {
         "CLM-09 CLM-12 JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
     .summary = "an engine's first gamma+2 sampled tokens have the target's joint law",
     .plan = plan,
+    .draw = draw_some,
     .claimed = claimed,
     .run = run,
 };

@@ -7,73 +7,55 @@
 
 #include "conformance/stats/logmath.h"
 
-/* The bets of an order: on all tokens, by place, given the request before, then by lag. */
-enum { ALL, PLACE, BEFORE, LAGS, BETS = LAGS + PIT_LAGS };
-/* Contexts; a quarter has four cells. By place there are few tokens a context: quarters are
- * counted, and more is learnt from them. */
-enum { PLACES = 6, QUARTERS = 4, QUARTER = PIT_CELLS / QUARTERS };
+/* Contexts of a bet that is given a token: the quarter of V that it was in. */
+enum { PLACES = 6, QUARTERS = 4, QUARTER = ST_PIT_CELLS / QUARTERS, SLIDES = 2 * PIT_LAGS + 1 };
 
-static bool is_used(int order, int bet)
-{
-    return order != PIT_RATIO || bet < BEFORE;
-}
+/* The bets of a view, the contexts of each, and the view's first context. */
+static const struct {
+    int32_t bets, contexts, first;
+} views[PIT_VIEWS] = {[PIT_ALL] = {1, 1, 0},
+                      [PIT_PLACE] = {1, PLACES, 1},
+                      [PIT_LAG] = {PIT_LAGS, QUARTERS, 1 + PLACES},
+                      [PIT_REQUEST] = {PIT_REQUESTS * SLIDES, QUARTERS,
+                                       1 + PLACES + PIT_LAGS * QUARTERS}};
+enum { CONTEXTS = 1 + PLACES + (PIT_LAGS + PIT_REQUESTS * SLIDES) * QUARTERS };
 
-static int32_t contexts_of(int bet)
+static int views_of(int order)
 {
-    return bet == ALL ? 1 : bet == PLACE ? PLACES : QUARTERS;
-}
-
-static bool open_bets(pit_bets *b, int32_t contexts, int32_t cells)
-{
-    double uniform[PIT_CELLS];
-    const double *row = uniform;
-    int32_t same[PLACES] = {0};
-    for (int i = 0; i < cells; i++) uniform[i] = 1. / cells;
-    b->contexts = contexts, b->cells = cells;
-    b->count = calloc((size_t)contexts, sizeof *b->count);
-    b->ep = st_ep_new(contexts, same, 1, cells, &row, NULL);
-    return b->count && b->ep;
+    return order == PIT_RATIO ? PIT_LAG : PIT_VIEWS;
 }
 
 bool pit_open(pit *t, int32_t V, bool has_q)
 {
     *t = (pit){.V = V, .orders = has_q ? PIT_ORDERS : PIT_RATIO};
-    t->now = malloc(PIT_ORDERS * sizeof *t->now);
-    t->before = malloc(PIT_ORDERS * sizeof *t->before);
-    bool ok = t->now && t->before;
-    for (int o = 0; ok && o < t->orders; o++) {
-        t->bets[o] = calloc(BETS, sizeof **t->bets);
-        ok = t->bets[o];
-        for (int b = 0; ok && b < BETS; b++)
-            ok = !is_used(o, b) ||
-                 open_bets(&t->bets[o][b], contexts_of(b), b == PLACE ? QUARTERS : PIT_CELLS);
-    }
-    if (!ok) return false;
-    memset(t->now, 0xff, PIT_ORDERS * sizeof *t->now);
-    memset(t->before, 0xff, PIT_ORDERS * sizeof *t->before);
-    return true;
+    const size_t cells = (PIT_REQUESTS + 1) * sizeof *t->cell;
+    t->cell = malloc(cells);
+    t->log_e = malloc((size_t)views[PIT_REQUEST].bets * sizeof *t->log_e);
+    bool ok = t->cell && t->log_e;
+    for (int o = 0; ok && o < t->orders; o++)
+        ok = (t->count[o] = calloc((size_t)CONTEXTS * ST_PIT_CELLS, sizeof **t->count)) != NULL;
+    if (ok) memset(t->cell, 0xff, cells);
+    return ok;
 }
 
 void pit_close(pit *t)
 {
-    for (int o = 0; o < PIT_ORDERS; o++) {
-        for (int b = 0; t->bets[o] && b < BETS; b++) {
-            free(t->bets[o][b].count);
-            st_ep_free(t->bets[o][b].ep);
-        }
-        free(t->bets[o]);
-    }
-    free(t->now);
-    free(t->before);
+    for (int o = 0; o < PIT_ORDERS; o++) free(t->count[o]);
+    free(t->cell);
+    free(t->log_e);
     *t = (pit){0};
+}
+
+/* The cells of the request so many before this one. */
+static int8_t (*cells_of(const pit *t, int64_t before))[PIT_LENGTH]
+{
+    return t->cell[(t->request + PIT_REQUESTS + 1 - before) % (PIT_REQUESTS + 1)];
 }
 
 void pit_begin(pit *t)
 {
-    int8_t(*const stream)[PIT_LENGTH] = t->before;
-    t->before = t->now;
-    t->now = stream;
-    memset(t->now, 0xff, PIT_ORDERS * sizeof *t->now);
+    t->request++;
+    memset(cells_of(t, 0), 0xff, sizeof *t->cell);
 }
 
 /* Does y come before x? */
@@ -94,8 +76,8 @@ static int cell_of(const pit *t, int order, const double *p, const double *q, in
     double mass = u * p[x];
     for (int32_t y = 0; y < t->V; y++)
         if (y != x && p[y] > 0 && precedes(order, p, q, y, x)) mass += p[y];
-    const int cell = (int)(mass * PIT_CELLS);
-    return cell < PIT_CELLS ? cell : PIT_CELLS - 1; /* a row may sum to a little more than 1 */
+    const int cell = (int)(mass * ST_PIT_CELLS);
+    return cell < ST_PIT_CELLS ? cell : ST_PIT_CELLS - 1; /* a row may sum to a little more than 1 */
 }
 
 /* 0-7, 8-15, 16-31, 32-63, 64-127, and from 128 on. */
@@ -106,9 +88,32 @@ static int class_of(int32_t place)
     return c;
 }
 
-static void count(pit_bets *b, int context, int cell)
+static void count(pit *t, int order, int view, int32_t context, int cell)
 {
-    b->count[context][cell]++;
+    t->count[order][(views[view].first + context) * ST_PIT_CELLS + cell]++;
+}
+
+/* Given the tokens of this stream up to PIT_LAGS places before. */
+static void count_lags(pit *t, int order, int32_t place, int cell)
+{
+    const int8_t *now = cells_of(t, 0)[order];
+    for (int32_t lag = 1; lag <= PIT_LAGS && lag <= place; lag++)
+        if (now[place - lag] >= 0)
+            count(t, order, PIT_LAG, (lag - 1) * QUARTERS + now[place - lag] / QUARTER, cell);
+}
+
+/* Given the tokens of earlier requests, up to PIT_LAGS places from this one. */
+static void count_requests(pit *t, int order, int32_t place, int cell)
+{
+    const int32_t low = place < PIT_LAGS ? 0 : place - PIT_LAGS,
+                  high = place + PIT_LAGS < PIT_LENGTH ? place + PIT_LAGS : PIT_LENGTH - 1;
+    for (int32_t r = 1; r <= PIT_REQUESTS; r++) {
+        const int8_t *then = cells_of(t, r)[order];
+        for (int32_t at = low; at <= high; at++)
+            if (then[at] >= 0)
+                count(t, order, PIT_REQUEST,
+                      ((r - 1) * SLIDES + place - at + PIT_LAGS) * QUARTERS + then[at] / QUARTER, cell);
+    }
 }
 
 void pit_add(pit *t, int32_t place, const double *p, const double *q, int32_t x, double u)
@@ -116,41 +121,28 @@ void pit_add(pit *t, int32_t place, const double *p, const double *q, int32_t x,
     t->n++;
     for (int o = 0; o < t->orders; o++) {
         const int cell = cell_of(t, o, p, q, x, u);
-        pit_bets *b = t->bets[o];
-        t->now[o][place] = (int8_t)cell;
+        cells_of(t, 0)[o][place] = (int8_t)cell;
         t->rank[cell] += o == PIT_RANK;
-        count(&b[ALL], 0, cell);
-        count(&b[PLACE], class_of(place), cell / QUARTER);
-        if (!is_used(o, BEFORE)) continue;
-        if (t->before[o][place] >= 0) count(&b[BEFORE], t->before[o][place] / QUARTER, cell);
-        for (int lag = 1; lag <= PIT_LAGS && lag <= place; lag++) {
-            const int given = t->now[o][place - lag];
-            if (given >= 0) count(&b[LAGS + lag - 1], given / QUARTER, cell);
-        }
+        count(t, o, PIT_ALL, 0, cell);
+        count(t, o, PIT_PLACE, class_of(place), cell);
+        if (views_of(o) < PIT_VIEWS) continue;
+        count_lags(t, o, place, cell);
+        count_requests(t, o, place, cell);
     }
 }
 
 /* ---- The look. ------------------------------------------------------------------- */
 
-static double look(pit_bets *b)
+/* ln of the mean of a view's bets; *best: the one with the most. */
+static double look(pit *t, int order, int view, int32_t *best)
 {
-    for (int c = 0; c < b->contexts; c++)
-        for (int i = 0; i < b->cells; i++) {
-            if (b->count[c][i] && !st_ep_add(b->ep, c, i, b->count[c][i])) return NAN;
-            b->count[c][i] = 0;
-        }
-    return st_ep_log_e(b->ep);
-}
-
-static double look_at_lags(pit_bets *b, int *most)
-{
-    double log_e[PIT_LAGS];
-    *most = 1;
-    for (int i = 0; i < PIT_LAGS; i++) {
-        log_e[i] = look(&b[LAGS + i]);
-        if (log_e[i] > log_e[*most - 1]) *most = i + 1;
-    }
-    return st_log_mean(log_e, NULL, PIT_LAGS);
+    const int32_t bets = views[view].bets;
+    st_pit_log_es(t->count[order] + views[view].first * ST_PIT_CELLS, bets, views[view].contexts,
+                  t->log_e);
+    *best = 0;
+    for (int32_t i = 1; i < bets; i++)
+        if (t->log_e[i] > t->log_e[*best]) *best = i;
+    return st_log_mean(t->log_e, NULL, (size_t)bets);
 }
 
 double pit_log_e(pit *t, pit_most *most)
@@ -158,18 +150,14 @@ double pit_log_e(pit *t, pit_most *most)
     double log_e[PIT_ORDERS * PIT_VIEWS];
     size_t n = 0;
     *most = (pit_most){.log_e = -INFINITY};
-    for (int o = 0; o < t->orders; o++) {
-        pit_bets *b = t->bets[o];
-        for (int view = 0; view < (is_used(o, BEFORE) ? PIT_VIEWS : PIT_LAG); view++) {
-            int lag = 0;
-            log_e[n] = view == PIT_ALL     ? look(&b[ALL])
-                       : view == PIT_PLACE ? look(&b[PLACE])
-                       : view == PIT_LAG   ? look_at_lags(b, &lag)
-                                           : look(&b[BEFORE]);
-            if (isnan(log_e[n])) return NAN;
-            if (log_e[n] > most->log_e) *most = (pit_most){o, view, lag, log_e[n]};
+    for (int o = 0; o < t->orders; o++)
+        for (int view = 0; view < views_of(o); view++) {
+            int32_t best;
+            log_e[n] = look(t, o, view, &best);
+            if (log_e[n] > most->log_e)
+                *most = (pit_most){o, view, view == PIT_LAG ? best + 1 : best % SLIDES - PIT_LAGS,
+                                   best / SLIDES + 1, log_e[n]};
             n++;
         }
-    }
     return st_log_mean(log_e, NULL, n);
 }

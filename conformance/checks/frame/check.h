@@ -100,7 +100,7 @@ typedef struct {
     const client *iut; /* open: its claims limit the draw */
     uint64_t rng;      /* of probe_next(): a function of the seed and of the check's name alone */
     int32_t count;     /* cases that the check has drawn so far */
-    uint64_t dealt[7]; /* of the lists of draw.c, what they have had */
+    uint64_t dealt[9]; /* of the lists of draw.c, what they have had */
 } check_draw;
 
 typedef struct check {

@@ -10,8 +10,8 @@ static int32_t within(int32_t most, int32_t limit)
 }
 
 /* Classes of vocabularies and their size; places in check_draw.dealt, behind one a class. */
-enum { CLASSES = 4, CLASS = 12, DEALT_CLASSES = CLASSES, DEALT_GAMMAS, DEALT_BATCHES };
-_Static_assert(DEALT_BATCHES < sizeof((check_draw){0}.dealt) / sizeof(uint64_t), "a list has no room in check_draw");
+enum { CLASSES = 4, CLASS = 12, DEALT_CLASSES = CLASSES, DEALT_GAMMAS, DEALT_BATCHES, DEALT_OWN };
+_Static_assert(DEALT_OWN + DRAW_SECOND < sizeof((check_draw){0}.dealt) / sizeof(uint64_t), "a list has no room in check_draw");
 
 /* Deals a place below n, at most 64, that is not among `dealt`; once all are, anew. */
 static int32_t deal(uint64_t *rng, uint64_t *dealt, int32_t n)
@@ -23,6 +23,11 @@ static int32_t deal(uint64_t *rng, uint64_t *dealt, int32_t n)
     for (left = probe_below(rng, left); left || *dealt >> place & 1; place++) left -= !(*dealt >> place & 1);
     *dealt |= UINT64_C(1) << place;
     return place;
+}
+
+int32_t draw_place(check_draw *d, draw_list list, int32_t n)
+{
+    return deal(&d->rng, &d->dealt[DEALT_OWN + (int)list], n);
 }
 
 /* In order, by size: each class as often as any other. */

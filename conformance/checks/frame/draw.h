@@ -19,6 +19,10 @@ int32_t draw_gamma(check_draw *d, int32_t least, int32_t most);
 check_case *draw_rows(check_plan *plan, check_draw *d, const check *owner, const char *name,
                       int32_t most, int32_t gamma_most, int64_t n);
 
+/* A place below n, at most 64, of one of two lists of the check's own. */
+typedef enum { DRAW_FIRST, DRAW_SECOND } draw_list;
+int32_t draw_place(check_draw *d, draw_list list, int32_t n);
+
 /* Cases of a call, at most `most`: 1, 2, 3, 5, 17, 33, 65, 257 or 4097, each as often as any other. */
 int32_t draw_batch(uint64_t *rng, int32_t most);
 /* The same, dealt to the cases of a check. */
