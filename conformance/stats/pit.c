@@ -117,3 +117,18 @@ double st_pit_log_e(const int32_t *count, int64_t contexts)
     st_pit_log_es(count, 1, contexts, &log_e);
     return log_e;
 }
+
+double st_pit_log_same(const int32_t *count, int32_t contexts)
+{
+    enum { SHARES = 3 };
+    static const double share[SHARES] = {1. / 4, 1. / 16, 1. / 64};
+    double log_e[SHARES];
+    const int32_t width = ST_PIT_CELLS / contexts;
+    int64_t same = 0, other = 0;
+    for (int32_t c = 0; c < contexts; c++)
+        for (int32_t i = 0; i < ST_PIT_CELLS; i++)
+            *(i / width == c ? &same : &other) += count[c * ST_PIT_CELLS + i];
+    for (int j = 0; j < SHARES; j++)
+        log_e[j] = (double)same * log1p(share[j] * (contexts - 1)) + (double)other * log1p(-share[j]);
+    return st_log_mean(log_e, NULL, SHARES);
+}

@@ -54,4 +54,10 @@ double st_pit_log_e(const int32_t *count /* [contexts][16] */, int64_t contexts)
 /* The same of each of some bets, which have their contexts each. */
 void st_pit_log_es(const int32_t *count /* [bets][contexts][16] */, int64_t bets, int64_t contexts,
                    double *log_e /* [bets] */);
+
+/* ln of an e-value against the same, where context c of `contexts`, a divisor of 16, is that another
+ * token fell into the c-th of as many equal parts: a share s of the tokens falls into the part of its
+ * context, and the mean over s = 1/4, 1/16, 1/64 is taken. One uniform for two tokens shows there
+ * sooner than where every dependence is learnt. */
+double st_pit_log_same(const int32_t *count /* [contexts][16] */, int32_t contexts);
 #endif

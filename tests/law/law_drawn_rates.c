@@ -92,6 +92,8 @@ static const struct {
     {"counter of 7 bits", WRAPS_128, "law.long/drawn/*", NULL},
     {"counter of 8 bits", WRAPS_256, "law.long/drawn/*", NULL},
     {"a window of 200", WINDOW, "law.long/drawn/*", NULL},
+    {"uniforms slide by 5", SLIDES_5, "law.long/drawn/*", "/0-plain-stream-"},
+    {"the same, with drafts", SLIDES_5, "law.long/drawn/*", "/1-stream-"},
     {"first uniform shared", FIRST_SHARED, "law.calls/drawn/*", NULL},
     {"every fourth copies", COPIES_SECOND, "law.calls/drawn/*", NULL},
     {"cold start, stream", COLD_START, "law.calls/drawn/*stream-*", "-cold-"},

@@ -26,7 +26,7 @@ struct iut {
     double *kept;     /* [KEPT][PURPOSES] uniforms of the stream at work, by position */
 };
 
-enum { KEPT = 512 };
+enum { KEPT = 512, SLIDE = 5 };
 enum { DRAFT, ACCEPT, RESIDUAL, BONUS, PURPOSES };
 
 static iut *create(const char *options, char *error, size_t error_size)
@@ -38,6 +38,7 @@ static iut *create(const char *options, char *error, size_t error_size)
     m->rng = m->is.rng ? m->is.rng : 12345;
     m->eos = -1, m->position = -1;
     m->kept = malloc(KEPT * PURPOSES * sizeof *m->kept);
+    for (int32_t j = 0; m->kept && j < KEPT * PURPOSES; j++) m->kept[j] = -1;
     return m;
 }
 
@@ -193,8 +194,9 @@ static double uniform_at(iut *m, int purpose, int32_t i, double fresh)
     const sampler_fault f = m->is.fault;
     const int32_t position = m->position + i,
                   back = f == REUSES_37 ? 37 : f == WRAPS_128 ? 128 : f == WRAPS_256 ? 256 : 0;
-    if (back == 0 || m->position < 0 || position >= KEPT) return fresh;
+    if ((back == 0 && f != SLIDES_5) || m->position < 0 || position >= KEPT) return fresh;
     double *now = m->kept + position * PURPOSES + purpose;
+    if (f == SLIDES_5) return *now = *now >= 0 ? *now : fresh;
     const bool again = f == REUSES_37 ? position / back % 2 == 1 : position >= back;
     *now = again && now[-back * PURPOSES] >= 0 ? now[-back * PURPOSES] : fresh;
     return *now;
@@ -385,7 +387,9 @@ static void stream_one(iut *m, const iut_stream_batch *b, int32_t i)
     int32_t g = b->gamma, state[64], draft[64], out[64], have = 0, at = b->start[i], before = at;
     double u[64];
     const bool shaped = wrong_row(m, b->n, i, g, 256);
-    for (int32_t j = 0; j < KEPT * PURPOSES; j++) m->kept[j] = -1;
+    const int32_t stay = m->is.fault == SLIDES_5 ? (KEPT - SLIDE) * PURPOSES : 0;
+    memmove(m->kept, m->kept + SLIDE * PURPOSES, (size_t)stay * sizeof *m->kept);
+    for (int32_t j = stay; j < KEPT * PURPOSES; j++) m->kept[j] = -1;
     m->eos = b->eos;
     for (int32_t s = 0; have < b->k; s++) {
         bool ends = false;

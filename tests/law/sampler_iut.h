@@ -55,6 +55,7 @@ typedef enum {
     /* Across requests. */
     FIRST_SHARED,    /* gamma 0: the requests 2i and 2i+1 have one first uniform */
     COPIES_SECOND,   /* gamma 0: every fourth first token is that of two requests before */
+    SLIDES_5,        /* a stream has the uniforms of the one before, from its sixth token on */
     COLD_START,      /* the first 256 streams of an instance are wrong, or 1024 cases of another call */
     /* Ends. */
     MISSES_EOS,      /* an end of sequence that was drafted ends nothing */

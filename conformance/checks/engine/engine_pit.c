@@ -137,8 +137,12 @@ void pit_add(pit *t, int32_t place, const double *p, const double *q, int32_t x,
 static double look(pit *t, int order, int view, int32_t *best)
 {
     const int32_t bets = views[view].bets;
-    st_pit_log_es(t->count[order] + views[view].first * ST_PIT_CELLS, bets, views[view].contexts,
-                  t->log_e);
+    const int32_t *count = t->count[order] + views[view].first * ST_PIT_CELLS;
+    st_pit_log_es(count, bets, views[view].contexts, t->log_e);
+    for (int32_t i = 0; view >= PIT_LAG && i < bets; i++) {
+        const double same = st_pit_log_same(count + i * QUARTERS * ST_PIT_CELLS, QUARTERS);
+        t->log_e[i] = st_log_mean((const double[]){t->log_e[i], same}, NULL, 2);
+    }
     *best = 0;
     for (int32_t i = 1; i < bets; i++)
         if (t->log_e[i] > t->log_e[*best]) *best = i;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
@@ -38,8 +39,12 @@ typedef struct {
     double copies[SHARES];                     /* what those that do win for the bets on it */
 } lag;
 
+/* Earlier streams of the case that a token is held against, and the quarters of a cell. */
+enum { REQUESTS = 8, QUARTERS = 4, QUARTER = ST_PIT_CELLS / QUARTERS, UNKNOWN = 0xff };
+
 struct law_views {
     const panel *a;
+    int32_t k;
     st_pit pit;
     st_ep *tokens; /* by state, every token a cell; NULL: V > WIDEST */
     int32_t count[CONTEXTS][ST_ORDERS][MOST_CONTEXTS][ST_PIT_CELLS];
@@ -49,7 +54,10 @@ struct law_views {
     lag lags[LAW_LAGS + 2];
     int32_t lag_count;
     double *repeated[SHARES]; /* [S][V] what a bet on a repetition wins */
-    uint8_t *cell;            /* [k] of a stream, by order of id */
+    uint8_t *cell;            /* [REQUESTS + 1][k] of the last streams, by order of id */
+    int64_t streams;
+    int32_t reach;            /* places that tokens of different streams are apart, at most */
+    int32_t (*slides)[QUARTERS][ST_PIT_CELLS]; /* [REQUESTS][2 * reach + 1] */
     law_random g;
     bool lost; /* a count that the e-process did not take */
 };
@@ -62,6 +70,7 @@ void law_views_free(law_views *v)
     for (int i = 0; i < SHARES; i++) free(v->repeated[i]);
     free(v->bet);
     free(v->cell);
+    free(v->slides);
     free(v);
 }
 
@@ -114,6 +123,21 @@ static bool open_repetitions(law_views *v)
     return true;
 }
 
+static int32_t slide_count(const law_views *v)
+{
+    return REQUESTS * (2 * v->reach + 1);
+}
+
+static bool open_slides(law_views *v)
+{
+    const size_t cells = (REQUESTS + 1) * (size_t)v->k;
+    v->reach = v->k <= LAW_LAGS ? v->k - 1 : LAW_LAGS;
+    v->cell = malloc(cells);
+    v->slides = calloc((size_t)slide_count(v), sizeof *v->slides);
+    if (v->cell) memset(v->cell, UNKNOWN, cells);
+    return v->cell && v->slides;
+}
+
 law_views *law_views_new(const panel *a, int32_t k, uint64_t seed)
 {
     const int32_t S = a->view.S, V = a->view.V;
@@ -123,11 +147,11 @@ law_views *law_views_new(const panel *a, int32_t k, uint64_t seed)
     for (int32_t s = 0; ok && s < S; s++) p[s] = panel_p(a, s), q[s] = panel_q(a, s);
     if (ok) {
         v->a = a;
+        v->k = k;
         law_seed(&v->g, seed);
         open_lags(v, k);
-        v->cell = malloc((size_t)k);
         if (V <= WIDEST) v->tokens = st_ep_new(S, NULL, S, V, p, q);
-        ok = v->cell && (v->tokens || V > WIDEST) && st_pit_init(&v->pit, S, V, p, q) &&
+        ok = open_slides(v) && (v->tokens || V > WIDEST) && st_pit_init(&v->pit, S, V, p, q) &&
              open_laws(v) && (v->lag_count == 0 || open_repetitions(v));
     }
     free(p);
@@ -159,12 +183,32 @@ static void find_contexts(const law_place *at, int32_t position, int32_t *contex
     context[REQUEST] = request < MOST_CONTEXTS ? request : MOST_CONTEXTS - 1;
 }
 
+/* The cells of the stream so many before this one. */
+static uint8_t *cells_of(const law_views *v, int32_t before)
+{
+    return v->cell + (v->streams + REQUESTS + 1 - before) % (REQUESTS + 1) * v->k;
+}
+
+static void count_slides(law_views *v, int32_t i, int cell)
+{
+    const int32_t low = i < v->reach ? 0 : i - v->reach,
+                  high = i + v->reach < v->k ? i + v->reach : v->k - 1;
+    for (int32_t r = 1; r <= REQUESTS; r++) {
+        const uint8_t *then = cells_of(v, r);
+        int32_t(*slide)[QUARTERS][ST_PIT_CELLS] =
+            v->slides + (r - 1) * (2 * v->reach + 1) + i + v->reach;
+        for (int32_t at = low; at <= high; at++)
+            if (then[at] != UNKNOWN) slide[-at][then[at] / QUARTER][cell]++;
+    }
+}
+
 static void count_lags(law_views *v, int32_t state, const int32_t *token, int32_t i)
 {
+    const uint8_t *now = cells_of(v, 0);
     for (int32_t l = 0; l < v->lag_count && v->lags[l].back <= i; l++) {
         lag *b = &v->lags[l];
         const int32_t before = i - b->back;
-        b->count[v->cell[before]][v->cell[i]]++;
+        b->count[now[before]][now[i]]++;
         const int64_t at = (int64_t)state * v->a->view.V + token[i];
         if (token[before] == token[i])
             for (int j = 0; j < SHARES; j++) b->copies[j] += v->repeated[j][at];
@@ -183,6 +227,8 @@ static void bet_on_laws(law_views *v, int32_t state, int32_t token, const int32_
 void law_views_add(law_views *v, const law_place *place, int32_t start, const int32_t *token,
                    int32_t k)
 {
+    v->streams++;
+    memset(cells_of(v, 0), UNKNOWN, (size_t)v->k);
     for (int32_t i = 0, state = start; i < k; i++) {
         int32_t context[CONTEXTS], cell[ST_ORDERS];
         const double u = law_unit(&v->g, 53);
@@ -195,7 +241,8 @@ void law_views_add(law_views *v, const law_place *place, int32_t start, const in
         if (place->eos >= 0)
             v->ends[st_pit_cell_from(&v->pit, ST_BY_ID, state, place->eos, token[i], u)]++;
         if (v->tokens && !st_ep_add(v->tokens, state, token[i], 1)) v->lost = true;
-        v->cell[i] = (uint8_t)cell[ST_BY_ID];
+        cells_of(v, 0)[i] = (uint8_t)cell[ST_BY_ID];
+        count_slides(v, i, cell[ST_BY_ID]);
         count_lags(v, state, token, i);
         state = panel_next(v->a, state, token[i]);
     }
@@ -216,31 +263,48 @@ static double log_e_of_contexts(const law_views *v, int c)
     return st_log_mean(both, NULL, 2);
 }
 
-/* Half of a lag's weight is on any dependence of the cells, half on repetitions. */
+/* A third of a lag's weight is on any dependence of the cells, a third on equal cells, a third on
+ * repetitions. */
 static double log_e_of_lags(const law_views *v)
 {
-    double log_e[2 * (LAW_LAGS + 2)];
+    double log_e[3 * (LAW_LAGS + 2)];
     for (int32_t l = 0; l < v->lag_count; l++) {
         const lag *b = &v->lags[l];
         double copies[SHARES];
         for (int j = 0; j < SHARES; j++)
             copies[j] = b->copies[j] + (double)b->other * log1p(-share[j]);
-        log_e[2 * l] = st_pit_log_e(b->count[0], ST_PIT_CELLS);
-        log_e[2 * l + 1] = st_log_mean(copies, NULL, SHARES);
+        log_e[3 * l] = st_pit_log_e(b->count[0], ST_PIT_CELLS);
+        log_e[3 * l + 1] = st_pit_log_same(b->count[0], ST_PIT_CELLS);
+        log_e[3 * l + 2] = st_log_mean(copies, NULL, SHARES);
     }
-    return st_log_mean(log_e, NULL, 2 * (size_t)v->lag_count);
+    return st_log_mean(log_e, NULL, 3 * (size_t)v->lag_count);
+}
+
+/* NAN: no memory. */
+static double log_e_of_slides(const law_views *v)
+{
+    const size_t n = (size_t)slide_count(v);
+    double *log_e = malloc(2 * n * sizeof *log_e), mean = NAN;
+    if (log_e) {
+        st_pit_log_es(v->slides[0][0], (int64_t)n, QUARTERS, log_e);
+        for (size_t i = 0; i < n; i++) log_e[n + i] = st_pit_log_same(v->slides[i][0], QUARTERS);
+        mean = st_log_mean(log_e, NULL, 2 * n);
+    }
+    free(log_e);
+    return mean;
 }
 
 double law_views_log_e(law_views *v, const char **most)
 {
-    double log_e[CONTEXTS + 3];
-    const char *name[CONTEXTS + 3];
+    double log_e[CONTEXTS + 4];
+    const char *name[CONTEXTS + 4];
     int n = 0, best = 0;
     if (v->lost) return NAN;
     for (; n < CONTEXTS; n++) log_e[n] = log_e_of_contexts(v, n), name[n] = view[n].name;
     log_e[n] = st_pit_log_e(v->ends, 1), name[n++] = "the end of sequence";
     if (v->tokens) log_e[n] = st_ep_log_e(v->tokens), name[n++] = "the state";
     if (v->lag_count > 0) log_e[n] = log_e_of_lags(v), name[n++] = "earlier tokens of the stream";
+    log_e[n] = log_e_of_slides(v), name[n++] = "tokens of earlier streams";
     for (int i = 1; i < n; i++)
         if (log_e[i] > log_e[best]) best = i;
     *most = name[best];
