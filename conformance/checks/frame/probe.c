@@ -209,13 +209,14 @@ void probe_one_hot(float *row, int32_t V, int32_t id)
 
 probe *probe_general(int32_t S, int32_t V, probe_shape shape, uint64_t *rng)
 {
+    const int32_t bits = shape == PROBE_FINE ? 40 : 24;
     probe *m = probe_open(S, V);
     float *other = malloc((size_t)V * sizeof *other);
     for (int32_t s = 0; m && other && s < S; s++) {
-        probe_random(probe_p(m, s), V, 24, shape, rng);
-        probe_random(other, V, 24, shape, rng);
+        probe_random(probe_p(m, s), V, bits, shape, rng);
+        probe_random(other, V, bits, shape, rng);
         /* From q = p to q unrelated to p, so that every amount of acceptance occurs. */
-        probe_mix(probe_q(m, s), probe_p(m, s), other, V, 24, s * 224 / (S > 1 ? S - 1 : 1));
+        probe_mix(probe_q(m, s), probe_p(m, s), other, V, bits, s * 224 / (S > 1 ? S - 1 : 1));
         /* Rows that differ in their tails alone would have a residual of which no weight is left (RES-03). */
         if (shape == PROBE_TAIL && memcmp(probe_p(m, s), probe_q(m, s), (size_t)V * sizeof *other) != 0)
             probe_tail(probe_p(m, s), probe_q(m, s), V, rng);

@@ -57,11 +57,11 @@ double probe_u24(uint64_t *rng);
 int32_t probe_draw(const uint64_t *cum /* [V] */, int32_t V, uint64_t *rng);
 
 /* -- Rows: multiples of 2^-bits that sum to 1. ------------------------------------- */
-typedef enum { PROBE_DENSE, PROBE_PEAKED, PROBE_MASKED, PROBE_TAIL, PROBE_SHAPES } probe_shape;
+typedef enum { PROBE_DENSE, PROBE_PEAKED, PROBE_FINE, PROBE_MASKED, PROBE_TAIL, PROBE_SHAPES } probe_shape;
 
 /* A random row; with bits above 24, of multiples as far as binary32 has them. DENSE: comparable
- * entries; PEAKED: a few hold most of the mass; MASKED: about half of the entries are exactly
- * 0; TAIL: as MASKED (probe_tail() fills it). */
+ * entries; PEAKED: a few hold most of the mass; FINE: as DENSE; MASKED: about half of the entries
+ * are exactly 0; TAIL: as MASKED (probe_tail() fills it). */
 void probe_random(float *row /* [V] */, int32_t V, int32_t bits, probe_shape shape,
                   uint64_t *rng);
 /* lambda/256 of `row` and the rest of `other`, rounded to multiples of 2^-bits. */
@@ -72,8 +72,9 @@ void probe_mix(float *out /* [V] */, const float *row /* [V] */, const float *ot
 void probe_tail(float *p /* [V] */, float *q /* [V] */, int32_t V, uint64_t *rng);
 void probe_one_hot(float *row /* [V] */, int32_t V, int32_t id);
 
-/* A panel of S states with random rows at 2^-24, q a mixture of p and another row: about 0.7 of
- * the drafts are accepted. Not finished. */
+/* A panel of S states with random rows, q a mixture of p and another row: about 0.7 of the drafts
+ * are accepted. Multiples of 2^-24; FINE ones of 2^-40: binary64 sums them without rounding, and
+ * binary32 does not. Not finished. */
 probe *probe_general(int32_t S, int32_t V, probe_shape shape, uint64_t *rng);
 
 #endif
