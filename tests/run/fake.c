@@ -100,7 +100,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     for (int m = 0; s->pooled && m < ST_POOL_LAWS; m++)
         for (int i = 0; i < ST_POOL_SIZES; i++) r->pool.term[m][i] = s->dictionary;
     r->pool.n = s->pooled ? 100 : 0;
-    r->pool_nats = s->nats;
+    r->nats = s->nats;
     r->pool_own = s->own;
     if (s->eps > 0) result_figure(r, "eps", s->eps);
     result_figure(r, "seven", 7);
