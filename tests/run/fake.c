@@ -39,6 +39,8 @@ static iut_status claims(iut *i, iut_claims *c)
     if (*(const char *)i == 'n') return IUT_NO_DEVICE;
     *c = (iut_claims){.size = size, .name = "fake", .version = "1", .device = "none"};
     if (*(const char *)i == 'C') c->max_gamma = 2;
+    if (*(const char *)i == 's') c->uniforms = IUT_UNIFORMS_SEEDED;
+    if (*(const char *)i == 'g') c->uniforms = IUT_UNIFORMS_SUPPLIED;
     return IUT_OK;
 }
 
