@@ -315,7 +315,7 @@ static void real_reports_are_read(void **unused)
         {"--only 'law.draw/*' --seed 2", "", EXIT_CONFORMANT},
         {"--only 'law.draw/*' --seed 2 --level smoke --samples 2000", "", EXIT_USAGE},
         {"--only 'law.draw/*' --seed 3 --iut mutant:DRAW_REVERSED", "", EXIT_USAGE},
-        {"--only 'law.draw/*' --seed 4 --iut-options uniforms=own", "", EXIT_USAGE},
+        {"--only 'law.draw/*' --seed 4 --iut-options uniforms=seeded", "", EXIT_USAGE},
         {"--only engine.law/few-g0 --seed 5", "", EXIT_USAGE},
         {"--only engine.law/few-g0 --seed 5", "--noise-is-new", EXIT_CONFORMANT},
         {"--only 'format.draw/*' --seed 6", "", EXIT_USAGE},
@@ -333,6 +333,25 @@ static void real_reports_are_read(void **unused)
     assert_says("3 runs");
 }
 
+/* What rounding may earn is told by every check that takes samples: a run of it alone has some. */
+static void every_law_tells_what_rounding_may_earn(void **unused)
+{
+    static const char *const only[] = {"law.verify/V8-a0.7-g2", "law.calls/verify-*", "law.coupling/verify-*",
+                                       "law.draw/drawn/*", "meta.panel/law-draw-V8", "meta.draft/*",
+                                       "engine.law/few-g0", "engine.late/few-g8-top3"};
+    (void)unused;
+    for (size_t i = 0; i < sizeof only / sizeof *only; i++) {
+        char arguments[200], report[1 << 16];
+        snprintf(arguments, sizeof arguments, "run --level smoke --samples 1000 --json run.json --only '%s'", only[i]);
+        assert_int_equal(assay(arguments, both), EXIT_CONFORMANT);
+        read_text("run.json", report, sizeof report);
+        const char *at = strstr(report, "\"nats\": ");
+        for (const char *next = at; next; next = strstr(next + 1, "\"nats\": ")) at = next; /* the run's is the last */
+        const double nats = at ? strtod(at + strlen("\"nats\": "), NULL) : -1;
+        if (!(nats > 0 && nats < 1e-3)) fail_msg("%s: %g nats", only[i], nats);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) return EXIT_USAGE;
@@ -348,6 +367,7 @@ int main(int argc, char **argv)
         TEST(nothing_is_lost_on_a_full_disk_or_by_a_crash),
         TEST(writers_wait_for_each_other),
         TEST(real_reports_are_read),
+        TEST(every_law_tells_what_rounding_may_earn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
