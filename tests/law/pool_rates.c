@@ -267,7 +267,8 @@ static void run_once(uint64_t seed, run_report *r)
 {
     static const char *const law[] = {"law.*", "meta.draft"};
     static run_options o;
-    o = (run_options){.api = &sampler, .vectors = "", .seed = seed, .jobs = 1, .claims = law, .claims_count = 2};
+    o = (run_options){.api = &sampler, .vectors = "", .seed = seed, .jobs = 1, .claims = law, .claims_count = 2,
+                      .hand_made = true}; /* drawn streams end at an `eos`, which this sampler does not know */
     first_word = seed * UINT64_C(0x9e3779b97f4a7c15) + 77;
     run_suite(&o, r);
 }
@@ -359,8 +360,8 @@ static bool fault_runs(int runs, uint64_t seed)
 /* The seeds are hashed: those that follow each other would give the generator the same words again. */
 static bool night_runs(int nights, uint64_t seed)
 {
-    static const struct fault small[] = {{LENIENCE, 1.01, 1, "", 0},  {LENIENCE, 1.005, 1, "", 0},
-                                         {TEMPERATURE, 1.004, 1, "", 0}, {FROM_P, 1, 0.02, "", 0},
+    static const struct fault small[] = {{LENIENCE, 1.01, 1, "", 0},     {LENIENCE, 1.007, 1, "", 0},
+                                         {TEMPERATURE, 1.004, 1, "", 0}, {FROM_P, 1, 0.03, "", 0},
                                          {NONE, 1, 1, "", 0}};
     st_run *run = calloc((size_t)nights, sizeof *run);
     bool ok = run != NULL;
@@ -375,7 +376,7 @@ static bool night_runs(int nights, uint64_t seed)
             run_once(splitmix(&state), &r);
             run[i] = (st_run){r.log_e, r.nats};
             sum += r.log_e;
-            alone += r.exit_code == EXIT_NOT_CONFORMANT;
+            alone += r.log_e >= -log(r.alpha);
             run_report_free(&r);
             ok = st_ledger_weigh(run, (size_t)i + 1, &e);
             if (!found && e.most >= 6 * log(10)) found = i + 1;
