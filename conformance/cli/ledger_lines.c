@@ -275,21 +275,18 @@ static bool fits(const json_t *line, const json_t *report, char *why, size_t why
     const json_t *runs = json_object_get(line, "runs"), *run = json_array_get(json_object_get(report, "runs"), 0),
                  *seed = json_object_get(run, "seed");
     const char *digest = json_string_value(json_object_get(line, "digest"));
+    *why = '\0';
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        if (!json_equal(json_object_get(line, same[i]), json_object_get(report, same[i]))) {
-            snprintf(why, why_size, "the implementation has another %s than the runs of %s: it needs a digest of its own",
+        if (!json_equal(json_object_get(line, same[i]), json_object_get(report, same[i])))
+            snprintf(why, why_size, "the %s of the implementation is not that of the runs of %s: name a new digest",
                      same[i], digest);
-            return false;
-        }
     for (size_t i = 0; i < json_array_size(runs); i++)
-        if (json_equal(json_object_get(json_array_get(runs, i), "seed"), seed)) {
+        if (json_equal(json_object_get(json_array_get(runs, i), "seed"), seed))
             snprintf(why, why_size, "seed %s is in the line of %s already: the same questions count once",
                      json_string_value(seed), digest);
-            return false;
-        }
-    if (json_array_size(runs) < LEDGER_RUNS) return true;
-    snprintf(why, why_size, "the line of %s is full: it has %d runs", digest, LEDGER_RUNS);
-    return false;
+    if (json_array_size(runs) >= LEDGER_RUNS)
+        snprintf(why, why_size, "the line of %s is full: it has %d runs", digest, LEDGER_RUNS);
+    return !*why;
 }
 
 bool ledger_add(json_t *lines, const char *digest, const json_t *report, char *why, size_t why_size)
