@@ -14,6 +14,7 @@
 #include "conformance/cli/decode.h"
 #include "conformance/cli/explain.h"
 #include "conformance/cli/interface.h"
+#include "conformance/cli/ledger.h"
 #include "conformance/cli/logits.h"
 #include "conformance/cli/mutants/main.h"
 #include "conformance/cli/traces/traces.h"
@@ -377,6 +378,7 @@ static const struct {
     const char *help;
 } commands[] = {
     {"run", run_main, "test an implementation: `assay run --help`"},
+    {"ledger", ledger_main, "the evidence of many runs of one implementation together"},
     {"explain", explain_main, "what a clause, a check, a case or a fault is about"},
     {"decode", decode_main, "run the reference's decoding methods on a prompt"},
     {"logits", logits_main, "write the canonical logits of a token sequence"},

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "conformance/suite/layers.h"
+#include "conformance/wire/claims.h"
 
 /* JSON has no infinities and no NaN: they travel as texts. */
 static json_t *number(double x)
@@ -26,15 +27,17 @@ static json_t *integer(uint64_t x)
     return json_integer((json_int_t)x);
 }
 
+/* Its texts and operations stand elsewhere, or are not known. */
 static json_t *claims_of(const iut_claims *c)
 {
-    return json_pack("{s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i}",
-                     "uniforms", c->uniforms, "input", c->input, "map", c->map, "rule", c->rule,
-                     "arithmetic", c->arithmetic, "uniform_bits", c->uniform_bits, "tie",
-                     c->tie, "q_zero", c->q_zero, "bad_row", c->bad_row, "bad_draft",
-                     c->bad_draft, "empty", c->empty, "seed_identical", c->seed_identical,
-                     "greedy_identical", c->greedy_identical, "max_vocab", (int)c->max_vocab,
-                     "max_gamma", (int)c->max_gamma);
+    iut_claims numbers = *c;
+    numbers.name = numbers.version = numbers.device = "";
+    json_t *claims = claims_encode(&numbers, 0);
+    json_object_del(claims, "name");
+    json_object_del(claims, "version");
+    json_object_del(claims, "device");
+    json_object_del(claims, "ops");
+    return claims;
 }
 
 json_t *json_environment(const run_report *r)
@@ -131,11 +134,13 @@ json_t *json_verdict(const run_report *r)
                                                   r->finding[i].text, "replay", text(line)));
     }
     static const char *const cause[] = {NULL, "signal", "budget", "failures"};
-    return json_pack("{s:s,s:i,s:s?,s:o,s:o,s:o,s:o,s:o*,s:o,s:o,s:o}", "verdict", verdict_name(r),
+    return json_pack("{s:s,s:i,s:s?,s:o,s:o,s:o,s:o,s:o*,s:o,s:o,s:o,s:o,s:o,s:b}", "verdict", verdict_name(r),
                      "exit_code", r->exit_code, "stopped", cause[r->stopped], "planned",
                      integer(r->planned), "reported", integer(r->reported), "seconds",
                      number(r->seconds), "log_e", number(r->log_e), "pool",
-                     r->pooled ? pool_of(r) : NULL, "tally", tally, "layers", layers_of(r), "findings", findings);
+                     r->pooled ? pool_of(r) : NULL, "tally", tally, "layers", layers_of(r), "findings", findings,
+                     "statistical", integer(r->statistical), "nats", number(r->nats),
+                     "own_noise", r->own_noise);
 }
 
 /* -- Lines ------------------------------------------------------------------------------- */

@@ -211,7 +211,7 @@ static void stop_case(run_case *k)
     memset(&k->result, 0, sizeof k->result);
     k->result.pool = seen.pool;
     k->result.pool_own = seen.pool_own;
-    k->result.pool_nats = seen.pool_nats;
+    k->result.nats = seen.nats;
     if (seen.state > STATE_STOPPED) {
         result_set(&k->result, seen.state, "%s", seen.detail);
         k->result.compared = seen.compared;

@@ -107,6 +107,8 @@ typedef struct {
     size_t statistical; /* cases whose e-values are averaged, with equal weights */
     size_t pooled;      /* of them, cases whose tokens the pool takes if their rounding allows */
     run_pool pool;
+    double nats;        /* what rounding may earn in the run's e-value at most (STAT-13) */
+    bool own_noise;     /* that e-value rests on noise that may be the implementation's own (STAT-13) */
     double log_e,
         log_e_fail; /* of the run: ln of the average, and the line it must stay under */
     double alpha, seconds;

@@ -96,7 +96,7 @@ static bool average_e(run_report *report)
 static int by_nats(const void *a, const void *b)
 {
     const run_case *const *x = a, *const *y = b;
-    const double nats_x = (*x)->result.pool_nats, nats_y = (*y)->result.pool_nats;
+    const double nats_x = (*x)->result.nats, nats_y = (*y)->result.nats;
     if (nats_x != nats_y) return nats_x < nats_y ? -1 : 1;
     return (*x > *y) - (*x < *y);
 }
@@ -174,11 +174,11 @@ static bool pool_tokens(run_report *report)
     bool ok = order && own;
     for (size_t i = 0; ok && i < n; i++) {
         const check_result *r = &order[i]->result;
-        if (!(pool->nats + r->pool_nats <= ST_STRICT_NATS)) {
+        if (!(pool->nats + r->nats <= ST_STRICT_NATS)) {
             pool->left_out += n - i;
             break;
         }
-        pool->nats += r->pool_nats;
+        pool->nats += r->nats;
         pool->cases += r->pool.n > 0;
         join(order[i], &common, own, &processes);
     }
@@ -214,6 +214,28 @@ static void tell_e(run_report *report)
                     report->statistical, report->log_e, 1 / report->alpha, parts);
 }
 
+/* What rounding may earn in the run's e-value: that is a mean, so the most that it may in a part of it. What is above
+ * the limit of the strict null is bounded by the tolerance null, or was not judged. */
+static double run_nats(const run_report *report)
+{
+    double most = report->pool.nats;
+    for (size_t i = 0; i < report->planned; i++) {
+        const run_case *c = &report->cases[i];
+        if (c->plan->statistical && c->claimed && c->result.nats <= ST_STRICT_NATS) most = fmax(most, c->result.nats);
+    }
+    return most;
+}
+
+/* Supplied uniforms and seeds are new under a new seed of the run. `generate` may draw its own where verify and draw
+ * are supplied with uniforms. */
+static bool has_own_noise(const run_report *report)
+{
+    layer_summary layers[LAYERS];
+    count_layers(report, layers);
+    return report->claims.uniforms != IUT_UNIFORMS_SEEDED &&
+           (report->claims.uniforms != IUT_UNIFORMS_SUPPLIED || layers[LAYER_ENGINE_LAW].judged > 0);
+}
+
 static void weigh_e(run_report *report)
 {
     run_pool *pool = &report->pool;
@@ -224,6 +246,8 @@ static void weigh_e(run_report *report)
     }
     report->log_e = st_log_mean((double[]){pool->average, pool->dictionary, pool->pit},
                                 (double[]){weight, rest, rest}, 3);
+    report->nats = run_nats(report);
+    report->own_noise = has_own_noise(report);
     if (report->statistical && !(report->log_e < -log(report->alpha))) tell_e(report);
 }
 

@@ -39,6 +39,8 @@ static iut_status claims(iut *i, iut_claims *c)
     if (*(const char *)i == 'n') return IUT_NO_DEVICE;
     *c = (iut_claims){.size = size, .name = "fake", .version = "1", .device = "none"};
     if (*(const char *)i == 'C') c->max_gamma = 2;
+    if (*(const char *)i == 's') c->uniforms = IUT_UNIFORMS_SEEDED;
+    if (*(const char *)i == 'g') c->uniforms = IUT_UNIFORMS_SUPPLIED;
     return IUT_OK;
 }
 
@@ -100,7 +102,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     for (int m = 0; s->pooled && m < ST_POOL_LAWS; m++)
         for (int i = 0; i < ST_POOL_SIZES; i++) r->pool.term[m][i] = s->dictionary;
     r->pool.n = s->pooled ? 100 : 0;
-    r->pool_nats = s->nats;
+    r->nats = s->nats;
     r->pool_own = s->own;
     if (s->eps > 0) result_figure(r, "eps", s->eps);
     result_figure(r, "seven", 7);

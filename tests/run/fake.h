@@ -19,7 +19,7 @@ typedef struct {
 enum { SCRIPT_MAX = 64 };
 extern script fake_script[SCRIPT_MAX]; /* ends with a name of NULL */
 extern const check *const fake_checks[];
-extern const iut_api fake_api;
+extern const iut_api fake_api; /* options: "seeded", "given" uniforms, "no device", "refuse", "changing" */
 extern uint64_t fake_seeds[SCRIPT_MAX]; /* check_seed() that each case saw */
 
 /* Runs the script; `o` may preset options (NULL: none). */

@@ -91,6 +91,13 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
         {"run --json /no/such/folder/json", "/no/such/folder/json"},
         {"run --junit /no/such/folder/junit", "/no/such/folder/junit"},
         {"run --html /no/such/folder/html", "/no/such/folder/html"},
+        {"ledger", "assay ledger: FILE is missing"},
+        {"ledger /no/such/file", "cannot read the ledger"},
+        {"ledger x --add y", "--add needs --digest TEXT"},
+        {"ledger x --noise-is-new", "--noise-is-new belongs to --add REPORT"},
+        {"ledger x --digest=", "--digest '': TEXT must be"},
+        {"ledger x --digest '\t'", "1 to 200 printable ASCII characters"},
+        {"ledger x --alpha 1", "in (0, 1)"},
         {"explain", "assay explain: WORD is missing"},
         {"explain NO-99", "NO-99"},
         {"bench", "it must be verify|cpu|speculative|lookahead|gpu"},
@@ -167,7 +174,7 @@ static void help_and_version_exit_0(void **unused)
         "run",       "explain",       "decode",            "logits",
         "mutants",   "traces",        "vectors",           "bench",
         "bench cpu", "bench verify",  "bench speculative", "bench lookahead",
-        "coverage",  "interface",     "worker"};
+        "coverage",  "interface",     "worker",            "ledger"};
     (void)unused;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         char arguments[100], usage[100];

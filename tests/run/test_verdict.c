@@ -304,6 +304,30 @@ static void rounding_limits_the_pool(void **unused)
     run_report_free(&r);
 }
 
+/* STAT-13: the most that rounding may earn in a part of the run's e-value, and whose noise that rests on. */
+static void rounding_and_noise_of_a_run_are_told(void **unused)
+{
+    static const struct {
+        const char *options;
+        bool own;
+    } list[] = {{"seeded", false}, {"given", false}, {"", true}};
+    (void)unused;
+    for (int i = 0; i < 3; i++) {
+        run_report r;
+        run_options o = {.iut_options = list[i].options};
+        assert_int_equal(RUN(&r, &o,
+                             {.name = "a", .compared = 1, .statistical = true, .pooled = true, .nats = 0.02},
+                             {.name = "b", .compared = 1, .statistical = true, .pooled = true, .nats = 0.01},
+                             {.name = "c", .compared = 1, .statistical = true, .nats = i == 1 ? 0.05 : 0.001},
+                             {.name = "d", .compared = 1, .statistical = true, .nats = INFINITY},
+                             {.name = "e", .compared = 1, .nats = 0.09}),
+                         EXIT_CONFORMANT);
+        assert_true(fabs(r.nats - (i == 1 ? 0.05 : 0.03)) < 1e-12);
+        assert_int_equal(r.own_noise, list[i].own);
+        run_report_free(&r);
+    }
+}
+
 static stop asked_in_a_case;
 
 static void stopper_plan(check_plan *p, check_level level)
@@ -693,6 +717,7 @@ int main(void)
         cmocka_unit_test(own_noise_counts_once_a_process),
         cmocka_unit_test(a_waived_case_leaves_the_pool),
         cmocka_unit_test(rounding_limits_the_pool),
+        cmocka_unit_test(rounding_and_noise_of_a_run_are_told),
         cmocka_unit_test(a_stopped_case_stays_in_the_pool),
         cmocka_unit_test(a_case_over_its_line_fails_whatever_the_check_says),
         cmocka_unit_test(calls_map_to_states),

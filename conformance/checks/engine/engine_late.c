@@ -14,6 +14,7 @@
 #include "conformance/checks/frame/draw.h"
 #include "conformance/checks/frame/probe.h"
 #include "conformance/checks/law/law.h"
+#include "conformance/stats/floor.h"
 #include "conformance/stats/power.h"
 
 /* clang-format off */
@@ -105,7 +106,6 @@ typedef struct {
     int32_t calls, requests; /* requests: of a call */
     engine_prompt prompt[PROMPTS];
     double p[MOST_V], q_row[MOST_V];
-    double kl;     /* what a correct engine's roundings may add up to, in nats */
     int32_t close; /* rows with a cut that is too close to call */
     int32_t streams, furthest;
     double log_e;
@@ -128,17 +128,18 @@ static bool rows_behind(job *j, int32_t token, bool *clear)
 /* STAT-03: the strict null holds while what roundings explain is below 0.1 nats. */
 static bool strict(job *j)
 {
+    check_result *r = j->e.r;
     const iut_claims *m = client_claims(j->e.x->iut);
     const double *q = j->rows.path[ROWS_DRAFT] ? j->q_row : j->p;
-    j->kl += st_floor_row(j->p, q, j->rows.V, law_arith(m), law_bits(m), true).kl;
-    if (isnan(j->kl))
-        result_set(j->e.r, STATE_ERROR, "a floor could not be computed");
-    else if (j->kl > 0.1)
-        result_set(j->e.r, STATE_NOT_CLAIMED,
+    r->nats += st_floor_row(j->p, q, j->rows.V, law_arith(m), law_bits(m), true).kl;
+    if (isnan(r->nats))
+        result_set(r, STATE_ERROR, "a floor could not be computed");
+    else if (r->nats > ST_STRICT_NATS)
+        result_set(r, STATE_NOT_CLAIMED,
                    "uniforms of %d bits and the declared arithmetic are too coarse for "
                    "%lld tokens (STAT-03)",
                    law_bits(m), (long long)j->c->n);
-    return j->kl <= 0.1;
+    return r->nats <= ST_STRICT_NATS;
 }
 
 static bool judge_token(job *j, int32_t place, int32_t x)

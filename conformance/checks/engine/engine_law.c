@@ -333,6 +333,7 @@ static bool strict(job *j)
         const st_floor f =
             st_floor_row(j->t.p + (int64_t)c * j->t.V, j->t.q + (int64_t)c * j->t.V, j->t.V,
                          law_arith(m), law_bits(m), true);
+        j->e.r->nats = fmax(j->e.r->nats, draws * f.kl);
         if (isnan(f.tv))
             result_set(j->e.r, STATE_ERROR, "a floor could not be computed");
         else if (st_floor_eps(f, draws) > 0)

@@ -78,7 +78,7 @@ typedef struct {
     double log_p;        /* ln of the smallest chi-square p of its tables; 0 when none */
     st_pool pool;        /* pooled cases: the tokens of every batch that was answered whole, however the case ended */
     bool pool_own;       /* their noise is the implementation's own: it may start alike in each process (STAT-07) */
-    double pool_nats;    /* what rounding may earn on its declared tokens, fixed before sampling (STAT-07) */
+    double nats;         /* what rounding may earn on its tokens (STAT-07, STAT-13); INFINITY: a tolerance bounds it */
     const client *tested; /* once a call of it was stopped, result_set does nothing (VER-10); may be NULL */
 } check_result;
 

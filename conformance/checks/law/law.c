@@ -500,8 +500,8 @@ static void judge(tally *t, law_sampler *s, const check_case *c, bool strict, in
 bool law_strict(const law_sampler *s, int64_t draws, check_result *r)
 {
     bool strict = false;
-    double *eps = malloc((size_t)s->a->view.S * sizeof *eps), nats;
-    if (!eps || !floors(s, (double)draws, eps, &strict, &nats))
+    double *eps = malloc((size_t)s->a->view.S * sizeof *eps);
+    if (!eps || !floors(s, (double)draws, eps, &strict, &r->nats))
         result_set(r, STATE_ERROR, "a floor of the declared arithmetic could not be computed");
     else if (!strict)
         result_set(
@@ -521,13 +521,13 @@ void law_judge(law_sampler *s, const check_case *c, check_result *r)
     int32_t *tokens = malloc((size_t)LAW_CHUNK * (size_t)s->k * sizeof *tokens);
     if (!eps || !tokens || !open_counts(&t))
         result_set(r, STATE_ERROR, "out of memory for the counts");
-    else if (!floors(s, (double)c->n * s->k, eps, &strict, &r->pool_nats))
+    else if (!floors(s, (double)c->n * s->k, eps, &strict, &r->nats))
         result_set(r, STATE_ERROR, "a floor of the declared arithmetic could not be computed");
     else if (!open_processes(&t, eps, strict))
         result_set(r, STATE_ERROR, "the e-processes refuse the rows, or are short of memory");
     else {
         for (int32_t i = 0; i < s->a->view.S; i++) t.eps = fmax(t.eps, eps[i]);
-        if (!strict) r->pool_nats = INFINITY;
+        if (!strict) r->nats = INFINITY;
         judge(&t, s, c, strict, tokens, r);
     }
     tally_close(&t);

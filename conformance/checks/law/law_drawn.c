@@ -283,7 +283,9 @@ static int64_t strict_streams(sample *m, const calls *d, int64_t n, check_result
     int64_t tokens = tokens_of(*d, n, m->start);
     for (; n >= LEAST; n /= 2, tokens = tokens_of(*d, n, m->start)) {
         check_result none = {.state = STATE_PASS};
-        if (law_strict(&m->s, tokens, &none)) return n;
+        const bool strict = law_strict(&m->s, tokens, &none);
+        r->nats = none.nats;
+        if (strict) return n;
         if (none.state != STATE_NOT_CLAIMED || n / 2 < LEAST) {
             result_set(r, none.state, "%s", none.detail);
             return 0;

@@ -251,6 +251,7 @@ static bool law_turn(const check_case *c, const check_context *x, const panel *a
     law_sampler_close(&s);
     *log_e = one.log_e;
     r->compared += one.compared;
+    r->nats = fmax(r->nats, one.nats);
     r->log_p = fmin(r->log_p, one.log_p);
     result_set(r, one.state, "%s: %s%s", name[turn], one.detail,
                one.state == STATE_FAIL ? " (INV-04)" : "");
