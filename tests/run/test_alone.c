@@ -1,0 +1,68 @@
+/* The reference, each question asked of a process of its own (alone.h): whatever a case asks, it passes as ever. A case
+ * that cannot be asked so says why.
+ *
+ * test_alone ASSAY VECTORS EVERY: every EVERY-th case of the smoke level. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "conformance/checks/exact/exact.h"
+#include "conformance/checks/frame/plan.h"
+#include "conformance/suite/alone.h"
+#include "conformance/suite/run.h"
+#include "conformance/wire/clock.h"
+
+static const char *assay, *vectors;
+static size_t every;
+static size_t asked, spoilt;
+
+static void ask(const check_case *k)
+{
+    const client_options options = {.spec = "ref", .assay = assay};
+    client_failure f;
+    char why[600];
+    client *c = client_open(&options, &f);
+    assert_non_null(c);
+    if (k->check->claimed(k, c, why, sizeof why)) {
+        const double start = clock_now();
+        alone *a = alone_open(c, k->statistical, start + 60);
+        assert_non_null(a);
+        const check_context x = {.iut = alone_client(a), .seed = 1, .tables_total = 500, .log_e_fail = 20,
+                                 .vectors = vectors, .again = true};
+        check_result r = {.tested = x.iut};
+        k->check->run(k, &x, &r);
+        asked++;
+        if (alone_spoilt(a))
+            spoilt++;
+        else if (r.state > STATE_ACCEPTABLE || r.compared < 1 || r.log_e >= x.log_e_fail)
+            fail_msg("%s: %s: %s", k->id, state_name(r.state), r.detail);
+        if (getenv("TELL")) printf("%-50s %6.2f s %s\n", k->id, clock_now() - start, alone_spoilt(a) ? alone_spoilt(a) : "");
+        alone_close(a);
+    }
+    client_close(c);
+}
+
+static void the_reference_passes_alone(void **unused)
+{
+    check_plan plan = {0};
+    (void)unused;
+    assert_true(plan_all(&plan, check_list, LEVEL_SMOKE));
+    for (size_t i = 0; i < plan.count; i++)
+        if (i % every == 0 && plan.cases[i]->check != &check_trace_methods) ask(plan.cases[i]);
+    print_message("%zu cases, %zu of them said why not\n", asked, spoilt);
+    assert_true(asked > 5 && 2 * spoilt < asked);
+    plan_free(&plan);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 4) return 2;
+    assay = argv[1];
+    vectors = argv[2];
+    every = strtoul(argv[3], NULL, 10);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_reference_passes_alone)};
+    return cmocka_run_group_tests_name("run-alone", tests, NULL, NULL);
+}
