@@ -19,27 +19,29 @@ static const char *assay, *vectors;
 static size_t every;
 static size_t asked, spoilt;
 
-static void ask(const check_case *k)
+/* Of an exact case the first questions, as again.c has them. */
+static void ask(const check_case *whole)
 {
+    enum { LESS = 64 };
+    check_case less = *whole, *k = &less;
+    if (!k->statistical && k->n > LESS) k->n = LESS;
     const client_options options = {.spec = "ref", .assay = assay};
     client_failure f;
     char why[600];
     client *c = client_open(&options, &f);
     assert_non_null(c);
     if (k->check->claimed(k, c, why, sizeof why)) {
-        const double start = clock_now();
-        alone *a = alone_open(c, k->statistical, start + 60);
+        alone *a = alone_open(c, k->statistical, clock_now() + 60);
         assert_non_null(a);
         const check_context x = {.iut = alone_client(a), .seed = 1, .tables_total = 500, .log_e_fail = 20,
                                  .vectors = vectors, .again = true};
         check_result r = {.tested = x.iut};
         k->check->run(k, &x, &r);
         asked++;
-        if (alone_spoilt(a))
+        if (alone_spoilt(a) || r.state == STATE_NOT_CLAIMED)
             spoilt++;
         else if (r.state > STATE_ACCEPTABLE || r.compared < 1 || r.log_e >= x.log_e_fail)
             fail_msg("%s: %s: %s", k->id, state_name(r.state), r.detail);
-        if (getenv("TELL")) printf("%-50s %6.2f s %s\n", k->id, clock_now() - start, alone_spoilt(a) ? alone_spoilt(a) : "");
         alone_close(a);
     }
     client_close(c);
@@ -52,8 +54,8 @@ static void the_reference_passes_alone(void **unused)
     assert_true(plan_all(&plan, check_list, LEVEL_SMOKE));
     for (size_t i = 0; i < plan.count; i++)
         if (i % every == 0 && plan.cases[i]->check != &check_trace_methods) ask(plan.cases[i]);
-    print_message("%zu cases, %zu of them said why not\n", asked, spoilt);
-    assert_true(asked > 5 && 2 * spoilt < asked);
+    print_message("%zu cases, %zu of them cannot be asked so\n", asked, spoilt);
+    assert_true(asked > 5 && 5 * spoilt < asked);
     plan_free(&plan);
 }
 
