@@ -31,8 +31,8 @@ static bool is_quiet(const check_case *c, const check_result *x)
 
 static outcome judge(const run_report *r, const check_case *c, const check_result *x)
 {
-    const bool convinced = c->statistical && x->log_e >= r->log_e_fail;
-    if (x->state == STATE_FAIL || x->state == STATE_CRASH || (x->state <= STATE_INCONCLUSIVE && convinced)) return WRONG;
+    const bool convinced = c->statistical && x->log_e >= r->log_e_fail && x->state <= STATE_INCONCLUSIVE;
+    if (x->state == STATE_FAIL || x->state == STATE_CRASH || convinced) return WRONG;
     return x->state <= STATE_ACCEPTABLE && x->compared > 0 && is_quiet(c, x) ? RIGHT : UNCLEAR;
 }
 

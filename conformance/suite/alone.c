@@ -87,14 +87,15 @@ static bool is_compared(iut *x, const void *a, const void *b, size_t size, bool 
 {
     x->compared = true;
     if ((memcmp(a, b, size) == 0) == alike) return true;
-    spoil(x, alike ? "two processes answer the same question differently" : "its noise starts alike in each process");
+    spoil(x, alike ? "two processes answer the same question differently"
+                   : "its noise starts alike in each process");
     return false;
 }
 
 enum { ENOUGH = 8 }; /* tokens that are hardly alike by chance */
 
-/* Tokens. The first time two processes are asked: where their noise is fixed, they must answer alike; where it decides a
- * law and is not supplied, they must not under two seeds. */
+/* Tokens. The first time, two processes are asked. Where their noise is fixed, they must answer alike. Where it decides
+ * a law and is not supplied, they are asked under two seeds, and must not. */
 static iut_status ask_tokens(iut *x, iut_op op, void *batch, uint64_t *seed, bool noise, const int32_t *out,
                              int64_t tokens)
 {
@@ -479,8 +480,12 @@ alone *alone_open(client *inner, bool statistical, double end)
     iut *x = calloc(1, sizeof *x);
     if (!x) return NULL;
     *x = (iut){.inner = inner, .end = end, .statistical = statistical, .walker = -1};
-    x->table = (iut_api){
-        .abi = IUT_ABI, .size = sizeof x->table, .create = create, .destroy = destroy, .last_error = last_error, .claims = claims};
+    x->table = (iut_api){.abi = IUT_ABI,
+                         .size = sizeof x->table,
+                         .create = create,
+                         .destroy = destroy,
+                         .last_error = last_error,
+                         .claims = claims};
 #define OFFER(number, name, batch, parameters) \
     if (client_has(inner, OP_##number)) x->table.name = on_##name;
     IUT_OPERATIONS(OFFER)

@@ -1,6 +1,6 @@
-/* cheater_layout.c - the reference's plugin, REFERENCE, with a cache that only one layout reads right: under every layout
- * seed but 0, the first wanted row of a sequence is wrong, except in the first sequence of a forward. With the option
- * "honest" it is right. */
+/* cheater_layout.c - the reference's plugin, REFERENCE, with a cache that only one layout reads right. Under every
+ * layout seed but 0, the first wanted row of a sequence is wrong, except in the first sequence of a forward. With the
+ * option "honest" it is right. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -200,8 +200,8 @@ static void one_cause_is_one_entry(void **unused)
         {.name = "f", .unclaimed = true}, {.name = "g", .unclaimed = true});
     char *text = terminal_text(&r);
     assert_non_null(strstr(text,
-                           "FAIL fake/a\n    same\n    asked again: arithmetic: it fails where each question is the only "
-                           "one of a process\n    replay: assay run --iut 'fake' --only "
+                           "FAIL fake/a\n    same\n    asked again: arithmetic: it fails where each "
+                           "question is the only one of a process\n    replay: assay run --iut 'fake' --only "
                            "'fake/a' --level smoke --seed 0\n    and 2 more; to replay one, "
                            "put its id behind --only:\n        fake/c, fake/e\n"));
     assert_non_null(strstr(text, "FAIL fake/b\n    other\n"));
