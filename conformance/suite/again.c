@@ -26,7 +26,7 @@ typedef enum { RIGHT, WRONG, UNCLEAR } outcome;
 /* Of a law a pass says nothing if it has not lost its evidence: a sample may fall just short of the line. */
 static bool is_quiet(const check_case *c, const check_result *x)
 {
-    return !c->statistical || (x->log_e <= 1 && x->log_p >= -9);
+    return !c->statistical || (x->log_e <= 1 && x->log_p >= log(1e-4));
 }
 
 static outcome judge(const run_report *r, const check_case *c, const check_result *x)
