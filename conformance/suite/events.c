@@ -64,6 +64,12 @@ static json_t *cause_of(const st_cause *c)
                      number(c->chance), "text", words);
 }
 
+/* VER-12. */
+static json_t *again_of(const run_case *k)
+{
+    return json_pack("{s:s,s:s}", "word", again_name(k->again), "why", k->again_why);
+}
+
 json_t *json_case(const run_report *r, const run_case *k)
 {
     const check_result *x = &k->result;
@@ -88,6 +94,7 @@ json_t *json_case(const run_report *r, const run_case *k)
         json_object_set_new(c, "waived", json_string(state_name(k->before_waiver)));
         json_object_set_new(c, "issue", text(k->waived_by->issue));
     }
+    if (k->again_why) json_object_set_new(c, "again", again_of(k));
     if (!state_stands(x->state)) {
         char line[2048];
         replay_line(r, k, line, sizeof line);
@@ -168,6 +175,11 @@ void event_begin(FILE *log, const run_case *c)
 void event_case(FILE *log, const run_report *report, const run_case *c)
 {
     if (log) event(log, "case", json_case(report, c));
+}
+
+void event_again(FILE *log, const run_case *c)
+{
+    if (log) event(log, "again", json_pack("{s:s,s:o}", "case", c->plan->id, "again", again_of(c)));
 }
 
 void event_end(FILE *log, const run_report *report)

@@ -12,6 +12,7 @@
 void event_start(FILE *log, const run_report *report);
 void event_begin(FILE *log, const run_case *c);
 void event_case(FILE *log, const run_report *report, const run_case *c);
+void event_again(FILE *log, const run_case *c); /* VER-12: after the last case */
 void event_end(FILE *log, const run_report *report);
 
 /* The same facts as JSON values, for the log and for report_json(). New references. */

@@ -20,6 +20,12 @@ const char *level_name(check_level level)
     return name[level];
 }
 
+const char *again_name(again_word word)
+{
+    static const char *const names[] = {NULL, "unsaid", "state", "arithmetic"};
+    return names[word];
+}
+
 const char *verdict_name(const run_report *report)
 {
     switch (report->exit_code) {

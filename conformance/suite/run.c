@@ -15,9 +15,10 @@
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/frame/plan.h"
 #include "conformance/checks/traces/brought.h"
+#include "conformance/suite/again.h"
 #include "conformance/suite/events.h"
+#include "conformance/suite/opening.h"
 #include "conformance/suite/verdict.h"
-#include "conformance/wire/claims.h"
 #include "conformance/wire/clock.h"
 
 typedef struct {
@@ -86,26 +87,6 @@ static bool plan_rest(run_report *r, const client *c)
 
 /* -- The IUT ----------------------------------------------------------------------------- */
 
-static client *open_client(const run_report *r, client_failure *f)
-{
-    const run_options *o = r->options;
-    if (o->api) return client_open_table(o->api, o->iut_options, f);
-    const client_options options = {.spec = o->iut ? o->iut : "ref",
-                                    .options = o->iut_options,
-                                    .assay = o->assay,
-                                    .timeout = o->timeout,
-                                    .stderr_log = o->stderr_log,
-                                    .stop = r->stop};
-    return client_open(&options, f);
-}
-
-static client *open_iut(const run_report *r, client_failure *f)
-{
-    client *c = open_client(r, f);
-    if (c) client_bring(c, r->traces);
-    return c;
-}
-
 /* The traces that come with the IUT, if a case asks for them. */
 static struct brought *bring(const run_report *r)
 {
@@ -145,14 +126,6 @@ static check_state state_of_open(call_result result, iut_status status)
     }
 }
 
-/* Bits of iut_op. */
-static unsigned operations_of(const client *c)
-{
-    unsigned ops = 0;
-    for (iut_op op = 0; op < OP_COUNT; op++) ops |= (unsigned)client_has(c, op) << op;
-    return ops;
-}
-
 static void keep_claims(run_report *r, const client *c)
 {
     const iut_claims *claims = client_claims(c);
@@ -183,7 +156,7 @@ static void not_opened(run_report *r, const client_failure *f)
 static client *open_first(run_report *r)
 {
     client_failure f;
-    client *c = open_iut(r, &f);
+    client *c = open_iut(r, r->options->timeout, &f);
     const bool complete = plan_rest(r, c);
     if (!c || !complete) {
         if (!c) not_opened(r, &f);
@@ -220,19 +193,12 @@ static void stop_case(run_case *k)
     }
 }
 
-/* What a later process claims otherwise than the first (CLM-13); NULL: nothing. */
-static const char *claims_otherwise(const run_report *r, const client *c)
-{
-    const char *field = claims_difference(&r->claims, client_claims(c));
-    return field ? field : operations_of(c) == r->operations ? NULL : "ops";
-}
-
 /* False: the seat is empty or not the implementation that was planned for, as the result says. */
 static bool take_seat(const run_report *r, run_case *k, client **seat)
 {
     client_failure f;
     if (*seat) return true;
-    *seat = open_iut(r, &f);
+    *seat = open_iut(r, r->options->timeout, &f);
     if (!*seat) {
         result_set(&k->result, state_of_open(f.result, f.status), "%s", f.text);
         return false;
@@ -437,6 +403,7 @@ int run_suite(const run_options *options, run_report *report)
     }
     event_start(options->log, report);
     run_cases(report, first);
+    again_ask(report);
     brought_close(report->traces);
     verdict_close(report);
     report->seconds = clock_now() - start;

@@ -57,9 +57,14 @@ typedef struct {
     void *progress_arg;
 } run_options;
 
+/* VER-12. */
+typedef enum { AGAIN_NOT_ASKED, AGAIN_UNSAID, AGAIN_STATE, AGAIN_ARITHMETIC } again_word;
+
 typedef struct {
     const check_case *plan;
     check_result result;
+    again_word again;      /* what a failed case is, asked again */
+    const char *again_why; /* NULL: it was not asked */
     check_state before_waiver; /* what result.state was; the same where no waiver applied */
     const waiver *waived_by;   /* NULL if none did */
     double seconds;
@@ -122,6 +127,7 @@ void run_report_free(run_report *report);
 
 const char *state_name(check_state state); /* "PASS" */
 const char *level_name(check_level level); /* "smoke" */
+const char *again_name(again_word word);   /* "state"; NULL: it was not asked */
 const char *verdict_name(const run_report *report); /* "CONFORMANT" */
 bool state_stands(check_state state);      /* needs no replay line: PASS, NOT_CLAIMED ... */
 

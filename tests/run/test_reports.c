@@ -73,6 +73,10 @@ static void the_json_report_holds_every_case(void **unused)
     json_t *bad = json_array_get(cases, 1);
     assert_string_equal(json_string_value(json_object_get(bad, "state")), "FAIL");
     assert_non_null(json_string_value(json_object_get(bad, "replay")));
+    json_t *again = json_object_get(bad, "again");
+    assert_string_equal(json_string_value(json_object_get(again, "word")), "arithmetic");
+    assert_non_null(json_string_value(json_object_get(again, "why")));
+    assert_null(json_object_get(json_array_get(cases, 0), "again"));
     assert_non_null(json_object_get(json_object_get(bad, "figures"), "seven"));
     assert_string_equal(json_string_value(json_object_get(json_array_get(cases, 4), "log_e")),
                         "Infinity");
@@ -111,6 +115,7 @@ static void the_junit_report_is_well_formed(void **unused)
     assert_int_equal(count_elements(root, "testcase"), 6);
     assert_int_equal(count_elements(root, "failure"), 4);
     assert_int_equal(count_elements(root, "skipped"), 1);
+    assert_int_equal(count_elements(root, "property"), 2); /* asked again (VER-12) */
     xmlFreeDoc(doc);
     run_report_free(&r);
 }
@@ -195,7 +200,8 @@ static void one_cause_is_one_entry(void **unused)
         {.name = "f", .unclaimed = true}, {.name = "g", .unclaimed = true});
     char *text = terminal_text(&r);
     assert_non_null(strstr(text,
-                           "FAIL fake/a\n    same\n    replay: assay run --iut 'fake' --only "
+                           "FAIL fake/a\n    same\n    asked again: arithmetic: it fails where each "
+                           "question is the only one of a process\n    replay: assay run --iut 'fake' --only "
                            "'fake/a' --level smoke --seed 0\n    and 2 more; to replay one, "
                            "put its id behind --only:\n        fake/c, fake/e\n"));
     assert_non_null(strstr(text, "FAIL fake/b\n    other\n"));
@@ -494,7 +500,7 @@ static void text_becomes_printable(void **unused)
 static void the_log_has_a_line_a_case(void **unused)
 {
     char path[32], line[4096];
-    int events[4] = {0};
+    int events[5] = {0};
     run_report r;
     (void)unused;
     temporary(path);
@@ -509,14 +515,16 @@ static void the_log_has_a_line_a_case(void **unused)
         events[strcmp(name, "start") == 0   ? 0
                : strcmp(name, "begin") == 0 ? 1
                : strcmp(name, "case") == 0  ? 2
-                                            : 3]++;
+               : strcmp(name, "again") == 0 ? 3
+                                            : 4]++;
         json_decref(event);
     }
     fclose(f);
     assert_int_equal(events[0], 1);
     assert_int_equal(events[1], 4); /* what is not claimed does not begin */
     assert_int_equal(events[2], 5);
-    assert_int_equal(events[3], 1);
+    assert_int_equal(events[3], 2); /* two of a check at most (VER-12) */
+    assert_int_equal(events[4], 1);
     run_report_free(&r);
 }
 

@@ -89,6 +89,7 @@ typedef struct {
     int32_t tables_total; /* T of STAT-01: over all cases selected in this run */
     double log_e_fail;    /* a case FAILs when its log_e reaches this: ln(1/alpha) - ln(its weight) (STAT-02) */
     const char *vectors;  /* folder of the golden vectors */
+    bool again;           /* it has failed already: whether it fails is asked, not how (VER-12) */
 } check_context;
 
 typedef struct check_plan check_plan;

@@ -468,7 +468,7 @@ static void judge(driver *d, lm_script *s, check_result *r)
         result_set(r, seen.state, "%s%s", d->plain ? "in the plain run, row by row: " : "", seen.detail);
         return;
     }
-    const bool repeats = !play(d, s, &again) && !d->plain && worth_shrinking(&again);
+    const bool repeats = !d->m.x->again && !play(d, s, &again) && !d->plain && worth_shrinking(&again);
     if (repeats) {
         shrinking k = {.d = d, .s = s, .last = &again, .found = {.step = -1}};
         take_found(&k);

@@ -110,6 +110,10 @@ static void troubles(xmlTextWriterPtr w, const run_report *r)
         snprintf(title, sizeof title, "%s %s", state_name(k->result.state), k->plan->id);
         element(w, "h3", mood(k->result.state), title);
         element(w, "p", NULL, k->result.detail);
+        if (k->again > AGAIN_UNSAID) {
+            snprintf(title, sizeof title, "asked again: %s: %s", again_name(k->again), k->again_why);
+            element(w, "p", NULL, title);
+        }
         element(w, "pre", NULL, line);
         others(w, r, i);
     }

@@ -44,6 +44,17 @@ static void count_outcomes(xmlTextWriterPtr w, const size_t count[OUTCOMES])
     attribute_number(w, "skipped", (double)count[SKIPPED], 0);
 }
 
+/* VER-12. */
+static void again_property(xmlTextWriterPtr w, const run_case *k)
+{
+    xmlTextWriterStartElement(w, BAD_CAST "properties");
+    xmlTextWriterStartElement(w, BAD_CAST "property");
+    attribute(w, "name", "again");
+    attribute(w, "value", again_name(k->again));
+    xmlTextWriterEndElement(w);
+    xmlTextWriterEndElement(w);
+}
+
 static void test_case(xmlTextWriterPtr w, const run_report *r, const run_case *k)
 {
     const char *element = element_of[outcome_of(k->result.state)];
@@ -51,6 +62,7 @@ static void test_case(xmlTextWriterPtr w, const run_report *r, const run_case *k
     attribute(w, "classname", k->plan->check->name);
     attribute(w, "name", k->plan->id);
     attribute_number(w, "time", k->seconds, 3);
+    if (k->again_why) again_property(w, k);
     if (element) {
         char line[2048];
         xmlTextWriterStartElement(w, BAD_CAST element);

@@ -106,7 +106,9 @@ static void trouble(FILE *out, const run_report *r, size_t first, bool colour)
         fprintf(out, " (%s, %s, until %s)", state_name(k->before_waiver), k->waived_by->issue,
                 k->waived_by->expires);
     }
-    fprintf(out, "\n    %s\n    replay: %s\n", k->result.detail, line);
+    fprintf(out, "\n    %s\n", k->result.detail);
+    if (k->again > AGAIN_UNSAID) fprintf(out, "    asked again: %s: %s\n", again_name(k->again), k->again_why);
+    fprintf(out, "    replay: %s\n", line);
     others(out, r, first);
 }
 
