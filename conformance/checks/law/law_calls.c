@@ -9,6 +9,7 @@
 
 #include "conformance/checks/law/law.h"
 #include "conformance/checks/law/law_drawn.h"
+#include "conformance/checks/law/law_speed.h"
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
@@ -163,6 +164,7 @@ static void sample(law_sampler *s, const check_case *c, joint *j, int32_t *token
         count(now, call % 2 ? tokens : NULL, s->k, j);
     }
     judge(s, j, c, r);
+    law_tell_speed(s, r);
 }
 
 static void run_fixed(const check_case *planned, const check_context *x, check_result *r)
