@@ -1,11 +1,11 @@
 /* speed_rates - which faults that keep the law and lose speed are told INEFFECTIVE, whom the suite acquits, and how
  * often it errs (STAT-14, STAT-15), through the runner itself.
  *
- *   speed_rates [--seeds N] [--acquit N] [--runs N] [--only TEXT]
+ *   speed_rates [--seeds N] [--acquit N] [--samples N] [--runs N] [--only TEXT]
  *
  * seeds: of each fault (default 1), each of which must be told; acquit: seeds of each implementation that is right
- * (default 1); runs: at alpha 0.01 with few streams, for the rate of false alarms and the mean of the e-values
- * (default 10). Exit 1 if anything is otherwise. */
+ * (default 1); samples: of a case of these (default 0: all); runs: at alpha 0.01 with few streams, for the rate of false
+ * alarms and the mean of the e-values (default 10). Exit 1 if anything is otherwise. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,6 +266,7 @@ static const iut_api api = {.abi = IUT_ABI, .size = sizeof api, .create = create
 /* -- Runs -------------------------------------------------------------------------- */
 
 static const char *wanted = "";
+static int32_t streams; /* of a case */
 
 static bool chosen(const char *name)
 {
@@ -317,7 +318,7 @@ static bool told(size_t f, int32_t seeds)
         double most = -INFINITY;
         size_t ineffective = 0, bet = 0;
         is.how = faults[f].how, is.rule = faults[f].rule, is.noise = (uint64_t)seed * 7919;
-        run(&api, faults[f].glob, (uint64_t)seed, 1e-6, 0, &report);
+        run(&api, faults[f].glob, (uint64_t)seed, 1e-6, streams, &report);
         for (size_t k = 0; k < report.planned; k++) {
             const run_case *c = &report.cases[k];
             ineffective += verdict_ineffective(&report, c), bet += c->result.speed.drafts > 0;
@@ -383,7 +384,7 @@ static const iut_api *become_right(size_t i, uint64_t noise)
     sampler_settings = (struct sampler_settings){.fault = RIGHT, .uniforms = sampled[i].uniforms,
                                                  .rule = sampled[i].rule, .input = IUT_FROM_PROBS,
                                                  .arithmetic = sampled[i].arithmetic,
-                                                 .uniform_bits = sampled[i].bits,
+                                                 .uniform_bits = sampled[i].bits, .max_vocab = 1023,
                                                  .single = sampled[i].arithmetic != IUT_ARITH_F64, .rng = noise};
     return sampler_api();
 }
@@ -395,7 +396,7 @@ static bool acquits(size_t i, int32_t seeds)
     for (int32_t seed = 1; seed <= seeds; seed++) {
         run_report report;
         const iut_api *of = become_right(i, (uint64_t)seed * 104729);
-        run(of, "*", (uint64_t)seed, 1e-6, 0, &report);
+        run(of, "*", (uint64_t)seed, 1e-6, streams, &report);
         for (size_t k = 0; k < report.planned; k++) {
             const run_case *c = &report.cases[k];
             ineffective += verdict_ineffective(&report, c);
@@ -415,7 +416,7 @@ static bool acquits(size_t i, int32_t seeds)
 /* Alarms of a case alone, at alpha: the line of a run is higher. */
 static bool null_rates(size_t i, int32_t runs)
 {
-    enum { STREAMS = 2000 };
+    enum { STREAMS = 500 };
     static const double alpha = 0.01;
     double sum = 0, squares = 0;
     int64_t cases = 0, alarms = 0;
@@ -444,16 +445,17 @@ int main(int argc, char **argv)
     bool ok = true;
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (int i = 1; i < argc; i += 2) {
-        int32_t *number = strcmp(argv[i], "--seeds") == 0    ? &seeds
-                          : strcmp(argv[i], "--acquit") == 0 ? &acquit
-                          : strcmp(argv[i], "--runs") == 0   ? &runs
-                                                             : NULL;
+        int32_t *number = strcmp(argv[i], "--seeds") == 0     ? &seeds
+                          : strcmp(argv[i], "--acquit") == 0  ? &acquit
+                          : strcmp(argv[i], "--samples") == 0 ? &streams
+                          : strcmp(argv[i], "--runs") == 0    ? &runs
+                                                              : NULL;
         if (i + 1 < argc && number) {
             *number = (int32_t)atoi(argv[i + 1]);
         } else if (i + 1 < argc && strcmp(argv[i], "--only") == 0) {
             wanted = argv[i + 1];
         } else {
-            fputs("usage: speed_rates [--seeds N] [--acquit N] [--runs N] [--only TEXT]\n", stderr);
+            fputs("usage: speed_rates [--seeds N] [--acquit N] [--samples N] [--runs N] [--only TEXT]\n", stderr);
             return 2;
         }
     }

@@ -366,7 +366,7 @@ const check check_engine_greedy = {
     .clauses =
         "LAY-07 CLM-07 CLM-08 CLM-09 CLM-11 CLM-12 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
         "JAC-02 JAC-04 JAC-05 JAC-07 JAC-08 JAC-09 JAC-10 LAH-02 LAH-07 LAH-12 LAH-18 "
-        "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07",
+        "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07 STAT-16",
     .summary = "an engine's greedy tokens are its own plain decoding's, drafts or not",
     .plan = plan,
     .claimed = claimed,

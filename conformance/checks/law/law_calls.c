@@ -201,7 +201,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_law_calls = {
     .name = "law.calls",
-    .clauses = "STAT-06 STAT-12 RNG-07 INV-01 STAT-01 STAT-02 STAT-03",
+    .clauses = "STAT-06 STAT-12 RNG-07 INV-01 STAT-01 STAT-02 STAT-03 STAT-14 STAT-15",
     .summary = "neighbouring cases of a batch, and consecutive calls, are independent",
     .plan = plan,
     .draw = draw,

@@ -103,7 +103,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_law_coupling = {
     .name = "law.coupling",
-    .clauses = "LAW-04 STAT-02 STAT-03 STAT-05 ACC-01",
+    .clauses = "LAW-04 STAT-02 STAT-03 STAT-05 ACC-01 STAT-14 STAT-15",
     .summary = "drafts are accepted no more often than the coupling bound allows",
     .plan = plan,
     .claimed = claimed,
