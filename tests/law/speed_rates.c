@@ -26,7 +26,7 @@ static const check *const checks[] = {&check_law_verify, &check_law_stream,   &c
 typedef enum {
     PLAIN,
     /* The verifier refuses drafts unseen, and draws from p instead. */
-    EVERY_SECOND, AFTER_8, AFTER_512, FIRST_ONLY, BY_MATCH, LAST_PLACE,
+    EVERY_SECOND, AFTER_8, AFTER_512, BEFORE_512, FIRST_ONLY, BY_MATCH, LAST_PLACE,
     /* The drafter reads other rows than it should; what it draws from is what it is judged by. */
     STALE_AFTER_REFUSAL, START_STATE, ONE_BEHIND, FORGETS_TO_RESET, FLAT, START_AFTER_64, SWAPPED_LAYERS,
     /* Right: drafts less, on purpose. */
@@ -116,6 +116,8 @@ static bool refuses_unseen(const iut *m, int32_t place, int32_t n)
         return m->requests >= 8;
     case AFTER_512:
         return m->requests >= 512 && m->drafts % 8 == 0;
+    case BEFORE_512:
+        return m->requests < 512;
     case FIRST_ONLY:
         return place > 0;
     case LAST_PLACE:
@@ -297,6 +299,7 @@ static const struct {
     {"refused from request 8 on, verify", AFTER_8, IUT_RULE_TOKEN, "law.verify/*"},
     {"refused from request 8 on, match", AFTER_8, IUT_RULE_MATCH, "law.verify/*"},
     {"one in eight refused from request 512 on", AFTER_512, IUT_RULE_MATCH, "law.verify/*"},
+    {"refused before request 512", BEFORE_512, IUT_RULE_MATCH, "law.verify/*"},
     {"one draft a step stands at most", FIRST_ONLY, IUT_RULE_MATCH, "law.verify/*"},
     {"judged by the match rule", BY_MATCH, IUT_RULE_TOKEN, "law.verify/*"},
     {"the last draft of several is refused", LAST_PLACE, IUT_RULE_ONEHOT, "law.verify/*"},

@@ -128,6 +128,18 @@ static double streamed(const panel *a, double share, int32_t shift)
     return log_e;
 }
 
+/* The first 64 of 20,000 requests accept nothing. */
+static double cold(const panel *a)
+{
+    law_speed t;
+    opened(&t, a, LAW_VERIFY, IUT_RULE_TOKEN);
+    for (int32_t i = 0; i < 20000; i++)
+        law_speed_examined(&t, i, 0, i >= 64 && floor((i + 1) * t.due[0]) > floor(i * t.due[0]));
+    const double log_e = law_speed_log_e(&t);
+    law_speed_close(&t);
+    return log_e;
+}
+
 static void less_is_told_and_fewer_drafts_are_not(void **unused)
 {
     static const uint8_t rules[] = {IUT_RULE_TOKEN, IUT_RULE_MATCH, IUT_RULE_ONEHOT};
@@ -138,6 +150,7 @@ static void less_is_told_and_fewer_drafts_are_not(void **unused)
         assert_true(verified(a, rules[i], 1.1) < 1);
         assert_true(verified(a, rules[i], 0.8) > 20);
     }
+    assert_true(cold(a) > 20);
     assert_true(streamed(a, 1, 0) < 1);
     assert_true(streamed(a, 0.5, 0) < 1);  /* drafts in every second step */
     assert_true(streamed(a, 1, 1) < 1);    /* other drafts that are as good */
