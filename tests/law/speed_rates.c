@@ -4,8 +4,8 @@
  *   speed_rates [--seeds N] [--acquit N] [--samples N] [--runs N] [--only TEXT]
  *
  * seeds: of each fault (default 1), each of which must be told; acquit: seeds of each implementation that is right
- * (default 1); samples: of a case of these (default 0: all); runs: at alpha 0.01 with few streams, for the rate of false
- * alarms and the mean of the e-values (default 10). Exit 1 if anything is otherwise. */
+ * (default 1); samples: of a case of these (default 0: all); runs: at alpha 0.01 with few streams, for the rate of
+ * false alarms and the mean of the e-values (default 10). Exit 1 if anything is otherwise. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* law_speed.h - are drafts accepted as the clauses say? A verifier that refuses more than its rule, and a drafter that
  * reads stale rows, keep the law and lose the speed. Clauses STAT-14, STAT-15; docs/statistics.md, "Speed".
  *
- * In `verify` the suite knows every draft, so it is known how many are accepted. In `stream` nobody says how many drafts
- * a step has: to draft less is no fault. But a draft that is accepted under the token rule has the law
+ * In `verify` the suite knows every draft, so it is known how many are accepted. In `stream` nobody says how many
+ * drafts a step has: to draft less is no fault. But a draft that is accepted under the token rule has the law
  * min(p, q) / sum min(p, q), however many there are. So both are bet on there, that too few are accepted if each step
  * has all its drafts, and that those accepted were not drawn from q; what counts is the smaller e-value. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_LAW_LAW_SPEED_H
