@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "conformance/suite/layers.h"
+#include "conformance/suite/verdict.h"
 #include "conformance/wire/claims.h"
 
 /* JSON has no infinities and no NaN: they travel as texts. */
@@ -90,6 +91,11 @@ json_t *json_case(const run_report *r, const run_case *k)
         const st_cause cause = st_pool_cause(&x->pool, x->log_e);
         json_object_set_new(c, "cause", cause_of(&cause));
     }
+    if (x->speed.drafts > 0)
+        json_object_set_new(c, "speed",
+                            json_pack("{s:o,s:o,s:b,s:s}", "drafts", integer((uint64_t)x->speed.drafts), "log_e",
+                                      number(x->speed.log_e), "ineffective", verdict_ineffective(r, k), "text",
+                                      x->speed.text));
     if (k->waived_by) {
         json_object_set_new(c, "waived", json_string(state_name(k->before_waiver)));
         json_object_set_new(c, "issue", text(k->waived_by->issue));
@@ -129,7 +135,7 @@ static json_t *pool_of(const run_report *r)
 
 json_t *json_verdict(const run_report *r)
 {
-    json_t *tally = json_object(), *findings = json_array();
+    json_t *tally = json_object(), *findings = json_array(), *slow = json_array();
     char line[4096];
     run_line(r, line, sizeof line);
     for (int s = 0; s < STATE_COUNT; s++) {
@@ -140,14 +146,16 @@ json_t *json_verdict(const run_report *r)
                                                   state_name(r->finding[i].state), "text",
                                                   r->finding[i].text, "replay", text(line)));
     }
+    for (size_t i = 0; i < r->planned; i++)
+        if (verdict_ineffective(r, &r->cases[i])) json_array_append_new(slow, json_string(r->cases[i].plan->id));
     static const char *const cause[] = {NULL, "signal", "budget", "failures"};
-    return json_pack("{s:s,s:i,s:s?,s:o,s:o,s:o,s:o,s:o*,s:o,s:o,s:o,s:o,s:o,s:b}", "verdict", verdict_name(r),
+    return json_pack("{s:s,s:i,s:s?,s:o,s:o,s:o,s:o,s:o*,s:o,s:o,s:o,s:o,s:o,s:b,s:o}", "verdict", verdict_name(r),
                      "exit_code", r->exit_code, "stopped", cause[r->stopped], "planned",
                      integer(r->planned), "reported", integer(r->reported), "seconds",
                      number(r->seconds), "log_e", number(r->log_e), "pool",
                      r->pooled ? pool_of(r) : NULL, "tally", tally, "layers", layers_of(r), "findings", findings,
                      "statistical", integer(r->statistical), "nats", number(r->nats),
-                     "own_noise", r->own_noise);
+                     "own_noise", r->own_noise, "ineffective", slow);
 }
 
 /* -- Lines ------------------------------------------------------------------------------- */

@@ -44,6 +44,11 @@ static void distrust(const run_report *report, run_case *c)
     }
 }
 
+bool verdict_ineffective(const run_report *report, const run_case *c)
+{
+    return c->result.speed.drafts > 0 && c->result.speed.log_e >= report->log_e_fail;
+}
+
 static bool can_be_waived(check_state s)
 {
     return s == STATE_INCONCLUSIVE || s == STATE_FAIL || s == STATE_CRASH || s == STATE_TIMEOUT;

@@ -16,6 +16,9 @@ double verdict_weight(const run_report *report);
 /* After the last case: accounting, the averaged e-value, waivers, exit code. */
 void verdict_close(run_report *report);
 
+/* STAT-15: is the case told as INEFFECTIVE? It changes no state, no e-value of the run and no exit code. */
+bool verdict_ineffective(const run_report *report, const run_case *c);
+
 void verdict_finding(run_report *report, check_state state, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

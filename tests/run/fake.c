@@ -104,6 +104,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     r->pool.n = s->pooled ? 100 : 0;
     r->nats = s->nats;
     r->pool_own = s->own;
+    if (s->speed != 0) r->speed = (check_speed){1000, s->speed, "it accepted 0.3 of 1000 drafts, 0.6 expected"};
     if (s->eps > 0) result_figure(r, "eps", s->eps);
     result_figure(r, "seven", 7);
     if (s->tv_power > 0) result_figure(r, "tv_power", s->tv_power);

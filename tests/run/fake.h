@@ -12,6 +12,7 @@ typedef struct {
     const char *detail;
     double log_e, log_p, tv_power, tv_any, eps; /* 0: no such figure */
     double dictionary, nats;                    /* of a pooled case: ln of its bets; what rounding may earn */
+    double speed;                               /* ln E of its accepted drafts; 0: nothing is known */
     bool statistical, pooled, own, unclaimed, slow;
     call_result call; /* not CALL_OK: the case ends with result_call() of it */
 } script;

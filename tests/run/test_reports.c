@@ -180,6 +180,49 @@ static void the_terminal_report_shows_what_matters(void **unused)
     run_report_free(&r);
 }
 
+/* STAT-15: a case that is INEFFECTIVE passes, and so does the run; every report tells it behind the verdict. */
+static void speed_is_told_apart_from_the_verdict(void **unused)
+{
+    char path[32];
+    run_report r;
+    (void)unused;
+    temporary(path);
+    RUN(&r, NULL, {.name = "a", .compared = 1, .statistical = true, .speed = 14.5},
+        {.name = "slow", .compared = 1, .statistical = true, .speed = 30},
+        {.name = "b", .compared = 1, .statistical = true, .speed = 14.4},
+        {.name = "c", .compared = 1, .statistical = true});
+    assert_int_equal(r.exit_code, EXIT_CONFORMANT);
+    assert_int_equal(r.tally[STATE_PASS], 4);
+    assert_true(r.log_e == 0);
+    char *text = terminal_text(&r);
+    assert_non_null(strstr(text, ", exit code 0\nINEFFECTIVE, apart from the verdict")); /* the line is ln 4e6 = 15.2 */
+    assert_non_null(strstr(text, "\n    fake, 1 case; fake/slow: it accepted 0.3 of 1000 drafts, 0.6 expected.\n"));
+    free(text);
+    assert_true(report_json(path, &r));
+    json_t *root = json_load_file(path, 0, NULL), *slow = json_object_get(root, "ineffective");
+    assert_int_equal(json_array_size(slow), 1);
+    assert_string_equal(json_string_value(json_array_get(slow, 0)), "fake/slow");
+    json_t *cases = json_object_get(root, "cases");
+    assert_true(json_is_false(json_object_get(json_object_get(json_array_get(cases, 0), "speed"), "ineffective")));
+    assert_true(json_is_true(json_object_get(json_object_get(json_array_get(cases, 1), "speed"), "ineffective")));
+    assert_null(json_object_get(json_array_get(cases, 3), "speed"));
+    json_decref(root);
+    assert_true(report_junit(path, &r));
+    xmlDocPtr doc = load_xml(path);
+    assert_int_equal(count_elements(xmlDocGetRootElement(doc), "system-out"), 1);
+    assert_int_equal(count_elements(xmlDocGetRootElement(doc), "failure"), 0);
+    xmlFreeDoc(doc);
+    assert_true(report_html(path, &r));
+    xmlFreeDoc(load_xml(path));
+    assert_true(file_holds(path, "INEFFECTIVE, apart from the verdict"));
+    run_report_free(&r);
+    RUN(&r, NULL, {.name = "a", .compared = 1, .statistical = true, .speed = 13});
+    text = terminal_text(&r);
+    assert_null(strstr(text, "INEFFECTIVE"));
+    free(text);
+    run_report_free(&r);
+}
+
 static int count_of(const char *text, const char *part)
 {
     int count = 0;
@@ -622,6 +665,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_html_report_is_well_formed),
         cmocka_unit_test(a_report_that_cannot_be_written_says_so),
         cmocka_unit_test(the_terminal_report_shows_what_matters),
+        cmocka_unit_test(speed_is_told_apart_from_the_verdict),
         cmocka_unit_test(one_cause_is_one_entry),
         cmocka_unit_test(what_did_not_open_is_one_message),
         cmocka_unit_test(a_stopped_run_says_how_far_it_came),

@@ -67,6 +67,13 @@ typedef struct {
 
 enum { CHECK_FIGURES = 16 };
 
+/* What a case saw of the speed that its claims make known (STAT-14). No state and no verdict rests on it. */
+typedef struct {
+    int64_t drafts; /* that were bet on; 0: nothing is known, or none were seen */
+    double log_e;   /* ln of the e-value; at log_e_fail and above the case is INEFFECTIVE (STAT-15) */
+    char text[200]; /* one line */
+} check_speed;
+
 typedef struct {
     check_state state;
     char detail[600];    /* one line: for PASS what was seen; else the first failing fact, expected and observed */
@@ -78,6 +85,7 @@ typedef struct {
     double log_p;        /* ln of the smallest chi-square p of its tables; 0 when none */
     st_pool pool;        /* pooled cases: the tokens of every batch that was answered whole, however the case ended */
     bool pool_own;       /* their noise is the implementation's own: it may start alike in each process (STAT-07) */
+    check_speed speed;
     double nats;         /* what rounding may earn on its tokens (STAT-07, STAT-13); INFINITY: a tolerance bounds it */
     const client *tested; /* once a call of it was stopped, result_set does nothing (VER-10); may be NULL */
 } check_result;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/law/law_speed.h"
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
@@ -495,6 +496,7 @@ static void judge(tally *t, law_sampler *s, const check_case *c, bool strict, in
     }
     report(t, x, &b, log_e, r);
     name_cause(log_e, r);
+    if (strict) law_tell_speed(s, r);
 }
 
 bool law_strict(const law_sampler *s, int64_t draws, check_result *r)

@@ -80,6 +80,8 @@ typedef struct {
     /* Steps that began at state s, and those whose first token was their first draft. */
     int64_t *trials, *first; /* [S] */
     int64_t trials2, first2; /* the same for two tokens, steps from state 0 with gamma >= 2 */
+    int64_t asked;           /* streams of the calls before this one */
+    struct law_speed *speed; /* law_speed.h; NULL: it is not known what is accepted */
     int64_t *accepts;        /* [gamma+1] drafts accepted by the first step of a stream */
 } law_sampler;
 

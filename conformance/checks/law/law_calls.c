@@ -9,6 +9,7 @@
 
 #include "conformance/checks/law/law.h"
 #include "conformance/checks/law/law_drawn.h"
+#include "conformance/checks/law/law_speed.h"
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
@@ -163,6 +164,7 @@ static void sample(law_sampler *s, const check_case *c, joint *j, int32_t *token
         count(now, call % 2 ? tokens : NULL, s->k, j);
     }
     judge(s, j, c, r);
+    law_tell_speed(s, r);
 }
 
 static void run_fixed(const check_case *planned, const check_context *x, check_result *r)
@@ -199,7 +201,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_law_calls = {
     .name = "law.calls",
-    .clauses = "STAT-06 STAT-12 RNG-07 INV-01 STAT-01 STAT-02 STAT-03",
+    .clauses = "STAT-06 STAT-12 RNG-07 INV-01 STAT-01 STAT-02 STAT-03 STAT-14 STAT-15",
     .summary = "neighbouring cases of a batch, and consecutive calls, are independent",
     .plan = plan,
     .draw = draw,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "conformance/checks/law/law.h"
+#include "conformance/checks/law/law_speed.h"
 
 typedef struct {
     law_op op;
@@ -79,6 +80,7 @@ static void sample(law_sampler *s, const check_case *c, int32_t *tokens, check_r
         if (s->trials[0] == 0) break;
     }
     report(s, done, log_e, r);
+    law_tell_speed(s, r);
 }
 
 static void run(const check_case *c, const check_context *x, check_result *r)
@@ -101,7 +103,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_law_coupling = {
     .name = "law.coupling",
-    .clauses = "LAW-04 STAT-02 STAT-03 STAT-05 ACC-01",
+    .clauses = "LAW-04 STAT-02 STAT-03 STAT-05 ACC-01 STAT-14 STAT-15",
     .summary = "drafts are accepted no more often than the coupling bound allows",
     .plan = plan,
     .claimed = claimed,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conformance/checks/frame/probe.h"
+#include "conformance/checks/law/law_speed.h"
 #include "conformance/checks/law/law_views.h"
 #include "conformance/stats/logmath.h"
 #include "conformance/stats/neighbours.h"
@@ -379,7 +380,11 @@ void law_drawn_case(const check_case *c, const check_context *x, law_op op, law_
         result_set(r, STATE_ERROR, "%s (STA-03)", a ? "out of memory" : why);
     else if (law_sampler_open_for(&m.s, c, x, a, op, d.n, d.k, r)) {
         const int64_t n = strict_streams(&m, &d, c->n, r);
-        if (n > 0 && take(&m, &d, c, n, r)) judge(&m, x, shape, r);
+        if (n > 0 && take(&m, &d, c, n, r)) {
+            judge(&m, x, shape, r);
+            /* Cold processes may have the same noise: what they show is not independent. */
+            if (shape != LAW_COLD) law_tell_speed(&m.s, r);
+        }
     }
     close_sample(&m);
     panel_free(a);

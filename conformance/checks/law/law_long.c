@@ -45,7 +45,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_law_long = {
     .name = "law.long",
-    .clauses = "LAW-01 LAW-02 STOP-02 STOP-04 RNG-07 RNG-08 LAY-04 STAT-02 STAT-03 STAT-10 STAT-11",
+    .clauses = "LAW-01 LAW-02 STOP-02 STOP-04 RNG-07 RNG-08 LAY-04 STAT-02 STAT-03 STAT-10 STAT-11 "
+               "STAT-14 STAT-15",
     .summary = "streams of hundreds of tokens: every token has the target's law, whatever came before",
     .plan = plan,
     .draw = draw,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conformance/checks/law/law.h"
+#include "conformance/checks/law/law_speed.h"
 #include "conformance/oracle/law/philox.h"
 #include "conformance/stats/coupling.h"
 #include "conformance/stats/logmath.h"
@@ -181,6 +182,15 @@ bool law_sampler_open(law_sampler *s, const check_case *c, const check_context *
     return law_sampler_open_for(s, c, x, a, op, LAW_CHUNK, k, r);
 }
 
+/* Where it is known what is accepted. False: no memory. */
+static bool open_speed(law_sampler *s)
+{
+    const uint8_t rule = client_claims(s->x->iut)->rule;
+    if (s->gamma == 0 || !law_speed_known(s->op, rule)) return true;
+    s->speed = calloc(1, sizeof *s->speed);
+    return s->speed && law_speed_open(s->speed, s->a, s->op, rule);
+}
+
 bool law_sampler_open_for(law_sampler *s, const check_case *c, const check_context *x,
                           const panel *a, law_op op, int32_t n, int32_t k, check_result *r)
 {
@@ -203,7 +213,7 @@ bool law_sampler_open_for(law_sampler *s, const check_case *c, const check_conte
     s->trials = calloc(S, sizeof *s->trials);
     s->first = calloc(S, sizeof *s->first);
     s->accepts = calloc((size_t)c->gamma + 1, sizeof *s->accepts);
-    bool ok = s->room && s->trials && s->first && s->accepts &&
+    bool ok = s->room && s->trials && s->first && s->accepts && open_speed(s) &&
               (op != LAW_VERIFY || law_alias_init(&s->q, a->q64, a->view.S, a->view.V));
     if (!ok) result_set(r, STATE_ERROR, "out of memory");
     return ok && result_call(r, x, "panel", client_panel(x->iut, &a->view));
@@ -213,6 +223,8 @@ void law_sampler_close(law_sampler *s)
 {
     room_free(s->room);
     law_alias_free(&s->q);
+    if (s->speed) law_speed_close(s->speed);
+    free(s->speed);
     free(s->trials);
     free(s->first);
     free(s->accepts);
@@ -278,6 +290,15 @@ static void count_accepts(law_sampler *s, int32_t j, bool opening)
     s->first2 += one && m->out_len[j] >= 2 && out[1] == draft[1];
 }
 
+/* A step examines its drafts up to the first that it refuses. */
+static void count_speed(law_sampler *s, int32_t j)
+{
+    const struct law_room *m = s->room;
+    const int32_t accepted = m->out_len[j] - 1, *state = m->state + j * (s->gamma + 1);
+    for (int32_t d = 0; s->speed && d < m->len[j] && d <= accepted; d++)
+        law_speed_examined(s->speed, s->asked + m->who[j], state[d], d < accepted);
+}
+
 static bool read_case(law_sampler *s, int32_t j, bool opening, int32_t *tokens, check_result *r)
 {
     const struct law_room *m = s->room;
@@ -291,6 +312,7 @@ static bool read_case(law_sampler *s, int32_t j, bool opening, int32_t *tokens, 
     for (int32_t t = 0; t < len && m->have[i] < s->k; t++)
         if (!append(s, i, out[t], tokens, r)) return false;
     count_accepts(s, j, opening);
+    count_speed(s, j);
     return true;
 }
 
@@ -353,6 +375,14 @@ static bool draw_round(law_sampler *s, int32_t n, int32_t position, int32_t *tok
     return true;
 }
 
+/* A place of a stream without an end of sequence: the step that an end cuts may be told without the draft that ended
+ * it, and what is told then has another law. `room`: there may be a draft. */
+static void count_draft(law_sampler *s, int32_t i, int32_t state, int32_t token, bool room, bool accepted)
+{
+    if (room) law_speed_examined(s->speed, s->asked + i, state, accepted);
+    if (accepted) law_speed_accepted(s->speed, s->asked + i, state, token);
+}
+
 /* Accept counts of a stream, where the IUT tells them: `accepted` ends with a -1 or its last
  * step. */
 static bool read_accepted(law_sampler *s, int32_t i, int32_t state, const int32_t *tokens,
@@ -371,8 +401,12 @@ static bool read_accepted(law_sampler *s, int32_t i, int32_t state, const int32_
             s->accepts[accepted[j]]++;
             if (s->gamma >= 2) s->trials2++, s->first2 += accepted[j] > 1;
         }
-        for (int32_t t = 0; t <= accepted[j] && position < length; t++, position++)
-            state = panel_next(s->a, state, tokens[i * s->k + position]);
+        const int32_t room = length - position - 1, drafts = room < s->gamma ? room : s->gamma;
+        for (int32_t t = 0; t <= accepted[j] && position < length; t++, position++) {
+            const int32_t token = tokens[i * s->k + position];
+            if (s->speed && s->eos < 0) count_draft(s, i, state, token, t < drafts, t < accepted[j]);
+            state = panel_next(s->a, state, token);
+        }
     }
     if (!s->drawn || j == 0) return true;
     if (position == length && (j == s->k || accepted[j] == -1)) return true;
@@ -447,6 +481,7 @@ bool law_sample(law_sampler *s, int32_t n, int32_t *tokens, check_result *r)
             ok = s->op == LAW_VERIFY ? verify_round(s, n, i, tokens, r)
                                      : draw_round(s, n, i, tokens, r);
     s->seed += (uint64_t)n;
+    s->asked += n;
     return ok;
 }
 
@@ -499,6 +534,7 @@ bool law_sample_call(law_sampler *s, const law_call *call, int32_t *tokens, int3
             ok = s->op == LAW_VERIFY ? verify_all(s, call->n, i, call->ragged, tokens, r)
                                      : draw_round(s, call->n, i, tokens, r);
     s->seed += (uint64_t)call->n;
+    s->asked += call->n;
     memcpy(length, m->have, (size_t)call->n * sizeof *length);
     return ok;
 }

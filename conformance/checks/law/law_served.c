@@ -87,7 +87,8 @@ const check check_law_served = {
     .name = "law.served",
     .clauses = "DIST-02 DIST-05 DIST-06 DIST-08 DIST-09 DIST-10 DIST-11 DIST-12 DIST-13 "
                "DIST-14 LAW-01 "
-               "LAW-03 LAW-05 STAT-01 STAT-02 STAT-03 STAT-04 STAT-07 STAT-08",
+               "LAW-03 LAW-05 STAT-01 STAT-02 STAT-03 STAT-04 STAT-07 STAT-08 "
+               "STAT-14 STAT-15",
     .summary =
         "from logits: temperature, top-k, top-p, min-p give the served law at every position",
     .plan = plan,

@@ -58,7 +58,7 @@ const check check_law_stream = {
     .name = "law.stream",
     .clauses =
         "LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 RNG-08 STOP-01 STOP-02 STOP-03 STOP-04 BON-02 LAY-04 "
-        "STAT-01 STAT-02 STAT-03 STAT-04 STAT-07 STAT-08 STAT-10 STAT-11",
+        "STAT-01 STAT-02 STAT-03 STAT-04 STAT-07 STAT-08 STAT-10 STAT-11 STAT-14 STAT-15",
     .summary = "own drafts: the first gamma+2 tokens of a stream have the target's joint law",
     .plan = plan,
     .draw = draw,

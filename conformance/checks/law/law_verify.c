@@ -60,7 +60,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 const check check_law_verify = {
     .name = "law.verify",
     .clauses = "LAW-01 LAW-02 LAW-05 RNG-07 ACC-01 ACC-04 ACC-05 RES-02 BON-01 BON-02 DRAW-06 "
-               "LAY-04 STAT-01 STAT-02 STAT-03 STAT-04 STAT-07 STAT-08 STAT-10 STAT-11",
+               "LAY-04 STAT-01 STAT-02 STAT-03 STAT-04 STAT-07 STAT-08 STAT-10 STAT-11 STAT-14 STAT-15",
     .summary = "verified drafts: the first gamma+2 tokens have the target's joint law",
     .plan = plan,
     .draw = draw,

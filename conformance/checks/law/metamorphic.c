@@ -192,7 +192,7 @@ static void draft_run(const check_case *planned, const check_context *x, check_r
 const check check_meta_draft = {
     .name = "meta.draft",
     .clauses = "LAW-02 LAW-01 MAT-02 LAY-05 STAT-01 STAT-02 STAT-03 STAT-04 STAT-07 "
-               "STAT-08",
+               "STAT-08 STAT-14 STAT-15",
     .summary = "another draft model changes neither the law nor what a seed promises",
     .plan = draft_plan,
     .claimed = draft_claimed,

@@ -267,9 +267,10 @@ static void environment(xmlTextWriterPtr w, const run_report *r)
 
 static void page(xmlTextWriterPtr w, const run_report *r)
 {
-    char verdict[REPORT_VERDICT], reach[1600] = "", e[800];
+    char verdict[REPORT_VERDICT], speed[REPORT_SPEED], reach[1600] = "", e[800];
     report_verdict(r, verdict, sizeof verdict);
     report_run_e(r, e, sizeof e);
+    report_speed(r, speed, sizeof speed);
     if (r->planned) report_reach(r, reach, sizeof reach);
     open_with(w, "html", NULL);
     open_with(w, "head", NULL);
@@ -284,6 +285,7 @@ static void page(xmlTextWriterPtr w, const run_report *r)
     environment(w, r);
     element(w, "p", NULL, reach);
     if (*e) element(w, "p", NULL, e);
+    if (*speed) element(w, "p", "bad", speed);
     if (!r->unopened) verdict_table(w, r);
     troubles(w, r);
     evidence_plot(w, r);

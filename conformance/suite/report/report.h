@@ -66,6 +66,11 @@ void report_reach(const run_report *report, char *text, size_t size);
  * one to three lines; "" without statistical cases. */
 void report_run_e(const run_report *report, char *text, size_t size);
 
+/* What is INEFFECTIVE (STAT-15): a line that says so, and one a check with its clearest case; "" if nothing is. It is
+ * told behind the verdict, of which it is no part. */
+enum { REPORT_SPEED = 4000 };
+void report_speed(const run_report *report, char *text, size_t size);
+
 /* "CONFORMANT: 120 cases, 118 passed, 2 not claimed; 4.1 s, exit code 0", or why the IUT did not open.
  */
 enum { REPORT_VERDICT = 1000 };

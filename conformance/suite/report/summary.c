@@ -6,6 +6,7 @@
 
 #include "conformance/checks/engine/engine.h"
 #include "conformance/suite/report/report.h"
+#include "conformance/suite/verdict.h"
 
 static double figure_or(const run_case *k, const char *name, double absent)
 {
@@ -270,6 +271,39 @@ void report_run_e(const run_report *r, char *text, size_t size)
     if (!pool->caused) return;
     st_cause_text(&pool->cause, cause, sizeof cause);
     append(text, size, "\nLikeliest cause: %s.", cause);
+}
+
+/* -- Speed ------------------------------------------------------------------------------- */
+
+/* The case of the check whose evidence is the clearest; NULL: none of it is INEFFECTIVE. */
+static const run_case *slowest(const run_report *r, const check *of, size_t *cases)
+{
+    const run_case *most = NULL;
+    *cases = 0;
+    for (size_t i = 0; i < r->planned; i++) {
+        const run_case *k = &r->cases[i];
+        if (k->plan->check != of || !verdict_ineffective(r, k)) continue;
+        if (!most || k->result.speed.log_e > most->result.speed.log_e) most = k;
+        ++*cases;
+    }
+    return most;
+}
+
+void report_speed(const run_report *r, char *text, size_t size)
+{
+    *text = '\0';
+    for (size_t i = 0; i < r->planned; i++) {
+        const check *of = r->cases[i].plan->check;
+        size_t cases;
+        if (i > 0 && r->cases[i - 1].plan->check == of) continue;
+        const run_case *most = slowest(r, of, &cases);
+        if (!most) continue;
+        if (!*text)
+            append(text, size,
+                   "INEFFECTIVE, apart from the verdict (STAT-15): drafts are not accepted as the claims make known.");
+        append(text, size, "\n    %s, %zu case%s; %s: %s.", of->name, cases, cases == 1 ? "" : "s", most->plan->id,
+               most->result.speed.text);
+    }
 }
 
 /* -- The verdict ------------------------------------------------------------------------- */

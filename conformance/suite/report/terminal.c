@@ -195,7 +195,7 @@ static void body(FILE *out, const run_report *r, bool colour)
 /* Of an IUT that did not open the last line says all that there is to say (VER-09). */
 void report_terminal(FILE *out, const run_report *r, bool colour)
 {
-    char verdict[REPORT_VERDICT];
+    char verdict[REPORT_VERDICT], speed[REPORT_SPEED];
     head(out, r);
     if (!r->unopened) body(out, r, colour);
     report_verdict(r, verdict, sizeof verdict);
@@ -203,4 +203,6 @@ void report_terminal(FILE *out, const run_report *r, bool colour)
                              : r->exit_code == EXIT_UNDECIDED ? STATE_INCONCLUSIVE
                                                               : STATE_FAIL;
     fprintf(out, "%s%s%s\n", paint(mood, colour), verdict, plain(colour));
+    report_speed(r, speed, sizeof speed);
+    if (*speed) fprintf(out, "%s\n", speed);
 }

@@ -1,0 +1,150 @@
+/* law_speed.c - see law_speed.h. */
+#include "conformance/checks/law/law_speed.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "conformance/stats/coupling.h"
+#include "conformance/stats/eprocess.h"
+#include "conformance/stats/logmath.h"
+
+/* -- What is known ----------------------------------------------------------------- */
+
+/* No clause says what block verification accepts. In `stream` a match or a one-hot rule has drafts of a law that no
+ * claim tells (STAT-05). */
+bool law_speed_known(law_op op, uint8_t rule)
+{
+    if (op == LAW_STREAM) return rule == IUT_RULE_TOKEN;
+    return op == LAW_VERIFY && (rule == IUT_RULE_TOKEN || rule == IUT_RULE_MATCH || rule == IUT_RULE_ONEHOT);
+}
+
+/* ACC-01: a draft from q stands with chance sum min(p, q). MAT-01, ONEH-01: a draft x stands with chance p(x). */
+static double chance(const panel *a, int32_t state, uint8_t rule)
+{
+    const double *p = panel_p(a, state), *q = panel_q(a, state);
+    double sum = 0;
+    if (rule == IUT_RULE_TOKEN) return fmin(1, panel_overlap(a, state));
+    for (int32_t t = 0; t < a->view.V; t++) sum += p[t] * q[t];
+    return fmin(1, sum);
+}
+
+static void fill_law(law_speed *t, int32_t state)
+{
+    const double *p = panel_p(t->a, state), *q = panel_q(t->a, state);
+    double *law = t->law + (size_t)state * (size_t)t->a->view.V;
+    for (int32_t x = 0; x < t->a->view.V; x++)
+        law[x] = t->due[state] > 0 ? fmin(p[x], q[x]) / t->due[state] : p[x];
+}
+
+bool law_speed_open(law_speed *t, const panel *a, law_op op, uint8_t rule)
+{
+    const size_t S = (size_t)a->view.S, cells = S * (size_t)a->view.V;
+    *t = (law_speed){.a = a, .verify = op == LAW_VERIFY};
+    t->due = malloc(S * sizeof *t->due);
+    t->drafts = calloc(LAW_RANGES * S, sizeof *t->drafts);
+    t->stood = calloc(LAW_RANGES * S, sizeof *t->stood);
+    if (!t->verify) {
+        t->law = malloc(cells * sizeof *t->law);
+        t->tokens = calloc(LAW_RANGES * cells, sizeof *t->tokens);
+    }
+    if (!t->due || !t->drafts || !t->stood || (!t->verify && (!t->law || !t->tokens))) return false;
+    for (int32_t s = 0; s < a->view.S; s++) {
+        t->due[s] = chance(a, s, rule);
+        if (!t->verify) fill_law(t, s);
+    }
+    return true;
+}
+
+void law_speed_close(law_speed *t)
+{
+    free(t->due);
+    free(t->law);
+    free(t->drafts);
+    free(t->stood);
+    free(t->tokens);
+}
+
+/* -- Bets -------------------------------------------------------------------------- */
+
+/* Too few accepted is too many refused: the bets of the coupling bound, on the other event. All requests together, and
+ * each range alone: a fault that comes late need not pay for what was right before. */
+static double log_e_of_counts(const law_speed *t)
+{
+    const int32_t S = t->a->view.S;
+    double refusal[LAW_STATES], log_e[LAW_RANGES + 1];
+    int64_t refused[LAW_STATES] = {0}, all[LAW_STATES] = {0};
+    for (int32_t s = 0; s < S; s++) refusal[s] = 1 - t->due[s];
+    for (int32_t i = 0; i < LAW_RANGES; i++) {
+        int64_t here[LAW_STATES];
+        const int64_t *drafts = t->drafts + i * S;
+        for (int32_t s = 0; s < S; s++) {
+            here[s] = drafts[s] - t->stood[i * S + s];
+            refused[s] += here[s], all[s] += drafts[s];
+        }
+        log_e[i] = st_coupling_log_e(refusal, here, drafts, S);
+    }
+    log_e[LAW_RANGES] = st_coupling_log_e(refusal, refused, all, S);
+    return st_log_mean(log_e, NULL, LAW_RANGES + 1);
+}
+
+/* False: no memory. *proof: a token that q or p makes impossible was accepted as a draft. */
+static bool count_tokens(const law_speed *t, st_ep *ep, bool *proof)
+{
+    const int32_t S = t->a->view.S, V = t->a->view.V;
+    for (int32_t c = 0; c < LAW_RANGES * S; c++)
+        for (int32_t x = 0; x < V; x++) {
+            const int32_t n = t->tokens[(size_t)c * (size_t)V + (size_t)x];
+            if (n == 0) continue;
+            if (t->due[c % S] <= 0 || t->law[(size_t)(c % S) * (size_t)V + (size_t)x] <= 0)
+                *proof = true;
+            else if (!st_ep_add(ep, c, x, n))
+                return false;
+        }
+    return true;
+}
+
+/* The states in each range are contexts. The tokens are ordered by p over their law, that is by q/p. */
+static double log_e_of_tokens(const law_speed *t)
+{
+    const int32_t S = t->a->view.S;
+    const double *law[LAW_STATES], *p[LAW_STATES];
+    int32_t row[LAW_RANGES * LAW_STATES];
+    bool proof = false;
+    for (int32_t s = 0; s < S; s++)
+        law[s] = t->law + (size_t)s * (size_t)t->a->view.V, p[s] = panel_p(t->a, s);
+    for (int32_t c = 0; c < LAW_RANGES * S; c++) row[c] = c % S;
+    st_ep *ep = st_ep_new(LAW_RANGES * S, row, S, t->a->view.V, law, p);
+    double log_e = ep && count_tokens(t, ep, &proof) ? st_ep_log_e(ep) : NAN;
+    st_ep_free(ep);
+    return proof ? INFINITY : log_e;
+}
+
+double law_speed_log_e(const law_speed *t)
+{
+    const double counts = log_e_of_counts(t);
+    if (t->verify || counts <= 0) return counts;
+    const double tokens = log_e_of_tokens(t);
+    return isnan(tokens) ? tokens : fmin(counts, tokens);
+}
+
+/* -- What is told ------------------------------------------------------------------ */
+
+void law_tell_speed(const law_sampler *s, check_result *r)
+{
+    const law_speed *t = s->speed;
+    check_speed to = {.drafts = 0};
+    double stood = 0, due = 0;
+    for (int32_t c = 0; t && c < LAW_RANGES * t->a->view.S; c++) {
+        to.drafts += t->drafts[c], stood += (double)t->stood[c];
+        due += (double)t->drafts[c] * t->due[c % t->a->view.S];
+    }
+    if (to.drafts == 0) return;
+    to.log_e = law_speed_log_e(t);
+    if (isnan(to.log_e)) return; /* short of memory: nothing is said */
+    const double n = (double)to.drafts;
+    snprintf(to.text, sizeof to.text, "it accepted %.4g of %s%lld drafts, %.4g expected; ln E = %.4g%s", stood / n,
+             t->verify ? "" : "at most ", (long long)to.drafts, due / n, to.log_e,
+             t->verify ? "" : ", also that they are not from q");
+    r->speed = to;
+}
