@@ -1,11 +1,11 @@
 /* law_drawn_rates - what the drawn law cases find, whom they acquit, and how often they err, through
  * the runner itself.
  *
- *   law_drawn_rates [--seeds N] [--acquit N] [--runs N] [--only TEXT]
+ *   law_drawn_rates [--seeds N] [--acquit N] [--runs N] [--samples N] [--only TEXT]
  *
  * seeds: of each fault (default 1), all of which must end in FAIL; acquit: seeds of each implementation
  * that is right (default 1); runs: at alpha 0.05 with few streams, for the rate of false alarms and the
- * mean of the e-values (default 10). Exit 1 if anything is otherwise. */
+ * mean of the e-values (default 10); samples: of the other cases (default 0: all). Exit 1 if anything is otherwise. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,7 @@
 #include "conformance/checks/law/law.h"
 #include "conformance/stats/power.h"
 #include "conformance/suite/run.h"
+#include "tests/law/rates.h"
 #include "tests/law/sampler_iut.h"
 
 static const check *const checks[] = {&check_law_verify, &check_law_stream, &check_law_draw,
@@ -22,7 +23,7 @@ static const check *const checks[] = {&check_law_verify, &check_law_stream, &che
 /* ln E that fails a case of a run of 160 statistical ones, some of them pooled. */
 static const double LINE = 19.6;
 
-static const char *wanted = "";
+static rates_options asked = {.seeds = 1, .acquit = 1, .runs = 10, .only = ""};
 
 static void become(sampler_fault fault, uint8_t uniforms, uint8_t rule, uint64_t noise)
 {
@@ -111,7 +112,7 @@ static bool kills(size_t i, int32_t seeds)
         run_report report;
         double most = -INFINITY;
         become(faults[i].fault, IUT_UNIFORMS_OWN, IUT_RULE_TOKEN, (uint64_t)seed * 7919);
-        run(faults[i].glob, (uint64_t)seed, 1e-300, 0, &report);
+        run(faults[i].glob, (uint64_t)seed, 1e-300, asked.samples, &report);
         for (size_t k = 0; k < report.planned; k++) {
             const run_case *c = &report.cases[k];
             if (faults[i].part && !strstr(c->plan->id, faults[i].part)) continue;
@@ -164,7 +165,7 @@ static bool acquits(size_t i, int32_t seeds)
     for (int32_t seed = 1; seed <= seeds; seed++) {
         run_report report;
         become_right(i, (uint64_t)seed * 104729);
-        run("law.*/drawn/*", (uint64_t)seed, 1e-6, 0, &report);
+        run("law.*/drawn/*", (uint64_t)seed, 1e-6, asked.samples, &report);
         passed += report.exit_code == EXIT_CONFORMANT && report.tally[STATE_NOT_CLAIMED] == 0;
         cases += (int32_t)report.tally[STATE_PASS];
         for (size_t k = 0; k < report.planned; k++)
@@ -229,35 +230,14 @@ static bool null_rates(int32_t runs)
     return ok;
 }
 
-static bool chosen(const char *name)
-{
-    return strstr(name, wanted) != NULL;
-}
-
 int main(int argc, char **argv)
 {
-    int32_t seeds = 1, acquit = 1, runs = 10;
     bool ok = true;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    for (int i = 1; i < argc; i += 2) {
-        int32_t *number = strcmp(argv[i], "--seeds") == 0    ? &seeds
-                          : strcmp(argv[i], "--acquit") == 0 ? &acquit
-                          : strcmp(argv[i], "--runs") == 0   ? &runs
-                                                             : NULL;
-        if (i + 1 < argc && number) {
-            *number = (int32_t)atoi(argv[i + 1]);
-        } else if (i + 1 < argc && strcmp(argv[i], "--only") == 0) {
-            wanted = argv[i + 1];
-        } else {
-            fprintf(stderr, "usage: law_drawn_rates [--seeds N] [--acquit N] [--runs N] "
-                            "[--only TEXT]\n");
-            return 2;
-        }
-    }
+    if (!rates_read(&asked, argc, argv)) return 2;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        if (chosen(faults[i].name) && seeds > 0) ok &= kills(i, seeds);
+        if (rates_chosen(&asked, faults[i].name) && asked.seeds > 0) ok &= kills(i, asked.seeds);
     for (size_t i = 0; i < sizeof right / sizeof *right; i++)
-        if (chosen(right[i].name) && acquit > 0) ok &= acquits(i, acquit);
-    if (runs > 0 && chosen("null")) ok &= null_rates(runs);
+        if (rates_chosen(&asked, right[i].name) && asked.acquit > 0) ok &= acquits(i, asked.acquit);
+    if (asked.runs > 0 && rates_chosen(&asked, "null")) ok &= null_rates(asked.runs);
     return ok ? 0 : 1;
 }

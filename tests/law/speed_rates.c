@@ -15,6 +15,7 @@
 #include "conformance/stats/power.h"
 #include "conformance/suite/run.h"
 #include "conformance/suite/verdict.h"
+#include "tests/law/rates.h"
 #include "tests/law/sampler_iut.h"
 #include "tests/random.h"
 
@@ -267,13 +268,7 @@ static const iut_api api = {.abi = IUT_ABI, .size = sizeof api, .create = create
 
 /* -- Runs -------------------------------------------------------------------------- */
 
-static const char *wanted = "";
-static int32_t streams; /* of a case */
-
-static bool chosen(const char *name)
-{
-    return strstr(name, wanted) != NULL;
-}
+static rates_options asked = {.seeds = 1, .acquit = 1, .runs = 10, .only = ""};
 
 static void run(const iut_api *of, const char *glob, uint64_t seed, double alpha, int64_t samples, run_report *report)
 {
@@ -321,7 +316,7 @@ static bool told(size_t f, int32_t seeds)
         double most = -INFINITY;
         size_t ineffective = 0, bet = 0;
         is.how = faults[f].how, is.rule = faults[f].rule, is.noise = (uint64_t)seed * 7919;
-        run(&api, faults[f].glob, (uint64_t)seed, 1e-6, streams, &report);
+        run(&api, faults[f].glob, (uint64_t)seed, 1e-6, asked.samples, &report);
         for (size_t k = 0; k < report.planned; k++) {
             const run_case *c = &report.cases[k];
             ineffective += verdict_ineffective(&report, c), bet += c->result.speed.drafts > 0;
@@ -399,7 +394,7 @@ static bool acquits(size_t i, int32_t seeds)
     for (int32_t seed = 1; seed <= seeds; seed++) {
         run_report report;
         const iut_api *of = become_right(i, (uint64_t)seed * 104729);
-        run(of, "*", (uint64_t)seed, 1e-6, streams, &report);
+        run(of, "*", (uint64_t)seed, 1e-6, asked.samples, &report);
         for (size_t k = 0; k < report.planned; k++) {
             const run_case *c = &report.cases[k];
             ineffective += verdict_ineffective(&report, c);
@@ -444,29 +439,13 @@ static bool null_rates(size_t i, int32_t runs)
 
 int main(int argc, char **argv)
 {
-    int32_t seeds = 1, acquit = 1, runs = 10;
     bool ok = true;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    for (int i = 1; i < argc; i += 2) {
-        int32_t *number = strcmp(argv[i], "--seeds") == 0     ? &seeds
-                          : strcmp(argv[i], "--acquit") == 0  ? &acquit
-                          : strcmp(argv[i], "--samples") == 0 ? &streams
-                          : strcmp(argv[i], "--runs") == 0    ? &runs
-                                                              : NULL;
-        if (i + 1 < argc && number) {
-            *number = (int32_t)atoi(argv[i + 1]);
-        } else if (i + 1 < argc && strcmp(argv[i], "--only") == 0) {
-            wanted = argv[i + 1];
-        } else {
-            fputs("usage: speed_rates [--seeds N] [--acquit N] [--samples N] [--runs N] [--only TEXT]\n", stderr);
-            return 2;
-        }
-    }
+    if (!rates_read(&asked, argc, argv)) return 2;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        if (seeds > 0 && chosen(faults[i].name)) ok &= told(i, seeds);
+        if (asked.seeds > 0 && rates_chosen(&asked, faults[i].name)) ok &= told(i, asked.seeds);
     for (size_t i = 0; i < RIGHTS + SAMPLED; i++)
-        if (acquit > 0 && chosen(right_name(i))) ok &= acquits(i, acquit);
+        if (asked.acquit > 0 && rates_chosen(&asked, right_name(i))) ok &= acquits(i, asked.acquit);
     for (size_t i = 0; i < RIGHTS + SAMPLED; i++)
-        if (runs > 0 && chosen(right_name(i))) ok &= null_rates(i, runs);
+        if (asked.runs > 0 && rates_chosen(&asked, right_name(i))) ok &= null_rates(i, asked.runs);
     return ok ? 0 : 1;
 }
