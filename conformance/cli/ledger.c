@@ -130,7 +130,7 @@ static int add_locked(const arguments *a, const json_t *report)
 
 static int add(const arguments *a)
 {
-    char why[1400], today[11];
+    char why[1400] = "there is no memory for it", today[11];
     const time_t now = time(NULL);
     struct tm utc;
     strftime(today, sizeof today, "%Y-%m-%d", gmtime_r(&now, &utc));

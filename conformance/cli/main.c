@@ -91,6 +91,13 @@ static bool selected(const command_line *c, const check_case *k)
            glob_any(c->run.only, c->run.only_count, k->id);
 }
 
+static double seconds_of(const command_line *c, const check_case *k)
+{
+    const int64_t most = c->run.samples;
+    const bool fewer = k->statistical && most > 0 && most < k->n;
+    return k->cost / 1e6 * (fewer ? (double)most / (double)k->n : 1);
+}
+
 /* The seconds that the selected cases of each check declare, and their sum: of one core, for the reference. */
 static void say_seconds(const command_line *c, const check_plan *plan)
 {
@@ -99,7 +106,7 @@ static void say_seconds(const command_line *c, const check_plan *plan)
     for (const check *const *at = check_list; *at; at++) {
         double seconds = 0;
         for (size_t i = 0; i < plan->count; i++)
-            if (plan->cases[i]->check == *at && selected(c, plan->cases[i])) seconds += plan->cases[i]->cost / 1e6;
+            if (plan->cases[i]->check == *at && selected(c, plan->cases[i])) seconds += seconds_of(c, plan->cases[i]);
         if (seconds > 0) fprintf(stderr, " %s %.3g,", (*at)->name, seconds);
         sum += seconds;
     }

@@ -17,6 +17,7 @@ typedef struct {
     run_case *k;
     check_case plan; /* the case, or less of it */
     double end;      /* of its time, by clock_now() */
+    stop limit;      /* asked for before that end, or with the run's */
 } asking;
 
 /* ---- What a second result says. -------------------------------------------------------------- */
@@ -61,7 +62,7 @@ static double timeout_of(const run_options *o)
 static client *open_again(const asking *a)
 {
     client_failure f;
-    client *c = open_iut(a->report, timeout_of(a->report->options), &f);
+    client *c = open_iut(a->report, timeout_of(a->report->options), &a->limit, &f);
     if (!c || !claims_otherwise(a->report, c)) return c;
     client_close(c);
     return NULL;
@@ -125,7 +126,9 @@ static void find_word(asking *a)
 
 static void ask_case(run_report *r, run_case *k, double end)
 {
-    asking a = {.report = r, .k = k, .plan = *k->plan, .end = fmin(end, clock_now() + AGAIN_SECONDS_OF_A_CASE)};
+    asking a = {.report = r, .k = k, .plan = *k->plan, .end = fmin(end, clock_now() + AGAIN_SECONDS_OF_A_CASE),
+                .limit = {.also = r->stop}};
+    stop_ask(&a.limit, STOP_BUDGET, a.end - STOP_GRACE);
     if (k->seconds > AGAIN_SECONDS_OF_A_CASE)
         say(k, AGAIN_UNSAID, "it takes too long to be asked again");
     else

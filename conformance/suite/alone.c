@@ -381,7 +381,10 @@ static iut_status on_forward(iut *x, iut_forward_batch *b)
         if (s == IUT_OK && !is_compared(x, before, b->logits, size, true)) s = IUT_FAILED;
         free(before);
     }
-    if (!keep_rows(x, b, s == IUT_OK)) return x->spoilt ? IUT_FAILED : s;
+    if (!keep_rows(x, b, s == IUT_OK)) {
+        x->walker = -1;
+        return x->spoilt ? IUT_FAILED : s;
+    }
     const bool alone_row = s == IUT_OK && b->n == 1 && b->rows == 1 && b->parent[0] == -1 && x->walked < x->positions;
     if (x->walker >= 0 && alone_row)
         x->waits = true, x->walk[x->walked] = b->token[0];

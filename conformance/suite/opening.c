@@ -4,7 +4,7 @@
 #include "conformance/checks/traces/brought.h"
 #include "conformance/wire/claims.h"
 
-static client *open_client(const run_report *r, double timeout, client_failure *f)
+static client *open_client(const run_report *r, double timeout, const stop *s, client_failure *f)
 {
     const run_options *o = r->options;
     if (o->api) return client_open_table(o->api, o->iut_options, f);
@@ -13,13 +13,13 @@ static client *open_client(const run_report *r, double timeout, client_failure *
                                     .assay = o->assay,
                                     .timeout = timeout,
                                     .stderr_log = o->stderr_log,
-                                    .stop = r->stop};
+                                    .stop = s};
     return client_open(&options, f);
 }
 
-client *open_iut(const run_report *r, double timeout, client_failure *f)
+client *open_iut(const run_report *r, double timeout, const stop *s, client_failure *f)
 {
-    client *c = open_client(r, timeout, f);
+    client *c = open_client(r, timeout, s, f);
     if (c) client_bring(c, r->traces);
     return c;
 }

@@ -4,9 +4,9 @@
 
 #include "conformance/suite/run.h"
 
-/* Opens the IUT as the run's options say, with the traces that it brings; `timeout` as of client_options. NULL: f says
- * why. */
-client *open_iut(const run_report *r, double timeout, client_failure *f);
+/* Opens the IUT as the run's options say, with the traces that it brings; `timeout` and `s`, which must outlive the
+ * client, as of client_options. NULL: f says why. */
+client *open_iut(const run_report *r, double timeout, const stop *s, client_failure *f);
 
 /* Bits of iut_op. */
 unsigned operations_of(const client *c);

@@ -156,7 +156,7 @@ static void not_opened(run_report *r, const client_failure *f)
 static client *open_first(run_report *r)
 {
     client_failure f;
-    client *c = open_iut(r, r->options->timeout, &f);
+    client *c = open_iut(r, r->options->timeout, r->stop, &f);
     const bool complete = plan_rest(r, c);
     if (!c || !complete) {
         if (!c) not_opened(r, &f);
@@ -198,7 +198,7 @@ static bool take_seat(const run_report *r, run_case *k, client **seat)
 {
     client_failure f;
     if (*seat) return true;
-    *seat = open_iut(r, r->options->timeout, &f);
+    *seat = open_iut(r, r->options->timeout, r->stop, &f);
     if (!*seat) {
         result_set(&k->result, state_of_open(f.result, f.status), "%s", f.text);
         return false;

@@ -27,10 +27,15 @@ static double asked_at(const stop *s)
 
 stop_cause stop_asked(const stop *s)
 {
-    return clock_now() < asked_at(s) ? STOP_NONE : (stop_cause)atomic_load(&s->cause);
+    const double now = clock_now();
+    for (; s; s = s->also)
+        if (now >= asked_at(s)) return (stop_cause)atomic_load(&s->cause);
+    return STOP_NONE;
 }
 
 double stop_deadline(const stop *s, double since)
 {
-    return fmax(asked_at(s), since) + STOP_GRACE;
+    double at = INFINITY;
+    for (; s; s = s->also) at = fmin(at, asked_at(s));
+    return fmax(at, since) + STOP_GRACE;
 }

@@ -9,9 +9,10 @@
 typedef enum { STOP_NONE, STOP_SIGNAL, STOP_BUDGET, STOP_ENOUGH } stop_cause;
 
 /* All zero: nobody has asked. */
-typedef struct {
+typedef struct stop {
     atomic_llong at; /* from when on, in nanoseconds of clock_now(); 0: never */
     atomic_int cause;
+    const struct stop *also; /* whoever asks that one asks this one, too; may be NULL */
 } stop;
 
 enum { STOP_GRACE = 2 }; /* seconds that what is under way may still take */

@@ -26,6 +26,7 @@ import time
 from pathlib import Path
 
 ENOUGH = 0.85
+UNDECIDED = 4  # the exit code of a run that neither passed nor failed
 PLUGIN = "conformance/adapters/c/example_plugin.c"
 PYTHON = "conformance/adapters/python/"
 # What each kind of patch is built on, and what must pass without a patch before a verdict means anything.
@@ -129,11 +130,11 @@ def judge(assay, iut, options, where, log):
 
 
 def judge_levels(args, tree, name, iut, options):
-    """The first level that does not pass, or the last one: exit code, first failing case, level."""
+    """The first level that fails, or the last one: exit code, first failing case, level."""
     for level in args.level:
         code, failed = judge(tree.build / "assay", iut, ["--level", level, *options], tree.source,
                              args.build / "log" / f"{name}.{level}.txt")
-        if code:
+        if code not in (0, UNDECIDED):
             break
     return code, failed, level
 

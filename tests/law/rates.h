@@ -1,4 +1,4 @@
-/* rates.h - the options of the programs that measure rates: what the suite finds, whom it acquits, how often it errs. */
+/* rates.h - options of the programs that measure rates: what the suite finds, whom it acquits, how often it errs. */
 #ifndef TESTS_LAW_RATES_H
 #define TESTS_LAW_RATES_H
 

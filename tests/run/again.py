@@ -1,5 +1,5 @@
-"""A failed case is asked again, and "state" or "arithmetic" is said (VER-12): of each fault of a list its own word. Of two
-cases one may be left unsaid, for on a slow machine the time may be too short.
+"""A failed case is asked again, and "state" or "arithmetic" is said (VER-12): of each fault of a list its own word. Of
+two cases one may be left unsaid, for on a slow machine the time may be too short.
 
 again.py ASSAY LIST"""
 import json

@@ -131,15 +131,17 @@ static bool strict(job *j)
     check_result *r = j->e.r;
     const iut_claims *m = client_claims(j->e.x->iut);
     const double *q = j->rows.path[ROWS_DRAFT] ? j->q_row : j->p;
-    r->nats += st_floor_row(j->p, q, j->rows.V, law_arith(m), law_bits(m), true).kl;
-    if (isnan(r->nats))
+    const double nats = r->nats + st_floor_row(j->p, q, j->rows.V, law_arith(m), law_bits(m), true).kl;
+    if (isnan(nats))
         result_set(r, STATE_ERROR, "a floor could not be computed");
-    else if (r->nats > ST_STRICT_NATS)
+    else if (nats <= ST_STRICT_NATS)
+        r->nats = nats;
+    else
         result_set(r, STATE_NOT_CLAIMED,
                    "uniforms of %d bits and the declared arithmetic are too coarse for "
                    "%lld tokens (STAT-03)",
                    law_bits(m), (long long)j->c->n);
-    return r->nats <= ST_STRICT_NATS;
+    return nats <= ST_STRICT_NATS;
 }
 
 static bool judge_token(job *j, int32_t place, int32_t x)
@@ -185,7 +187,7 @@ static void draw_shape(job *j)
 
 static void draw_call(job *j)
 {
-    const bool far = j->e.x->level > LEVEL_SMOKE && j->calls % LONG_EVERY == 1;
+    const bool far = j->e.x->level > LEVEL_SMOKE && j->calls % LONG_EVERY == (j->c->drawn ? 2 : 1);
     const bool again = j->c->drawn && j->calls % 2 == 1; /* the first prompt, with other sampling */
     if (j->c->drawn) draw_shape(j);
     j->q.k =

@@ -11,7 +11,8 @@ static int32_t within(int32_t most, int32_t limit)
 
 /* Classes of vocabularies and their size; places in check_draw.dealt, behind one a class. */
 enum { CLASSES = 4, CLASS = 12, DEALT_CLASSES = CLASSES, DEALT_GAMMAS, DEALT_BATCHES, DEALT_OWN };
-_Static_assert(DEALT_OWN + DRAW_SECOND < sizeof((check_draw){0}.dealt) / sizeof(uint64_t), "a list has no room in check_draw");
+_Static_assert(DEALT_OWN + DRAW_SECOND < sizeof((check_draw){0}.dealt) / sizeof(uint64_t),
+               "a list has no room in check_draw");
 
 /* Deals a place below n, at most 64, that is not among `dealt`; once all are, anew. */
 static int32_t deal(uint64_t *rng, uint64_t *dealt, int32_t n)

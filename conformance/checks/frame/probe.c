@@ -149,8 +149,16 @@ double probe_u24(uint64_t *rng)
     return (double)(probe_next(rng) >> 40) * 0x1p-24;
 }
 
-/* row = units * 2^-bits; the units missing to 2^bits go to the largest entry. The units sum to
- * at most 2^bits, bits <= 24, so each entry is exact. */
+/* Adds units to an entry, as far as binary32 has the sum; what is left of them. */
+static double add_units(float *entry, double units)
+{
+    const double before = (double)*entry;
+    *entry = (float)(before + units);
+    return units - ((double)*entry - before);
+}
+
+/* row = units * 2^-bits; the units missing to 2^bits go to the largest entry. With bits above 24 that rounds, and the
+ * entries after it take the rest: the row sums to 1 where one of them is small enough to have it. */
 static void from_units(float *row, int32_t V, int32_t bits)
 {
     double missing = ldexp(1.0, bits);
@@ -159,7 +167,9 @@ static void from_units(float *row, int32_t V, int32_t bits)
         missing -= (double)row[t];
         if (row[t] > row[largest]) largest = t;
     }
-    row[largest] += (float)missing;
+    missing = add_units(&row[largest], missing);
+    for (int32_t t = 0; t < V && missing != 0; t++)
+        if ((double)row[t] > fabs(missing)) missing = add_units(&row[t], missing);
     for (int32_t t = 0; t < V; t++) row[t] = (float)ldexp((double)row[t], -bits);
 }
 
@@ -209,7 +219,7 @@ void probe_one_hot(float *row, int32_t V, int32_t id)
 
 probe *probe_general(int32_t S, int32_t V, probe_shape shape, uint64_t *rng)
 {
-    const int32_t bits = shape == PROBE_FINE ? 40 : 24;
+    const int32_t bits = shape == PROBE_FINE && V >= PROBE_FINE_V ? 40 : 24;
     probe *m = probe_open(S, V);
     float *other = malloc((size_t)V * sizeof *other);
     for (int32_t s = 0; m && other && s < S; s++) {

@@ -73,8 +73,9 @@ void probe_tail(float *p /* [V] */, float *q /* [V] */, int32_t V, uint64_t *rng
 void probe_one_hot(float *row /* [V] */, int32_t V, int32_t id);
 
 /* A panel of S states with random rows, q a mixture of p and another row: about 0.7 of the drafts
- * are accepted. Multiples of 2^-24; FINE ones of 2^-40: binary64 sums them without rounding, and
- * binary32 does not. Not finished. */
+ * are accepted. Multiples of 2^-24; FINE ones of at least PROBE_FINE_V tokens, of 2^-40: binary64
+ * sums them without rounding, and binary32 does not. Not finished. */
+enum { PROBE_FINE_V = 4097 }; /* from here on some entries are small enough for the row to sum to 1 */
 probe *probe_general(int32_t S, int32_t V, probe_shape shape, uint64_t *rng);
 
 #endif

@@ -195,10 +195,9 @@ static void count_slides(law_views *v, int32_t i, int cell)
                   high = i + v->reach < v->k ? i + v->reach : v->k - 1;
     for (int32_t r = 1; r <= REQUESTS; r++) {
         const uint8_t *then = cells_of(v, r);
-        int32_t(*slide)[QUARTERS][ST_PIT_CELLS] =
-            v->slides + (r - 1) * (2 * v->reach + 1) + i + v->reach;
+        const int32_t none = (r - 1) * (2 * v->reach + 1) + v->reach; /* no place apart */
         for (int32_t at = low; at <= high; at++)
-            if (then[at] != UNKNOWN) slide[-at][then[at] / QUARTER][cell]++;
+            if (then[at] != UNKNOWN) v->slides[none + i - at][then[at] / QUARTER][cell]++;
     }
 }
 

@@ -73,7 +73,7 @@ static const option options[] = {
     {"--junit", "FILE", "the report for CI", OPTION_TEXT, AT(junit)},
     {"--html", "FILE", "the report for a browser, one file", OPTION_TEXT, AT(html)},
     {"--list", NULL, "names the cases and the seconds they declare, and runs none", OPTION_FLAG, AT(list)},
-    {"--quiet", NULL, "prints the last line of the report alone", OPTION_FLAG, AT(quiet)},
+    {"--quiet", NULL, "prints the verdict alone", OPTION_FLAG, AT(quiet)},
 };
 #undef AT
 enum { OPTIONS = sizeof options / sizeof *options };
