@@ -11,6 +11,7 @@
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay_vectors.h"
 #include "conformance/checks/frame/plan.h"
+#include "conformance/checks/frame/probe.h"
 #include "conformance/subjects/ref/subject.h"
 #include "tests/checks/tiny.h"
 
@@ -362,6 +363,32 @@ static void test_costs_are_declared(void **unused)
     }
 }
 
+/* Fine rows sum to 1 in binary64 without rounding, and in binary32 they do not. */
+static void test_fine_rows(void **unused)
+{
+    static const int32_t V[] = {PROBE_FINE_V, 32003, 151665};
+    (void)unused;
+    for (size_t i = 0; i < sizeof V / sizeof *V; i++) {
+        uint64_t rng = 7 + i;
+        int32_t rounded = 0;
+        probe *m = probe_general(2, V[i], PROBE_FINE, &rng);
+        assert_non_null(m);
+        for (int32_t s = 0; s < 2; s++)
+            for (int32_t q = 0; q < 2; q++) {
+                const float *row = q ? probe_q(m, s) : probe_p(m, s);
+                double sum = 0;
+                float single = 0;
+                for (int32_t t = 0; t < V[i]; t++) {
+                    sum += (double)row[t], single += row[t];
+                    rounded += (double)single != sum;
+                }
+                assert_true(sum == 1);
+            }
+        assert_true(rounded > V[i]);
+        probe_close(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,7 +396,7 @@ int main(void)
         cmocka_unit_test(test_wrong_fails),        cmocka_unit_test(test_not_claimed),
         cmocka_unit_test(test_vectors_missing),    cmocka_unit_test(test_failures_explain),
         cmocka_unit_test(test_false_declarations), cmocka_unit_test(test_every_flip_is_noticed),
-        cmocka_unit_test(test_short_gamma),
+        cmocka_unit_test(test_short_gamma),        cmocka_unit_test(test_fine_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

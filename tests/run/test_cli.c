@@ -289,6 +289,14 @@ static void samples_are_as_many_as_asked(void **unused)
     assert_says(" --samples 2000");
 }
 
+/* Its cases are not known before the IUT is (VER-11). */
+static void a_check_of_drawn_cases_alone_is_selected(void **unused)
+{
+    (void)unused;
+    assert_int_equal(assay("run --level smoke --claims law.long --quiet"), 0);
+    assert_int_equal(assay("run --level smoke --only 'law.long/*' --quiet"), 0);
+}
+
 /* VER-01: a slip of whoever called it. That a run of no case is an ERROR: test_verdict.c. */
 static void an_empty_selection_is_refused(void **unused)
 {
@@ -588,6 +596,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_seed_of_today_is_a_date),
         cmocka_unit_test(the_printed_command_replays_the_failure),
         cmocka_unit_test(samples_are_as_many_as_asked),
+        cmocka_unit_test(a_check_of_drawn_cases_alone_is_selected),
         cmocka_unit_test(an_empty_selection_is_refused),
         cmocka_unit_test(what_does_not_open_has_its_exit_code),
         cmocka_unit_test(a_verdict_says_whether_a_law_was_judged),
