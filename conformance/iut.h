@@ -58,6 +58,8 @@ enum { IUT_LLAMA = 1, IUT_QWEN2 = 2, IUT_QWEN3 = 4 }; /* architectures, added up
 /* Methods of decoding besides a chain of a draft model's, which is 0; as claims, added up. */
 enum { IUT_JACOBI = 1, IUT_LOOKAHEAD = 2, IUT_LOOKUP = 4 };
 enum { IUT_POOL_LRU = 1, IUT_POOL_RING = 2 }; /* kinds of pool of n-grams (POOL-02, POOL-03), added up */
+enum { IUT_TIES_CUT = 1, IUT_TIES_KEPT };     /* top-k among equal logits: DIST-09, or all of them (DIST-16) */
+enum { IUT_WEIGHTS_FOLDER = 1, IUT_WEIGHTS_OWN }; /* OWN: made from the folder's, quantised say (CLM-15) */
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -87,6 +89,11 @@ typedef struct {
     int32_t accepted_total; /* 1: `generate` tells accepted drafts as a total a request (CLM-11) */
     int32_t eos_always;     /* 1: every stream of `generate` ends at the eos_token_id of the target's
                                config.json, which every request then has as `eos` (CLM-12) */
+    /* Since 1: how rows are served, and from what. An older iut_claims, of 72 bytes, ends here. */
+    const char *order;  /* temperature top_k top_p min_p as they are applied, or a word for it: transformers,
+                           vllm, llamacpp, mlx (CLM-14); NULL: DIST-12's; static or owned by the instance */
+    int32_t top_k_ties; /* IUT_TIES_*; 0: CUT */
+    int32_t weights;    /* IUT_WEIGHTS_*; 0: FOLDER */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
@@ -218,7 +225,7 @@ typedef struct {
  * it), decodes every request from an empty cache, and draws its own drafts as it likes, fewer than
  * gamma too: that must not be seen in the law of the output (LAY-07, LAY-08). Prompts are ids as they
  * are, without a begin-of-sequence token of yours; refuse ids and parameters out of range. Filters
- * apply in the order of chapter 3. It knows nothing of `model` and its sequences.
+ * apply in the order of chapter 3, or of the claim `order`. It knows nothing of `model` and its sequences.
  *
  * `accepted` may stay -1. If it is told, each step has emitted one token more than it says, and all
  * steps together the stream (the last may be cut): a token that comes from the prompt's forward is a

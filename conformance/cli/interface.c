@@ -114,7 +114,8 @@ static json_t *words(const claim_row *row)
 
 static json_t *claim(const claim_row *row)
 {
-    static const char *const kinds[] = {"text", "choice", "set", "number"};
+    static const char *const kinds[] = {[CLAIM_TEXT] = "text", [CLAIM_ORDER] = "text", [CLAIM_CHOICE] = "choice",
+                                        [CLAIM_SET] = "set", [CLAIM_NUMBER] = "number"};
     json_t *object = json_pack("{ss ss si ss}", "claim", row->name, "kind", kinds[row->kind],
                                "since", (int)row->since, "question", row->question);
     if (row->words) json_object_set_new(object, "words", words(row));
@@ -203,6 +204,7 @@ static void print_claim(const claim_row *row)
 {
     printf("| `%s` | ", row->name);
     if (row->kind == CLAIM_TEXT) printf("a text");
+    if (row->kind == CLAIM_ORDER) printf("an order of `temperature top_k top_p min_p`, or a word for one");
     if (row->kind == CLAIM_NUMBER && row->most != INT32_MAX) printf("0 to %d", (int)row->most);
     if (row->kind == CLAIM_NUMBER && row->most == INT32_MAX) printf("0 or more");
     if (row->words) {

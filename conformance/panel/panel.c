@@ -292,66 +292,39 @@ static int by_rank(const void *a, const void *b)
 
 static const double NEAR = 1e-3;
 
-/* How many of the ranked weights e[0..kept) top-p keeps; 0 when a neighbour of the cut is near.
- */
-static int32_t cut_top_p(const double *e, int32_t kept, double top_p)
-{
-    double total = 0, sum = 0;
-    for (int32_t i = 0; i < kept; i++) total += e[i];
-    for (int32_t i = 0; i < kept; i++) {
-        sum += e[i];
-        if (fabs(sum / total - top_p) < NEAR) return 0;
-        if (sum / total >= top_p) return i + 1;
-    }
-    return kept;
-}
-
-static int32_t cut_min_p(const double *e, int32_t kept, double min_p)
-{
-    int32_t n = 0;
-    for (; n < kept; n++) {
-        if (fabs(log(e[n]) - log(min_p)) < NEAR) return 0;
-        if (e[n] < min_p) break;
-    }
-    return n;
-}
-
-/* Survivors of the ranked tokens, whose weights e descend from 1; 0: a cut is too close. */
-static int32_t survivors(const ranked *r, const double *e, int32_t V, const iut_sampling *s)
-{
-    int32_t kept = 0;
-    while (kept < V && r[kept].logit > -INFINITY) kept++;
-    if (s->top_k > 0 && s->top_k < kept) {
-        if (r[s->top_k - 1].logit - r[s->top_k].logit < NEAR) return 0;
-        kept = s->top_k;
-    }
-    if (s->top_p < 1) kept = cut_top_p(e, kept, (double)s->top_p);
-    if (s->min_p > 0) kept = cut_min_p(e, kept, (double)s->min_p);
-    return kept;
-}
-
 typedef enum { SERVED, NEAR_CUT, NO_MEMORY } serve_result;
 
-static serve_result serve(const float *logit, int32_t V, const iut_sampling *s, float *p,
+/* The row behind its filters; false: a cut is too close. */
+static bool serve_ranked(const ranked *r, double *below, int32_t V, const iut_sampling *s, const oracle_filters *how,
+                         float *p, double *p64)
+{
+    const oracle_sampling sampling = {s->temperature, s->top_k, s->top_p, s->min_p};
+    int32_t n = 0;
+    double total = 0;
+    for (; n < V && r[n].logit > -INFINITY; n++) below[n] = (double)r[n].logit - (double)r[0].logit;
+    const oracle_cuts c = oracle_cut(below, n, &sampling, how);
+    if (c.top_k < NEAR || c.top_p < NEAR || c.min_p_log < NEAR) return false;
+    memset(p64, 0, (size_t)V * sizeof *p64);
+    for (int32_t i = 0; i < c.kept; i++) total += below[i] = exp(below[i] / (double)s->temperature);
+    for (int32_t i = 0; i < c.kept; i++) p64[r[i].id] = below[i] / total;
+    for (int32_t t = 0; t < V; t++) p[t] = (float)p64[t];
+    return true;
+}
+
+static serve_result serve(const float *logit, int32_t V, const iut_sampling *s, const oracle_filters *how, float *p,
                           double *p64)
 {
     ranked *r = malloc((size_t)V * sizeof *r);
-    double *e = malloc((size_t)V * sizeof *e), total = 0;
-    int32_t kept = -1;
-    if (r && e) {
+    double *below = malloc((size_t)V * sizeof *below);
+    serve_result done = NO_MEMORY;
+    if (r && below) {
         for (int32_t t = 0; t < V; t++) r[t] = (ranked){logit[t], t};
         qsort(r, (size_t)V, sizeof *r, by_rank);
-        for (int32_t i = 0; i < V; i++)
-            e[i] = exp(((double)r[i].logit - (double)r[0].logit) / (double)s->temperature);
-        kept = survivors(r, e, V, s);
-        for (int32_t i = 0; i < kept; i++) total += e[i];
-        memset(p64, 0, (size_t)V * sizeof *p64);
-        for (int32_t i = 0; i < kept; i++) p64[r[i].id] = e[i] / total;
-        for (int32_t t = 0; t < V; t++) p[t] = (float)p64[t];
+        done = serve_ranked(r, below, V, s, how, p, p64) ? SERVED : NEAR_CUT;
     }
     free(r);
-    free(e);
-    return kept > 0 ? SERVED : kept == 0 ? NEAR_CUT : NO_MEMORY;
+    free(below);
+    return done;
 }
 
 /* -- Making a panel ---------------------------------------------------------------- */
@@ -367,9 +340,9 @@ static serve_result fill_state(panel *a, int32_t s, uint32_t row, panel_row *r, 
     store(m, f->V, f->bits, a->q + at, a->q_logit + at, a->q64 + at);
     serve_result done = SERVED;
     if (f->target.temperature > 0)
-        done = serve(a->p_logit + at, f->V, &f->target, a->p + at, a->p64 + at);
+        done = serve(a->p_logit + at, f->V, &f->target, &f->filters, a->p + at, a->p64 + at);
     if (done == SERVED && f->draft.temperature > 0)
-        done = serve(a->q_logit + at, f->V, &f->draft, a->q + at, a->q64 + at);
+        done = serve(a->q_logit + at, f->V, &f->draft, &f->filters, a->q + at, a->q64 + at);
     return done;
 }
 

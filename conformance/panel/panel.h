@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "conformance/iut.h"
+#include "conformance/oracle/law/served.h"
 
 /* -- Rows (PAN-01 to PAN-03) ------------------------------------------------------- */
 
@@ -61,6 +62,7 @@ typedef struct {
     uint64_t seed;
     panel_variant variant;
     iut_sampling target, draft; /* temperature 0: none, p and q are the rows themselves */
+    oracle_filters filters;     /* of both */
 } panel_form;
 
 typedef struct {
@@ -73,8 +75,8 @@ typedef struct {
 } panel;
 
 /* NULL: `why` says what is wrong. With sampling parameters the rows are served from the logits
- * (DIST clauses, in binary64), and a row with a cut closer than 1e-3 (in the logit for top-k
- * and min-p, in cumulative mass for top-p) is replaced by another, so that no legal rounding
+ * (DIST clauses, in binary64), and a row with a cut closer than 1e-3 (in the logit for top-k, in its logarithm
+ * for min-p, in cumulative mass for top-p) is replaced by another, so that no legal rounding
  * can make an impossible token. */
 panel *panel_make(const panel_form *form, char *why, size_t why_size);
 void panel_free(panel *a);

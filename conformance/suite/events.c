@@ -33,7 +33,7 @@ static json_t *claims_of(const iut_claims *c)
 {
     iut_claims numbers = *c;
     numbers.name = numbers.version = numbers.device = "";
-    json_t *claims = claims_encode(&numbers, 0);
+    json_t *claims = claims_encode(&numbers, 0, CLAIMS_SINCE);
     json_object_del(claims, "name");
     json_object_del(claims, "version");
     json_object_del(claims, "device");

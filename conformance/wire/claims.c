@@ -11,6 +11,9 @@
 #define SET(name, words, question) {#name, CLAIM_SET, 1, offsetof(iut_claims, name), 0, words, 0, question}
 #define NUMBER(name, width, most, question) \
     {#name, CLAIM_NUMBER, width, offsetof(iut_claims, name), most, NULL, 0, question}
+#define ORDER(name, since, question) {#name, CLAIM_ORDER, 8, offsetof(iut_claims, name), 0, NULL, since, question}
+#define LATER_CHOICE(name, words, since, question) \
+    {#name, CLAIM_CHOICE, 4, offsetof(iut_claims, name), 0, words, since, question}
 
 const claim_row claim_table[] = {
     TEXT(name,
@@ -70,6 +73,13 @@ const claim_row claim_table[] = {
     NUMBER(eos_always, 4, 1,
           "Does every stream of `generate` end at the end of sequence of the target's config.json, so that no "
           "other can be asked for?"),
+    ORDER(order, 1,
+          "If it serves logits itself: in which order do temperature, top_k, top_p and min_p apply, with a blank "
+          "between? Or as in transformers, vllm, llamacpp or mlx? Leave it out if as in chapter 3."),
+    LATER_CHOICE(top_k_ties, "cut|kept", 1,
+          "Does top-k keep k tokens, or all whose logit equals the k-th? Leave it out if k tokens."),
+    LATER_CHOICE(weights, "folder|own", 1,
+          "Does it compute with the folder's weights, or with weights that it made from them, quantised say?"),
     {0}};
 /* clang-format on */
 
@@ -83,11 +93,68 @@ static int64_t number(const iut_claims *claims, const claim_row *row)
     return row->width == 1 ? *(uint8_t *)at(claims, row) : *(int32_t *)at(claims, row);
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 const char *claims_difference(const iut_claims *a, const iut_claims *b)
 {
-    for (const claim_row *row = claim_table; row->name; row++)
-        if (row->kind != CLAIM_TEXT && number(a, row) != number(b, row)) return row->name;
+    for (const claim_row *row = claim_table; row->name; row++) {
+        if (row->kind == CLAIM_TEXT) continue;
+        if (row->kind == CLAIM_ORDER ? !same_text(*(const char **)at(a, row), *(const char **)at(b, row))
+                                     : number(a, row) != number(b, row))
+            return row->name;
+    }
     return NULL;
+}
+
+/* ---- The order of filters. CLM-14. ----------------------------------------------- */
+
+static const char *const step_names[] = {"temperature", "top_k", "top_p", "min_p"};
+
+static const char *spelled(const char *order)
+{
+    static const struct {
+        const char *word, *order;
+    } known[] = {{"transformers", "temperature top_k top_p min_p"},
+                 {"vllm", "temperature min_p top_k top_p"},
+                 {"llamacpp", "top_k top_p min_p temperature"},
+                 {"mlx", "top_p min_p top_k temperature"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(order, known[i].word) == 0) return known[i].order;
+    return order;
+}
+
+/* The number of the step that a text begins with; 0: it begins with none. */
+static int step_at(const char *text, size_t length)
+{
+    for (int i = 0; i < 4; i++)
+        if (strlen(step_names[i]) == length && memcmp(text, step_names[i], length) == 0) return i + 1;
+    return 0;
+}
+
+bool claims_order(const char *text, uint8_t step[4])
+{
+    const char *at = spelled(text ? text : "transformers"); /* whose order is DIST-12's */
+    unsigned seen = 0;
+    for (int i = 0; i < 4; i++) {
+        const size_t length = strcspn(at, " ");
+        const int number = step_at(at, length);
+        if (number == 0 || (seen >> number & 1)) return false;
+        seen |= 1u << number;
+        step[i] = (uint8_t)number;
+        at += length;
+        if (*at != (i < 3 ? ' ' : 0)) return false;
+        at += i < 3;
+    }
+    return true;
+}
+
+static bool is_specified(const char *order)
+{
+    uint8_t specified[4], step[4];
+    return claims_order(NULL, specified) && claims_order(order, step) && memcmp(specified, step, 4) == 0;
 }
 
 int32_t claim_words(const claim_row *row)
@@ -104,15 +171,20 @@ int32_t claim_most(const claim_row *row)
                                      : row->most;
 }
 
-json_t *claims_encode(const iut_claims *claims, unsigned ops)
+static json_t *value_of(const iut_claims *claims, const claim_row *row)
+{
+    const bool text = row->kind == CLAIM_TEXT || row->kind == CLAIM_ORDER;
+    return text ? json_string(*(const char **)at(claims, row)) : json_integer(number(claims, row));
+}
+
+json_t *claims_encode(const iut_claims *claims, unsigned ops, int32_t since)
 {
     json_t *args = json_object();
     int bad = 0;
-    for (const claim_row *row = claim_table; row->name; row++)
-        bad |= json_object_set_new(args, row->name,
-                                   row->kind == CLAIM_TEXT
-                                       ? json_string(*(const char **)at(claims, row))
-                                       : json_integer(number(claims, row)));
+    for (const claim_row *row = claim_table; row->name; row++) {
+        const bool missing = row->kind == CLAIM_ORDER && !*(const char **)at(claims, row);
+        if (row->since <= since && !missing) bad |= json_object_set_new(args, row->name, value_of(claims, row));
+    }
     char list[256] = "";
     for (iut_op op = OP_PANEL; op < OP_COUNT; op++)
         if (ops >> op & 1) {
@@ -130,22 +202,40 @@ json_t *claims_encode(const iut_claims *claims, unsigned ops)
 static bool check_row(const iut_claims *claims, const claim_row *row, char *why,
                       size_t why_size)
 {
+    uint8_t step[4];
     if (row->kind == CLAIM_TEXT)
         return *(const char **)at(claims, row) || FAIL("claims: %s is missing", row->name);
+    if (row->kind == CLAIM_ORDER)
+        return claims_order(*(const char **)at(claims, row), step) ||
+               FAIL("claims: %s = \"%.60s\"; it must name temperature, top_k, top_p and min_p, each once, with a "
+                    "blank between, or be transformers, vllm, llamacpp or mlx",
+                    row->name, *(const char **)at(claims, row));
     const int64_t x = number(claims, row);
     return (x >= 0 && x <= claim_most(row)) ||
            FAIL("claims: %s = %lld; it must be 0 to %d", row->name, (long long)x,
                 (int)claim_most(row));
 }
 
+static bool check_canonical(const iut_claims *claims, char *why, size_t why_size)
+{
+    if (claims->uniform_bits < 29)
+        return FAIL(
+            "claims: canonical arithmetic with uniforms of %d bits; it needs 29 or more",
+            claims->uniform_bits);
+    if (!is_specified(claims->order))
+        return FAIL("claims: canonical arithmetic with the order %s; it has that of DIST-12", claims->order);
+    if (claims->top_k_ties == IUT_TIES_KEPT)
+        return FAIL("claims: canonical arithmetic with ties that top-k keeps; it cuts them (DIST-09)");
+    if (claims->weights == IUT_WEIGHTS_OWN)
+        return FAIL("claims: canonical arithmetic with weights of its own; its bits are the folder's weights'");
+    return true;
+}
+
 bool claims_check(const iut_claims *claims, char *why, size_t why_size)
 {
     for (const claim_row *row = claim_table; row->name; row++)
         if (!check_row(claims, row, why, why_size)) return false;
-    if (claims->arithmetic == IUT_ARITH_CANONICAL && claims->uniform_bits < 29)
-        return FAIL(
-            "claims: canonical arithmetic with uniforms of %d bits; it needs 29 or more",
-            claims->uniform_bits);
+    if (claims->arithmetic == IUT_ARITH_CANONICAL && !check_canonical(claims, why, why_size)) return false;
     if (claims->greedy_methods & ~claims->methods)
         return FAIL("claims: greedy_methods = %d names what is not in methods = %d",
                     claims->greedy_methods, claims->methods);
@@ -172,6 +262,10 @@ static bool decode_row(const json_t *args, const claim_row *row, iut_claims *cla
         return true; /* claims_check looks whether it is there */
     }
     if (!value) return true; /* not said */
+    if (row->kind == CLAIM_ORDER) {
+        *(const char **)at(claims, row) = json_string_value(value);
+        return json_is_string(value) || FAIL("claims: %s must be a text", row->name);
+    }
     const int64_t v = json_is_integer(value) ? json_integer_value(value) : -1;
     if (v < 0 || v > claim_most(row))
         return FAIL("claims: %s must be an integer from 0 to %d", row->name,

@@ -1,8 +1,8 @@
 /* claims.h - the claims of an IUT as `args` of a reply, and what makes them coherent. Clauses
  * CLM-04, CLM-05 and FRM-03.
  *
- * In `args`: name, version, device (strings), the other fields of iut_claims as integers under
- * their own names, and `ops`, the names of the claimed operations with a blank between. */
+ * In `args`: name, version, device and, if it is claimed, order (strings), the other fields of iut_claims as integers
+ * under their own names, and `ops`, the names of the claimed operations with a blank between. */
 #ifndef ASSAY_CONFORMANCE_WIRE_CLAIMS_H
 #define ASSAY_CONFORMANCE_WIRE_CLAIMS_H
 
@@ -13,6 +13,7 @@
 
 typedef enum {
     CLAIM_TEXT,
+    CLAIM_ORDER,  /* a text that may be missing: an order of filters (CLM-14) */
     CLAIM_CHOICE, /* the number of one of the words, from 1 on */
     CLAIM_SET,    /* the sum of 1, 2, 4 ... of some of them */
     CLAIM_NUMBER  /* 0 to `most` */
@@ -36,10 +37,16 @@ extern const claim_row claim_table[];
 int32_t claim_words(const claim_row *row); /* of a choice or a set: how many */
 int32_t claim_most(const claim_row *row);  /* the largest number that it may have */
 
-/* A new object, or NULL if memory runs out or a text is not UTF-8. */
-json_t *claims_encode(const iut_claims *claims, unsigned ops);
+enum { CLAIMS_SINCE = 1 }; /* the last group that is known here */
 
-/* Reads `args` of a reply. The three strings belong to `args`. Refuses what claims_check
+/* A new object with the claims of the groups up to `since`, or NULL if memory runs out or a text is not UTF-8. */
+json_t *claims_encode(const iut_claims *claims, unsigned ops, int32_t since);
+
+/* The four steps of an order, numbered as the fields of iut_sampling: 1 is the temperature. False: the text is none
+ * of CLM-14. NULL is DIST-12's order. */
+bool claims_order(const char *text, uint8_t step[4]);
+
+/* Reads `args` of a reply. The texts belong to `args`. Refuses what claims_check
  * refuses, and an unknown name or type of a field. */
 bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *why,
                    size_t why_size);
@@ -47,8 +54,9 @@ bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *
 /* The first field in which two claims differ, texts left out; NULL: none (CLM-13). */
 const char *claims_difference(const iut_claims *a, const iut_claims *b);
 
-/* CLM-04: known values, no negative limit (0 says that none is known), strings present, and
- * canonical arithmetic only with uniforms of 29 bits or more, greedy methods among the methods. */
+/* CLM-04, CLM-14, CLM-15: known values, no negative limit (0 says that none is known), strings present, greedy methods
+ * among the methods. Canonical arithmetic has uniforms of 29 bits or more, the rows of chapter 3 and the folder's
+ * weights. */
 bool claims_check(const iut_claims *claims, char *why, size_t why_size);
 
 /* CLM-05: model, forward, commit and truncate go together, and what reads or poisons the cache

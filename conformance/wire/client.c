@@ -201,7 +201,10 @@ static bool build_request(client *c, iut_op op, const layout_parts *parts, frame
     /* Ids have gaps, so that counting the requests does not give them (FRM-03). */
     c->id += 1 + c->id % 3;
     *f = (frame){.id = c->id, .op = iut_op_name(op), .args = json_object()};
-    if (op == OP_CLAIMS) f->version = c->version;
+    if (op == OP_CLAIMS) {
+        f->version = c->version;
+        json_object_set_new(f->args, "since", json_integer(CLAIMS_SINCE));
+    }
     for (const layout_number *i = l->number; i->name; i++)
         json_object_set_new(f->args, i->name, json_integer(parts->value[i->value]));
     for (int t = 0; l->text[t].name; t++)

@@ -136,14 +136,17 @@ static bool reply_error(const worker *w, int64_t id, iut_status status, const ch
     return frame_write(w->out, &reply);
 }
 
-static bool reply_claims(const worker *w, int64_t id)
+static bool reply_claims(const worker *w, const frame *request)
 {
+    const int64_t id = request->id;
+    int64_t since = 0; /* not told: by a suite that knows no group */
     iut_claims claims = {.size = sizeof claims};
     const iut_status s = w->api.claims(w->instance, &claims);
     if (s != IUT_OK) /* bad_input says that there is no such IUT (load.h) */
         return reply_error(w, id, s == IUT_BAD_INPUT ? IUT_FAILED : s,
                            w->api.last_error(w->instance));
-    json_t *args = claims_encode(&claims, iut_ops_of(&w->api));
+    frame_integer(request, "since", 0, INT32_MAX, &since);
+    json_t *args = claims_encode(&claims, iut_ops_of(&w->api), (int32_t)since);
     if (!args)
         return reply_error(w, id, IUT_FAILED,
                            "claims: name, version or device is NULL or not UTF-8");
@@ -303,7 +306,7 @@ static bool answer(worker *w, const frame *f)
     if (!w->instance) return reply_error(w, f->id, w->refusal, w->why);
     if (op == OP_COUNT || !(iut_ops_of(&w->api) >> op & 1))
         return reply_error(w, f->id, IUT_UNSUPPORTED, "there is no such operation");
-    if (op == OP_CLAIMS) return reply_claims(w, f->id);
+    if (op == OP_CLAIMS) return reply_claims(w, f);
     if (!take_request(w, f, op, &parts, why, sizeof why))
         return reply_error(w, f->id, IUT_BAD_INPUT, why);
     frame reply = {.id = f->id, .status = "ok"};

@@ -81,7 +81,7 @@ static void row_behind(const int32_t *text, int32_t n, const oracle_sampling *s,
     oracle_path_cut(path, same);
     for (at = same; at < n; at++)
         oracle_path_step(path, walked[at] = text[at], at + 1 == n ? logits : NULL);
-    if (oracle_served64(logits, WORDS, s, p, NULL, 0) != ORACLE_OK) fail("a bad row");
+    if (oracle_served64(logits, WORDS, s, NULL, p, NULL, 0) != ORACLE_OK) fail("a bad row");
 }
 
 static void open_model(const char *name)

@@ -55,7 +55,7 @@ static int32_t walk(oracle_path *path, const oracle_sampling *s, int32_t at, int
     float row[WORDS];
     if (c == MOST_CONTEXTS) fail("a cell has more prefixes than planned");
     oracle_path_step(path, token, row);
-    if (oracle_served64(row, WORDS, s, law.p[c], NULL, 0) != ORACLE_OK) fail("a bad row");
+    if (oracle_served64(row, WORDS, s, NULL, law.p[c], NULL, 0) != ORACLE_OK) fail("a bad row");
     for (int32_t x = 0; depth + 1 < law.k && x < WORDS; x++) {
         if (law.p[c][x] == 0) continue;
         law.next[c][x] = walk(path, s, at + 1, x, depth + 1);

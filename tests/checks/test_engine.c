@@ -26,6 +26,8 @@ typedef enum {
     NEAR_TIES,  /* with drafts the second best token, where it is hardly worse */
     FAR_TIES,   /* the same where it is much worse */
     NO_ARGMAX,  /* the same without drafts, too */
+    BY_COMPANY, /* the second best, where it is hardly worse, with drafts or in company */
+    ONE_PROMPT, /* with drafts the second best, of the prompts of one length alone */
     NO_DRAFTS,  /* never drafts */
     NO_GUESSES, /* nor guesses, whatever the method */
     TOO_LONG,
@@ -63,6 +65,7 @@ static iut_status claims(iut *x, iut_claims *c)
     if (said.uniforms) c->uniforms = said.uniforms;
     c->seed_identical = said.seed_identical;
     if (said.arithmetic) c->arithmetic = said.arithmetic;
+    c->weights = said.weights;
     return s;
 }
 
@@ -112,12 +115,14 @@ static ranking ranked(const char *model, const int32_t *path, int32_t n)
     return *r;
 }
 
-/* What the spoilt mind emits after a path. */
-static int32_t spoilt_token(const iut_generate_batch *b, const int32_t *path, int32_t n)
+/* What the spoilt mind emits after a path, which begins with a prompt of `count` tokens. */
+static int32_t spoilt_token(const iut_generate_batch *b, int32_t count, const int32_t *path, int32_t n)
 {
     const ranking r = ranked(b->target, path, n);
-    if (spoilt != NO_ARGMAX && b->gamma == 0) return r.best;
-    if (spoilt == NEAR_TIES) return r.gap < 0.02 ? r.next : r.best;
+    const bool plain = b->gamma == 0 && (spoilt != BY_COMPANY || b->n == 1);
+    if (spoilt != NO_ARGMAX && plain) return r.best;
+    if (spoilt == ONE_PROMPT && count != 20) return r.best;
+    if (spoilt == NEAR_TIES || spoilt == BY_COMPANY) return r.gap < 0.02 ? r.next : r.best;
     return n % 16 == 5 && r.gap > 0.3 ? r.next : r.best;
 }
 
@@ -128,7 +133,7 @@ static void spoilt_streams(iut_generate_batch *b)
         int32_t n = b->prompt_count[i], t = 0, *out = b->out + (int64_t)i * b->k;
         memcpy(path, b->prompt + begin, (size_t)n * sizeof *path);
         while (t < b->k && (t == 0 || out[t - 1] != b->eos)) {
-            out[t] = spoilt_token(b, path, n);
+            out[t] = spoilt_token(b, b->prompt_count[i], path, n);
             path[n++] = out[t++];
         }
         b->out_len[i] = t;
@@ -176,7 +181,7 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     const bool warm = b->sampling.temperature > 0;
     if (spoilt == SEED_IGNORED && warm) b->seed = requests += 100;
     if (spoilt == WARM_ENDLESS && warm) b->eos = -1;
-    if (spoilt >= NEAR_TIES && spoilt <= NO_ARGMAX) return spoilt_streams(b), IUT_OK;
+    if (spoilt >= NEAR_TIES && spoilt <= ONE_PROMPT) return spoilt_streams(b), IUT_OK;
     if (spoilt == NO_DRAFTS) b->gamma = 0;
     if (spoilt == NO_GUESSES && b->sampling.temperature == 0) b->method = 0;
     if (spoilt == DRAFTS_LAW && *b->draft) b->target = b->draft;
@@ -287,6 +292,25 @@ static void near_ties_are_acceptable_unless_identity_is_claimed(void **unused)
     set_up(NEAR_TIES,
            (iut_claims){.arithmetic = IUT_ARITH_BF16, .lm_arithmetic = IUT_LM_SELF_CONSISTENT});
     all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "lm_arithmetic is claimed");
+}
+
+/* CLM-15. */
+static void own_weights_are_held_against_themselves(void **unused)
+{
+    (void)unused;
+    const iut_claims own = {.arithmetic = IUT_ARITH_F32, .weights = IUT_WEIGHTS_OWN};
+    set_up(BY_COMPANY, own);
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_ACCEPTABLE, 1, "by the company that it has");
+    set_up(NO_ARGMAX, own);
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_PASS, 1, "the tokens of plain decoding");
+    set_up(FAR_TIES, own);
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "requests have a token that plain decoding does not");
+    set_up(ONE_PROMPT, own);
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_INCONCLUSIVE, 1, "1 of 6 requests");
+    set_up(FAR_TIES, (iut_claims){.arithmetic = IUT_ARITH_F32, .weights = IUT_WEIGHTS_OWN, .greedy_identical = 1});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "greedy_identical is claimed");
+    set_up(HONEST, own);
+    all_end(&check_engine_law, "*-g[0-9]*", STATE_NOT_CLAIMED, 7, "weights of its own");
 }
 
 static void drafts_that_show_fail(void **unused)
@@ -557,6 +581,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_reference_passes),
         cmocka_unit_test(near_ties_are_acceptable_unless_identity_is_claimed),
+        cmocka_unit_test(own_weights_are_held_against_themselves),
         cmocka_unit_test(drafts_that_show_fail),
         cmocka_unit_test(without_drafts_nothing_is_shown),
         cmocka_unit_test(without_guesses_nothing_is_shown),

@@ -46,7 +46,7 @@ static void check_accepted(const iut_claims *c, unsigned ops)
     unsigned again_ops;
     MUST(claims_check(c, why, sizeof why));
     MUST(ops >> OP_CLAIMS & 1 && ops >> OP_COUNT == 0);
-    json_t *args = claims_encode(c, ops);
+    json_t *args = claims_encode(c, ops, CLAIMS_SINCE);
     MUST(args && claims_decode(args, &again, &again_ops, why, sizeof why));
     MUST(ops == again_ops);
     MUST(strcmp(c->name, again.name) == 0 && strcmp(c->device, again.device) == 0);

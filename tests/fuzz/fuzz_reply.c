@@ -80,7 +80,7 @@ static void answer_well(process *p, const frame *request)
     const iut_claims claims = {
         .size = sizeof claims, .name = "n", .version = "v", .device = "d"};
     const bool claim = strcmp(request->op, "claims") == 0;
-    json_t *args = claim ? claims_encode(&claims, ALL_OPS) : NULL;
+    json_t *args = claim ? claims_encode(&claims, ALL_OPS, CLAIMS_SINCE) : NULL;
     answer_frame(p, &(frame){.id = request->id, .status = "ok", .args = args});
     json_decref(args);
 }

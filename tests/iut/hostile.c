@@ -48,7 +48,7 @@ static void say_claims(int64_t id, bool again)
 {
     iut_claims c = {.size = sizeof c, .name = "hostile", .version = "1", .device = "cpu"};
     if (is("other_claims") && again) c.version = "2";
-    json_t *args = claims_encode(&c, 1u << OP_PANEL | 1u << OP_DRAW | 1u << OP_VERIFY);
+    json_t *args = claims_encode(&c, 1u << OP_PANEL | 1u << OP_DRAW | 1u << OP_VERIFY, CLAIMS_SINCE);
     if (is("claims_value")) json_object_set_new(args, "rule", json_integer(17));
     if (is("claims_type")) json_object_set_new(args, "rule", json_string("token"));
     if (is("claims_field")) json_object_set_new(args, "colour", json_integer(1));

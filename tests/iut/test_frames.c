@@ -378,7 +378,9 @@ static void claims_have_words(void **state)
                {"lm_architectures", "qwen3", IUT_QWEN3},
                {"methods", "lookup", IUT_LOOKUP},
                {"greedy_methods", "lookahead", IUT_LOOKAHEAD},
-               {"pools", "ring", IUT_POOL_RING}};
+               {"pools", "ring", IUT_POOL_RING},
+               {"top_k_ties", "kept", IUT_TIES_KEPT},
+               {"weights", "own", IUT_WEIGHTS_OWN}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         const claim_row *row = claim_table;
         while (row->name && strcmp(row->name, due[i].claim) != 0) row++;
@@ -394,6 +396,81 @@ static void claims_have_words(void **state)
     for (const claim_row *row = claim_table; row->name; row++) size += row->width;
     /* 4 bytes before the texts, and one and two before the numbers of 4, are padding. */
     assert_int_equal(size + 4 + 3 + 3, sizeof(iut_claims));
+}
+
+/* CLM-14: four steps, each once. */
+static void orders_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint8_t step[4];
+    } good[] = {{NULL, {1, 2, 3, 4}},
+                {"transformers", {1, 2, 3, 4}},
+                {"vllm", {1, 4, 2, 3}},
+                {"llamacpp", {2, 3, 4, 1}},
+                {"mlx", {3, 4, 2, 1}},
+                {"min_p top_p top_k temperature", {4, 3, 2, 1}}};
+    static const char *const bad[] = {"",
+                                      "temperature",
+                                      "temperature top_k top_p",
+                                      "temperature top_k top_p top_p",
+                                      "temperature top_k top_p min_p ",
+                                      " temperature top_k top_p min_p",
+                                      "temperature  top_k top_p min_p",
+                                      "temperature top_k top_p min_p mlx",
+                                      "Temperature top_k top_p min_p",
+                                      "mlx ",
+                                      "temperature top_k top_p min_pp"};
+    uint8_t step[4];
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_true(claims_order(good[i].text, step));
+        assert_memory_equal(step, good[i].step, 4);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(claims_order(bad[i], step));
+}
+
+/* FRM-08, CLM-14, CLM-15: what is told of rows and weights travels to a suite that knows of it, and no other. */
+static void later_claims_travel(void **state)
+{
+    (void)state;
+    char why[300];
+    unsigned ops;
+    iut_claims in, out = {.size = sizeof out, .name = "n", .version = "v", .device = "d", .order = "vllm",
+                          .arithmetic = IUT_ARITH_F32, .top_k_ties = IUT_TIES_KEPT, .weights = IUT_WEIGHTS_OWN};
+    json_t *args = claims_encode(&out, 0, 1), *older = claims_encode(&out, 0, 0);
+    assert_true(claims_decode(args, &in, &ops, why, sizeof why));
+    assert_string_equal(in.order, "vllm");
+    assert_int_equal(in.top_k_ties, IUT_TIES_KEPT);
+    assert_int_equal(in.weights, IUT_WEIGHTS_OWN);
+    assert_null(claims_difference(&in, &out));
+    in.order = "mlx";
+    assert_string_equal(claims_difference(&in, &out), "order");
+    in.order = NULL;
+    assert_string_equal(claims_difference(&in, &out), "order");
+    assert_null(json_object_get(older, "order"));
+    assert_null(json_object_get(older, "top_k_ties"));
+    assert_null(json_object_get(older, "weights"));
+    assert_true(claims_decode(older, &in, &ops, why, sizeof why) && !in.order);
+    json_object_set_new(args, "order", json_integer(1));
+    assert_false(claims_decode(args, &in, &ops, why, sizeof why));
+    json_object_set_new(args, "order", json_string("top_k"));
+    assert_false(claims_decode(args, &in, &ops, why, sizeof why));
+    json_decref(args);
+    json_decref(older);
+    const iut_claims canonical = {.size = sizeof canonical, .name = "n", .version = "v", .device = "d",
+                                  .arithmetic = IUT_ARITH_CANONICAL, .uniform_bits = 29, .order = "transformers",
+                                  .top_k_ties = IUT_TIES_CUT, .weights = IUT_WEIGHTS_FOLDER};
+    assert_true(claims_check(&canonical, why, sizeof why));
+    for (int i = 0; i < 3; i++) {
+        iut_claims wrong = canonical;
+        if (i == 0) wrong.order = "vllm";
+        if (i == 1) wrong.top_k_ties = IUT_TIES_KEPT;
+        if (i == 2) wrong.weights = IUT_WEIGHTS_OWN;
+        assert_false(claims_check(&wrong, why, sizeof why));
+        wrong.arithmetic = IUT_ARITH_F32;
+        assert_true(claims_check(&wrong, why, sizeof why));
+    }
 }
 
 /* Claims survive the wire field by field, and what is incoherent is refused. CLM-04. */
@@ -429,7 +506,7 @@ static void claims_travel(void **state)
                           .accepted_total = 1,
                           .eos_always = 1};
     const unsigned some = 1u << OP_CLAIMS | 1u << OP_DRAW | 1u << OP_GENERATE;
-    json_t *args = claims_encode(&out, some);
+    json_t *args = claims_encode(&out, some, CLAIMS_SINCE);
     assert_true(claims_decode(args, &in, &ops, why, sizeof why));
     assert_int_equal(ops, some);
     assert_string_equal(in.device, "d");
@@ -443,7 +520,7 @@ static void claims_travel(void **state)
     assert_int_equal(in.greedy_methods, 4);
     assert_int_equal(in.pools, 2);
     assert_true(in.accepted_total == 1 && in.eos_always == 1);
-    json_t *again = claims_encode(&in, ops);
+    json_t *again = claims_encode(&in, ops, CLAIMS_SINCE);
     assert_true(json_equal(args, again));
     json_decref(again);
     json_decref(args);
@@ -503,7 +580,7 @@ static void model_operations_come_together(void **state)
         .size = sizeof claims, .name = "n", .version = "v", .device = "d"};
     iut_claims in;
     unsigned ops;
-    json_t *args = claims_encode(&claims, 1u << OP_CLAIMS | 1u << OP_FORWARD);
+    json_t *args = claims_encode(&claims, 1u << OP_CLAIMS | 1u << OP_FORWARD, CLAIMS_SINCE);
     assert_false(claims_decode(args, &in, &ops, why, sizeof why));
     json_decref(args);
 }
@@ -521,7 +598,9 @@ int main(void)
                                        cmocka_unit_test(copies),
                                        cmocka_unit_test(error_with_a_nul),
                                        cmocka_unit_test(claims_have_words),
-                                       cmocka_unit_test(claims_travel),
+                                       cmocka_unit_test(orders_are_read),
+        cmocka_unit_test(later_claims_travel),
+        cmocka_unit_test(claims_travel),
                                        cmocka_unit_test(model_operations_come_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -177,6 +177,7 @@ static const declaration declarations[] = {
     {"EMPTY_OTHER",       GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, OTHER, 0, G, 0, 0, 0, 0, 0},
     {"MAX_GAMMA_1",       GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, 1, 0, 0, 0, 0, 0},
     {"ADAPTIVE",          OWN,    53, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"LOGITS_VLLM",       GIVEN,  29, LOGITS, CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"LM_PLAIN",          0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"LM_STRIDED",        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_SELF_CONSISTENT, 0, 0, 0},
     {"ENGINE_PLAIN", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, ANY, IUT_JACOBI, 0},
@@ -187,6 +188,9 @@ static const declaration declarations[] = {
     {"ENGINE_OWN_UNIFORMS", OWN, 53, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_FEWER_DRAFTS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_STRIDED_SUMS", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_ORDER_LLAMACPP", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_ORDER_MLX", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_ORDER_VLLM", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"TRACES_PLAIN", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
     {"POOL_PLAIN",   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
     {"POOL_STAMPED", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
@@ -204,6 +208,12 @@ static const declaration declarations[] = {
 /* clang-format on */
 enum { DECLARATIONS = sizeof declarations / sizeof *declarations };
 
+/* What the entry of that name says of filters; NULL: nothing. */
+static const char *order_of(const char *name)
+{
+    return strstr(name, "LLAMACPP") ? "llamacpp" : strstr(name, "_MLX") ? "mlx" : strstr(name, "_VLLM") ? "vllm" : NULL;
+}
+
 static declaration declared_by(const char *name)
 {
     char why[300] = "";
@@ -214,11 +224,14 @@ static declaration declared_by(const char *name)
     assert_int_equal(api->claims(x, &c), IUT_OK);
     api->destroy(x);
     const bool alone = c.pools || !strcmp(name, "TRACES_PLAIN"); /* they claim nothing else */
-    const bool no_bits = !strcmp(name, "ENGINE_STRIDED_SUMS"); /* an engine that promises none */
+    const char *order = order_of(name);
+    const bool no_bits = !strcmp(name, "ENGINE_STRIDED_SUMS") || (order && !c.input); /* engines that promise none */
     assert_int_equal(c.bad_row, c.lm_arithmetic || alone || no_bits ? 0 : IUT_ERROR);
     assert_int_equal(c.greedy_identical, !alone && !no_bits);
     assert_int_equal(c.accepted_total, !strcmp(name, "ENGINE_TELLS_TOTALS"));
     assert_int_equal(c.eos_always, !strcmp(name, "ENGINE_OWN_END"));
+    assert_string_equal(c.order ? c.order : "", order ? order : "");
+    assert_int_equal(c.top_k_ties, !strcmp(name, "LOGITS_VLLM") ? IUT_TIES_KEPT : 0);
     return (declaration){
         name,      c.uniforms,       c.uniform_bits, c.input,     c.map,
         c.rule,    c.arithmetic,     c.tie,          c.q_zero,    c.bad_draft,

@@ -544,7 +544,7 @@ static void compare_stream(stream *s, const char *name, int32_t *accepted)
     static const as_table_law law = {LETTERS, LETTERS, LETTERS, 0, own, last, logits};
     float p[LETTERS * LETTERS];
     for (int32_t t = 0; t < LETTERS; t++)
-        assert_int_equal(oracle_serve(logits + t * LETTERS, LETTERS, &s->q.sampling,
+        assert_int_equal(oracle_serve(logits + t * LETTERS, LETTERS, &s->q.sampling, NULL,
                                       p + t * LETTERS, NULL, 0),
                          ORACLE_OK);
     const oracle_panel panel = {LETTERS, LETTERS, LETTERS, own, last, p, p};

@@ -241,7 +241,7 @@ static void expect_lossless(const oracle_request *q, const oracle_method *m, int
     float p[LETTERS * LETTERS], row[LETTERS];
     for (int32_t t = 0; t < LETTERS; t++) {
         oracle_table_logits(&letters, &t, 1, row);
-        assert_int_equal(oracle_serve(row, LETTERS, &q->sampling, p + t * LETTERS, NULL, 0),
+        assert_int_equal(oracle_serve(row, LETTERS, &q->sampling, NULL, p + t * LETTERS, NULL, 0),
                          ORACLE_OK);
     }
     const oracle_panel panel = {LETTERS, LETTERS, LETTERS, own, last, p, p};

@@ -14,7 +14,7 @@ static const oracle_sampling PLAIN = {1, 0, 1, 0};
 static void serve(const float *logits, int32_t V, oracle_sampling s, float *p)
 {
     char why[200] = "";
-    assert_int_equal(oracle_serve(logits, V, &s, p, why, sizeof why), ORACLE_OK);
+    assert_int_equal(oracle_serve(logits, V, &s, NULL, p, why, sizeof why), ORACLE_OK);
 }
 
 static void expect_row(const float *logits, int32_t V, oracle_sampling s, const float *want)
@@ -24,7 +24,7 @@ static void expect_row(const float *logits, int32_t V, oracle_sampling s, const 
     char why[200];
     serve(logits, V, s, p);
     assert_memory_equal(p, want, (size_t)V * sizeof *p);
-    assert_int_equal(oracle_served64(logits, V, &s, real, why, sizeof why), ORACLE_OK);
+    assert_int_equal(oracle_served64(logits, V, &s, NULL, real, why, sizeof why), ORACLE_OK);
     for (int32_t t = 0; t < V; t++) {
         assert_true(fabs(real[t] - (double)want[t]) < 0x1p-24);
         assert_true((real[t] == 0) == (want[t] == 0));
@@ -121,17 +121,17 @@ static void refusals(void **state)
     char why[200];
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         why[0] = 0;
-        assert_int_equal(oracle_serve(good, 2, &bad[i], p, why, sizeof why),
+        assert_int_equal(oracle_serve(good, 2, &bad[i], NULL, p, why, sizeof why),
                          ORACLE_BAD_PARAMETER);
         assert_true(strlen(why) > 10);
-        assert_int_equal(oracle_served64(good, 2, &bad[i], real, NULL, 0),
+        assert_int_equal(oracle_served64(good, 2, &bad[i], NULL, real, NULL, 0),
                          ORACLE_BAD_PARAMETER);
     }
-    assert_int_equal(oracle_serve(nan_row, 2, &PLAIN, p, why, sizeof why), ORACLE_BAD_ROW);
-    assert_int_equal(oracle_serve(inf_row, 2, &PLAIN, p, why, sizeof why), ORACLE_BAD_ROW);
-    assert_int_equal(oracle_serve(none, 2, &PLAIN, p, why, sizeof why), ORACLE_BAD_ROW);
-    assert_int_equal(oracle_serve(good, 0, &PLAIN, p, why, sizeof why), ORACLE_BAD_PARAMETER);
-    assert_int_equal(oracle_serve(good, 1 << 20, &PLAIN, p, why, sizeof why),
+    assert_int_equal(oracle_serve(nan_row, 2, &PLAIN, NULL, p, why, sizeof why), ORACLE_BAD_ROW);
+    assert_int_equal(oracle_serve(inf_row, 2, &PLAIN, NULL, p, why, sizeof why), ORACLE_BAD_ROW);
+    assert_int_equal(oracle_serve(none, 2, &PLAIN, NULL, p, why, sizeof why), ORACLE_BAD_ROW);
+    assert_int_equal(oracle_serve(good, 0, &PLAIN, NULL, p, why, sizeof why), ORACLE_BAD_PARAMETER);
+    assert_int_equal(oracle_serve(good, 1 << 20, &PLAIN, NULL, p, why, sizeof why),
                      ORACLE_BAD_PARAMETER);
 }
 
@@ -145,7 +145,7 @@ static void unrounded(void **state)
     char why[200];
     for (int t = 0; t < V; t++) logits[t] = (float)((t * 37) % V) / 7 - 3;
     const oracle_sampling warm = {1.3f, 0, 1, 0};
-    assert_int_equal(oracle_served64(logits, V, &warm, p, why, sizeof why), ORACLE_OK);
+    assert_int_equal(oracle_served64(logits, V, &warm, NULL, p, why, sizeof why), ORACLE_OK);
     for (int t = 0; t < V; t++) {
         const double x = ((double)logits[t] - (double)logits[0]) / (double)1.3f;
         assert_true(fabs(p[t] / p[0] / exp(x) - 1) < 1e-14);

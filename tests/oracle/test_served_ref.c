@@ -55,7 +55,7 @@ static void same_bits(void **state)
         const as_sampling s = make_sampling(V);
         const oracle_sampling o = {s.temperature, s.top_k, s.top_p, s.min_p};
         assert_int_equal(as_serve(l, V, &s, a, NULL), AS_OK);
-        assert_int_equal(oracle_serve(l, V, &o, b, NULL, 0), ORACLE_OK);
+        assert_int_equal(oracle_serve(l, V, &o, NULL, b, NULL, 0), ORACLE_OK);
         if (memcmp(a, b, (size_t)V * sizeof *a))
             fail_msg("row %d: V %d, T %a, top_k %d, top_p %a, min_p %a: other bits", row,
                      (int)V, (double)s.temperature, (int)s.top_k, (double)s.top_p,
@@ -81,7 +81,7 @@ static void one_rounding_of_the_total(void **state)
     const as_sampling s = {1, 0, 1, 0};
     const oracle_sampling o = {1, 0, 1, 0};
     assert_int_equal(as_serve(l, V, &s, a, NULL), AS_OK);
-    assert_int_equal(oracle_serve(l, V, &o, b, NULL, 0), ORACLE_OK);
+    assert_int_equal(oracle_serve(l, V, &o, NULL, b, NULL, 0), ORACLE_OK);
     assert_memory_equal(a, b, (size_t)V * sizeof *a);
     assert_true(a[0] == 1 / (1024 + 0x1p-13f)); /* 2^54 + 2^31, in units of 2^44 */
 }
@@ -96,8 +96,8 @@ static void near_the_unrounded(void **state)
         const int32_t V = 1 + below(&stream, MAX_VOCAB);
         for (int32_t t = 0; t < V; t++) l[t] = 30 * between(&stream, 0, 1);
         const oracle_sampling s = {0.5f + between(&stream, 0, 1), 0, 1, 0};
-        assert_int_equal(oracle_serve(l, V, &s, p, NULL, 0), ORACLE_OK);
-        assert_int_equal(oracle_served64(l, V, &s, real_row, NULL, 0), ORACLE_OK);
+        assert_int_equal(oracle_serve(l, V, &s, NULL, p, NULL, 0), ORACLE_OK);
+        assert_int_equal(oracle_served64(l, V, &s, NULL, real_row, NULL, 0), ORACLE_OK);
         for (int32_t t = 0; t < V; t++)
             assert_true(fabs((double)p[t] - real_row[t]) <= 62 * 0x1p-23 * real_row[t]);
     }

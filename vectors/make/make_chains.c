@@ -108,8 +108,8 @@ static int32_t served_row(maker *m)
         logit[V + t] = logit[t] + (float)make_below(m, 1 << 20) * 0x1p-19f;
     }
     const oracle_sampling *how = &s[row % 4];
-    if (oracle_serve(logit, V, how, make_p(m, row), NULL, 0) != ORACLE_OK) abort();
-    if (oracle_serve(logit + V, V, how, make_q(m, row), NULL, 0) != ORACLE_OK) abort();
+    if (oracle_serve(logit, V, how, NULL, make_p(m, row), NULL, 0) != ORACLE_OK) abort();
+    if (oracle_serve(logit + V, V, how, NULL, make_q(m, row), NULL, 0) != ORACLE_OK) abort();
     free(logit);
     return row;
 }

@@ -35,7 +35,7 @@ static void survivors(maker *m, int32_t row, const setting *s, char *kept /* [V]
     const oracle_sampling o = {s->temperature, s->top_k, fminf(s->top_p, 1.0f),
                                fminf(s->min_p, 1.0f)};
     float *value = malloc((size_t)m->g->V * sizeof *value);
-    if (!value || oracle_serve(make_p(m, row), m->g->V, &o, value, NULL, 0) != ORACLE_OK)
+    if (!value || oracle_serve(make_p(m, row), m->g->V, &o, NULL, value, NULL, 0) != ORACLE_OK)
         abort();
     for (int32_t t = 0; t < m->g->V; t++) kept[t] = value[t] > 0.0f;
     free(value);

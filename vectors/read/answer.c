@@ -177,7 +177,7 @@ static bool answer_row(vector_set *set, const vector_group *g, vector_test *t, c
     oracle_status status = ORACLE_OK;
     if (!value || !bits) return false;
     if (g->kind == VECTOR_SERVED)
-        status = oracle_serve(row, g->V, &s, value, why, why_size);
+        status = oracle_serve(row, g->V, &s, NULL, value, why, why_size);
     else
         oracle_gmp_residual(row, g->q + (int64_t)t->row[0] * g->V, g->V, value);
     if (status == ORACLE_NO_MEMORY) return false;

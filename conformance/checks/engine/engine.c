@@ -65,6 +65,8 @@ bool engine_claims_law(const client *tested, int32_t method, char *why, size_t s
         snprintf(why, size, "the acceptance rule is not declared");
     else if (m->rule == IUT_RULE_NOT_LOSSLESS)
         snprintf(why, size, "its rule is declared not lossless");
+    else if (m->weights == IUT_WEIGHTS_OWN)
+        snprintf(why, size, "weights of its own have a law that nobody else knows");
     else if (m->arithmetic == 0)
         snprintf(why, size, "arithmetic is not said");
     else if (m->arithmetic == IUT_ARITH_F16 || m->arithmetic == IUT_ARITH_BF16)

@@ -76,9 +76,10 @@ static void draw_call(job *j)
 /* A rule that is lossless emits what the filters leave, and nothing else. */
 static bool masks_are_judged(const job *j)
 {
-    const uint8_t rule = client_claims(j->e.x->iut)->rule;
+    const iut_claims *m = client_claims(j->e.x->iut);
+    const uint8_t rule = m->rule;
     const iut_sampling *s = &j->q.sampling;
-    return rule && rule != IUT_RULE_NOT_LOSSLESS &&
+    return rule && rule != IUT_RULE_NOT_LOSSLESS && m->weights != IUT_WEIGHTS_OWN &&
            (s->top_k > 0 || s->top_p < 1 || s->min_p > 0);
 }
 
@@ -88,9 +89,9 @@ static engine_margin margin(const job *j)
 {
     iut_claims m = *client_claims(j->e.x->iut);
     if (m.arithmetic == 0) m.arithmetic = IUT_ARITH_BF16;
-    const double reach = 2 * engine_reach(&m, &j->rows);
-    return (engine_margin){fmax(engine_fine.logit, reach),
-                           fmax(engine_fine.mass, reach / (double)j->q.sampling.temperature)};
+    const double reach = 2 * engine_reach(&m, &j->rows), T = (double)j->q.sampling.temperature,
+                 coldest = m.order ? fmin(T, 1) : T; /* a filter may come before the temperature */
+    return (engine_margin){fmax(engine_fine.logit, reach), fmax(engine_fine.mass, reach / coldest)};
 }
 
 /* A stream against its rows, as far as their cuts are clear. */
@@ -157,7 +158,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_engine_facts = {
     .name = "engine.facts",
-    .clauses = "LAY-14 LAY-01 STOP-01 STOP-02 STOP-03 LAW-05 CLM-09 CLM-11 CLM-12 JAC-08 "
+    .clauses = "LAY-14 CLM-14 CLM-15 LAY-01 STOP-01 STOP-02 STOP-03 LAW-05 CLM-09 CLM-11 CLM-12 JAC-08 "
                "LAH-29 LKP-06",
     .summary = "an engine's sampled streams end where they must, within the filters",
     .plan = plan,

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/checks/engine/engine_rows.h"
+#include "conformance/checks/engine/engine_ties.h"
 
 enum { GAMMA, END, LIMIT, BATCH, KINDS };
 static const char *const kind_name[KINDS] = {"gamma", "eos", "budget", "batch"};
@@ -121,7 +121,8 @@ static bool same(job *j, const engine_request *q, const int32_t *order, int32_t 
     for (int32_t i = 0; i < n; i++) ordered[i] = j->prompt[order[i]];
     if (!engine_generate(&j->e, q, ordered, n, j->out, j->length)) return false;
     if (j->e.steps + j->e.totals > told) expect(j, q, ordered, n);
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n; i++) {
+        engine_ties_asked(&j->ties, order[i]);
         for (int32_t t = 0; t < j->length[i]; t++) {
             const int32_t got = j->out[i * q->k + t];
             if (got == j->plain[order[i]][t]) continue;
@@ -130,6 +131,7 @@ static bool same(job *j, const engine_request *q, const int32_t *order, int32_t 
                 return false;
             break; /* another stream from here on */
         }
+    }
     return true;
 }
 
@@ -325,9 +327,9 @@ static void conclude(job *j)
         snprintf(drafts, sizeof drafts, "%lld drafts accepted in all, for %lld tokens",
                  (long long)j->e.accepted, (long long)j->e.tokens);
     }
-    if (j->ties.count)
-        result_set(r, STATE_ACCEPTABLE, "near-tie: %s", j->ties.text);
-    else if (j->variant >= KINDS && none)
+    engine_ties_conclude(&j->e, &j->ties);
+    if (r->state != STATE_PASS) return;
+    if (j->variant >= KINDS && none)
         result_set(r, STATE_INCONCLUSIVE, "no guess was ever accepted: does it guess at all?");
     else if (j->e.pair == PAIR_SELF && none)
         result_set(
@@ -364,7 +366,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 const check check_engine_greedy = {
     .name = "engine.greedy",
     .clauses =
-        "LAY-07 CLM-07 CLM-08 CLM-09 CLM-11 CLM-12 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
+        "LAY-07 CLM-07 CLM-08 CLM-09 CLM-11 CLM-12 CLM-15 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
         "JAC-02 JAC-04 JAC-05 JAC-07 JAC-08 JAC-09 JAC-10 LAH-02 LAH-07 LAH-12 LAH-18 "
         "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07 STAT-16",
     .summary = "an engine's greedy tokens are its own plain decoding's, drafts or not",

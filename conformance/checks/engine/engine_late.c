@@ -333,7 +333,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 const check check_engine_late = {
     .name = "engine.late",
     .clauses =
-        "LAY-13 LAY-08 LAW-01 LAW-05 RNG-07 STOP-02 STOP-04 LAY-01 STAT-02 STAT-03 CLM-09 "
+        "LAY-13 LAY-08 LAW-01 LAW-05 RNG-07 STOP-02 STOP-04 LAY-01 STAT-02 STAT-03 CLM-09 CLM-14 "
         "JAC-07 LAH-28 LKP-07",
     .summary = "an engine's sampled tokens have the target's law, far into a stream",
     .plan = plan,

@@ -21,7 +21,7 @@ bool engine_rows_open(engine_rows *w, const engine *e, bool draft, int32_t capac
 {
     const char *const folder[] = {e->target.folder, e->draft.folder};
     char why[300] = "the memory is too short";
-    *w = (engine_rows){.r = e->r, .V = engine_pair_V[e->pair]};
+    *w = (engine_rows){.r = e->r, .V = engine_pair_V[e->pair], .filters = check_filters(e->x->iut)};
     w->logits = malloc((size_t)w->V * sizeof *w->logits);
     bool ok = w->logits;
     for (int i = ROWS_TARGET; ok && i <= (draft ? ROWS_DRAFT : ROWS_TARGET); i++) {
@@ -56,7 +56,7 @@ void engine_rows_cut(engine_rows *w, int32_t keep)
 bool engine_rows_serve(const engine_rows *w, const oracle_sampling *s, double *p)
 {
     char why[200];
-    if (oracle_served64(w->logits, w->V, s, p, why, sizeof why) == ORACLE_OK) return true;
+    if (oracle_served64(w->logits, w->V, s, &w->filters, p, why, sizeof why) == ORACLE_OK) return true;
     result_set(w->r, STATE_ERROR, "oracle: %s", why);
     return false;
 }
@@ -73,25 +73,14 @@ enum { MOST_V = 258 };
 
 bool engine_rows_clear(const engine_rows *w, const oracle_sampling *s, engine_margin m)
 {
-    double p[MOST_V], sum = 0, before = 0;
-    const int32_t V = w->V;
-    const bool warm = s->temperature > 0;
-    for (int32_t t = 0; t < V; t++) p[t] = (double)w->logits[t];
-    qsort(p, (size_t)V, sizeof *p, by_value);
-    const int32_t kept = s->top_k > 0 && s->top_k < V ? s->top_k : V;
-    if (kept < V && p[kept - 1] - p[kept] < m.logit) return false;
-    const double largest = p[0];
-    for (int32_t t = 0; warm && t < kept; t++)
-        sum += p[t] = exp((p[t] - largest) / (double)s->temperature);
-    for (int32_t t = 0; warm && t < kept; t++) {
-        before += p[t] / sum;
-        if (s->top_p < 1 && fabs(before - (double)s->top_p) < m.mass) return false;
-        if (s->min_p > 0 && fabs(p[t] - (double)s->min_p) < m.mass) return false;
-    }
-    return true;
+    double below[MOST_V];
+    if (s->temperature == 0) return true;
+    for (int32_t t = 0; t < w->V; t++) below[t] = (double)w->logits[t];
+    qsort(below, (size_t)w->V, sizeof *below, by_value);
+    for (int32_t i = w->V - 1; i >= 0; i--) below[i] -= below[0];
+    const oracle_cuts c = oracle_cut(below, w->V, s, &w->filters);
+    return c.top_k >= m.logit && c.top_p >= m.mass && c.min_p >= m.mass;
 }
-
-/* ---- Temperature 0. -------------------------------------------------------------- */
 
 double engine_reach(const iut_claims *claims, const engine_rows *w)
 {
@@ -102,68 +91,4 @@ double engine_reach(const iut_claims *claims, const engine_rows *w)
     double largest = 1;
     for (int32_t t = 0; t < w->V; t++) largest = fmax(largest, fabs((double)w->logits[t]));
     return rho * largest;
-}
-
-/* Has read the prompt and `more` tokens of the list after it. */
-static bool read_all(engine_rows *w, const engine *e, const engine_prompt *p,
-                     const int32_t *token, int32_t more, int32_t capacity)
-{
-    if (!engine_rows_open(w, e, false, capacity)) return false;
-    const int32_t last = more > 0 ? token[more - 1] : p->token[p->n - 1];
-    engine_rows_read(w, p->token, more > 0 ? p->n : p->n - 1);
-    engine_rows_read(w, token, more - 1);
-    engine_rows_step(w, ROWS_TARGET, last);
-    return true;
-}
-
-bool engine_plain_is_right(const engine *e, int32_t i, const engine_prompt *prompt,
-                           const int32_t *plain, int32_t tokens)
-{
-    const iut_claims *m = client_claims(e->x->iut);
-    const bool canonical = m->lm_arithmetic == IUT_LM_CANONICAL;
-    engine_rows w;
-    bool ok = read_all(&w, e, prompt, NULL, 0, prompt->n + tokens);
-    for (int32_t t = 0; ok && t < tokens && plain[t] >= 0; t++) {
-        const int32_t got = plain[t], due = lm_argmax(w.logits, w.V);
-        const double apart = (double)w.logits[due] - (double)w.logits[got],
-                     reach = canonical ? 0 : engine_reach(m, &w);
-        e->r->compared++;
-        ok = got == due || (!canonical && apart <= reach);
-        if (!ok)
-            result_set(e->r, STATE_FAIL,
-                       "plain decoding, request %d, token %d: %d where the model has %d, whose "
-                       "logit is %.3g larger; the declared arithmetic reaches %.3g (LAY-07)",
-                       (int)i, (int)t, (int)got, (int)due, apart, reach);
-        if (ok && t + 1 < tokens) engine_rows_step(&w, ROWS_TARGET, got);
-    }
-    engine_rows_close(&w);
-    return ok;
-}
-
-bool engine_tie(const engine *e, engine_ties *ties, const char *what, int32_t i,
-                const engine_prompt *prompt, const int32_t *plain, int32_t at, int32_t got)
-{
-    const iut_claims *m = client_claims(e->x->iut);
-    const char *promise = m->lm_arithmetic      ? "lm_arithmetic is claimed"
-                          : m->greedy_identical ? "greedy_identical is claimed"
-                                                : NULL;
-    const int32_t due = plain[at];
-    engine_rows w;
-    const bool ok = read_all(&w, e, prompt, plain, at, prompt->n + at);
-    const double apart = ok ? fabs((double)w.logits[due] - (double)w.logits[got]) : NAN;
-    const bool near = ok && !promise && apart <= engine_reach(m, &w);
-    engine_rows_close(&w);
-    if (!ok) return false;
-    if (near && ties->count++ == 0)
-        snprintf(ties->text, sizeof ties->text,
-                 "%s: request %d, token %d is %d or %d, whose logits are %.3g apart", what,
-                 (int)i, (int)at, (int)got, (int)due, apart);
-    if (near) return true;
-    result_set(
-        e->r, STATE_FAIL,
-        "%s: request %d, token %d: %d where plain decoding has %d (their logits are %.3g "
-        "apart); %s (LAY-07, CLM-08)",
-        what, (int)i, (int)at, (int)got, (int)due, apart,
-        promise ? promise : "more than the declared arithmetic explains");
-    return false;
 }

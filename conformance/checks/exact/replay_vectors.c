@@ -148,7 +148,7 @@ static probe *panel_of(const vector_group *g)
     }
     memcpy(m->p, g->p, bytes);
     memcpy(m->q, g->q ? g->q : g->p, bytes);
-    return probe_finish(m, false) ? m : (probe_close(m), NULL);
+    return probe_finish(m, NULL) ? m : (probe_close(m), NULL);
 }
 
 /* -- served, residual, draw -------------------------------------------------------- */
@@ -170,14 +170,22 @@ static call_result load_rows(const replay *k, const probe *m, const vector_test 
     return client_panel(k->x->iut, &panel);
 }
 
-static void run_served(replay *k, const probe *m, const vector_test *t, float *got)
+/* Then the vector's own answer is not due (DIST-15, DIST-16). */
+static bool serves_otherwise(const iut_claims *claims)
+{
+    return claims->order || claims->top_k_ties == IUT_TIES_KEPT;
+}
+
+static void run_served(replay *k, const probe *m, const vector_test *t, float *got, double *below)
 {
     const int32_t V = k->g->V, zero = 0;
     const vector_answer *a = due(k, t);
     const iut_sampling s = {t->temperature, t->top_k, t->top_p, t->min_p};
+    const oracle_sampling o = {t->temperature, t->top_k, t->top_p, t->min_p};
+    const oracle_filters how = check_filters(k->x->iut);
     float *logit = m->p_logit + (int64_t)t->row[0] * V, *scratch = got + V, *want = got + 2 * V;
     double worst = 0.0;
-    if (!a || (!a->error && !served_judged(k->claims, logit, V, &s, scratch))) {
+    if (!a || (!a->error && !served_judged(k->x->iut, logit, V, &s, below))) {
         k->not_judged++;
         return;
     }
@@ -190,6 +198,10 @@ static void run_served(replay *k, const probe *m, const vector_test *t, float *g
     if (!result_call(k->r, k->x, "served", call)) return;
     k->r->compared++;
     memcpy(want, a->bits, (size_t)V * sizeof *want);
+    if (serves_otherwise(k->claims) && oracle_serve(logit, V, &o, &how, want, NULL, 0) != ORACLE_OK) {
+        result_set(k->r, STATE_ERROR, "the oracle refused the row of %s", t->id);
+        return;
+    }
     const int32_t at = served_differs(k->claims, logit, V, &s, want, got, &worst);
     if (at >= 0)
         wrong(k, t, "token %d: expected %.9g (%a), got %.9g (%a)", (int)at, (double)want[at],
@@ -332,15 +344,16 @@ static void run_tests(replay *k, const probe *m)
 {
     const size_t height = k->g->gamma < 2 ? 3 : (size_t)k->g->gamma + 1;
     float *rows = malloc(height * (size_t)k->g->V * sizeof *rows);
+    double *below = malloc((size_t)k->g->V * sizeof *below);
     steps s;
-    bool going = steps_open(&s, k->g->gamma, 1, k->r) && rows;
-    if (!rows) result_set(k->r, STATE_ERROR, "the suite is short of memory");
+    bool going = steps_open(&s, k->g->gamma, 1, k->r) && rows && below;
+    if (!rows || !below) result_set(k->r, STATE_ERROR, "the suite is short of memory");
     if (going && k->g->kind != VECTOR_SERVED && k->g->kind != VECTOR_GREEDY)
         going = probe_load(m, k->x, k->r);
     for (int32_t i = 0; going && i < k->g->tests && k->r->state == STATE_PASS; i++) {
         const vector_test *t = &k->g->test[i];
         if (k->g->kind == VECTOR_SERVED)
-            run_served(k, m, t, rows);
+            run_served(k, m, t, rows, below);
         else if (k->g->kind == VECTOR_RESIDUAL)
             run_residual(k, m, t, rows);
         else if (k->g->kind == VECTOR_DRAW)
@@ -350,6 +363,7 @@ static void run_tests(replay *k, const probe *m)
     }
     steps_close(&s);
     free(rows);
+    free(below);
 }
 
 void replay_group(const check_context *x, const vector_group *g, check_result *r)

@@ -153,37 +153,24 @@ static double smallest(uint8_t arithmetic)
 
 static int descending(const void *a, const void *b)
 {
-    const float x = *(const float *)a, y = *(const float *)b;
+    const double x = *(const double *)a, y = *(const double *)b;
     return (x < y) - (x > y);
 }
 
 /* Is every cut of the row clear of its tokens, so that no legal rounding moves it? */
-static bool clear_cuts(const float *logit, int32_t V, const iut_sampling *s, float *sorted)
+static bool clear_cuts(const float *logit, int32_t V, const iut_sampling *s, const oracle_filters *how,
+                       double *below)
 {
     const double margin = 1e-3;
-    memcpy(sorted, logit, (size_t)V * sizeof *sorted);
-    qsort(sorted, (size_t)V, sizeof *sorted, descending);
-    if (s->temperature == 0.0f) return V == 1 || sorted[0] > sorted[1];
-    const double T = (double)s->temperature, top = (double)sorted[0];
-    int32_t kept = V;
-    if (s->top_k > 0 && s->top_k < V) {
-        kept = s->top_k;
-        if (!((double)sorted[kept - 1] - (double)sorted[kept] > margin)) return false;
-    }
-    double total = 0.0, sum = 0.0;
-    for (int32_t i = 0; i < kept; i++) total += exp(((double)sorted[i] - top) / T);
-    for (int32_t i = 0; i < kept && s->top_p < 1.0f; i++) {
-        sum += exp(((double)sorted[i] - top) / T) / total;
-        if (fabs(sum - (double)s->top_p) < margin) return false;
-        if (sum > (double)s->top_p) { /* the cut: the next token must not tie with this one */
-            if (i + 1 < kept && !((double)sorted[i] - (double)sorted[i + 1] > margin))
-                return false;
-            break;
-        }
-    }
-    for (int32_t i = 1; i < V && s->min_p > 0.0f; i++)
-        if (fabs(((double)sorted[i] - top) / T - log((double)s->min_p)) < margin) return false;
-    return true;
+    const oracle_sampling o = {s->temperature, s->top_k, s->top_p, s->min_p};
+    int32_t n = 0;
+    for (int32_t t = 0; t < V; t++)
+        if (logit[t] > -INFINITY) below[n++] = (double)logit[t];
+    qsort(below, (size_t)n, sizeof *below, descending);
+    if (s->temperature == 0.0f) return n == 1 || below[0] > below[1];
+    for (int32_t i = n - 1; i >= 0; i--) below[i] -= below[0];
+    const oracle_cuts c = oracle_cut(below, n, &o, how);
+    return c.top_k > margin && c.top_p >= margin && c.top_p_gap > margin && c.min_p_log >= margin;
 }
 
 double served_bound(const iut_claims *claims, int32_t V, double want, double x)
@@ -233,16 +220,18 @@ static bool overflows(const float *logit, int32_t V)
     return isinf(least - most);
 }
 
-bool served_judged(const iut_claims *claims, const float *logit, int32_t V,
-                   const iut_sampling *s, float *scratch)
+bool served_judged(const client *tested, const float *logit, int32_t V, const iut_sampling *s, double *scratch)
 {
-    if (claims->arithmetic == IUT_ARITH_CANONICAL) return true;
-    return !overflows(logit, V) && clear_cuts(logit, V, s, scratch);
+    const oracle_filters how = check_filters(tested);
+    if (client_claims(tested)->arithmetic == IUT_ARITH_CANONICAL) return true;
+    return !overflows(logit, V) && clear_cuts(logit, V, s, &how, scratch);
 }
 
 typedef struct {
     const check_context *x;
-    float *want, *scratch; /* [V] */
+    float *want;     /* [V] */
+    double *scratch; /* [V] */
+    oracle_filters how;
     double worst;          /* error over what is granted */
     int32_t left_out;
 } comparison;
@@ -254,11 +243,11 @@ static void compare_row(comparison *k, const probe *m, int32_t state, bool draft
     const iut_claims *claims = client_claims(k->x->iut);
     const iut_sampling *s = draft ? &m->view.draft : &m->view.target;
     const oracle_sampling o = {s->temperature, s->top_k, s->top_p, s->min_p};
-    if (!served_judged(claims, logit, m->V, s, k->scratch)) {
+    if (!served_judged(k->x->iut, logit, m->V, s, k->scratch)) {
         k->left_out++;
         return;
     }
-    if (oracle_serve(logit, m->V, &o, k->want, NULL, 0) != ORACLE_OK) {
+    if (oracle_serve(logit, m->V, &o, &k->how, k->want, NULL, 0) != ORACLE_OK) {
         result_set(r, STATE_ERROR, "the oracle refused row %d of the suite", (int)state);
         return;
     }
@@ -301,7 +290,10 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     const int32_t kinds = c->drawn ? DRAWN_KINDS : KINDS;
     probe *m = probe_open(kinds, c->V);
     float *got = malloc((size_t)kinds * row);
-    comparison k = {.x = x, .want = malloc(row), .scratch = malloc(row)};
+    comparison k = {.x = x,
+                    .want = malloc(row),
+                    .scratch = malloc((size_t)c->V * sizeof(double)),
+                    .how = check_filters(x->iut)};
     if (!m || !got || !k.want || !k.scratch)
         result_set(r, STATE_ERROR, "the suite is short of memory");
     else {
@@ -330,7 +322,7 @@ const check check_served_values = {
     .name = "served.values",
     .clauses =
         "DIST-02 DIST-04 DIST-05 DIST-06 DIST-07 DIST-08 DIST-09 DIST-10 DIST-11 DIST-12 "
-        "DIST-13",
+        "DIST-13 DIST-15 DIST-16 CLM-14",
     .summary = "served rows at every temperature and filter against exact values",
     .plan = plan,
     .draw = draw,

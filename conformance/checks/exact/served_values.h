@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "conformance/iut.h"
+#include "conformance/checks/frame/check.h"
 
 /* Is the row judged? Canonical bits always; other arithmetic if no token lies next to a cut and no
  * difference of two logits leaves the range of binary32. */
-bool served_judged(const iut_claims *claims, const float *logit /* [V] */, int32_t V,
-                   const iut_sampling *s, float *scratch /* [V] */);
+bool served_judged(const client *tested, const float *logit /* [V] */, int32_t V, const iut_sampling *s,
+                   double *scratch /* [V] */);
 
 /* The first token whose value is not `want`, to within what the arithmetic is granted; -1:
  * none. *worst grows to the largest error in units of that grant. */

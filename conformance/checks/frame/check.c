@@ -10,6 +10,7 @@
 
 #include "conformance/checks/frame/plan.h"
 #include "conformance/checks/frame/probe.h"
+#include "conformance/wire/claims.h"
 
 /* -- Seeds ------------------------------------------------------------------------------- */
 
@@ -252,6 +253,14 @@ bool check_has(const client *tested, iut_op op, char *why, size_t size)
     if (client_has(tested, op)) return true;
     snprintf(why, size, "%s is not claimed", iut_op_name(op));
     return false;
+}
+
+oracle_filters check_filters(const client *tested)
+{
+    _Static_assert(ORACLE_TEMPERATURE == 1 && ORACLE_MIN_P == 4, "the steps have the numbers of claims_order");
+    oracle_filters how = {.ties_kept = client_claims(tested)->top_k_ties == IUT_TIES_KEPT};
+    claims_order(client_claims(tested)->order, how.step);
+    return how;
 }
 
 bool result_call(check_result *r, const check_context *x, const char *op, call_result call)

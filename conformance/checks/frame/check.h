@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "conformance/oracle/law/served.h"
 #include "conformance/stats/pool.h"
 #include "conformance/wire/client.h"
 
@@ -153,6 +154,9 @@ void result_figure(check_result *r, const char *name, double value);
 void result_set(check_result *r, check_state state, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Is the operation claimed? If not, `why` says so: for `claimed` of a check. */
 bool check_has(const client *tested, iut_op op, char *why, size_t size);
+
+/* How the IUT says that it serves rows (CLM-14). */
+oracle_filters check_filters(const client *tested);
 
 /* Turns a call that was not CALL_OK into the state it means (STA-02) and returns false; true on CALL_OK. */
 bool result_call(check_result *r, const check_context *x, const char *op, call_result call);

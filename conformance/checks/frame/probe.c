@@ -79,21 +79,21 @@ static void to_logits(const float *row, float *logit, int64_t cells)
         logit[i] = row[i] > 0.0f ? (float)log((double)row[i]) : -INFINITY;
 }
 
-static bool serve(const float *logits, int32_t V, const iut_sampling *s, float *row)
+static bool serve(const float *logits, int32_t V, const iut_sampling *s, const oracle_filters *how, float *row)
 {
     const oracle_sampling o = {s->temperature, s->top_k, s->top_p, s->min_p};
-    return oracle_serve(logits, V, &o, row, NULL, 0) == ORACLE_OK;
+    return oracle_serve(logits, V, &o, how, row, NULL, 0) == ORACLE_OK;
 }
 
-bool probe_finish(probe *m, bool from_logits)
+bool probe_finish(probe *m, const oracle_filters *from_logits)
 {
     const int64_t cells = (int64_t)m->S * m->V;
     to_logits(m->p, m->p_logit, cells);
     to_logits(m->q, m->q_logit, cells);
     for (int32_t s = 0; from_logits && s < m->S; s++) {
         const int64_t at = (int64_t)s * m->V;
-        if (!serve(m->p_logit + at, m->V, &m->view.target, m->p + at) ||
-            !serve(m->q_logit + at, m->V, &m->view.draft, m->q + at))
+        if (!serve(m->p_logit + at, m->V, &m->view.target, from_logits, m->p + at) ||
+            !serve(m->q_logit + at, m->V, &m->view.draft, from_logits, m->q + at))
             return false;
     }
     probe_tables(m);
@@ -107,7 +107,8 @@ bool probe_load(const probe *m, const check_context *x, check_result *r)
 
 bool probe_serve(probe *m, const check_context *x, check_result *r)
 {
-    if (!m || !probe_finish(m, client_claims(x->iut)->input == IUT_FROM_LOGITS)) {
+    const oracle_filters how = check_filters(x->iut);
+    if (!m || !probe_finish(m, client_claims(x->iut)->input == IUT_FROM_LOGITS ? &how : NULL)) {
         result_set(r, STATE_ERROR,
                    "the suite could not make its panel: memory is short, or the "
                    "oracle refused a row");

@@ -29,7 +29,7 @@ void probe_close(probe *m); /* NULL is allowed */
 /* After the rows p and q are filled: logits = fl32(log p), -INFINITY where p is 0; for an IUT
  * that serves logits itself, p and q become the served rows of those logits; then the tables.
  * False: the oracle refused a row, or memory is short. */
-bool probe_finish(probe *m, bool from_logits);
+bool probe_finish(probe *m, const oracle_filters *from_logits /* may be NULL */);
 /* The tables alone, for rows and logits that the caller has filled himself. */
 void probe_tables(probe *m);
 

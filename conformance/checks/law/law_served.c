@@ -75,7 +75,8 @@ static bool claimed(const check_case *c, const client *subject, char *why, size_
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
     const processing *row = &rows[c->variant % ROWS];
-    panel_form form = {.V = c->V,
+    panel_form form = {.filters = check_filters(x->iut),
+                       .V = c->V,
                        .acceptance = c->acceptance,
                        .seed = check_seed(x, c, 0),
                        .target = row->target,

@@ -151,17 +151,31 @@ static int by_rank(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The unmasked tokens in rank order (DIST-02), cut by top-k (DIST-09). NULL: no memory. */
-static ranked *rank_row(const float *logits, int32_t V, int32_t top_k, int32_t *kept)
+/* The unmasked tokens in rank order (DIST-02). NULL: no memory. */
+static ranked *rank_row(const float *logits, int32_t V, int32_t *count)
 {
     ranked *order = malloc((size_t)V * sizeof *order);
     if (!order) return NULL;
-    *kept = 0;
+    *count = 0;
     for (int32_t t = 0; t < V; t++)
-        if (logits[t] != -INFINITY) order[(*kept)++] = (ranked){logits[t], t};
-    qsort(order, (size_t)*kept, sizeof *order, by_rank);
-    if (top_k > 0 && top_k < *kept) *kept = top_k;
+        if (logits[t] != -INFINITY) order[(*count)++] = (ranked){logits[t], t};
+    qsort(order, (size_t)*count, sizeof *order, by_rank);
     return order;
+}
+
+static const oracle_filters *known(const oracle_filters *how)
+{
+    static const oracle_filters specified = {{ORACLE_TEMPERATURE, ORACLE_TOP_K, ORACLE_TOP_P, ORACLE_MIN_P}, false};
+    return how && how->step[0] ? how : &specified;
+}
+
+/* DIST-09, DIST-16. */
+static int32_t cut_top_k(const ranked *order, int32_t kept, int32_t top_k, bool ties_kept)
+{
+    if (top_k <= 0 || top_k >= kept) return kept;
+    int32_t k = top_k;
+    while (ties_kept && k < kept && order[k].logit == order[top_k - 1].logit) k++;
+    return k;
 }
 
 static void one_hot(const float *logits, int32_t V, float *p)
@@ -213,25 +227,44 @@ static float divisor(const float *e, int32_t kept)
     return result;
 }
 
-oracle_status oracle_serve(const float *logits, int32_t V, const oracle_sampling *s, float *p,
-                           char *why, size_t why_size)
+/* DIST-05 and DIST-06 of the tokens that are left. */
+static void weigh(float *e, const ranked *order, int32_t kept, float temperature)
+{
+    for (int32_t i = 0; i < kept; i++)
+        e[i] = oracle_exp(fl32(mpfr_div, fl32(mpfr_sub, order[i].logit, order[0].logit), temperature));
+}
+
+/* DIST-12, DIST-15: how many tokens are left; e has their weights at the request's temperature. */
+static int32_t filter(float *e, const ranked *order, int32_t kept, const oracle_sampling *s, const oracle_filters *how)
+{
+    float T = 1, weighed = 0; /* the temperature so far; that of the weights, 0: there are none */
+    for (int i = 0; i < ORACLE_STEPS; i++) {
+        const bool cuts = (how->step[i] == ORACLE_TOP_P && s->top_p < 1) ||
+                          (how->step[i] == ORACLE_MIN_P && s->min_p > 0);
+        if (how->step[i] == ORACLE_TEMPERATURE) T = s->temperature;
+        if (how->step[i] == ORACLE_TOP_K) kept = cut_top_k(order, kept, s->top_k, how->ties_kept);
+        if (cuts && weighed != T) weigh(e, order, kept, weighed = T);
+        if (cuts) kept = how->step[i] == ORACLE_TOP_P ? cut_top_p(e, kept, s->top_p) : cut_min_p(e, kept, s->min_p);
+    }
+    if (weighed != T) weigh(e, order, kept, T);
+    return kept;
+}
+
+oracle_status oracle_serve(const float *logits, int32_t V, const oracle_sampling *s, const oracle_filters *how,
+                           float *p, char *why, size_t why_size)
 {
     const oracle_status status = check(logits, V, s, why, why_size);
     if (status != ORACLE_OK) return status;
     if (s->temperature == 0) return one_hot(logits, V, p), ORACLE_OK;
     int32_t kept;
-    ranked *order = rank_row(logits, V, s->top_k, &kept);
+    ranked *order = rank_row(logits, V, &kept);
     float *e = malloc((size_t)V * sizeof *e);
     if (!order || !e) {
         free(order);
         free(e);
         return refuse(ORACLE_NO_MEMORY, why, why_size, "no memory for %d logits", (int)V);
     }
-    for (int32_t i = 0; i < kept; i++) /* DIST-05, DIST-06 */
-        e[i] = oracle_exp(
-            fl32(mpfr_div, fl32(mpfr_sub, order[i].logit, order[0].logit), s->temperature));
-    kept = cut_top_p(e, kept, s->top_p);
-    kept = cut_min_p(e, kept, s->min_p);
+    kept = filter(e, order, kept, s, known(how));
     const float total = divisor(e, kept);
     for (int32_t t = 0; t < V; t++) p[t] = 0;
     for (int32_t i = 0; i < kept; i++) p[order[i].id] = fl32(mpfr_div, e[i], total);
@@ -242,14 +275,14 @@ oracle_status oracle_serve(const float *logits, int32_t V, const oracle_sampling
 
 /* ---- The row without roundings --------------------------------------------------- */
 
-/* x[i] = exp((l_i - l_0)/T) by rank, each within a few units of the 128th bit. */
-static void real_weights(mpfr_t *x, const ranked *order, int32_t kept, float temperature)
+/* x[i] = exp((l_i - l_0)/T) by rank, each within a few units of the 128th bit. The first `made` numbers exist. */
+static void real_weights(mpfr_t *x, int32_t *made, const ranked *order, int32_t kept, float temperature)
 {
     mpfr_t top;
     mpfr_init2(top, WIDE);
     mpfr_set_flt(top, order[0].logit, MPFR_RNDN);
+    while (*made < kept) mpfr_init2(x[(*made)++], WIDE);
     for (int32_t i = 0; i < kept; i++) {
-        mpfr_init2(x[i], WIDE);
         mpfr_set_flt(x[i], order[i].logit, MPFR_RNDN);
         mpfr_sub(x[i], x[i], top, MPFR_RNDN);
         mpfr_div_d(x[i], x[i], (double)temperature, MPFR_RNDN);
@@ -265,41 +298,59 @@ static void real_total(mpfr_t total, mpfr_t *x, int32_t kept)
     for (int32_t i = 0; i < kept; i++) mpfr_add(total, total, x[i], MPFR_RNDN);
 }
 
-static int32_t real_cuts(mpfr_t *x, int32_t kept, const oracle_sampling *s)
+static int32_t real_top_p(mpfr_t *x, int32_t kept, float top_p)
 {
     mpfr_t need, sum;
     mpfr_inits2(WIDE, need, sum, (mpfr_ptr)0);
-    if (s->top_p < 1) {
-        real_total(need, x, kept);
-        mpfr_mul_d(need, need, (double)s->top_p, MPFR_RNDN);
-        int32_t prefix = 0;
-        mpfr_set_zero(sum, 1);
-        do mpfr_add(sum, sum, x[prefix++], MPFR_RNDN);
-        while (mpfr_less_p(sum, need) && prefix < kept);
-        kept = prefix;
-    }
-    while (kept > 1 && mpfr_cmp_d(x[kept - 1], (double)s->min_p) < 0) kept--;
+    real_total(need, x, kept);
+    mpfr_mul_d(need, need, (double)top_p, MPFR_RNDN);
+    int32_t prefix = 0;
+    mpfr_set_zero(sum, 1);
+    do mpfr_add(sum, sum, x[prefix++], MPFR_RNDN);
+    while (mpfr_less_p(sum, need) && prefix < kept);
     mpfr_clears(need, sum, (mpfr_ptr)0);
+    return prefix;
+}
+
+static int32_t real_min_p(mpfr_t *x, int32_t kept, float min_p)
+{
+    while (kept > 1 && mpfr_cmp_d(x[kept - 1], (double)min_p) < 0) kept--;
     return kept;
 }
 
-oracle_status oracle_served64(const float *logits, int32_t V, const oracle_sampling *s,
+/* The same steps as of the canonical row. */
+static int32_t real_filter(mpfr_t *x, int32_t *made, const ranked *order, int32_t kept, const oracle_sampling *s,
+                           const oracle_filters *how)
+{
+    float T = 1, weighed = 0;
+    for (int i = 0; i < ORACLE_STEPS; i++) {
+        const bool cuts = (how->step[i] == ORACLE_TOP_P && s->top_p < 1) ||
+                          (how->step[i] == ORACLE_MIN_P && s->min_p > 0);
+        if (how->step[i] == ORACLE_TEMPERATURE) T = s->temperature;
+        if (how->step[i] == ORACLE_TOP_K) kept = cut_top_k(order, kept, s->top_k, how->ties_kept);
+        if (cuts && weighed != T) real_weights(x, made, order, kept, weighed = T);
+        if (cuts) kept = how->step[i] == ORACLE_TOP_P ? real_top_p(x, kept, s->top_p) : real_min_p(x, kept, s->min_p);
+    }
+    if (weighed != T) real_weights(x, made, order, kept, T);
+    return kept;
+}
+
+oracle_status oracle_served64(const float *logits, int32_t V, const oracle_sampling *s, const oracle_filters *how,
                               double *p, char *why, size_t why_size)
 {
     const oracle_status status = check(logits, V, s, why, why_size);
     if (status != ORACLE_OK) return status;
     for (int32_t t = 0; t < V; t++) p[t] = 0;
     if (s->temperature == 0) return p[oracle_argmax(logits, V)] = 1, ORACLE_OK;
-    int32_t ranked_count;
-    ranked *order = rank_row(logits, V, s->top_k, &ranked_count);
+    int32_t unmasked, made = 0;
+    ranked *order = rank_row(logits, V, &unmasked);
     mpfr_t *x = malloc((size_t)V * sizeof *x);
     if (!order || !x) {
         free(order);
         free(x);
         return refuse(ORACLE_NO_MEMORY, why, why_size, "no memory for %d logits", (int)V);
     }
-    real_weights(x, order, ranked_count, s->temperature);
-    const int32_t kept = real_cuts(x, ranked_count, s);
+    const int32_t kept = real_filter(x, &made, order, unmasked, s, known(how));
     mpfr_t total;
     mpfr_init2(total, WIDE);
     real_total(total, x, kept);
@@ -307,9 +358,59 @@ oracle_status oracle_served64(const float *logits, int32_t V, const oracle_sampl
         mpfr_div(x[i], x[i], total, MPFR_RNDN);
         p[order[i].id] = mpfr_get_d(x[i], MPFR_RNDN);
     }
-    for (int32_t i = 0; i < ranked_count; i++) mpfr_clear(x[i]);
+    for (int32_t i = 0; i < made; i++) mpfr_clear(x[i]);
     mpfr_clear(total);
     free(order);
     free(x);
     return ORACLE_OK;
+}
+
+/* ---- Cuts in binary64 ------------------------------------------------------------ */
+
+static void near_top_k(oracle_cuts *c, const double *below, int32_t top_k, bool ties_kept)
+{
+    if (top_k <= 0 || top_k >= c->kept) return;
+    int32_t k = top_k;
+    while (ties_kept && k < c->kept && below[k] == below[top_k - 1]) k++;
+    if (k < c->kept) c->top_k = below[k - 1] - below[k];
+    c->kept = k;
+}
+
+static void near_top_p(oracle_cuts *c, const double *below, double T, double top_p)
+{
+    double total = 0, sum = 0;
+    int32_t n = 0;
+    for (int32_t i = 0; i < c->kept; i++) total += exp(below[i] / T);
+    while (n < c->kept) {
+        sum += exp(below[n++] / T);
+        c->top_p = fmin(c->top_p, fabs(sum / total - top_p));
+        if (sum / total >= top_p) break;
+    }
+    if (n < c->kept) c->top_p_gap = below[n - 1] - below[n];
+    c->kept = n;
+}
+
+static void near_min_p(oracle_cuts *c, const double *below, double T, double min_p)
+{
+    int32_t n = 0;
+    for (; n < c->kept; n++) {
+        c->min_p = fmin(c->min_p, fabs(exp(below[n] / T) - min_p));
+        c->min_p_log = fmin(c->min_p_log, fabs(below[n] / T - log(min_p)));
+        if (n > 0 && exp(below[n] / T) < min_p) break;
+    }
+    c->kept = n;
+}
+
+oracle_cuts oracle_cut(const double *below, int32_t n, const oracle_sampling *s, const oracle_filters *how)
+{
+    oracle_cuts c = {n, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
+    double T = 1;
+    how = known(how);
+    for (int i = 0; i < ORACLE_STEPS; i++) {
+        if (how->step[i] == ORACLE_TEMPERATURE) T = (double)s->temperature;
+        if (how->step[i] == ORACLE_TOP_K) near_top_k(&c, below, s->top_k, how->ties_kept);
+        if (how->step[i] == ORACLE_TOP_P && s->top_p < 1) near_top_p(&c, below, T, (double)s->top_p);
+        if (how->step[i] == ORACLE_MIN_P && s->min_p > 0) near_min_p(&c, below, T, (double)s->min_p);
+    }
+    return c;
 }

@@ -46,7 +46,7 @@ void oracle_path_weights(oracle_decoding *d, const oracle_list *path, uint64_t *
     float *logits = oracle_take(2 * (size_t)V, sizeof *logits), *p = logits + V;
     path_logits(d, path, logits);
     char why[120];
-    if (oracle_serve(logits, V, &d->q->sampling, p, why, sizeof why) != ORACLE_OK) {
+    if (oracle_serve(logits, V, &d->q->sampling, NULL, p, why, sizeof why) != ORACLE_OK) {
         if (!*d->trace->error) snprintf(d->trace->error, sizeof d->trace->error, "%s", why);
         d->ended = true;
         for (int32_t t = 0; t < V; t++) p[t] = t == 0; /* the step that is under way ends */

@@ -367,6 +367,10 @@ class Server:
         return [(name, np.asarray(array, TYPES[kind]).reshape([size_of(x, args) for x in shape]))
                 for (name, kind, shape), array in zip(due, arrays, strict=True)]
 
+    def claims_since(self, since):
+        """The claims that the suite knows, and `ops` (FRM-08)."""
+        return {name: value for name, value in self.claims.items() if name == "ops" or CLAIMS[name]["since"] <= since}
+
     def answer(self, header, tensors):
         """The reply to a request: (header, tensors)."""
         reply, version = {"id": header["id"], "status": "ok"}, INTERFACE["frames"]
@@ -374,7 +378,7 @@ class Server:
             if header.get("frames", version) != version:
                 raise Unsupported(f"frames of version {header['frames']}, where {version} is spoken (FRM-07)")
             if header["op"] == "claims":
-                return dict(reply, frames=version, args=self.claims), []
+                return dict(reply, frames=version, args=self.claims_since(header.get("args", {}).get("since", 0))), []
             return reply, self.serve(header["op"], header.get("args", {}), tensors)
         except BadInput as error:
             return dict(reply, status="bad_input", error=str(error)), []

@@ -4,6 +4,7 @@
 #ifndef ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_CHAIN_RULES_H
 #define ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_CHAIN_RULES_H
 
+#include "conformance/subjects/mutants/chain/served.h"
 #include "conformance/iut.h"
 #include "conformance/oracle/law/lane.h"
 #include "conformance/subjects/mutants/faults/fault.h"
@@ -15,6 +16,7 @@ enum { RULES_MAX_GAMMA = 64 };
 typedef struct {
     fault_point fault;
     setting set;
+    served_filters filters;
     int32_t V, S, C;
     int32_t *cls, *next; /* [V], [S][C] */
     float *p;            /* [S][V] target rows of verified positions */

@@ -1,4 +1,4 @@
-/* served.c - DIST-01 to DIST-13 (served.h). */
+/* served.c - DIST-01 to DIST-13, DIST-15, DIST-16 (served.h). */
 #include "conformance/subjects/mutants/chain/served.h"
 
 #include <math.h>
@@ -16,6 +16,7 @@ typedef struct {
 typedef struct {
     fault_point f;
     const iut_sampling *s;
+    bool ties_kept;
     entry *a; /* [n] unmasked tokens in rank order; the first `keep` survive */
     int32_t n, keep;
 } ranking;
@@ -35,14 +36,31 @@ static uint64_t total(const entry *a, int32_t n)
     return W;
 }
 
-/* DIST-09. */
+served_filters served_filters_of(manner how)
+{
+    switch (how) {
+    case MANNER_VLLM_TIES:
+        return (served_filters){"vllm", "Tmkp", true};
+    case MANNER_ENGINE_VLLM:
+        return (served_filters){"vllm", "Tmkp", false};
+    case MANNER_ENGINE_LLAMACPP:
+        return (served_filters){"llamacpp", "kpmT", false};
+    case MANNER_ENGINE_MLX:
+        return (served_filters){"mlx", "pmkT", false};
+    default:
+        return (served_filters){NULL, "Tkpm", false};
+    }
+}
+
+/* DIST-09, DIST-16. */
 static void top_k(ranking *r)
 {
     int32_t k = r->s->top_k;
     if (k <= 0) return;
     if (fault(r->f, TOPK_ONE_LESS) && k > 1) k--;
     if (k > r->keep) k = r->keep;
-    while (fault(r->f, TOPK_KEEPS_TIES) && k < r->keep && r->a[k].logit == r->a[k - 1].logit)
+    const bool ties_kept = (r->ties_kept && !fault(r->f, TIES_CUT)) || fault(r->f, TOPK_KEEPS_TIES);
+    while (ties_kept && k < r->keep && r->a[k].logit == r->a[k - 1].logit)
         k++;
     r->keep = k;
 }
@@ -79,17 +97,30 @@ static float weight_at(fault_point f, float logit, float max, float T)
     return fault(f, EXP_OFF_BY_ULP) && e < 1 ? nextafterf(e, 2) : e;
 }
 
-/* DIST-12. */
-static void filter(ranking *r)
+static void weigh(ranking *r, float T)
 {
-    if (fault(r->f, TOPP_BEFORE_TOPK)) {
-        top_p(r);
-        top_k(r);
-    } else {
-        top_k(r);
-        top_p(r);
+    const float max = r->a[0].logit; /* of the row: the ranking begins with it */
+    for (int32_t i = 0; i < r->keep; i++) r->a[i].e = weight_at(r->f, r->a[i].logit, max, T);
+}
+
+/* DIST-12, DIST-15. The weights arrive at the temperature. */
+static void filter(ranking *r, const char *step, float T)
+{
+    if (*step != 'T') weigh(r, 1);
+    for (const char *at = step; *at; at++) {
+        if (*at == 'T' && at > step) weigh(r, T);
+        if (*at == 'k') top_k(r);
+        if (*at == 'p') top_p(r);
+        if (*at == 'm') min_p(r);
     }
-    min_p(r);
+}
+
+static const char *steps_of(fault_point f, const served_filters *how)
+{
+    return fault(f, TOPP_BEFORE_TOPK)                              ? "Tpkm"
+           : fault(f, T_AFTER_FILTERS) || fault(f, ENGINE_T_LAST) ? "kpmT"
+           : fault(f, ORDER_DENIED)                                ? "Tkpm"
+                                                                   : how->step;
 }
 
 /* DIST-13. */
@@ -128,8 +159,8 @@ static float largest(fault_point f, const float *logits, int32_t V)
     return max;
 }
 
-served_status served_row(fault_point f, const float *logits, int32_t V, const iut_sampling *s,
-                         bool of_draft, float *row)
+served_status served_row(fault_point f, const served_filters *how, const float *logits, int32_t V,
+                         const iut_sampling *s, bool of_draft, float *row)
 {
     const float max = largest(f, logits, V);
     const float T = fault(f, T_IGNORED) && !of_draft ? 1 : s->temperature;
@@ -139,22 +170,19 @@ served_status served_row(fault_point f, const float *logits, int32_t V, const iu
         one_hot(f, logits, V, max, row);
         return SERVED_OK;
     }
-    ranking r = {f, s, malloc((size_t)V * sizeof *r.a), 0, 0};
+    ranking r = {f, s, how->ties_kept, malloc((size_t)V * sizeof *r.a), 0, 0};
     if (!r.a) return SERVED_NO_MEMORY;
     for (int32_t t = 0; t < V; t++) {
         const bool mask = !(logits[t] > -INFINITY) && !fault(f, MASK_LEAKS); /* DIST-02 */
-        const float e = weight_at(f, logits[t], max, fault(f, T_AFTER_FILTERS) ? 1 : T);
         const bool behind = fault(f, RANK_ZERO_SIGN) && logits[t] == 0 && signbit(logits[t]);
         const int32_t tie = fault(f, RANK_HIGH_ID) ? -t : behind ? V + t : t;
-        if (!mask) r.a[r.n++] = (entry){logits[t], e, t, tie};
+        if (!mask) r.a[r.n++] = (entry){logits[t], weight_at(f, logits[t], max, T), t, tie};
     }
     r.keep = r.n;
     if (s->top_k > 0 || s->top_p < 1 || s->min_p > 0) {
         qsort(r.a, (size_t)r.n, sizeof *r.a, by_rank);
-        filter(&r);
+        filter(&r, steps_of(f, how), T);
     }
-    if (fault(f, T_AFTER_FILTERS))
-        for (int32_t i = 0; i < r.keep; i++) r.a[i].e = weight_at(f, r.a[i].logit, max, T);
     divide(&r, row, V);
     free(r.a);
     return SERVED_OK;

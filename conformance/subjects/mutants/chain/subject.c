@@ -66,6 +66,7 @@ iut *subject_create(const char *name, variant v, char *error, size_t error_size)
     a->name = name;
     a->m.fault = v.fault;
     a->m.set = settings[v.setting];
+    a->m.filters = served_filters_of(a->m.set.manner);
     return (iut *)a;
 }
 
@@ -76,7 +77,7 @@ static void unload(subject *a)
     if (m->drafted != m->q) free(m->drafted);
     free(m->p), free(m->q), free(m->p_logit), free(m->q_logit);
     free(m->cls), free(m->next), free(m->scratch), free(a->bad_p), free(a->bad_q);
-    const model empty = {.fault = m->fault, .set = m->set};
+    const model empty = {.fault = m->fault, .set = m->set, .filters = m->filters};
     *m = empty;
     a->bad_p = a->bad_q = NULL;
     a->loaded = false;
@@ -126,6 +127,8 @@ static iut_status claims(iut *x, iut_claims *c)
         .greedy_identical = 1,
         .max_gamma = s->manner == MANNER_MAX_GAMMA_1 ? 1 : RULES_MAX_GAMMA,
         .max_vocab = s->map == IUT_MAP_GUMBEL ? 1024 : 0,
+        .order = a->m.filters.order,
+        .top_k_ties = a->m.filters.ties_kept ? IUT_TIES_KEPT : 0,
     };
     *c = all;
     return IUT_OK;
@@ -147,8 +150,7 @@ static iut_status serve_all(subject *a, const float *logits, const iut_sampling 
     const model *m = &a->m;
     for (int32_t i = 0; i < m->S; i++) {
         const size_t at = (size_t)i * (size_t)m->V;
-        const served_status st =
-            served_row(m->fault, logits + at, m->V, s, of_draft, rows + at);
+        const served_status st = served_row(m->fault, &m->filters, logits + at, m->V, s, of_draft, rows + at);
         if (st == SERVED_NO_MEMORY) return IUT_NO_MEMORY;
         bad[i] = st == SERVED_BAD_ROW;
     }
@@ -303,7 +305,7 @@ static iut_status served(iut *x, int32_t n, const int32_t *state, int32_t of_dra
         if (st != IUT_OK) return st;
         const float *logits = rule_row(m, of_draft ? m->q_logit : m->p_logit, state[i]);
         const served_status done =
-            served_row(m->fault, logits, m->V, of_draft ? &m->draft : &m->target, of_draft != 0,
+            served_row(m->fault, &m->filters, logits, m->V, of_draft ? &m->draft : &m->target, of_draft != 0,
                        prob + (size_t)i * (size_t)m->V);
         if (done == SERVED_NO_MEMORY) return fail(a, IUT_NO_MEMORY, "served: out of memory");
         if (done == SERVED_BAD_ROW)

@@ -38,6 +38,7 @@ typedef enum {
     MANNER_EMPTY_OTHER,
     MANNER_MAX_GAMMA_1,
     MANNER_ADAPTIVE,
+    MANNER_VLLM_TIES,    /* min-p before top-k, which keeps ties */
     MANNER_POOL,         /* keeps pools of n-grams, and nothing else (pool_subject.h) */
     MANNER_POOL_STAMPED, /* the same in nodes with stamps */
     MANNER_LM,     /* serves models and no panels (lm_subject.h) */
@@ -48,7 +49,10 @@ typedef enum {
     MANNER_ENGINE_TOTAL, /* tells accepted drafts as a total */
     MANNER_ENGINE_OWN_END, /* ends at the model's own end of sequence, whatever is asked */
     MANNER_ENGINE_FEWER, /* drafts half as much on every other step */
-    MANNER_ENGINE_STRIDED, /* sums in another order, in binary32, and promises no bits */
+    MANNER_ENGINE_STRIDED, /* sums in another order, in binary32, and promises no bits; and so the next three */
+    MANNER_ENGINE_LLAMACPP, /* with filters in the order of that engine */
+    MANNER_ENGINE_MLX,
+    MANNER_ENGINE_VLLM,
     MANNER_METHODS,      /* offers every method besides */
     MANNER_JACOBI,       /* one method alone, and with a draft model one draft at most */
     MANNER_LOOKAHEAD,

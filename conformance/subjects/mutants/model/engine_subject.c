@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/subjects/mutants/chain/served.h"
 #include "conformance/subjects/mutants/chain/subject.h"
 #include "conformance/subjects/mutants/model/lm_subject.h"
 #include "conformance/subjects/mutants/model/method_subject.h"
@@ -31,6 +32,7 @@ typedef struct {
     fault_point fault;
     manner manner;
     const setting *says;
+    served_filters filters;
     cache target, draft;
     int32_t own_end;       /* of the target: MANNER_ENGINE_OWN_END */
     float *logits, *p, *q; /* [MAX_GAMMA+1][V] each */
@@ -97,7 +99,7 @@ static void destroy(iut *x)
 
 iut *engine_subject_create(const char *name, variant v, char *error, size_t error_size)
 {
-    const bool strided = setting_of(v.setting)->manner == MANNER_ENGINE_STRIDED;
+    const bool strided = setting_of(v.setting)->arithmetic == IUT_ARITH_F32;
     const setting_name lm_setting = strided ? SETTING_LM_SELF : SETTING_LM;
     const variant plain = {FAULT_NONE, lm_setting}, faulty = {v.fault, lm_setting};
     engine *a = calloc(1, sizeof *a);
@@ -109,6 +111,7 @@ iut *engine_subject_create(const char *name, variant v, char *error, size_t erro
     a->fault = v.fault;
     a->says = setting_of(v.setting);
     a->manner = a->says->manner;
+    a->filters = served_filters_of(a->manner);
     a->target.lm = lm_subject_create(name, faulty, error, error_size);
     a->draft.lm = lm_subject_create(name, plain, error, error_size);
     if (a->target.lm && a->draft.lm) return (iut *)a;
@@ -126,7 +129,7 @@ static iut_status claims(iut *x, iut_claims *c)
 {
     const uint8_t methods = method_claims(self(x)->manner);
     const bool one_alone = methods && !(methods & (methods - 1)),
-               bits = self(x)->manner != MANNER_ENGINE_STRIDED;
+               bits = self(x)->says->arithmetic == IUT_ARITH_CANONICAL;
     const iut_claims all = {.size = sizeof all,
                             .name = self(x)->name,
                             .version = "1",
@@ -141,7 +144,8 @@ static iut_status claims(iut *x, iut_claims *c)
                             .methods = methods,
                             .greedy_methods = method_greedy_claims(self(x)->manner),
                             .accepted_total = self(x)->manner == MANNER_ENGINE_TOTAL,
-                            .eos_always = self(x)->manner == MANNER_ENGINE_OWN_END};
+                            .eos_always = self(x)->manner == MANNER_ENGINE_OWN_END,
+                            .order = self(x)->filters.order};
     *c = all;
     return IUT_OK;
 }
@@ -255,6 +259,15 @@ static uint64_t position(const request *r, int32_t i)
     return fault(r->a->fault, ENGINE_UNIFORMS_CYCLE) ? at % CYCLE : at;
 }
 
+/* In the engine's own order of filters. */
+static bool serve(const engine *a, const float *logits, const as_sampling *s, float *p)
+{
+    const iut_sampling sampling = {s->temperature, s->top_k, s->top_p, s->min_p};
+    if (!a->filters.order && !fault(a->fault, ENGINE_T_LAST))
+        return as_serve(logits, a->target.V, s, p, NULL) == AS_OK;
+    return served_row(a->fault, &a->filters, logits, a->target.V, &sampling, false, p) == SERVED_OK;
+}
+
 /* g drafts behind the history, each drawn from its row of q. */
 static iut_status propose(request *r, int32_t g)
 {
@@ -263,7 +276,7 @@ static iut_status propose(request *r, int32_t g)
     iut_status s = feed(a, &a->draft, r->history + held, r->n - held, a->logits);
     for (int32_t i = 0; s == IUT_OK && i < g; i++) {
         float *q = row(a, a->q, i);
-        if (as_serve(a->logits, a->target.V, &r->sampling, q, NULL) != AS_OK)
+        if (!serve(a, a->logits, &r->sampling, q))
             return fail(a, IUT_FAILED, "a row of the draft cannot be served");
         const bool unseeded = fault(a->fault, ENGINE_DRAFTS_UNSEEDED);
         const uint64_t seed = unseeded ? a->drafts++ : r->seed,
@@ -292,6 +305,19 @@ static int32_t by_greedy(const request *r, int32_t g, int32_t *token)
     const int32_t at = fault(a->fault, ENGINE_BONUS_ROW) && n == g && g > 0 ? g - 1 : n;
     *token = argmax(row(a, a->logits, at), a->target.V);
     return n;
+}
+
+/* ENGINE_RATIO_INVERTED: a token y is drawn from p; a draft x stands iff u p(y) <= q(x), and else y replaces it. */
+static int32_t by_inverted_ratio(const request *r, int32_t g, int32_t *token)
+{
+    const engine *a = r->a;
+    for (int32_t n = 0;; n++) {
+        const uint64_t at = position(r, n);
+        const float *p = row(a, a->p, n);
+        const double u = as_unit29(as_random(r->seed, at, AS_ACCEPT, 0));
+        *token = as_draw(p, a->target.V, as_word64(as_random(r->seed, at, AS_DRAW, 0)));
+        if (n == g || u * (double)p[*token] > (double)row(a, a->q, n)[r->history[r->n + n]]) return n;
+    }
 }
 
 /* ACC-01, RES-03, BON-01 with the uniforms of RNG-06. */
@@ -339,9 +365,9 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
     for (int32_t i = 0; fault(a->fault, ENGINE_OWN_END_BANNED) && i <= g; i++)
         row(a, a->logits, i)[a->own_end] = -INFINITY;
     for (int32_t i = 0; i <= g; i++)
-        if (as_serve(row(a, a->logits, i), a->target.V, &s, row(a, a->p, i), NULL) != AS_OK)
+        if (!serve(a, row(a, a->logits, i), &s, row(a, a->p, i)))
             return fail(a, IUT_FAILED, "a row of the target cannot be served");
-    *accepted = by_chain(r, g, token);
+    *accepted = fault(a->fault, ENGINE_RATIO_INVERTED) ? by_inverted_ratio(r, g, token) : by_chain(r, g, token);
     return IUT_OK;
 }
 

@@ -25,6 +25,9 @@ uint8_t method_claims(manner how)
     case MANNER_ENGINE_TOTAL:
     case MANNER_ENGINE_FEWER:
     case MANNER_ENGINE_STRIDED:
+    case MANNER_ENGINE_LLAMACPP:
+    case MANNER_ENGINE_MLX:
+    case MANNER_ENGINE_VLLM:
         return 0;
     case MANNER_ENGINE_OWN_END:
         return IUT_JACOBI | IUT_LOOKUP;

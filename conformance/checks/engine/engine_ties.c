@@ -1,0 +1,150 @@
+/* engine_ties.c - see engine_ties.h. */
+#include "conformance/checks/engine/engine_ties.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Has read the prompt and `more` tokens of the list after it. */
+static bool read_all(engine_rows *w, const engine *e, const engine_prompt *p,
+                     const int32_t *token, int32_t more, int32_t capacity)
+{
+    if (!engine_rows_open(w, e, false, capacity)) return false;
+    const int32_t last = more > 0 ? token[more - 1] : p->token[p->n - 1];
+    engine_rows_read(w, p->token, more > 0 ? p->n : p->n - 1);
+    engine_rows_read(w, token, more - 1);
+    engine_rows_step(w, ROWS_TARGET, last);
+    return true;
+}
+
+bool engine_plain_is_right(const engine *e, int32_t i, const engine_prompt *prompt,
+                           const int32_t *plain, int32_t tokens)
+{
+    const iut_claims *m = client_claims(e->x->iut);
+    const bool canonical = m->lm_arithmetic == IUT_LM_CANONICAL;
+    engine_rows w;
+    if (m->weights == IUT_WEIGHTS_OWN) return true;
+    bool ok = read_all(&w, e, prompt, NULL, 0, prompt->n + tokens);
+    for (int32_t t = 0; ok && t < tokens && plain[t] >= 0; t++) {
+        const int32_t got = plain[t], due = lm_argmax(w.logits, w.V);
+        const double apart = (double)w.logits[due] - (double)w.logits[got],
+                     reach = canonical ? 0 : engine_reach(m, &w);
+        e->r->compared++;
+        ok = got == due || (!canonical && apart <= reach);
+        if (!ok)
+            result_set(e->r, STATE_FAIL,
+                       "plain decoding, request %d, token %d: %d where the model has %d, whose "
+                       "logit is %.3g larger; the declared arithmetic reaches %.3g (LAY-07)",
+                       (int)i, (int)t, (int)got, (int)due, apart, reach);
+        if (ok && t + 1 < tokens) engine_rows_step(&w, ROWS_TARGET, got);
+    }
+    engine_rows_close(&w);
+    return ok;
+}
+
+/* ---- Differences. ---------------------------------------------------------------- */
+
+typedef struct {
+    const char *what;
+    int32_t i, at, got, due;
+} difference;
+
+static void fail(const engine *e, const difference *d, double apart, const char *why)
+{
+    char gap[60] = "";
+    if (!isnan(apart)) snprintf(gap, sizeof gap, " (their logits are %.3g apart)", apart);
+    result_set(e->r, STATE_FAIL, "%s: request %d, token %d: %d where plain decoding has %d%s; %s (LAY-07, CLM-08)",
+               d->what, (int)d->i, (int)d->at, (int)d->got, (int)d->due, gap, why);
+}
+
+static void note(engine_ties *ties, const difference *d, const char *how)
+{
+    if (ties->count++ == 0)
+        snprintf(ties->text, sizeof ties->text, "%s: request %d, token %d is %d or %d, %s", d->what, (int)d->i,
+                 (int)d->at, (int)d->got, (int)d->due, how);
+}
+
+/* CLM-08. */
+static bool by_logits(const engine *e, engine_ties *ties, const difference *d, const engine_prompt *prompt,
+                      const int32_t *plain, const char *promise)
+{
+    char how[60];
+    engine_rows w;
+    const bool ok = read_all(&w, e, prompt, plain, d->at, prompt->n + d->at);
+    const double apart = ok ? fabs((double)w.logits[d->due] - (double)w.logits[d->got]) : NAN;
+    const bool near = ok && !promise && apart <= engine_reach(client_claims(e->x->iut), &w);
+    engine_rows_close(&w);
+    if (!ok) return false;
+    snprintf(how, sizeof how, "whose logits are %.3g apart", apart);
+    if (near) return note(ties, d, how), true;
+    fail(e, d, apart, promise ? promise : "more than the declared arithmetic explains");
+    return false;
+}
+
+enum { COMPANY = 8 };
+
+/* CLM-15: does plain decoding give both tokens, behind the tokens before them as a prompt, alone and among equals? */
+static bool gives_both(engine *e, const difference *d, const engine_prompt *prompt, const int32_t *plain, bool *both)
+{
+    static const int32_t among[] = {1, 3, COMPANY};
+    const engine_request q = {.k = 1, .eos = -1, .sampling = {0, 0, 1, 0}};
+    int32_t out[COMPANY], length[COMPANY];
+    engine_prompt prefix = *prompt;
+    bool got = false, due = false;
+    memcpy(prefix.token + prefix.n, plain, (size_t)d->at * sizeof *plain);
+    prefix.n += d->at;
+    for (int i = 0; i < 3 && !(got && due); i++) {
+        if (!engine_repeat(e, &q, &prefix, among[i], out, length)) return false;
+        for (int32_t n = 0; n < among[i]; n++) got |= out[n] == d->got, due |= out[n] == d->due;
+    }
+    *both = got && due;
+    return true;
+}
+
+static bool by_itself(engine *e, engine_ties *ties, const difference *d, const engine_prompt *prompt,
+                      const int32_t *plain)
+{
+    bool both = false;
+    if (prompt->n + d->at <= ENGINE_PROMPT && !gives_both(e, d, prompt, plain, &both)) return false;
+    if (both) return note(ties, d, "as in plain decoding, by the company that it has"), true;
+    if (!ties->open)
+        snprintf(ties->unexplained, sizeof ties->unexplained, "%s: request %d, token %d: %d where plain decoding has %d",
+                 d->what, (int)d->i, (int)d->at, (int)d->got, (int)d->due);
+    ties->open |= 1u << d->i;
+    return true;
+}
+
+bool engine_tie(engine *e, engine_ties *ties, const char *what, int32_t i, const engine_prompt *prompt,
+                const int32_t *plain, int32_t at, int32_t got)
+{
+    const iut_claims *m = client_claims(e->x->iut);
+    const char *promise = m->lm_arithmetic      ? "lm_arithmetic is claimed"
+                          : m->greedy_identical ? "greedy_identical is claimed"
+                                                : NULL;
+    const difference d = {what, i, at, got, plain[at]};
+    if (m->weights != IUT_WEIGHTS_OWN) return by_logits(e, ties, &d, prompt, plain, promise);
+    if (!promise) return by_itself(e, ties, &d, prompt, plain);
+    fail(e, &d, NAN, promise);
+    return false;
+}
+
+static int32_t ones(uint32_t bits)
+{
+    int32_t n = 0;
+    for (; bits; bits &= bits - 1) n++;
+    return n;
+}
+
+enum { SOME = 3, SHARE = 20 }; /* CLM-15 */
+
+void engine_ties_conclude(const engine *e, const engine_ties *ties)
+{
+    const int32_t open = ones(ties->open), asked = ones(ties->asked);
+    if (open)
+        result_set(e->r, open >= SOME && open * SHARE > asked ? STATE_FAIL : STATE_INCONCLUSIVE,
+                   "%d of %d requests have a token that plain decoding does not give there, in any company "
+                   "(CLM-15); %s",
+                   (int)open, (int)asked, ties->unexplained);
+    else if (ties->count)
+        result_set(e->r, STATE_ACCEPTABLE, "near-tie: %s", ties->text);
+}
