@@ -60,6 +60,8 @@ enum { IUT_JACOBI = 1, IUT_LOOKAHEAD = 2, IUT_LOOKUP = 4 };
 enum { IUT_POOL_LRU = 1, IUT_POOL_RING = 2 }; /* kinds of pool of n-grams (POOL-02, POOL-03), added up */
 enum { IUT_TIES_CUT = 1, IUT_TIES_KEPT };     /* top-k among equal logits: DIST-09, or all of them (DIST-16) */
 enum { IUT_WEIGHTS_FOLDER = 1, IUT_WEIGHTS_OWN }; /* OWN: made from the folder's, quantised say (CLM-15) */
+/* What `generate` takes of each request, added up (CLM-16). */
+enum { IUT_PER_SAMPLING = 1, IUT_PER_SEED = 2, IUT_PER_BUDGET = 4, IUT_PER_ENDS = 8 };
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -94,6 +96,9 @@ typedef struct {
                            vllm, llamacpp, mlx (CLM-14); NULL: DIST-12's; static or owned by the instance */
     int32_t top_k_ties; /* IUT_TIES_*; 0: CUT */
     int32_t weights;    /* IUT_WEIGHTS_*; 0: FOLDER */
+    /* Since 2: calls whose requests differ. An older iut_claims, of 88 bytes, ends here. */
+    int32_t per_request; /* sum of IUT_PER_* */
+    int32_t reserved;    /* 0 */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
@@ -249,6 +254,15 @@ typedef struct {
     int32_t *out;                /* [n][k] arrives filled with -1 */
     int32_t *out_len;            /* [n] */
     int32_t *accepted;           /* [n][k] accepted drafts of step 0, 1, ...; leave -1 if not told */
+    /* Since 2: of each request what `per_request` claims; NULL: what stands above holds for all of them. An older
+     * iut_generate_batch ends here. */
+    const iut_sampling *samplings; /* [n] of the target, in place of `sampling` */
+    const uint64_t *seeds;         /* [n] in place of `seed` */
+    const int32_t *budgets;        /* [n] 1..k, in place of k; `out` keeps k places a request */
+    const int32_t *end_count;      /* [n] 0 or more: tokens that end the request, besides `eos` */
+    const int32_t *ends;           /* [end_total] one request's after the other's */
+    int32_t end_total;             /* of all requests */
+    int32_t reserved;              /* 0 */
 } iut_generate_batch;
 
 /* -- pool: the n-grams of lookahead decoding, kept and looked up, without an engine. ---------------

@@ -12,6 +12,8 @@
 #define NUMBER(name, width, most, question) \
     {#name, CLAIM_NUMBER, width, offsetof(iut_claims, name), most, NULL, 0, question}
 #define ORDER(name, since, question) {#name, CLAIM_ORDER, 8, offsetof(iut_claims, name), 0, NULL, since, question}
+#define LATER_SET(name, words, since, question) \
+    {#name, CLAIM_SET, 4, offsetof(iut_claims, name), 0, words, since, question}
 #define LATER_CHOICE(name, words, since, question) \
     {#name, CLAIM_CHOICE, 4, offsetof(iut_claims, name), 0, words, since, question}
 
@@ -80,6 +82,8 @@ const claim_row claim_table[] = {
           "Does top-k keep k tokens, or all whose logit equals the k-th? Leave it out if k tokens."),
     LATER_CHOICE(weights, "folder|own", 1,
           "Does it compute with the folder's weights, or with weights that it made from them, quantised say?"),
+    LATER_SET(per_request, "sampling|seed|budget|ends", 2,
+          "What may differ among the requests of one `generate` call? Ends are several a request."),
     {0}};
 /* clang-format on */
 

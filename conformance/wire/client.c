@@ -206,7 +206,8 @@ static bool build_request(client *c, iut_op op, const layout_parts *parts, frame
         json_object_set_new(f->args, "since", json_integer(CLAIMS_SINCE));
     }
     for (const layout_number *i = l->number; i->name; i++)
-        json_object_set_new(f->args, i->name, json_integer(parts->value[i->value]));
+        if (!i->is_optional || parts->value[i->value])
+            json_object_set_new(f->args, i->name, json_integer(parts->value[i->value]));
     for (int t = 0; l->text[t].name; t++)
         if (json_object_set_new(f->args, l->text[t].name, json_string(parts->text[t])) != 0)
             return false; /* not UTF-8 */

@@ -15,7 +15,7 @@ enum {
     FRAME_VERSION = 1, /* FRM-07 */
     FRAME_PREFIX = 12,
     FRAME_MAX_HEADER = 1 << 16,
-    FRAME_MAX_TENSORS = 16,
+    FRAME_MAX_TENSORS = 32,
     FRAME_MAX_RANK = 3
 };
 #define FRAME_MAX_PAYLOAD (UINT64_C(1) << 33) /* bytes of all tensors of a frame */

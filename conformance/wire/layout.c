@@ -1,7 +1,7 @@
 /* layout.c - see layout.h. In a request the arrays of 8-byte elements come first, so that every
  * array is aligned if the header is. Sampling parameters are arrays of two: target, draft;
  * binary32 is never written as decimal (FRM-02), and seeds need all 64 bits, which JSON does
- * not carry. */
+ * not carry. The samplings of requests are four words each: the bits of iut_sampling. */
 #include "conformance/wire/layout.h"
 
 #include <stdio.h>
@@ -25,9 +25,10 @@ enum { LARGE = 1 << 20, SEQUENCES = 4096 };
 
 /* Fields of the batch B. */
 #define AT(field) (int32_t)offsetof(B, field)
-#define NUMBER(value, field, low, high) {#field, value, false, AT(field), low, high}
+#define NUMBER(value, field, low, high) {#field, value, false, AT(field), low, high, false}
+#define OPTIONAL(value, field, low, high) {#field, value, false, AT(field), IS(low), IS(high), true}
 #define COUNT(value, field, low, high) NUMBER(value, field, IS(low), IS(high))
-#define KNOWN(value, name, what) {name, value, false, LAYOUT_NOWHERE, OF(what), OF(what)}
+#define KNOWN(value, name, what) {name, value, false, LAYOUT_NOWHERE, OF(what), OF(what), false}
 #define TEXT(field) {#field, AT(field)}
 
 #define IN1(field, type, a) {#field, type, FLOW_IN, AT(field), 0, 1, {a}, HOLDS_ANYTHING, IS(0), IS(0)}
@@ -45,6 +46,10 @@ enum { LARGE = 1 << 20, SEQUENCES = 4096 };
 #define SAMPLINGS(part, count) \
     SAMPLING(part, temperature, TENSOR_F32, count), SAMPLING(part, top_k, TENSOR_I32, count), \
     SAMPLING(part, top_p, TENSOR_F32, count), SAMPLING(part, min_p, TENSOR_F32, count)
+/* One of each request, if that is claimed (CLM-16). */
+#define EACH1(field, type, holds, low, high) {#field, type, FLOW_IN_OPTIONAL, AT(field), 0, 1, {N_}, holds, low, high}
+#define EACH_SAMPLING(field) \
+    {#field, TENSOR_I32, FLOW_IN_OPTIONAL, AT(field), 0, 2, {N_, IS(4)}, HOLDS_ANYTHING, IS(0), IS(0)}
 #define OUT(name, type, field, rank, ...) \
     {name, type, FLOW_OUT, AT(field), 0, rank, {__VA_ARGS__}, HOLDS_ANYTHING, IS(0), IS(0)}
 #define OUT1(field, a) OUT(#field, TENSOR_I32, field, 1, a)
@@ -92,7 +97,7 @@ const layout_op layout[OP_COUNT] = {
     [OP_MODEL] = {sizeof(B), NEEDS_NOTHING,
         {COUNT(VALUE_SEQUENCES, sequences, 1, SEQUENCES), COUNT(VALUE_POSITIONS, positions, 1, LARGE),
          COUNT(VALUE_ROWS, rows, 0, LARGE),
-         {"layout_seed", VALUE_LAYOUT_SEED, true, AT(layout_seed), IS(0), IS(UINT32_MAX)}},
+         {"layout_seed", VALUE_LAYOUT_SEED, true, AT(layout_seed), IS(0), IS(UINT32_MAX), false}},
         {TEXT(folder)}, {OUT1(shape, IS(4))}},
 #undef B
 #define B iut_forward_batch
@@ -126,12 +131,17 @@ const layout_op layout[OP_COUNT] = {
         {COUNT(VALUE_N, n, 0, MOST), COUNT(VALUE_GAMMA, gamma, 0, LARGE), COUNT(VALUE_K, k, 1, LARGE),
          COUNT(VALUE_EOS, eos, -1, MOST), COUNT(VALUE_PROMPTS, prompts, 0, LARGE),
          COUNT(VALUE_METHOD, method, 0, IUT_LOOKUP),
-         {"size_0", VALUE_SIZE_0, false, AT(sizes[0]), IS(0), IS(LARGE)},
-         {"size_1", VALUE_SIZE_1, false, AT(sizes[1]), IS(0), IS(LARGE)},
-         {"size_2", VALUE_SIZE_2, false, AT(sizes[2]), IS(0), IS(LARGE)}},
+         {"size_0", VALUE_SIZE_0, false, AT(sizes[0]), IS(0), IS(LARGE), false},
+         {"size_1", VALUE_SIZE_1, false, AT(sizes[1]), IS(0), IS(LARGE), false},
+         {"size_2", VALUE_SIZE_2, false, AT(sizes[2]), IS(0), IS(LARGE), false},
+         OPTIONAL(VALUE_END_TOTAL, end_total, 0, LARGE)},
         {TEXT(target), TEXT(draft)},
-        {WORD(seed), SAMPLINGS(sampling, 1), PARTS(prompt_count, 1, OF(VALUE_PROMPTS)),
-         IN1(prompt, TENSOR_I32, OF(VALUE_PROMPTS)), OUT2(out, N_, K_), OUT1(out_len, N_), OUT2(accepted, N_, K_)}},
+        {WORD(seed), EACH1(seeds, TENSOR_U64, HOLDS_ANYTHING, IS(0), IS(0)), SAMPLINGS(sampling, 1),
+         PARTS(prompt_count, 1, OF(VALUE_PROMPTS)), IN1(prompt, TENSOR_I32, OF(VALUE_PROMPTS)), EACH_SAMPLING(samplings),
+         EACH1(budgets, TENSOR_I32, HOLDS_RANGE, IS(1), K_),
+         EACH1(end_count, TENSOR_I32, HOLDS_COUNTS, IS(0), OF(VALUE_END_TOTAL)),
+         {"ends", TENSOR_I32, FLOW_IN_OPTIONAL, AT(ends), 0, 1, {OF(VALUE_END_TOTAL)}, HOLDS_ANYTHING, IS(0), IS(0)},
+         OUT2(out, N_, K_), OUT1(out_len, N_), OUT2(accepted, N_, K_)}},
 #undef B
 #define B iut_pool_batch
     [OP_POOL] = {sizeof(B), NEEDS_NOTHING,

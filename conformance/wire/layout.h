@@ -14,6 +14,7 @@ typedef enum {
     VALUE_N, VALUE_GAMMA, VALUE_K, VALUE_EOS, VALUE_OF_DRAFT, VALUE_V, VALUE_S, VALUE_C,
     VALUE_SEQUENCES, VALUE_POSITIONS, VALUE_ROWS, VALUE_LAYOUT_SEED, VALUE_WANTS, VALUE_STEPS, VALUE_KV_HEADS,
     VALUE_HEAD_DIM, VALUE_PROMPTS, VALUE_METHOD, VALUE_SIZE_0, VALUE_SIZE_1, VALUE_SIZE_2,
+    VALUE_END_TOTAL,
     VALUE_KIND, VALUE_NGRAM, VALUE_G,
     PANEL_V, PANEL_S, MODEL_V, MODEL_LAYERS, MODEL_KV_HEADS, MODEL_HEAD_DIM, MODEL_SEQUENCES, MODEL_POSITIONS,
     VALUES
@@ -28,13 +29,15 @@ typedef struct {
 
 enum { LAYOUT_NOWHERE = -1 };
 
-/* An integer of 4 bytes. One that stands nowhere in the batch is what its limits, which are equal, say. */
+/* An integer of 4 bytes. One that stands nowhere in the batch is what its limits, which are equal, say. An optional
+ * one does not travel if it is 0. */
 typedef struct {
     const char *name; /* in `args`; NULL behind the last */
     int8_t value;     /* layout_value */
     bool is_unsigned;
     int32_t at; /* in the batch, or LAYOUT_NOWHERE */
     layout_term low, high;
+    bool is_optional;
 } layout_number;
 
 /* A string, in `args` too: the folder of a model. */
@@ -69,7 +72,7 @@ typedef struct {
 
 typedef enum { NEEDS_NOTHING, NEEDS_PANEL, NEEDS_MODEL } layout_need;
 
-enum { LAYOUT_NUMBERS = 10, LAYOUT_TEXTS = 3, LAYOUT_ARRAYS = 11 };
+enum { LAYOUT_NUMBERS = 12, LAYOUT_TEXTS = 3, LAYOUT_ARRAYS = 18 };
 
 typedef struct {
     size_t size; /* of the batch */

@@ -166,6 +166,7 @@ static bool take_number(const frame *f, const layout_number *i, layout_parts *pa
     const int64_t low = layout_number_of(i->low, parts->value),
                   high = layout_number_of(i->high, parts->value);
     if (frame_integer(f, i->name, low, high, &parts->value[i->value])) return true;
+    if (i->is_optional && !json_object_get(f->args, i->name)) return true; /* 0 */
     if (i->at == LAYOUT_NOWHERE)
         return FAIL("%s: args.%s is not that of the panel or the model, %lld", f->op, i->name,
                     (long long)low);

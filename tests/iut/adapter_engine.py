@@ -9,12 +9,18 @@ mode = sys.argv[1]
 
 
 class Echo:
-    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds):
+    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds, each=None):
         if mode == "honest":
             assert (target, draft, gamma, k, eos) == ("a target", "a draft", 4, 12, 300)
             assert sampling == (0.5, 7, 0.75, 0.125), sampling
             assert seeds == [2**64 - 2, 2**64 - 1, 0], seeds
             assert all(p.dtype == "int32" for p in prompts)
+        if mode == "each":
+            told = [(tuple(one.sampling), one.seed, one.budget, one.ends) for one in each]
+            greedy = (0, 0, 1, 0)
+            assert told == ([(greedy, seed, 12, []) for seed in (7, 8, 9)] if eos < 0 else
+                            [(greedy, 2**64 - 1, 3, [6]), ((0.5, 7, 0.75, 0.125), 1, 4, [6, 8, 9]),
+                             ((1, 0, 1, 0), 2, 5, [6, 10])]), told
         if mode == "no draft" and draft is None:
             raise assay_iut.BadInput("there is no draft model")
         if mode == "refuses":
@@ -39,6 +45,6 @@ class Echo:
 
 architectures = {"no architecture": " ", "unknown architecture": "llama gpt2"}
 methods = {} if mode == "no methods" else {"methods": "lookahead lookup", "greedy_methods": "lookahead"}
-own = {"accepted_total": 1, "eos_always": 1} if mode == "totals" else {}
+own = {"totals": {"accepted_total": 1, "eos_always": 1}, "each": {"per_request": "sampling seed budget ends"}}
 assay_iut.serve(Echo, name=mode, uniforms="own", lm_architectures=architectures.get(mode, "qwen3 llama"),
-                **methods, **own)
+                **methods, **own.get(mode, {}))

@@ -146,6 +146,47 @@ static void every_field_counts(void **unused)
     client_close(c);
 }
 
+/* What a request has of its own goes before what the call says (CLM-16). */
+static void every_field_of_a_request_counts(void **unused)
+{
+    answers alone, mixed;
+    (void)unused;
+    client *c = open_or_fail("ref", NULL);
+    assert_int_equal(client_claims(c)->per_request, 15);
+    const iut_sampling samplings[REQUESTS] = {{0, 0, 1, 0}, {2, 0, 1, 0}, {0.5f, 3, 0.75f, 0.125f}};
+    const uint64_t seeds[REQUESTS] = {UINT64_MAX, 40, 3};
+    const int32_t budgets[REQUESTS] = {5, BUDGET, 1};
+    iut_generate_batch a = request(2, &mixed);
+    ask(c, &a);
+    const int32_t ends[] = {mixed.out[2], 5, 0, 1, 2, 3, 4, 5}, end_count[REQUESTS] = {2, 0, 6};
+    a = request(2, &mixed);
+    a.samplings = samplings, a.seeds = seeds, a.budgets = budgets;
+    ask(c, &a);
+    int32_t begin = 0;
+    for (int i = 0; i < REQUESTS; begin += counts[i++]) {
+        iut_generate_batch one = request(2, &alone);
+        one.n = 1, one.prompts = counts[i], one.prompt_count = counts + i, one.prompt = prompts + begin;
+        one.sampling = samplings[i], one.seed = seeds[i], one.k = budgets[i];
+        ask(c, &one);
+        assert_int_equal(mixed.length[i], alone.length[0]);
+        assert_memory_equal(mixed.out + i * BUDGET, alone.out, (size_t)alone.length[0] * sizeof *alone.out);
+        for (int t = alone.length[0]; t < BUDGET; t++) assert_int_equal(mixed.out[i * BUDGET + t], -1);
+    }
+    const answers whole = mixed;
+    a.end_count = end_count, a.ends = ends, a.end_total = 8;
+    ask(c, &a);
+    assert_true(mixed.length[0] <= 3);
+    assert_int_equal(mixed.length[1], BUDGET);
+    assert_int_equal(mixed.length[2], 1);
+    assert_memory_equal(mixed.out, whole.out, (size_t)mixed.length[0] * sizeof *mixed.out);
+    a.end_total = 7; /* which the counts do not add up to */
+    assert_int_equal(client_generate(c, &a), CALL_REFUSED);
+    const int32_t none[REQUESTS] = {0, 3, 3};
+    a.end_total = 8, a.budgets = none;
+    assert_int_equal(client_generate(c, &a), CALL_REFUSED);
+    client_close(c);
+}
+
 static void frames_change_nothing(void **unused)
 {
     client_failure f;
@@ -311,6 +352,25 @@ static void python_sees_what_was_asked(void **unused)
     client_close(c);
 }
 
+/* CLM-16: both what is told of a request and what is not. */
+static void python_requests(void **unused)
+{
+    answers a;
+    (void)unused;
+    client *c = open_python("each");
+    assert_int_equal(client_claims(c)->per_request, 15);
+    const iut_sampling samplings[REQUESTS] = {{0, 0, 1, 0}, {0.5f, 7, 0.75f, 0.125f}, {1, 0, 1, 0}};
+    const uint64_t seeds[REQUESTS] = {UINT64_MAX, 1, 2};
+    const int32_t budgets[REQUESTS] = {3, 4, 5}, end_count[REQUESTS] = {0, 2, 1}, ends[] = {8, 9, 10};
+    iut_generate_batch b = request(4, &a);
+    ask(c, &b);
+    b.eos = 6;
+    b.samplings = samplings, b.seeds = seeds, b.budgets = budgets;
+    b.end_count = end_count, b.ends = ends, b.end_total = 3;
+    ask(c, &b);
+    client_close(c);
+}
+
 /* CLM-11, CLM-12: a total stands where the first step would. */
 static void python_totals(void **unused)
 {
@@ -439,6 +499,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(drafts_change_no_token),
                                        cmocka_unit_test(every_field_counts),
+        cmocka_unit_test(every_field_of_a_request_counts),
                                        cmocka_unit_test(frames_change_nothing),
                                        cmocka_unit_test(no_budget_is_no_token),
                                        cmocka_unit_test(bad_requests),
@@ -446,7 +507,8 @@ int main(void)
                                        cmocka_unit_test(arrays_arrive_empty_without_frames),
                                        cmocka_unit_test(what_is_not_there_is_not_called),
                                        cmocka_unit_test(python_sees_what_was_asked),
-                                       cmocka_unit_test(python_totals),
+                                       cmocka_unit_test(python_requests),
+        cmocka_unit_test(python_totals),
                                        cmocka_unit_test(python_slips),
                                        cmocka_unit_test(python_methods),
                                        cmocka_unit_test(python_claims),

@@ -178,7 +178,7 @@ static void too_many_tensors(void **state)
     frame f;
     uint8_t *bytes = make(json, NULL, 0, &size);
     assert_false(frame_parse(bytes, size, &f, why, sizeof why));
-    assert_non_null(strstr(why, "more than 16"));
+    assert_non_null(strstr(why, "more than 32"));
     free(bytes);
 }
 
@@ -294,7 +294,7 @@ static void batches(void **state)
                {OP_TRUNCATE, 32, 4 + 3 * 8},
                {OP_CACHE_READ, 48, 4 + 5 * 8},
                {OP_CACHE_POISON, 4, 0},
-               {OP_GENERATE, 128, 2 * 8 + 9 * 4 + 2 * 8 + 16 + 8 + 3 * 8},
+               {OP_GENERATE, 176, 2 * 8 + 9 * 4 + 2 * 8 + 16 + 8 + 3 * 8 + 5 * 8 + 4},
                {OP_POOL, 64, 20 + 5 * 8}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         uint64_t before[32], after[32];
@@ -380,7 +380,9 @@ static void claims_have_words(void **state)
                {"greedy_methods", "lookahead", IUT_LOOKAHEAD},
                {"pools", "ring", IUT_POOL_RING},
                {"top_k_ties", "kept", IUT_TIES_KEPT},
-               {"weights", "own", IUT_WEIGHTS_OWN}};
+               {"weights", "own", IUT_WEIGHTS_OWN},
+               {"per_request", "sampling", IUT_PER_SAMPLING},
+               {"per_request", "ends", IUT_PER_ENDS}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         const claim_row *row = claim_table;
         while (row->name && strcmp(row->name, due[i].claim) != 0) row++;
@@ -394,8 +396,8 @@ static void claims_have_words(void **state)
     }
     size_t size = sizeof(uint32_t);
     for (const claim_row *row = claim_table; row->name; row++) size += row->width;
-    /* 4 bytes before the texts, and one and two before the numbers of 4, are padding. */
-    assert_int_equal(size + 4 + 3 + 3, sizeof(iut_claims));
+    /* 4 bytes before the texts, and one and two before the numbers of 4, are padding; the last 4 are reserved. */
+    assert_int_equal(size + 4 + 3 + 3 + 4, sizeof(iut_claims));
 }
 
 /* CLM-14: four steps, each once. */
@@ -437,8 +439,8 @@ static void later_claims_travel(void **state)
     char why[300];
     unsigned ops;
     iut_claims in, out = {.size = sizeof out, .name = "n", .version = "v", .device = "d", .order = "vllm",
-                          .arithmetic = IUT_ARITH_F32, .top_k_ties = IUT_TIES_KEPT, .weights = IUT_WEIGHTS_OWN};
-    json_t *args = claims_encode(&out, 0, 1), *older = claims_encode(&out, 0, 0);
+                          .arithmetic = IUT_ARITH_F32, .top_k_ties = IUT_TIES_KEPT, .weights = IUT_WEIGHTS_OWN, .per_request = 15};
+    json_t *args = claims_encode(&out, 0, 2), *first = claims_encode(&out, 0, 1), *older = claims_encode(&out, 0, 0);
     assert_true(claims_decode(args, &in, &ops, why, sizeof why));
     assert_string_equal(in.order, "vllm");
     assert_int_equal(in.top_k_ties, IUT_TIES_KEPT);
@@ -448,6 +450,10 @@ static void later_claims_travel(void **state)
     assert_string_equal(claims_difference(&in, &out), "order");
     in.order = NULL;
     assert_string_equal(claims_difference(&in, &out), "order");
+    assert_int_equal(in.per_request, 15);
+    assert_non_null(json_object_get(first, "order"));
+    assert_null(json_object_get(first, "per_request"));
+    json_decref(first);
     assert_null(json_object_get(older, "order"));
     assert_null(json_object_get(older, "top_k_ties"));
     assert_null(json_object_get(older, "weights"));

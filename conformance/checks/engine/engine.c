@@ -76,6 +76,11 @@ bool engine_claims_law(const client *tested, int32_t method, char *why, size_t s
     return false;
 }
 
+bool engine_is_exact(const iut_claims *claims)
+{
+    return claims->lm_arithmetic || claims->seed_identical;
+}
+
 /* CLM-12: the eos_token_id of the target's config.json. */
 static bool read_end(engine *e)
 {
@@ -190,14 +195,22 @@ static bool accepts_add_up(engine *e, const int32_t *accepted, const engine_requ
     return emitted >= length;
 }
 
+static bool ends(const engine_request *q, int32_t i, int32_t token)
+{
+    if (token == q->eos) return true;
+    for (int32_t k = 0; q->each && k < q->each[i].ends; k++)
+        if (token == q->each[i].end[k]) return true;
+    return false;
+}
+
 static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_t length,
                   const int32_t *accepted, int32_t i)
 {
-    const int32_t V = engine_pair_V[e->pair];
+    const int32_t V = engine_pair_V[e->pair], budget = q->each ? q->each[i].budget : q->k;
     e->r->compared++;
-    if (length < 1 || length > q->k) {
+    if (length < 1 || length > budget) {
         result_set(e->r, STATE_FAIL, "request %d: %d tokens, budget %d (STOP-02)", (int)i,
-                   (int)length, (int)q->k);
+                   (int)length, (int)budget);
         return false;
     }
     for (int32_t t = 0; t < q->k; t++) {
@@ -207,11 +220,11 @@ static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_
         return false;
     }
     int32_t end = 0; /* where the stream has to stop: STOP-01, STOP-02 */
-    while (end < length && (q->eos < 0 || out[end] != q->eos)) end++;
-    const int32_t due = end < length ? end + 1 : q->k;
+    while (end < length && !ends(q, i, out[end])) end++;
+    const int32_t due = end < length ? end + 1 : budget;
     if (length != due)
         result_set(e->r, STATE_FAIL,
-                   "request %d: %d tokens, where the end-of-sequence token or the budget end "
+                   "request %d: %d tokens, where an end-of-sequence token or the budget end "
                    "it after %d (STOP-01, STOP-02)",
                    (int)i, (int)length, (int)due);
     else if (!accepts_add_up(e, accepted, q, length))
@@ -252,6 +265,45 @@ static bool call(engine *e, const engine_request *q, iut_generate_batch *b)
     return ok;
 }
 
+/* The arrays of CLM-16, in one piece of memory each for all kinds of width. */
+typedef struct {
+    iut_sampling *sampling;
+    uint64_t *seed;
+    int32_t *number; /* [n] budgets, [n] counts of ends, the ends */
+} own_arrays;
+
+static void own_free(own_arrays *a)
+{
+    free(a->sampling);
+    free(a->seed);
+    free(a->number);
+}
+
+/* What the requests have of their own, as far as it is claimed. */
+static bool tell_each(const engine *e, const engine_request *q, iut_generate_batch *b, own_arrays *a)
+{
+    const size_t n = (size_t)b->n;
+    const int32_t claimed = client_claims(e->x->iut)->per_request;
+    if (!q->each) return true;
+    a->sampling = malloc(n * sizeof *a->sampling + 1);
+    a->seed = malloc(n * sizeof *a->seed + 1);
+    a->number = malloc((2 + ENGINE_ENDS) * n * sizeof *a->number + 1);
+    if (!a->sampling || !a->seed || !a->number) return false;
+    int32_t *budget = a->number, *count = budget + n, *end = count + n;
+    for (int32_t i = 0; i < b->n; i++) {
+        const engine_each *own = &q->each[i];
+        a->sampling[i] = own->sampling, a->seed[i] = own->seed;
+        budget[i] = own->budget, count[i] = own->ends;
+        for (int32_t k = 0; k < own->ends; k++) end[b->end_total++] = own->end[k];
+    }
+    if (claimed & IUT_PER_SAMPLING) b->samplings = a->sampling;
+    if (claimed & IUT_PER_SEED) b->seeds = a->seed;
+    if (claimed & IUT_PER_BUDGET) b->budgets = budget;
+    if (claimed & IUT_PER_ENDS) b->end_count = count, b->ends = end;
+    if (!(claimed & IUT_PER_ENDS)) b->end_total = 0;
+    return true;
+}
+
 /* Prompt i of n is prompt[i * stride]. */
 static bool generate(engine *e, const engine_request *asked, const engine_prompt *prompt,
                      int32_t stride, int32_t n, int32_t *out, int32_t *length)
@@ -268,9 +320,11 @@ static bool generate(engine *e, const engine_request *asked, const engine_prompt
         to += count[i];
     }
     b.prompt_count = count, b.prompt = token;
-    const bool enough = count && token;
+    own_arrays own = {0};
+    const bool enough = count && token && tell_each(e, &q, &b, &own);
     if (!enough) result_set(e->r, STATE_ERROR, "the suite is short of memory");
     const bool ok = enough && call(e, &q, &b);
+    own_free(&own);
     free(count);
     free(token);
     return ok;

@@ -9,7 +9,7 @@
 #include "conformance/checks/model/lm.h"
 
 extern const check check_engine_greedy, check_engine_law, check_engine_late,
-    check_engine_facts, check_engine_company, check_engine_top1;
+    check_engine_facts, check_engine_company, check_engine_top1, check_engine_mixed;
 
 /* "few": six tokens, target and draft with weights of their own; "self": the trained draft
  * model, drafting for itself; "trained": the pair. */
@@ -45,6 +45,9 @@ bool engine_claims_method(const client *tested, int32_t method, char *why, size_
 /* Does the method sample by a rule and in an arithmetic whose law the suite knows? */
 bool engine_claims_law(const client *tested, int32_t method, char *why, size_t size);
 
+/* LAY-15: are its tokens a function of request and seed, whatever else is in the call? */
+bool engine_is_exact(const iut_claims *claims);
+
 /* CLM-09: is the method claimed for temperature 0 alone? */
 bool engine_is_greedy(const client *tested, int32_t method);
 const char *engine_method_name(int32_t method); /* "jacobi" ... */
@@ -69,12 +72,23 @@ iut_sampling engine_draw_sampling(uint64_t *rng);
 /* Sizes of a method. */
 void engine_draw_sizes(int32_t method, uint64_t *rng, int32_t *sizes /* [3] */);
 
+/* What a request is asked for, where the requests of a call differ (CLM-16). What `per_request` does not name is that
+ * of the call. */
+enum { ENGINE_ENDS = 3 };
+typedef struct {
+    iut_sampling sampling;
+    uint64_t seed;
+    int32_t budget;
+    int32_t ends, end[ENGINE_ENDS]; /* besides eos */
+} engine_each;
+
 /* What a call is asked for. */
 typedef struct {
     int32_t gamma, k, eos;
     iut_sampling sampling;
     uint64_t seed;
     int32_t method, sizes[3]; /* as of iut_generate_batch */
+    const engine_each *each;  /* [n] of the call; NULL: its requests do not differ */
 } engine_request;
 
 /* One call with n prompts, and the hard facts of its answer (LAY-01): ids in range, counts that

@@ -44,12 +44,6 @@ static void plan(check_plan *p, check_level level)
         }
 }
 
-/* Tokens are a function of request and seed, whatever else is in the call. */
-static bool is_exact(const iut_claims *m)
-{
-    return m->lm_arithmetic || m->seed_identical;
-}
-
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
@@ -62,9 +56,9 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
         snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
     else if (m->uniforms != IUT_UNIFORMS_SEEDED)
         snprintf(why, size, "uniforms are not seeded");
-    else if (!is_exact(m) && m->arithmetic == 0)
+    else if (!engine_is_exact(m) && m->arithmetic == 0)
         snprintf(why, size, "arithmetic is not said");
-    else if (!is_exact(m) &&
+    else if (!engine_is_exact(m) &&
              (m->arithmetic == IUT_ARITH_F16 || m->arithmetic == IUT_ARITH_BF16))
         snprintf(why, size, "a half format, and no promise of the same bits");
     else
@@ -197,7 +191,7 @@ static bool as_due(job *j, const answers *due, int32_t i, int32_t at, const char
     j->streams++;
     if (t == BUDGET) return true;
     j->differ++;
-    if (!is_exact(client_claims(j->e.x->iut))) return true;
+    if (!engine_is_exact(client_claims(j->e.x->iut))) return true;
     result_set(j->e.r, STATE_FAIL, "%s: request %d, token %d: %d where it was %d", what,
                (int)at, (int)t, (int)got[t], (int)want[t]);
     return false;
@@ -240,7 +234,7 @@ static bool seeded_way(job *j, const char *how)
     if (!ask(j, NULL, 0, N, &j->first) || !ask(j, NULL, 0, N, &j->now) ||
         !all_as_due(j, &j->first, 0, N, what))
         return false;
-    if (!is_exact(client_claims(j->e.x->iut))) return mostly_same(j, how);
+    if (!engine_is_exact(client_claims(j->e.x->iut))) return mostly_same(j, how);
     snprintf(what, sizeof what, "%s, without the first request (LAY-15, INV-01)", how);
     if (!with_own_seeds(j, 1, N - 1, what)) return false;
     snprintf(what, sizeof what, "%s, alone with the request's own seed (LAY-15, INV-01)", how);

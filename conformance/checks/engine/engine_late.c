@@ -3,7 +3,8 @@
  *
  * Such prefixes never repeat, so there is no tree of contexts as in engine.law. The oracle's
  * networks follow every stream and give the row of each place; engine_pit.h bets on the token.
- * Prompts, budgets and seeds are drawn before the engine is asked. */
+ * Prompts, budgets and seeds are drawn before the engine is asked; in drawn cases the sampling is, too, of each
+ * request where the engine takes that (LAY-20). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,18 +26,21 @@ typedef struct {
     iut_sampling sampling;
     int64_t n[3]; /* tokens by level; 0: not at it */
     int32_t method, sizes[3];
+    bool mixed; /* the requests of a call differ (LAY-20) */
 } cell;
 
 static const cell cells[] = {
-    {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 8000, 300000}, 0, {0}},
-    {"few-g0-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {600, 8000, 300000}, 0, {0}},
-    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1500, 6000, 300000}, 0, {0}},
-    {"few-g8-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {1200, 4000, 300000}, 0, {0}},
-    {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_JACOBI, {4}},
+    {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 8000, 300000}, 0, {0}, false},
+    {"few-g0-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {600, 8000, 300000}, 0, {0}, false},
+    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1500, 6000, 300000}, 0, {0}, false},
+    {"few-g8-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {1200, 4000, 300000}, 0, {0}, false},
+    {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_JACOBI, {4}, false},
     {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000},
-     IUT_LOOKAHEAD, {5, 3, 4}},
-    {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_LOOKUP, {2, 3}},
-    {"trained-g3-top8", PAIR_TRAINED, 3, {1, 8, 1, 0}, {0, 600, 30000}, 0, {0}},
+     IUT_LOOKAHEAD, {5, 3, 4}, false},
+    {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_LOOKUP, {2, 3}, false},
+    {"trained-g3-top8", PAIR_TRAINED, 3, {1, 8, 1, 0}, {0, 600, 30000}, 0, {0}, false},
+    {"few-g0-mixed", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 6000, 300000}, 0, {0}, true},
+    {"few-g3-mixed", PAIR_FEW, 3, {1, 0, 1, 0}, {1500, 6000, 300000}, 0, {0}, true},
 };
 /* clang-format on */
 enum { CELLS = sizeof cells / sizeof *cells };
@@ -89,6 +93,10 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     if (!engine_claimed(tested, of.pair, c->gamma, why, size) ||
         !engine_claims_law(tested, of.method, why, size))
         return false;
+    if (of.mixed && !(client_claims(tested)->per_request & IUT_PER_SAMPLING)) {
+        snprintf(why, size, "per_request: the requests of a call do not differ in sampling");
+        return false;
+    }
     if (!client_claims(tested)->eos_always || of.pair != PAIR_FEW) return true;
     snprintf(why, size, "eos_always: streams of six tokens end before that");
     return false;
@@ -103,8 +111,10 @@ typedef struct {
     pit bets;
     law_random noise; /* of the bets */
     uint64_t rng;
+    bool mixed;
     int32_t calls, requests; /* requests: of a call */
     engine_prompt prompt[PROMPTS];
+    engine_each each[MOST_REQUESTS]; /* of a drawn case: what the engine takes of each request (CLM-16) */
     double p[MOST_V], q_row[MOST_V];
     int32_t close; /* rows with a cut that is too close to call */
     int32_t streams, furthest;
@@ -176,13 +186,30 @@ static bool follow(job *j, const engine_prompt *prompt, const int32_t *out, int3
 
 /* ---- Calls. ---------------------------------------------------------------------- */
 
+static void serve_as(job *j, const iut_sampling *s)
+{
+    j->sampling = (oracle_sampling){s->temperature, s->top_k, s->top_p, s->min_p};
+}
+
 /* Of a drawn case, call by call. */
 static void draw_shape(job *j)
 {
     j->requests = 1 + probe_below(&j->rng, MOST_REQUESTS);
-    const iut_sampling s = engine_draw_sampling(&j->rng);
-    j->q.sampling = s;
-    j->sampling = (oracle_sampling){s.temperature, s.top_k, s.top_p, s.min_p};
+    j->q.sampling = engine_draw_sampling(&j->rng);
+    serve_as(j, &j->q.sampling);
+}
+
+/* And request by request, where the engine takes that (LAY-20). */
+static void draw_each(job *j)
+{
+    const int32_t claims = client_claims(j->e.x->iut)->per_request;
+    j->q.each = claims ? j->each : NULL;
+    for (int32_t i = 0; claims && i < j->requests; i++) {
+        j->each[i] = (engine_each){.sampling = j->q.sampling, .seed = j->q.seed + (uint64_t)i, .budget = j->q.k};
+        if (claims & IUT_PER_SAMPLING) j->each[i].sampling = engine_draw_sampling(&j->rng);
+        if (claims & IUT_PER_SEED) j->each[i].seed = probe_next(&j->rng);
+        if (claims & IUT_PER_BUDGET) j->each[i].budget = 1 + probe_below(&j->rng, j->q.k);
+    }
 }
 
 static void draw_call(job *j)
@@ -198,6 +225,7 @@ static void draw_call(job *j)
                                   : 1 + probe_below(&j->rng, SHORT_PROMPT);
         engine_fill_prompt(&j->e, probe_below(&j->rng, LM_PROMPTS), n, &j->rng, &j->prompt[i]);
     }
+    if (j->c->drawn || j->mixed) draw_each(j);
     j->calls++;
 }
 
@@ -214,6 +242,7 @@ static bool one_call(job *j)
             engine_rows_cut(&j->rows, 0);
             engine_rows_read(&j->rows, prompt[i].token, prompt[i].n - 1);
         }
+        if (j->q.each) serve_as(j, &j->each[i].sampling);
         if (!follow(j, &prompt[i], out + i * j->q.k, length[i])) return false;
     }
     j->q.seed += (uint64_t)j->requests;
@@ -307,6 +336,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     j->c = c;
     j->rng = check_seed(x, c, 0);
     j->requests = REQUESTS;
+    j->mixed = of.mixed;
     if (c->drawn) engine_draw_sizes(of.method, &j->rng, of.sizes);
     const iut_sampling *s = &of.sampling;
     j->q = (engine_request){.gamma = c->gamma,
@@ -315,7 +345,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
                             .seed = check_seed(x, c, 1),
                             .method = of.method};
     memcpy(j->q.sizes, of.sizes, sizeof j->q.sizes);
-    j->sampling = (oracle_sampling){s->temperature, s->top_k, s->top_p, s->min_p};
+    serve_as(j, s);
     law_seed(&j->noise, check_seed(x, c, 2));
     if (engine_open(&j->e, x, r, of.pair) &&
         engine_rows_open(&j->rows, &j->e, c->gamma > 0, ENGINE_PROMPT + PIT_LENGTH)) {
@@ -333,7 +363,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 const check check_engine_late = {
     .name = "engine.late",
     .clauses =
-        "LAY-13 LAY-08 LAW-01 LAW-05 RNG-07 STOP-02 STOP-04 LAY-01 STAT-02 STAT-03 CLM-09 CLM-14 "
+        "LAY-13 LAY-20 LAY-08 LAW-01 LAW-05 RNG-07 STOP-02 STOP-04 LAY-01 STAT-02 STAT-03 CLM-09 CLM-14 "
         "JAC-07 LAH-28 LKP-07",
     .summary = "an engine's sampled tokens have the target's law, far into a stream",
     .plan = plan,

@@ -110,7 +110,7 @@ static as_status prepare(const ag_device *device, engine_ops *x, const iut_gener
     for (how->sequences = AT_ONCE;; how->sequences /= 2) {
         as_status tried = engine_ops_load(x, b, how, e);
         const bool no_room = tried == AS_LIMIT;
-        if (tried == AS_OK) tried = engine_ops_translate(b, how, plan, e);
+        if (tried == AS_OK) tried = engine_ops_translate(b, how, 0, plan, e);
         if (tried == AS_OK) tried = open_decoder(device, x, b, plan, d, e);
         if ((!no_room && tried != AS_NO_MEMORY) || how->sequences == 1) return tried;
         engine_ops_free(x);

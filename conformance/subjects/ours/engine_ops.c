@@ -65,27 +65,51 @@ static void on_step(void *data, const as_step *s)
     ((steps *)data)->accepted[s->step] = s->length - 1; /* a run may end without a bonus */
 }
 
-static as_status one(const engine_ops *x, int32_t sequence, const iut_generate_batch *b,
-                     int32_t i, const int32_t *prompt, const engine_ops_plan *plan,
+/* CLM-16: what is told of the request itself, else of the call. */
+static const iut_sampling *sampling_of(const iut_generate_batch *b, int32_t i)
+{
+    return b->samplings ? &b->samplings[i] : &b->sampling;
+}
+
+/* The tokens that end a request: those of its own, from `ends` on, and eos. Their number. */
+static int32_t ends_of(const iut_generate_batch *b, int32_t i, const int32_t *ends, int32_t *all)
+{
+    const int32_t own = b->end_count ? b->end_count[i] : 0;
+    if (own) memcpy(all, ends, (size_t)own * sizeof *all);
+    all[own] = b->eos;
+    return own + (b->eos >= 0);
+}
+
+/* A request: what it is asked with, and its ends. */
+typedef struct {
+    int32_t i, sequence;
+    const int32_t *prompt, *ends; /* of the request; NULL: there are none of its own */
+} asked;
+
+static as_status one(const engine_ops *x, const iut_generate_batch *b, const asked *a, const engine_ops_plan *plan,
                      as_drafter *drafter, as_error *e)
 {
-    steps told = {b->accepted + (ptrdiff_t)i * b->k};
+    const ptrdiff_t at = (ptrdiff_t)a->i * b->k;
+    steps told = {b->accepted + at};
+    int32_t *all = malloc((1 + (size_t)b->end_total) * sizeof *all);
+    if (!all) return as_fail(e, AS_NO_MEMORY, "generate: no memory for the ends of request %d", (int)a->i);
     const as_request r = {.target = x->target.lm,
-                          .sequence = &sequence,
+                          .sequence = &a->sequence,
                           .drafter = drafter,
                           .rule = plan->rule,
                           .sampling = plan->sampling,
-                          .seed = b->seed + (uint64_t)i,
-                          .prompt = prompt,
-                          .prompts = b->prompt_count[i],
-                          .eos = &b->eos,
-                          .eoses = b->eos >= 0,
-                          .budget = b->k,
+                          .seed = b->seeds ? b->seeds[a->i] : b->seed + (uint64_t)a->i,
+                          .prompt = a->prompt,
+                          .prompts = b->prompt_count[a->i],
+                          .eos = all,
+                          .eoses = ends_of(b, a->i, a->ends, all),
+                          .budget = b->budgets ? b->budgets[a->i] : b->k,
                           .trace = on_step,
                           .trace_data = &told};
     as_result result;
-    const as_status s = as_decode(&r, b->out + (ptrdiff_t)i * b->k, &result, e);
-    b->out_len[i] = result.tokens;
+    const as_status s = as_decode(&r, b->out + at, &result, e);
+    b->out_len[a->i] = result.tokens;
+    free(all);
     return s;
 }
 
@@ -94,21 +118,21 @@ static bool matches(const choices *choice)
     return choice->rule == IUT_RULE_MATCH;
 }
 
-static as_rule rule_of(const iut_generate_batch *b, const engine_ops_manner *how)
+static as_rule rule_of(const iut_generate_batch *b, const engine_ops_manner *how, const iut_sampling *sampling)
 {
-    if (b->sampling.temperature == 0) return AS_RULE_GREEDY;
+    if (sampling->temperature == 0) return AS_RULE_GREEDY;
     if (matches(how->choice)) return AS_RULE_MATCH;
     if (b->method == IUT_LOOKAHEAD) return how->choice->lookahead->rule;
     return b->method ? AS_RULE_ONEHOT : AS_RULE_CHAIN;
 }
 
-as_status engine_ops_translate(const iut_generate_batch *b, const engine_ops_manner *how,
+as_status engine_ops_translate(const iut_generate_batch *b, const engine_ops_manner *how, int32_t request,
                                engine_ops_plan *plan, as_error *e)
 {
     const int32_t *size = b->sizes;
-    *plan = (engine_ops_plan){.sampling = {b->sampling.temperature, b->sampling.top_k,
-                                           b->sampling.top_p, b->sampling.min_p},
-                              .rule = rule_of(b, how),
+    const iut_sampling *sampling = sampling_of(b, request);
+    *plan = (engine_ops_plan){.sampling = choices_sampling(sampling),
+                              .rule = rule_of(b, how, sampling),
                               .jacobi = {.m = size[0], .init = AS_GUESS_LAST},
                               .lookahead = *how->choice->lookahead,
                               .lookup = *how->choice->lookup};
@@ -155,37 +179,51 @@ static int32_t shared(const int32_t *a, int32_t n, const int32_t *b, int32_t m)
 
 /* One sequence of the target serves all requests of the call: each keeps of the one before it
  * what the prompts share (KV-03). */
-static as_status each(const engine_ops *x, const iut_generate_batch *b,
-                      const engine_ops_plan *plan, as_drafter *drafter, as_error *e)
+static as_status keep(as_lm *lm, int32_t sequence, int32_t kept, as_error *e)
 {
-    int32_t sequence, kept = 0;
-    const int32_t *prompt = b->prompt;
-    as_status s = as_lm_open(x->target.lm, &sequence, e);
+    const int32_t held = as_lm_length(lm, sequence);
+    return as_lm_truncate(lm, sequence, kept < held ? kept : held, e);
+}
+
+/* A drafter serves all requests of one sampling. */
+static as_status prepare(const engine_ops *x, const iut_generate_batch *b, const engine_ops_manner *how, int32_t i,
+                         engine_ops_plan *plan, as_drafter **drafter, as_error *e)
+{
+    if (i > 0 && !b->samplings) return AS_OK;
+    as_drafter_free(*drafter);
+    *drafter = NULL;
+    as_status s = engine_ops_translate(b, how, i, plan, e);
+    if (s == AS_OK) s = open_drafter(x, b, plan, drafter, e);
+    return s == AS_OK ? engine_ops_check_rule(plan, e) : s;
+}
+
+static as_status each(const engine_ops *x, const iut_generate_batch *b, const engine_ops_manner *how, as_error *e)
+{
+    engine_ops_plan plan;
+    as_drafter *drafter = NULL;
+    asked a = {.prompt = b->prompt, .ends = b->ends};
+    int32_t kept = 0;
+    as_status s = as_lm_open(x->target.lm, &a.sequence, e);
     if (s != AS_OK) return s;
-    for (int32_t i = 0; i < b->n && s == AS_OK; i++) {
-        const int32_t n = b->prompt_count[i];
-        const int32_t held = as_lm_length(x->target.lm, sequence);
-        s = as_lm_truncate(x->target.lm, sequence, kept < held ? kept : held, e);
-        if (s == AS_OK) s = one(x, sequence, b, i, prompt, plan, drafter, e);
-        if (i + 1 < b->n) kept = shared(prompt, n, prompt + n, b->prompt_count[i + 1]);
-        prompt += n;
+    for (a.i = 0; a.i < b->n && s == AS_OK; a.i++) {
+        const int32_t n = b->prompt_count[a.i];
+        s = prepare(x, b, how, a.i, &plan, &drafter, e);
+        if (s == AS_OK) s = keep(x->target.lm, a.sequence, kept, e);
+        if (s == AS_OK) s = one(x, b, &a, &plan, drafter, e);
+        if (a.i + 1 < b->n) kept = shared(a.prompt, n, a.prompt + n, b->prompt_count[a.i + 1]);
+        a.prompt += n;
+        if (b->end_count && b->ends) a.ends += b->end_count[a.i];
     }
-    as_lm_close(x->target.lm, sequence);
+    as_drafter_free(drafter);
+    as_lm_close(x->target.lm, a.sequence);
     return s;
 }
 
 as_status engine_ops_generate(engine_ops *x, const iut_generate_batch *b,
                               const engine_ops_manner *how, as_error *e)
 {
-    engine_ops_plan plan;
-    as_drafter *drafter = NULL;
-    as_status s = engine_ops_load(x, b, how, e);
-    if (s == AS_OK) s = engine_ops_translate(b, how, &plan, e);
-    if (s == AS_OK) s = open_drafter(x, b, &plan, &drafter, e);
-    if (s == AS_OK) s = engine_ops_check_rule(&plan, e);
-    if (s == AS_OK) s = each(x, b, &plan, drafter, e);
-    as_drafter_free(drafter);
-    return s;
+    const as_status s = engine_ops_load(x, b, how, e);
+    return s == AS_OK ? each(x, b, how, e) : s;
 }
 
 /* Jacobi, and lookahead under LAH-22 and where it accepts the window. */

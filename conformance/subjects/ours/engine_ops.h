@@ -51,8 +51,8 @@ uint8_t engine_ops_greedy(const choices *choice);
 as_status engine_ops_load(engine_ops *x, const iut_generate_batch *b,
                           const engine_ops_manner *how, as_error *e);
 
-/* AS_LIMIT for an unknown method. */
-as_status engine_ops_translate(const iut_generate_batch *b, const engine_ops_manner *how,
+/* A request of the call. AS_LIMIT for an unknown method. */
+as_status engine_ops_translate(const iut_generate_batch *b, const engine_ops_manner *how, int32_t request,
                                engine_ops_plan *plan, as_error *e);
 
 /* AS_LIMIT for a method without a rule above temperature 0 (CLM-09). */

@@ -44,6 +44,9 @@ any of the methods below; what it lacks is not claimed and not tested.
                                                  a block), "lookahead" (W, N, G) or "lookup" (longest n-gram,
                                                  drafts); claim methods="jacobi lookup", or what you have, and
                                                  those for temperature 0 alone as greedy_methods, too
+                                                 With the claim per_request="sampling seed budget ends", or some of
+                                                 these, both get the keyword `each`: for each request its sampling,
+                                                 seed, budget and ends, whatever of it is claimed or not
     new_pool(kind, V, N, G) -> pool              an empty pool of n-grams, kind "lru" or "ring"; it has
                                                  insert(key, value) and look_up(key) -> list of values, a
                                                  value being N - 1 tokens; claim pools="lru ring", or one
@@ -284,16 +287,33 @@ class Server:
         n, k, eos, seed = args["n"], args["k"], args["eos"], int(t["seed"][0])
         prompts = np.split(t["prompt"], np.cumsum(t["prompt_count"]))[:n]
         seeds, sampling = [(seed + i) % 2**64 for i in range(n)], samplings(t)[0]
+        more = {"each": self.requests(args, t, sampling, seeds)} if self.claims.get("per_request") else {}
         if args["method"] == 0:
             answers = self.iut.generate(args["target"], args["draft"] or None, prompts, args["gamma"], k, eos,
-                                        sampling, seeds)
+                                        sampling, seeds, **more)
         else:
             answers = self.iut.generate_by(*self.method(args, sampling), args["target"], prompts, k, eos,
-                                           sampling, seeds)
+                                           sampling, seeds, **more)
         answers = list(answers)
         if len(answers) != n:
             raise ValueError(f"generate answered {len(answers)} of {n} requests")
         return streams(answers, n, k, "generate")
+
+    @staticmethod
+    def requests(args, t, sampling, seeds):
+        """What each request of a call is asked with: its own, where it is told, else the call's (CLM-16)."""
+        n, eos = args["n"], [args["eos"]] if args["eos"] >= 0 else []
+        words = t.get("samplings")
+        own = [sampling] * n if words is None else [
+            Sampling(*(float(x) for x in row.view("<f4")[[0]]), int(row[1]), *(float(x) for x in row.view("<f4")[2:]))
+            for row in words]
+        seeds = t["seeds"].tolist() if "seeds" in t else seeds
+        budgets = t["budgets"].tolist() if "budgets" in t else [args["k"]] * n
+        ends = [[]] * n
+        if "ends" in t:
+            ends = [part.tolist() for part in np.split(t["ends"], np.cumsum(t["end_count"]))[:n]]
+        return [Record(sampling=s, seed=seed, budget=budget, ends=eos + more)
+                for s, seed, budget, more in zip(own, seeds, budgets, ends)]
 
     def method(self, args, sampling):
         """The method of a request without a draft model, and its sizes."""

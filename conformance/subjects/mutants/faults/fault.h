@@ -48,6 +48,7 @@ typedef enum {
     MANNER_ENGINE_STALE, /* never cleans its draft model's cache */
     MANNER_ENGINE_TOTAL, /* tells accepted drafts as a total */
     MANNER_ENGINE_OWN_END, /* ends at the model's own end of sequence, whatever is asked */
+    MANNER_ENGINE_MIXED, /* takes sampling, seed, budget and ends of each request */
     MANNER_ENGINE_FEWER, /* drafts half as much on every other step */
     MANNER_ENGINE_STRIDED, /* sums in another order, in binary32, and promises no bits; and so the next three */
     MANNER_ENGINE_LLAMACPP, /* with filters in the order of that engine */

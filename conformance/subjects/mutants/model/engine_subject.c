@@ -18,6 +18,7 @@
 #include "ref/num/uniform.h"
 
 enum { POSITIONS = METHOD_POSITIONS, ROWS = METHOD_ROWS, MAX_GAMMA = 16 };
+enum { EVERY_OWN = IUT_PER_SAMPLING | IUT_PER_SEED | IUT_PER_BUDGET | IUT_PER_ENDS };
 enum { LATE = 40, CYCLE = 32, MANY = 8, PAGE = 16, FIRST_PAGE = 300, MET = 16 }; /* of faults */
 
 /* One of the two models: its folder, and how many tokens its cache holds. */
@@ -53,6 +54,9 @@ typedef struct {
     uint64_t shift;             /* added to stream positions: ENGINE_SEED_SLIDES */
     int32_t steps;
     int32_t drafted;            /* drafts so far, refused ones included */
+    int32_t budget;
+    const int32_t *end; /* [ends] that are its own, besides eos (CLM-16) */
+    int32_t ends;
     int32_t n, m;               /* tokens in history, of these emitted */
     int32_t history[POSITIONS]; /* the last one is the root; drafts stand behind it */
 } request;
@@ -145,7 +149,8 @@ static iut_status claims(iut *x, iut_claims *c)
                             .greedy_methods = method_greedy_claims(self(x)->manner),
                             .accepted_total = self(x)->manner == MANNER_ENGINE_TOTAL,
                             .eos_always = self(x)->manner == MANNER_ENGINE_OWN_END,
-                            .order = self(x)->filters.order};
+                            .order = self(x)->filters.order,
+                            .per_request = self(x)->manner == MANNER_ENGINE_MIXED ? EVERY_OWN : 0};
     *c = all;
     return IUT_OK;
 }
@@ -377,17 +382,24 @@ static bool passes_inside(const request *r)
            (fault(r->a->fault, ENGINE_EOS_WARM) && r->sampling.temperature > 0);
 }
 
-/* Emits the accepted drafts and the token behind them; true when an end was among them. */
-static bool emit(request *r, int32_t accepted, int32_t token, int32_t *out)
+static bool is_end(const request *r, int32_t token)
 {
     const bool own = r->a->manner == MANNER_ENGINE_OWN_END,
                passes = fault(r->a->fault, ENGINE_OWN_END_PASSED);
-    const int32_t eos = passes ? -1 : own ? r->a->own_end : r->b->eos;
+    if (token == (passes ? -1 : own ? r->a->own_end : r->b->eos)) return true;
+    for (int32_t i = 0; i < r->ends; i++)
+        if (token == r->end[i]) return true;
+    return false;
+}
+
+/* Emits the accepted drafts and the token behind them; true when an end was among them. */
+static bool emit(request *r, int32_t accepted, int32_t token, int32_t *out)
+{
     r->history[r->n + accepted] = token;
     for (int32_t i = 0; i <= accepted; i++) {
         const int32_t x = out[r->m++] = r->history[r->n++];
         const bool inside = i < accepted && passes_inside(r);
-        if (x == eos && !inside) return true;
+        if (is_end(r, x) && !inside) return true;
     }
     return false;
 }
@@ -396,7 +408,7 @@ static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
 {
     engine *a = r->a;
     const bool fewer = a->manner == MANNER_ENGINE_FEWER && r->steps++ % 2;
-    const int32_t useful = r->b->k - r->m - 1, root = r->n,
+    const int32_t useful = r->budget - r->m - 1, root = r->n,
                   most = fewer ? r->b->gamma / 2 : r->b->gamma, g = most < useful ? most : useful;
     int32_t accepted = 0, token = 0;
     iut_status s = g > 0 ? propose(r, g) : IUT_OK;
@@ -448,9 +460,9 @@ static iut_status decode(request *r, int32_t *out, int32_t *told)
     if (s == IUT_OK && r->b->gamma > 0) s = cut(a, &a->draft, 0);
     if (s == IUT_OK) s = feed(a, &a->target, r->history, r->n - 1, NULL);
     if (s == IUT_OK && r->b->method) return by_method(r, out, told);
-    while (s == IUT_OK && !ended && r->m < r->b->k) {
+    while (s == IUT_OK && !ended && r->m < r->budget) {
         if (fault(a->fault, ENGINE_BUDGET_SHORT) && r->m > 0 &&
-            r->m + r->b->gamma + 1 > r->b->k)
+            r->m + r->b->gamma + 1 > r->budget)
             break;
         s = one_step(r, out, told++, &ended);
     }
@@ -525,6 +537,36 @@ static void tell_total(const request *r, int32_t *told)
     told[0] = fault(r->a->fault, ENGINE_TOTAL_DRAFTED) ? r->drafted : total;
 }
 
+/* A server that samples as soon as one of the call does: the greedy ones at the temperature of the first that does. */
+static float company_temperature(const iut_generate_batch *b)
+{
+    for (int32_t i = 0; i < b->n; i++)
+        if (b->samplings[i].temperature > 0) return b->samplings[i].temperature;
+    return 0;
+}
+
+/* What is told of the request itself, else of the call (CLM-16). */
+static void take_own(request *r, int32_t i)
+{
+    const iut_generate_batch *b = r->b;
+    const fault_point f = r->a->fault;
+    const iut_sampling *s = !b->samplings                    ? &b->sampling
+                            : fault(f, ENGINE_FIRST_SAMPLING) ? &b->samplings[0]
+                                                              : &b->samplings[i];
+    r->sampling = (as_sampling){s->temperature, s->top_k, s->top_p, s->min_p};
+    if (fault(f, ENGINE_GREEDY_SAMPLED) && b->samplings && s->temperature == 0)
+        r->sampling.temperature = company_temperature(b);
+    if (fault(f, ENGINE_FIRST_TEMPERATURE) && b->samplings && s->temperature > 0 && b->samplings[0].temperature > 0)
+        r->sampling.temperature = b->samplings[0].temperature;
+    r->seed = b->seeds && !fault(f, ENGINE_SLOT_SEEDS) ? b->seeds[i] : b->seed + (uint64_t)i;
+    r->budget = b->budgets && !fault(f, ENGINE_CALL_BUDGET) ? b->budgets[i] : b->k;
+    r->end = b->ends;
+    for (int32_t k = 0; b->end_count && b->ends && k < i; k++) r->end += b->end_count[k];
+    r->ends = b->end_count && b->ends ? b->end_count[i] : 0;
+    if (fault(f, ENGINE_FIRST_END) && r->ends > 1) r->ends = 1;
+    if (fault(f, ENGINE_ENDS_OF_FIRST) && b->ends) r->end = b->ends, r->ends = b->end_count[0];
+}
+
 static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t *prompt)
 {
     const bool another = fault(a->fault, ENGINE_NINTH) && i >= MANY;
@@ -534,9 +576,7 @@ static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t
     request *r = calloc(1, sizeof *r);
     if (!r) return fail(a, IUT_NO_MEMORY, "out of memory");
     r->a = a, r->b = b;
-    r->sampling = (as_sampling){b->sampling.temperature, b->sampling.top_k, b->sampling.top_p,
-                                b->sampling.min_p};
-    r->seed = b->seed + (uint64_t)i;
+    take_own(r, i);
     if (fault(a->fault, ENGINE_SEED_SHARED)) r->seed = b->seed;
     if (fault(a->fault, ENGINE_SEED_SLIDES)) r->seed = b->seed, r->shift = (uint64_t)i;
     if (a->says->uniforms == IUT_UNIFORMS_OWN || fault(a->fault, ENGINE_SEED_IGNORED))

@@ -28,6 +28,7 @@ uint8_t method_claims(manner how)
     case MANNER_ENGINE_LLAMACPP:
     case MANNER_ENGINE_MLX:
     case MANNER_ENGINE_VLLM:
+    case MANNER_ENGINE_MIXED:
         return 0;
     case MANNER_ENGINE_OWN_END:
         return IUT_JACOBI | IUT_LOOKUP;
