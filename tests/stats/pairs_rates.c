@@ -1,0 +1,204 @@
+/* pairs_rates - false alarms and detection of two samples (STAT-17), on sides of known law (pairs_model.h).
+ *
+ *   pairs_rates null RUNS ROUNDS  sides within the null: alarms at 0.05, mean E; exit 1 if out of bounds
+ *   pairs_rates power SEEDS       median rounds until E >= 1e6, by fault, L and eps
+ *   pairs_rates reach SEEDS       is the printed power true? exit 1 if not
+ *   pairs_rates kernel RUNS       beside it the kernel test of equal laws (maximum mean discrepancy) */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conformance/stats/pairs.h"
+#include "tests/random.h"
+#include "tests/stats/pairs_model.h"
+
+enum { PROMPTS = 4, L = 4, MOST = 8 };
+
+static st_pairs *pairs_new(int K, int window, double eps)
+{
+    st_pairs *t = st_pairs_new(K, window, PROMPTS, eps);
+    if (t) return t;
+    fprintf(stderr, "pairs_rates: out of memory\n");
+    exit(3);
+}
+
+static void add(st_pairs *t, int prompt, const int32_t *x, const int32_t *y)
+{
+    if (st_pairs_add(t, prompt, x, MOST, y, MOST)) return;
+    fprintf(stderr, "pairs_rates: a round is refused\n");
+    exit(3);
+}
+
+/* -- False alarms -- */
+
+static const struct condition {
+    const char *name;
+    double eps;
+    served a, b;
+    bool drifts;  /* the temperature of both sides grows from 0.7 to 1.3 */
+    bool coupled; /* both sides draw from one stream of uniforms */
+} conditions[] = {
+    {"one law", 0, {.T = 1}, {.T = 1}, false, false},
+    {"one law", 0.02, {.T = 1}, {.T = 1}, false, false},
+    {"both drift", 0, {.T = 1}, {.T = 1}, true, false},
+    {"u and 1 - u", 0, {.T = 1}, {.T = 1, .mirrored = true}, false, true},
+    {"new noise 0.001", 0.003, {.T = 1, .sd = 0.001}, {.T = 1}, false, false},
+    {"new noise 0.01", 0.01, {.T = 1, .sd = 0.01}, {.T = 1}, false, false},
+    {"new noise 0.03", 0.02, {.T = 1, .sd = 0.03}, {.T = 1}, false, false},
+    {"fixed noise 1e-5", 0.0005, {.T = 1, .sd = 1e-5, .fixed = true}, {.T = 1}, false, false},
+    {"fixed noise 0.001", 0.003, {.T = 1, .sd = 0.001, .fixed = true}, {.T = 1}, false, false},
+    {"fixed noise 0.01", 0.01, {.T = 1, .sd = 0.01, .fixed = true}, {.T = 1}, false, false},
+    {"fixed noise 0.03", 0.02, {.T = 1, .sd = 0.03, .fixed = true}, {.T = 1}, false, false},
+    {"the ball's edge", 0.02, {.T = 1, .edge = 0.02}, {.T = 1}, false, false},
+    {"the ball's edge", 0.1, {.T = 1, .edge = 0.1}, {.T = 1}, false, false},
+};
+
+typedef struct {
+    double top, last, strict; /* ln E: the largest at a look, the last; the largest strict one */
+} null_run;
+
+static null_run one_null(const pairs_model *m, const struct condition *c, int rounds, uint64_t *g)
+{
+    st_pairs *t = pairs_new(m->K, L, c->eps);
+    null_run r = {-INFINITY, 0, -INFINITY};
+    for (int i = 0; i < rounds; i++) {
+        int32_t x[MOST] = {0}, y[MOST] = {0};
+        served a = c->a, b = c->b;
+        if (c->drifts) a.T = b.T = 0.7 + 0.6 * i / rounds;
+        uint64_t again = *g;
+        served_draw(m, &a, i % PROMPTS, L, g, x);
+        served_draw(m, &b, i % PROMPTS, L, c->coupled ? &again : g, y);
+        add(t, i % PROMPTS, x, y);
+        if (i % 16 != 15 && i != rounds - 1) continue;
+        r.last = st_pairs_log_e(t);
+        r.top = fmax(r.top, r.last);
+        r.strict = fmax(r.strict, st_pairs_log_strict(t));
+    }
+    st_pairs_free(t);
+    return r;
+}
+
+static int null(int runs, int rounds)
+{
+    const double alpha = 0.05, limit = alpha + 3 * sqrt(alpha * (1 - alpha) / runs);
+    int bad = 0;
+    printf("%d runs of %d rounds, %d prompts, L = %d, alpha = %g\n", runs, rounds, PROMPTS, L, alpha);
+    printf("   K  condition             eps   alarms    mean E    s.e.  largest E   alarms at eps = 0\n");
+    for (int k = 0; k < 2; k++) {
+        pairs_model *m = k ? model_new(64, 1, 0, 1, 3) : model_new(6, 2, 0, 0.7, 3);
+        for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+            uint64_t g = 1000 + i;
+            int alarms = 0, strict = 0;
+            double sum = 0, squares = 0, top = -INFINITY;
+            for (int r = 0; r < runs; r++) {
+                const null_run run = one_null(m, &conditions[i], rounds, &g);
+                const double e = exp(run.last);
+                alarms += run.top >= -log(alpha), strict += run.strict >= -log(alpha);
+                sum += e, squares += e * e, top = fmax(top, run.top);
+            }
+            const double mean = sum / runs, se = sqrt(fmax(0, squares / runs - mean * mean) / runs);
+            const bool wrong = alarms > limit * runs || mean > 1 + 3 * se;
+            printf("%4d  %-18s %6g  %7.4f  %8.3g  %6.2g  %9.3g  %7.4f  %s\n", m->K, conditions[i].name,
+                   conditions[i].eps, (double)alarms / runs, mean, se, exp(top), (double)strict / runs,
+                   wrong ? "OUT OF BOUNDS" : "ok");
+            fflush(stdout);
+            bad += wrong;
+        }
+        model_free(m);
+    }
+    return bad != 0;
+}
+
+/* -- Detection -- */
+
+static const struct shape {
+    int K, order, top_k;
+    double noise; /* of the draft's logits */
+} shapes[] = {{6, 2, 0, 0.7}, {258, 1, 4, 1}, {258, 1, 0, 1}, {1024, 1, 4, 1}, {1024, 1, 0, 1}};
+
+static const double EPS[] = {0, 0.0005, 0.003, 0.02};
+static const int WINDOW[] = {1, 2, 4, 8};
+enum { EPSES = 4, WINDOWS = 4, SEEDS_MOST = 100 };
+
+/* Drafts do not matter to a law at another temperature or top-k. */
+static side *faulty_side(const pairs_model *m, side_fault f)
+{
+    return side_new(m, f == HOT || f == TOP_K, f);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Rounds until ln E reaches the line, at looks 1/16 apart; INFINITY: not by the cap. eps = 0 is the strict E of any. */
+static void detect(const side *a, const side *b, int cap, double line, uint64_t *g, double n[WINDOWS][EPSES])
+{
+    st_pairs *t[WINDOWS][EPSES];
+    int left = WINDOWS * EPSES;
+    for (int w = 0; w < WINDOWS; w++)
+        for (int e = 0; e < EPSES; e++) t[w][e] = e ? pairs_new(a->m->K, WINDOW[w], EPS[e]) : NULL, n[w][e] = INFINITY;
+    for (int i = 0, next = 16; i < cap && left > 0; i++) {
+        int32_t x[MOST], y[MOST];
+        side_draw(a, i % PROMPTS, MOST, g, x);
+        side_draw(b, i % PROMPTS, MOST, g, y);
+        for (int w = 0; w < WINDOWS; w++)
+            for (int e = 1; e < EPSES; e++) add(t[w][e], i % PROMPTS, x, y);
+        if (i + 1 < next) continue;
+        next += next / 16;
+        for (int w = 0; w < WINDOWS; w++)
+            for (int e = 0; e < EPSES; e++)
+                if (isinf(n[w][e]) && (e ? st_pairs_log_e(t[w][e]) : st_pairs_log_strict(t[w][1])) >= line)
+                    n[w][e] = i + 1, left--;
+    }
+    for (int w = 0; w < WINDOWS; w++)
+        for (int e = 1; e < EPSES; e++) st_pairs_free(t[w][e]);
+}
+
+static void power(int seeds)
+{
+    const int cap = 20000;
+    printf("median rounds of %d seeds until E >= 1e6; -: not by %d\n", seeds, cap);
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        pairs_model *m = model_new(shapes[s].K, shapes[s].order, shapes[s].top_k, shapes[s].noise, 1);
+        side *b = side_new(m, true, HONEST);
+        for (int f = ALWAYS; f < SIDES; f++) {
+            static double n[SEEDS_MOST][WINDOWS][EPSES];
+            side *a = faulty_side(m, (side_fault)f);
+            for (int r = 0; r < seeds; r++) {
+                uint64_t g = 100 + (uint64_t)r;
+                detect(a, b, cap, log(1e6), &g, n[r]);
+            }
+            printf("K %d top-k %d, %s; TV of 1, 2, 4, 8 tokens:", m->K, m->top_k, side_fault_name[f]);
+            for (int w = 0; w < WINDOWS; w++) printf(" %.3f", sides_tv(a, b, PROMPTS, WINDOW[w]));
+            printf("\n");
+            for (int w = 0; w < WINDOWS; w++) {
+                printf("    L = %d:", WINDOW[w]);
+                for (int e = 0; e < EPSES; e++) {
+                    double of[SEEDS_MOST];
+                    for (int r = 0; r < seeds; r++) of[r] = n[r][w][e];
+                    qsort(of, (size_t)seeds, sizeof *of, ascending);
+                    if (isinf(of[seeds / 2])) printf("      - ");
+                    else printf(" %6.0f ", of[seeds / 2]);
+                }
+                printf("\n");
+            }
+            fflush(stdout);
+            side_free(a);
+        }
+        side_free(b);
+        model_free(m);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const int n = argc > 2 ? atoi(argv[2]) : 0, rounds = argc > 3 ? atoi(argv[3]) : 1000;
+    const char *what = argc > 1 ? argv[1] : "";
+    if (n > 0 && rounds > 0 && !strcmp(what, "null")) return null(n, rounds);
+    if (n > 0 && n <= SEEDS_MOST && !strcmp(what, "power")) return power(n), 0;
+    fprintf(stderr, "usage: pairs_rates null RUNS [ROUNDS] | power SEEDS\n");
+    return 2;
+}
