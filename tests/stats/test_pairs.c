@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "conformance/stats/pairs.h"
@@ -102,6 +103,43 @@ static void the_edge_of_the_ball_is_within(void **state)
         means_of(&law, eps, 4, &within, &strict);
         if (within > 1 + 1e-12) fail_msg("eps %g: mean %.12g", eps, within);
         if (strict < 1.0001) fail_msg("eps %g: the strict mean %.12g does not see it", eps, strict);
+    }
+}
+
+/* E at the end of `rounds` whose completions are told by `of`, and of one more; A and B have one prompt. */
+static double after(int rounds, int (*of)(int round, bool is_a), int last_a, int last_b, double eps)
+{
+    st_pairs *t = st_pairs_new(2, 2, 1, eps);
+    assert_non_null(t);
+    for (int i = 0; i < rounds; i++) {
+        const int a = of(i, true), b = of(i, false);
+        assert_true(st_pairs_add(t, 0, window[a].token, 2, window[b].token, 2));
+    }
+    if (last_a >= 0) assert_true(st_pairs_add(t, 0, window[last_a].token, 2, window[last_b].token, 2));
+    const double e = exp(st_pairs_log_e(t));
+    st_pairs_free(t);
+    return e;
+}
+
+static int one_zero(int round, bool is_a)
+{
+    return is_a ? 1 + round % 2 : 3;
+}
+
+/* B says 1 1; each token of A is 0 with chance eps, so that the windows are nearly 2 eps apart. Earlier rounds have
+ * taught just this. The bets nearly break even, and must not gain; also where payoffs become logarithms. */
+static void taught_bets_do_not_gain_on_the_edge(void **state)
+{
+    (void)state;
+    static const int rounds[] = {30, 63, 64, 127, 200};
+    static const double eps = 0.02;
+    const double a[4] = {eps * eps, eps * (1 - eps), (1 - eps) * eps, (1 - eps) * (1 - eps)};
+    for (int i = 0; i < 5; i++) {
+        const double before = after(rounds[i], one_zero, -1, -1, eps);
+        double mean = 0;
+        for (int x = 0; x < 4; x++) mean += a[x] * after(rounds[i], one_zero, x, 3, eps);
+        if (!(mean <= before * (1 + 1e-12) && mean > before * (1 - eps)))
+            fail_msg("after %d rounds: E %.6g, then %.6g of it in the mean", rounds[i], before, mean / before);
     }
 }
 
@@ -211,6 +249,7 @@ int main(void)
         cmocka_unit_test(the_mean_is_one),
         cmocka_unit_test(sides_may_depend_on_each_other),
         cmocka_unit_test(the_edge_of_the_ball_is_within),
+        cmocka_unit_test(taught_bets_do_not_gain_on_the_edge),
         cmocka_unit_test(arguments),
         cmocka_unit_test(the_same_rounds_give_the_same_bits),
         cmocka_unit_test(the_token_and_the_distance_are_told),
