@@ -354,3 +354,9 @@ bool st_pairs_most(const st_pairs *t, st_pairs_token *most)
     *most = (st_pairs_token){(int32_t)(what % tokens), (int32_t)(place % (uint64_t)t->L), prompt, c.a / n, c.b / n, largest};
     return true;
 }
+
+double st_pairs_tv90(double rounds, double cells, int span, double eps, double line)
+{
+    const double cost = line + log(BETS);
+    return fmin(1, span * eps + 0.75 * sqrt((2 * sqrt((cells - 1) * cost) + 2 * cost) / rounds));
+}

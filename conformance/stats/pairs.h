@@ -49,4 +49,9 @@ typedef struct {
     double a, b, deviations;
 } st_pairs_token;
 bool st_pairs_most(const st_pairs *t, st_pairs_token *most);
+
+/* The smallest total variation of the first `span` tokens that so many rounds see with 90 % probability, whatever its
+ * direction, by the line ln E = `line`. `cells` are what it may be spread over: tokens that a row has, times prompts.
+ * A fit; docs/statistics.md has its error. rounds > 0, cells >= 1. At most 1. */
+double st_pairs_tv90(double rounds, double cells, int span, double eps, double line);
 #endif

@@ -155,6 +155,37 @@ void side_free(side *s)
     free(s);
 }
 
+/* Of two tokens that follow each other in the row's order, a coin lifts one and lowers the other, all by one relative
+ * size: what is hardest to see of that distance. */
+side *side_bent(const pairs_model *m, double tv, uint64_t seed)
+{
+    const size_t K = (size_t)m->K;
+    side *s = side_new(m, true, HONEST);
+    double *p = room(K, sizeof *p);
+    st_keyed *order = room(K, sizeof *order);
+    for (int z = 0; z < m->states; z++) {
+        double *law = s->law + (size_t)z * K, size = 2 * tv;
+        memcpy(p, law, K * sizeof *p);
+        for (size_t x = 0; x < K; x++) order[x] = (st_keyed){p[x], (int32_t)x};
+        st_sort_descending(order, K);
+        for (int trial = 0; trial < 8; trial++) {
+            uint64_t coins = seed + (uint64_t)z;
+            double total = 0, seen = 0, sign = 1;
+            for (size_t i = 0; i < K; i++) {
+                const int32_t x = order[i].id;
+                sign = i % 2 ? -sign : coin(&coins) ? 1 : -1;
+                total += law[x] = p[x] * fmax(0, 1 + sign * size);
+            }
+            for (size_t x = 0; x < K; x++) law[x] /= total, seen += 0.5 * fabs(law[x] - p[x]);
+            size *= tv / seen;
+        }
+        cumulate(law, m->K, s->sum + (size_t)z * K);
+    }
+    free(p);
+    free(order);
+    return s;
+}
+
 /* -- Streams -- */
 
 void side_draw(const side *s, int prompt, int L, uint64_t *g, int32_t *x)
@@ -195,8 +226,8 @@ double side_mass(const side *s, int prompt, int L, const int32_t *x)
 void served_draw(const pairs_model *m, const served *how, int prompt, int L, uint64_t *g, int32_t *x)
 {
     const size_t K = (size_t)m->K;
-    double *row = room(3 * K, sizeof *row), *p = row + K, *sum = p + K;
-    st_keyed *scratch = room(K, sizeof *scratch);
+    double row[SERVED_MOST], p[SERVED_MOST], sum[SERVED_MOST];
+    st_keyed scratch[SERVED_MOST];
     uint64_t prefix = (uint64_t)prompt;
     int z = state_of(m, prompt);
     for (int j = 0; j < L; j++) {
@@ -218,8 +249,6 @@ void served_draw(const pairs_model *m, const served *how, int prompt, int L, uin
         prefix = splitmix(&prefix) + (uint64_t)x[j];
         z = state_after(m, z, x[j]);
     }
-    free(row);
-    free(scratch);
 }
 
 double sides_tv(const side *a, const side *b, int prompts, int L)

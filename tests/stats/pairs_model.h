@@ -37,6 +37,8 @@ typedef struct {
 
 /* Plain decoding, or chains of two drafts with that fault. */
 side *side_new(const pairs_model *m, bool plain, side_fault fault);
+/* Plain decoding with rows that are `tv` away, each token up or down by a coin. tv is at most 0.3. */
+side *side_bent(const pairs_model *m, double tv, uint64_t seed);
 void side_free(side *s);
 void side_draw(const side *s, int prompt, int L, uint64_t *g, int32_t *x /* [L] */);
 /* Chance that x[0..L-1] are the first tokens. */
@@ -49,6 +51,7 @@ typedef struct {
     double edge;    /* moved from the likeliest token of a row to another one: the total variation of the row */
     bool mirrored;  /* draws from 1 - u instead of u: the same law, not independent of a side that draws from u */
 } served;
+enum { SERVED_MOST = 64 }; /* tokens of such a model */
 void served_draw(const pairs_model *m, const served *how, int prompt, int L, uint64_t *g, int32_t *x /* [L] */);
 
 /* Total variation of the first L tokens, mean over prompts: enumerated where K^L is at most 10,000, else an

@@ -86,7 +86,7 @@ static int null(int runs, int rounds)
     printf("%d runs of %d rounds, %d prompts, L = %d, alpha = %g\n", runs, rounds, PROMPTS, L, alpha);
     printf("   K  condition             eps   alarms    mean E    s.e.  largest E   alarms at eps = 0\n");
     for (int k = 0; k < 2; k++) {
-        pairs_model *m = k ? model_new(64, 1, 0, 1, 3) : model_new(6, 2, 0, 0.7, 3);
+        pairs_model *m = k ? model_new(48, 1, 0, 1, 3) : model_new(6, 2, 0, 0.7, 3);
         for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
             uint64_t g = 1000 + i;
             int alarms = 0, strict = 0;
@@ -157,6 +157,24 @@ static void detect(const side *a, const side *b, int cap, double line, uint64_t 
         for (int e = 1; e < EPSES; e++) st_pairs_free(t[w][e]);
 }
 
+/* The same, with windows of one token and one eps. */
+static double first_token(const side *a, const side *b, double eps, int cap, double line, uint64_t *g)
+{
+    st_pairs *t = pairs_new(a->m->K, 1, eps);
+    double n = INFINITY;
+    for (int i = 0, next = 16; i < cap && isinf(n); i++) {
+        int32_t x[MOST], y[MOST];
+        side_draw(a, i % PROMPTS, 1, g, x);
+        side_draw(b, i % PROMPTS, 1, g, y);
+        add(t, i % PROMPTS, x, y);
+        if (i + 1 < next) continue;
+        next += next / 16;
+        if (st_pairs_log_e(t) >= line) n = i + 1;
+    }
+    st_pairs_free(t);
+    return n;
+}
+
 static void power(int seeds)
 {
     const int cap = 20000;
@@ -193,12 +211,132 @@ static void power(int seeds)
     }
 }
 
+/* -- Reach -- */
+
+/* The rounds after which 90 % of the seeds have seen rows that are `tv` away, each token of the first place by a coin;
+ * and the total variation that st_pairs_tv90 prints for so many. */
+static int reach(int seeds)
+{
+    static const double far[] = {0.04, 0.06, 0.09, 0.13, 0.2, 0.28}, eps[] = {0, 0.003, 0.02};
+    static const struct shape of[] = {{2, 2, 0, 1}, {6, 2, 0, 1}, {64, 1, 0, 1}, {258, 1, 4, 1}, {1024, 1, 0, 1}};
+    const int cap = 40000;
+    int bad = 0;
+    printf("rounds after which 90 %% of %d seeds have seen it, and the distance that is printed for so many\n", seeds);
+    for (size_t s = 0; s < sizeof of / sizeof *of; s++) {
+        pairs_model *m = model_new(of[s].K, of[s].order, of[s].top_k, 1, 2);
+        side *b = side_new(m, true, HONEST);
+        for (size_t e = 0; e < sizeof eps / sizeof *eps; e++) {
+            printf("K %4d top-k %d eps %-5g", m->K, m->top_k, eps[e]);
+            for (size_t d = 0; d < sizeof far / sizeof *far; d++) {
+                double n[SEEDS_MOST], tv = 0;
+                for (int r = 0; r < seeds; r++) {
+                    uint64_t g = 100 + (uint64_t)r;
+                    side *a = side_bent(m, far[d], 1000 * (uint64_t)r);
+                    tv += sides_tv(a, b, PROMPTS, 1) / seeds;
+                    n[r] = first_token(a, b, eps[e], cap, log(1e6), &g);
+                    side_free(a);
+                }
+                qsort(n, (size_t)seeds, sizeof *n, ascending);
+                const double most = n[(9 * seeds + 9) / 10 - 1];
+                if (isinf(most)) {
+                    printf("   %.3f -", tv);
+                    continue;
+                }
+                const int tokens = m->top_k ? m->top_k : m->K;
+                const double told = st_pairs_tv90(most, PROMPTS * tokens, 1, eps[e], log(1e6));
+                printf("   %.3f %5.0f %.3f", tv, most, told);
+                bad += told < tv;
+                fflush(stdout);
+            }
+            printf("\n");
+        }
+        side_free(b);
+        model_free(m);
+    }
+    return bad != 0;
+}
+
+/* -- The kernel test -- */
+
+/* Squared distance of the empirical laws in the kernel "how many of the L places agree", given the prompt. */
+static double kernel_distance(int32_t (*x)[MOST], const uint8_t *is_a, int rounds, int K, int32_t *count)
+{
+    double sum = 0;
+    memset(count, 0, (size_t)PROMPTS * L * (size_t)K * sizeof *count);
+    for (int i = 0; i < 2 * rounds; i++)
+        for (int j = 0; j < L; j++) count[(i / 2 % PROMPTS * L + j) * K + x[i][j]] += is_a[i] ? 1 : -1;
+    for (int i = 0; i < 2 * rounds; i++)
+        for (int j = 0; j < L; j++) {
+            int32_t *c = &count[(i / 2 % PROMPTS * L + j) * K + x[i][j]];
+            sum += (double)*c * *c;
+            *c = 0;
+        }
+    return sum;
+}
+
+/* Share of runs in which it is below 0.05 by 199 permutations within prompts, beside ours at 20 and at 1e6. */
+static void kernel(int runs)
+{
+    enum { PERMUTED = 199, ROUNDS_MOST = 1600 };
+    static const int rounds[] = {100, 200, 400, 800, 1600};
+    static int32_t x[2 * ROUNDS_MOST][MOST];
+    static uint8_t is_a[2 * ROUNDS_MOST];
+    printf("share of %d runs: kernel test at 0.05, ours at 0.05, ours at 1e-6 (eps = 0)\n", runs);
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        pairs_model *m = model_new(shapes[s].K, shapes[s].order, shapes[s].top_k, shapes[s].noise, 1);
+        side *b = side_new(m, true, HONEST);
+        int32_t *count = calloc((size_t)PROMPTS * L * (size_t)m->K, sizeof *count);
+        if (!count) exit(3);
+        for (int f = HONEST; f < SIDES; f++) {
+            side *a = faulty_side(m, (side_fault)f);
+            printf("K %4d top-k %d %-22s", m->K, m->top_k, side_fault_name[f]);
+            for (size_t k = 0; k < sizeof rounds / sizeof *rounds; k++) {
+                int theirs = 0, ours = 0, sure = 0;
+                for (int r = 0; r < runs; r++) {
+                    uint64_t g = 100 + (uint64_t)r;
+                    st_pairs *t = pairs_new(m->K, L, 0);
+                    double top = -INFINITY;
+                    for (int i = 0; i < rounds[k]; i++) {
+                        side_draw(a, i % PROMPTS, L, &g, x[2 * i]);
+                        side_draw(b, i % PROMPTS, L, &g, x[2 * i + 1]);
+                        is_a[2 * i] = 1, is_a[2 * i + 1] = 0;
+                        add(t, i % PROMPTS, x[2 * i], x[2 * i + 1]);
+                        if (i % 16 == 15 || i == rounds[k] - 1) top = fmax(top, st_pairs_log_e(t));
+                    }
+                    st_pairs_free(t);
+                    const double seen = kernel_distance(x, is_a, rounds[k], m->K, count);
+                    int above = 0;
+                    for (int p = 0; p < PERMUTED; p++) {
+                        for (int i = 2 * rounds[k] - 1; i >= 2 * PROMPTS; i--) { /* within the prompt of i */
+                            const int same = i / 2 / PROMPTS * 2 + i % 2, at = below(&g, same + 1);
+                            const int j = at / 2 * 2 * PROMPTS + i / 2 % PROMPTS * 2 + at % 2;
+                            const uint8_t other = is_a[i];
+                            is_a[i] = is_a[j], is_a[j] = other;
+                        }
+                        above += kernel_distance(x, is_a, rounds[k], m->K, count) >= seen;
+                    }
+                    theirs += 20 * (above + 1) <= PERMUTED + 1, ours += top >= log(20), sure += top >= log(1e6);
+                }
+                printf("  %4d: %.2f %.2f %.2f", rounds[k], (double)theirs / runs, (double)ours / runs, (double)sure / runs);
+                fflush(stdout);
+            }
+            printf("\n");
+            side_free(a);
+        }
+        free(count);
+        side_free(b);
+        model_free(m);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const int n = argc > 2 ? atoi(argv[2]) : 0, rounds = argc > 3 ? atoi(argv[3]) : 1000;
     const char *what = argc > 1 ? argv[1] : "";
     if (n > 0 && rounds > 0 && !strcmp(what, "null")) return null(n, rounds);
     if (n > 0 && n <= SEEDS_MOST && !strcmp(what, "power")) return power(n), 0;
-    fprintf(stderr, "usage: pairs_rates null RUNS [ROUNDS] | power SEEDS\n");
+    if (n > 0 && n <= SEEDS_MOST && !strcmp(what, "reach")) return reach(n);
+    if (n > 0 && !strcmp(what, "kernel")) return kernel(n), 0;
+    fprintf(stderr, "usage: pairs_rates null RUNS [ROUNDS] | power SEEDS | reach SEEDS | kernel RUNS\n");
     return 2;
 }
