@@ -235,12 +235,14 @@ void served_draw(const pairs_model *m, const served *how, int prompt, int L, uin
         for (size_t i = 0; i < K; i++) row[i] = m->p[(size_t)z * K + i] + (how->sd > 0 ? how->sd * normal(noise) : 0);
         serve(row, m->K, how->T, m->top_k, scratch, p);
         if (how->edge > 0) {
-            size_t most = 0;
-            for (size_t i = 1; i < K; i++)
+            size_t most = 0, least = 0;
+            for (size_t i = 1; i < K; i++) {
                 if (p[i] > p[most]) most = i;
+                if (p[i] < p[least]) least = i;
+            }
             const double moved = fmin(how->edge, p[most]);
             p[most] -= moved;
-            p[(most + 1 + (size_t)z) % K == most ? (most + 1) % K : (most + 1 + (size_t)z) % K] += moved;
+            p[least] += moved;
         }
         cumulate(p, m->K, sum);
         const double u = unit(g);

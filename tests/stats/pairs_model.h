@@ -48,7 +48,7 @@ typedef struct {
     double T;       /* temperature */
     double sd;      /* of normal noise on the logits; 0: none */
     bool fixed;     /* the noise follows from prompt and prefix; else it is new at each token */
-    double edge;    /* moved from the likeliest token of a row to another one: the total variation of the row */
+    double edge;    /* moved from a row's likeliest token to its least likely one: the row's total variation */
     bool mirrored;  /* draws from 1 - u instead of u: the same law, not independent of a side that draws from u */
 } served;
 enum { SERVED_MOST = 64 }; /* tokens of such a model */

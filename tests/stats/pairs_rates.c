@@ -1,6 +1,7 @@
 /* pairs_rates - false alarms and detection of two samples (STAT-17), on sides of known law (pairs_model.h).
  *
  *   pairs_rates null RUNS ROUNDS  sides within the null: alarms at 0.05, mean E; exit 1 if out of bounds
+ *   pairs_rates found SEEDS       do faults die within so many rounds? exit 1 if not
  *   pairs_rates power SEEDS       median rounds until E >= 1e6, by fault, L and eps
  *   pairs_rates reach SEEDS       is the printed power true? exit 1 if not
  *   pairs_rates kernel RUNS       beside it the kernel test of equal laws (maximum mean discrepancy) */
@@ -134,7 +135,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Rounds until ln E reaches the line, at looks 1/16 apart; INFINITY: not by the cap. eps = 0 is the strict E of any. */
-static void detect(const side *a, const side *b, int cap, double line, uint64_t *g, double n[WINDOWS][EPSES])
+static void detect_each(const side *a, const side *b, int cap, double line, uint64_t *g, double n[WINDOWS][EPSES])
 {
     st_pairs *t[WINDOWS][EPSES];
     int left = WINDOWS * EPSES;
@@ -157,15 +158,15 @@ static void detect(const side *a, const side *b, int cap, double line, uint64_t 
         for (int e = 1; e < EPSES; e++) st_pairs_free(t[w][e]);
 }
 
-/* The same, with windows of one token and one eps. */
-static double first_token(const side *a, const side *b, double eps, int cap, double line, uint64_t *g)
+/* The same, with one window and one eps. */
+static double detect(const side *a, const side *b, int window, double eps, int cap, double line, uint64_t *g)
 {
-    st_pairs *t = pairs_new(a->m->K, 1, eps);
+    st_pairs *t = pairs_new(a->m->K, window, eps);
     double n = INFINITY;
     for (int i = 0, next = 16; i < cap && isinf(n); i++) {
         int32_t x[MOST], y[MOST];
-        side_draw(a, i % PROMPTS, 1, g, x);
-        side_draw(b, i % PROMPTS, 1, g, y);
+        side_draw(a, i % PROMPTS, window, g, x);
+        side_draw(b, i % PROMPTS, window, g, y);
         add(t, i % PROMPTS, x, y);
         if (i + 1 < next) continue;
         next += next / 16;
@@ -187,7 +188,7 @@ static void power(int seeds)
             side *a = faulty_side(m, (side_fault)f);
             for (int r = 0; r < seeds; r++) {
                 uint64_t g = 100 + (uint64_t)r;
-                detect(a, b, cap, log(1e6), &g, n[r]);
+                detect_each(a, b, cap, log(1e6), &g, n[r]);
             }
             printf("K %d top-k %d, %s; TV of 1, 2, 4, 8 tokens:", m->K, m->top_k, side_fault_name[f]);
             for (int w = 0; w < WINDOWS; w++) printf(" %.3f", sides_tv(a, b, PROMPTS, WINDOW[w]));
@@ -209,6 +210,38 @@ static void power(int seeds)
         side_free(b);
         model_free(m);
     }
+}
+
+/* Every seed must see these within so many rounds: about twice the medians of `power`. */
+static int found(int seeds)
+{
+    static const struct {
+        int shape; /* of shapes */
+        side_fault fault;
+        int eps, rounds; /* of EPS */
+    } due[] = {
+        {0, ALWAYS, 2, 800},       {0, UPSIDE_DOWN, 2, 800},   {0, EXCHANGED, 2, 800}, {0, ALWAYS, 3, 1000},
+        {1, EXCHANGED, 3, 400},    {1, TOP_K, 2, 1400},        {2, HOT, 2, 2000},      {2, TOP_K, 3, 1800},
+        {3, FROM_P, 2, 1400},      {3, BONUS_Q, 2, 6000},      {4, ALWAYS, 2, 800},    {4, UPSIDE_DOWN, 3, 1200},
+    };
+    int bad = 0;
+    for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
+        const struct shape *of = &shapes[due[i].shape];
+        pairs_model *m = model_new(of->K, of->order, of->top_k, of->noise, 1);
+        side *a = faulty_side(m, due[i].fault), *b = side_new(m, true, HONEST);
+        int seen = 0;
+        for (int r = 0; r < seeds; r++) {
+            uint64_t g = 500 + (uint64_t)r;
+            seen += isfinite(detect(a, b, L, EPS[due[i].eps], due[i].rounds, log(1e6), &g));
+        }
+        printf("K %4d top-k %d eps %-6g %-22s %5d rounds: %d of %d\n", of->K, of->top_k, EPS[due[i].eps],
+               side_fault_name[due[i].fault], due[i].rounds, seen, seeds);
+        bad += seen < seeds;
+        side_free(a);
+        side_free(b);
+        model_free(m);
+    }
+    return bad != 0;
 }
 
 /* -- Reach -- */
@@ -233,7 +266,7 @@ static int reach(int seeds)
                     uint64_t g = 100 + (uint64_t)r;
                     side *a = side_bent(m, far[d], 1000 * (uint64_t)r);
                     tv += sides_tv(a, b, PROMPTS, 1) / seeds;
-                    n[r] = first_token(a, b, eps[e], cap, log(1e6), &g);
+                    n[r] = detect(a, b, 1, eps[e], cap, log(1e6), &g);
                     side_free(a);
                 }
                 qsort(n, (size_t)seeds, sizeof *n, ascending);
@@ -335,8 +368,9 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "";
     if (n > 0 && rounds > 0 && !strcmp(what, "null")) return null(n, rounds);
     if (n > 0 && n <= SEEDS_MOST && !strcmp(what, "power")) return power(n), 0;
+    if (n > 0 && !strcmp(what, "found")) return found(n);
     if (n > 0 && n <= SEEDS_MOST && !strcmp(what, "reach")) return reach(n);
     if (n > 0 && !strcmp(what, "kernel")) return kernel(n), 0;
-    fprintf(stderr, "usage: pairs_rates null RUNS [ROUNDS] | power SEEDS | reach SEEDS | kernel RUNS\n");
+    fprintf(stderr, "usage: pairs_rates null RUNS [ROUNDS] | found SEEDS | power SEEDS | reach SEEDS | kernel RUNS\n");
     return 2;
 }
