@@ -1,0 +1,259 @@
+/* Two samples: the mean under the null over every sequence of rounds, what is counted, and what is told. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "conformance/stats/pairs.h"
+#include "tests/random.h"
+
+/* -- Mean 1 ------------------------------------------------------------------------ */
+
+/* Outcomes of a round, with completions of two tokens of a vocabulary of two, or fewer. */
+enum { OUTCOMES = 36, WINDOWS = 6 };
+static const struct {
+    int length;
+    int32_t token[2];
+} window[WINDOWS] = {{2, {0, 0}}, {2, {0, 1}}, {2, {1, 0}}, {2, {1, 1}}, {1, {0}}, {0, {0}}};
+
+typedef struct {
+    double chance[WINDOWS][WINDOWS]; /* of (A, B) */
+} rounds_law;
+
+/* Adds E of every sequence of `left` more rounds, with its probability. */
+static void go(const rounds_law *law, double eps, int *taken, int at, int left, double probability, double *within,
+               double *strict)
+{
+    if (left > 0) {
+        for (taken[at] = 0; taken[at] < OUTCOMES; taken[at]++) {
+            const double chance = law->chance[taken[at] / WINDOWS][taken[at] % WINDOWS];
+            if (chance > 0) go(law, eps, taken, at + 1, left - 1, probability * chance, within, strict);
+        }
+        return;
+    }
+    st_pairs *t = st_pairs_new(2, 2, 2, eps);
+    assert_non_null(t);
+    for (int i = 0; i < at; i++) {
+        const int a = taken[i] / WINDOWS, b = taken[i] % WINDOWS;
+        assert_true(st_pairs_add(t, i % 3 == 2, window[a].token, window[a].length, window[b].token, window[b].length));
+    }
+    *within += probability * exp(st_pairs_log_e(t));
+    *strict += probability * exp(st_pairs_log_strict(t));
+    st_pairs_free(t);
+}
+
+static void means_of(const rounds_law *law, double eps, int rounds, double *within, double *strict)
+{
+    int taken[16];
+    *within = *strict = 0;
+    go(law, eps, taken, 0, rounds, 1, within, strict);
+}
+
+static rounds_law independent(const double *a, const double *b)
+{
+    rounds_law law = {0};
+    for (int i = 0; i < WINDOWS; i++)
+        for (int j = 0; j < WINDOWS; j++) law.chance[i][j] = a[i] * b[j];
+    return law;
+}
+
+static void the_mean_is_one(void **state)
+{
+    (void)state;
+    static const double p[WINDOWS] = {0.4, 0, 0.2, 0.3, 0, 0.1}, ends[WINDOWS] = {0, 0.7, 0, 0, 0.3, 0};
+    const rounds_law alone[] = {independent(p, p), independent(ends, ends)};
+    for (int i = 0; i < 2; i++) {
+        double within, strict;
+        means_of(&alone[i], 0, i ? 8 : 4, &within, &strict);
+        if (fabs(within - 1) > 1e-9 || fabs(strict - 1) > 1e-9) fail_msg("law %d: means %.12g, %.12g", i, within, strict);
+    }
+}
+
+/* Equal laws, and B follows from A, or nearly. The mean is 1 whatever one side tells of the other. */
+static void sides_may_depend_on_each_other(void **state)
+{
+    (void)state;
+    rounds_law turned = {0}, leaning = {0};
+    for (int i = 0; i < 4; i++) turned.chance[i][(i + 1) % 4] = 0.25;
+    leaning.chance[0][1] = leaning.chance[1][3] = leaning.chance[3][0] = 0.2; /* marginals 0.2, 0.2, 0.2, 0.4 */
+    leaning.chance[5][5] = 0.4;
+    const rounds_law *const all[] = {&turned, &leaning};
+    for (int i = 0; i < 2; i++) {
+        double within, strict;
+        means_of(all[i], 0, 7, &within, &strict);
+        if (fabs(within - 1) > 1e-9 || fabs(strict - 1) > 1e-9) fail_msg("law %d: means %.12g, %.12g", i, within, strict);
+    }
+}
+
+/* Every token of A is off by eps towards one side, and A's completion is the best that B's allows. */
+static void the_edge_of_the_ball_is_within(void **state)
+{
+    (void)state;
+    static const double sizes[] = {0.05, 0.15, 0.3};
+    for (int i = 0; i < 3; i++) {
+        const double eps = sizes[i], up = 0.5 + eps;
+        const double a[WINDOWS] = {up * up, up * (1 - up), up * (1 - up), (1 - up) * (1 - up)};
+        const double b[WINDOWS] = {0.25, 0.25, 0.25, 0.25};
+        const rounds_law law = independent(a, b);
+        double within, strict;
+        means_of(&law, eps, 4, &within, &strict);
+        if (within > 1 + 1e-12) fail_msg("eps %g: mean %.12g", eps, within);
+        if (strict < 1.0001) fail_msg("eps %g: the strict mean %.12g does not see it", eps, strict);
+    }
+}
+
+/* E at the end of `rounds` whose completions are told by `of`, and of one more; A and B have one prompt. */
+static double after(int rounds, int (*of)(int round, bool is_a), int last_a, int last_b, double eps)
+{
+    st_pairs *t = st_pairs_new(2, 2, 1, eps);
+    assert_non_null(t);
+    for (int i = 0; i < rounds; i++) {
+        const int a = of(i, true), b = of(i, false);
+        assert_true(st_pairs_add(t, 0, window[a].token, 2, window[b].token, 2));
+    }
+    if (last_a >= 0) assert_true(st_pairs_add(t, 0, window[last_a].token, 2, window[last_b].token, 2));
+    const double e = exp(st_pairs_log_e(t));
+    st_pairs_free(t);
+    return e;
+}
+
+static int one_zero(int round, bool is_a)
+{
+    return is_a ? 1 + round % 2 : 3;
+}
+
+/* B says 1 1; each token of A is 0 with chance eps, so that the windows are nearly 2 eps apart. Earlier rounds have
+ * taught just this. The bets nearly break even, and must not gain; also where payoffs become logarithms. */
+static void taught_bets_do_not_gain_on_the_edge(void **state)
+{
+    (void)state;
+    static const int rounds[] = {30, 63, 64, 127, 200};
+    static const double eps = 0.02;
+    const double a[4] = {eps * eps, eps * (1 - eps), (1 - eps) * eps, (1 - eps) * (1 - eps)};
+    for (int i = 0; i < 5; i++) {
+        const double before = after(rounds[i], one_zero, -1, -1, eps);
+        double mean = 0;
+        for (int x = 0; x < 4; x++) mean += a[x] * after(rounds[i], one_zero, x, 3, eps);
+        if (!(mean <= before * (1 + 1e-12) && mean > before * (1 - eps)))
+            fail_msg("after %d rounds: E %.6g, then %.6g of it in the mean", rounds[i], before, mean / before);
+    }
+}
+
+/* -- What is counted --------------------------------------------------------------- */
+
+static void arguments(void **state)
+{
+    (void)state;
+    const int32_t good[] = {0, 4, 2}, low[] = {-1}, high[] = {0, 5}, late[] = {0, 1, 2, 9};
+    assert_null(st_pairs_new(1, 2, 1, 0));
+    assert_null(st_pairs_new(5, 0, 1, 0));
+    assert_null(st_pairs_new(5, ST_PAIRS_LONGEST + 1, 1, 0));
+    assert_null(st_pairs_new(5, 2, 0, 0));
+    assert_null(st_pairs_new(5, 2, 1, -0.1));
+    assert_null(st_pairs_new(5, 2, 1, 0.5));
+    assert_null(st_pairs_new(5, 2, 1, NAN));
+    assert_null(st_pairs_new(2147483647, 2, 1, 0));
+    assert_null(st_pairs_new(152000, 16, 2000, 0));
+    st_pairs_free(NULL);
+    st_pairs *t = st_pairs_new(5, 3, 2, 0.01);
+    assert_non_null(t);
+    assert_false(st_pairs_add(t, -1, good, 3, good, 3));
+    assert_false(st_pairs_add(t, 2, good, 3, good, 3));
+    assert_false(st_pairs_add(t, 0, low, 1, good, 3));
+    assert_false(st_pairs_add(t, 0, good, 3, high, 2));
+    assert_false(st_pairs_add(t, 0, good, -1, good, 3));
+    assert_int_equal(st_pairs_rounds(t), 0);
+    st_pairs_token most;
+    assert_false(st_pairs_most(t, &most));
+    assert_true(st_pairs_log_e(t) == 0 && st_pairs_best(t, 0.01).log_e == 0);
+    assert_true(st_pairs_add(t, 1, good, 3, late, 4)); /* the fourth token is not read */
+    assert_true(st_pairs_add(t, 1, NULL, 0, good, 3));
+    assert_int_equal(st_pairs_rounds(t), 2);
+    st_pairs_free(t);
+}
+
+/* A's third token is 7 oftener than B's, and A ends sooner. */
+static void fill(st_pairs *t, int K, int rounds, uint64_t seed)
+{
+    for (int i = 0; i < rounds; i++) {
+        int32_t a[4], b[4];
+        for (int j = 0; j < 4; j++) a[j] = below(&seed, K), b[j] = below(&seed, K);
+        if (below(&seed, 4) == 0) a[2] = 7;
+        assert_true(st_pairs_add(t, i % 3, a, below(&seed, 8) == 0 ? 3 : 4, b, 4));
+    }
+}
+
+static void the_same_rounds_give_the_same_bits(void **state)
+{
+    (void)state;
+    double log_e[2], strict[2];
+    for (int i = 0; i < 2; i++) {
+        st_pairs *t = st_pairs_new(300, 4, 3, 0.003);
+        fill(t, 300, 500, 5);
+        log_e[i] = st_pairs_log_e(t), strict[i] = st_pairs_log_strict(t);
+        assert_true(log_e[i] < strict[i]);
+        st_pairs_free(t);
+    }
+    assert_memory_equal(&log_e[0], &log_e[1], sizeof *log_e);
+    assert_memory_equal(&strict[0], &strict[1], sizeof *strict);
+}
+
+/* -- What is told ------------------------------------------------------------------ */
+
+static void the_token_and_the_distance_are_told(void **state)
+{
+    (void)state;
+    static const int sizes[] = {40, 152000};
+    for (int i = 0; i < 2; i++) {
+        st_pairs *t = st_pairs_new(sizes[i], 4, 3, 0.003);
+        assert_non_null(t);
+        fill(t, sizes[i], 3000, 11);
+        st_pairs_token most;
+        assert_true(st_pairs_log_e(t) > log(1e6));
+        assert_true(st_pairs_most(t, &most));
+        if (most.token != 7 || most.place != 2 || most.prompt < 0 || most.prompt > 2)
+            fail_msg("K = %d: token %d at %d of %d", sizes[i], most.token, most.place, most.prompt);
+        assert_true(most.a > 0.2 && most.a < 0.32 && most.b < 0.06 && most.deviations > 10);
+        const st_pairs_sight best = st_pairs_best(t, 0.01);
+        assert_true(best.span == 4 && best.log_e >= st_pairs_log_e(t)); /* the mean is below its largest term */
+        assert_true(best.least > 0.1 && best.least < best.distance && best.distance < best.most);
+        assert_true(best.distance < 0.25 + 0.125); /* no more than there is */
+        st_pairs_free(t);
+    }
+}
+
+static void an_end_is_judged_like_a_token(void **state)
+{
+    (void)state;
+    uint64_t g = 3;
+    st_pairs *t = st_pairs_new(8, 4, 1, 0.003);
+    for (int i = 0; i < 3000; i++) {
+        int32_t a[4], b[4];
+        for (int j = 0; j < 4; j++) a[j] = below(&g, 8), b[j] = below(&g, 8);
+        assert_true(st_pairs_add(t, 0, a, 4, b, below(&g, 5) == 0 ? 1 : 4));
+    }
+    st_pairs_token most;
+    assert_true(st_pairs_most(t, &most));
+    assert_true(st_pairs_log_e(t) > log(1e6));
+    assert_true(most.token == 8 && most.place == 1 && most.a == 0 && fabs(most.b - 0.2) < 0.05);
+    st_pairs_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_mean_is_one),
+        cmocka_unit_test(sides_may_depend_on_each_other),
+        cmocka_unit_test(the_edge_of_the_ball_is_within),
+        cmocka_unit_test(taught_bets_do_not_gain_on_the_edge),
+        cmocka_unit_test(arguments),
+        cmocka_unit_test(the_same_rounds_give_the_same_bits),
+        cmocka_unit_test(the_token_and_the_distance_are_told),
+        cmocka_unit_test(an_end_is_judged_like_a_token),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
