@@ -44,6 +44,8 @@ typedef enum {
     DRAFTS_LAW,    /* samples from the draft model */
     SEED_IGNORED,  /* above temperature 0 */
     ONE_STREAM,    /* the same, but for a single stream of every other call */
+    DRAFTS_ALONE,  /* samples from the draft model with drafts */
+    COMPANY_LAW,   /* samples from the draft model with drafts, and alone in its call */
     COMPANY_ONLY,  /* at temperature 0 a request alone in its call gets another token */
     WARM_ENDLESS   /* above temperature 0 no token ends a stream */
 } spoil;
@@ -177,6 +179,7 @@ static void spoil_one(iut_generate_batch *b)
 
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
+    static char small_draft[400]; /* of the last call with one */
     static uint64_t requests;
     const bool warm = b->sampling.temperature > 0;
     if (spoilt == SEED_IGNORED && warm) b->seed = requests += 100;
@@ -184,7 +187,10 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     if (spoilt >= NEAR_TIES && spoilt <= ONE_PROMPT) return spoilt_streams(b), IUT_OK;
     if (spoilt == NO_DRAFTS) b->gamma = 0;
     if (spoilt == NO_GUESSES && b->sampling.temperature == 0) b->method = 0;
-    if (spoilt == DRAFTS_LAW && *b->draft) b->target = b->draft;
+    const bool other = spoilt == DRAFTS_LAW || (spoilt == DRAFTS_ALONE && b->gamma > 0) ||
+                       (spoilt == COMPANY_LAW && (b->gamma > 0 || b->n == 1));
+    if (*b->draft) snprintf(small_draft, sizeof small_draft, "%s", b->draft);
+    if (other) b->target = *b->draft ? b->draft : *small_draft ? small_draft : b->target;
     if (spoilt == GREEDY_JACOBI && b->method == IUT_JACOBI) b->sampling.temperature = 0;
     const iut_status s = ref_api()->generate(x, b);
     if (s == IUT_OK && b->sampling.temperature == 0) spoil_facts(b);
@@ -373,7 +379,7 @@ static void wrong_answers_fail(void **unused)
         const char *says;
     } set[] = {
         {TOO_LONG, "request 0: 41 tokens, budget 40"},
-        {TOO_SHORT, "request 0: 39 tokens, where the end-of-sequence token or the budget"},
+        {TOO_SHORT, "request 0: 39 tokens, where an end-of-sequence token or the budget"},
         {GARBAGE, "request 0: place 39 of 39 tokens has "},
         {NO_TOKEN, "request 0: place 20 of 40 tokens has 6"},
         {MINUS_ONE, "request 0: place 20 of 40 tokens has -1"},
@@ -402,6 +408,28 @@ static void another_law_fails(void **unused)
 }
 
 /* ---- In company. LAY-15. --------------------------------------------------------- */
+
+/* LAY-19, STAT-17: nobody knows the law. */
+static void what_has_no_law_is_held_against_itself(void **unused)
+{
+    (void)unused;
+    const iut_claims half = {.arithmetic = IUT_ARITH_BF16};
+    set_up(HONEST, half);
+    all_end(&check_engine_pairs, "*/few-g3-top3", STATE_PASS, 1, "within 0.02 a token");
+    all_end(&check_engine_pairs, "*/few-lookup-n2k3", STATE_PASS, 1, "1504 rounds");
+    set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_F16});
+    all_end(&check_engine_pairs, "*/few-g3-top3", STATE_PASS, 1, "within 0.003 a token");
+    set_up(SEED_IGNORED, half);
+    all_end(&check_engine_pairs, "*/few-g3-top3", STATE_PASS, 1, "ln E");
+    set_up(DRAFTS_ALONE, half);
+    all_end(&check_engine_pairs, "*/few-g*", STATE_FAIL, 2, "not the law of its own plain decoding");
+    set_up(COMPANY_LAW, half);
+    all_end(&check_engine_pairs, "*/few-g*", STATE_INCONCLUSIVE, 2, "plain decoding differs by its company as much");
+    set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_F32});
+    all_end(&check_engine_pairs, "*", STATE_NOT_CLAIMED, 3, "its law is known");
+    set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_BF16, .rule = IUT_RULE_NOT_LOSSLESS});
+    all_end(&check_engine_pairs, "*", STATE_NOT_CLAIMED, 3, "declared not lossless");
+}
 
 static void company_is_judged_by_what_is_claimed(void **unused)
 {
@@ -467,13 +495,13 @@ static void far_tokens_have_the_law(void **unused)
     const check *const c = &check_engine_late;
     (void)unused;
     set_up(HONEST, (iut_claims){0});
-    all_end(c, "*", STATE_PASS, 3, "tokens of ");
+    all_end(c, "*", STATE_PASS, 4, "tokens of ");
     set_up(DRAFTS_LAW, (iut_claims){0});
     all_end(c, "*/few-g[58]*", STATE_FAIL, 2, "(LAY-13");
     set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_BF16});
-    all_end(c, "*", STATE_NOT_CLAIMED, 3, "half format");
+    all_end(c, "*", STATE_NOT_CLAIMED, 4, "half format");
     set_up(HONEST, (iut_claims){.eos_always = 1});
-    all_end(c, "*", STATE_NOT_CLAIMED, 3, "eos_always");
+    all_end(c, "*", STATE_NOT_CLAIMED, 4, "eos_always");
 }
 
 /* ---- Claims. CLM-01, CLM-07. ----------------------------------------------------- */
@@ -564,7 +592,8 @@ static void without_generate_nothing_is_claimed(void **unused)
     iut_api table = *ref_api();
     (void)unused;
     const check *const list[] = {&check_engine_greedy, &check_engine_law,  &check_engine_late,
-                                 &check_engine_facts,  &check_engine_company, NULL};
+                                 &check_engine_facts,  &check_engine_company, &check_engine_top1,
+                                 &check_engine_mixed,  &check_engine_pairs,   NULL};
     table.generate = NULL;
     client *c = open_spoilt(&table);
     assert_true(plan_all(&plan, list, LEVEL_FULL));
@@ -588,6 +617,7 @@ int main(void)
         cmocka_unit_test(few_drafts_expected_are_none_missed),
         cmocka_unit_test(wrong_answers_fail),
         cmocka_unit_test(another_law_fails),
+        cmocka_unit_test(what_has_no_law_is_held_against_itself),
         cmocka_unit_test(company_is_judged_by_what_is_claimed),
         cmocka_unit_test(a_promise_of_plain_tokens_is_held),
         cmocka_unit_test(company_has_near_ties),

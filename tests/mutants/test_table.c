@@ -189,6 +189,10 @@ static const declaration declarations[] = {
     {"ENGINE_MIXED_CALLS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_FEWER_DRAFTS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_STRIDED_SUMS", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_IN_BF16", SEEDED, 24, 0, 0, TOKEN, IUT_ARITH_BF16, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_IN_F16", SEEDED, 24, 0, 0, TOKEN, IUT_ARITH_F16, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_IN_Q8", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_IN_Q4", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_ORDER_LLAMACPP", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_ORDER_MLX", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_ORDER_VLLM", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
@@ -226,11 +230,14 @@ static declaration declared_by(const char *name)
     api->destroy(x);
     const bool alone = c.pools || !strcmp(name, "TRACES_PLAIN"); /* they claim nothing else */
     const char *order = order_of(name);
-    const bool no_bits = !strcmp(name, "ENGINE_STRIDED_SUMS") || (order && !c.input); /* engines that promise none */
+    const bool own_weights = strstr(name, "IN_Q") != NULL;
+    const bool no_bits = !strcmp(name, "ENGINE_STRIDED_SUMS") || strstr(name, "_IN_") ||
+                         (order && !c.input); /* engines that promise none */
     assert_int_equal(c.bad_row, c.lm_arithmetic || alone || no_bits ? 0 : IUT_ERROR);
     assert_int_equal(c.greedy_identical, !alone && !no_bits);
     assert_int_equal(c.accepted_total, !strcmp(name, "ENGINE_TELLS_TOTALS"));
     assert_int_equal(c.eos_always, !strcmp(name, "ENGINE_OWN_END"));
+    assert_int_equal(c.weights, own_weights ? IUT_WEIGHTS_OWN : 0);
     assert_int_equal(c.per_request, !strcmp(name, "ENGINE_MIXED_CALLS") ? 15 : 0);
     assert_string_equal(c.order ? c.order : "", order ? order : "");
     assert_int_equal(c.top_k_ties, !strcmp(name, "LOGITS_VLLM") ? IUT_TIES_KEPT : 0);

@@ -9,7 +9,7 @@
 #include "conformance/checks/model/lm.h"
 
 extern const check check_engine_greedy, check_engine_law, check_engine_late,
-    check_engine_facts, check_engine_company, check_engine_top1, check_engine_mixed;
+    check_engine_facts, check_engine_company, check_engine_top1, check_engine_mixed, check_engine_pairs;
 
 /* "few": six tokens, target and draft with weights of their own; "self": the trained draft
  * model, drafting for itself; "trained": the pair. */

@@ -43,6 +43,10 @@ typedef enum {
     MANNER_POOL_STAMPED, /* the same in nodes with stamps */
     MANNER_LM,     /* serves models and no panels (lm_subject.h) */
     MANNER_LM_SELF, /* the same in an arithmetic of its own */
+    MANNER_LM_BF16, /* in formats that promise no bits (lm_format.h), below an engine alone */
+    MANNER_LM_F16,
+    MANNER_LM_Q8,
+    MANNER_LM_Q4,
     MANNER_TRACES,  /* has traces, and nothing else (trace_subject.h) */
     MANNER_ENGINE,  /* generates, and nothing else (engine_subject.h); and so all that follow */
     MANNER_ENGINE_STALE, /* never cleans its draft model's cache */
@@ -51,6 +55,8 @@ typedef enum {
     MANNER_ENGINE_MIXED, /* takes sampling, seed, budget and ends of each request */
     MANNER_ENGINE_FEWER, /* drafts half as much on every other step */
     MANNER_ENGINE_STRIDED, /* sums in another order, in binary32, and promises no bits; and so the next three */
+    MANNER_ENGINE_Q8,       /* in binary32 with quantised weights */
+    MANNER_ENGINE_Q4,
     MANNER_ENGINE_LLAMACPP, /* with filters in the order of that engine */
     MANNER_ENGINE_MLX,
     MANNER_ENGINE_VLLM,

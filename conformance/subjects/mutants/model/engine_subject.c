@@ -101,10 +101,20 @@ static void destroy(iut *x)
     free(a);
 }
 
+/* What its models compute in. */
+static setting_name models_of(const setting *s)
+{
+    return s->manner == MANNER_ENGINE_Q8        ? SETTING_LM_Q8
+           : s->manner == MANNER_ENGINE_Q4      ? SETTING_LM_Q4
+           : s->arithmetic == IUT_ARITH_BF16    ? SETTING_LM_BF16
+           : s->arithmetic == IUT_ARITH_F16     ? SETTING_LM_F16
+           : s->arithmetic == IUT_ARITH_F32     ? SETTING_LM_SELF
+                                                : SETTING_LM;
+}
+
 iut *engine_subject_create(const char *name, variant v, char *error, size_t error_size)
 {
-    const bool strided = setting_of(v.setting)->arithmetic == IUT_ARITH_F32;
-    const setting_name lm_setting = strided ? SETTING_LM_SELF : SETTING_LM;
+    const setting_name lm_setting = models_of(setting_of(v.setting));
     const variant plain = {FAULT_NONE, lm_setting}, faulty = {v.fault, lm_setting};
     engine *a = calloc(1, sizeof *a);
     if (!a) {
@@ -133,7 +143,8 @@ static iut_status claims(iut *x, iut_claims *c)
 {
     const uint8_t methods = method_claims(self(x)->manner);
     const bool one_alone = methods && !(methods & (methods - 1)),
-               bits = self(x)->says->arithmetic == IUT_ARITH_CANONICAL;
+               bits = self(x)->says->arithmetic == IUT_ARITH_CANONICAL,
+               own_weights = self(x)->manner == MANNER_ENGINE_Q8 || self(x)->manner == MANNER_ENGINE_Q4;
     const iut_claims all = {.size = sizeof all,
                             .name = self(x)->name,
                             .version = "1",
@@ -150,6 +161,7 @@ static iut_status claims(iut *x, iut_claims *c)
                             .accepted_total = self(x)->manner == MANNER_ENGINE_TOTAL,
                             .eos_always = self(x)->manner == MANNER_ENGINE_OWN_END,
                             .order = self(x)->filters.order,
+                            .weights = own_weights ? IUT_WEIGHTS_OWN : 0,
                             .per_request = self(x)->manner == MANNER_ENGINE_MIXED ? EVERY_OWN : 0};
     *c = all;
     return IUT_OK;
@@ -273,6 +285,27 @@ static bool serve(const engine *a, const float *logits, const as_sampling *s, fl
     return served_row(a->fault, &a->filters, logits, a->target.V, &sampling, false, p) == SERVED_OK;
 }
 
+/* The rows of g drafts before they are tested: q of the next draft, or both exchanged. */
+static void spoil_rows(request *r, int32_t g)
+{
+    const engine *a = r->a;
+    const int64_t V = a->target.V;
+    for (int64_t i = 0; fault(a->fault, ENGINE_Q_NEXT) && i < (g - 1) * V; i++) a->q[i] = a->q[i + V];
+    for (int64_t i = 0; fault(a->fault, ENGINE_ROWS_EXCHANGED) && i < g * V; i++) {
+        const float p = a->p[i];
+        a->p[i] = a->q[i], a->q[i] = p;
+    }
+}
+
+/* A row of q as it is tested and subtracted: of other sampling than it was drawn from, if that is the fault. */
+static bool told_q(const request *r, const float *logits, float *q)
+{
+    as_sampling s = r->sampling;
+    if (fault(r->a->fault, ENGINE_Q_AT_T1) && s.temperature > 0) s.temperature = 1;
+    if (fault(r->a->fault, ENGINE_Q_UNFILTERED)) s.top_k = 0, s.top_p = 1, s.min_p = 0;
+    return serve(r->a, logits, &s, q);
+}
+
 /* g drafts behind the history, each drawn from its row of q. */
 static iut_status propose(request *r, int32_t g)
 {
@@ -289,6 +322,8 @@ static iut_status propose(request *r, int32_t g)
         int32_t *token = &r->history[r->n + i];
         *token = fault(a->fault, ENGINE_DRAFT_ARGMAX) ? argmax(q, a->target.V)
                                                       : as_draw(q, a->target.V, U);
+        const bool other = fault(a->fault, ENGINE_Q_AT_T1) || fault(a->fault, ENGINE_Q_UNFILTERED);
+        if (other && !told_q(r, a->logits, q)) return fail(a, IUT_FAILED, "a row of the draft cannot be served");
         if (i + 1 < g) s = feed(a, &a->draft, token, 1, a->logits);
     }
     return s;
@@ -372,6 +407,7 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
     for (int32_t i = 0; i <= g; i++)
         if (!serve(a, row(a, a->logits, i), &s, row(a, a->p, i)))
             return fail(a, IUT_FAILED, "a row of the target cannot be served");
+    spoil_rows(r, g);
     *accepted = fault(a->fault, ENGINE_RATIO_INVERTED) ? by_inverted_ratio(r, g, token) : by_chain(r, g, token);
     return IUT_OK;
 }
@@ -619,6 +655,8 @@ static iut_status generate(iut *x, iut_generate_batch *b)
         if (b->prompt_count[i] + b->k + MAX_GAMMA > POSITIONS)
             return fail(a, IUT_UNSUPPORTED, "a prompt and its budget exceed 1008 tokens");
     iut_status s = load_pair(a, b);
+    lm_subject_company(a->target.lm, b->n);
+    lm_subject_company(a->draft.lm, b->n);
     for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
         if (!copies(a, b, i)) s = one(a, b, i, prompt);
         prompt += b->prompt_count[i];

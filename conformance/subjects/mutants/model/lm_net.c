@@ -42,8 +42,18 @@ static const struct {
     {FAULT_KV_MASK_BY_ZERO, ORACLE_FAULT_MASKED_BY_ZERO},
 };
 
+static lm_format format_of(manner how)
+{
+    return how == MANNER_LM_BF16  ? FORMAT_BF16
+           : how == MANNER_LM_F16 ? FORMAT_F16
+           : how == MANNER_LM_Q8  ? FORMAT_Q8
+           : how == MANNER_LM_Q4  ? FORMAT_Q4
+                                  : FORMAT_F32;
+}
+
 static void choose_arithmetic(net *a)
 {
+    a->format = format_of(a->manner);
     oracle_ops right = oracle_fast;
     oracle_fault fault = a->manner == MANNER_LM_SELF ? ORACLE_FAULT_STRIDED : ORACLE_NO_FAULT;
     right.fma = fmaf; /* the same value, faster */
@@ -55,9 +65,10 @@ static void choose_arithmetic(net *a)
 
 /* ---- Weights --------------------------------------------------------------------- */
 
-static bool pack(net_map *w, const float *rows, int32_t N, int32_t K, char *why, size_t size)
+static bool pack(lm_format format, net_map *w, const float *rows, int32_t N, int32_t K, char *why, size_t size)
 {
     as_error e;
+    lm_format_weights(format, (float *)(uintptr_t)rows, N, K); /* the folder's own copy */
     w->rows = rows, w->N = N, w->K = K, w->faint = false;
     for (int64_t i = 0; i < (int64_t)N * K; i++)
         w->faint |= fpclassify(rows[i]) == FP_SUBNORMAL;
@@ -95,11 +106,11 @@ static bool pack_layer(net *a, int32_t i, char *why, size_t size)
     net_layer *l = &a->layer[i];
     const int32_t h = c->hidden, q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim;
     if (fault(a->fault, ARI_HALF_SUBNORMALS)) lose_subnormals(w->gate, (int64_t)c->ffn * h);
-    return pack(&l->q, w->q, q, h, why, size) && pack(&l->k, w->k, kv, h, why, size) &&
-           pack(&l->v, w->v, kv, h, why, size) && pack(&l->o, w->o, h, q, why, size) &&
-           pack(&l->gate, w->gate, c->ffn, h, why, size) &&
-           pack(&l->up, w->up, c->ffn, h, why, size) &&
-           pack(&l->down, w->down, h, c->ffn, why, size);
+    return pack(a->format, &l->q, w->q, q, h, why, size) && pack(a->format, &l->k, w->k, kv, h, why, size) &&
+           pack(a->format, &l->v, w->v, kv, h, why, size) && pack(a->format, &l->o, w->o, h, q, why, size) &&
+           pack(a->format, &l->gate, w->gate, c->ffn, h, why, size) &&
+           pack(a->format, &l->up, w->up, c->ffn, h, why, size) &&
+           pack(a->format, &l->down, w->down, h, c->ffn, why, size);
 }
 
 bool net_open(net *a, const char *folder, char *why, size_t why_size)
@@ -117,7 +128,7 @@ bool net_open(net *a, const char *folder, char *why, size_t why_size)
     const oracle_config *c = &a->m->config;
     oracle_faulty_frequencies(&a->faulty, c->theta, c->head_dim, c->llama3 ? &c->scaling : NULL,
                               a->frequency);
-    return pack(&a->output, oracle_faulty_output(&a->faulty, a->m), c->V, c->hidden, why,
+    return pack(a->format, &a->output, oracle_faulty_output(&a->faulty, a->m), c->V, c->hidden, why,
                 why_size);
 }
 
@@ -133,7 +144,7 @@ void net_close(net *a)
     free(a->layer);
     free(a->frequency);
     oracle_folder_close(a->folder);
-    const net empty = {.fault = a->fault, .manner = a->manner};
+    const net empty = {.fault = a->fault, .manner = a->manner, .company = a->company};
     *a = empty;
 }
 
@@ -142,6 +153,7 @@ void net_close(net *a)
 /* Where the circumstances choose the kernel. */
 static bool leaks(const net *a, const net_setting *s, int32_t r)
 {
+    if (a->format != FORMAT_F32) return s->rows > 1 || a->company > 1; /* no fault: no bits are promised */
     switch (a->fault) {
     case FAULT_LM_SPLIT_BY_ROWS: /* split over K when there are too few rows to fill the machine
                                   */
@@ -181,6 +193,7 @@ void net_product(const net *a, const net_setting *s, const net_map *w, const flo
         else if (bias)
             oracle_add(&a->faulty.o, out, bias, w->N);
     }
+    lm_format_results(a->format, y, (int64_t)rows * w->N);
 }
 
 void net_norm(const net *a, const net_setting *s, const float *x, const float *gain,
@@ -191,6 +204,7 @@ void net_norm(const net *a, const net_setting *s, const float *x, const float *g
     for (int32_t r = 0; r < rows; r++)
         oracle_faulty_norm(strided ? &a->strided : &a->faulty, x + (int64_t)r * n, gain, n,
                            a->m->config.eps, y + (int64_t)r * n);
+    lm_format_results(a->format, y, (int64_t)rows * n);
 }
 
 void net_turn(const net *a, const oracle_layer *w, int32_t position, float *q, float *k)
@@ -223,4 +237,5 @@ void net_attend(const net *a, const float *q, oracle_entry *met, int32_t n, floa
         oracle_faulty_attention(&a->faulty, q + h * d, d, met, n, g, head);
         oracle_faulty_join(&a->faulty, head, d, h, c->heads, out);
     }
+    lm_format_results(a->format, out, (int64_t)c->heads * d);
 }

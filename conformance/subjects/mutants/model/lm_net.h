@@ -7,6 +7,7 @@
 #include "conformance/oracle/arithmetic/faulty.h"
 #include "conformance/oracle/arithmetic/folder.h"
 #include "conformance/subjects/mutants/faults/fault.h"
+#include "conformance/subjects/mutants/model/lm_format.h"
 #include "ref/num/dense.h"
 
 /* A matrix twice: packed for the plain case, as rows for the faulty one. */
@@ -24,6 +25,8 @@ typedef struct {
 typedef struct {
     fault_point fault;
     manner manner;
+    lm_format format;
+    int32_t company;       /* requests that its kernels are chosen for */
     oracle_faulty faulty;  /* the fault of arithmetic, or none */
     oracle_faulty strided; /* another kernel's sums */
     oracle_folder *folder; /* who reads the weights */

@@ -52,7 +52,7 @@ static iut_status fail(lm_subject *a, iut_status status, const char *format, ...
 bool lm_setting(setting_name name)
 {
     const manner how = setting_of(name)->manner;
-    return how == MANNER_LM || how == MANNER_LM_SELF;
+    return how >= MANNER_LM && how <= MANNER_LM_Q4;
 }
 
 /* ---- Life ---------------------------------------------------------------------------- */
@@ -632,3 +632,8 @@ const iut_api lm_subject_operations = {.abi = IUT_ABI,
                                        .truncate = truncate_to,
                                        .cache_read = cache_read,
                                        .cache_poison = cache_poison};
+
+void lm_subject_company(iut *x, int32_t requests)
+{
+    self(x)->net.company = requests;
+}

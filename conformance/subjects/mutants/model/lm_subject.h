@@ -11,6 +11,9 @@ bool lm_setting(setting_name name);
 
 iut *lm_subject_create(const char *name, variant v, char *error, size_t error_size);
 
+/* From here on the kernels of a format other than binary32 are those for so many requests. */
+void lm_subject_company(iut *x, int32_t requests);
+
 /* The operations of every such subject; `create` is NULL, as in subject_operations. */
 extern const iut_api lm_subject_operations;
 

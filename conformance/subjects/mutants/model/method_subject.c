@@ -25,6 +25,8 @@ uint8_t method_claims(manner how)
     case MANNER_ENGINE_TOTAL:
     case MANNER_ENGINE_FEWER:
     case MANNER_ENGINE_STRIDED:
+    case MANNER_ENGINE_Q8:
+    case MANNER_ENGINE_Q4:
     case MANNER_ENGINE_LLAMACPP:
     case MANNER_ENGINE_MLX:
     case MANNER_ENGINE_VLLM:

@@ -1,0 +1,230 @@
+/* engine.pairs - an engine above temperature 0 whose law nobody else knows: half formats, weights of its own, an
+ * arithmetic that is not said. Its output with drafts is held against its own plain decoding, in law (LAY-19, STAT-17).
+ *
+ * A round is a prompt that is asked twice, with drafts and without, under different seeds; a coin says which comes first.
+ * Rounds are asked for in calls of equal shape, so that the company is the same. What roundings may do to a law is the
+ * tolerance of the format. Where the bets say that it is exceeded, plain decoding alone is held against plain decoding in
+ * company by the same bets: if that differs as much, numerics explain the failure, and the case is INCONCLUSIVE. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "conformance/checks/engine/engine.h"
+#include "conformance/checks/frame/probe.h"
+#include "conformance/stats/pairs.h"
+
+/* clang-format off */
+typedef struct {
+    const char *name;
+    engine_pair pair;
+    int32_t gamma;
+    iut_sampling sampling;
+    int64_t n[3]; /* rounds by level; 0: not at it */
+    int32_t method, sizes[3];
+} cell;
+
+static const cell cells[] = {
+    {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {2000, 20000, 100000}, 0, {0}},
+    {"few-g4-T0.7", PAIR_FEW, 4, {0.7f, 0, 1, 0}, {0, 20000, 100000}, 0, {0}},
+    {"few-g1-T1.3-topp0.8", PAIR_FEW, 1, {1.3f, 0, 0.8f, 0}, {0, 20000, 100000}, 0, {0}},
+    {"few-g3-top3", PAIR_FEW, 3, {1, 3, 1, 0}, {1500, 20000, 100000}, 0, {0}},
+    {"few-g2-minp0.1", PAIR_FEW, 2, {1, 0, 1, 0.1f}, {0, 20000, 100000}, 0, {0}},
+    {"trained-g3-top4", PAIR_TRAINED, 3, {1, 4, 1, 0}, {0, 1500, 30000}, 0, {0}},
+    {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_JACOBI, {4}},
+    {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_LOOKAHEAD, {5, 3, 4}},
+    {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {1500, 20000, 100000}, IUT_LOOKUP, {2, 3}},
+};
+/* clang-format on */
+enum { CELLS = sizeof cells / sizeof *cells, PROMPTS = 4, REQUESTS = 16, WINDOW = 4, MOST_BUDGET = 6, MOST_PROMPT = 24 };
+
+static void plan(check_plan *p, check_level level)
+{
+    for (int32_t i = 0; i < CELLS; i++) {
+        if (cells[i].n[level] == 0) continue;
+        check_case *c = plan_case(p, &check_engine_pairs, "%s", cells[i].name);
+        c->V = engine_pair_V[cells[i].pair];
+        c->gamma = cells[i].gamma;
+        c->variant = i;
+        c->n = cells[i].n[level];
+        c->cost = (cells[i].pair == PAIR_FEW ? 100.0 : 2000.0) * (double)c->n;
+        c->statistical = true;
+    }
+}
+
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    const cell *of = &cells[c->variant];
+    const uint8_t rule = client_claims(tested)->rule;
+    if (!engine_claimed(tested, of->pair, c->gamma, why, size) ||
+        !engine_claims_method(tested, of->method, why, size))
+        return false;
+    if (engine_claims_law(tested, of->method, why, size))
+        snprintf(why, size, "its law is known: engine.law has it");
+    else if (engine_is_greedy(tested, of->method))
+        snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(of->method));
+    else if (rule == 0)
+        snprintf(why, size, "the acceptance rule is not declared");
+    else if (rule == IUT_RULE_NOT_LOSSLESS)
+        snprintf(why, size, "its rule is declared not lossless");
+    else
+        return true;
+    return false;
+}
+
+/* What roundings may do to the law of a token, in total variation: measured on honest engines (docs/statistics.md). */
+static double tolerance_of(const iut_claims *m)
+{
+    if (m->weights == IUT_WEIGHTS_OWN) return 0.02;
+    return m->arithmetic == IUT_ARITH_F16                                   ? 0.003
+           : m->arithmetic == IUT_ARITH_BF16 || m->arithmetic == 0          ? 0.02
+                                                                            : 0.0005;
+}
+
+typedef struct {
+    int32_t out[REQUESTS * MOST_BUDGET], length[REQUESTS];
+} side;
+
+typedef struct {
+    engine e;
+    const check_case *c;
+    const cell *of;
+    uint64_t rng;
+    double eps;
+    engine_prompt prompt[REQUESTS]; /* each PROMPTS-th the same */
+    engine_request drafted, plain;
+    side a, b;
+} job;
+
+/* ---- Rounds. --------------------------------------------------------------------- */
+
+static bool ask(job *j, const engine_request *how, int32_t each, side *s)
+{
+    engine_request q = *how;
+    for (int32_t i = 0; i < REQUESTS; i += each) {
+        q.seed = probe_next(&j->rng);
+        if (!engine_generate(&j->e, &q, j->prompt + i, each, s->out + i * q.k, s->length + i)) return false;
+    }
+    return true;
+}
+
+/* Both sides, by a coin; `each` is the number of requests in a call of side A. */
+static bool ask_both(job *j, const engine_request *a, int32_t each)
+{
+    if (probe_below(&j->rng, 2)) return ask(j, a, each, &j->a) && ask(j, &j->plain, REQUESTS, &j->b);
+    return ask(j, &j->plain, REQUESTS, &j->b) && ask(j, a, each, &j->a);
+}
+
+/* Rounds until the line is reached. */
+static bool sample(job *j, st_pairs *t, const engine_request *a, int32_t each)
+{
+    const int32_t k = j->plain.k;
+    while (st_pairs_rounds(t) < j->c->n && !(st_pairs_log_e(t) >= j->e.x->log_e_fail)) {
+        if (!ask_both(j, a, each)) return false;
+        for (int32_t i = 0; i < REQUESTS; i++)
+            if (!st_pairs_add(t, i % PROMPTS, j->a.out + i * k, j->a.length[i], j->b.out + i * k, j->b.length[i])) {
+                result_set(j->e.r, STATE_ERROR, "a round was refused by its own suite");
+                return false;
+            }
+    }
+    return true;
+}
+
+/* ---- Judgement. ------------------------------------------------------------------ */
+
+static st_pairs *open_bets(const job *j)
+{
+    st_pairs *t = st_pairs_new(j->c->V, WINDOW, PROMPTS, j->eps);
+    if (!t) result_set(j->e.r, STATE_ERROR, "the suite is short of memory");
+    return t;
+}
+
+/* Does plain decoding alone differ from plain decoding in company as much? */
+static bool by_numerics(job *j, bool *explained)
+{
+    st_pairs *t = open_bets(j);
+    if (!t) return false;
+    const bool ok = sample(j, t, &j->plain, 1);
+    *explained = ok && st_pairs_log_e(t) >= j->e.x->log_e_fail;
+    st_pairs_free(t);
+    return ok;
+}
+
+static void tell(job *j, const st_pairs *t, check_state state)
+{
+    check_result *r = j->e.r;
+    const double n = (double)st_pairs_rounds(t), log_e = st_pairs_log_e(t), strict = st_pairs_log_strict(t),
+                 tokens = j->of->sampling.top_k ? j->of->sampling.top_k : j->c->V < 16 ? j->c->V : 16,
+                 sees = st_pairs_tv90(n, tokens * PROMPTS, 1, j->eps, j->e.x->log_e_fail);
+    const st_pairs_sight best = st_pairs_best(t, 0.01);
+    st_pairs_token most = {0};
+    char where[160] = "";
+    result_figure(r, "n", n);
+    result_figure(r, "log_e", log_e);
+    result_figure(r, "log_e_strict", strict);
+    result_figure(r, "eps", j->eps);
+    result_figure(r, "distance", best.distance);
+    result_figure(r, "distance_lo", best.least);
+    result_figure(r, "tv_first", sees);
+    if (st_pairs_most(t, &most))
+        snprintf(where, sizeof where, "; most: token %d at place %d of prompt %d, %.3g with drafts, %.3g without",
+                 (int)most.token, (int)most.place, (int)most.prompt, most.a, most.b);
+    result_set(r, state,
+               "%s%d rounds, drafts against none: ln E = %.4g (line %.3g) within %g a token, %.4g strictly; sees %.2g of "
+               "the first token%s%s",
+               state == STATE_FAIL           ? "not the law of its own plain decoding: "
+               : state == STATE_INCONCLUSIVE ? "plain decoding differs by its company as much: "
+                                             : "",
+               (int)n, log_e, j->e.x->log_e_fail, j->eps, strict, sees, state == STATE_PASS ? "" : where,
+               state == STATE_FAIL ? " (LAY-19, STAT-17)" : "");
+}
+
+static void judge(job *j)
+{
+    st_pairs *t = open_bets(j);
+    bool explained = false;
+    if (!t) return;
+    if (sample(j, t, &j->drafted, REQUESTS)) {
+        const bool fails = st_pairs_log_e(t) >= j->e.x->log_e_fail;
+        j->e.r->compared = st_pairs_rounds(t);
+        if (!fails || by_numerics(j, &explained)) {
+            if (!explained) j->e.r->log_e = st_pairs_log_e(t);
+            tell(j, t, !fails ? STATE_PASS : explained ? STATE_INCONCLUSIVE : STATE_FAIL);
+        }
+    }
+    st_pairs_free(t);
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    job *j = calloc(1, sizeof *j);
+    if (!j) {
+        result_set(r, STATE_ERROR, "the suite is short of memory");
+        return;
+    }
+    j->c = c, j->of = &cells[c->variant];
+    j->rng = check_seed(x, c, 0);
+    j->eps = tolerance_of(client_claims(x->iut));
+    const int32_t k = c->gamma + 2 > WINDOW ? c->gamma + 2 : WINDOW;
+    j->plain = (engine_request){.k = k, .eos = -1, .sampling = j->of->sampling};
+    j->drafted = j->plain;
+    j->drafted.gamma = c->gamma, j->drafted.method = j->of->method;
+    for (int i = 0; i < 3; i++) j->drafted.sizes[i] = j->of->sizes[i];
+    if (engine_open(&j->e, x, r, j->of->pair)) {
+        for (int32_t i = 0; i < REQUESTS; i++)
+            if (i < PROMPTS)
+                engine_fill_prompt(&j->e, i, 1 + probe_below(&j->rng, MOST_PROMPT), &j->rng, &j->prompt[i]);
+            else
+                j->prompt[i] = j->prompt[i % PROMPTS];
+        judge(j);
+    }
+    free(j);
+}
+
+const check check_engine_pairs = {
+    .name = "engine.pairs",
+    .clauses = "LAY-19 LAY-08 LAW-01 LAW-03 RNG-07 LAY-01 STOP-02 STAT-02 STAT-17 CLM-09 CLM-12 CLM-15",
+    .summary = "where nobody knows an engine's law: with drafts it is that of its own plain decoding",
+    .plan = plan,
+    .claimed = claimed,
+    .run = run,
+};
