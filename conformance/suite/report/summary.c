@@ -215,6 +215,17 @@ static void name_drafts(const run_report *r, char *text, size_t size)
         append(text, size, "\nDrafts that the engine accepted: not told.");
 }
 
+/* Where the suite knows no law, within what was the engine held against itself (LAY-19)? */
+static void name_tolerance(const run_report *r, char *text, size_t size)
+{
+    double eps = NAN;
+    for (size_t i = 0; i < r->planned; i++)
+        if (r->cases[i].plan->check == &check_engine_pairs && r->cases[i].result.compared > 0)
+            eps = figure_or(&r->cases[i], "eps", eps);
+    if (!isnan(eps))
+        append(text, size, "\nThe engine's law was held against its own plain decoding, within %g a token (LAY-19).", eps);
+}
+
 void report_reach(const run_report *r, char *text, size_t size)
 {
     layer_summary layers[LAYERS];
@@ -229,6 +240,7 @@ void report_reach(const run_report *r, char *text, size_t size)
         append(text, size, ",");
     }
     text[strlen(text) - 1] = '.';
+    name_tolerance(r, text, size);
     name_drafts(r, text, size);
     if (!name_missing(layers, missing, sizeof missing)) return;
     append(text, size, "\nHardly or not applied: %s.", missing);
