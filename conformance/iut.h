@@ -62,6 +62,8 @@ enum { IUT_TIES_CUT = 1, IUT_TIES_KEPT };     /* top-k among equal logits: DIST-
 enum { IUT_WEIGHTS_FOLDER = 1, IUT_WEIGHTS_OWN }; /* OWN: made from the folder's, quantised say (CLM-15) */
 /* What `generate` takes of each request, added up (CLM-16). */
 enum { IUT_PER_SAMPLING = 1, IUT_PER_SEED = 2, IUT_PER_BUDGET = 4, IUT_PER_ENDS = 8 };
+/* Log-probabilities: of the softmax of the logits as they are, or of the served row (CLM-17). */
+enum { IUT_LOGPROB_RAW = 1, IUT_LOGPROB_SERVED };
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -99,6 +101,9 @@ typedef struct {
     /* Since 2: calls whose requests differ. An older iut_claims, of 88 bytes, ends here. */
     int32_t per_request; /* sum of IUT_PER_* */
     int32_t reserved;    /* 0 */
+    /* Since 3: what it tells of its tokens. An older iut_claims, of 96 bytes, ends here. */
+    int32_t logprobs;    /* IUT_LOGPROB_* */
+    int32_t reserved_2;  /* 0 */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
@@ -263,6 +268,11 @@ typedef struct {
     const int32_t *ends;           /* [end_total] one request's after the other's */
     int32_t end_total;             /* of all requests */
     int32_t reserved;              /* 0 */
+    /* Since 3: an older iut_generate_batch, of 176 bytes, ends here. */
+    float *logprob;                /* [n][k] natural logarithm of the probability of each emitted token, as `logprobs`
+                                      claims; arrives filled with NaN. NULL unless `tell` is 1 */
+    int32_t tell;                  /* 1: logprob is asked for */
+    int32_t reserved_2;            /* 0 */
 } iut_generate_batch;
 
 /* -- pool: the n-grams of lookahead decoding, kept and looked up, without an engine. ---------------

@@ -71,11 +71,13 @@ static json_t *arrays(const layout_op *l, bool out)
 {
     json_t *list = json_array();
     for (const layout_array *a = l->array; a->name; a++) {
-        if ((a->flow == FLOW_OUT) != out) continue;
+        if (layout_is_answer(a) != out) continue;
         json_t *shape = json_array();
         for (int32_t i = 0; i < a->rank; i++)
             json_array_append_new(shape, term(l, a->extent[i]));
-        json_array_append_new(list, json_pack("[sso]", a->name, tensor_name(a->type), shape));
+        json_t *row = json_pack("[sso]", a->name, tensor_name(a->type), shape);
+        if (a->flow == FLOW_OUT_TOLD) json_array_append_new(row, json_string("tell"));
+        json_array_append_new(list, row);
     }
     return list;
 }
@@ -163,14 +165,14 @@ static void print_array(const layout_op *l, const layout_array *a)
         print_term(l, a->extent[i], text, sizeof text);
         printf("%s%s", i ? ", " : "", text);
     }
-    printf("]%s", a->flow == FLOW_IN_OPTIONAL ? " or absent" : "");
+    printf("]%s", a->flow == FLOW_IN_OPTIONAL || a->flow == FLOW_OUT_TOLD ? " or absent" : "");
 }
 
 static void print_arrays(const layout_op *l, bool out)
 {
     const char *comma = "";
     for (const layout_array *a = l->array; a->name; a++) {
-        if ((a->flow == FLOW_OUT) != out) continue;
+        if (layout_is_answer(a) != out) continue;
         printf("%s", comma);
         print_array(l, a);
         comma = ", ";

@@ -84,6 +84,8 @@ const claim_row claim_table[] = {
           "Does it compute with the folder's weights, or with weights that it made from them, quantised say?"),
     LATER_SET(per_request, "sampling|seed|budget|ends", 2,
           "What may differ among the requests of one `generate` call? Ends are several a request."),
+    LATER_CHOICE(logprobs, "raw|served", 3,
+          "Does `generate` tell log-probabilities of its tokens: of the softmax of the logits, or of the served row?"),
     {0}};
 /* clang-format on */
 

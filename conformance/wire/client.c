@@ -74,7 +74,7 @@ static call_result report(client *c, iut_op op, call_result result, const char *
 static bool has_inputs(iut_op op)
 {
     for (const layout_array *a = layout[op].array; a->name; a++)
-        if (a->flow != FLOW_OUT) return true;
+        if (!layout_is_answer(a)) return true;
     return false;
 }
 
@@ -124,7 +124,7 @@ static bool reply_matches(const client *c, iut_op op, const layout_parts *parts,
         return false;
     }
     for (const layout_array *a = layout[op].array; a->name; a++) {
-        if (a->flow != FLOW_OUT) continue;
+        if (!layout_is_due(a, parts->value)) continue;
         frame_tensor due;
         layout_tensor(a, parts->value, &due);
         if (seen == f->tensors) {
@@ -160,7 +160,7 @@ static call_result read_tensors(client *c, iut_op op, const layout_parts *parts,
 {
     for (int i = 0; layout[op].array[i].name; i++) {
         frame_tensor t;
-        if (layout[op].array[i].flow != FLOW_OUT) continue;
+        if (!layout_is_due(&layout[op].array[i], parts->value)) continue;
         layout_tensor(&layout[op].array[i], parts->value, &t);
         const io_result r = process_read(c->process, parts->at[i], t.size, deadline);
         if (r != IO_OK) return io_failed(c, op, r);
@@ -214,7 +214,7 @@ static bool build_request(client *c, iut_op op, const layout_parts *parts, frame
     for (int i = 0; l->array[i].name; i++) {
         frame_tensor *t = &f->tensor[f->tensors];
         if (!layout_tensor(&l->array[i], parts->value, t)) return false;
-        if (l->array[i].flow == FLOW_OUT || !parts->at[i]) continue;
+        if (layout_is_answer(&l->array[i]) || !parts->at[i]) continue;
         part[++f->tensors] = (struct iovec){parts->at[i], t->size};
     }
     part[0].iov_base = frame_encode(f, &part[0].iov_len);

@@ -134,14 +134,15 @@ const layout_op layout[OP_COUNT] = {
          {"size_0", VALUE_SIZE_0, false, AT(sizes[0]), IS(0), IS(LARGE), false},
          {"size_1", VALUE_SIZE_1, false, AT(sizes[1]), IS(0), IS(LARGE), false},
          {"size_2", VALUE_SIZE_2, false, AT(sizes[2]), IS(0), IS(LARGE), false},
-         OPTIONAL(VALUE_END_TOTAL, end_total, 0, LARGE)},
+         OPTIONAL(VALUE_END_TOTAL, end_total, 0, LARGE), OPTIONAL(VALUE_TELL, tell, 0, 1)},
         {TEXT(target), TEXT(draft)},
         {WORD(seed), EACH1(seeds, TENSOR_U64, HOLDS_ANYTHING, IS(0), IS(0)), SAMPLINGS(sampling, 1),
          PARTS(prompt_count, 1, OF(VALUE_PROMPTS)), IN1(prompt, TENSOR_I32, OF(VALUE_PROMPTS)), EACH_SAMPLING(samplings),
          EACH1(budgets, TENSOR_I32, HOLDS_RANGE, IS(1), K_),
          EACH1(end_count, TENSOR_I32, HOLDS_COUNTS, IS(0), OF(VALUE_END_TOTAL)),
          {"ends", TENSOR_I32, FLOW_IN_OPTIONAL, AT(ends), 0, 1, {OF(VALUE_END_TOTAL)}, HOLDS_ANYTHING, IS(0), IS(0)},
-         OUT2(out, N_, K_), OUT1(out_len, N_), OUT2(accepted, N_, K_)}},
+         OUT2(out, N_, K_), OUT1(out_len, N_), OUT2(accepted, N_, K_),
+         {"logprob", TENSOR_F32, FLOW_OUT_TOLD, AT(logprob), 0, 2, {N_, K_}, HOLDS_ANYTHING, IS(0), IS(0)}}},
 #undef B
 #define B iut_pool_batch
     [OP_POOL] = {sizeof(B), NEEDS_NOTHING,
@@ -232,7 +233,7 @@ static size_t copy_parts(iut_op op, layout_parts *parts, char *copy)
     for (int i = 0; l->array[i].name; i++) {
         const layout_array *a = &l->array[i];
         frame_tensor tensor;
-        if (a->flow == FLOW_OUT || a->stride || !parts->at[i]) continue;
+        if (layout_is_answer(a) || a->stride || !parts->at[i]) continue;
         layout_tensor(a, parts->value, &tensor);
         const void *elements = append(copy, &at, parts->at[i], tensor.size);
         if (copy) parts->at[i] = (void *)(uintptr_t)elements;
@@ -255,7 +256,7 @@ void layout_clear(iut_op op, const layout_parts *parts)
 {
     for (int i = 0; layout[op].array[i].name; i++) {
         frame_tensor t;
-        if (layout[op].array[i].flow == FLOW_OUT && layout_tensor(&layout[op].array[i], parts->value, &t))
+        if (layout_is_due(&layout[op].array[i], parts->value) && layout_tensor(&layout[op].array[i], parts->value, &t))
             memset(parts->at[i], 0xFF, t.size);
     }
 }

@@ -14,7 +14,7 @@ typedef enum {
     VALUE_N, VALUE_GAMMA, VALUE_K, VALUE_EOS, VALUE_OF_DRAFT, VALUE_V, VALUE_S, VALUE_C,
     VALUE_SEQUENCES, VALUE_POSITIONS, VALUE_ROWS, VALUE_LAYOUT_SEED, VALUE_WANTS, VALUE_STEPS, VALUE_KV_HEADS,
     VALUE_HEAD_DIM, VALUE_PROMPTS, VALUE_METHOD, VALUE_SIZE_0, VALUE_SIZE_1, VALUE_SIZE_2,
-    VALUE_END_TOTAL,
+    VALUE_END_TOTAL, VALUE_TELL,
     VALUE_KIND, VALUE_NGRAM, VALUE_G,
     PANEL_V, PANEL_S, MODEL_V, MODEL_LAYERS, MODEL_KV_HEADS, MODEL_HEAD_DIM, MODEL_SEQUENCES, MODEL_POSITIONS,
     VALUES
@@ -46,7 +46,8 @@ typedef struct {
     int32_t at;       /* of a const char * in the batch */
 } layout_text;
 
-typedef enum { FLOW_IN, FLOW_IN_OPTIONAL, FLOW_OUT } layout_flow;
+/* FLOW_OUT_TOLD: only if `tell` is not 0; else it is NULL. */
+typedef enum { FLOW_IN, FLOW_IN_OPTIONAL, FLOW_OUT, FLOW_OUT_TOLD } layout_flow;
 
 /* What the worker promises an implementation of the elements of an array that flows in. */
 typedef enum {
@@ -72,7 +73,7 @@ typedef struct {
 
 typedef enum { NEEDS_NOTHING, NEEDS_PANEL, NEEDS_MODEL } layout_need;
 
-enum { LAYOUT_NUMBERS = 12, LAYOUT_TEXTS = 3, LAYOUT_ARRAYS = 18 };
+enum { LAYOUT_NUMBERS = 13, LAYOUT_TEXTS = 3, LAYOUT_ARRAYS = 19 };
 
 typedef struct {
     size_t size; /* of the batch */
@@ -91,6 +92,16 @@ typedef struct {
     void *at[LAYOUT_ARRAYS];       /* of each array its elements; NULL: an optional one that is not there */
     uint64_t beside[LAYOUT_ARRAYS]; /* those of arrays whose elements stand in the batch */
 } layout_parts;
+
+/* Is the array an answer? And is it due in this one? */
+static inline bool layout_is_answer(const layout_array *a)
+{
+    return a->flow == FLOW_OUT || a->flow == FLOW_OUT_TOLD;
+}
+static inline bool layout_is_due(const layout_array *a, const int64_t value[VALUES])
+{
+    return a->flow == FLOW_OUT || (a->flow == FLOW_OUT_TOLD && value[VALUE_TELL] != 0);
+}
 
 /* The number that a term is. */
 int64_t layout_number_of(layout_term t, const int64_t value[VALUES]);

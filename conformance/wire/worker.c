@@ -196,7 +196,7 @@ static bool take_arrays(const frame *f, iut_op op, layout_parts *parts, char *wh
         const frame_tensor *t = &f->tensor[seen];
         const bool more = seen < f->tensors;
         frame_tensor due;
-        if (a->flow == FLOW_OUT) continue;
+        if (layout_is_answer(a)) continue;
         if (a->flow == FLOW_IN_OPTIONAL && !(more && strcmp(t->name, a->name) == 0)) continue;
         if (!more) return FAIL("%s: tensor %s is missing", f->op, a->name);
         if (!layout_tensor(a, parts->value, &due))
@@ -269,14 +269,14 @@ static bool make_outputs(worker *w, iut_op op, layout_parts *parts, frame *reply
 {
     size_t total = 0, at = 0;
     for (const layout_array *a = layout[op].array; a->name; a++) {
-        if (a->flow != FLOW_OUT) continue;
+        if (!layout_is_due(a, parts->value)) continue;
         frame_tensor *t = &reply->tensor[reply->tensors++];
         if (!layout_tensor(a, parts->value, t)) return false;
         total += padded(t->size);
     }
     if (!reserve(&w->output, total)) return false;
     for (int i = 0, seen = 0; layout[op].array[i].name; i++) {
-        if (layout[op].array[i].flow != FLOW_OUT) continue;
+        if (!layout_is_due(&layout[op].array[i], parts->value)) continue;
         frame_tensor *t = &reply->tensor[seen++];
         uint8_t *data = w->output.base + at;
         t->data = parts->at[i] = data;

@@ -33,6 +33,8 @@ class Echo:
             return [(range(13), None)] * len(prompts)
         if mode == "many steps":
             return [([0], [0] * 13)] * len(prompts)
+        if mode == "logprobs":
+            return [(p, None, [-0.25 * (i + 1) for i in range(len(p))]) for p in prompts]
         if mode == "totals":
             return [(p, 4 if len(p) > 1 else None) for p in prompts]
         return [(p, [4] if len(p) > 1 else None) for p in prompts]
@@ -45,6 +47,6 @@ class Echo:
 
 architectures = {"no architecture": " ", "unknown architecture": "llama gpt2"}
 methods = {} if mode == "no methods" else {"methods": "lookahead lookup", "greedy_methods": "lookahead"}
-own = {"totals": {"accepted_total": 1, "eos_always": 1}, "each": {"per_request": "sampling seed budget ends"}}
+own = {"totals": {"accepted_total": 1, "eos_always": 1}, "each": {"per_request": "sampling seed budget ends"}, "logprobs": {"logprobs": "raw"}}
 assay_iut.serve(Echo, name=mode, uniforms="own", lm_architectures=architectures.get(mode, "qwen3 llama"),
                 **methods, **own.get(mode, {}))

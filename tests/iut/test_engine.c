@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
@@ -352,6 +353,28 @@ static void python_sees_what_was_asked(void **unused)
     client_close(c);
 }
 
+/* CLM-17: they come if they are asked for. */
+static void python_logprobs(void **unused)
+{
+    answers a;
+    float logprob[REQUESTS * BUDGET];
+    (void)unused;
+    client *c = open_python("logprobs");
+    assert_int_equal(client_claims(c)->logprobs, IUT_LOGPROB_RAW);
+    iut_generate_batch b = request(4, &a);
+    ask(c, &b);
+    b.logprob = logprob, b.tell = 1;
+    ask(c, &b);
+    for (int i = 0; i < REQUESTS * BUDGET; i++) {
+        const int request = i / BUDGET, place = i % BUDGET;
+        if (place < a.length[request])
+            assert_true(logprob[i] == -0.25f * (float)(place + 1));
+        else
+            assert_true(isnan(logprob[i]));
+    }
+    client_close(c);
+}
+
 /* CLM-16: both what is told of a request and what is not. */
 static void python_requests(void **unused)
 {
@@ -508,6 +531,7 @@ int main(void)
                                        cmocka_unit_test(what_is_not_there_is_not_called),
                                        cmocka_unit_test(python_sees_what_was_asked),
                                        cmocka_unit_test(python_requests),
+        cmocka_unit_test(python_logprobs),
         cmocka_unit_test(python_totals),
                                        cmocka_unit_test(python_slips),
                                        cmocka_unit_test(python_methods),

@@ -294,7 +294,7 @@ static void batches(void **state)
                {OP_TRUNCATE, 32, 4 + 3 * 8},
                {OP_CACHE_READ, 48, 4 + 5 * 8},
                {OP_CACHE_POISON, 4, 0},
-               {OP_GENERATE, 176, 2 * 8 + 9 * 4 + 2 * 8 + 16 + 8 + 3 * 8 + 5 * 8 + 4},
+               {OP_GENERATE, 192, 2 * 8 + 9 * 4 + 2 * 8 + 16 + 8 + 3 * 8 + 5 * 8 + 4 + 8 + 4},
                {OP_POOL, 64, 20 + 5 * 8}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         uint64_t before[32], after[32];
@@ -382,7 +382,8 @@ static void claims_have_words(void **state)
                {"top_k_ties", "kept", IUT_TIES_KEPT},
                {"weights", "own", IUT_WEIGHTS_OWN},
                {"per_request", "sampling", IUT_PER_SAMPLING},
-               {"per_request", "ends", IUT_PER_ENDS}};
+               {"per_request", "ends", IUT_PER_ENDS},
+               {"logprobs", "served", IUT_LOGPROB_SERVED}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         const claim_row *row = claim_table;
         while (row->name && strcmp(row->name, due[i].claim) != 0) row++;
@@ -396,8 +397,8 @@ static void claims_have_words(void **state)
     }
     size_t size = sizeof(uint32_t);
     for (const claim_row *row = claim_table; row->name; row++) size += row->width;
-    /* 4 bytes before the texts, and one and two before the numbers of 4, are padding; the last 4 are reserved. */
-    assert_int_equal(size + 4 + 3 + 3 + 4, sizeof(iut_claims));
+    /* 4 bytes before the texts, and one and two before the numbers of 4, are padding; twice 4 are reserved. */
+    assert_int_equal(size + 4 + 3 + 3 + 8, sizeof(iut_claims));
 }
 
 /* CLM-14: four steps, each once. */

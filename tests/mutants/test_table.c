@@ -237,6 +237,7 @@ static declaration declared_by(const char *name)
     assert_int_equal(c.greedy_identical, !alone && !no_bits);
     assert_int_equal(c.accepted_total, !strcmp(name, "ENGINE_TELLS_TOTALS"));
     assert_int_equal(c.eos_always, !strcmp(name, "ENGINE_OWN_END"));
+    assert_int_equal(c.logprobs, !strcmp(name, "ENGINE_MIXED_CALLS") || !strcmp(name, "ENGINE_IN_BF16"));
     assert_int_equal(c.weights, own_weights ? IUT_WEIGHTS_OWN : 0);
     assert_int_equal(c.per_request, !strcmp(name, "ENGINE_MIXED_CALLS") ? 15 : 0);
     assert_string_equal(c.order ? c.order : "", order ? order : "");

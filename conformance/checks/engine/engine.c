@@ -2,6 +2,7 @@
 #include "conformance/checks/engine/engine.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,6 +245,20 @@ static void ask(const engine *e, const engine_request *q, iut_generate_batch *b)
     b->method = q->method;
     memcpy(b->sizes, q->sizes, sizeof b->sizes);
     b->sampling = q->sampling, b->seed = q->seed;
+    b->logprob = q->logprob, b->tell = q->logprob != NULL;
+}
+
+/* CLM-17: one of each token, and no more. */
+static bool logprobs_are_there(engine *e, const engine_request *q, int32_t length, int32_t i)
+{
+    for (int32_t t = 0; q->logprob && t < q->k; t++) {
+        const double x = (double)q->logprob[(int64_t)i * q->k + t];
+        if (t < length ? isfinite(x) && x < 1e-3 : isnan(x)) continue;
+        result_set(e->r, STATE_FAIL, "request %d: place %d of %d tokens has the log-probability %g (CLM-17)", (int)i,
+                   (int)t, (int)length, x);
+        return false;
+    }
+    return true;
 }
 
 static bool call(engine *e, const engine_request *q, iut_generate_batch *b)
@@ -257,10 +272,12 @@ static bool call(engine *e, const engine_request *q, iut_generate_batch *b)
     }
     memset(b->out, 0xff, places * sizeof *b->out);
     memset(b->accepted, 0xff, places * sizeof *b->accepted);
+    if (b->logprob) memset(b->logprob, 0xff, places * sizeof *b->logprob);
     bool ok = result_call(e->r, e->x, "generate", client_generate(e->x->iut, b));
     for (int32_t i = 0; ok && i < b->n; i++)
         ok = facts(e, q, b->out + (int64_t)i * q->k, b->out_len[i],
-                   b->accepted + (int64_t)i * q->k, i);
+                   b->accepted + (int64_t)i * q->k, i) &&
+             logprobs_are_there(e, q, b->out_len[i], i);
     free(b->accepted);
     return ok;
 }

@@ -9,7 +9,8 @@
 #include "conformance/checks/model/lm.h"
 
 extern const check check_engine_greedy, check_engine_law, check_engine_late,
-    check_engine_facts, check_engine_company, check_engine_top1, check_engine_mixed, check_engine_pairs;
+    check_engine_facts, check_engine_company, check_engine_top1, check_engine_mixed, check_engine_pairs,
+    check_engine_logprob;
 
 /* "few": six tokens, target and draft with weights of their own; "self": the trained draft
  * model, drafting for itself; "trained": the pair. */
@@ -89,6 +90,7 @@ typedef struct {
     uint64_t seed;
     int32_t method, sizes[3]; /* as of iut_generate_batch */
     const engine_each *each;  /* [n] of the call; NULL: its requests do not differ */
+    float *logprob;           /* [n][k] to be told, NaN behind the end (CLM-17); NULL: not asked for */
 } engine_request;
 
 /* One call with n prompts, and the hard facts of its answer (LAY-01): ids in range, counts that

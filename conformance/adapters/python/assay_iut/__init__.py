@@ -47,6 +47,8 @@ any of the methods below; what it lacks is not claimed and not tested.
                                                  With the claim per_request="sampling seed budget ends", or some of
                                                  these, both get the keyword `each`: for each request its sampling,
                                                  seed, budget and ends, whatever of it is claimed or not
+                                                 With the claim logprobs="raw" an answer has a third part: the
+                                                 natural logarithms of the probabilities of its tokens
     new_pool(kind, V, N, G) -> pool              an empty pool of n-grams, kind "lru" or "ring"; it has
                                                  insert(key, value) and look_up(key) -> list of values, a
                                                  value being N - 1 tokens; claim pools="lru ring", or one
@@ -181,14 +183,18 @@ def put(out, i, tokens, what):
 
 
 def streams(answers, n, k, what):
-    """The arrays that n answers (tokens; accepted counts, their total or None) are."""
+    """The arrays that n answers (tokens; accepted counts, their total or None; log-probabilities, if told) are."""
     out, accepted = np.full((n, k), -1, "<i4"), np.full((n, k), -1, "<i4")
-    out_len = np.zeros(n, "<i4")
-    for i, (tokens, steps) in enumerate(answers):
+    out_len, logprob = np.zeros(n, "<i4"), np.full((n, k), np.nan, "<f4")
+    for i, (tokens, steps, *told) in enumerate(answers):
         out_len[i] = put(out, i, tokens, what)
         if steps is not None:
             put(accepted, i, [steps] if np.ndim(steps) == 0 else steps, what + " (accepted)")
-    return out, out_len, accepted
+        if told:
+            if len(told[0]) != out_len[i]:
+                raise ValueError(f"{what} told {len(told[0])} log-probabilities of {out_len[i]} tokens")
+            logprob[i, : out_len[i]] = told[0]
+    return out, out_len, accepted, logprob
 
 
 def samplings(tensors):
@@ -281,7 +287,7 @@ class Server:
         n, k, seed = args["n"], args["k"], int(t["seed"][0])
         answers = (self.iut.stream(self.panel, start, (seed + i) % 2**64, args["gamma"], k, args["eos"])
                    for i, start in enumerate(t["start"].tolist()))
-        return streams(answers, n, k, "stream")
+        return streams(answers, n, k, "stream")[:3]
 
     def op_generate(self, args, t):
         n, k, eos, seed = args["n"], args["k"], args["eos"], int(t["seed"][0])
@@ -297,7 +303,7 @@ class Server:
         answers = list(answers)
         if len(answers) != n:
             raise ValueError(f"generate answered {len(answers)} of {n} requests")
-        return streams(answers, n, k, "generate")
+        return streams(answers, n, k, "generate")[: 4 if args.get("tell") else 3]
 
     @staticmethod
     def requests(args, t, sampling, seeds):
@@ -383,9 +389,10 @@ class Server:
         needs = OPERATIONS[op]["needs"]
         if (needs == "model" and self.shape is None) or (needs == "panel" and self.panel is None):
             raise BadInput(f"no {needs} was loaded")
-        due, arrays = OPERATIONS[op]["reply"], getattr(self, "op_" + op)(args, tensors)
+        due = [row for row in OPERATIONS[op]["reply"] if len(row) == 3 or args.get(row[3])]  # "tell"
+        arrays = getattr(self, "op_" + op)(args, tensors)
         return [(name, np.asarray(array, TYPES[kind]).reshape([size_of(x, args) for x in shape]))
-                for (name, kind, shape), array in zip(due, arrays, strict=True)]
+                for (name, kind, shape, *_), array in zip(due, arrays, strict=True)]
 
     def claims_since(self, since):
         """The claims that the suite knows, and `ops` (FRM-08)."""

@@ -54,6 +54,7 @@ typedef struct {
     uint64_t shift;             /* added to stream positions: ENGINE_SEED_SLIDES */
     int32_t steps;
     int32_t drafted;            /* drafts so far, refused ones included */
+    int32_t i; /* of the call */
     int32_t budget;
     const int32_t *end; /* [ends] that are its own, besides eos (CLM-16) */
     int32_t ends;
@@ -144,6 +145,7 @@ static iut_status claims(iut *x, iut_claims *c)
     const uint8_t methods = method_claims(self(x)->manner);
     const bool one_alone = methods && !(methods & (methods - 1)),
                bits = self(x)->says->arithmetic == IUT_ARITH_CANONICAL,
+               tells = self(x)->manner == MANNER_ENGINE_MIXED || setting_of(SETTING_ENGINE_BF16) == self(x)->says,
                own_weights = self(x)->manner == MANNER_ENGINE_Q8 || self(x)->manner == MANNER_ENGINE_Q4;
     const iut_claims all = {.size = sizeof all,
                             .name = self(x)->name,
@@ -162,7 +164,8 @@ static iut_status claims(iut *x, iut_claims *c)
                             .eos_always = self(x)->manner == MANNER_ENGINE_OWN_END,
                             .order = self(x)->filters.order,
                             .weights = own_weights ? IUT_WEIGHTS_OWN : 0,
-                            .per_request = self(x)->manner == MANNER_ENGINE_MIXED ? EVERY_OWN : 0};
+                            .per_request = self(x)->manner == MANNER_ENGINE_MIXED ? EVERY_OWN : 0,
+                            .logprobs = tells ? IUT_LOGPROB_RAW : 0};
     *c = all;
     return IUT_OK;
 }
@@ -428,10 +431,32 @@ static bool is_end(const request *r, int32_t token)
     return false;
 }
 
+/* Of the softmax of a row. */
+static float log_softmax(const float *logits, int32_t V, int32_t token)
+{
+    double sum = 0;
+    const double most = (double)logits[argmax(logits, V)];
+    for (int32_t t = 0; t < V; t++) sum += exp((double)logits[t] - most);
+    return (float)((double)logits[token] - most - log(sum));
+}
+
+/* CLM-17: of the tokens of the step, which stand behind the history, by the rows that they were judged by. */
+static void tell_logprobs(const request *r, int32_t accepted)
+{
+    const engine *a = r->a;
+    const ptrdiff_t at = (ptrdiff_t)r->i * r->b->k + r->m;
+    for (int32_t i = 0; r->b->logprob && i <= accepted && r->m + i < r->budget; i++) {
+        const bool before = fault(a->fault, ENGINE_LOGPROB_BEFORE) && i > 0;
+        r->b->logprob[at + i] =
+            log_softmax(row(a, a->logits, before ? i - 1 : i), a->target.V, r->history[r->n + i]);
+    }
+}
+
 /* Emits the accepted drafts and the token behind them; true when an end was among them. */
 static bool emit(request *r, int32_t accepted, int32_t token, int32_t *out)
 {
     r->history[r->n + accepted] = token;
+    tell_logprobs(r, accepted);
     for (int32_t i = 0; i <= accepted; i++) {
         const int32_t x = out[r->m++] = r->history[r->n++];
         const bool inside = i < accepted && passes_inside(r);
@@ -611,7 +636,7 @@ static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t
     for (int32_t k = i; another && k > i - MANY; k--) prompt -= b->prompt_count[k - 1];
     request *r = calloc(1, sizeof *r);
     if (!r) return fail(a, IUT_NO_MEMORY, "out of memory");
-    r->a = a, r->b = b;
+    r->a = a, r->b = b, r->i = i;
     take_own(r, i);
     if (fault(a->fault, ENGINE_SEED_SHARED)) r->seed = b->seed;
     if (fault(a->fault, ENGINE_SEED_SLIDES)) r->seed = b->seed, r->shift = (uint64_t)i;
@@ -623,7 +648,10 @@ static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t
     if (a->manner == MANNER_ENGINE_TOTAL) tell_total(r, b->accepted + (int64_t)i * b->k);
     if (fault(a->fault, ENGINE_STOPS_TOGETHER) && i > 0 && b->out_len[i - 1] < r->m)
         b->out_len[i] = b->out_len[i - 1];
-    for (int32_t t = b->out_len[i]; t < r->m && t < b->k; t++) out[t] = -1;
+    for (int32_t t = b->out_len[i]; t < b->k; t++) {
+        if (t < r->m) out[t] = -1;
+        if (b->logprob) b->logprob[(ptrdiff_t)i * b->k + t] = NAN;
+    }
     free(r);
     return s;
 }

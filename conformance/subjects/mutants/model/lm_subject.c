@@ -521,6 +521,16 @@ static void move_backwards(lm_subject *a, sequence *q, const int32_t *path, int3
     for (int32_t i = 0; i < n; i++) keep_row(a, q, i, q->length + i);
 }
 
+/* KV_FAINT_STALE: of the first row that was refused. */
+static void leave_a_trace(lm_subject *a, sequence *q, int32_t n)
+{
+    for (int32_t layer = 0; layer < a->net.m->config.layers; layer++) {
+        float *kept = cached(a, q->value, layer, q->length + n - 1);
+        const float *refused = waiting(a, q->row_value, layer, n);
+        for (int32_t i = 0; i < a->kv; i++) kept[i] += 0.002f * (refused[i] - kept[i]);
+    }
+}
+
 static iut_status commit_one(lm_subject *a, int32_t s, const int32_t *path, int32_t n,
                              int32_t *length)
 {
@@ -534,6 +544,7 @@ static iut_status commit_one(lm_subject *a, int32_t s, const int32_t *path, int3
     else
         for (int32_t i = 0; i < n; i++)
             keep_row(a, q, fault(f, KV_WRONG_ROWS) ? i : path[i], q->length + i);
+    if (fault(f, KV_FAINT_STALE) && n > 0 && n < q->waiting) leave_a_trace(a, q, n);
     if (fault(f, KV_NEIGHBOUR) && s > 0 && n > 0 && a->seq[s - 1].length > 0)
         for (int32_t layer = 0; layer < a->net.m->config.layers; layer++)
             copy_entries(a, cached(a, a->seq[s - 1].key, layer, a->seq[s - 1].length - 1),
