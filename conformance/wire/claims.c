@@ -242,6 +242,8 @@ bool claims_check(const iut_claims *claims, char *why, size_t why_size)
     for (const claim_row *row = claim_table; row->name; row++)
         if (!check_row(claims, row, why, why_size)) return false;
     if (claims->arithmetic == IUT_ARITH_CANONICAL && !check_canonical(claims, why, why_size)) return false;
+    if (claims->lm_arithmetic == IUT_LM_CANONICAL && claims->weights == IUT_WEIGHTS_OWN)
+        return FAIL("claims: lm_arithmetic is canonical, with weights of its own; its bits are the folder's weights'");
     if (claims->greedy_methods & ~claims->methods)
         return FAIL("claims: greedy_methods = %d names what is not in methods = %d",
                     claims->greedy_methods, claims->methods);

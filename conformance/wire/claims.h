@@ -51,7 +51,7 @@ bool claims_order(const char *text, uint8_t step[4]);
 bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *why,
                    size_t why_size);
 
-/* The first field in which two claims differ, texts left out; NULL: none (CLM-13). */
+/* The first field in which two claims differ, name, version and device left out; NULL: none (CLM-13). */
 const char *claims_difference(const iut_claims *a, const iut_claims *b);
 
 /* CLM-04, CLM-14, CLM-15: known values, no negative limit (0 says that none is known), strings present, greedy methods

@@ -149,7 +149,7 @@ static bool reply_claims(const worker *w, const frame *request)
     json_t *args = claims_encode(&claims, iut_ops_of(&w->api), (int32_t)since);
     if (!args)
         return reply_error(w, id, IUT_FAILED,
-                           "claims: name, version or device is NULL or not UTF-8");
+                           "claims: name, version or device is NULL, or a text is not UTF-8");
     const frame reply = {.id = id, .version = FRAME_VERSION, .status = "ok", .args = args};
     const bool ok = frame_write(w->out, &reply);
     json_decref(args);
@@ -208,6 +208,17 @@ static bool take_arrays(const frame *f, iut_op op, layout_parts *parts, char *wh
     return seen == f->tensors || FAIL("%s: more tensors than it has", f->op);
 }
 
+/* CLM-16: what ends a request travels with how many there are. */
+static bool are_together(const frame *f, iut_op op, const layout_parts *parts, char *why, size_t why_size)
+{
+    const void *count = NULL, *ends = NULL;
+    for (int i = 0; op == OP_GENERATE && layout[op].array[i].name; i++) {
+        if (strcmp(layout[op].array[i].name, "end_count") == 0) count = parts->at[i];
+        if (strcmp(layout[op].array[i].name, "ends") == 0) ends = parts->at[i];
+    }
+    return !count == !ends || FAIL("%s: end_count and ends come together", f->op);
+}
+
 /* The structure alone: a bad token, parent, wanted row, path or length is the IUT's to refuse.
  */
 static bool take_request(const worker *w, const frame *f, iut_op op, layout_parts *parts,
@@ -218,7 +229,8 @@ static bool take_request(const worker *w, const frame *f, iut_op op, layout_part
     if (layout[op].need == NEEDS_MODEL && w->known[MODEL_V] == 0)
         return FAIL("%s: no model was loaded", f->op);
     memcpy(parts->value, w->known, sizeof w->known);
-    if (!take_args(f, op, parts, why, why_size) || !take_arrays(f, op, parts, why, why_size))
+    if (!take_args(f, op, parts, why, why_size) || !take_arrays(f, op, parts, why, why_size) ||
+        !are_together(f, op, parts, why, why_size))
         return false;
     for (int i = 0; layout[op].array[i].name; i++)
         if (parts->at[i] &&

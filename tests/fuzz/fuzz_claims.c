@@ -50,7 +50,8 @@ static void check_accepted(const iut_claims *c, unsigned ops)
     MUST(args && claims_decode(args, &again, &again_ops, why, sizeof why));
     MUST(ops == again_ops);
     MUST(strcmp(c->name, again.name) == 0 && strcmp(c->device, again.device) == 0);
-    again.name = c->name, again.version = c->version, again.device = c->device;
+    MUST(!claims_difference(c, &again));
+    again.name = c->name, again.version = c->version, again.device = c->device, again.order = c->order;
     MUST(memcmp(c, &again, sizeof again) == 0);
     json_decref(args);
 }

@@ -237,9 +237,10 @@ static declaration declared_by(const char *name)
     assert_int_equal(c.greedy_identical, !alone && !no_bits);
     assert_int_equal(c.accepted_total, !strcmp(name, "ENGINE_TELLS_TOTALS"));
     assert_int_equal(c.eos_always, !strcmp(name, "ENGINE_OWN_END"));
-    assert_int_equal(c.logprobs, !strcmp(name, "ENGINE_MIXED_CALLS") || !strcmp(name, "ENGINE_IN_BF16"));
+    const bool mixed = strstr("ENGINE_MIXED_CALLS ENGINE_IN_BF16 ENGINE_IN_Q8", name) != NULL;
+    assert_int_equal(c.logprobs, mixed ? IUT_LOGPROB_RAW : 0);
     assert_int_equal(c.weights, own_weights ? IUT_WEIGHTS_OWN : 0);
-    assert_int_equal(c.per_request, !strcmp(name, "ENGINE_MIXED_CALLS") ? 15 : 0);
+    assert_int_equal(c.per_request, mixed ? 15 : 0);
     assert_string_equal(c.order ? c.order : "", order ? order : "");
     assert_int_equal(c.top_k_ties, !strcmp(name, "LOGITS_VLLM") ? IUT_TIES_KEPT : 0);
     return (declaration){

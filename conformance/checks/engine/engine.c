@@ -77,6 +77,12 @@ bool engine_claims_law(const client *tested, int32_t method, char *why, size_t s
     return false;
 }
 
+bool engine_keeps_equals(const iut_claims *claims)
+{
+    const uint8_t a = claims->arithmetic;
+    return claims->top_k_ties == IUT_TIES_KEPT && (a == 0 || a == IUT_ARITH_F16 || a == IUT_ARITH_BF16);
+}
+
 bool engine_is_exact(const iut_claims *claims)
 {
     return claims->lm_arithmetic || claims->seed_identical;

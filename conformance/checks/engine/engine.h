@@ -46,6 +46,9 @@ bool engine_claims_method(const client *tested, int32_t method, char *why, size_
 /* Does the method sample by a rule and in an arithmetic whose law the suite knows? */
 bool engine_claims_law(const client *tested, int32_t method, char *why, size_t size);
 
+/* Does top_k = 1 leave several tokens at times? Of ties that are kept it does, where logits are coarse. */
+bool engine_keeps_equals(const iut_claims *claims);
+
 /* LAY-15: are its tokens a function of request and seed, whatever else is in the call? */
 bool engine_is_exact(const iut_claims *claims);
 

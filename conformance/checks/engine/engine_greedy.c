@@ -126,9 +126,8 @@ static bool same(job *j, const engine_request *q, const int32_t *order, int32_t 
         for (int32_t t = 0; t < j->length[i]; t++) {
             const int32_t got = j->out[i * q->k + t];
             if (got == j->plain[order[i]][t]) continue;
-            if (!engine_tie(&j->e, &j->ties, what, order[i], &ordered[i], j->plain[order[i]], t,
-                            got))
-                return false;
+            const engine_difference d = {what, false, order[i], &ordered[i], j->plain[order[i]], t, got};
+            if (!engine_tie(&j->e, &j->ties, &d)) return false;
             break; /* another stream from here on */
         }
     }

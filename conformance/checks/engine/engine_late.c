@@ -3,8 +3,8 @@
  *
  * Such prefixes never repeat, so there is no tree of contexts as in engine.law. The oracle's
  * networks follow every stream and give the row of each place; engine_pit.h bets on the token.
- * Prompts, budgets and seeds are drawn before the engine is asked; in drawn cases the sampling is, too, of each
- * request where the engine takes that (LAY-20). */
+ * Prompts, budgets and seeds are drawn before the engine is asked. In drawn cases the sampling is drawn, too. An engine
+ * that claims `per_request` gets a sampling for each request (LAY-20). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,7 +114,7 @@ typedef struct {
     bool mixed;
     int32_t calls, requests; /* requests: of a call */
     engine_prompt prompt[PROMPTS];
-    engine_each each[MOST_REQUESTS]; /* of a drawn case: what the engine takes of each request (CLM-16) */
+    engine_each each[MOST_REQUESTS]; /* what the engine takes of each request (CLM-16) */
     double p[MOST_V], q_row[MOST_V];
     int32_t close; /* rows with a cut that is too close to call */
     int32_t streams, furthest;
@@ -199,12 +199,13 @@ static void draw_shape(job *j)
     serve_as(j, &j->q.sampling);
 }
 
-/* And request by request, where the engine takes that (LAY-20). */
+/* And request by request, where the engine takes that (LAY-20); in drawn cases on every other call. */
 static void draw_each(job *j)
 {
     const int32_t claims = client_claims(j->e.x->iut)->per_request;
-    j->q.each = claims ? j->each : NULL;
-    for (int32_t i = 0; claims && i < j->requests; i++) {
+    const bool each = claims && (j->mixed || j->calls % 2);
+    j->q.each = each ? j->each : NULL;
+    for (int32_t i = 0; each && i < j->requests; i++) {
         j->each[i] = (engine_each){.sampling = j->q.sampling, .seed = j->q.seed + (uint64_t)i, .budget = j->q.k};
         if (claims & IUT_PER_SAMPLING) j->each[i].sampling = engine_draw_sampling(&j->rng);
         if (claims & IUT_PER_SEED) j->each[i].seed = probe_next(&j->rng);

@@ -1,10 +1,10 @@
 /* engine.pairs - an engine above temperature 0 whose law nobody else knows: half formats, weights of its own, an
  * arithmetic that is not said. Its output with drafts is held against its own plain decoding, in law (LAY-19, STAT-17).
  *
- * A round is a prompt that is asked twice, with drafts and without, under different seeds; a coin says which comes first.
- * Rounds are asked for in calls of equal shape, so that the company is the same. What roundings may do to a law is the
- * tolerance of the format. Where the bets say that it is exceeded, plain decoding alone is held against plain decoding in
- * company by the same bets: if that differs as much, numerics explain the failure, and the case is INCONCLUSIVE. */
+ * A round is a prompt that is asked twice, with drafts and without, under different seeds. A coin says which comes
+ * first. Rounds are asked for in calls of equal shape, so that the company is the same. What roundings may do to a law
+ * is the tolerance of the format. If the bets say that it is exceeded, plain decoding alone is held against plain
+ * decoding in company by the same bets. If that differs as much, the case is INCONCLUSIVE. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ typedef struct {
 
 static const cell cells[] = {
     {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {2000, 20000, 100000}, 0, {0}},
-    {"few-g4-T0.7", PAIR_FEW, 4, {0.7f, 0, 1, 0}, {0, 20000, 100000}, 0, {0}},
+    {"few-g4-T0.7", PAIR_FEW, 4, {0.7f, 0, 1, 0}, {1000, 20000, 100000}, 0, {0}},
     {"few-g1-T1.3-topp0.8", PAIR_FEW, 1, {1.3f, 0, 0.8f, 0}, {0, 20000, 100000}, 0, {0}},
     {"few-g3-top3", PAIR_FEW, 3, {1, 3, 1, 0}, {1500, 20000, 100000}, 0, {0}},
     {"few-g2-minp0.1", PAIR_FEW, 2, {1, 0, 1, 0.1f}, {0, 20000, 100000}, 0, {0}},
@@ -35,7 +35,9 @@ static const cell cells[] = {
     {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {1500, 20000, 100000}, IUT_LOOKUP, {2, 3}},
 };
 /* clang-format on */
-enum { CELLS = sizeof cells / sizeof *cells, PROMPTS = 4, REQUESTS = 16, WINDOW = 4, MOST_BUDGET = 6, MOST_PROMPT = 24 };
+enum { CELLS = sizeof cells / sizeof *cells };
+enum { PROMPTS = 4, REQUESTS = 16, WINDOW = 4, MOST_BUDGET = 6, MOST_PROMPT = 24 };
+static const double BEFORE = 3; /* nats before the line: from there on several cases together may reach the run's */
 
 static void plan(check_plan *p, check_level level)
 {
@@ -74,10 +76,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 /* What roundings may do to the law of a token, in total variation: measured on honest engines (docs/statistics.md). */
 static double tolerance_of(const iut_claims *m)
 {
-    if (m->weights == IUT_WEIGHTS_OWN) return 0.02;
-    return m->arithmetic == IUT_ARITH_F16                                   ? 0.003
-           : m->arithmetic == IUT_ARITH_BF16 || m->arithmetic == 0          ? 0.02
-                                                                            : 0.0005;
+    return m->weights != IUT_WEIGHTS_OWN && m->arithmetic == IUT_ARITH_F16 ? 0.003 : 0.02;
 }
 
 typedef struct {
@@ -144,7 +143,7 @@ static bool by_numerics(job *j, bool *explained)
     st_pairs *t = open_bets(j);
     if (!t) return false;
     const bool ok = sample(j, t, &j->plain, 1);
-    *explained = ok && st_pairs_log_e(t) >= j->e.x->log_e_fail;
+    *explained = ok && st_pairs_log_e(t) >= j->e.x->log_e_fail - BEFORE;
     st_pairs_free(t);
     return ok;
 }
@@ -184,9 +183,10 @@ static void judge(job *j)
     bool explained = false;
     if (!t) return;
     if (sample(j, t, &j->drafted, REQUESTS)) {
-        const bool fails = st_pairs_log_e(t) >= j->e.x->log_e_fail;
+        const double log_e = st_pairs_log_e(t), line = j->e.x->log_e_fail;
+        const bool fails = log_e >= line;
         j->e.r->compared = st_pairs_rounds(t);
-        if (!fails || by_numerics(j, &explained)) {
+        if (log_e < line - BEFORE || by_numerics(j, &explained)) {
             if (!explained) j->e.r->log_e = st_pairs_log_e(t);
             tell(j, t, !fails ? STATE_PASS : explained ? STATE_INCONCLUSIVE : STATE_FAIL);
         }

@@ -44,34 +44,28 @@ bool engine_plain_is_right(const engine *e, int32_t i, const engine_prompt *prom
 
 /* ---- Differences. ---------------------------------------------------------------- */
 
-typedef struct {
-    const char *what;
-    int32_t i, at, got, due;
-} difference;
-
-static void fail(const engine *e, const difference *d, double apart, const char *why)
+static void fail(const engine *e, const engine_difference *d, double apart, const char *why)
 {
     char gap[60] = "";
     if (!isnan(apart)) snprintf(gap, sizeof gap, " (their logits are %.3g apart)", apart);
     result_set(e->r, STATE_FAIL, "%s: request %d, token %d: %d where plain decoding has %d%s; %s (LAY-07, CLM-08)",
-               d->what, (int)d->i, (int)d->at, (int)d->got, (int)d->due, gap, why);
+               d->what, (int)d->i, (int)d->at, (int)d->got, (int)d->plain[d->at], gap, why);
 }
 
-static void note(engine_ties *ties, const difference *d, const char *how)
+static void note(engine_ties *ties, const engine_difference *d, const char *how)
 {
     if (ties->count++ == 0)
         snprintf(ties->text, sizeof ties->text, "%s: request %d, token %d is %d or %d, %s", d->what, (int)d->i,
-                 (int)d->at, (int)d->got, (int)d->due, how);
+                 (int)d->at, (int)d->got, (int)d->plain[d->at], how);
 }
 
 /* CLM-08. */
-static bool by_logits(const engine *e, engine_ties *ties, const difference *d, const engine_prompt *prompt,
-                      const int32_t *plain, const char *promise)
+static bool by_logits(const engine *e, engine_ties *ties, const engine_difference *d, const char *promise)
 {
     char how[60];
     engine_rows w;
-    const bool ok = read_all(&w, e, prompt, plain, d->at, prompt->n + d->at);
-    const double apart = ok ? fabs((double)w.logits[d->due] - (double)w.logits[d->got]) : NAN;
+    const bool ok = read_all(&w, e, d->prompt, d->plain, d->at, d->prompt->n + d->at);
+    const double apart = ok ? fabs((double)w.logits[d->plain[d->at]] - (double)w.logits[d->got]) : NAN;
     const bool near = ok && !promise && apart <= engine_reach(client_claims(e->x->iut), &w);
     engine_rows_close(&w);
     if (!ok) return false;
@@ -83,48 +77,46 @@ static bool by_logits(const engine *e, engine_ties *ties, const difference *d, c
 
 enum { COMPANY = 8 };
 
-/* CLM-15: does plain decoding give both tokens, behind the tokens before them as a prompt, alone and among equals? */
-static bool gives_both(engine *e, const difference *d, const engine_prompt *prompt, const int32_t *plain, bool *both)
+/* CLM-15: does plain decoding give the other token, too, behind the tokens before it as a prompt, alone or among
+ * equals? */
+static bool gives_the_other(engine *e, const engine_difference *d, bool *gives)
 {
     static const int32_t among[] = {1, 3, COMPANY};
     const engine_request q = {.k = 1, .eos = -1, .sampling = {0, 0, 1, 0}};
     int32_t out[COMPANY], length[COMPANY];
-    engine_prompt prefix = *prompt;
-    bool got = false, due = false;
-    memcpy(prefix.token + prefix.n, plain, (size_t)d->at * sizeof *plain);
+    engine_prompt prefix = *d->prompt;
+    *gives = false;
+    if (prefix.n + d->at > ENGINE_PROMPT) return true;
+    memcpy(prefix.token + prefix.n, d->plain, (size_t)d->at * sizeof *d->plain);
     prefix.n += d->at;
-    for (int i = 0; i < 3 && !(got && due); i++) {
+    for (int i = 0; i < 3 && !*gives; i++) {
         if (!engine_repeat(e, &q, &prefix, among[i], out, length)) return false;
-        for (int32_t n = 0; n < among[i]; n++) got |= out[n] == d->got, due |= out[n] == d->due;
+        for (int32_t n = 0; n < among[i]; n++) *gives |= out[n] == d->got;
     }
-    *both = got && due;
     return true;
 }
 
-static bool by_itself(engine *e, engine_ties *ties, const difference *d, const engine_prompt *prompt,
-                      const int32_t *plain)
+static bool by_itself(engine *e, engine_ties *ties, const engine_difference *d)
 {
-    bool both = false;
-    if (prompt->n + d->at <= ENGINE_PROMPT && !gives_both(e, d, prompt, plain, &both)) return false;
-    if (both) return note(ties, d, "as in plain decoding, by the company that it has"), true;
-    if (!ties->open)
+    bool gives;
+    if (!gives_the_other(e, d, &gives)) return false;
+    if (gives) return note(ties, d, "as plain decoding's own is, by company and chunk"), true;
+    if (!ties->open && !ties->open_now)
         snprintf(ties->unexplained, sizeof ties->unexplained, "%s: request %d, token %d: %d where plain decoding has %d",
-                 d->what, (int)d->i, (int)d->at, (int)d->got, (int)d->due);
-    ties->open |= 1u << d->i;
+                 d->what, (int)d->i, (int)d->at, (int)d->got, (int)d->plain[d->at]);
+    ties->open_now |= 1u << d->i;
     return true;
 }
 
-bool engine_tie(engine *e, engine_ties *ties, const char *what, int32_t i, const engine_prompt *prompt,
-                const int32_t *plain, int32_t at, int32_t got)
+bool engine_tie(engine *e, engine_ties *ties, const engine_difference *d)
 {
     const iut_claims *m = client_claims(e->x->iut);
-    const char *promise = m->lm_arithmetic      ? "lm_arithmetic is claimed"
-                          : m->greedy_identical ? "greedy_identical is claimed"
-                                                : NULL;
-    const difference d = {what, i, at, got, plain[at]};
-    if (m->weights != IUT_WEIGHTS_OWN) return by_logits(e, ties, &d, prompt, plain, promise);
-    if (!promise) return by_itself(e, ties, &d, prompt, plain);
-    fail(e, &d, NAN, promise);
+    const char *promise = m->lm_arithmetic                   ? "lm_arithmetic is claimed"
+                          : m->greedy_identical && !d->warm ? "greedy_identical is claimed"
+                                                             : NULL;
+    if (m->weights != IUT_WEIGHTS_OWN) return by_logits(e, ties, d, promise);
+    if (!promise) return by_itself(e, ties, d);
+    fail(e, d, NAN, promise);
     return false;
 }
 
@@ -135,16 +127,23 @@ static int32_t ones(uint32_t bits)
     return n;
 }
 
+void engine_ties_next(engine_ties *ties)
+{
+    ties->asked += ones(ties->asked_now), ties->open += ones(ties->open_now);
+    ties->asked_now = ties->open_now = 0;
+}
+
 enum { SOME = 3, SHARE = 20 }; /* CLM-15 */
 
 void engine_ties_conclude(const engine *e, const engine_ties *ties)
 {
-    const int32_t open = ones(ties->open), asked = ones(ties->asked);
-    if (open)
-        result_set(e->r, open >= SOME && open * SHARE > asked ? STATE_FAIL : STATE_INCONCLUSIVE,
-                   "%d of %d requests have a token that plain decoding does not give there, in any company "
+    engine_ties all = *ties;
+    engine_ties_next(&all);
+    if (all.open)
+        result_set(e->r, all.open >= SOME && all.open * SHARE > all.asked ? STATE_FAIL : STATE_INCONCLUSIVE,
+                   "%d of %d prompts have a token that plain decoding does not give there, in any company "
                    "(CLM-15); %s",
-                   (int)open, (int)asked, ties->unexplained);
+                   (int)all.open, (int)all.asked, ties->unexplained);
     else if (ties->count)
         result_set(e->r, STATE_ACCEPTABLE, "near-tie: %s", ties->text);
 }

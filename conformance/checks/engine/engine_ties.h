@@ -8,22 +8,34 @@
 #include "conformance/checks/engine/engine_rows.h"
 
 typedef struct {
-    int32_t count;       /* near-ties */
-    uint32_t asked;      /* bits of the requests that were compared */
-    uint32_t open;       /* of them, those with a difference that nothing explains (CLM-15) */
-    char text[200];      /* the first near-tie */
+    int32_t count;        /* near-ties */
+    int32_t asked, open;  /* prompts before the present ones; of them those with what nothing explains (CLM-15) */
+    uint32_t asked_now, open_now; /* the same of the present prompts, as bits */
+    char text[200];        /* the first near-tie */
     char unexplained[200]; /* the first of the others */
 } engine_ties;
 
-/* Token `at` of request i, 0..31, is `got` and not plain[at]. True: it is noted. */
-bool engine_tie(engine *e, engine_ties *ties, const char *what, int32_t i, const engine_prompt *prompt,
-                const int32_t *plain, int32_t at, int32_t got);
+/* A token that is not plain decoding's. */
+typedef struct {
+    const char *what;      /* was asked for */
+    bool warm;             /* above temperature 0, where `greedy_identical` promises nothing */
+    int32_t i;             /* of the present prompts, 0..31 */
+    const engine_prompt *prompt;
+    const int32_t *plain;  /* its tokens by plain decoding */
+    int32_t at, got;       /* the place, and what stands there */
+} engine_difference;
 
-/* Request i was compared. */
+/* True: it is noted. */
+bool engine_tie(engine *e, engine_ties *ties, const engine_difference *d);
+
+/* Prompt i was compared. */
 static inline void engine_ties_asked(engine_ties *ties, int32_t i)
 {
-    ties->asked |= 1u << i;
+    ties->asked_now |= 1u << i;
 }
+
+/* From here on the prompts are others. */
+void engine_ties_next(engine_ties *ties);
 
 /* The end of a case: FAIL or INCONCLUSIVE by CLM-15, else ACCEPTABLE if there are near-ties, else nothing. */
 void engine_ties_conclude(const engine *e, const engine_ties *ties);

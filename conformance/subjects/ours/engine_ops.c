@@ -74,7 +74,7 @@ static const iut_sampling *sampling_of(const iut_generate_batch *b, int32_t i)
 /* The tokens that end a request: those of its own, from `ends` on, and eos. Their number. */
 static int32_t ends_of(const iut_generate_batch *b, int32_t i, const int32_t *ends, int32_t *all)
 {
-    const int32_t own = b->end_count ? b->end_count[i] : 0;
+    const int32_t own = b->end_count && ends ? b->end_count[i] : 0;
     if (own) memcpy(all, ends, (size_t)own * sizeof *all);
     all[own] = b->eos;
     return own + (b->eos >= 0);

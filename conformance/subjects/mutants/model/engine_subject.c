@@ -145,7 +145,8 @@ static iut_status claims(iut *x, iut_claims *c)
     const uint8_t methods = method_claims(self(x)->manner);
     const bool one_alone = methods && !(methods & (methods - 1)),
                bits = self(x)->says->arithmetic == IUT_ARITH_CANONICAL,
-               tells = self(x)->manner == MANNER_ENGINE_MIXED || setting_of(SETTING_ENGINE_BF16) == self(x)->says,
+               mixed = self(x)->manner == MANNER_ENGINE_MIXED || self(x)->manner == MANNER_ENGINE_Q8 ||
+                       self(x)->says->arithmetic == IUT_ARITH_BF16,
                own_weights = self(x)->manner == MANNER_ENGINE_Q8 || self(x)->manner == MANNER_ENGINE_Q4;
     const iut_claims all = {.size = sizeof all,
                             .name = self(x)->name,
@@ -164,8 +165,8 @@ static iut_status claims(iut *x, iut_claims *c)
                             .eos_always = self(x)->manner == MANNER_ENGINE_OWN_END,
                             .order = self(x)->filters.order,
                             .weights = own_weights ? IUT_WEIGHTS_OWN : 0,
-                            .per_request = self(x)->manner == MANNER_ENGINE_MIXED ? EVERY_OWN : 0,
-                            .logprobs = tells ? IUT_LOGPROB_RAW : 0};
+                            .per_request = mixed ? EVERY_OWN : 0,
+                            .logprobs = mixed ? IUT_LOGPROB_RAW : 0};
     *c = all;
     return IUT_OK;
 }

@@ -9,7 +9,7 @@ typedef enum {
     FORMAT_BF16, /* weights, and the result of every operation */
     FORMAT_F16,
     FORMAT_Q8, /* weights alone: blocks of 32 with a scale, 255 levels each */
-    FORMAT_Q4  /* 16 levels each */
+    FORMAT_Q4  /* 15 levels each */
 } lm_format;
 
 /* Weights of N rows of K become what the format stores of them. */
