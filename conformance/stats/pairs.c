@@ -351,7 +351,12 @@ bool st_pairs_most(const st_pairs *t, st_pairs_token *most)
     const uint64_t what = t->owner[found], place = what / tokens;
     const int32_t prompt = (int32_t)(place / (uint64_t)t->L);
     const double n = (double)t->of[prompt];
-    *most = (st_pairs_token){(int32_t)(what % tokens), (int32_t)(place % (uint64_t)t->L), prompt, c.a / n, c.b / n, largest};
+    *most = (st_pairs_token){.token = (int32_t)(what % tokens),
+                             .place = (int32_t)(place % (uint64_t)t->L),
+                             .prompt = prompt,
+                             .a = c.a / n,
+                             .b = c.b / n,
+                             .deviations = largest};
     return true;
 }
 

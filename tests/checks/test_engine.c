@@ -306,13 +306,13 @@ static void own_weights_are_held_against_themselves(void **unused)
     (void)unused;
     const iut_claims own = {.arithmetic = IUT_ARITH_F32, .weights = IUT_WEIGHTS_OWN};
     set_up(BY_COMPANY, own);
-    all_end(&check_engine_greedy, "*/few-gamma", STATE_ACCEPTABLE, 1, "by the company that it has");
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_ACCEPTABLE, 1, "by company and chunk");
     set_up(NO_ARGMAX, own);
     all_end(&check_engine_greedy, "*/few-gamma", STATE_PASS, 1, "the tokens of plain decoding");
     set_up(FAR_TIES, own);
-    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "requests have a token that plain decoding does not");
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "prompts have a token that plain decoding does not");
     set_up(ONE_PROMPT, own);
-    all_end(&check_engine_greedy, "*/few-gamma", STATE_INCONCLUSIVE, 1, "1 of 6 requests");
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_INCONCLUSIVE, 1, "1 of 6 prompts");
     set_up(FAR_TIES, (iut_claims){.arithmetic = IUT_ARITH_F32, .weights = IUT_WEIGHTS_OWN, .greedy_identical = 1});
     all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "greedy_identical is claimed");
     set_up(HONEST, own);
@@ -422,13 +422,13 @@ static void what_has_no_law_is_held_against_itself(void **unused)
     set_up(SEED_IGNORED, half);
     all_end(&check_engine_pairs, "*/few-g3-top3", STATE_PASS, 1, "ln E");
     set_up(DRAFTS_ALONE, half);
-    all_end(&check_engine_pairs, "*/few-g*", STATE_FAIL, 2, "not the law of its own plain decoding");
+    all_end(&check_engine_pairs, "*/few-g*", STATE_FAIL, 3, "not the law of its own plain decoding");
     set_up(COMPANY_LAW, half);
-    all_end(&check_engine_pairs, "*/few-g*", STATE_INCONCLUSIVE, 2, "plain decoding differs by its company as much");
+    all_end(&check_engine_pairs, "*/few-g*", STATE_INCONCLUSIVE, 3, "plain decoding differs by its company as much");
     set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_F32});
-    all_end(&check_engine_pairs, "*", STATE_NOT_CLAIMED, 3, "its law is known");
+    all_end(&check_engine_pairs, "*", STATE_NOT_CLAIMED, 4, "its law is known");
     set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_BF16, .rule = IUT_RULE_NOT_LOSSLESS});
-    all_end(&check_engine_pairs, "*", STATE_NOT_CLAIMED, 3, "declared not lossless");
+    all_end(&check_engine_pairs, "*", STATE_NOT_CLAIMED, 4, "declared not lossless");
 }
 
 static void company_is_judged_by_what_is_claimed(void **unused)

@@ -350,7 +350,8 @@ static void kernel(int runs)
                     }
                     theirs += 20 * (above + 1) <= PERMUTED + 1, ours += top >= log(20), sure += top >= log(1e6);
                 }
-                printf("  %4d: %.2f %.2f %.2f", rounds[k], (double)theirs / runs, (double)ours / runs, (double)sure / runs);
+                printf("  %4d: %.2f %.2f %.2f", rounds[k], (double)theirs / runs, (double)ours / runs,
+                       (double)sure / runs);
                 fflush(stdout);
             }
             printf("\n");

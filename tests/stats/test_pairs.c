@@ -243,6 +243,37 @@ static void an_end_is_judged_like_a_token(void **state)
     st_pairs_free(t);
 }
 
+/* Under equal laws what is seen is seldom surely above 0. */
+static void equal_laws_are_no_distance_apart(void **state)
+{
+    (void)state;
+    enum { RUNS = 300 };
+    int above = 0;
+    for (uint64_t r = 0; r < RUNS; r++) {
+        uint64_t g = r;
+        st_pairs *t = st_pairs_new(6, 2, 1, 0);
+        for (int i = 0; i < 200; i++) {
+            const int32_t a[2] = {below(&g, 6), below(&g, 6)}, b[2] = {below(&g, 6), below(&g, 6)};
+            assert_true(st_pairs_add(t, 0, a, 2, b, 2));
+        }
+        const st_pairs_sight best = st_pairs_best(t, 0.1);
+        assert_true(best.least <= best.distance && best.distance <= best.most);
+        above += best.least > 0;
+        st_pairs_free(t);
+    }
+    if (above > RUNS / 10) fail_msg("%d of %d", above, RUNS);
+}
+
+static void more_rounds_see_less(void **state)
+{
+    (void)state;
+    for (double n = 16; n < 1e7; n *= 2) {
+        const double far = st_pairs_tv90(n, 24, 2, 0.01, log(1e6));
+        assert_true(far > 0.02 && far <= 1 && st_pairs_tv90(2 * n, 24, 2, 0.01, log(1e6)) <= far);
+        assert_true(st_pairs_tv90(n, 48, 2, 0.01, log(1e6)) >= far && st_pairs_tv90(n, 24, 2, 0, log(1e6)) <= far);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +285,8 @@ int main(void)
         cmocka_unit_test(the_same_rounds_give_the_same_bits),
         cmocka_unit_test(the_token_and_the_distance_are_told),
         cmocka_unit_test(an_end_is_judged_like_a_token),
+        cmocka_unit_test(equal_laws_are_no_distance_apart),
+        cmocka_unit_test(more_rounds_see_less),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "conformance/checks/engine/engine.h"
+#include "conformance/checks/engine/engine_rows.h"
 #include "conformance/checks/frame/probe.h"
 #include "conformance/stats/pairs.h"
 
@@ -36,7 +36,7 @@ static const cell cells[] = {
 };
 /* clang-format on */
 enum { CELLS = sizeof cells / sizeof *cells };
-enum { PROMPTS = 4, REQUESTS = 16, WINDOW = 4, MOST_BUDGET = 6, MOST_PROMPT = 24 };
+enum { PROMPTS = 4, REQUESTS = 16, WINDOW = 4, MOST_BUDGET = 6, MOST_PROMPT = 24, MOST_V = 258, TRIES = 200 };
 static const double BEFORE = 3; /* nats before the line: from there on several cases together may reach the run's */
 
 static void plan(check_plan *p, check_level level)
@@ -53,6 +53,11 @@ static void plan(check_plan *p, check_level level)
     }
 }
 
+static bool has_filters(const cell *of)
+{
+    return of->sampling.top_k > 0 || of->sampling.top_p < 1 || of->sampling.min_p > 0;
+}
+
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const cell *of = &cells[c->variant];
@@ -60,7 +65,9 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     if (!engine_claimed(tested, of->pair, c->gamma, why, size) ||
         !engine_claims_method(tested, of->method, why, size))
         return false;
-    if (engine_claims_law(tested, of->method, why, size))
+    if (has_filters(of) && client_claims(tested)->weights == IUT_WEIGHTS_OWN)
+        snprintf(why, size, "weights of its own: nobody knows where the cuts of a filter lie");
+    else if (engine_claims_law(tested, of->method, why, size))
         snprintf(why, size, "its law is known: engine.law has it");
     else if (engine_is_greedy(tested, of->method))
         snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(of->method));
@@ -93,6 +100,59 @@ typedef struct {
     engine_request drafted, plain;
     side a, b;
 } job;
+
+/* ---- Prompts. -------------------------------------------------------------------- */
+
+/* A row's cuts, so far from every token that the declared arithmetic exchanges none. */
+static bool clear_cuts(const job *j, const engine_rows *w, const oracle_sampling *s)
+{
+    iut_claims m = *client_claims(j->e.x->iut);
+    if (m.arithmetic == 0) m.arithmetic = IUT_ARITH_BF16;
+    const double reach = engine_reach(&m, w);
+    return engine_rows_clear(w, s, (engine_margin){reach, reach / fmin(1, (double)s->temperature)});
+}
+
+/* The rows of the first two tokens: where a cut lies next to a token, roundings alone give another law. Rows behind
+ * them weigh less than the tolerance. */
+static bool is_clear(job *j, engine_rows *w, const engine_prompt *p, bool *clear)
+{
+    const iut_sampling *i = &j->of->sampling;
+    const oracle_sampling s = {i->temperature, i->top_k, i->top_p, i->min_p};
+    double law[MOST_V];
+    engine_rows_cut(w, 0);
+    engine_rows_read(w, p->token, p->n - 1);
+    engine_rows_step(w, ROWS_TARGET, p->token[p->n - 1]);
+    *clear = clear_cuts(j, w, &s);
+    if (!engine_rows_serve(w, &s, law)) return false;
+    for (int32_t t = 0; *clear && t < w->V; t++) {
+        if (law[t] == 0) continue;
+        engine_rows_step(w, ROWS_TARGET, t);
+        *clear = clear_cuts(j, w, &s);
+        engine_rows_cut(w, p->n);
+    }
+    return true;
+}
+
+static bool draw_prompts(job *j)
+{
+    engine_rows w;
+    bool ok = engine_rows_open(&w, &j->e, false, MOST_PROMPT + 2);
+    for (int32_t i = 0; ok && i < PROMPTS; i++) {
+        bool clear = false;
+        for (int32_t n = 0; ok && !clear && n < TRIES; n++) {
+            engine_fill_prompt(&j->e, i + n, 1 + probe_below(&j->rng, MOST_PROMPT), &j->rng, &j->prompt[i]);
+            ok = is_clear(j, &w, &j->prompt[i], &clear);
+        }
+        if (ok && !clear) {
+            result_set(j->e.r, STATE_NOT_CLAIMED, "behind %d prompts a cut of the filters is too close to a token",
+                       (int)TRIES);
+            ok = false;
+        }
+    }
+    for (int32_t i = PROMPTS; ok && i < REQUESTS; i++) j->prompt[i] = j->prompt[i % PROMPTS];
+    engine_rows_close(&w);
+    return ok;
+}
 
 /* ---- Rounds. --------------------------------------------------------------------- */
 
@@ -209,14 +269,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     j->drafted = j->plain;
     j->drafted.gamma = c->gamma, j->drafted.method = j->of->method;
     for (int i = 0; i < 3; i++) j->drafted.sizes[i] = j->of->sizes[i];
-    if (engine_open(&j->e, x, r, j->of->pair)) {
-        for (int32_t i = 0; i < REQUESTS; i++)
-            if (i < PROMPTS)
-                engine_fill_prompt(&j->e, i, 1 + probe_below(&j->rng, MOST_PROMPT), &j->rng, &j->prompt[i]);
-            else
-                j->prompt[i] = j->prompt[i % PROMPTS];
-        judge(j);
-    }
+    if (engine_open(&j->e, x, r, j->of->pair) && draw_prompts(j)) judge(j);
     free(j);
 }
 
