@@ -1,0 +1,169 @@
+"""The suite's models for engines that do not read Hugging Face folders.
+
+    gguf(folder, weights="F32") -> file   for llama.cpp; needs the package gguf
+    openvino(folder) -> folder            for OpenVINO GenAI; needs the packages openvino and openvino_tokenizers
+
+Both take a Llama model without biases and scaling, as `assay models export` writes it, and keep what they made: the
+same folder is converted once. The place is $ASSAY_CACHE, else assay in $XDG_CACHE_HOME or ~/.cache. As a program:
+
+    python3 assay_models.py gguf FOLDER FILE
+    python3 assay_models.py openvino FOLDER FOLDER
+
+A model of 258 tokens is the trained pair's: token t is byte t, 256 begins and 257 ends a text. In any smaller one,
+token t is the letter a + t. Either way a text and its tokens are one to one.
+
+Engines have an end of sequence of their own, and the suite asks for streams without one. So a GGUF file has one token
+more, `END`, with a row of zeros: the engine's end. Whoever asks must forbid it (ignore_eos, or a logit bias).
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+import numpy as np
+
+from example_generate import read_weights
+
+BYTES = 258  # tokens of a model whose tokens are bytes, BOS and EOS
+END = "[end]"
+
+
+def text_of(V, tokens):
+    """The tokens as text; ValueError where a token is none of a text's."""
+    codes = [t if V == BYTES else ord("a") + t for t in tokens]
+    if any(not 0 < c < 128 for c in codes):
+        raise ValueError("a token is no ASCII character")
+    return "".join(map(chr, codes))
+
+
+def tokens_of(V, text):
+    """The tokens of a text; ValueError where a character is no token."""
+    tokens = [ord(c) - (0 if V == BYTES else ord("a")) for c in text]
+    if any(not 0 <= t < min(V, 128) for t in tokens):
+        raise ValueError("a character is no token of the model")
+    return tokens
+
+
+def config_of(folder):
+    with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
+        c = json.load(file)
+    if c["architectures"] != ["LlamaForCausalLM"] or c.get("rope_scaling") or c.get("attention_bias"):
+        raise ValueError(f"{folder}: a Llama model without scaling or biases is needed")
+    c["head_dim"] = c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+    return c
+
+
+# ---- What is kept. ----
+
+
+def cache_root():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.environ.get("ASSAY_CACHE") or os.path.join(base, "assay")
+
+
+def kept(folder, kind, name, make):
+    """What make(path) writes at a fresh path, kept under the digest of the folder, this file and the kind. A name in
+    the cache is whole: it is made beside, then renamed; of two at once the second finds it there."""
+    digest = hashlib.sha256(kind.encode())
+    for path in [os.path.abspath(__file__), *(os.path.join(folder, f) for f in sorted(os.listdir(folder)))]:
+        with open(path, "rb") as file:
+            data = file.read()
+        digest.update(f"{os.path.basename(path)} {len(data)} ".encode() + data)
+    whole = os.path.join(cache_root(), f"{kind}-{digest.hexdigest()[:32]}")
+    if not os.path.exists(whole):
+        os.makedirs(cache_root(), exist_ok=True)
+        part = tempfile.mkdtemp(prefix="part-", dir=cache_root())
+        try:
+            make(os.path.join(part, name))
+            os.rename(part, whole)
+        except OSError:
+            if not os.path.exists(whole):
+                raise
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    return os.path.join(whole, name)
+
+
+# ---- GGUF. ----
+
+
+def byte_letters():
+    """What stands for each byte in a vocabulary of type gpt2."""
+    plain = [b for b in range(256) if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174]
+    rest = iter(range(256, 512))
+    return [chr(b) if b in plain else chr(next(rest)) for b in range(256)]
+
+
+def add_vocabulary(writer, V, TokenType):
+    letters = byte_letters() + ["[256]", "[257]"] if V == BYTES else [chr(ord("a") + t) for t in range(V)]
+    kinds = [TokenType.CONTROL if len(t) > 1 else TokenType.NORMAL for t in letters] + [TokenType.CONTROL]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list(letters + [END])
+    writer.add_token_types(kinds)
+    writer.add_token_merges([f"{byte_letters()[0xC0]} {byte_letters()[0xC0]}"])  # of bytes that no text has
+    writer.add_bos_token_id(256 if V == BYTES else 0)
+    writer.add_eos_token_id(V)
+    writer.add_add_bos_token(False)
+    writer.add_add_eos_token(False)
+
+
+def halves_beside(w, heads):
+    """Rows of a head in the order of llama.cpp's rotation, which turns neighbours; the folder's turns halves."""
+    rows, columns = w.shape
+    return w.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
+
+
+def write_gguf(folder, path, weights):
+    import gguf
+
+    c, w, kind = config_of(folder), read_weights(folder), gguf.GGMLQuantizationType[weights]
+    block = gguf.GGML_QUANT_SIZES[kind][0]
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(c["max_position_embeddings"])
+    writer.add_embedding_length(c["hidden_size"])
+    writer.add_block_count(c["num_hidden_layers"])
+    writer.add_feed_forward_length(c["intermediate_size"])
+    writer.add_head_count(c["num_attention_heads"])
+    writer.add_head_count_kv(c["num_key_value_heads"])
+    writer.add_key_length(c["head_dim"])
+    writer.add_value_length(c["head_dim"])
+    writer.add_rope_dimension_count(c["head_dim"])
+    writer.add_rope_freq_base(c["rope_theta"])
+    writer.add_layer_norm_rms_eps(c["rms_norm_eps"])
+    writer.add_vocab_size(c["vocab_size"] + 1)
+    add_vocabulary(writer, c["vocab_size"], gguf.TokenType)
+
+    def add(name, a):
+        if a.ndim == 1 or kind == gguf.GGMLQuantizationType.F32:
+            writer.add_tensor(name, a)
+            return
+        of = kind if a.shape[1] % block == 0 else gguf.GGMLQuantizationType.F16  # as llama.cpp's own converter
+        writer.add_tensor(name, gguf.quants.quantize(a, of), raw_dtype=of)
+
+    end = np.zeros((1, c["hidden_size"]), np.float32)
+    embedding = w["model.embed_tokens.weight"]
+    add("token_embd.weight", np.concatenate([embedding, end]))
+    add("output.weight", np.concatenate([embedding if c["tie_word_embeddings"] else w["lm_head.weight"], end]))
+    add("output_norm.weight", w["model.norm.weight"])
+    for i in range(c["num_hidden_layers"]):
+        at, to = f"model.layers.{i}.", f"blk.{i}."
+        add(to + "attn_norm.weight", w[at + "input_layernorm.weight"])
+        add(to + "ffn_norm.weight", w[at + "post_attention_layernorm.weight"])
+        add(to + "attn_q.weight", halves_beside(w[at + "self_attn.q_proj.weight"], c["num_attention_heads"]))
+        add(to + "attn_k.weight", halves_beside(w[at + "self_attn.k_proj.weight"], c["num_key_value_heads"]))
+        for part, name in (("self_attn.v", "attn_v"), ("self_attn.o", "attn_output"), ("mlp.gate", "ffn_gate"),
+                           ("mlp.up", "ffn_up"), ("mlp.down", "ffn_down")):
+            add(f"{to}{name}.weight", w[f"{at}{part}_proj.weight"])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def gguf(folder, weights="F32"):
+    """The folder's model as a GGUF file; `weights` is a type of GGUF, such as F16, BF16, Q8_0 or Q4_0."""
+    return kept(folder, f"gguf-{weights}", "model.gguf", lambda path: write_gguf(folder, path, weights))
