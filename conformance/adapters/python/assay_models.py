@@ -167,3 +167,117 @@ def write_gguf(folder, path, weights):
 def gguf(folder, weights="F32"):
     """The folder's model as a GGUF file; `weights` is a type of GGUF, such as F16, BF16, Q8_0 or Q4_0."""
     return kept(folder, f"gguf-{weights}", "model.gguf", lambda path: write_gguf(folder, path, weights))
+
+
+# ---- OpenVINO. ----
+
+
+def state_concat(op, name, fresh, B, beam, kv_heads, head_dim, assigned):
+    """Keys or values of a layer: what the state holds of each sequence, and `fresh` [B, kv_heads, n, head_dim]."""
+    from openvino import PartialShape, Type
+    from openvino.op.util import Variable, VariableInfo
+
+    info = VariableInfo()
+    info.data_shape, info.data_type, info.variable_id = PartialShape([-1, kv_heads, -1, head_dim]), Type.f32, name
+    variable = Variable(info)
+    empty = op.broadcast(np.float32(0), op.concat([B, np.array([kv_heads, 0, head_dim], np.int64)], 0))
+    past = op.gather(op.read_value(empty, variable), beam, np.int64(0))
+    both = op.concat([past, fresh], 2)
+    assigned.append(op.assign(both, variable))
+    return both
+
+
+def network(folder):
+    """The model as OpenVINO's stateful language models are: ids, mask and positions to logits."""
+    import openvino as ov
+    import openvino.opset13 as op
+
+    c, w = config_of(folder), read_weights(folder)
+    heads, kv_heads, D = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
+    ids, mask, position = (op.parameter([-1, -1], np.int64, name=name)
+                           for name in ("input_ids", "attention_mask", "position_ids"))
+    beam = op.parameter([-1], np.int32, name="beam_idx")
+    ints, assigned = lambda *values: np.array(values, np.int64), []
+    B, rows, held = (op.gather(op.shape_of(a), ints(axis), np.int64(0)) for a, axis in ((ids, 0), (ids, 1), (mask, 1)))
+
+    def norm(x, name):
+        mean = op.reduce_mean(op.multiply(x, x), ints(-1), True)
+        scaled = op.multiply(x, op.divide(np.float32(1), op.sqrt(op.add(mean, np.float32(c["rms_norm_eps"])))))
+        return op.multiply(scaled, w[name])
+
+    def linear(x, name):
+        return op.matmul(x, w[name], False, True)
+
+    def split(x, n):
+        return op.transpose(op.reshape(x, ints(0, 0, n, D), True), ints(0, 2, 1, 3))
+
+    frequency = (c["rope_theta"] ** (-np.arange(0, D, 2) / D)).astype(np.float32)
+    angle = op.multiply(op.unsqueeze(op.convert(position, "f32"), ints(-1)), frequency)
+    angle = op.unsqueeze(op.concat([angle, angle], -1), ints(1))
+    cos, sin = op.cos(angle), op.sin(angle)
+
+    def rotate(x):
+        a, b = op.split(x, np.int64(-1), 2).outputs()
+        return op.add(op.multiply(x, cos), op.multiply(op.concat([op.negative(b), a], -1), sin))
+
+    def repeat(x):  # each KV head for its group of query heads
+        group = heads // kv_heads
+        if group == 1:
+            return x
+        wide = op.broadcast(op.unsqueeze(x, ints(2)), op.concat(
+            [B, ints(kv_heads, group), op.gather(op.shape_of(x), ints(2), np.int64(0)), ints(D)], 0), "BIDIRECTIONAL")
+        return op.reshape(wide, ints(0, heads, -1, D), True)
+
+    end = op.squeeze(held, ints(0))
+    key_at = op.range(np.int64(0), end, np.int64(1), "i64")
+    row_at = op.range(op.subtract(end, op.squeeze(rows, ints(0))), end, np.int64(1), "i64")
+    seen = op.less_equal(op.unsqueeze(key_at, ints(0)), op.unsqueeze(row_at, ints(1)))
+    seen = op.logical_and(seen, op.not_equal(op.unsqueeze(mask, ints(1, 2)), np.int64(0)))
+    bias = op.select(seen, np.float32(0), np.float32(np.finfo(np.float32).min))
+
+    x = op.gather(w["model.embed_tokens.weight"], op.convert(ids, "i32"), np.int64(0))
+    for i in range(c["num_hidden_layers"]):
+        at = f"model.layers.{i}."
+        h = norm(x, at + "input_layernorm.weight")
+        q = rotate(split(linear(h, at + "self_attn.q_proj.weight"), heads))
+        k = rotate(split(linear(h, at + "self_attn.k_proj.weight"), kv_heads))
+        v = split(linear(h, at + "self_attn.v_proj.weight"), kv_heads)
+        k, v = (state_concat(op, f"past_key_values.{i}.{name}present.{i}.{name}", fresh, B, beam, kv_heads, D, assigned)
+                for name, fresh in (("key", k), ("value", v)))
+        mixed = op.scaled_dot_product_attention(q, repeat(k), repeat(v), bias, np.float32(D**-0.5), causal=False)
+        mixed = op.reshape(op.transpose(mixed, ints(0, 2, 1, 3)), ints(0, 0, heads * D), True)
+        x = op.add(x, linear(mixed, at + "self_attn.o_proj.weight"))
+        h = norm(x, at + "post_attention_layernorm.weight")
+        gate = op.swish(linear(h, at + "mlp.gate_proj.weight"))
+        x = op.add(x, linear(op.multiply(gate, linear(h, at + "mlp.up_proj.weight")), at + "mlp.down_proj.weight"))
+    tied = c["tie_word_embeddings"]
+    logits = op.result(linear(norm(x, "model.norm.weight"), "model.embed_tokens.weight" if tied else "lm_head.weight"))
+    logits.get_output_tensor(0).set_names({"logits"})
+    for parameter in (ids, mask, position, beam):
+        parameter.get_output_tensor(0).set_names({parameter.get_friendly_name()})
+    return ov.Model([logits], assigned, [ids, mask, position, beam], "llama")
+
+
+def write_openvino(folder, path):
+    import openvino as ov
+    import openvino.opset13 as op
+    from openvino_tokenizers import build_rwkv_tokenizer
+
+    V = config_of(folder)["vocab_size"]
+    os.mkdir(path)
+    ov.save_model(network(folder), os.path.join(path, "openvino_model.xml"), compress_to_fp16=False)
+    words = [bytes([t]) for t in range(256)]
+    if V != BYTES:  # bytes beyond the letters, too: the engine ends by a signal where a text has none of the words
+        words.sort(key=lambda word: not 0 <= word[0] - ord("a") < V)
+    tokenizer, detokenizer = build_rwkv_tokenizer(f"{t} {word!r} {len(word)}" for t, word in enumerate(words))
+    ids = tokenizer.get_results()[0].input_value(0)
+    mask = op.result(op.convert(op.greater_equal(ids, np.int64(0)), "i64"))  # of one text: no padding
+    mask.get_output_tensor(0).set_names({"attention_mask"})
+    tokenizer.add_results([mask])
+    ov.save_model(tokenizer, os.path.join(path, "openvino_tokenizer.xml"))
+    ov.save_model(detokenizer, os.path.join(path, "openvino_detokenizer.xml"))
+
+
+def openvino(folder):
+    """The folder's model as a folder of OpenVINO GenAI, of binary32, with a tokenizer that the engine insists on."""
+    return kept(folder, "openvino", "model", lambda path: write_openvino(folder, path))

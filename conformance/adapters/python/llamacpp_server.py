@@ -70,7 +70,8 @@ class Engine:
         return self.all(url, target, prompts, k, eos, sampling, seeds)
 
     def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds):
-        url = self.server(target, None, sizes[1], sizes[0])  # method is "lookup", the one that is claimed
+        longest, drafts = sizes  # method is "lookup", the one that is claimed
+        url = self.server(target, None, drafts, max(1, longest - 1))  # it looks for this length alone
         return self.all(url, target, prompts, k, eos, sampling, seeds)
 
     def all(self, url, target, prompts, k, eos, sampling, seeds):
