@@ -201,7 +201,7 @@ def network(folder):
     B, rows, held = (op.gather(op.shape_of(a), ints(axis), np.int64(0)) for a, axis in ((ids, 0), (ids, 1), (mask, 1)))
 
     def norm(x, name):
-        mean = op.reduce_mean(op.multiply(x, x), ints(-1), True)
+        mean = op.reduce_mean(op.power(x, np.float32(2)), ints(-1), True)
         scaled = op.multiply(x, op.divide(np.float32(1), op.sqrt(op.add(mean, np.float32(c["rms_norm_eps"])))))
         return op.multiply(scaled, w[name])
 
@@ -211,14 +211,14 @@ def network(folder):
     def split(x, n):
         return op.transpose(op.reshape(x, ints(0, 0, n, D), True), ints(0, 2, 1, 3))
 
-    frequency = (c["rope_theta"] ** (-np.arange(0, D, 2) / D)).astype(np.float32)
-    angle = op.multiply(op.unsqueeze(op.convert(position, "f32"), ints(-1)), frequency)
-    angle = op.unsqueeze(op.concat([angle, angle], -1), ints(1))
-    cos, sin = op.cos(angle), op.sin(angle)
+    frequency = c["rope_theta"] ** (-np.arange(0, D, 2) / D)
+    angle = np.outer(np.arange(c["max_position_embeddings"]), np.concatenate([frequency, frequency]))
+    cos, sin = (op.unsqueeze(op.gather(table.astype(np.float32), op.convert(position, "i32"), np.int64(0)), ints(1))
+                for table in (np.cos(angle), np.sin(angle)))  # tables: an angle in a half format would be far off
 
     def rotate(x):
         a, b = op.split(x, np.int64(-1), 2).outputs()
-        return op.add(op.multiply(x, cos), op.multiply(op.concat([op.negative(b), a], -1), sin))
+        return op.add(op.multiply(x, cos), op.multiply(op.concat([op.multiply(b, np.float32(-1)), a], -1), sin))
 
     def repeat(x):  # each KV head for its group of query heads
         group = heads // kv_heads
