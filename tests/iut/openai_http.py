@@ -3,6 +3,7 @@
 
 A server that is right passes, whatever its manners. A wrong one fails. What is no whole answer is neither."""
 
+import argparse
 import json
 import os
 import subprocess
@@ -11,19 +12,25 @@ import tempfile
 
 ASSAY, ADAPTERS = sys.argv[1:]
 sys.path.insert(0, ADAPTERS)
+import assay_iut
 import fake_openai
+import numpy as np
+import openai_http
 
 KEY = "sk-secret-of-the-test"
-DUE = {
-    "right": "pass", "ids": "pass", "keeps-stop": "pass", "without-usage": "pass", "busy-once": "pass",
-    "other-token": "fail", "one-less": "fail", "one-more": "fail", "refuses": "fail",
-    "stalls": "timeout", "busy": "unavailable", "page": "unavailable", "broken": "unavailable",
-    "cut-body": "unavailable", "cut-unnoticed": "unavailable", "closes": "unavailable", "moved": "unavailable",
-    "tells-key": "unavailable", "empty": "unavailable", "empty-stop": "unavailable", "own-end": "unavailable",
-    "short": "unavailable", "other-letters": "unavailable", "no-reason": "unavailable", "no-choices": "unavailable",
-    "error-in-200": "unavailable",
+TOKENS, OTHERS, REFUSAL, NOTHING = "its tokens", "other tokens", assay_iut.Unsupported, assay_iut.Unavailable
+ANSWERS = {  # of the adapter
+    "right": TOKENS, "ids": TOKENS, "keeps-stop": TOKENS, "without-usage": TOKENS, "busy-once": TOKENS,
+    "other-token": OTHERS, "one-less": OTHERS, "one-more": OTHERS, "refuses": REFUSAL,
+    "busy": NOTHING, "page": NOTHING, "broken": NOTHING, "cut-body": NOTHING, "cut-unnoticed": NOTHING,
+    "closes": NOTHING, "moved": NOTHING, "tells-key": NOTHING, "empty": NOTHING, "empty-stop": NOTHING,
+    "own-end": NOTHING, "short": NOTHING, "other-letters": NOTHING, "no-reason": NOTHING, "no-choices": NOTHING,
+    "error-in-200": NOTHING,
 }
-CODES = {"pass": 0, "fail": 1, "timeout": 1, "unavailable": 4}
+STATES = {  # of a case, and the exit code of the run
+    "right": ("pass", 0), "other-token": ("fail", 1), "one-less": ("fail", 1), "one-more": ("fail", 1),
+    "refuses": ("fail", 1), "stalls": ("timeout", 1), "empty": ("unavailable", 4), "tells-key": ("unavailable", 4),
+}
 faults = 0
 
 
@@ -33,43 +40,69 @@ def wrong(text):
     print(text)
 
 
-def run(folder, url, case, *options, level="smoke", timeout=20):
-    """Exit code, states of the cases, and all that was said."""
+def answer(url, models, eos, **options):
+    """What the adapter makes of a server: its tokens, or the error."""
+    how = argparse.Namespace(**dict({"model": "m", "text": False, "parallel": 2, "plain": [], "servers": [("few", url)],
+                                     "body": {"ignore_eos": True}}, **options))
+    prompts = [np.array([0, 1, 2, 3], "<i4"), np.array([5, 4], "<i4")]
+    try:
+        answers = openai_http.Engine(how).generate(*models, prompts, 3, 12, eos, assay_iut.Sampling(0, 0, 1.0, 0.0), [7, 8])
+        return [tokens for tokens, _ in answers]
+    except (assay_iut.Unavailable, assay_iut.Unsupported) as error:
+        if KEY in str(error):
+            wrong(f"{url}: the key was told")
+        return type(error)
+
+
+def by_adapter(at, models):
+    for eos in (-1, 4):
+        due = answer(f"{at}/right/v1", models, eos)
+        if any(len(t) != 12 and t[-1:] != [eos] for t in due):
+            wrong(f"right, eos {eos}: {due}")
+        for way, what in ANSWERS.items():
+            if eos >= 0 and way in ("own-end", "short"):
+                continue  # looks like an end that was asked for
+            got = answer(f"{at}/{way}/v1", models, eos)
+            kind = TOKENS if got == due else OTHERS if isinstance(got, list) else got
+            if kind != what:
+                wrong(f"{way}, eos {eos}: {what} was due, but it is {got}")
+        if answer(f"{at}/right/v1", models, eos, text=True) != due:
+            wrong("text: other tokens than with ids")
+    if answer("http://127.0.0.1:9/v1", models, -1) is not NOTHING:
+        wrong("no server is no evidence")
+
+
+def by_suite(at, folder):
     report, log = (os.path.join(folder, name) for name in ("report.json", "log"))
-    adapter = " ".join([sys.executable, os.path.join(ADAPTERS, "openai_http.py"), f"few={url}", *options])
-    done = subprocess.run([ASSAY, "run", "--iut", f"exec:{adapter}", "--only", case, "--level", level, "--jobs", "1",
-                           "--timeout", str(timeout), "--json", report, "--iut-log", log],
-                          capture_output=True, text=True, env=dict(os.environ, OPENAI_API_KEY=KEY))
-    with open(report, encoding="utf-8") as file:
-        text = file.read()
-    with open(log, encoding="utf-8") as file:
-        said = done.stdout + done.stderr + text + file.read()
-    return done.returncode, {c["state"].lower() for c in json.loads(text)["cases"]}, said
+    for way, (state, code) in STATES.items():
+        case = "engine.facts/few-draft" if state == "pass" else "engine.greedy/few-gamma"
+        adapter = f"{sys.executable} {ADAPTERS}/openai_http.py few={at}/{way}/v1"
+        done = subprocess.run([ASSAY, "run", "--iut", f"exec:{adapter}", "--only", case, "--level", "smoke", "--json", report,
+                               "--timeout", "5" if way == "stalls" else "60", "--iut-log", log], capture_output=True, text=True)
+        with open(report, encoding="utf-8") as first, open(log, encoding="utf-8") as second:
+            text = first.read()
+            said = done.stdout + done.stderr + text + second.read()
+        states = {c["state"].lower() for c in json.loads(text)["cases"]}
+        if states != {state} or done.returncode != code:
+            wrong(f"{way}: {state} was due, but it is {states}, exit code {done.returncode}:\n{said[:1500]}")
+        if KEY in said:
+            wrong(f"{way}: the key was told")
 
 
 def main():
+    os.environ[openai_http.KEY] = KEY
     with tempfile.TemporaryDirectory() as folder:
-        models = os.path.join(folder, "models")
-        subprocess.run([ASSAY, "models", "export", models], check=True, stdout=subprocess.DEVNULL)
-        server = fake_openai.serve(os.path.join(models, "few"), os.path.join(models, "fewer"))
+        subprocess.run([ASSAY, "models", "export", folder], check=True, stdout=subprocess.DEVNULL)
+        models = [os.path.join(folder, name) for name in ("few", "fewer")]
+        server = fake_openai.serve(*models)
         at = f"http://127.0.0.1:{server.server_address[1]}"
-        for way, due in DUE.items():
-            case = "engine.facts/few-draft" if due == "pass" else "engine.greedy/few-gamma"
-            code, states, said = run(folder, f"{at}/{way}/v1", case, timeout=2 if way == "stalls" else 20)
-            if states != {due} or code != CODES[due]:
-                wrong(f"{way}: {due} was due, but it is {states}, exit code {code}:\n{said[:1500]}")
-            if KEY in said:
-                wrong(f"{way}: the key was told")
-        for option in ("--text", "--parallel 4"):
-            if run(folder, f"{at}/right/v1", "engine.greedy/few-batch", option)[0] != 0:
-                wrong(f"{option}: a right server fails")
-        if run(folder, "http://127.0.0.1:9/v1", "engine.greedy/few-gamma")[1] != {"unavailable"}:
-            wrong("no server is no verdict")
-        ways, paths, headers, bodies = zip(*server.seen)
-        if {h["Authorization"] for h in headers} != {f"Bearer {KEY}"} or any(not p.endswith("/v1/completions") for p in paths):
-            wrong("a request went to another path, or without its key")
-        if {type(b["prompt"]) for b in bodies} != {str, list} or not all(b["ignore_eos"] for b in bodies):
-            wrong("prompts went neither as ids nor as text, or the server's end was not forbidden")
+        by_adapter(at, models)
+        by_suite(at, folder)
+        _, paths, headers, bodies = zip(*server.seen)
+    if {h["Authorization"] for h in headers} != {f"Bearer {KEY}"} or any(not p.endswith("/v1/completions") for p in paths):
+        wrong("a request went to another path, or without its key")
+    if {type(b["prompt"]) for b in bodies} != {str, list} or not all(b["ignore_eos"] for b in bodies):
+        wrong("prompts went neither as ids nor as text, or the server's end was not forbidden")
     return 1 if faults else 0
 
 

@@ -106,6 +106,8 @@ class Server:
             raise unavailable(f"{self.url}: no completion: {type(error).__name__}: {json.dumps(answer)}") from None
         except ValueError as error:
             raise unavailable(f"{self.url}: {error}: {text!r}") from None
+        if not tokens and not count:
+            raise unavailable(f"{self.url}: an empty completion, where it counts {count}")
         if why == "stop" and eos >= 0 and eos not in tokens and len(tokens) < k:
             tokens.append(eos)  # servers cut it off
         elif why == "stop" and eos not in tokens:
@@ -113,7 +115,7 @@ class Server:
         elif why not in ("stop", "length"):
             raise unavailable(f"{self.url}: finish_reason is {why!r}")
         whole = len(tokens) == k or tokens[-1:] == [eos]
-        if not whole and (not tokens or count != len(tokens)):
+        if not whole and count != len(tokens):
             raise unavailable(f"{self.url}: {len(tokens)} tokens of {k}, where it counts {count}")
         return tokens
 
