@@ -1,5 +1,5 @@
-"""mlx-lm: penalties with a draft model, without the suite. A logits processor must be shown the same tokens by plain and by
-speculative generation, and greedy tokens must be the same.
+"""mlx-lm: penalties with a draft model, without the suite. A logits processor must be shown the same tokens by plain
+and by speculative generation, and greedy tokens must be the same.
 
     build/audit-engines/mlx/bin/python docs/audits/mlx_penalties.py"""
 

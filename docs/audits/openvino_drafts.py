@@ -31,8 +31,8 @@ def pipeline(drafts, chunk=256):
 
 def answers(pipe, drafts, texts, k, **settings):
     ids = [openvino.Tensor(np.array([[256, *text.encode()]], np.int64)) for text in texts]
-    c = openvino_genai.GenerationConfig(max_new_tokens=k, ignore_eos=True, eos_token_id=NO_END, stop_token_ids={NO_END},
-                                        apply_chat_template=False, **settings)
+    c = openvino_genai.GenerationConfig(max_new_tokens=k, ignore_eos=True, eos_token_id=NO_END,
+                                        stop_token_ids={NO_END}, apply_chat_template=False, **settings)
     if drafts:
         c.num_assistant_tokens = drafts
     return [bytes(a.m_generation_ids[0]) for a in pipe.generate(ids, [c] * len(ids))]
@@ -57,4 +57,5 @@ for drafts in (0, 4):
     for chunk in (64, 128, 4096):
         pipe = pipeline(drafts, chunk)
         both = zip([answers(pipe, drafts, [t], 16)[0] for t in TEXTS], answers(pipe, drafts, TEXTS, 16))
-        print(f"   {drafts} drafts, at most {chunk} at once: {[pair for pair in both if pair[0] != pair[1]] or 'the same'}")
+        differ = [pair for pair in both if pair[0] != pair[1]]
+        print(f"   {drafts} drafts, at most {chunk} at once: {differ or 'the same'}")

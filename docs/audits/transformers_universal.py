@@ -1,5 +1,6 @@
-"""transformers: drafts of a model with another tokenizer, sampled, without the suite. The first two tokens at T = 1, top_k 3,
-counted over seeds: plain, assisted, and assisted where the draft's tokenizer has one token more, which no text has.
+"""transformers: drafts of a model with another tokenizer, sampled, without the suite. The first two tokens at T = 1,
+top_k 3, counted over seeds: plain, assisted, and assisted where the draft's tokenizer has one token more, which no text
+has.
 
     CUDA_VISIBLE_DEVICES= build/audit-engines/transformers/bin/python docs/audits/transformers_universal.py [SEEDS]"""
 

@@ -1,5 +1,5 @@
-"""A server of `/v1/completions` that is right, or wrong in one way: the first part of the path names it. Right answers are
-those of the example engine, with a draft model."""
+"""A server of `/v1/completions` that is right, or wrong in one way: the first part of the path names it. Right
+answers are those of the example engine, with a draft model."""
 
 import http.server
 import json

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the adapter openai_http.py against servers that are right, wrong, or no evidence: `openai_http.py ASSAY ADAPTERS`.
+"""Holds the adapter openai_http.py against servers that are right, wrong, or no evidence.
+
+    openai_http.py ASSAY ADAPTERS
 
 A server that is right passes, whatever its manners. A wrong one fails. What is no whole answer is neither."""
 
@@ -46,7 +48,8 @@ def answer(url, models, eos, **options):
                                      "body": {"ignore_eos": True}}, **options))
     prompts = [np.array([0, 1, 2, 3], "<i4"), np.array([5, 4], "<i4")]
     try:
-        answers = openai_http.Engine(how).generate(*models, prompts, 3, 12, eos, assay_iut.Sampling(0, 0, 1.0, 0.0), [7, 8])
+        greedy = assay_iut.Sampling(0, 0, 1.0, 0.0)
+        answers = openai_http.Engine(how).generate(*models, prompts, 3, 12, eos, greedy, [7, 8])
         return [tokens for tokens, _ in answers]
     except (assay_iut.Unavailable, assay_iut.Unsupported) as error:
         if KEY in str(error):
@@ -77,8 +80,9 @@ def by_suite(at, folder):
     for way, (state, code) in STATES.items():
         case = "engine.facts/few-draft" if state == "pass" else "engine.greedy/few-gamma"
         adapter = f"{sys.executable} {ADAPTERS}/openai_http.py few={at}/{way}/v1"
-        done = subprocess.run([ASSAY, "run", "--iut", f"exec:{adapter}", "--only", case, "--level", "smoke", "--json", report,
-                               "--timeout", "5" if way == "stalls" else "60", "--iut-log", log], capture_output=True, text=True)
+        limit = "5" if way == "stalls" else "60"
+        done = subprocess.run([ASSAY, "run", "--iut", f"exec:{adapter}", "--only", case, "--level", "smoke", "--json",
+                               report, "--timeout", limit, "--iut-log", log], capture_output=True, text=True)
         with open(report, encoding="utf-8") as first, open(log, encoding="utf-8") as second:
             text = first.read()
             said = done.stdout + done.stderr + text + second.read()
@@ -99,7 +103,8 @@ def main():
         by_adapter(at, models)
         by_suite(at, folder)
         _, paths, headers, bodies = zip(*server.seen)
-    if {h["Authorization"] for h in headers} != {f"Bearer {KEY}"} or any(not p.endswith("/v1/completions") for p in paths):
+    elsewhere = [p for p in paths if not p.endswith("/v1/completions")]
+    if elsewhere or {h["Authorization"] for h in headers} != {f"Bearer {KEY}"}:
         wrong("a request went to another path, or without its key")
     if {type(b["prompt"]) for b in bodies} != {str, list} or not all(b["ignore_eos"] for b in bodies):
         wrong("prompts went neither as ids nor as text, or the server's end was not forbidden")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Puts Apple's mlx-lm under test, on a CPU too: `speculative_generate_step` with a draft model, `generate_step` without.
+"""Puts Apple's mlx-lm under test, on a CPU too: `speculative_generate_step` with a draft model, without one
+`generate_step`.
 
     ci/audit-engines mlx [options of assay run] [-- options of this program]
 
@@ -46,7 +47,8 @@ class Engine:
             return make_sampler(0)
         if self.options.order == "own":
             return make_sampler(s.temperature, s.top_p if s.top_p < 1 else 0, s.min_p, top_k=s.top_k)
-        parts = [(s.top_k > 0, apply_top_k, s.top_k), (s.top_p < 1, apply_top_p, s.top_p), (s.min_p > 0, apply_min_p, s.min_p)]
+        parts = [(s.top_k > 0, apply_top_k, s.top_k), (s.top_p < 1, apply_top_p, s.top_p),
+                 (s.min_p > 0, apply_min_p, s.min_p)]
 
         def sampler(logprobs):
             rows = normal(logprobs / s.temperature)

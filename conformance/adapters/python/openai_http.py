@@ -145,7 +145,8 @@ class Engine:
 
 def named(text):
     name, equals, url = text.partition("=")
-    if name not in ("few", "draft", "target") or not equals or urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+    known = name in ("few", "draft", "target") and urllib.parse.urlsplit(url).scheme in ("http", "https")
+    if not known or not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not few=URL, draft=URL or target=URL")
     return name, url
 

@@ -38,8 +38,9 @@ class Engine:
 
     def open(self, target, draft, lookup):
         properties = {"INFERENCE_NUM_THREADS": 1}
-        if self.options.precision != "own":
-            properties.update(INFERENCE_PRECISION_HINT=self.options.precision, KV_CACHE_PRECISION=self.options.precision)
+        precision = self.options.precision
+        if precision != "own":
+            properties.update(INFERENCE_PRECISION_HINT=precision, KV_CACHE_PRECISION=precision)
         scheduler, of_all = openvino_genai.SchedulerConfig(), dict(properties)
         scheduler.cache_size = CACHE_GB
         if draft:

@@ -69,7 +69,8 @@ bool lm_files_write(const char *folder, const lm_file file[LM_FILES])
 
 /* ---- Kept. ----------------------------------------------------------------------- */
 
-/* It tells contents apart that different versions of the suite make. It need not tell more: what lies there is compared. */
+/* It tells contents apart that different versions of the suite make. It need not tell more: what lies there is
+ * compared. */
 static uint64_t digest(const lm_file file[LM_FILES])
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */

@@ -14,8 +14,8 @@ typedef struct {
     size_t size; /* bytes */
 } lm_file;
 
-/* Makes `folder`, with those above it, and the files in it. A file that is there with the same contents stays; any other
- * one is written under another name and renamed. So a reader sees a whole file or none, whoever writes beside him.
+/* Makes `folder`, with those above it, and the files in it. A file that is there with the same contents stays; any
+ * other one is written under another name and renamed. So a reader sees a whole file or none, whoever writes beside.
  * False: errno says why. */
 bool lm_files_write(const char *folder, const lm_file file[LM_FILES]);
 
