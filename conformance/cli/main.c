@@ -16,6 +16,7 @@
 #include "conformance/cli/interface.h"
 #include "conformance/cli/ledger.h"
 #include "conformance/cli/logits.h"
+#include "conformance/cli/models.h"
 #include "conformance/cli/mutants/main.h"
 #include "conformance/cli/traces/traces.h"
 #include "conformance/cli/vectors.h"
@@ -389,6 +390,7 @@ static const struct {
     {"explain", explain_main, "what a clause, a check, a case or a fault is about"},
     {"decode", decode_main, "run the reference's decoding methods on a prompt"},
     {"logits", logits_main, "write the canonical logits of a token sequence"},
+    {"models", models_main, "the models of the checks of engines, for an engine to load"},
     {"mutants", mutants_main, "the kill matrix: every known fault against every check"},
     {"traces", traces_main, "write an example of a file of traces"},
     {"vectors", vectors_main, "list, show, check or generate the golden vectors"},

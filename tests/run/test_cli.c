@@ -50,6 +50,9 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
     } list[] = {
         {"", "assay --help"},
         {"frobnicate", "unknown command frobnicate"},
+        {"models export", "export needs a FOLDER"},
+        {"models list here", "list takes no FOLDER"},
+        {"models export /dev/null/models", "cannot make the folder /dev/null/models: Not a directory"},
         {"run --nonsense", "unknown option --nonsense"},
         {"run --levelsmoke", "unknown option"},
         {"run --level medium", "smoke, full or deep"},
@@ -168,13 +171,37 @@ static void a_plugin_of_our_own_that_is_gone(void **unused)
     assert_int_equal(run_command(command), 0);
 }
 
+/* What is exported is what the suite itself asks about. */
+static void models_are_exported(void **unused)
+{
+    static const char *const trained[] = {"target", "draft"};
+    char folder[] = "/tmp/assay-test-XXXXXX", command[500];
+    (void)unused;
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command, "models export %s", folder);
+    for (int twice = 0; twice < 2; twice++) {
+        assert_int_equal(assay(command), 0);
+        assert_says("six tokens");
+    }
+    for (int i = 0; i < 2; i++) {
+        snprintf(command, sizeof command, "diff -r %s/vectors/models/%s %s/%s", source, trained[i],
+                 folder, trained[i]);
+        assert_int_equal(run_command(command), 0);
+    }
+    snprintf(command, sizeof command, "test -s %s/few/model.safetensors -a -s %s/fewer/config.json", folder, folder);
+    assert_int_equal(run_command(command), 0);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(run_command(command), 0);
+}
+
 static void help_and_version_exit_0(void **unused)
 {
     static const char *const commands[] = {
         "run",       "explain",       "decode",            "logits",
         "mutants",   "traces",        "vectors",           "bench",
         "bench cpu", "bench verify",  "bench speculative", "bench lookahead",
-        "coverage",  "interface",     "worker",            "ledger"};
+        "coverage",  "interface",     "worker",            "ledger",
+        "models"};
     (void)unused;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         char arguments[100], usage[100];
@@ -588,6 +615,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(usage_errors_exit_2_and_say_what_to_do),
         cmocka_unit_test(the_bench_of_a_gpu_is_another_program),
         cmocka_unit_test(a_plugin_of_our_own_that_is_gone),
+        cmocka_unit_test(models_are_exported),
         cmocka_unit_test(help_and_version_exit_0),
         cmocka_unit_test(values_may_follow_an_equals_sign),
         cmocka_unit_test(a_clause_is_named_by_its_whole_id),

@@ -2,23 +2,28 @@
 """Puts assisted generation and prompt lookup of Hugging Face transformers under test: `generate` with
 `assistant_model`, and with `prompt_lookup_num_tokens`.
 
-    ci/audit-transformers generate   installs transformers and PyTorch, then audits it
+    ci/audit-engines transformers [options of assay run] [-- options of this program]
 
 Target and draft model, both caches, the candidates, the acceptance and the stopping are transformers' own;
 requests go in one by one, for assisted generation knows no batches. With `--ensemble-weight W` the rule
 is relaxed on purpose (an option of transformers); that is not lossless, and serves as the control that must
 fail.
+
+With --universal drafts take the path for a draft model of another tokenizer: its own has one token more, which no text
+has. With --early-exit N the first N layers of the target are the draft model.
 """
 
 import argparse
 import os
 import sys
 
+import tokenizers
 import torch
 import transformers
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import assay_iut
+import assay_models
 
 torch.set_num_threads(1)
 torch.set_grad_enabled(False)
@@ -26,15 +31,30 @@ transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
 
 
+def tokenizer_of(V, more=()):
+    """One whose tokens are single characters: letters of few tokens, else those of bytes, BOS and EOS."""
+    letters = [chr(t) for t in range(256)] if V == assay_models.BYTES else [chr(ord("a") + t) for t in range(V)]
+    marks = ["[256]", "[257]"] if V == assay_models.BYTES else []
+    words = [*letters, *marks, *more]
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: t for t, word in enumerate(words)}, words[0]))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex("."), "isolated")
+    tokenizer.decoder = tokenizers.decoders.Fuse()
+    tokenizer.add_special_tokens([*marks, *more])
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, clean_up_tokenization_spaces=False)
+
+
 class Engine:
-    def __init__(self, weight):
-        self.weight = weight
+    def __init__(self, options):
+        self.weight, self.universal, self.early_exit = options.ensemble_weight, options.universal, options.early_exit
         self.models = {}  # the target and the draft model of the last call
+        self.tokenizers = {}  # of the target and of the draft model, by V
 
     def model(self, role, folder):
         if role not in self.models or self.models[role].name_or_path != folder:
             model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
             model.generation_config = transformers.GenerationConfig()  # its own end does not count
+            if self.universal and role != "target":
+                model.resize_token_embeddings(model.config.vocab_size + 1, mean_resizing=False)
             self.models[role] = model
         return self.models[role]
 
@@ -42,13 +62,27 @@ class Engine:
         model, options = self.model("target", target), {}
         if gamma > 0 and draft is None:
             raise assay_iut.BadInput(f"{gamma} drafts a step, but no draft model")
-        if gamma > 0:
-            options["assistant_model"] = self.model("draft", draft)
-            settings = options["assistant_model"].generation_config  # where generate() looks for them
-            settings.num_assistant_tokens = gamma
-            settings.num_assistant_tokens_schedule = "constant"
-            settings.assistant_confidence_threshold = 0
-        return self.all(model, prompts, seeds, self.settings(k, eos, sampling), **options)
+        settings = self.settings(k, eos, sampling)
+        if gamma > 0 and self.early_exit:
+            settings.assistant_early_exit = self.early_exit
+            self.speculate(settings, gamma)
+            self.speculate(model.generation_config, gamma)
+        elif gamma > 0:
+            role = "sampled draft" if self.universal and settings.do_sample else "draft"  # sampling prunes its head
+            options["assistant_model"] = self.model(role, draft)
+            self.speculate(options["assistant_model"].generation_config, gamma)  # where generate() looks for them
+        if gamma > 0 and self.universal:
+            V = model.config.vocab_size
+            if V not in self.tokenizers:
+                self.tokenizers[V] = tokenizer_of(V), tokenizer_of(V, ["[more]"])
+            options["tokenizer"], options["assistant_tokenizer"] = self.tokenizers[V]
+        return self.all(model, prompts, seeds, settings, **options)
+
+    @staticmethod
+    def speculate(settings, gamma):
+        settings.num_assistant_tokens = gamma
+        settings.num_assistant_tokens_schedule = "constant"
+        settings.assistant_confidence_threshold = 0
 
     def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds):
         settings = self.settings(k, eos, sampling)  # method is "lookup", the one that is claimed
@@ -78,9 +112,10 @@ class Engine:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ensemble-weight", type=float)
-    weight = parser.parse_args().ensemble_weight
-    assay_iut.serve(Engine(weight), name="transformers.generate", methods="lookup",
+    parser.add_argument("--ensemble-weight", type=float, metavar="W", help="the control that must fail")
+    parser.add_argument("--universal", action="store_true", help="a draft model of another tokenizer")
+    parser.add_argument("--early-exit", type=int, default=0, metavar="N", help="drafts by the target's first layers")
+    assay_iut.serve(Engine(parser.parse_args()), name="transformers.generate", methods="lookup",
                     version=f"transformers {transformers.__version__}, torch {torch.__version__}",
                     uniforms="own", uniform_bits=24, rule="token", map="other",
                     arithmetic="f32", input="logits")

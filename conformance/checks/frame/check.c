@@ -230,7 +230,7 @@ static const char *refusal(iut_status status)
     case IUT_BAD_INPUT:
         return "a valid input is refused (CLM-02)";
     case IUT_NO_DEVICE:
-        return "the device that it needs is absent";
+        return "the device or server that it needs is absent";
     case IUT_NO_MEMORY:
         return "it ran out of memory (CLM-02)";
     case IUT_OK:

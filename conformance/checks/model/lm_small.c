@@ -9,10 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "conformance/checks/frame/probe.h"
+#include "conformance/checks/model/lm_files.h"
 #include "conformance/iut.h"
 
 enum { F32 = LM_F32, BF16 = LM_BF16, F16 = LM_F16 };
@@ -105,15 +104,14 @@ static const form forms[FORMS] = {
      .theta = "10000.0"},
 };
 
-/* A folder that was written. */
+/* A folder that was written, in this run. */
 typedef struct written {
     struct written *next;
-    char name[sizeof((form *)0)->name], folder[240];
+    char name[sizeof((form *)0)->name], folder[LM_FOLDER];
 } written;
 
 static struct {
     pthread_mutex_t lock;
-    char root[200]; /* "": not made yet */
     written *first;
 } made = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -232,18 +230,6 @@ static bool put_all(writer *w)
 
 /* ---- Files ----------------------------------------------------------------------- */
 
-static bool save(const char *folder, const char *name, const void *a, size_t a_size,
-                 const void *b, size_t b_size)
-{
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "wb");
-    if (!file) return false;
-    const bool ok =
-        fwrite(a, 1, a_size, file) == a_size && fwrite(b, 1, b_size, file) == b_size;
-    return fclose(file) == 0 && ok;
-}
-
 /* What config.json calls an architecture. */
 static const char *class_of(const form *f)
 {
@@ -257,11 +243,11 @@ static const char *type_of(const form *f)
     return f->architecture == IUT_QWEN2 ? "qwen2" : f->architecture == IUT_QWEN3 ? "qwen3" : "llama";
 }
 
-static bool save_config(const form *f, const char *folder)
+/* Of config.json; its length, or 0 where it does not fit. */
+static size_t make_config(const form *f, char *text, size_t size)
 {
-    char text[1200];
     const int n = snprintf(
-        text, sizeof text,
+        text, size,
         "{\"architectures\": [\"%s\"], \"model_type\": \"%s\", \"vocab_size\": %d,\n"
         " \"hidden_size\": %d, \"intermediate_size\": %d, \"num_hidden_layers\": %d,\n"
         " \"num_attention_heads\": %d, \"num_key_value_heads\": %d, \"head_dim\": %d,\n"
@@ -275,55 +261,25 @@ static bool save_config(const form *f, const char *folder)
                     "  \"original_max_position_embeddings\": 128},\n"
                   : "",
         torch_name[f->stored]);
-    return n < (int)sizeof text && save(folder, "config.json", text, (size_t)n, "", 0);
+    return n < (int)size ? (size_t)n : 0;
 }
 
-static bool save_model(const form *f, const char *folder)
+/* Both files of a form. `data` has the second and is the caller's to free; NULL: memory is short. */
+static uint8_t *make_files(const form *f, char *config, size_t config_size, lm_file file[LM_FILES])
 {
     writer w = {.form = f, .rng = f->noise > 0 ? f->seed - 1 : f->seed, .own = f->seed};
-    uint8_t length[8];
-    bool ok = put_all(&w);
-    for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)w.used >> 8 * i);
-    if (ok) {
-        uint8_t head[8 + sizeof w.header];
-        memcpy(head, length, 8);
-        memcpy(head + 8, w.header, w.used);
-        ok = save(folder, "model.safetensors", head, 8 + w.used, w.data, w.size) &&
-             save_config(f, folder);
-    }
+    const size_t length = make_config(f, config, config_size);
+    uint8_t *data = length && put_all(&w) ? malloc(8 + w.used + w.size) : NULL;
+    if (data) {
+        for (int i = 0; i < 8; i++) data[i] = (uint8_t)((uint64_t)w.used >> 8 * i);
+        memcpy(data + 8, w.header, w.used);
+        memcpy(data + 8 + w.used, w.data, w.size);
+        file[0] = (lm_file){"config.json", config, length};
+        file[1] = (lm_file){"model.safetensors", data, 8 + w.used + w.size};
+    } else
+        errno = ENOMEM;
     free(w.data);
-    return ok;
-}
-
-static void remove_all(void)
-{
-    static const char *const file[] = {"config.json", "model.safetensors"};
-    while (made.first) {
-        written *const w = made.first;
-        char path[300];
-        made.first = w->next;
-        for (int k = 0; k < 2; k++) {
-            snprintf(path, sizeof path, "%s/%s", w->folder, file[k]);
-            remove(path);
-        }
-        rmdir(w->folder);
-        free(w);
-    }
-    if (made.root[0]) rmdir(made.root);
-}
-
-static bool make_root(void)
-{
-    const char *where = getenv("TMPDIR");
-    if (made.root[0]) return true;
-    snprintf(made.root, sizeof made.root, "%.150s/assay-models-XXXXXX",
-             where && *where ? where : "/tmp");
-    if (mkdtemp(made.root)) {
-        atexit(remove_all);
-        return true;
-    }
-    made.root[0] = 0;
-    return false;
+    return data;
 }
 
 static const form *find(const char *name)
@@ -343,19 +299,35 @@ uint8_t lm_small_architecture(const char *name)
     return find(name)->architecture;
 }
 
-/* NULL: errno says why. */
-static const written *write_form(const form *f)
+enum { CONFIG = 1200 }; /* bytes of config.json, at most */
+
+/* Drawn forms are used once; the others have engines that convert them, which takes time. */
+static bool place(const form *f, const lm_file *file, char *folder, char *why, size_t why_size)
 {
+    bool chosen = false;
+    if (find(f->name) && lm_files_keep(f->name, file, folder, &chosen)) return true;
+    if (!chosen && lm_files_lend(f->name, file, folder)) return true;
+    snprintf(why, why_size, "the small model %s cannot be written: %s; set %s to a folder with room", f->name,
+             strerror(errno), chosen ? "ASSAY_CACHE" : "TMPDIR");
+    return false;
+}
+
+static const written *write_form(const form *f, char *why, size_t why_size)
+{
+    char config[CONFIG];
+    lm_file file[LM_FILES];
     for (const written *w = made.first; w; w = w->next)
         if (strcmp(w->name, f->name) == 0) return w;
-    written *w = make_root() ? calloc(1, sizeof *w) : NULL;
-    if (!w) return NULL;
-    snprintf(w->name, sizeof w->name, "%s", f->name);
-    snprintf(w->folder, sizeof w->folder, "%s/%s", made.root, f->name);
-    if (mkdir(w->folder, 0700) != 0 || !save_model(f, w->folder)) {
+    written *w = calloc(1, sizeof *w);
+    uint8_t *data = w ? make_files(f, config, sizeof config, file) : NULL;
+    if (!data) snprintf(why, why_size, "the small model %s cannot be made: %s", f->name, strerror(ENOMEM));
+    const bool ok = data && place(f, file, w->folder, why, why_size);
+    free(data);
+    if (!ok) {
         free(w);
         return NULL;
     }
+    snprintf(w->name, sizeof w->name, "%s", f->name);
     w->next = made.first;
     return made.first = w;
 }
@@ -363,12 +335,7 @@ static const written *write_form(const form *f)
 const char *lm_form_folder(const lm_form *f, char *why, size_t why_size)
 {
     pthread_mutex_lock(&made.lock);
-    const written *w = write_form(f);
-    if (!w)
-        snprintf(why, why_size,
-                 "the small model %s cannot be written: %s; set TMPDIR to a "
-                 "folder with room",
-                 f->name, strerror(errno));
+    const written *w = write_form(f, why, why_size);
     pthread_mutex_unlock(&made.lock);
     return w ? w->folder : NULL;
 }
@@ -376,6 +343,16 @@ const char *lm_form_folder(const lm_form *f, char *why, size_t why_size)
 const char *lm_small_folder(const char *name, char *why, size_t why_size)
 {
     return lm_form_folder(find(name), why, why_size);
+}
+
+bool lm_small_write(const char *name, const char *folder)
+{
+    char config[CONFIG];
+    lm_file file[LM_FILES];
+    uint8_t *data = make_files(find(name), config, sizeof config, file);
+    const bool ok = data && lm_files_write(folder, file);
+    free(data);
+    return ok;
 }
 
 /* ---- Drawn forms ----------------------------------------------------------------- */

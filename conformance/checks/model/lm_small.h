@@ -33,13 +33,16 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions);
 /* One line for the reader of a failure. */
 void lm_form_text(const lm_form *f, char *text, size_t size);
 
-/* The folder of the form, written at the first call and removed when the program ends.
- * Thread-safe. NULL: `why` says why. */
+/* The folder of the form, written at the first call. That of a drawn form is removed when the program ends; that of a
+ * small model is kept from run to run (lm_files.h). Thread-safe. NULL: `why` says why. */
 const char *lm_form_folder(const lm_form *f, char *why, size_t why_size);
 
 /* The folder of the small model of that name ("long", "biased", "normed", "few", "fewer"),
  * as lm_form_folder gives it. */
 const char *lm_small_folder(const char *name, char *why, size_t why_size);
+
+/* Writes the small model of that name into `folder`, which is made if it is not there. False: errno says why. */
+bool lm_small_write(const char *name, const char *folder);
 
 /* Is there a small model of that name? */
 bool lm_small_is(const char *name);

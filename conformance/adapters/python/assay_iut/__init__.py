@@ -59,8 +59,9 @@ S, C, cls, next, p, q, p_logit, q_logit, target, draft as iut.h explains them. A
 n, gamma, len, state, draft, u, seed, position. `sampling` has temperature, top_k, top_p, min_p; `eos` is -1
 where no token ends a stream.
 
-Raise BadInput for an input that breaks a rule and Unsupported for a case you cannot serve; any other
-exception is reported as a failure of the implementation. Prints go to standard error.
+Raise BadInput for an input that breaks a rule, Unsupported for a case you cannot serve, and Unavailable
+where a device or a server is absent; any other exception is reported as a failure of the implementation.
+Prints go to standard error.
 """
 
 import collections
@@ -73,7 +74,7 @@ import traceback
 
 import numpy as np
 
-__all__ = ["serve", "BadInput", "Unsupported"]
+__all__ = ["serve", "BadInput", "Unsupported", "Unavailable"]
 
 Sampling = collections.namedtuple("Sampling", "temperature top_k top_p min_p")
 
@@ -93,6 +94,10 @@ class BadInput(Exception):
 
 class Unsupported(Exception):
     """This case cannot be served."""
+
+
+class Unavailable(Exception):
+    """What it needs is absent, such as a device or a server: the case is UNAVAILABLE, neither passed nor failed."""
 
 
 class Record:
@@ -411,6 +416,8 @@ class Server:
             return dict(reply, status="bad_input", error=str(error)), []
         except Unsupported as error:
             return dict(reply, status="unsupported", error=str(error)), []
+        except Unavailable as error:
+            return dict(reply, status="no_device", error=str(error)), []
         except MemoryError:
             return dict(reply, status="no_memory", error="out of memory"), []
         except Exception as error:  # the author's code: anything can come
