@@ -4,10 +4,8 @@
     openvino(folder) -> folder            for OpenVINO GenAI; needs the packages openvino and openvino_tokenizers
 
 Both take a Llama model without biases and scaling, as `assay models export` writes it, and keep what they made: the
-same folder is converted once. The place is $ASSAY_CACHE, else assay in $XDG_CACHE_HOME or ~/.cache. As a program:
-
-    python3 assay_models.py gguf FOLDER FILE
-    python3 assay_models.py openvino FOLDER FOLDER
+same folder is converted once. The place is $ASSAY_CACHE, else assay in $XDG_CACHE_HOME or ~/.cache. As a program
+it says where that is: `python3 assay_models.py gguf|openvino FOLDER`.
 
 A model of 258 tokens is the trained pair's: token t is byte t, 256 begins and 257 ends a text. In any smaller one,
 token t is the letter a + t. Either way a text and its tokens are one to one.
@@ -281,3 +279,10 @@ def write_openvino(folder, path):
 def openvino(folder):
     """The folder's model as a folder of OpenVINO GenAI, of binary32, with a tokenizer that the engine insists on."""
     return kept(folder, "openvino", "model", lambda path: write_openvino(folder, path))
+
+
+if __name__ == "__main__":
+    conversions = {"gguf": gguf, "openvino": openvino}
+    if len(sys.argv) != 3 or sys.argv[1] not in conversions:
+        sys.exit("usage: assay_models.py gguf|openvino FOLDER")
+    print(conversions[sys.argv[1]](sys.argv[2]))

@@ -99,14 +99,17 @@ if __name__ == "__main__":
     parser.add_argument("--weights", default="F32", help="F32, F16, BF16, Q8_0, Q4_0 ...")
     parser.add_argument("--cache", default="F32", help="of keys and values: F32, F16 ...")
     parser.add_argument("--rejection", action="store_true", help="drafts are drawn, and judged by the token rule")
-    parser.add_argument("--order", choices=ORDERS, default="temperature-first", help="of the filters")
+    parser.add_argument("--order", choices=ORDERS, default="temperature-last", help="of the filters")
     parser.add_argument("--slots", type=int, default=1, help="requests at once")
     parser.add_argument("--prompt-cache", action="store_true")
     parser.add_argument("--synthetic", type=float, default=-1, metavar="L", help="the control that must fail")
     options = parser.parse_args()
     exact = options.weights == options.cache == "F32"
     arithmetic = "f32" if exact else "bf16" if "BF16" in (options.weights, options.cache) else "f16"
+    claims = {"order": "llamacpp"} if options.order == "temperature-last" else {}
+    if "Q" in options.weights:
+        claims["weights"] = "own"
     assay_iut.serve(Engine(options), name="llama.cpp server", version=f"xllamacpp {xllamacpp.__version__}",
                     uniforms="own", rule="token" if options.rejection else "match", map="other",
                     arithmetic=arithmetic, input="logits", methods="lookup", lm_architectures="llama",
-                    accepted_total=1)
+                    accepted_total=1, **claims)

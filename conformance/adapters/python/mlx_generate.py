@@ -4,9 +4,9 @@
 
     ci/audit-engines mlx [options of assay run] [-- options of this program]
 
-The engine's own sampler has top-p, min-p, top-k, and the temperature last (--order own). Here its filters come in the
-order of chapter 3 (DIST-12), the temperature first. With --together the requests of a
-call go to `BatchGenerator` at once, which has no drafts. mlx-lm leaves ends to whoever takes its tokens: here too.
+The engine's own sampler has top-p, min-p, top-k, and the temperature last, and so it claims. With --order spec its
+filters come in the order of chapter 3 (DIST-12), the temperature first. With --together the requests of a call go to
+`BatchGenerator` at once, which has no drafts. mlx-lm leaves ends to whoever takes its tokens: here too.
 """
 
 import argparse
@@ -97,10 +97,11 @@ class Engine:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--order", choices=["spec", "own"], default="spec", help="of temperature and filters")
+    parser.add_argument("--order", choices=["spec", "own"], default="own", help="of temperature and filters")
     parser.add_argument("--arithmetic", choices=["f32", "bf16"], default="f32", help="of the weights, and so of all")
     parser.add_argument("--together", action="store_true", help="the requests of a call at once, without drafts")
     options = parser.parse_args()
     versions = " ".join(f"{name} {importlib.metadata.version(name)}" for name in ("mlx-lm", "mlx"))
     assay_iut.serve(Engine(options), name="mlx-lm", version=versions, uniforms="own", rule="match", map="other",
-                    arithmetic=options.arithmetic, input="logits", lm_architectures="llama", accepted_total=1)
+                    arithmetic=options.arithmetic, input="logits", lm_architectures="llama", accepted_total=1,
+                    **({"order": "mlx"} if options.order == "own" else {}))

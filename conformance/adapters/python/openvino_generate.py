@@ -5,7 +5,7 @@
 
 Models become OpenVINO's own (assay_models.py), of binary32. What the engine computes in is --precision: f32, which is
 forced for network and cache, or `own`, the engine's choice for this machine. Where that is a half format, say
-`--arithmetic bf16`, and the suite asks the sampled law no longer. With --together the requests of a call go to
+`--arithmetic bf16`: the law with drafts is then held against the law without (LAY-19). With --together the requests of a call go to
 `ContinuousBatchingPipeline` at once.
 """
 
@@ -99,6 +99,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--precision", default="f32", help="of network and cache: f32, bf16, f16, or own")
     parser.add_argument("--arithmetic", help="that is claimed; else the precision")
+    parser.add_argument("--own-weights", action="store_true", help="claimed: nothing is held against the folder's")
     parser.add_argument("--together", action="store_true", help="the requests of a call at once")
     options = parser.parse_args()
     arithmetic = options.arithmetic or options.precision
@@ -106,4 +107,4 @@ if __name__ == "__main__":
         parser.error("--precision own needs --arithmetic: say what the engine computes in on this machine")
     assay_iut.serve(Engine(options), name="OpenVINO GenAI", version=openvino_genai.__version__, uniforms="own",
                     rule="token", map="other", arithmetic=arithmetic, input="logits", methods="lookup",
-                    lm_architectures="llama", accepted_total=1)
+                    lm_architectures="llama", accepted_total=1, **({"weights": "own"} if options.own_weights else {}))

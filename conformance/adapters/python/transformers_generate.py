@@ -118,4 +118,4 @@ if __name__ == "__main__":
     assay_iut.serve(Engine(parser.parse_args()), name="transformers.generate", methods="lookup",
                     version=f"transformers {transformers.__version__}, torch {torch.__version__}",
                     uniforms="own", uniform_bits=24, rule="token", map="other",
-                    arithmetic="f32", input="logits")
+                    arithmetic="f32", input="logits", top_k_ties="kept")
