@@ -30,7 +30,8 @@ UNDECIDED = 4  # the exit code of a run that neither passed nor failed
 PLUGIN = "conformance/adapters/c/example_plugin.c"
 PYTHON = "conformance/adapters/python/"
 # What each kind of patch is built on, and what must pass without a patch before a verdict means anything.
-CONTROLS = [PLUGIN, *(f"{PYTHON}example_{name}.py" for name in ("generate", "batch", "model", "pool")), "ref/"]
+CONTROLS = [PLUGIN, *(f"{PYTHON}example_{name}.py" for name in ("generate", "batch", "model", "pool")), "ref/",
+            "conformance/subjects/ours/"]
 # Whole levels are the honest run. Options stand here only where a correct variant is slow.
 OPTIONS = {
     "ok-engine-race": ["--timeout", "60"],  # one logarithm for each token that may be drawn
@@ -41,6 +42,11 @@ NO_TRACES = {"ok-jacobi-drawn-guesses", "ok-lookahead-accepts-window", "ok-looku
 
 class Trouble(Exception):
     """A case that cannot be judged: no patch, no build, no verdict."""
+
+
+def of_reference(file):
+    """Is it the reference, or what makes a subject of it? Else it is an adapter."""
+    return file.startswith(("ref/", "conformance/subjects/ours/"))
 
 
 def command(words, where, what):
@@ -94,7 +100,7 @@ def build_python(where, file, python):
 
 
 class Tree:
-    """A copy of the whole source tree and its build folder, for the suite and for patches of ref/."""
+    """A copy of the whole source tree and its build folder, for the suite and for patches of the reference."""
 
     def __init__(self, root, build, jobs):
         self.source, self.build, self.jobs, self.root = build / "source", build / "out", jobs, root
@@ -144,7 +150,7 @@ def judge_levels(args, tree, name, iut, options):
 def run_case(args, tree, name, file, patch):
     """Exit code, first failing case and level of the suite for a patch, or for what it patches (patch None)."""
     options = OPTIONS.get(name, [])
-    if file.startswith("ref/"):
+    if of_reference(file):
         try:
             if patch:
                 apply(patch, tree.source)
@@ -165,7 +171,7 @@ def run_case(args, tree, name, file, patch):
 
 def dry_case(args, name, file, patch):
     where = args.build / "work" / name
-    fresh_copy(args.root, where, "conformance/iut.h", "conformance/adapters", "ref")
+    fresh_copy(args.root, where, "conformance", "ref")
     apply(patch, where)
     if file == PLUGIN:
         build_plugin(where)
@@ -201,8 +207,8 @@ def choose(folder, globs):
     chosen = {name: path for name, path in patches.items() if any(fnmatch.fnmatch(name, g) for g in globs)}
     if not chosen:
         sys.exit(f"no patch is named {' or '.join(globs)}")
-    # Patches of ref/ come last: they change the suite's own build.
-    return dict(sorted(chosen.items(), key=lambda item: (patched_file(item[1]).startswith("ref/"), item[0])))
+    # Patches of the reference come last: they change the suite's own build.
+    return dict(sorted(chosen.items(), key=lambda item: (of_reference(patched_file(item[1])), item[0])))
 
 
 def check_controls(args, tree, files):

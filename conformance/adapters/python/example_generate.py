@@ -14,6 +14,7 @@ import os
 import random
 import sys
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # products this small take longer on several
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

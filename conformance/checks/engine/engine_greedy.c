@@ -7,6 +7,7 @@
  * Forwards of other shapes round otherwise. So where no identity is promised, a difference is a
  * near-tie when the logits of the two tokens are as close as the declared arithmetic reaches
  * (CLM-08), and the stream is another one from there on. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,6 +81,7 @@ typedef struct {
     engine_prompt prompt[PROMPTS];
     int32_t plain[PROMPTS][BUDGET];
     int32_t out[PROMPTS * BUDGET], length[PROMPTS];
+    float due[PROMPTS][BUDGET], logprob[PROMPTS * BUDGET]; /* of weights of its own, where told (CLM-15) */
     engine_ties ties;
     int64_t expected; /* accepted drafts, of the requests that tell theirs (STAT-16) */
 } job;
@@ -126,7 +128,9 @@ static bool same(job *j, const engine_request *q, const int32_t *order, int32_t 
         for (int32_t t = 0; t < j->length[i]; t++) {
             const int32_t got = j->out[i * q->k + t];
             if (got == j->plain[order[i]][t]) continue;
-            const engine_difference d = {what, false, order[i], &ordered[i], j->plain[order[i]], t, got};
+            const double apart = fabs((double)j->logprob[i * q->k + t] - (double)j->due[order[i]][t]);
+            const engine_difference d = {
+                what, false, order[i], &ordered[i], j->plain[order[i]], t, got, q->logprob ? &apart : NULL};
             if (!engine_tie(&j->e, &j->ties, &d)) return false;
             break; /* another stream from here on */
         }
@@ -289,6 +293,7 @@ static bool decode_plainly(job *j, const engine_request *q, int32_t i)
         engine_make_prompt(&j->e, i, &j->rng, &j->prompt[i]);
         if (j->variant >= KINDS && j->e.pair == PAIR_FEW) repeat_itself(&j->prompt[i], i);
         if (!engine_generate(&j->e, q, &j->prompt[i], 1, j->plain[i], j->length)) return false;
+        if (q->logprob) memcpy(j->due[i], j->logprob, sizeof j->due[i]);
     } while (--tries > 0 && j->length[0] < BUDGET);
     return true;
 }
@@ -296,11 +301,14 @@ static bool decode_plainly(job *j, const engine_request *q, int32_t i)
 static bool all(job *j)
 {
     const bool drafts = j->variant < KINDS;
-    engine_request q = {.k = BUDGET, .eos = -1, .sampling = {0, 0, 1, 0}};
+    const iut_claims *m = client_claims(j->e.x->iut);
+    const bool tells = m->weights == IUT_WEIGHTS_OWN && m->logprobs == IUT_LOGPROB_RAW;
+    engine_request q = {
+        .k = BUDGET, .eos = -1, .sampling = {0, 0, 1, 0}, .logprob = tells ? j->logprob : NULL};
     for (int32_t i = 0; i < j->prompts; i++) {
         if (!decode_plainly(j, &q, i)) return false;
         if (j->variant == GAMMA && (j->e.pair == PAIR_FEW || j->prompt[i].n == 1) &&
-            !engine_plain_is_right(&j->e, i, &j->prompt[i], j->plain[i], BUDGET / 2))
+            !engine_plain_is_right(&j->e, i, &j->prompt[i], j->plain[i], BUDGET))
             return false;
     }
     if (!drafts) return with_method(j, &q);

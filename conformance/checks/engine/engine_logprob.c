@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/checks/engine/engine_rows.h"
+#include "conformance/checks/engine/engine_ties.h"
 #include "conformance/checks/frame/probe.h"
 
 enum { PROMPTS = 8, BUDGET = 32, MOST_GAMMA = 8, TRIED = 4 };
@@ -37,22 +37,6 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     if (client_claims(tested)->logprobs == IUT_LOGPROB_RAW) return true;
     snprintf(why, size, "logprobs: raw ones are not told");
     return false;
-}
-
-/* What two calls may differ by, though plain decoding's own do not. */
-static double least(const iut_claims *m)
-{
-    switch (m->arithmetic) {
-    case IUT_ARITH_F64:
-        return 1e-9;
-    case IUT_ARITH_F32:
-    case IUT_ARITH_CANONICAL:
-        return 1e-4;
-    case IUT_ARITH_F16:
-        return 0x1p-4;
-    default:
-        return 0x1p-2;
-    }
 }
 
 typedef struct {
@@ -135,7 +119,7 @@ static bool as_the_oracle(job *j, int32_t i)
 
 static bool as_plain(job *j, const engine_request *q, const char *how)
 {
-    const double allowed = fmax(SPREAD * j->spread, least(client_claims(j->e.x->iut)));
+    const double allowed = fmax(SPREAD * j->spread, engine_logprob_reach(client_claims(j->e.x->iut)));
     if (!engine_generate(&j->e, q, j->prompt, PROMPTS, j->out, j->length)) return false;
     for (int32_t i = 0; i < PROMPTS; i++) {
         int32_t place = 0;

@@ -96,9 +96,29 @@ static bool gives_the_other(engine *e, const engine_difference *d, bool *gives)
     return true;
 }
 
+double engine_logprob_reach(const iut_claims *claims)
+{
+    switch (claims->arithmetic) {
+    case IUT_ARITH_F64:
+        return 1e-9;
+    case IUT_ARITH_F32:
+    case IUT_ARITH_CANONICAL:
+        return 1e-4;
+    case IUT_ARITH_F16:
+        return 0x1p-4;
+    default:
+        return 0x1p-2;
+    }
+}
+
 static bool by_itself(engine *e, engine_ties *ties, const engine_difference *d)
 {
     bool gives;
+    char how[80];
+    if (d->apart && *d->apart <= engine_logprob_reach(client_claims(e->x->iut))) {
+        snprintf(how, sizeof how, "whose log-probabilities are %.3g apart, as it tells them", *d->apart);
+        return note(ties, d, how), true;
+    }
     if (!gives_the_other(e, d, &gives)) return false;
     if (gives) return note(ties, d, "as plain decoding's own is, by company and chunk"), true;
     if (!ties->open && !ties->open_now)

@@ -23,7 +23,11 @@ typedef struct {
     const engine_prompt *prompt;
     const int32_t *plain;  /* its tokens by plain decoding */
     int32_t at, got;       /* the place, and what stands there */
+    const double *apart;   /* what the log-probabilities of the two differ by, each as its decoding tells it, or NULL */
 } engine_difference;
+
+/* By how much log-probabilities may differ that honest engines of this arithmetic tell of one token (LAY-21). */
+double engine_logprob_reach(const iut_claims *claims);
 
 /* True: it is noted. */
 bool engine_tie(engine *e, engine_ties *ties, const engine_difference *d);
