@@ -73,16 +73,26 @@ static iut_sampling draw_sampling(job *j)
     return s;
 }
 
+/* Neighbours that differ in their filters alone: what serves one may not serve the other. */
+static void share_temperature(iut_sampling *s, const iut_sampling *before)
+{
+    if (s->temperature > 0 && before->temperature > 0) s->temperature = before->temperature;
+}
+
+/* One that the plain stream of request i meets, beyond its first quarter; 0 if that has ended there. */
+static int32_t late_token(job *j, int32_t i)
+{
+    const int32_t token = j->plain[i][BUDGET / 4 + probe_below(&j->rng, BUDGET * 3 / 4)];
+    return token < 0 ? 0 : token;
+}
+
 /* Ends that its plain stream meets, and one that it may not. */
 static void draw_ends(job *j, int32_t i)
 {
     engine_each *own = &j->each[i];
     own->ends = probe_below(&j->rng, ENGINE_ENDS + 1);
     for (int32_t k = 0; k < own->ends; k++)
-        own->end[k] = k == 0 ? probe_below(&j->rng, engine_pair_V[j->e.pair])
-                             : j->plain[i][BUDGET / 4 + probe_below(&j->rng, BUDGET * 3 / 4)];
-    for (int32_t k = 0; k < own->ends; k++)
-        if (own->end[k] < 0) own->end[k] = 0; /* behind the end of the plain stream */
+        own->end[k] = k == 0 ? probe_below(&j->rng, engine_pair_V[j->e.pair]) : late_token(j, i);
 }
 
 static bool draw_call(job *j)
@@ -103,10 +113,12 @@ static bool draw_call(job *j)
                            &j->prompt[i]);
         if (!engine_generate(&j->e, &plainly, &j->prompt[i], 1, j->plain[i], j->length)) return false;
         if (claims & IUT_PER_SAMPLING) own->sampling = draw_sampling(j);
+        if (i > 0 && probe_below(&j->rng, 2)) share_temperature(&own->sampling, &own[-1].sampling);
         if (claims & IUT_PER_SEED) own->seed = probe_next(&j->rng);
         if (claims & IUT_PER_BUDGET) own->budget = 1 + probe_below(&j->rng, BUDGET);
         if (claims & IUT_PER_ENDS) draw_ends(j, i);
     }
+    if (probe_below(&j->rng, 2)) j->q.eos = late_token(j, probe_below(&j->rng, j->n));
     return true;
 }
 

@@ -425,7 +425,8 @@ static bool passes_inside(const request *r)
 static bool is_end(const request *r, int32_t token)
 {
     const bool own = r->a->manner == MANNER_ENGINE_OWN_END,
-               passes = fault(r->a->fault, ENGINE_OWN_END_PASSED);
+               passes = fault(r->a->fault, ENGINE_OWN_END_PASSED) ||
+                        (fault(r->a->fault, ENGINE_OWN_ENDS_ALONE) && r->ends > 0);
     if (token == (passes ? -1 : own ? r->a->own_end : r->b->eos)) return true;
     for (int32_t i = 0; i < r->ends; i++)
         if (token == r->end[i]) return true;
@@ -607,6 +608,13 @@ static float company_temperature(const iut_generate_batch *b)
     return 0;
 }
 
+/* ENGINE_PLAN_KEPT: the sampling of the first of the requests up to i that have i's temperature, one after the other. */
+static const iut_sampling *plan_before(const iut_generate_batch *b, int32_t i)
+{
+    while (i > 0 && b->samplings[i - 1].temperature == b->samplings[i].temperature) i--;
+    return &b->samplings[i];
+}
+
 /* What is told of the request itself, else of the call (CLM-16). */
 static void take_own(request *r, int32_t i)
 {
@@ -614,6 +622,7 @@ static void take_own(request *r, int32_t i)
     const fault_point f = r->a->fault;
     const iut_sampling *s = !b->samplings                    ? &b->sampling
                             : fault(f, ENGINE_FIRST_SAMPLING) ? &b->samplings[0]
+                            : fault(f, ENGINE_PLAN_KEPT)      ? plan_before(b, i)
                                                               : &b->samplings[i];
     r->sampling = (as_sampling){s->temperature, s->top_k, s->top_p, s->min_p};
     if (fault(f, ENGINE_GREEDY_SAMPLED) && b->samplings && s->temperature == 0)
