@@ -39,7 +39,7 @@ static const cell cells[] = {
      IUT_LOOKAHEAD, {5, 3, 4}, false},
     {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_LOOKUP, {2, 3}, false},
     {"trained-g3-top8", PAIR_TRAINED, 3, {1, 8, 1, 0}, {0, 600, 30000}, 0, {0}, false},
-    {"few-g0-mixed", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 6000, 300000}, 0, {0}, true},
+    {"few-g0-mixed", PAIR_FEW, 0, {1, 0, 1, 0}, {1000, 6000, 300000}, 0, {0}, true},
     {"few-g3-mixed", PAIR_FEW, 3, {1, 0, 1, 0}, {1500, 6000, 300000}, 0, {0}, true},
 };
 /* clang-format on */

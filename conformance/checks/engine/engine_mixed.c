@@ -1,7 +1,7 @@
 /* engine.mixed - calls whose requests differ in sampling, seed, budget and ends, as far as that is claimed (CLM-16).
  * Each request is answered as if it were alone (LAY-20). A batch that is served by its first request's parameters shows
  * here, or by the seeds of its slots, or by one end for all. Facts are judged of all requests. Tokens are judged of the
- * greedy ones, and one seeded request of each call is asked again alone; engine.late has the law of the others. */
+ * greedy ones; the seeded others are asked again alone; engine.late has the law of these. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { REQUESTS = 7, BUDGET = 24, MOST_PROMPT = 40, MOST_GAMMA = 8 };
 
 static void plan(check_plan *p, check_level level)
 {
-    static const int64_t calls[] = {4, 12, 100};
+    static const int64_t calls[] = {8, 24, 100};
     for (int32_t pair = PAIR_FEW; pair <= PAIR_SELF; pair++)
         for (int32_t way = 0; way < ENGINE_METHODS; way++) {
             if (level == LEVEL_SMOKE && pair == PAIR_SELF && way) continue;
@@ -113,7 +113,7 @@ static bool draw_call(job *j)
                            &j->prompt[i]);
         if (!engine_generate(&j->e, &plainly, &j->prompt[i], 1, j->plain[i], j->length)) return false;
         if (claims & IUT_PER_SAMPLING) own->sampling = draw_sampling(j);
-        if (i > 0 && probe_below(&j->rng, 2)) share_temperature(&own->sampling, &own[-1].sampling);
+        if (i > 0 && probe_below(&j->rng, 3) == 0) share_temperature(&own->sampling, &own[-1].sampling);
         if (claims & IUT_PER_SEED) own->seed = probe_next(&j->rng);
         if (claims & IUT_PER_BUDGET) own->budget = 1 + probe_below(&j->rng, BUDGET);
         if (claims & IUT_PER_ENDS) draw_ends(j, i);
@@ -124,13 +124,19 @@ static bool draw_call(job *j)
 
 /* ---- What is due. ---------------------------------------------------------------- */
 
+/* One token is left at each place. */
+static bool is_greedy(const iut_sampling *s)
+{
+    return s->temperature == 0 || s->top_k == 1;
+}
+
 static bool as_plain(job *j, int32_t i)
 {
     const int32_t *out = j->out + i * BUDGET;
     const iut_sampling *s = &j->each[i].sampling;
     const bool warm = s->temperature > 0;
     char what[120];
-    if (warm && s->top_k != 1) return true;
+    if (!is_greedy(s)) return true;
     snprintf(what, sizeof what, "gamma %d, temperature %g, top_k %d, among %d other requests (LAY-20)", (int)j->q.gamma,
              (double)s->temperature, (int)s->top_k, (int)j->n - 1);
     engine_ties_asked(&j->ties, i);
@@ -142,10 +148,18 @@ static bool as_plain(job *j, int32_t i)
     return true;
 }
 
-/* LAY-15 (b), (d): the tokens that it has alone, with its own seed. */
+/* Are streams a function of their seeds, up to near-ties? */
+static bool is_seeded(const iut_claims *m)
+{
+    const bool fine = m->arithmetic >= IUT_ARITH_CANONICAL && m->arithmetic <= IUT_ARITH_F32;
+    return m->uniforms == IUT_UNIFORMS_SEEDED && (fine || engine_is_exact(m));
+}
+
+/* LAY-15 (b), (d): of a seeded request, the tokens that it has alone, with its own seed. */
 static bool as_alone(job *j, int32_t i)
 {
     const int32_t *out = j->out + i * BUDGET;
+    if (is_greedy(&j->each[i].sampling) || !is_seeded(client_claims(j->e.x->iut))) return true;
     int32_t alone[BUDGET], length, t = 0;
     engine_request q = j->q;
     q.each = &j->each[i], q.sampling = j->each[i].sampling, q.seed = j->each[i].seed;
@@ -161,22 +175,15 @@ static bool as_alone(job *j, int32_t i)
     return false;
 }
 
-/* Are streams a function of their seeds, up to near-ties? */
-static bool is_seeded(const iut_claims *m)
-{
-    const bool fine = m->arithmetic >= IUT_ARITH_CANONICAL && m->arithmetic <= IUT_ARITH_F32;
-    return m->uniforms == IUT_UNIFORMS_SEEDED && (fine || engine_is_exact(m));
-}
-
 static bool one_call(job *j)
 {
     engine_ties_next(&j->ties);
     if (!draw_call(j) || !engine_generate(&j->e, &j->q, j->prompt, j->n, j->out, j->length)) return false;
     for (int32_t i = 0; i < j->n; i++) {
         j->ended += j->length[i] < j->each[i].budget;
-        if (!as_plain(j, i)) return false;
+        if (!as_plain(j, i) || !as_alone(j, i)) return false;
     }
-    return !is_seeded(client_claims(j->e.x->iut)) || as_alone(j, probe_below(&j->rng, j->n));
+    return true;
 }
 
 static void conclude(job *j)
