@@ -10,17 +10,18 @@
 #include "conformance/checks/engine/engine_ties.h"
 #include "conformance/checks/frame/probe.h"
 
-enum { PROMPTS = 8, BUDGET = 32, MOST_GAMMA = 8, TRIED = 4 };
+enum { PROMPTS = 8, SHORT = 4, BUDGET = 32, MOST_GAMMA = 8, TRIED = 4 };
 static const double SPREAD = 4;
 
-/* Lengths of prompts: both sides of pages and chunks of 16, 64 and 256, and one of two windows. */
+/* Lengths of prompts: both sides of pages and chunks of 16, 64 and 256, and one of two windows. The first SHORT are all
+ * that the largest pair is asked at smoke. */
 static const int32_t lengths[PROMPTS] = {14, 15, 33, 62, 120, 250, 300, 590};
 
 static void plan(check_plan *p, check_level level)
 {
     for (int32_t pair = 0; pair < PAIRS; pair++)
         for (int32_t way = 0; way < ENGINE_METHODS; way++) {
-            if (level == LEVEL_SMOKE && (pair == PAIR_TRAINED || (pair == PAIR_SELF && way))) continue;
+            if (level == LEVEL_SMOKE && pair != PAIR_FEW && way) continue;
             check_case *c = plan_case(p, &check_engine_logprob, "%s-%s", engine_pair_name[pair],
                                       engine_method_name(engine_methods[way]));
             c->engine.pair = pair;
@@ -42,6 +43,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 typedef struct {
     engine e;
     uint64_t rng;
+    int32_t prompts;
     engine_prompt prompt[PROMPTS];
     int32_t plain[PROMPTS][BUDGET];
     float due[PROMPTS][BUDGET];
@@ -66,7 +68,7 @@ static double difference(job *j, int32_t i, int32_t at, int32_t *place)
 
 static bool decode_plainly(job *j, const engine_request *q)
 {
-    for (int32_t i = 0; i < PROMPTS; i++) {
+    for (int32_t i = 0; i < j->prompts; i++) {
         engine_fill_prompt(&j->e, i, lengths[i], &j->rng, &j->prompt[i]);
         if (!engine_generate(&j->e, q, &j->prompt[i], 1, j->plain[i], j->length)) return false;
         memcpy(j->due[i], j->logprob, sizeof j->due[i]);
@@ -79,9 +81,9 @@ static bool decode_plainly(job *j, const engine_request *q)
 static bool measure(job *j, const engine_request *q)
 {
     int32_t place;
-    if (!engine_generate(&j->e, q, j->prompt, PROMPTS, j->out, j->length)) return false;
-    for (int32_t i = 0; i < PROMPTS; i++) j->spread = fmax(j->spread, difference(j, i, i, &place));
-    for (int32_t i = 0; i < PROMPTS; i += 3) {
+    if (!engine_generate(&j->e, q, j->prompt, j->prompts, j->out, j->length)) return false;
+    for (int32_t i = 0; i < j->prompts; i++) j->spread = fmax(j->spread, difference(j, i, i, &place));
+    for (int32_t i = 0; i < j->prompts; i += 3) {
         if (!engine_repeat(&j->e, q, &j->prompt[i], 3, j->out, j->length)) return false;
         for (int32_t k = 0; k < 3; k++) j->spread = fmax(j->spread, difference(j, i, k, &place));
     }
@@ -120,8 +122,8 @@ static bool as_the_oracle(job *j, int32_t i)
 static bool as_plain(job *j, const engine_request *q, const char *how)
 {
     const double allowed = fmax(SPREAD * j->spread, engine_logprob_reach(client_claims(j->e.x->iut)));
-    if (!engine_generate(&j->e, q, j->prompt, PROMPTS, j->out, j->length)) return false;
-    for (int32_t i = 0; i < PROMPTS; i++) {
+    if (!engine_generate(&j->e, q, j->prompt, j->prompts, j->out, j->length)) return false;
+    for (int32_t i = 0; i < j->prompts; i++) {
         int32_t place = 0;
         const double d = difference(j, i, i, &place);
         j->worst = fmax(j->worst, d);
@@ -139,10 +141,11 @@ static bool as_plain(job *j, const engine_request *q, const char *how)
 static bool all(job *j, int32_t method)
 {
     const int32_t most = gamma_within(MOST_GAMMA, j->e.x->iut);
+    j->prompts = j->e.x->level == LEVEL_SMOKE && j->e.pair == PAIR_TRAINED ? SHORT : PROMPTS;
     engine_request q = {.k = BUDGET, .eos = -1, .sampling = {0, 0, 1, 0}, .logprob = j->logprob};
     char how[60];
     if (!decode_plainly(j, &q) || !measure(j, &q)) return false;
-    for (int32_t i = 0; i < PROMPTS; i += j->e.x->level == LEVEL_SMOKE ? 3 : 1)
+    for (int32_t i = 0; i < j->prompts; i += j->e.x->level == LEVEL_SMOKE ? 3 : 1)
         if (!as_the_oracle(j, i)) return false;
     for (int32_t i = 0; i < TRIED; i++) {
         q.method = method;
