@@ -126,7 +126,7 @@ static bool same(job *j, const engine_request *q, const int32_t *order, int32_t 
         for (int32_t t = 0; t < j->length[i]; t++) {
             const int32_t got = j->out[i * q->k + t];
             if (got == j->plain[order[i]][t]) continue;
-            const engine_difference d = {what, false, order[i], &ordered[i], j->plain[order[i]], t, got};
+            const engine_difference d = {what, false, order[i], &ordered[i], j->plain[order[i]], t, got, NULL};
             if (!engine_tie(&j->e, &j->ties, &d)) return false;
             break; /* another stream from here on */
         }
