@@ -242,8 +242,8 @@ typedef struct {
  * are, without a begin-of-sequence token of yours; refuse ids and parameters out of range. Filters
  * apply in the order of chapter 3, or of the claim `order`. It knows nothing of `model` and its sequences.
  *
- * Penalties of a row depend on the tokens before it, accepted drafts of the same step included. By which formula, and
- * over how many tokens, is the engine's affair.
+ * Penalties of a row depend on the tokens before it, drafts of the same step included. By which formula, and for which
+ * of these tokens, is the engine's affair; what stands at iut_processors is usual.
  *
  * `accepted` may stay -1. If it is told, each step has emitted one token more than it says, and all
  * steps together the stream (the last may be cut): a token that comes from the prompt's forward is a
