@@ -64,6 +64,8 @@ enum { IUT_WEIGHTS_FOLDER = 1, IUT_WEIGHTS_OWN }; /* OWN: made from the folder's
 enum { IUT_PER_SAMPLING = 1, IUT_PER_SEED = 2, IUT_PER_BUDGET = 4, IUT_PER_ENDS = 8 };
 /* Log-probabilities: of the softmax of the logits as they are, or of the served row (CLM-17). */
 enum { IUT_LOGPROB_RAW = 1, IUT_LOGPROB_SERVED };
+/* Penalties of tokens that were there before, added up (CLM-18). */
+enum { IUT_REPETITION = 1, IUT_PRESENCE = 2, IUT_FREQUENCY = 4 };
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -104,6 +106,9 @@ typedef struct {
     /* Since 3: what it tells of its tokens. An older iut_claims, of 96 bytes, ends here. */
     int32_t logprobs;    /* IUT_LOGPROB_* */
     int32_t reserved_2;  /* 0 */
+    /* Since 4: what it does to logits. An older iut_claims, of 104 bytes, ends here. */
+    int32_t processors;  /* sum of IUT_REPETITION ... */
+    int32_t reserved_3;  /* 0 */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
@@ -237,10 +242,19 @@ typedef struct {
  * are, without a begin-of-sequence token of yours; refuse ids and parameters out of range. Filters
  * apply in the order of chapter 3, or of the claim `order`. It knows nothing of `model` and its sequences.
  *
+ * Penalties of a row depend on the tokens before it, drafts of the same step included. By which formula, and for which
+ * of these tokens, is the engine's affair; what stands at iut_processors is usual.
+ *
  * `accepted` may stay -1. If it is told, each step has emitted one token more than it says, and all
  * steps together the stream (the last may be cut): a token that comes from the prompt's forward is a
  * step with 0. A run that ends without a token of its own cannot be told so. With the claim
  * `accepted_total` accepted[i][0] is the total of request i instead. */
+typedef struct {
+    float repetition; /* above 0, of tokens of prompt or output; 1: off */
+    float presence;   /* of tokens of the output; 0: off */
+    float frequency;  /* of tokens of the output, for each time; 0: off */
+} iut_processors;
+
 typedef struct {
     uint32_t size;
     const char *target; /* folder, as of iut_model */
@@ -273,6 +287,8 @@ typedef struct {
                                       claims; arrives filled with NaN. NULL unless `tell` is 1 */
     int32_t tell;                  /* 1: logprob is asked for */
     int32_t reserved_2;            /* 0 */
+    /* Since 4: an older iut_generate_batch, of 192 bytes, ends here. */
+    const iut_processors *processors; /* [n] of each request; NULL: all are off. What is not claimed is off */
 } iut_generate_batch;
 
 /* -- pool: the n-grams of lookahead decoding, kept and looked up, without an engine. ---------------

@@ -86,6 +86,8 @@ const claim_row claim_table[] = {
           "What may differ among the requests of one `generate` call? Ends are several a request."),
     LATER_CHOICE(logprobs, "raw|served", 3,
           "Does `generate` tell log-probabilities of its tokens: of the softmax of the logits, or of the served row?"),
+    LATER_SET(processors, "repetition|presence|frequency", 4,
+          "Which penalties of tokens that were there before does `generate` take, of each request its own?"),
     {0}};
 /* clang-format on */
 

@@ -1,7 +1,8 @@
 /* layout.c - see layout.h. In a request the arrays of 8-byte elements come first, so that every
  * array is aligned if the header is. Sampling parameters are arrays of two: target, draft;
  * binary32 is never written as decimal (FRM-02), and seeds need all 64 bits, which JSON does
- * not carry. The samplings of requests are four words each: the bits of iut_sampling. */
+ * not carry. The samplings of requests are four words each: the bits of iut_sampling; their
+ * processors are three numbers. */
 #include "conformance/wire/layout.h"
 
 #include <stdio.h>
@@ -50,6 +51,8 @@ enum { LARGE = 1 << 20, SEQUENCES = 4096 };
 #define EACH1(field, type, holds, low, high) {#field, type, FLOW_IN_OPTIONAL, AT(field), 0, 1, {N_}, holds, low, high}
 #define EACH_SAMPLING(field) \
     {#field, TENSOR_I32, FLOW_IN_OPTIONAL, AT(field), 0, 2, {N_, IS(4)}, HOLDS_ANYTHING, IS(0), IS(0)}
+#define EACH_PROCESSORS(field) \
+    {#field, TENSOR_F32, FLOW_IN_OPTIONAL, AT(field), 0, 2, {N_, IS(3)}, HOLDS_ANYTHING, IS(0), IS(0)}
 #define OUT(name, type, field, rank, ...) \
     {name, type, FLOW_OUT, AT(field), 0, rank, {__VA_ARGS__}, HOLDS_ANYTHING, IS(0), IS(0)}
 #define OUT1(field, a) OUT(#field, TENSOR_I32, field, 1, a)
@@ -141,7 +144,7 @@ const layout_op layout[OP_COUNT] = {
          EACH1(budgets, TENSOR_I32, HOLDS_RANGE, IS(1), K_),
          EACH1(end_count, TENSOR_I32, HOLDS_COUNTS, IS(0), OF(VALUE_END_TOTAL)),
          {"ends", TENSOR_I32, FLOW_IN_OPTIONAL, AT(ends), 0, 1, {OF(VALUE_END_TOTAL)}, HOLDS_ANYTHING, IS(0), IS(0)},
-         OUT2(out, N_, K_), OUT1(out_len, N_), OUT2(accepted, N_, K_),
+         EACH_PROCESSORS(processors), OUT2(out, N_, K_), OUT1(out_len, N_), OUT2(accepted, N_, K_),
          {"logprob", TENSOR_F32, FLOW_OUT_TOLD, AT(logprob), 0, 2, {N_, K_}, HOLDS_ANYTHING, IS(0), IS(0)}}},
 #undef B
 #define B iut_pool_batch

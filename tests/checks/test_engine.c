@@ -68,6 +68,7 @@ static iut_status claims(iut *x, iut_claims *c)
     c->seed_identical = said.seed_identical;
     if (said.arithmetic) c->arithmetic = said.arithmetic;
     c->weights = said.weights;
+    c->processors = said.processors;
     return s;
 }
 
@@ -520,6 +521,30 @@ static void what_has_no_law_is_not_claimed(void **unused)
 }
 
 /* CLM-09: what is greedy has no law to claim, and refuses; what is not has one. */
+/* LAY-22: the reference has no penalties. So with drafts and without they change nothing, which is no pass. */
+static void penalties_that_do_nothing_are_no_pass(void **unused)
+{
+    (void)unused;
+    set_up(HONEST, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL, .processors = IUT_PRESENCE});
+    all_end(&check_engine_processors, "*", STATE_INCONCLUSIVE, 5, "the strongest presence");
+    set_up(HONEST, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
+    all_end(&check_engine_processors, "*", STATE_NOT_CLAIMED, 5, "there are no penalties");
+}
+
+/* A difference is a near-tie if plain decoding gives the other token among equals, and else counts (CLM-15). */
+static void penalties_have_near_ties(void **unused)
+{
+    const iut_claims c = {.arithmetic = IUT_ARITH_BF16, .processors = IUT_PRESENCE};
+    (void)unused;
+    set_up(BY_COMPANY, c);
+    tally t = run(&check_engine_processors, "*/few-draft");
+    assert_int_equal(t.count[STATE_FAIL], 0);
+    set_up(FAR_TIES, c);
+    all_end(&check_engine_processors, "*/few-draft", STATE_FAIL, 1, "prompts have a token that plain decoding");
+    set_up(FAR_TIES, (iut_claims){.arithmetic = IUT_ARITH_BF16, .processors = IUT_PRESENCE, .greedy_identical = 1});
+    all_end(&check_engine_processors, "*/few-draft", STATE_FAIL, 1, "greedy_identical is claimed (LAY-22)");
+}
+
 static void greedy_methods_refuse_and_the_others_sample(void **unused)
 {
     const iut_claims plain = {.lm_arithmetic = IUT_LM_CANONICAL};
@@ -624,6 +649,8 @@ int main(void)
         cmocka_unit_test(facts_need_no_law),
         cmocka_unit_test(far_tokens_have_the_law),
         cmocka_unit_test(what_has_no_law_is_not_claimed),
+        cmocka_unit_test(penalties_that_do_nothing_are_no_pass),
+        cmocka_unit_test(penalties_have_near_ties),
         cmocka_unit_test(greedy_methods_refuse_and_the_others_sample),
         cmocka_unit_test(architectures_that_are_not_served_are_not_claimed),
         cmocka_unit_test(without_generate_nothing_is_claimed),

@@ -280,6 +280,7 @@ static call_result call_model_op(client *c)
 static call_result call_generate(client *c)
 {
     static const int32_t count[N] = {1, 2}, prompt[3] = {0, 4, 1};
+    static const iut_processors processors[N] = {{1.5F, 0, 1}, {1, 0, 0}};
     int32_t *out = array(N * K, 4), *out_len = array(N, 4), *accepted = array(N * K, 4);
     iut_generate_batch b = {.size = sizeof b,
                             .target = "target",
@@ -292,7 +293,8 @@ static call_result call_generate(client *c)
                             .prompt = prompt,
                             .out = out,
                             .out_len = out_len,
-                            .accepted = accepted};
+                            .accepted = accepted,
+                            .processors = processors};
     const call_result r = client_generate(c, &b);
     free(out), free(out_len), free(accepted);
     return r;

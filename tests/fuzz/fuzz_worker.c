@@ -259,6 +259,7 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     checksum += (unsigned)(strlen(b->target) + strlen(b->draft));
     took_counts(b->prompt_count, b->n, 1, b->prompts);
     took(b->prompt, (size_t)b->prompts, 4);
+    if (b->processors) took(b->processors, 3 * n, 4);
     took(&b->sampling.temperature, 1, 4), took(&b->sampling.top_k, 1, 4);
     took(&b->sampling.top_p, 1, 4), took(&b->sampling.min_p, 1, 4);
     took(&b->seed, 1, 8);

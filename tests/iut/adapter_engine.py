@@ -9,7 +9,7 @@ mode = sys.argv[1]
 
 
 class Echo:
-    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds, each=None):
+    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds, each=None, processors=None):
         if mode == "honest":
             assert (target, draft, gamma, k, eos) == ("a target", "a draft", 4, 12, 300)
             assert sampling == (0.5, 7, 0.75, 0.125), sampling
@@ -21,6 +21,9 @@ class Echo:
             assert told == ([(greedy, seed, 12, []) for seed in (7, 8, 9)] if eos < 0 else
                             [(greedy, 2**64 - 1, 3, [6]), ((0.5, 7, 0.75, 0.125), 1, 4, [6, 8, 9]),
                              ((1, 0, 1, 0), 2, 5, [6, 10])]), told
+        if mode == "processors":
+            told = [tuple(one) for one in processors]
+            assert told == ([(1, 0, 0)] * 3 if eos < 0 else [(1.5, 0, 0.25), (1, 2, 0), (1.25, 0.5, 0)]), told
         if mode == "no draft" and draft is None:
             raise assay_iut.BadInput("there is no draft model")
         if mode == "refuses":
@@ -47,6 +50,7 @@ class Echo:
 
 architectures = {"no architecture": " ", "unknown architecture": "llama gpt2"}
 methods = {} if mode == "no methods" else {"methods": "lookahead lookup", "greedy_methods": "lookahead"}
-own = {"totals": {"accepted_total": 1, "eos_always": 1}, "each": {"per_request": "sampling seed budget ends"}, "logprobs": {"logprobs": "raw"}}
+own = {"totals": {"accepted_total": 1, "eos_always": 1}, "each": {"per_request": "sampling seed budget ends"}, "logprobs": {"logprobs": "raw"},
+       "processors": {"processors": "repetition presence frequency"}}
 assay_iut.serve(Echo, name=mode, uniforms="own", lm_architectures=architectures.get(mode, "qwen3 llama"),
                 **methods, **own.get(mode, {}))

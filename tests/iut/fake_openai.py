@@ -7,6 +7,7 @@ import threading
 import time
 import types
 
+import assay_iut
 import assay_models
 import example_generate
 
@@ -39,11 +40,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         prompt = assay_models.tokens_of(V, prompt) if isinstance(prompt, str) else prompt
         s = types.SimpleNamespace(temperature=asked["temperature"], top_k=max(0, asked.get("top_k", -1)),
                                   top_p=asked.get("top_p", 1), min_p=asked.get("min_p", 0))
+        penalties = assay_iut.Processors(*(asked.get(name + "_penalty", name == "repetition")
+                                           for name in assay_iut.Processors._fields))
         eos = assay_models.tokens_of(V, stop[0])[0] if stop else -1
         few, fewer = self.server.models
         with self.server.lock:
             out, _ = self.server.engine.generate(few, fewer, [example_generate.np.array(prompt)], GAMMA,
-                                                 asked["max_tokens"], eos, s, [asked["seed"]])[0]
+                                                 asked["max_tokens"], eos, s, [asked["seed"]], [penalties])[0]
         return out, "stop" if stop and out[-1] == eos else "length"
 
     def answer(self, asked, cut=True, **other):

@@ -42,14 +42,16 @@ def wrong(text):
     print(text)
 
 
-def answer(url, models, eos, **options):
+def answer(url, models, eos, strength=(1, 0, 0), **options):
     """What the adapter makes of a server: its tokens, or the error."""
     how = argparse.Namespace(**dict({"model": "m", "text": False, "parallel": 2, "plain": [], "servers": [("few", url)],
-                                     "body": {"ignore_eos": True}}, **options))
+                                     "penalties": "repetition presence frequency", "body": {"ignore_eos": True}},
+                                    **options))
     prompts = [np.array([0, 1, 2, 3], "<i4"), np.array([5, 4], "<i4")]
     try:
         greedy = assay_iut.Sampling(0, 0, 1.0, 0.0)
-        answers = openai_http.Engine(how).generate(*models, prompts, 3, 12, eos, greedy, [7, 8])
+        answers = openai_http.Engine(how).generate(*models, prompts, 3, 12, eos, greedy, [7, 8],
+                                                   [assay_iut.Processors(1, 0, 0), assay_iut.Processors(*strength)])
         return [tokens for tokens, _ in answers]
     except (assay_iut.Unavailable, assay_iut.Unsupported) as error:
         if KEY in str(error):
@@ -71,6 +73,13 @@ def by_adapter(at, models):
                 wrong(f"{way}, eos {eos}: {what} was due, but it is {got}")
         if answer(f"{at}/right/v1", models, eos, text=True) != due:
             wrong("text: other tokens than with ids")
+    plain = answer(f"{at}/right/v1", models, -1)
+    for penalties in ((1.8, 0, 0), (1, 2, 0), (1, 0, 2)):
+        got = answer(f"{at}/right/v1", models, -1, penalties)
+        if got[0] != plain[0] or got[1] == plain[1]:
+            wrong(f"{penalties}: they have to change the second request's tokens alone")
+        if answer(f"{at}/right/v1", models, -1, penalties, penalties="") != plain:
+            wrong(f"{penalties}: they were sent, though the server was not said to take them")
     if answer("http://127.0.0.1:9/v1", models, -1) is not NOTHING:
         wrong("no server is no evidence")
 

@@ -188,6 +188,41 @@ static void every_field_of_a_request_counts(void **unused)
     client_close(c);
 }
 
+/* CLM-18: each request has its own penalties, off ones change nothing, and bad ones are refused. */
+static void penalties_count(void **unused)
+{
+    const iut_processors off = {1, 0, 0}, three[REQUESTS] = {{1.8f, 0, 0}, {1, 2, 0}, {1, 0, 2}},
+                         bad[] = {{NAN, 0, 0}, {0, 0, 0}, {-1, 0, 0}, {INFINITY, 0, 0}, {1, NAN, 0}, {1, 0, -INFINITY}};
+    answers without, with;
+    (void)unused;
+    client *c = open_or_fail("mutant:ENGINE_MIXED_CALLS", NULL);
+    iut_generate_batch a = request(2, &without), b;
+    ask(c, &a);
+    for (int32_t kind = 0; kind < REQUESTS; kind++) {
+        iut_processors p[REQUESTS] = {off, off, off};
+        b = request(2, &with);
+        b.processors = p;
+        ask(c, &b);
+        assert_memory_equal(with.out, without.out, sizeof with.out);
+        p[kind] = three[kind];
+        b = request(2, &with);
+        b.processors = p;
+        ask(c, &b);
+        for (int32_t i = 0; i < REQUESTS; i++) {
+            const int32_t at = i * BUDGET;
+            assert_true((memcmp(with.out + at, without.out + at, BUDGET * sizeof *with.out) == 0) == (i != kind));
+        }
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const iut_processors p[REQUESTS] = {off, bad[i], off};
+        b = request(2, &with);
+        b.processors = p;
+        assert_int_equal(client_generate(c, &b), CALL_REFUSED);
+        assert_int_equal(client_status(c), IUT_BAD_INPUT);
+    }
+    client_close(c);
+}
+
 static void frames_change_nothing(void **unused)
 {
     client_failure f;
@@ -394,6 +429,21 @@ static void python_requests(void **unused)
     client_close(c);
 }
 
+/* CLM-18: penalties of each request, which are off unless they are told. */
+static void python_processors(void **unused)
+{
+    static const iut_processors processors[REQUESTS] = {{1.5f, 0, 0.25f}, {1, 2, 0}, {1.25f, 0.5f, 0}};
+    answers a;
+    (void)unused;
+    client *c = open_python("processors");
+    assert_int_equal(client_claims(c)->processors, IUT_REPETITION | IUT_PRESENCE | IUT_FREQUENCY);
+    iut_generate_batch b = request(4, &a);
+    ask(c, &b);
+    b.eos = 6, b.processors = processors;
+    ask(c, &b);
+    client_close(c);
+}
+
 /* CLM-11, CLM-12: a total stands where the first step would. */
 static void python_totals(void **unused)
 {
@@ -532,6 +582,8 @@ int main(void)
                                        cmocka_unit_test(python_sees_what_was_asked),
                                        cmocka_unit_test(python_requests),
         cmocka_unit_test(python_logprobs),
+        cmocka_unit_test(python_processors),
+        cmocka_unit_test(penalties_count),
         cmocka_unit_test(python_totals),
                                        cmocka_unit_test(python_slips),
                                        cmocka_unit_test(python_methods),

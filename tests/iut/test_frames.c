@@ -294,7 +294,7 @@ static void batches(void **state)
                {OP_TRUNCATE, 32, 4 + 3 * 8},
                {OP_CACHE_READ, 48, 4 + 5 * 8},
                {OP_CACHE_POISON, 4, 0},
-               {OP_GENERATE, 192, 2 * 8 + 9 * 4 + 2 * 8 + 16 + 8 + 3 * 8 + 5 * 8 + 4 + 8 + 4},
+               {OP_GENERATE, 200, 2 * 8 + 9 * 4 + 2 * 8 + 16 + 8 + 3 * 8 + 5 * 8 + 4 + 8 + 4 + 8},
                {OP_POOL, 64, 20 + 5 * 8}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         uint64_t before[32], after[32];
@@ -383,7 +383,9 @@ static void claims_have_words(void **state)
                {"weights", "own", IUT_WEIGHTS_OWN},
                {"per_request", "sampling", IUT_PER_SAMPLING},
                {"per_request", "ends", IUT_PER_ENDS},
-               {"logprobs", "served", IUT_LOGPROB_SERVED}};
+               {"logprobs", "served", IUT_LOGPROB_SERVED},
+               {"processors", "repetition", IUT_REPETITION},
+               {"processors", "frequency", IUT_FREQUENCY}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         const claim_row *row = claim_table;
         while (row->name && strcmp(row->name, due[i].claim) != 0) row++;
@@ -397,8 +399,9 @@ static void claims_have_words(void **state)
     }
     size_t size = sizeof(uint32_t);
     for (const claim_row *row = claim_table; row->name; row++) size += row->width;
-    /* 4 bytes before the texts, and one and two before the numbers of 4, are padding; twice 4 are reserved. */
-    assert_int_equal(size + 4 + 3 + 3 + 8, sizeof(iut_claims));
+    /* 4 bytes before the texts, and one and two before the numbers of 4, are padding; three times 4 are reserved. */
+    assert_int_equal(size + 4 + 3 + 3 + 12, sizeof(iut_claims));
+    assert_int_equal(sizeof(iut_claims), 112);
 }
 
 /* CLM-14: four steps, each once. */
@@ -431,6 +434,26 @@ static void orders_are_read(void **state)
         assert_memory_equal(step, good[i].step, 4);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) assert_false(claims_order(bad[i], step));
+}
+
+/* FRM-08, CLM-04, CLM-18: penalties are claimed to a suite that knows of them, and of three kinds. */
+static void penalties_travel(void **state)
+{
+    (void)state;
+    char why[300];
+    unsigned ops;
+    iut_claims in, out = {.size = sizeof out, .name = "n", .version = "v", .device = "d", .processors = 5};
+    json_t *args = claims_encode(&out, 0, 4), *older = claims_encode(&out, 0, 3);
+    assert_true(claims_decode(args, &in, &ops, why, sizeof why));
+    assert_int_equal(in.processors, IUT_REPETITION | IUT_FREQUENCY);
+    assert_null(claims_difference(&in, &out));
+    assert_null(json_object_get(older, "processors"));
+    assert_true(claims_decode(older, &in, &ops, why, sizeof why));
+    assert_string_equal(claims_difference(&in, &out), "processors");
+    json_object_set_new(args, "processors", json_integer(8));
+    assert_false(claims_decode(args, &in, &ops, why, sizeof why));
+    json_decref(args);
+    json_decref(older);
 }
 
 /* FRM-08, CLM-14, CLM-15: what is told of rows and weights travels to a suite that knows of it, and no other. */
@@ -606,6 +629,7 @@ int main(void)
                                        cmocka_unit_test(error_with_a_nul),
                                        cmocka_unit_test(claims_have_words),
                                        cmocka_unit_test(orders_are_read),
+        cmocka_unit_test(penalties_travel),
         cmocka_unit_test(later_claims_travel),
         cmocka_unit_test(claims_travel),
                                        cmocka_unit_test(model_operations_come_together)};

@@ -196,6 +196,9 @@ static const declaration declarations[] = {
     {"ENGINE_ORDER_LLAMACPP", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_ORDER_MLX", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_ORDER_VLLM", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_PENALTY_OUTPUT", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
+    {"ENGINE_PENALTY_WINDOW", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
+    {"ENGINE_PENALTY_SOFT", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"TRACES_PLAIN", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
     {"POOL_PLAIN",   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
     {"POOL_STAMPED", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
@@ -241,6 +244,7 @@ static declaration declared_by(const char *name)
     assert_int_equal(c.logprobs, mixed ? IUT_LOGPROB_RAW : 0);
     assert_int_equal(c.weights, own_weights ? IUT_WEIGHTS_OWN : 0);
     assert_int_equal(c.per_request, mixed ? 15 : 0);
+    assert_int_equal(c.processors, mixed || strstr(name, "PENALTY") || !strcmp(name, "ENGINE_PLAIN") ? 7 : 0);
     assert_string_equal(c.order ? c.order : "", order ? order : "");
     assert_int_equal(c.top_k_ties, !strcmp(name, "LOGITS_VLLM") ? IUT_TIES_KEPT : 0);
     return (declaration){

@@ -167,6 +167,30 @@ def step(target, propose, tokens, most, s, uniform):
     return [*drafts, draw(p[-1], uniform())]
 
 
+class Penalised:
+    """A model whose rows are penalised, each by the tokens before it: repetition is of prompt and output, presence and
+    frequency are of the output."""
+
+    def __init__(self, model, penalties, prompt):
+        if not (np.isfinite(penalties).all() and penalties.repetition > 0):
+            raise assay_iut.BadInput(f"{penalties}: they have to be finite, and that of repetition above 0")
+        self.model, self.penalties, self.prompt, self.V = model, penalties, len(prompt), model.V
+
+    def logits(self, tokens, rows):
+        first = len(tokens) - rows + 1
+        return [self.row(row, tokens[: first + i]) for i, row in enumerate(self.model.logits(tokens, rows))]
+
+    def row(self, logits, tokens):
+        p, count = self.penalties, np.bincount(np.array(tokens[self.prompt :], int), minlength=self.V)
+        again = np.bincount(tokens, minlength=self.V) > 0
+        logits = np.where(again, np.where(logits > 0, logits / p.repetition, logits * p.repetition), logits)
+        return logits - p.presence * (count > 0) - p.frequency * count
+
+
+def penalised(model, penalties, prompt):
+    return model if penalties == (1, 0, 0) else Penalised(model, penalties, prompt)
+
+
 class Engine:
     def __init__(self):
         self.models = {}  # the target and the draft model of the last call
@@ -180,17 +204,19 @@ class Engine:
         self.models[role].held = 0  # every request from an empty cache
         return self.models[role]
 
-    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds):
+    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds, processors):
         if gamma > 0 and draft is None:
             raise assay_iut.BadInput(f"{gamma} drafts a step, but no draft model")
-        return [self.one(self.model("target", target), by_model(self.model("draft", draft) if gamma > 0 else None),
-                         gamma, prompt, k, eos, sampling, seed) for prompt, seed in zip(prompts, seeds)]
+        return [self.one(penalised(self.model("target", target), penalties, prompt),
+                         by_model(penalised(self.model("draft", draft), penalties, prompt) if gamma > 0 else None),
+                         gamma, prompt, k, eos, sampling, seed)
+                for prompt, seed, penalties in zip(prompts, seeds, processors)]
 
-    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds):
+    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds, processors):
         longest, drafts = sizes  # method is "lookup", the one that is claimed
         answers = []
-        for prompt, seed in zip(prompts, seeds):
-            model = self.model("target", target)
+        for prompt, seed, penalties in zip(prompts, seeds, processors):
+            model = penalised(self.model("target", target), penalties, prompt)
             answers.append(self.one(model, by_lookup(longest, drafts, model.V), drafts, prompt, k, eos, sampling,
                                     seed))
         return answers
@@ -211,4 +237,5 @@ class Engine:
 
 if __name__ == "__main__":
     assay_iut.serve(Engine(), name="example_generate.py", version="1", uniforms="own", uniform_bits=53,
-                    rule="token", arithmetic="f32", lm_architectures="llama", methods="lookup")
+                    rule="token", arithmetic="f32", lm_architectures="llama", methods="lookup",
+                    processors="repetition presence frequency")

@@ -63,31 +63,35 @@ class Engine:
             p.speculative.ngram_simple.size_n, p.speculative.ngram_simple.size_m = ngram, drafts
         return xllamacpp.Server(p)
 
-    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds):
+    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds, processors):
         if gamma > 0 and draft is None:
             raise assay_iut.BadInput(f"{gamma} drafts a step, but no draft model")
         url = self.server(target, draft if gamma > 0 else None, gamma)
-        return self.all(url, target, prompts, k, eos, sampling, seeds)
+        return self.all(url, target, prompts, k, eos, sampling, seeds, processors)
 
-    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds):
+    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds, processors):
         longest, drafts = sizes  # method is "lookup", the one that is claimed
         url = self.server(target, None, drafts, max(1, longest - 1))  # it looks for this length alone
-        return self.all(url, target, prompts, k, eos, sampling, seeds)
+        return self.all(url, target, prompts, k, eos, sampling, seeds, processors)
 
-    def all(self, url, target, prompts, k, eos, sampling, seeds):
+    def all(self, url, target, prompts, k, eos, sampling, seeds, processors):
         V = assay_models.config_of(target)["vocab_size"]
         for prompt in prompts:
             if not ((0 <= prompt) & (prompt < V)).all():
                 raise assay_iut.BadInput(f"a token of the prompt is not in 0..{V - 1}")
         with concurrent.futures.ThreadPoolExecutor(self.options.slots) as pool:
-            return list(pool.map(lambda prompt, seed: self.one(url, V, prompt.tolist(), k, eos, sampling, seed),
-                                 prompts, seeds))
+            return list(pool.map(lambda prompt, seed, p: self.one(url, V, prompt.tolist(), k, eos, sampling, seed, p),
+                                 prompts, seeds, processors))
 
-    def one(self, url, V, prompt, k, eos, sampling, seed):
+    def one(self, url, V, prompt, k, eos, sampling, seed, penalties):
         body = {"prompt": prompt, "n_predict": k, "seed": seed % (2**32 - 1), "ignore_eos": True,
                 "return_tokens": True, "cache_prompt": self.options.prompt_cache, "temperature": sampling.temperature,
                 "top_k": sampling.top_k, "top_p": sampling.top_p, "min_p": sampling.min_p,
                 "samplers": ORDERS[self.options.order]}
+        if penalties != (1, 0, 0):
+            body.update(samplers=["penalties", *ORDERS[self.options.order]], repeat_last_n=POSITIONS,
+                        repeat_penalty=penalties.repetition, presence_penalty=penalties.presence,
+                        frequency_penalty=penalties.frequency)
         if eos >= 0:
             body["stop"] = [assay_models.text_of(V, [eos])]
         answer = post(url, body)
@@ -112,4 +116,4 @@ if __name__ == "__main__":
     assay_iut.serve(Engine(options), name="llama.cpp server", version=f"xllamacpp {xllamacpp.__version__}",
                     uniforms="own", rule="token" if options.rejection else "match", map="other",
                     arithmetic=arithmetic, input="logits", methods="lookup", lm_architectures="llama",
-                    accepted_total=1, **claims)
+                    accepted_total=1, processors="repetition presence frequency", **claims)

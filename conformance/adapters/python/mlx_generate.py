@@ -6,7 +6,8 @@
 
 The engine's own sampler has top-p, min-p, top-k, and the temperature last, and so it claims. With --order spec its
 filters come in the order of chapter 3 (DIST-12), the temperature first. With --together the requests of a call go to
-`BatchGenerator` at once, which has no drafts. mlx-lm leaves ends to whoever takes its tokens: here too.
+`BatchGenerator` at once, which has no drafts, and no penalties here. mlx-lm leaves ends to whoever takes its tokens:
+here too.
 """
 
 import argparse
@@ -19,7 +20,8 @@ import assay_iut
 import mlx.core as mx
 import mlx_lm.generate  # noqa: F401 (the module, which the package hides behind a function of that name)
 import mlx_lm.utils
-from mlx_lm.sample_utils import apply_min_p, apply_top_k, apply_top_p, categorical_sampling, make_sampler
+from mlx_lm.sample_utils import (apply_min_p, apply_top_k, apply_top_p, categorical_sampling, make_logits_processors,
+                                 make_sampler)
 from pathlib import Path
 
 engine = sys.modules["mlx_lm.generate"]
@@ -58,7 +60,15 @@ class Engine:
 
         return sampler
 
-    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds):
+    @staticmethod
+    def processors(p):
+        if p is None:
+            return None
+        repetition = p.repetition if p.repetition != 1 else None
+        return make_logits_processors(repetition_penalty=repetition, presence_penalty=p.presence,
+                                      frequency_penalty=p.frequency) or None
+
+    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds, processors=None):
         model, V = self.model("target", target)
         for prompt in prompts:
             if not ((0 <= prompt) & (prompt < V)).all():
@@ -68,14 +78,15 @@ class Engine:
         if gamma == 0 and self.options.together:
             return self.all(model, prompts, k, eos, sampling, seeds)
         drafts = {"draft_model": self.model("draft", draft)[0], "num_draft_tokens": gamma} if gamma > 0 else {}
-        return [self.one(model, mx.array(prompt), k, eos, self.sampler(sampling), seed, drafts)
-                for prompt, seed in zip(prompts, seeds)]
+        return [self.one(model, mx.array(prompt), k, eos, self.sampler(sampling), seed, drafts, self.processors(p))
+                for prompt, seed, p in zip(prompts, seeds, processors or [None] * len(prompts))]
 
     @staticmethod
-    def one(model, prompt, k, eos, sampler, seed, drafts):
+    def one(model, prompt, k, eos, sampler, seed, drafts, processors):
         mx.random.seed(seed)
         step, out, accepted = engine.speculative_generate_step if drafts else engine.generate_step, [], 0
-        for token, _, *of_draft in step(prompt, model, max_tokens=k, sampler=sampler, **drafts):
+        for token, _, *of_draft in step(prompt, model, max_tokens=k, sampler=sampler, logits_processors=processors,
+                                        **drafts):
             out.append(int(token))
             accepted += any(of_draft)
             if out[-1] == eos:
@@ -104,4 +115,5 @@ if __name__ == "__main__":
     versions = " ".join(f"{name} {importlib.metadata.version(name)}" for name in ("mlx-lm", "mlx"))
     assay_iut.serve(Engine(options), name="mlx-lm", version=versions, uniforms="own", rule="match", map="other",
                     arithmetic=options.arithmetic, input="logits", lm_architectures="llama", accepted_total=1,
-                    **({"order": "mlx"} if options.order == "own" else {}))
+                    **({"order": "mlx"} if options.order == "own" else {}),
+                    **({} if options.together else {"processors": "repetition presence frequency"}))

@@ -86,13 +86,14 @@ class Server:
     def __init__(self, url, options):
         self.url, self.options = url.rstrip("/") + "/completions", options
 
-    def ask(self, V, prompt, k, eos, sampling, seed):
+    def ask(self, V, prompt, k, eos, sampling, seed, penalties):
         body = {"model": self.options.model, "max_tokens": k, "temperature": sampling.temperature, "seed": seed % 2**31,
                 "prompt": assay_models.text_of(V, prompt) if self.options.text else prompt}
         if sampling.temperature > 0:
             body.update(top_p=sampling.top_p, top_k=sampling.top_k or -1, min_p=sampling.min_p)
         if eos >= 0:
             body["stop"] = [assay_models.text_of(V, [eos])]
+        body.update({name + "_penalty": value for name, value in penalties.items()})
         body.update(self.options.body)
         return self.tokens(V, k, eos, post(self.url, body))
 
@@ -126,21 +127,23 @@ class Engine:
         self.drafting = {name: Server(url, options) for name, url in options.servers}
         self.plain = dict(self.drafting, **{name: Server(url, options) for name, url in options.plain})
 
-    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds):
+    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds, processors=None):
         name = os.path.basename(target).partition("-")[0]
         servers = self.drafting if gamma > 0 else self.plain
         if name not in servers:
             raise assay_iut.Unsupported(f"no server was named for the model {name}")
         V = assay_models.config_of(target)["vocab_size"]
 
-        def one(prompt, seed):
+        asked = [{kind: getattr(p, kind) for kind in self.options.penalties.split()} for p in processors or []]
+
+        def one(prompt, seed, penalties):
             try:
-                return servers[name].ask(V, prompt.tolist(), k, eos, sampling, seed), None
+                return servers[name].ask(V, prompt.tolist(), k, eos, sampling, seed, penalties), None
             except ValueError as error:
                 raise assay_iut.Unsupported(f"as text: {error}") from None
 
         with concurrent.futures.ThreadPoolExecutor(self.options.parallel) as pool:
-            return list(pool.map(one, prompts, seeds))
+            return list(pool.map(one, prompts, seeds, asked or [{}] * len(prompts)))
 
 
 def named(text):
@@ -161,11 +164,14 @@ if __name__ == "__main__":
     parser.add_argument("--rule", default="token", help="acceptance rule that is claimed")
     parser.add_argument("--arithmetic", default="f32", help="of the network; f16 and bf16 leave the law unclaimed")
     parser.add_argument("--max-gamma", type=int, default=0, help="drafts a step that the server may make")
+    parser.add_argument("--penalties", default="", help="that the server takes: repetition presence frequency")
     parser.add_argument("--body", type=json.loads, default={"ignore_eos": True, "return_token_ids": True},
                         help="JSON that each request has besides")
     options = parser.parse_args()
     limits = {"max_gamma": options.max_gamma} if options.max_gamma else {}
     if {name for name, _ in options.servers} == {"few"}:
         limits["max_vocab"] = 6
+    if options.penalties:
+        limits["processors"] = options.penalties
     assay_iut.serve(Engine(options), name="openai_http", version="1", uniforms="own", rule=options.rule, map="other",
                     arithmetic=options.arithmetic, input="logits", lm_architectures="llama", **limits)

@@ -52,24 +52,24 @@ class Engine:
             return openvino_genai.ContinuousBatchingPipeline(folder, scheduler, "CPU", of_all)
         return openvino_genai.LLMPipeline(folder, "CPU", scheduler_config=scheduler, **of_all)
 
-    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds):
+    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds, processors):
         if gamma > 0 and draft is None:
             raise assay_iut.BadInput(f"{gamma} drafts a step, but no draft model")
         drafts = {"num_assistant_tokens": gamma} if gamma > 0 else {}
         return self.all(self.pipe(target, draft if gamma > 0 else None, False), target, prompts, seeds, k, eos,
-                        sampling, drafts)
+                        sampling, processors, drafts)
 
-    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds):
+    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds, processors):
         longest, drafts = sizes  # method is "lookup", the one that is claimed
-        return self.all(self.pipe(target, None, True), target, prompts, seeds, k, eos, sampling,
+        return self.all(self.pipe(target, None, True), target, prompts, seeds, k, eos, sampling, processors,
                         {"max_ngram_size": longest, "num_assistant_tokens": drafts})
 
-    def all(self, pipe, target, prompts, seeds, k, eos, sampling, drafts):
+    def all(self, pipe, target, prompts, seeds, k, eos, sampling, processors, drafts):
         V = assay_models.config_of(target)["vocab_size"]
         for prompt in prompts:
             if not ((0 <= prompt) & (prompt < V)).all():
                 raise assay_iut.BadInput(f"a token of the prompt is not in 0..{V - 1}")
-        settings = [self.settings(V, k, eos, sampling, seed, drafts) for seed in seeds]
+        settings = [self.settings(V, k, eos, sampling, seed, p, drafts) for seed, p in zip(seeds, processors)]
         ids = [openvino.Tensor(prompt.astype(np.int64)[None]) for prompt in prompts]
         if self.options.together:
             return [(answer.m_generation_ids[0], None) for answer in pipe.generate(ids, settings)]
@@ -83,11 +83,12 @@ class Engine:
         return answer.tokens[0], told.get_num_accepted_tokens() if told else None
 
     @staticmethod
-    def settings(V, k, eos, sampling, seed, drafts):
+    def settings(V, k, eos, sampling, seed, penalties, drafts):
         c = openvino_genai.GenerationConfig(max_new_tokens=k, apply_chat_template=False, **drafts)
         c.ignore_eos = eos < 0
         c.eos_token_id = eos if eos >= 0 else V  # an id that is none: the engine insists on one
         c.stop_token_ids = {c.eos_token_id}
+        c.repetition_penalty, c.presence_penalty, c.frequency_penalty = penalties
         if sampling.temperature > 0:
             c.do_sample, c.rng_seed = True, seed % 2**63
             c.temperature, c.top_p, c.min_p = sampling.temperature, sampling.top_p, sampling.min_p
@@ -107,4 +108,5 @@ if __name__ == "__main__":
         parser.error("--precision own needs --arithmetic: say what the engine computes in on this machine")
     assay_iut.serve(Engine(options), name="OpenVINO GenAI", version=openvino_genai.__version__, uniforms="own",
                     rule="token", map="other", arithmetic=arithmetic, input="logits", methods="lookup",
-                    lm_architectures="llama", accepted_total=1, **({"weights": "own"} if options.own_weights else {}))
+                    lm_architectures="llama", accepted_total=1, processors="repetition presence frequency",
+                    **({"weights": "own"} if options.own_weights else {}))

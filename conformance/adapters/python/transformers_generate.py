@@ -58,7 +58,7 @@ class Engine:
             self.models[role] = model
         return self.models[role]
 
-    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds):
+    def generate(self, target, draft, prompts, gamma, k, eos, sampling, seeds, processors):
         model, options = self.model("target", target), {}
         if gamma > 0 and draft is None:
             raise assay_iut.BadInput(f"{gamma} drafts a step, but no draft model")
@@ -76,7 +76,7 @@ class Engine:
             if V not in self.tokenizers:
                 self.tokenizers[V] = tokenizer_of(V), tokenizer_of(V, ["[more]"])
             options["tokenizer"], options["assistant_tokenizer"] = self.tokenizers[V]
-        return self.all(model, prompts, seeds, settings, **options)
+        return self.all(model, prompts, seeds, processors, settings, **options)
 
     @staticmethod
     def speculate(settings, gamma):
@@ -84,14 +84,17 @@ class Engine:
         settings.num_assistant_tokens_schedule = "constant"
         settings.assistant_confidence_threshold = 0
 
-    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds):
+    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds, processors):
         settings = self.settings(k, eos, sampling)  # method is "lookup", the one that is claimed
         settings.max_matching_ngram_size, settings.prompt_lookup_num_tokens = sizes
-        return self.all(self.model("target", target), prompts, seeds, settings)
+        return self.all(self.model("target", target), prompts, seeds, processors, settings)
 
-    def all(self, model, prompts, seeds, settings, **options):
-        return [self.one(model, prompt, seed, generation_config=settings, **options)
-                for prompt, seed in zip(prompts, seeds)]
+    def all(self, model, prompts, seeds, processors, settings, **options):
+        answers = []
+        for prompt, seed, p in zip(prompts, seeds, processors):
+            settings.repetition_penalty = p.repetition
+            answers.append(self.one(model, prompt, seed, generation_config=settings, **options))
+        return answers
 
     def settings(self, k, eos, sampling):
         settings = transformers.GenerationConfig(max_new_tokens=k, eos_token_id=None if eos < 0 else eos,
@@ -118,4 +121,4 @@ if __name__ == "__main__":
     assay_iut.serve(Engine(parser.parse_args()), name="transformers.generate", methods="lookup",
                     version=f"transformers {transformers.__version__}, torch {torch.__version__}",
                     uniforms="own", uniform_bits=24, rule="token", map="other",
-                    arithmetic="f32", input="logits", top_k_ties="kept")
+                    arithmetic="f32", input="logits", top_k_ties="kept", processors="repetition")

@@ -252,6 +252,7 @@ static void ask(const engine *e, const engine_request *q, iut_generate_batch *b)
     memcpy(b->sizes, q->sizes, sizeof b->sizes);
     b->sampling = q->sampling, b->seed = q->seed;
     b->logprob = q->logprob, b->tell = q->logprob != NULL;
+    b->processors = q->processors;
 }
 
 /* CLM-17: one of each token, and no more. */

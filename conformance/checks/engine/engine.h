@@ -10,7 +10,7 @@
 
 extern const check check_engine_greedy, check_engine_law, check_engine_late,
     check_engine_facts, check_engine_company, check_engine_top1, check_engine_mixed, check_engine_pairs,
-    check_engine_logprob;
+    check_engine_logprob, check_engine_processors;
 
 /* "few": six tokens, target and draft with weights of their own; "self": the trained draft
  * model, drafting for itself; "trained": the pair. */
@@ -93,6 +93,7 @@ typedef struct {
     uint64_t seed;
     int32_t method, sizes[3]; /* as of iut_generate_batch */
     const engine_each *each;  /* [n] of the call; NULL: its requests do not differ */
+    const iut_processors *processors; /* [n] of the call, as claimed (CLM-18); NULL: all are off */
     float *logprob;           /* [n][k] to be told, NaN behind the end (CLM-17); NULL: not asked for */
 } engine_request;
 

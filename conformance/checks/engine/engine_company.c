@@ -132,7 +132,7 @@ static bool as_alone(job *j, const int32_t *order, int32_t first, int32_t n, con
         engine_ties_asked(&j->ties, at);
         for (int32_t t = 0; t < j->now.length[i]; t++) {
             if (out[t] == due[t]) continue;
-            const engine_difference d = {what, false, at, &j->prompt[at], due, t, out[t], NULL};
+            const engine_difference d = {what, false, at, &j->prompt[at], due, t, out[t], NULL, NULL};
             if (!engine_tie(&j->e, &j->ties, &d)) return false;
             break; /* another stream from here on */
         }

@@ -130,7 +130,7 @@ static bool same(job *j, const engine_request *q, const int32_t *order, int32_t 
             if (got == j->plain[order[i]][t]) continue;
             const double apart = fabs((double)j->logprob[i * q->k + t] - (double)j->due[order[i]][t]);
             const engine_difference d = {
-                what, false, order[i], &ordered[i], j->plain[order[i]], t, got, q->logprob ? &apart : NULL};
+                what, false, order[i], &ordered[i], j->plain[order[i]], t, got, q->logprob ? &apart : NULL, NULL};
             if (!engine_tie(&j->e, &j->ties, &d)) return false;
             break; /* another stream from here on */
         }

@@ -142,7 +142,7 @@ static bool as_plain(job *j, int32_t i)
     engine_ties_asked(&j->ties, i);
     j->greedy++;
     for (int32_t t = 0; t < j->length[i]; t++) {
-        const engine_difference d = {what, warm, i, &j->prompt[i], j->plain[i], t, out[t], NULL};
+        const engine_difference d = {what, warm, i, &j->prompt[i], j->plain[i], t, out[t], NULL, NULL};
         if (out[t] != j->plain[i][t]) return engine_tie(&j->e, &j->ties, &d);
     }
     return true;

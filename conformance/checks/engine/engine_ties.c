@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Has read the prompt and `more` tokens of the list after it. */
@@ -48,8 +49,9 @@ static void fail(const engine *e, const engine_difference *d, double apart, cons
 {
     char gap[60] = "";
     if (!isnan(apart)) snprintf(gap, sizeof gap, " (their logits are %.3g apart)", apart);
-    result_set(e->r, STATE_FAIL, "%s: request %d, token %d: %d where plain decoding has %d%s; %s (LAY-07, CLM-08)",
-               d->what, (int)d->i, (int)d->at, (int)d->got, (int)d->plain[d->at], gap, why);
+    result_set(e->r, STATE_FAIL, "%s: request %d, token %d: %d where plain decoding has %d%s; %s (%s)", d->what,
+               (int)d->i, (int)d->at, (int)d->got, (int)d->plain[d->at], gap, why,
+               d->processors ? "LAY-22" : "LAY-07, CLM-08");
 }
 
 static void note(engine_ties *ties, const engine_difference *d, const char *how)
@@ -77,22 +79,42 @@ static bool by_logits(const engine *e, engine_ties *ties, const engine_differenc
 
 enum { COMPANY = 8 };
 
-/* CLM-15: does plain decoding give the other token, too, behind the tokens before it as a prompt, alone or among
- * equals? */
+/* CLM-15: behind the tokens before it as a prompt. LAY-22: behind the same tokens, decoded anew, for penalties tell
+ * prompt and output apart. */
+static bool gives_the_other_among(engine *e, const engine_difference *d, int32_t n, bool *gives)
+{
+    const bool anew = d->processors != NULL;
+    const int32_t k = anew ? d->at + 1 : 1;
+    const size_t before = anew ? (size_t)d->at * sizeof *d->plain : 0;
+    engine_request q = {.k = k, .eos = -1, .sampling = {0, 0, 1, 0}};
+    engine_prompt from = *d->prompt;
+    iut_processors same[COMPANY];
+    int32_t length[COMPANY], *out = malloc((size_t)n * (size_t)k * sizeof *out);
+    if (!out) return result_set(e->r, STATE_ERROR, "the suite is short of memory"), false;
+    if (anew) {
+        for (int32_t i = 0; i < n; i++) same[i] = *d->processors;
+        q.processors = same;
+    } else {
+        memcpy(from.token + from.n, d->plain, (size_t)d->at * sizeof *d->plain);
+        from.n += d->at;
+    }
+    const bool ok = engine_repeat(e, &q, &from, n, out, length);
+    for (int32_t i = 0; ok && i < n; i++) {
+        const int32_t *stream = out + (int64_t)i * k;
+        *gives |= memcmp(stream, d->plain, before) == 0 && stream[k - 1] == d->got;
+    }
+    free(out);
+    return ok;
+}
+
+/* Does plain decoding give the other token, too, alone or among equals? */
 static bool gives_the_other(engine *e, const engine_difference *d, bool *gives)
 {
     static const int32_t among[] = {1, 3, COMPANY};
-    const engine_request q = {.k = 1, .eos = -1, .sampling = {0, 0, 1, 0}};
-    int32_t out[COMPANY], length[COMPANY];
-    engine_prompt prefix = *d->prompt;
     *gives = false;
-    if (prefix.n + d->at > ENGINE_PROMPT) return true;
-    memcpy(prefix.token + prefix.n, d->plain, (size_t)d->at * sizeof *d->plain);
-    prefix.n += d->at;
-    for (int i = 0; i < 3 && !*gives; i++) {
-        if (!engine_repeat(e, &q, &prefix, among[i], out, length)) return false;
-        for (int32_t n = 0; n < among[i]; n++) *gives |= out[n] == d->got;
-    }
+    if (!d->processors && d->prompt->n + d->at > ENGINE_PROMPT) return true;
+    for (int i = 0; i < 3 && !*gives; i++)
+        if (!gives_the_other_among(e, d, among[i], gives)) return false;
     return true;
 }
 
@@ -134,7 +156,7 @@ bool engine_tie(engine *e, engine_ties *ties, const engine_difference *d)
     const char *promise = m->lm_arithmetic                   ? "lm_arithmetic is claimed"
                           : m->greedy_identical && !d->warm ? "greedy_identical is claimed"
                                                              : NULL;
-    if (m->weights != IUT_WEIGHTS_OWN) return by_logits(e, ties, d, promise);
+    if (m->weights != IUT_WEIGHTS_OWN && !d->processors) return by_logits(e, ties, d, promise);
     if (!promise) return by_itself(e, ties, d);
     fail(e, d, NAN, promise);
     return false;

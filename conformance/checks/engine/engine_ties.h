@@ -1,5 +1,6 @@
 /* engine_ties.h - a token at temperature 0 that is not plain decoding's: is it a near-tie? By the folder's logits
- * (CLM-08), or, where the engine's weights are its own, by what plain decoding itself gives there (CLM-15).
+ * (CLM-08), or, where the engine's weights are its own or penalties are at work, by what plain decoding itself gives
+ * there (CLM-15, LAY-22).
  *
  * Functions that return false have decided the case: the result says how. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_ENGINE_ENGINE_TIES_H
@@ -24,6 +25,7 @@ typedef struct {
     const int32_t *plain;  /* its tokens by plain decoding */
     int32_t at, got;       /* the place, and what stands there */
     const double *apart;   /* what the log-probabilities of the two differ by, each as its decoding tells it, or NULL */
+    const iut_processors *processors; /* of the request; NULL: none were asked for */
 } engine_difference;
 
 /* By how much log-probabilities may differ that honest engines of this arithmetic tell of one token (LAY-21). */

@@ -62,7 +62,7 @@ static bool same(job *j, const engine_request *q)
         for (int32_t t = 0; t < j->length[i]; t++) {
             const int32_t got = j->out[i * q->k + t];
             if (got == j->plain[i][t]) continue;
-            const engine_difference d = {what, true, i, &j->prompt[i], j->plain[i], t, got, NULL};
+            const engine_difference d = {what, true, i, &j->prompt[i], j->plain[i], t, got, NULL, NULL};
             if (!engine_tie(&j->e, &j->ties, &d)) return false;
             break; /* another stream from here on */
         }

@@ -47,6 +47,9 @@ any of the methods below; what it lacks is not claimed and not tested.
                                                  With the claim per_request="sampling seed budget ends", or some of
                                                  these, both get the keyword `each`: for each request its sampling,
                                                  seed, budget and ends, whatever of it is claimed or not
+                                                 With the claim processors="repetition presence frequency", or
+                                                 some of these, both get the keyword `processors`: for each
+                                                 request its repetition (1: off), presence and frequency (0: off)
                                                  With the claim logprobs="raw" an answer has a third part: the
                                                  natural logarithms of the probabilities of its tokens
     new_pool(kind, V, N, G) -> pool              an empty pool of n-grams, kind "lru" or "ring"; it has
@@ -77,6 +80,7 @@ import numpy as np
 __all__ = ["serve", "BadInput", "Unsupported", "Unavailable"]
 
 Sampling = collections.namedtuple("Sampling", "temperature top_k top_p min_p")
+Processors = collections.namedtuple("Processors", "repetition presence frequency")
 
 # Operations and claims, as `assay interface` prints them.
 with open(os.path.join(os.path.dirname(__file__), "interface.json"), encoding="utf-8") as file:
@@ -299,6 +303,9 @@ class Server:
         prompts = np.split(t["prompt"], np.cumsum(t["prompt_count"]))[:n]
         seeds, sampling = [(seed + i) % 2**64 for i in range(n)], samplings(t)[0]
         more = {"each": self.requests(args, t, sampling, seeds)} if self.claims.get("per_request") else {}
+        if self.claims.get("processors"):
+            rows = t["processors"].tolist() if "processors" in t else [(1.0, 0.0, 0.0)] * n
+            more["processors"] = [Processors(*row) for row in rows]
         if args["method"] == 0:
             answers = self.iut.generate(args["target"], args["draft"] or None, prompts, args["gamma"], k, eos,
                                         sampling, seeds, **more)

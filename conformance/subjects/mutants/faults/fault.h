@@ -60,6 +60,9 @@ typedef enum {
     MANNER_ENGINE_LLAMACPP, /* with filters in the order of that engine */
     MANNER_ENGINE_MLX,
     MANNER_ENGINE_VLLM,
+    MANNER_ENGINE_PENALTY_OUTPUT, /* penalties see the output alone, and the draft model has none */
+    MANNER_ENGINE_PENALTY_WINDOW, /* they see the last 20 tokens */
+    MANNER_ENGINE_PENALTY_SOFT,   /* they are subtracted from the log-softmax */
     MANNER_METHODS,      /* offers every method besides */
     MANNER_JACOBI,       /* one method alone, and with a draft model one draft at most */
     MANNER_LOOKAHEAD,

@@ -12,12 +12,14 @@
 #include "conformance/subjects/mutants/chain/subject.h"
 #include "conformance/subjects/mutants/model/lm_subject.h"
 #include "conformance/subjects/mutants/model/method_subject.h"
+#include "conformance/subjects/mutants/model/penalties.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"
 #include "ref/num/uniform.h"
 
 enum { POSITIONS = METHOD_POSITIONS, ROWS = METHOD_ROWS, MAX_GAMMA = 16 };
+enum { EVERY_PENALTY = IUT_REPETITION | IUT_PRESENCE | IUT_FREQUENCY };
 enum { EVERY_OWN = IUT_PER_SAMPLING | IUT_PER_SEED | IUT_PER_BUDGET | IUT_PER_ENDS };
 enum { LATE = 40, CYCLE = 32, MANY = 8, PAGE = 16, FIRST_PAGE = 300, MET = 16 }; /* of faults */
 
@@ -37,6 +39,7 @@ typedef struct {
     cache target, draft;
     int32_t own_end;       /* of the target: MANNER_ENGINE_OWN_END */
     float *logits, *p, *q; /* [MAX_GAMMA+1][V] each */
+    float *judged;         /* the same: logits with penalties, which decide */
     method_pool kept;      /* method_tree.h */
     uint64_t requests;     /* so far: seeds of its own, where the request's does not count */
     uint64_t drafts;       /* so far: ENGINE_DRAFTS_UNSEEDED */
@@ -58,6 +61,8 @@ typedef struct {
     int32_t budget;
     const int32_t *end; /* [ends] that are its own, besides eos (CLM-16) */
     int32_t ends;
+    const iut_processors *processors; /* NULL: none */
+    int32_t refused, refused_token[POSITIONS]; /* drafts: ENGINE_PENALTY_REFUSED */
     int32_t n, m;               /* tokens in history, of these emitted */
     int32_t history[POSITIONS]; /* the last one is the root; drafts stand behind it */
 } request;
@@ -97,7 +102,7 @@ static void destroy(iut *x)
     if (a->target.lm) lm()->destroy(a->target.lm);
     if (a->draft.lm) lm()->destroy(a->draft.lm);
     free(a->target.folder), free(a->draft.folder);
-    free(a->logits), free(a->p), free(a->q);
+    free(a->logits), free(a->p), free(a->q), free(a->judged);
     method_pool_close(&a->kept);
     free(a);
 }
@@ -147,6 +152,9 @@ static iut_status claims(iut *x, iut_claims *c)
                bits = self(x)->says->arithmetic == IUT_ARITH_CANONICAL,
                mixed = self(x)->manner == MANNER_ENGINE_MIXED || self(x)->manner == MANNER_ENGINE_Q8 ||
                        self(x)->says->arithmetic == IUT_ARITH_BF16,
+               penalties = mixed || self(x)->manner == MANNER_METHODS ||
+                           (self(x)->manner >= MANNER_ENGINE_PENALTY_OUTPUT &&
+                            self(x)->manner <= MANNER_ENGINE_PENALTY_SOFT),
                own_weights = self(x)->manner == MANNER_ENGINE_Q8 || self(x)->manner == MANNER_ENGINE_Q4;
     const iut_claims all = {.size = sizeof all,
                             .name = self(x)->name,
@@ -166,7 +174,8 @@ static iut_status claims(iut *x, iut_claims *c)
                             .order = self(x)->filters.order,
                             .weights = own_weights ? IUT_WEIGHTS_OWN : 0,
                             .per_request = mixed ? EVERY_OWN : 0,
-                            .logprobs = mixed ? IUT_LOGPROB_RAW : 0};
+                            .logprobs = mixed ? IUT_LOGPROB_RAW : 0,
+                            .processors = penalties ? EVERY_PENALTY : 0};
     *c = all;
     return IUT_OK;
 }
@@ -206,11 +215,12 @@ static iut_status load_pair(engine *a, const iut_generate_batch *b)
     if (b->gamma > 0 && a->draft.V != a->target.V)
         return fail(a, IUT_BAD_INPUT, "the models have different vocabularies");
     const size_t cells = (size_t)(MAX_GAMMA + 1) * (size_t)a->target.V;
-    free(a->logits), free(a->p), free(a->q);
+    free(a->logits), free(a->p), free(a->q), free(a->judged);
+    a->judged = malloc(cells * sizeof *a->judged);
     a->logits = malloc(cells * sizeof *a->logits);
     a->p = malloc(cells * sizeof *a->p);
     a->q = malloc(cells * sizeof *a->q);
-    return a->logits && a->p && a->q ? IUT_OK : fail(a, IUT_NO_MEMORY, "out of memory");
+    return a->judged && a->logits && a->p && a->q ? IUT_OK : fail(a, IUT_NO_MEMORY, "out of memory");
 }
 
 /* ---- The models ---------------------------------------------------------------------- */
@@ -310,6 +320,43 @@ static bool told_q(const request *r, const float *logits, float *q)
     return serve(r->a, logits, &s, q);
 }
 
+/* The tokens that the penalties of a row behind so many drafts see, the prompt's first; how many. */
+static int32_t take_path(const request *r, int32_t drafts, int32_t *path, int32_t *prompt)
+{
+    const fault_point f = r->a->fault;
+    const iut_generate_batch *b = r->b;
+    const bool first = fault(f, ENGINE_PENALTY_COUNTS_OF_FIRST) && r->i > 0,
+               last = fault(f, ENGINE_PENALTY_PROMPT) && b->gamma > 0;
+    const int32_t before = r->n - r->m, skipped = last ? before - 1 : 0;
+    const int32_t *output = first ? b->out : r->history + before;
+    int32_t emitted = r->m + drafts, n;
+    if (first && emitted > b->out_len[0]) emitted = b->out_len[0];
+    n = *prompt = first ? b->prompt_count[0] : before - skipped;
+    memcpy(path, first ? b->prompt : r->history + skipped, (size_t)n * sizeof *path);
+    memcpy(path + n, r->refused_token, (size_t)r->refused * sizeof *path);
+    n += r->refused;
+    memcpy(path + n, output, (size_t)emitted * sizeof *path);
+    return n + emitted;
+}
+
+/* CLM-18: rows 0 to g behind as many drafts. */
+static iut_status penalise_rows(const request *r, int32_t g)
+{
+    engine *a = r->a;
+    const fault_point f = a->fault;
+    const int32_t V = a->target.V;
+    int32_t path[2 * POSITIONS], prompt;
+    memcpy(a->judged, a->logits, (size_t)(g + 1) * (size_t)V * sizeof *a->judged);
+    for (int32_t i = 0; r->processors && i <= g; i++) {
+        const bool late = fault(f, ENGINE_PENALTY_LATE) && i > 0;
+        const int32_t n = take_path(r, fault(f, ENGINE_PENALTY_ROOT) ? 0 : i - late, path, &prompt);
+        if (fault(f, ENGINE_PENALTY_BONUS) && g > 0 && i == g) continue;
+        if (!penalise(a->manner, r->processors, path, prompt, n, row(a, a->judged, i), V))
+            return fail(a, IUT_NO_MEMORY, "out of memory");
+    }
+    return IUT_OK;
+}
+
 /* g drafts behind the history, each drawn from its row of q. */
 static iut_status propose(request *r, int32_t g)
 {
@@ -318,6 +365,9 @@ static iut_status propose(request *r, int32_t g)
     iut_status s = feed(a, &a->draft, r->history + held, r->n - held, a->logits);
     for (int32_t i = 0; s == IUT_OK && i < g; i++) {
         float *q = row(a, a->q, i);
+        const bool bare = a->manner == MANNER_ENGINE_PENALTY_OUTPUT || fault(a->fault, ENGINE_PENALTY_REFUSED);
+        if (!penalise(a->manner, bare ? NULL : r->processors, r->history, r->n - r->m, r->n + i, a->logits, a->target.V))
+            return fail(a, IUT_NO_MEMORY, "out of memory");
         if (!serve(a, a->logits, &r->sampling, q))
             return fail(a, IUT_FAILED, "a row of the draft cannot be served");
         const bool unseeded = fault(a->fault, ENGINE_DRAFTS_UNSEEDED);
@@ -345,9 +395,9 @@ static int32_t by_greedy(const request *r, int32_t g, int32_t *token)
 {
     const engine *a = r->a;
     int32_t n = 0;
-    while (n < g && stands_greedily(a, row(a, a->logits, n), r->history[r->n + n])) n++;
+    while (n < g && stands_greedily(a, row(a, a->judged, n), r->history[r->n + n])) n++;
     const int32_t at = fault(a->fault, ENGINE_BONUS_ROW) && n == g && g > 0 ? g - 1 : n;
-    *token = argmax(row(a, a->logits, at), a->target.V);
+    *token = argmax(row(a, a->judged, at), a->target.V);
     return n;
 }
 
@@ -398,6 +448,8 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
 {
     engine *a = r->a;
     as_sampling s = r->sampling;
+    const iut_status penalised = penalise_rows(r, g);
+    if (penalised != IUT_OK) return penalised;
     if (fault(a->fault, ENGINE_FILTER_LOST)) s.min_p = 0, s.top_k = 0;
     if (fault(a->fault, ENGINE_TOP_P_LOST)) s.top_p = 1;
     if (fault(a->fault, ENGINE_FILTER_ONCE) && r->m > 0) s.top_k = 0, s.top_p = 1, s.min_p = 0;
@@ -407,9 +459,9 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
         return IUT_OK;
     }
     for (int32_t i = 0; fault(a->fault, ENGINE_OWN_END_BANNED) && i <= g; i++)
-        row(a, a->logits, i)[a->own_end] = -INFINITY;
+        row(a, a->judged, i)[a->own_end] = -INFINITY;
     for (int32_t i = 0; i <= g; i++)
-        if (!serve(a, row(a, a->logits, i), &s, row(a, a->p, i)))
+        if (!serve(a, row(a, a->judged, i), &s, row(a, a->p, i)))
             return fail(a, IUT_FAILED, "a row of the target cannot be served");
     spoil_rows(r, g);
     *accepted = fault(a->fault, ENGINE_RATIO_INVERTED) ? by_inverted_ratio(r, g, token) : by_chain(r, g, token);
@@ -482,6 +534,8 @@ static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
     if (s != IUT_OK) return s;
     *told = accepted;
     r->drafted += g;
+    for (int32_t i = accepted; fault(a->fault, ENGINE_PENALTY_REFUSED) && i < g && r->refused < POSITIONS; i++)
+        r->refused_token[r->refused++] = r->history[root + i];
     *ended = emit(r, accepted, token, out);
     /* The draft model must drop what was refused; a stale one drafts worse, and that is all. */
     const int32_t kept = a->manner == MANNER_ENGINE_STALE ? r->n - 1 : root + accepted;
@@ -505,6 +559,7 @@ static iut_status by_method(request *r, int32_t *out, int32_t *told)
                     .rows = ROWS,
                     .sampling = r->sampling,
                     .seed = r->seed,
+                    .processors = r->processors,
                     .prompt = r->n,
                     .n = r->n,
                     .history = r->history,
@@ -631,6 +686,7 @@ static void take_own(request *r, int32_t i)
         r->sampling.temperature = b->samplings[0].temperature;
     r->seed = b->seeds && !fault(f, ENGINE_SLOT_SEEDS) ? b->seeds[i] : b->seed + (uint64_t)i;
     r->budget = b->budgets && !fault(f, ENGINE_CALL_BUDGET) ? b->budgets[i] : b->k;
+    if (b->processors) r->processors = &b->processors[fault(f, ENGINE_PENALTY_OF_FIRST) ? 0 : i];
     r->end = b->ends;
     for (int32_t k = 0; b->end_count && b->ends && k < i; k++) r->end += b->end_count[k];
     r->ends = b->end_count && b->ends ? b->end_count[i] : 0;
@@ -688,6 +744,9 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     const int32_t *prompt = b->prompt;
     const char *refusal = b->method ? method_refusal(a->fault, a->manner, b) : NULL;
     if (refusal) return fail(a, IUT_BAD_INPUT, refusal);
+    for (int32_t i = 0; b->processors && i < b->n; i++)
+        if (!penalties_are_sound(&b->processors[i]))
+            return fail(a, IUT_BAD_INPUT, "penalties have to be finite, and that of repetition above 0");
     if (b->gamma > MAX_GAMMA) return fail(a, IUT_UNSUPPORTED, "more than 16 drafts a step");
     for (int32_t i = 0; i < b->n; i++)
         if (b->prompt_count[i] + b->k + MAX_GAMMA > POSITIONS)

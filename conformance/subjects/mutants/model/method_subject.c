@@ -3,9 +3,11 @@
 #include "conformance/subjects/mutants/model/method_subject.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "conformance/subjects/mutants/model/method_steps.h"
 #include "conformance/subjects/mutants/model/method_trace.h"
+#include "conformance/subjects/mutants/model/penalties.h"
 
 typedef struct {
     method_job *j;
@@ -31,6 +33,9 @@ uint8_t method_claims(manner how)
     case MANNER_ENGINE_MLX:
     case MANNER_ENGINE_VLLM:
     case MANNER_ENGINE_MIXED:
+    case MANNER_ENGINE_PENALTY_OUTPUT:
+    case MANNER_ENGINE_PENALTY_WINDOW:
+    case MANNER_ENGINE_PENALTY_SOFT:
         return 0;
     case MANNER_ENGINE_OWN_END:
         return IUT_JACOBI | IUT_LOOKUP;
@@ -99,6 +104,22 @@ static bool has_window(const state *a)
     return a->j->how->name == ORACLE_LOOKAHEAD;
 }
 
+/* CLM-18: each row by the tokens before it, those of the tree included. */
+static bool penalise_tree(const method_job *j, const method_tree *t)
+{
+    int32_t path[METHOD_POSITIONS + METHOD_ROWS];
+    if (!j->processors) return true;
+    memcpy(path, j->history, (size_t)j->n * sizeof *path);
+    for (int32_t r = 0; r < t->rows; r++) {
+        int32_t n = j->n, depth = 0;
+        for (int32_t up = r; up > 0; up = t->parent[up]) depth++;
+        for (int32_t up = r, at = n + depth; up > 0; up = t->parent[up]) path[--at] = t->token[up];
+        if (!fault(j->fault, ENGINE_PENALTY_ROOT)) n += depth;
+        if (!penalise(j->manner, j->processors, path, j->prompt, n, t->logits + (int64_t)r * t->V, t->V)) return false;
+    }
+    return true;
+}
+
 static void propose(state *a)
 {
     if (has_window(a))
@@ -153,6 +174,7 @@ static iut_status step(state *a, int32_t *out, int32_t *told, bool *ended)
     method_outcome o = {.before = j->n, .m = j->m};
     propose(a);
     iut_status s = method_tree_forward(j, &a->tree);
+    if (s == IUT_OK && !penalise_tree(j, &a->tree)) s = method_fail(j, IUT_NO_MEMORY, "out of memory");
     if (s == IUT_OK) s = verify(a);
     if (s != IUT_OK) return s;
     if (j->manner != MANNER_NO_BONUS) *told = a->run.count - 1;

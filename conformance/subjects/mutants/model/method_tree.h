@@ -25,6 +25,7 @@ typedef struct {
     int32_t positions, rows; /* what a forward holds */
     as_sampling sampling;
     uint64_t seed;
+    const iut_processors *processors; /* NULL: none */
     int32_t prompt;      /* tokens of it */
     int32_t n, m;        /* tokens in the history, of these emitted */
     int32_t *history;    /* [METHOD_POSITIONS] */
