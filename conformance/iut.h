@@ -64,6 +64,8 @@ enum { IUT_WEIGHTS_FOLDER = 1, IUT_WEIGHTS_OWN }; /* OWN: made from the folder's
 enum { IUT_PER_SAMPLING = 1, IUT_PER_SEED = 2, IUT_PER_BUDGET = 4, IUT_PER_ENDS = 8 };
 /* Log-probabilities: of the softmax of the logits as they are, or of the served row (CLM-17). */
 enum { IUT_LOGPROB_RAW = 1, IUT_LOGPROB_SERVED };
+/* Where the draft may have a vocabulary of its own, added up: 1 is reserved (CLM-19). */
+enum { IUT_VOCAB_FOLDER = 2 };
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -104,6 +106,9 @@ typedef struct {
     /* Since 3: what it tells of its tokens. An older iut_claims, of 96 bytes, ends here. */
     int32_t logprobs;    /* IUT_LOGPROB_* */
     int32_t reserved_2;  /* 0 */
+    /* Since 5: an older iut_claims, of 104 bytes, ends here. */
+    int32_t draft_vocab; /* sum of IUT_VOCAB_*; FOLDER: the draft's folder of `generate` may have `d2t` (VOC-03) */
+    int32_t reserved_4;  /* 0 */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
