@@ -198,7 +198,14 @@ static bool is_kept(const writer *w, int32_t id)
     return false;
 }
 
-/* The own ids of a draft vocabulary: any but the first ones. */
+/* Is the map the identity, or one number added to every own id? */
+static bool is_plain_map(const writer *w)
+{
+    const int32_t n = w->form->owns;
+    return n < w->form->V && w->kept[n - 1] - w->kept[0] == n - 1 && (n > 1 || w->kept[0] == 0);
+}
+
+/* The own ids of a draft vocabulary. */
 static void draw_kept(writer *w)
 {
     const int32_t V = w->form->V, n = w->form->owns;
@@ -206,7 +213,7 @@ static void draw_kept(writer *w)
     do
         for (int32_t id = 0, i = 0; id < V && i < n; id++)
             if (probe_below(&rng, V - id) < n - i) w->kept[i++] = id;
-    while (n > 0 && n < V && w->kept[n - 1] == n - 1);
+    while (n > 0 && is_plain_map(w));
 }
 
 /* VOC-03. */
