@@ -87,7 +87,7 @@ const claim_row claim_table[] = {
     LATER_CHOICE(logprobs, "raw|served", 3,
           "Does `generate` tell log-probabilities of its tokens: of the softmax of the logits, or of the served row?"),
     LATER_SET(draft_vocab, "-|folder", 5,
-          "Does `generate` take a draft model whose folder has a vocabulary of its own: `draft_vocab_size`, with `d2t`?"),
+          "Does `generate` take draft models with a vocabulary of their own: `draft_vocab_size`, with `d2t`?"),
     {0}};
 /* clang-format on */
 

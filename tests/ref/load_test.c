@@ -123,8 +123,9 @@ static void write_tensors(const tiny_llama *t, const char *file, int first, int 
     }
     if (own_map.dtype)
         json_object_set_new(header, "d2t",
-                            json_pack("{s:s, s:[i], s:[I,I]}", "dtype", own_map.dtype, "shape", (int)own_map.n, "data_offsets",
-                                      (json_int_t)at, (json_int_t)at + own_map.n * own_map.size));
+                            json_pack("{s:s, s:[i], s:[I,I]}", "dtype", own_map.dtype, "shape",
+                                      (int)own_map.n, "data_offsets", (json_int_t)at,
+                                      (json_int_t)at + own_map.n * own_map.size));
     char *text = json_dumps(header, JSON_COMPACT);
     FILE *f = fopen(in_folder(file), "wb");
     if (!f) abort();
@@ -404,7 +405,8 @@ static const struct {
     {"{\"is_encoder_decoder\": true}", "is_encoder_decoder: is not supported"},
     {"{\"draft_vocab_size\": 0}", "draft_vocab_size: must be an integer from 1 to 33, not 0"},
     {"{\"draft_vocab_size\": 34}", "draft_vocab_size: must be an integer from 1 to 33, not 34"},
-    {"{\"draft_vocab_size\": 4, \"tie_word_embeddings\": true}", "draft_vocab_size: needs an lm_head.weight of its own"},
+    {"{\"draft_vocab_size\": 4, \"tie_word_embeddings\": true}",
+     "draft_vocab_size: needs an lm_head.weight of its own"},
     {"{\"logits_scaling\": 8.0}", "logits_scaling: is not known"},
     {"{\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 4}}",
      "rope_parameters.rope_type: yarn is not"},

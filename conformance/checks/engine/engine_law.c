@@ -96,7 +96,7 @@ static void plan(check_plan *p, check_level level)
     }
 }
 
-/* Of the small pair with drafts: every temperature and every set of filters in turn (VER-11). Then of the pruned one. */
+/* Of a pair with drafts: every temperature and every set of filters in turn (VER-11). */
 static void draw_pair(check_plan *p, check_draw *d, engine_pair pair, int32_t count)
 {
     static const int64_t n[] = {1000, 3000, 100000};
@@ -546,7 +546,8 @@ const check check_engine_law = {
     .name = "engine.law",
     .clauses =
         "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02 "
-        "CLM-09 CLM-12 CLM-14 CLM-19 VOC-01 VOC-02 VOC-03 DIST-15 DIST-16 JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
+        "CLM-09 CLM-12 CLM-14 CLM-19 VOC-01 VOC-02 VOC-03 DIST-15 DIST-16 "
+        "JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
     .summary = "an engine's first gamma+2 sampled tokens have the target's joint law",
     .plan = plan,
     .draw = draw_some,

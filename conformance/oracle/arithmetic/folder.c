@@ -177,9 +177,10 @@ static bool read_own(oracle_folder *f)
     if (n == 0) return true;
     const json_t *t = find_tensor(f, "d2t", &s), *range = json_object_get(t, "data_offsets");
     const char *dtype = json_string_value(json_object_get(t, "dtype"));
-    const int64_t begin = json_integer_value(json_array_get(range, 0)), end = json_integer_value(json_array_get(range, 1));
-    if (!dtype || strcmp(dtype, "I64") != 0 || !has_shape(json_object_get(t, "shape"), n, 0) || begin < 0 || end < begin ||
-        (uint64_t)end > s->size - s->data || end - begin != 8 * (int64_t)n)
+    const int64_t begin = json_integer_value(json_array_get(range, 0));
+    const int64_t end = json_integer_value(json_array_get(range, 1));
+    if (!dtype || strcmp(dtype, "I64") != 0 || !has_shape(json_object_get(t, "shape"), n, 0) || begin < 0 ||
+        end < begin || (uint64_t)end > s->size - s->data || end - begin != 8 * (int64_t)n)
         return bad(f, "d2t is missing, is not I64 of [%d], or its place is wrong", (int)n);
     f->own = malloc((size_t)n * sizeof *f->own);
     if (!f->own) return bad(f, "the memory is too short");

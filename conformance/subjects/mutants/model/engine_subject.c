@@ -149,7 +149,8 @@ static iut_status claims(iut *x, iut_claims *c)
                bits = self(x)->says->arithmetic == IUT_ARITH_CANONICAL,
                mixed = self(x)->manner == MANNER_ENGINE_MIXED || self(x)->manner == MANNER_ENGINE_Q8 ||
                        self(x)->says->arithmetic == IUT_ARITH_BF16,
-               pruned = self(x)->manner >= MANNER_ENGINE_PRUNED && self(x)->manner <= MANNER_ENGINE_Q8,
+               pruned = (self(x)->manner >= MANNER_ENGINE_PRUNED && self(x)->manner <= MANNER_ENGINE_Q8) ||
+                        self(x)->says->arithmetic == IUT_ARITH_BF16,
                own_weights = self(x)->manner == MANNER_ENGINE_Q8 || self(x)->manner == MANNER_ENGINE_Q4;
     const iut_claims all = {.size = sizeof all,
                             .name = self(x)->name,
@@ -170,7 +171,7 @@ static iut_status claims(iut *x, iut_claims *c)
                             .weights = own_weights ? IUT_WEIGHTS_OWN : 0,
                             .per_request = mixed ? EVERY_OWN : 0,
                             .logprobs = mixed ? IUT_LOGPROB_RAW : 0,
-                            .draft_vocab = pruned || self(x)->says->arithmetic == IUT_ARITH_BF16 ? IUT_VOCAB_FOLDER : 0};
+                            .draft_vocab = pruned ? IUT_VOCAB_FOLDER : 0};
     *c = all;
     return IUT_OK;
 }
@@ -349,8 +350,8 @@ static int32_t mapped(const engine *a, int32_t token)
     if (!is_pruned(a)) return token;
     if (fault(a->fault, ENGINE_OWN_UNMAPPED)) return i;
     if (fault(a->fault, ENGINE_OWN_OFFSET)) return token - i;
-    if (fault(a->fault, ENGINE_OWN_EXCHANGED) && i >= a->owns - 3) return a->own[i + 1 < a->owns ? i + 1 : i > 2 ? i - 2 : 0];
-    return token;
+    if (!fault(a->fault, ENGINE_OWN_EXCHANGED) || i < a->owns - 3) return token;
+    return a->own[i + 1 < a->owns ? i + 1 : i > 2 ? i - 2 : 0]; /* the last three in a circle */
 }
 
 /* ENGINE_OWN_RESIDUAL: q with each own id at its own place. */
@@ -470,15 +471,15 @@ static int32_t by_chain(const request *r, int32_t g, int32_t *token)
         if (!(u * (double)row(a, a->q, n)[x] < (double)row(a, a->p, n)[x])) break;
     }
     const uint64_t at = position(r, n);
-    const float *p = row(a, a->p, n);
+    const float *p = row(a, a->p, n), *q = row(a, a->q, n);
+    if (fault(f, ENGINE_OWN_RESIDUAL) && n < g) q = at_own_ids(a, q);
     if (n == g)
         *token = as_draw(p, V, as_word64(as_random(r->seed, at, AS_DRAW, 0)));
     else if (fault(f, ENGINE_CORRECTION_FROM_P) ||
              (fault(f, ENGINE_LATE_CORRECTION) && r->m + n >= LATE))
         *token = as_draw(p, V, as_word64(as_random(r->seed, at, AS_RESIDUAL, 0)));
     else
-        *token = as_draw_residual(p, fault(f, ENGINE_OWN_RESIDUAL) ? at_own_ids(a, row(a, a->q, n)) : row(a, a->q, n), V,
-                                  as_word64(as_random(r->seed, at, AS_RESIDUAL, 0)));
+        *token = as_draw_residual(p, q, V, as_word64(as_random(r->seed, at, AS_RESIDUAL, 0)));
     if (fault(f, ENGINE_FIRST_GREEDY) && r->m == 0 && n == 0) *token = argmax(p, V);
     return n;
 }
