@@ -66,6 +66,8 @@ enum { IUT_PER_SAMPLING = 1, IUT_PER_SEED = 2, IUT_PER_BUDGET = 4, IUT_PER_ENDS 
 enum { IUT_LOGPROB_RAW = 1, IUT_LOGPROB_SERVED };
 /* Penalties of tokens that were there before, added up (CLM-18). */
 enum { IUT_REPETITION = 1, IUT_PRESENCE = 2, IUT_FREQUENCY = 4 };
+/* Where the draft may have a vocabulary of its own, added up: 1 is reserved (CLM-19). */
+enum { IUT_VOCAB_FOLDER = 2 };
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -109,6 +111,9 @@ typedef struct {
     /* Since 4: what it does to logits. An older iut_claims, of 104 bytes, ends here. */
     int32_t processors;  /* sum of IUT_REPETITION ... */
     int32_t reserved_3;  /* 0 */
+    /* Since 5: an older iut_claims, of 112 bytes, ends here. */
+    int32_t draft_vocab; /* sum of IUT_VOCAB_*; FOLDER: the draft's folder of `generate` may have `d2t` (VOC-03) */
+    int32_t reserved_4;  /* 0 */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------

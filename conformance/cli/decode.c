@@ -347,7 +347,9 @@ static int with_drafter(const arguments *a, const model *target,
                          : strcmp(a->rule, "match") == 0  ? AS_RULE_MATCH
                          : strcmp(a->rule, "onehot") == 0 ? AS_RULE_ONEHOT
                                                           : AS_RULE_CHAIN;
-    if (!ar && !model_load(&draft, a->draft, "draft", capacity)) return EXIT_USAGE;
+    as_llama_options drafting = *capacity;
+    drafting.drafts = 1;
+    if (!ar && !model_load(&draft, a->draft, "draft", &drafting)) return EXIT_USAGE;
     as_status s = ar ? AS_OK : as_models_match(&target->info, &draft.info, &e);
     if (s == AS_OK)
         s = ar ? as_draft_none(&drafter, &e)

@@ -36,6 +36,7 @@ static const struct {
 } models[] = {
     {"few", "target of six tokens, 0 to 5; random, so that every token counts"},
     {"fewer", "its draft model, alike but not the same"},
+    {"pruned", "the same with a vocabulary of its own, four of the six tokens"},
     {"target", "trained target: 258 tokens, bytes, 256 begins and 257 ends a text; two shards"},
     {"draft", "its draft model; target and draft of the pair `self`"},
 };

@@ -88,6 +88,8 @@ const claim_row claim_table[] = {
           "Does `generate` tell log-probabilities of its tokens: of the softmax of the logits, or of the served row?"),
     LATER_SET(processors, "repetition|presence|frequency", 4,
           "Which penalties of tokens that were there before does `generate` take, of each request its own?"),
+    LATER_SET(draft_vocab, "-|folder", 5,
+          "Does `generate` take draft models with a vocabulary of their own: `draft_vocab_size`, with `d2t`?"),
     {0}};
 /* clang-format on */
 
@@ -205,6 +207,18 @@ json_t *claims_encode(const iut_claims *claims, unsigned ops, int32_t since)
     return NULL;
 }
 
+/* Has a set a bit whose word is "-"? */
+static bool has_reserved(const claim_row *row, int64_t x)
+{
+    int32_t bit = 0;
+    for (const char *word = row->kind == CLAIM_SET ? row->words : NULL; word; bit++) {
+        const char *bar = strchr(word, '|');
+        if ((x >> bit & 1) && *word == '-') return true;
+        word = bar ? bar + 1 : NULL;
+    }
+    return false;
+}
+
 #define FAIL(...) (snprintf(why, why_size, __VA_ARGS__), false)
 
 static bool check_row(const iut_claims *claims, const claim_row *row, char *why,
@@ -219,6 +233,7 @@ static bool check_row(const iut_claims *claims, const claim_row *row, char *why,
                     "blank between, or be transformers, vllm, llamacpp or mlx",
                     row->name, *(const char **)at(claims, row));
     const int64_t x = number(claims, row);
+    if (has_reserved(row, x)) return FAIL("claims: %s = %lld has a reserved bit", row->name, (long long)x);
     return (x >= 0 && x <= claim_most(row)) ||
            FAIL("claims: %s = %lld; it must be 0 to %d", row->name, (long long)x,
                 (int)claim_most(row));

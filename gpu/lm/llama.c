@@ -517,6 +517,9 @@ static as_status create(const ag_device *d, const as_llama_config *config,
 {
     *lm = NULL;
     as_status s = as_llama_check(config, e);
+    if (s == AS_OK && config->draft_V)
+        s = as_fail(e, AS_BAD_INPUT, "model: a draft vocabulary of %d ids is not supported on the device",
+                    (int)config->draft_V);
     if (s == AS_OK) s = check_options(config, options, e);
     if (s != AS_OK) return s;
     model *m = calloc(1, sizeof *m);

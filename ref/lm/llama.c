@@ -33,6 +33,7 @@ as_status as_llama_check(const as_llama_config *c, as_error *e)
         {"tied", c->tied, 0, 1},
         {"qkv_bias", c->qkv_bias, 0, 1},
         {"qk_norm", c->qk_norm, 0, 1},
+        {"draft_V", c->draft_V, 0, c->V},
     };
     for (size_t i = 0; i < sizeof field / sizeof *field; i++)
         if (field[i].value < field[i].low || field[i].value > field[i].high)
@@ -47,6 +48,9 @@ as_status as_llama_check(const as_llama_config *c, as_error *e)
     if ((int64_t)c->heads * c->head_dim > MAX_SIZE)
         return as_fail(e, AS_BAD_INPUT, "model: %d heads of %d are beyond %d", (int)c->heads,
                        (int)c->head_dim, (int)MAX_SIZE);
+    if (c->tied && c->draft_V)
+        return as_fail(e, AS_BAD_INPUT, 
+                       "model: a draft vocabulary has an output matrix of its own; this one is tied");
     if (!(c->eps > 0 && isfinite(c->eps)))
         return as_fail(e, AS_BAD_INPUT, "model: eps must be above 0");
     return AS_OK;
@@ -60,6 +64,10 @@ static as_status check_options(const as_llama_config *c, const as_llama_options 
     if (o->rows < 1)
         return as_fail(e, AS_BAD_INPUT, "model: %d rows a forward; at least 1 are needed",
                        (int)o->rows);
+    if (c->draft_V && !o->drafts)
+        return as_fail(e, AS_BAD_INPUT,
+                       "model: a draft vocabulary of %d ids; it can be a draft model, and nothing else (VOC-03)",
+                       (int)c->draft_V);
     if (o->threads < 0) return as_fail(e, AS_BAD_INPUT, "model: %d threads", o->threads);
     return AS_OK;
 }
@@ -130,13 +138,42 @@ static void pack_layer(packing *p, const as_llama_config *c, const as_llama_laye
     }
 }
 
+static int64_t read_i64(const unsigned char *at)
+{
+    uint64_t x = 0;
+    for (int i = 7; i >= 0; i--) x = x << 8 | at[i];
+    return (int64_t)x;
+}
+
+/* VOC-03. */
+static as_status read_ids(llama *m, const void *d2t, as_error *e)
+{
+    const int32_t n = m->config.draft_V, V = m->config.V;
+    int32_t last = -1;
+    if (!d2t) return as_fail(e, AS_BAD_INPUT, "d2t: there is no map of the draft vocabulary");
+    m->own_id = malloc((size_t)n * sizeof *m->own_id);
+    if (!m->own_id) return as_fail(e, AS_NO_MEMORY, "no memory for %d ids", (int)n);
+    for (int32_t i = 0; i < n; last = m->own_id[i++]) {
+        const int64_t offset = read_i64((const unsigned char *)d2t + (size_t)i * 8);
+        if (offset < -(int64_t)i || offset > V - 1 - i)
+            return as_fail(e, AS_BAD_INPUT, "d2t: entry %d is %lld; %d and it must make 0 to %d", (int)i,
+                           (long long)offset, (int)i, (int)V - 1);
+        m->own_id[i] = i + (int32_t)offset;
+        if (m->own_id[i] <= last)
+            return as_fail(e, AS_BAD_INPUT, "d2t: entry %d maps to %d, the one before it to %d; ids must ascend",
+                           (int)i, (int)m->own_id[i], (int)last);
+    }
+    return AS_OK;
+}
+
 static as_status pack_all(llama *m, const as_llama_weights *w, as_error *e)
 {
     const as_llama_config *c = &m->config;
     packing p = {-1, AS_OK, e};
     pack(&p, "embedding", w->embedding, c->V, c->hidden, &m->embedding);
     m->final_norm = widen(&p, "final norm", w->final_norm, c->hidden);
-    if (!c->tied) pack(&p, "output", w->output, c->V, c->hidden, &m->own_output);
+    if (!c->tied) pack(&p, "output", w->output, c->draft_V ? c->draft_V : c->V, c->hidden, &m->own_output);
+    if (c->draft_V && p.status == AS_OK) p.status = read_ids(m, w->d2t, e);
     for (p.layer = 0; p.status == AS_OK && p.layer < c->layers; p.layer++)
         pack_layer(&p, c, &w->layer[p.layer], &m->layer[p.layer]);
     return p.status;
@@ -184,6 +221,7 @@ static void free_model(as_lm *lm)
     free(m->layer);
     as_matrix_free(&m->embedding);
     as_matrix_free(&m->own_output);
+    free(m->own_id);
     free(m->final_norm);
     free(m->frequency);
     free(m->cosine);

@@ -19,6 +19,7 @@ typedef struct {
     float eps;             /* of every RMSNorm */
     as_rope rope;
     int tied, qkv_bias, qk_norm; /* 0 or 1 */
+    int32_t draft_V; /* ids of the draft's own vocabulary, up to V (VOC-01), not tied; 0: it has none */
 } as_llama_config;
 
 /* The weights as they lie in memory, [out][in] each, little-endian, of any alignment; as_llama
@@ -39,8 +40,9 @@ typedef struct {
 
 typedef struct {
     as_tensor embedding, final_norm,
-        output;                  /* [V][hidden], [hidden], [V][hidden] unless tied */
+        output;                  /* [V][hidden], [hidden], [V][hidden] unless tied; [draft_V][hidden] with draft_V */
     const as_llama_layer *layer; /* [layers] */
+    const void *d2t; /* [draft_V] 64-bit integers, little-endian: own id i is the target's i + d2t[i], ascending */
 } as_llama_weights;
 
 typedef struct {
@@ -50,6 +52,7 @@ typedef struct {
     int threads;   /* 0: as many as OpenMP has */
     uint32_t layout_seed; /* permutes where pages lie and which are reused first: no bit may
                              change */
+    int drafts; /* 1: it drafts, and so may have a draft_V */
 } as_llama_options;
 
 /* AS_BAD_INPUT for a configuration that contradicts itself or is beyond what the arithmetic is

@@ -134,20 +134,30 @@ static as_status run_tile(llama_pass *p, as_error *e)
     return AS_OK;
 }
 
+/* VOC-01: the logits of the draft's own ids stand at the target's ids, -INFINITY elsewhere. */
+static void place_own(const llama *m, const float *own, float *logits)
+{
+    for (int32_t t = 0; t < m->config.V; t++) logits[t] = -INFINITY;
+    for (int32_t i = 0; i < m->config.draft_V; i++) logits[m->own_id[i]] = own[i];
+}
+
 /* The logits of the wanted rows, WANTS at a time, to where they are wanted. */
 static void write_logits(const llama_pass *p)
 {
     const llama *m = p->m;
     const as_matrix *output = m->config.tied ? &m->embedding : &m->own_output;
-    const size_t V = (size_t)m->config.V, H = (size_t)m->config.hidden;
+    const size_t V = (size_t)m->config.V, H = (size_t)m->config.hidden, N = (size_t)output->N;
     int32_t share = 0, want = 0;
     for (int32_t first = 0; first < p->wants; first += WANTS) {
         const int32_t n = llama_least(p->wants - first, WANTS);
         multiply(p, output, NULL, p->last + (size_t)first * H, n, p->logits);
         for (int32_t i = 0; i < n; i++, want++) {
             while (want == p->f[share].wants) share++, want = 0;
-            memcpy(p->f[share].logits + (size_t)want * V, p->logits + (size_t)i * V,
-                   V * sizeof *p->logits);
+            float *to = p->f[share].logits + (size_t)want * V;
+            if (m->config.draft_V)
+                place_own(m, p->logits + (size_t)i * N, to);
+            else
+                memcpy(to, p->logits + (size_t)i * N, N * sizeof *to);
         }
     }
 }

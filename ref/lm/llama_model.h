@@ -47,7 +47,8 @@ typedef struct {
 
     llama_layer *layer;   /* [layers] */
     as_matrix embedding;  /* [V][hidden] */
-    as_matrix own_output; /* [V][hidden], unless tied */
+    as_matrix own_output; /* [V][hidden], unless tied; [draft_V][hidden] with draft_V */
+    int32_t *own_id;      /* [draft_V] ascending; NULL without draft_V */
     float *final_norm;    /* [hidden] */
     float *frequency;     /* [d/2] */
 

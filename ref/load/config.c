@@ -25,7 +25,7 @@ static const char read_fields[] =
     "tie_word_embeddings bos_token_id eos_token_id rope_theta rope_scaling rope_parameters "
     "hidden_act attention_bias mlp_bias use_sliding_window sliding_window layer_types "
     "partial_rotary_factor quantization_config compression_config is_encoder_decoder "
-    "add_cross_attention pruned_heads";
+    "add_cross_attention pruned_heads draft_vocab_size";
 
 /* Of no effect on the logits: how it was trained, made or is served, and how transformers used
  * to keep sampling defaults. The dtype is that of each tensor, whatever this one says.
@@ -280,6 +280,9 @@ as_status as_config_parse(const void *text, size_t size, const char *file, as_mo
     c->tied = flag_or(&r, o, "tie_word_embeddings", false);
     c->qkv_bias = a == QWEN2;
     c->qk_norm = a == QWEN3;
+    c->draft_V = integer_or(&r, o, "draft_vocab_size", 1, c->V, 0);
+    if (c->draft_V && c->tied)
+        as_json_bad(&r, "draft_vocab_size", "needs an lm_head.weight of its own, and tie_word_embeddings is true");
     read_special(&r, o, info);
     check_names(&r, o);
     json_decref(o);

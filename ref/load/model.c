@@ -58,6 +58,22 @@ static void shape_text(const as_st_tensor *t, char *text, size_t size)
     if (n < size) snprintf(text + n, size - n, "]");
 }
 
+/* The tensor has been looked for; without it, an error. */
+static int is_there(reading *r, const as_st_tensor *t, const char *name)
+{
+    if (t) return 1;
+    r->status =
+        as_fail(r->e, AS_BAD_INPUT, "%s: tensor %s is missing", as_show_path(r->folder).text, name);
+    return 0;
+}
+
+static void count(reading *r, as_st_tensor *t)
+{
+    t->used = 1;
+    r->info->parameters += t->elements;
+    r->info->bytes += (int64_t)(t->end - t->begin);
+}
+
 /* The tensor of that name, [rows][columns], or [columns] with rows = 0. */
 static as_tensor take(reading *r, int64_t rows, int64_t columns, const char *format, ...)
     AS_PRINTF(4, 5);
@@ -73,10 +89,7 @@ static as_tensor take(reading *r, int64_t rows, int64_t columns, const char *for
     va_end(arguments);
     as_st_tensor *t = as_shards_find(&r->files->shards, name, &tensor.data);
     const as_shown folder = as_show_path(r->folder);
-    if (!t) {
-        r->status = as_fail(r->e, AS_BAD_INPUT, "%s: tensor %s is missing", folder.text, name);
-        return tensor;
-    }
+    if (!is_there(r, t, name)) return tensor;
     shape_text(t, has, sizeof has);
     const int fits = rows ? t->rank == 2 && t->shape[0] == rows && t->shape[1] == columns
                           : t->rank == 1 && t->shape[0] == columns;
@@ -95,10 +108,25 @@ static as_tensor take(reading *r, int64_t rows, int64_t columns, const char *for
                             "%s: tensor %s has shape %s; by config.json it "
                             "is [%lld]",
                             folder.text, name, has, (long long)columns);
-    t->used = 1;
-    r->info->parameters += t->elements;
-    r->info->bytes += (int64_t)(t->end - t->begin);
+    count(r, t);
     return tensor;
+}
+
+/* VOC-03: the map of a draft vocabulary; its entries are as_llama's to judge. */
+static const void *take_map(reading *r)
+{
+    const void *data = NULL;
+    char has[64];
+    if (r->status != AS_OK) return NULL;
+    as_st_tensor *t = as_shards_find(&r->files->shards, "d2t", &data);
+    const long long n = r->info->config.draft_V;
+    if (!is_there(r, t, "d2t")) return NULL;
+    shape_text(t, has, sizeof has);
+    if (strcmp(t->dtype, "I64") != 0 || t->rank != 1 || t->shape[0] != n)
+        r->status = as_fail(r->e, AS_BAD_INPUT, "%s: tensor d2t is %s %s; by draft_vocab_size it is I64 [%lld]",
+                            as_show_path(r->folder).text, t->dtype, has, n);
+    count(r, t);
+    return data;
 }
 
 static void take_layer(reading *r, int i, as_llama_layer *l)
@@ -179,7 +207,8 @@ static as_status read_weights(reading *r)
     if (c->tied)
         check_tied_output(r);
     else
-        w->output = take(r, c->V, c->hidden, "lm_head.weight");
+        w->output = take(r, c->draft_V ? c->draft_V : c->V, c->hidden, "lm_head.weight");
+    if (c->draft_V) w->d2t = take_map(r);
     check_left_over(r);
     return r->status;
 }

@@ -2,7 +2,8 @@
  * a sharded model.safetensors.index.json. Part of libassay_load, which adds jansson to what the
  * reference needs.
  *
- * Read: LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM; F32, F16, BF16. Whatever the
+ * Read: LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM; F32, F16, BF16; of draft models, a vocabulary of their
+ * own (VOC-03). Whatever the
  * configuration asks for that the reference does not compute (other architectures, sliding
  * windows, other activations, rope scalings other than llama3 ...) is refused by name, never
  * ignored. */
@@ -46,7 +47,7 @@ as_status as_load_model(const char *folder, const as_llama_options *options, as_
                         as_model_info *info, as_error *e);
 
 /* Whether a draft model can serve a target: AS_BAD_INPUT, naming the difference, unless
- * vocabulary size, bos and eos agree. */
+ * vocabulary size, bos and eos agree. A draft's own vocabulary is within the target's, and makes no difference. */
 as_status as_models_match(const as_model_info *target, const as_model_info *draft, as_error *e);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ static enum {
     STREAM_OF_ONE, /* a greedy stream alone ends on another token */
     HOT_IS_TWO,    /* a temperature above 2 is taken for 2 */
     TOP_K_ALONE,   /* behind a top-k, top-p is lost */
+    HEAD_OF_FOUR,  /* with a draft vocabulary of other than four ids, the temperature is halved */
     SAMPLING_STAYS /* the third call of a temperature above 0, and later ones, are sampled as the second was */
 } fault;
 static int32_t V; /* of the panel */
@@ -118,6 +120,17 @@ static iut_status pool(iut *x, iut_pool_batch *b)
 static iut_sampling kept;
 static int32_t sampled; /* calls */
 
+/* Has the draft a vocabulary of its own of other than four ids? */
+static bool another_head(const iut_generate_batch *b)
+{
+    char path[400], text[2000];
+    snprintf(path, sizeof path, "%s/config.json", b->draft);
+    FILE *f = *b->draft ? fopen(path, "rb") : NULL;
+    text[f ? fread(text, 1, sizeof text - 1, f) : 0] = 0;
+    if (f) fclose(f);
+    return strstr(text, "draft_vocab_size") && !strstr(text, "\"draft_vocab_size\": 4,");
+}
+
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
     iut_sampling *const s = &b->sampling;
@@ -126,6 +139,7 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     if (sampled <= 2) kept = *s;
     if (fault == SAMPLING_STAYS && s->temperature > 0) *s = kept;
     if (fault == HOT_IS_TWO && s->temperature > 2) s->temperature = 2;
+    if (fault == HEAD_OF_FOUR && another_head(b)) s->temperature /= 2;
     if (fault == TOP_K_ALONE && s->top_k > 0) s->top_p = 1;
     const iut_status status = ref_api()->generate(x, b);
     *s = asked;
@@ -185,6 +199,7 @@ static const struct {
     {PAST_END, "format.stream", ""},
     {HOT_IS_TWO, "engine.law", ""},
     {TOP_K_ALONE, "engine.law", ""},
+    {HEAD_OF_FOUR, "engine.law", ""},
     {SAMPLING_STAYS, "engine.late", ""},
 };
 

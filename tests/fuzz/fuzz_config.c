@@ -31,6 +31,8 @@ static void check(const as_model_info *m, const json_t *root)
     MUST(json_integer_value(json_object_get(root, "num_attention_heads")) == c->heads);
     is_or_absent(root, "num_key_value_heads", c->kv_heads);
     is_or_absent(root, "head_dim", c->head_dim);
+    is_or_absent(root, "draft_vocab_size", c->draft_V);
+    MUST(c->draft_V >= 0 && c->draft_V <= c->V && !(c->draft_V && c->tied));
     MUST(c->hidden > 0 && c->ffn > 0 && c->layers > 0 && c->heads > 0 && c->kv_heads > 0);
     MUST(c->heads % c->kv_heads == 0 && c->head_dim > 0 && c->head_dim % 2 == 0);
     MUST(c->max_positions >= 1 && c->max_positions <= 1 << 20);

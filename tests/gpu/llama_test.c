@@ -458,6 +458,8 @@ START_TEST(bad_models)
     ok(ag_device_open(&device, 0, &why));
     c.kv_heads = 3;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &c, &t->weights, &o, &lm, &why), "no multiple of");
+    c = t->config, c.tied = 0, c.draft_V = 5;
+    SAYS(AS_BAD_INPUT, ag_llama(&device, &c, &t->weights, &o, &lm, &why), "draft vocabulary of 5 ids is not supp");
     ck_assert_ptr_null(lm);
     o.rows = 0;
     SAYS(AS_BAD_INPUT, ag_llama(&device, &t->config, &t->weights, &o, &lm, &why), "0 rows");

@@ -385,7 +385,8 @@ static void claims_have_words(void **state)
                {"per_request", "ends", IUT_PER_ENDS},
                {"logprobs", "served", IUT_LOGPROB_SERVED},
                {"processors", "repetition", IUT_REPETITION},
-               {"processors", "frequency", IUT_FREQUENCY}};
+               {"processors", "frequency", IUT_FREQUENCY},
+               {"draft_vocab", "folder", IUT_VOCAB_FOLDER}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         const claim_row *row = claim_table;
         while (row->name && strcmp(row->name, due[i].claim) != 0) row++;
@@ -399,9 +400,9 @@ static void claims_have_words(void **state)
     }
     size_t size = sizeof(uint32_t);
     for (const claim_row *row = claim_table; row->name; row++) size += row->width;
-    /* 4 bytes before the texts, and one and two before the numbers of 4, are padding; three times 4 are reserved. */
-    assert_int_equal(size + 4 + 3 + 3 + 12, sizeof(iut_claims));
-    assert_int_equal(sizeof(iut_claims), 112);
+    /* 4 bytes before the texts, and one and two before the numbers of 4, are padding; four times 4 are reserved. */
+    assert_int_equal(size + 4 + 3 + 3 + 16, sizeof(iut_claims));
+    assert_int_equal(sizeof(iut_claims), 120);
 }
 
 /* CLM-14: four steps, each once. */
@@ -475,6 +476,18 @@ static void later_claims_travel(void **state)
     in.order = NULL;
     assert_string_equal(claims_difference(&in, &out), "order");
     assert_int_equal(in.per_request, 15);
+    assert_int_equal(in.draft_vocab, 0);
+    out.draft_vocab = IUT_VOCAB_FOLDER;
+    assert_string_equal(claims_difference(&in, &out), "order");
+    json_t *fifth = claims_encode(&out, 0, 5), *third = claims_encode(&out, 0, 3);
+    assert_null(json_object_get(third, "draft_vocab"));
+    assert_true(claims_decode(fifth, &in, &ops, why, sizeof why) && in.draft_vocab == IUT_VOCAB_FOLDER);
+    for (int bits = 0; bits < 5; bits++) { /* 1 is reserved (CLM-04) */
+        json_object_set_new(fifth, "draft_vocab", json_integer(bits));
+        assert_int_equal(claims_decode(fifth, &in, &ops, why, sizeof why), bits == 0 || bits == IUT_VOCAB_FOLDER);
+    }
+    json_decref(fifth);
+    json_decref(third);
     assert_non_null(json_object_get(first, "order"));
     assert_null(json_object_get(first, "per_request"));
     json_decref(first);

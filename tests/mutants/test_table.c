@@ -189,6 +189,9 @@ static const declaration declarations[] = {
     {"ENGINE_MIXED_CALLS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_FEWER_DRAFTS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_STRIDED_SUMS", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_PRUNED_DRAFT", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_PRUNED_FURTHER", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_PRUNED_DOUBLE", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_IN_BF16", SEEDED, 24, 0, 0, TOKEN, IUT_ARITH_BF16, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_IN_F16", SEEDED, 24, 0, 0, TOKEN, IUT_ARITH_F16, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_IN_Q8", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
@@ -234,7 +237,7 @@ static declaration declared_by(const char *name)
     const bool alone = c.pools || !strcmp(name, "TRACES_PLAIN"); /* they claim nothing else */
     const char *order = order_of(name);
     const bool own_weights = strstr(name, "IN_Q") != NULL;
-    const bool no_bits = !strcmp(name, "ENGINE_STRIDED_SUMS") || strstr(name, "_IN_") ||
+    const bool no_bits = !strcmp(name, "ENGINE_STRIDED_SUMS") || strstr(name, "PRUNED") || strstr(name, "_IN_") ||
                          (order && !c.input); /* engines that promise none */
     assert_int_equal(c.bad_row, c.lm_arithmetic || alone || no_bits ? 0 : IUT_ERROR);
     assert_int_equal(c.greedy_identical, !alone && !no_bits);
@@ -242,6 +245,8 @@ static declaration declared_by(const char *name)
     assert_int_equal(c.eos_always, !strcmp(name, "ENGINE_OWN_END"));
     const bool mixed = strstr("ENGINE_MIXED_CALLS ENGINE_IN_BF16 ENGINE_IN_Q8", name) != NULL;
     assert_int_equal(c.logprobs, mixed ? IUT_LOGPROB_RAW : 0);
+    const bool pruned = strstr(name, "PRUNED") || strstr("ENGINE_IN_BF16 ENGINE_IN_Q8", name);
+    assert_int_equal(c.draft_vocab, pruned ? IUT_VOCAB_FOLDER : 0);
     assert_int_equal(c.weights, own_weights ? IUT_WEIGHTS_OWN : 0);
     assert_int_equal(c.per_request, mixed ? 15 : 0);
     assert_int_equal(c.processors, mixed || strstr(name, "PENALTY") || !strcmp(name, "ENGINE_PLAIN") ? 7 : 0);

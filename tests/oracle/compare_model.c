@@ -209,7 +209,7 @@ static bool compare_folder(const char *folder, const settings *s)
     char why[400] = "";
     as_error e;
     as_model_info info;
-    const as_llama_options options = {PROMPT, PROMPT, 1, 5};
+    const as_llama_options options = {.positions = PROMPT, .rows = PROMPT, .threads = 1, .layout_seed = 5};
     both b = {.folder = oracle_folder_open(folder, why, sizeof why)};
     if (!b.folder) quit(folder, why);
     b.m = oracle_folder_model(b.folder);

@@ -124,8 +124,8 @@ static as_lm *reference(const network *n)
         c->ffn,      4096,
         c->eps,      {c->theta, c->llama3, l->factor, l->low, l->high, l->original},
         n->tied,     n->bias,
-        n->normed};
-    const as_llama_options options = {LENGTH, LENGTH, 1, 3};
+        n->normed,   0};
+    const as_llama_options options = {.positions = LENGTH, .rows = LENGTH, .threads = 1, .layout_seed = 3};
     as_lm *lm = NULL;
     as_error e;
     if (as_llama(&config, &n->weights, &options, &lm, &e) != AS_OK) fail_msg("%s", e.text);

@@ -40,7 +40,7 @@ static oracle_layer simple_layer(void)
 static oracle_model simple_model(const oracle_layer *layer)
 {
     const oracle_config c = {3, 1, 2, 1, 1, 2, 1, 0.0f, 10000.0, false, {0, 0, 0, 0}};
-    return (oracle_model){c, embedding, ones, embedding, layer};
+    return (oracle_model){c, embedding, ones, embedding, layer, NULL, 0};
 }
 
 /* Token 0: norm(1, 1) = (1, 1), attention adds it: x = (2, 2), no MLP, norm (1, 1), logits the
@@ -185,7 +185,7 @@ static void networks_are_near_the_real_ones(void **unused)
         for (int i = 0; i < 2; i++) layer[i] = random_layer(&c, bias, normed);
         float *e = random_floats(c.V * c.hidden, 1, 0), *n = random_floats(c.hidden, 0.5f, 1);
         float *out = random_floats(c.V * c.hidden, 1, 0);
-        const oracle_model m = {c, e, n, llama3 ? e : out, layer};
+        const oracle_model m = {c, e, n, llama3 ? e : out, layer, NULL, 0};
         compare(&m);
         for (int i = 0; i < 2; i++) free_layer(&layer[i]);
         free(e), free(n), free(out);

@@ -3,6 +3,8 @@
  * which. */
 #define _GNU_SOURCE
 #include <jansson.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -90,6 +92,14 @@ static size_t bytes_of(const tiny_tensor *t)
     return (size_t)(t->rows ? t->rows : 1) * (size_t)t->columns * as_storage_size(t->storage);
 }
 
+/* The map of a draft vocabulary, behind the tensors of the first file; without dtype there is none. */
+static struct {
+    const char *dtype;
+    int32_t n, size; /* entries, and their bytes */
+    int64_t entry[8];
+    int32_t draft_V; /* of config.json; 0: not there */
+} own_map;
+
 static void write_length(size_t n, FILE *f)
 {
     for (int i = 0; i < 8; i++) putc((int)(n >> (8 * i) & 255), f);
@@ -111,6 +121,11 @@ static void write_tensors(const tiny_llama *t, const char *file, int first, int 
                                       (json_int_t)(at + bytes_of(x))));
         at += bytes_of(x);
     }
+    if (own_map.dtype)
+        json_object_set_new(header, "d2t",
+                            json_pack("{s:s, s:[i], s:[I,I]}", "dtype", own_map.dtype, "shape",
+                                      (int)own_map.n, "data_offsets", (json_int_t)at,
+                                      (json_int_t)at + own_map.n * own_map.size));
     char *text = json_dumps(header, JSON_COMPACT);
     FILE *f = fopen(in_folder(file), "wb");
     if (!f) abort();
@@ -118,6 +133,8 @@ static void write_tensors(const tiny_llama *t, const char *file, int first, int 
     fputs(text, f);
     for (int i = first; i < t->count; i += step)
         fwrite(t->tensor[i].bytes, 1, bytes_of(&t->tensor[i]), f);
+    for (int i = 0; own_map.dtype && i < own_map.n; i++)
+        for (int b = 0; b < own_map.size; b++) putc((int)((uint64_t)own_map.entry[i] >> (8 * b) & 255), f);
     fclose(f);
     free(text);
     json_decref(header);
@@ -126,7 +143,8 @@ static void write_tensors(const tiny_llama *t, const char *file, int first, int 
 static void write_folder(const tiny_llama *t, int shards)
 {
     char name[32];
-    json_t *map = json_object(), *config = config_of(t);
+    json_t *files = json_object(), *config = config_of(t);
+    if (own_map.draft_V) json_object_set_new(config, "draft_vocab_size", json_integer(own_map.draft_V));
     write_json("config.json", config);
     json_decref(config);
     if (shards == 1) {
@@ -137,14 +155,14 @@ static void write_folder(const tiny_llama *t, int shards)
             snprintf(name, sizeof name, "model-%d.safetensors", i);
             write_tensors(t, name, i, shards);
             for (int j = i; j < t->count; j += shards)
-                json_object_set_new(map, t->tensor[j].name, json_string(name));
+                json_object_set_new(files, t->tensor[j].name, json_string(name));
         }
         json_t *index =
-            json_pack("{s:{s:i}, s:O}", "metadata", "total_size", 1, "weight_map", map);
+            json_pack("{s:{s:i}, s:O}", "metadata", "total_size", 1, "weight_map", files);
         write_json("model.safetensors.index.json", index);
         json_decref(index);
     }
-    json_decref(map);
+    json_decref(files);
 }
 
 /* ---- What is right. -------------------------------------------------------------------- */
@@ -198,6 +216,109 @@ START_TEST(every_variant)
     as_lm_free(lm);
     as_lm_free(loaded);
     tiny_free(t);
+}
+END_TEST
+
+/* ---- A draft vocabulary. VOC-01, VOC-03, VOC-04. ---------------------------------------- */
+
+static const as_llama_options drafting = {.rows = 64, .threads = 1, .drafts = 1};
+
+/* Variant 0 with four rows of its output matrix. */
+static tiny_llama *pruned(const int32_t id[4])
+{
+    tiny_llama *t = tiny_new(0, 3, 1);
+    tiny_tensor *head = (tiny_tensor *)(uintptr_t)tiny_find(t, "lm_head.weight");
+    const size_t row = (size_t)head->columns * as_storage_size(head->storage);
+    for (int i = 0; i < 4; i++) {
+        memmove(head->bytes + (size_t)i * row, head->bytes + (size_t)id[i] * row, row);
+        own_map.entry[i] = id[i] - i;
+    }
+    head->rows = 4;
+    own_map.dtype = "I64", own_map.n = 4, own_map.size = 8, own_map.draft_V = 4;
+    return t;
+}
+
+/* The logits of the own ids are those of the whole model, at the target's ids; the others are -INFINITY. */
+START_TEST(own_ids)
+{
+    static const int32_t ids[][4] = {{2, 3, 17, 32}, {0, 1, 2, 3}, {0, 1, 2, 32}};
+    static float due[5 * 33], got[5 * 33];
+    tiny_llama *whole = tiny_new(0, 3, 1), *t = pruned(ids[_i]);
+    as_lm *lm = tiny_lm(whole, &plain), *loaded = NULL;
+    as_model_info info;
+    as_error e = {.text = ""};
+    make_folder();
+    write_folder(t, 1);
+    const as_status s = as_load_model(folder, &drafting, &loaded, &info, &e);
+    remove_folder();
+    ck_assert_msg(s == AS_OK, "%s", e.text);
+    logits_of(lm, due);
+    logits_of(loaded, got);
+    for (int i = 0; i < 5 * 33; i++) {
+        bool own = false;
+        for (int k = 0; k < 4; k++) own |= ids[_i][k] == i % 33;
+        if (!own) due[i] = -INFINITY;
+    }
+    ck_assert_mem_eq(got, due, sizeof due);
+    ck_assert_int_eq(info.config.V, 33);
+    ck_assert_int_eq(info.config.draft_V, 4);
+    as_lm_free(lm);
+    as_lm_free(loaded);
+    tiny_free(whole);
+    tiny_free(t);
+    memset(&own_map, 0, sizeof own_map);
+}
+END_TEST
+
+static void refuses_draft(const tiny_llama *t, const as_llama_options *options, const char *says)
+{
+    as_lm *lm = NULL;
+    as_model_info info;
+    as_error e = {.text = ""};
+    write_folder(t, 1);
+    const as_status s = as_load_model(folder, options, &lm, &info, &e);
+    ck_assert_msg(s == AS_BAD_INPUT && strstr(e.text, says), "due: %s, it says: %s", says, e.text);
+    ck_assert_ptr_null(lm);
+}
+
+START_TEST(refused_own_ids)
+{
+    static const int32_t id[4] = {2, 3, 17, 32};
+    static const struct {
+        int64_t entry[4];
+        const char *says;
+    } wrong[] = {{{2, 1, 15, 29}, "entry 1 maps to 2, the one before it to 2"},
+                 {{2, 2, -1, 29}, "entry 2 maps to 1, the one before it to 3"},
+                 {{2, 2, 15, 30}, "d2t: entry 3 is 30; 3 and it must make 0 to 32"},
+                 {{-1, 2, 15, 29}, "d2t: entry 0 is -1"},
+                 {{2, 2, 15, INT64_MAX}, "d2t: entry 3 is 9223372036854775807"},
+                 {{2, 2, INT64_MIN, 29}, "d2t: entry 2 is -9223372036854775808"},
+                 {{2, 2, (INT64_C(1) << 32) + 15, 29}, "d2t: entry 2 is 4294967311"}};
+    make_folder();
+    tiny_llama *t = pruned(id);
+    refuses_draft(t, &plain, "a draft vocabulary of 4 ids; it can be a draft model, and nothing else");
+    const int64_t right[4] = {2, 2, 15, 29};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        memcpy(own_map.entry, wrong[i].entry, sizeof wrong[i].entry);
+        refuses_draft(t, &drafting, wrong[i].says);
+    }
+    memcpy(own_map.entry, right, sizeof right);
+    own_map.n = 3;
+    refuses_draft(t, &drafting, "tensor d2t is I64 [3]; by draft_vocab_size it is I64 [4]");
+    own_map.n = 4, own_map.dtype = "I32", own_map.size = 4;
+    refuses_draft(t, &drafting, "tensor d2t is I32 [4]; by draft_vocab_size it is I64 [4]");
+    own_map.dtype = NULL;
+    refuses_draft(t, &drafting, "tensor d2t is missing");
+    own_map.draft_V = 5;
+    refuses_draft(t, &drafting, "lm_head.weight has shape [4, 16]; by config.json it is [5, 16]");
+    own_map.dtype = "I64", own_map.size = 8, own_map.draft_V = 0;
+    refuses_draft(t, &drafting, "lm_head.weight has shape [4, 16]; by config.json it is [33, 16]");
+    tiny_llama *whole = tiny_new(0, 3, 1);
+    refuses_draft(whole, &drafting, "tensor d2t has no place in a LlamaForCausalLM");
+    memset(&own_map, 0, sizeof own_map);
+    tiny_free(whole);
+    tiny_free(t);
+    remove_folder();
 }
 END_TEST
 
@@ -282,6 +403,10 @@ static const struct {
     {"{\"partial_rotary_factor\": 0.5}", "partial_rotary_factor: is not supported"},
     {"{\"pruned_heads\": {\"0\": [1]}}", "pruned_heads: are not supported"},
     {"{\"is_encoder_decoder\": true}", "is_encoder_decoder: is not supported"},
+    {"{\"draft_vocab_size\": 0}", "draft_vocab_size: must be an integer from 1 to 33, not 0"},
+    {"{\"draft_vocab_size\": 34}", "draft_vocab_size: must be an integer from 1 to 33, not 34"},
+    {"{\"draft_vocab_size\": 4, \"tie_word_embeddings\": true}",
+     "draft_vocab_size: needs an lm_head.weight of its own"},
     {"{\"logits_scaling\": 8.0}", "logits_scaling: is not known"},
     {"{\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 4}}",
      "rope_parameters.rope_type: yarn is not"},
@@ -721,6 +846,8 @@ int main(void)
     tcase_add_loop_test(t, every_variant, 0, 3 * TINY_VARIANTS);
     tcase_add_loop_test(t, refused_config, 0, REFUSED);
     tcase_add_test(t, accepted_config);
+    tcase_add_loop_test(t, own_ids, 0, 3);
+    tcase_add_test(t, refused_own_ids);
     tcase_add_test(t, pairs);
     tcase_add_loop_test(t, header, 0, HEADERS);
     tcase_add_test(t, header_lengths);

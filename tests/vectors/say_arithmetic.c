@@ -148,10 +148,11 @@ static as_lm *model_of(const int32_t *s, const float *const *in)
         {c->theta, c->llama3, l->factor, l->low, l->high, l->original},
         s[NET_TIED],
         s[NET_BIAS],
-        s[NET_HEAD_NORM]};
+        s[NET_HEAD_NORM],
+        0};
     const as_llama_weights weights = {tensor(m.embedding), tensor(m.final_norm),
-                                      tensor(m.output), ref_layer};
-    const as_llama_options options = {0, NETWORK_POSITIONS, 1, 1};
+                                      tensor(m.output), ref_layer, NULL};
+    const as_llama_options options = {.rows = NETWORK_POSITIONS, .threads = 1, .layout_seed = 1};
     as_lm *lm = NULL;
     return as_llama(&config, &weights, &options, &lm, NULL) == AS_OK ? lm : NULL;
 }

@@ -37,6 +37,9 @@ def read_weights(folder):
         for tensor, about in header.items():
             first, end = about["data_offsets"]
             raw = data[begin + first : begin + end].tobytes()
+            if about["dtype"] == "I64":  # d2t
+                weights[tensor] = np.frombuffer(raw, "<i8")
+                continue
             if about["dtype"] == "BF16":
                 flat = (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32)
             else:
@@ -59,6 +62,7 @@ class Llama:
         self.head_dim = c.get("head_dim") or c["hidden_size"] // self.heads
         self.embedding, self.norm = w["model.embed_tokens.weight"], w["model.norm.weight"]
         self.output = self.embedding if c.get("tie_word_embeddings") else w["lm_head.weight"]
+        self.d2t = w.get("d2t")
         self.layers = [self.layer(w, f"model.layers.{i}.") for i in range(c["num_hidden_layers"])]
         self.frequency = c["rope_theta"] ** (-np.arange(0, self.head_dim, 2) / self.head_dim)
         self.cache = np.zeros((2, len(self.layers), self.kv_heads, 64, self.head_dim), np.float32)
@@ -86,9 +90,8 @@ class Llama:
         over. The rest the cache has."""
         have = min(self.held, len(tokens) - rows)
         n, fresh = len(tokens), len(tokens) - have
-        if n > self.cache.shape[3]:
+        while n > self.cache.shape[3]:
             self.cache = np.concatenate([self.cache, np.zeros_like(self.cache)], 3)
-            return self.logits(tokens, rows)
         angle = np.outer(np.arange(have, n), self.frequency)
         cos, sin = np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
         future = np.where(np.arange(n) > np.arange(have, n)[:, None], np.float32(-np.inf), np.float32(0))
@@ -109,6 +112,19 @@ class Llama:
             x = x + gate / (1 + np.exp(-gate)) * up @ down
         self.held = n
         return self.rms(x[-rows:], self.norm) @ self.output.T
+
+
+class Draft(Llama):
+    """A draft model. It may have a vocabulary of its own: own id i is the target's id i + d2t[i], and what it
+    lacks has the logit -inf, so that q is 0 there."""
+
+    def logits(self, tokens, rows):
+        own = super().logits(tokens, rows)
+        if self.d2t is None:
+            return own
+        row = np.full((rows, self.V), -np.inf, np.float32)
+        row[:, np.arange(len(self.d2t)) + self.d2t] = own
+        return row
 
 
 def served(logits, s):
@@ -198,7 +214,7 @@ class Engine:
     def model(self, role, folder):
         if role not in self.models or self.models[role].folder != folder:
             try:
-                self.models[role] = Llama(folder)
+                self.models[role] = (Draft if role == "draft" else Llama)(folder)
             except OSError as error:
                 raise assay_iut.BadInput(f"no model in {folder}: {error}")
         self.models[role].held = 0  # every request from an empty cache
@@ -238,4 +254,4 @@ class Engine:
 if __name__ == "__main__":
     assay_iut.serve(Engine(), name="example_generate.py", version="1", uniforms="own", uniform_bits=53,
                     rule="token", arithmetic="f32", lm_architectures="llama", methods="lookup",
-                    processors="repetition presence frequency")
+                    processors="repetition presence frequency", draft_vocab="folder")

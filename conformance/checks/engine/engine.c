@@ -8,14 +8,15 @@
 #include <string.h>
 
 #include "conformance/checks/frame/probe.h"
+#include "conformance/checks/model/lm_small.h"
 #include "conformance/oracle/methods/methods.h"
 
 enum { BYTES = 256 }; /* the trained pair's vocabulary begins with them; BOS comes next */
 
-const char *const engine_pair_name[PAIRS] = {"few", "self", "trained"};
-const int32_t engine_pair_V[PAIRS] = {6, 258, 258};
-static const char *const target_of[PAIRS] = {"few", "draft", "target"};
-static const char *const draft_of[PAIRS] = {"fewer", "draft", "draft"};
+const char *const engine_pair_name[PAIRS] = {"few", "self", "trained", "pruned"};
+const int32_t engine_pair_V[PAIRS] = {6, 258, 258, 6};
+static const char *const target_of[PAIRS] = {"few", "draft", "target", "few"};
+static const char *const draft_of[PAIRS] = {"fewer", "draft", "draft", "pruned"};
 
 bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char *why,
                     size_t size)
@@ -26,6 +27,8 @@ bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char 
         snprintf(why, size, "max_vocab is %d", m->max_vocab);
     else if (m->max_gamma > 0 && gamma > m->max_gamma)
         snprintf(why, size, "max_gamma is %d", m->max_gamma);
+    else if (pair == PAIR_PRUNED && !(m->draft_vocab & IUT_VOCAB_FOLDER))
+        snprintf(why, size, "draft_vocab has no folder");
     else
         return lm_serves(tested, target_of[pair], why, size);
     return false;
@@ -115,11 +118,20 @@ bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair
            (!client_claims(x->iut)->eos_always || read_end(e));
 }
 
+bool engine_draw_head(engine *e, uint64_t seed)
+{
+    char why[300] = "";
+    const lm_form form = lm_form_pruned(seed);
+    e->draft.folder = lm_form_folder(&form, why, sizeof why);
+    if (!e->draft.folder) result_set(e->r, STATE_ERROR, "%s", why);
+    return e->draft.folder != NULL;
+}
+
 void engine_fill_prompt(const engine *e, int32_t text, int32_t n, uint64_t *rng,
                         engine_prompt *p)
 {
     const char *words = lm_prompts[text % LM_PROMPTS];
-    const bool bytes = e->pair != PAIR_FEW;
+    const bool bytes = engine_pair_V[e->pair] > BYTES;
     const size_t length = strlen(words);
     p->n = n;
     for (int32_t t = 0; t < n; t++)

@@ -13,8 +13,9 @@ extern const check check_engine_greedy, check_engine_law, check_engine_late,
     check_engine_logprob, check_engine_processors;
 
 /* "few": six tokens, target and draft with weights of their own; "self": the trained draft
- * model, drafting for itself; "trained": the pair. */
-typedef enum { PAIR_FEW, PAIR_SELF, PAIR_TRAINED, PAIRS } engine_pair;
+ * model, drafting for itself; "trained": the pair; "pruned": few's target, and a draft model with a vocabulary of its
+ * own (VOC-01, CLM-19), for cases of drafts alone. */
+typedef enum { PAIR_FEW, PAIR_SELF, PAIR_TRAINED, PAIR_PRUNED, PAIRS } engine_pair;
 extern const char *const engine_pair_name[PAIRS];
 extern const int32_t engine_pair_V[PAIRS];
 
@@ -57,6 +58,8 @@ bool engine_is_greedy(const client *tested, int32_t method);
 const char *engine_method_name(int32_t method); /* "jacobi" ... */
 
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair);
+/* Another draft model of the pruned pair: the number of its own ids and the ids are drawn from `seed`. */
+bool engine_draw_head(engine *e, uint64_t seed);
 
 /* n tokens, 1 to ENGINE_PROMPT: that text, repeated, or random ids. */
 void engine_fill_prompt(const engine *e, int32_t text, int32_t n, uint64_t *rng,

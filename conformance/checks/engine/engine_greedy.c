@@ -48,7 +48,7 @@ static void plan_methods(check_plan *p, check_level level, int32_t pair)
 
 static void plan(check_plan *p, check_level level)
 {
-    static const int32_t smoke_kinds[PAIRS] = {KINDS, END + 1, GAMMA + 1};
+    static const int32_t smoke_kinds[PAIRS] = {KINDS, END + 1, GAMMA + 1, GAMMA + 1};
     for (int32_t pair = 0; pair < PAIRS; pair++) {
         for (int32_t kind = 0; kind < KINDS; kind++) {
             if (level == LEVEL_SMOKE && kind >= smoke_kinds[pair]) continue;
@@ -57,9 +57,9 @@ static void plan(check_plan *p, check_level level)
             c->engine.pair = pair;
             c->engine.kind = kind;
             c->engine.gamma = GAMMAS;
-            c->cost = pair == PAIR_TRAINED ? 1.2e6 : 4e5;
+            c->cost = pair == PAIR_TRAINED ? 1.2e6 : pair == PAIR_PRUNED ? 5e4 : 4e5;
         }
-        plan_methods(p, level, pair);
+        if (pair != PAIR_PRUNED) plan_methods(p, level, pair);
     }
 }
 
@@ -356,7 +356,7 @@ static int32_t prompts_of(check_level level, engine_pair pair, int32_t variant)
     if (level == LEVEL_FULL && pair == PAIR_TRAINED && variant >= KINDS) return 2;
     if (level != LEVEL_SMOKE) return PROMPTS;
     if (pair == PAIR_FEW) return variant < KINDS ? PROMPTS : PROMPTS - 1; /* the last is long */
-    return pair == PAIR_SELF ? 3 : 1;
+    return pair == PAIR_TRAINED ? 1 : 3;
 }
 
 static void run(const check_case *c, const check_context *x, check_result *r)
@@ -373,7 +373,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 const check check_engine_greedy = {
     .name = "engine.greedy",
     .clauses =
-        "LAY-07 CLM-07 CLM-08 CLM-09 CLM-11 CLM-12 CLM-15 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
+        "LAY-07 CLM-07 CLM-08 CLM-09 CLM-11 CLM-12 CLM-15 CLM-19 VOC-03 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
         "JAC-02 JAC-04 JAC-05 JAC-07 JAC-08 JAC-09 JAC-10 LAH-02 LAH-07 LAH-12 LAH-18 "
         "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07 STAT-16",
     .summary = "an engine's greedy tokens are its own plain decoding's, drafts or not",

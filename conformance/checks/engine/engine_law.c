@@ -28,7 +28,7 @@ typedef struct {
     int32_t method, sizes[3], k;
 } without; /* a draft model: k tokens by a method */
 /* clang-format off */
-#define DRAFTS {0, {0}, 0}
+#define DRAFTS {0, {0}, 0}, 0
 
 typedef struct {
     const char *name;
@@ -37,6 +37,7 @@ typedef struct {
     iut_sampling sampling;
     int64_t n[3]; /* by level; 0: not at it */
     without by;
+    uint64_t head; /* of a pruned pair that was drawn: what its draft's own ids follow from; 0: those of "pruned" */
 } cell;
 
 static const cell cells[] = {
@@ -50,29 +51,33 @@ static const cell cells[] = {
     {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}, DRAFTS},
     {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 3, {0.8f, 3, 1, 0}, {0, 0, 100000}, DRAFTS},
     {"few-lookahead-w9n3g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {3000, 6000, 1000000},
-     {IUT_LOOKAHEAD, {9, 3, 8}, 4}},
+     {IUT_LOOKAHEAD, {9, 3, 8}, 4}, 0},
     {"few-lookahead-w9n3g8-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {2500, 6000, 1000000},
-     {IUT_LOOKAHEAD, {9, 3, 8}, 4}},
+     {IUT_LOOKAHEAD, {9, 3, 8}, 4}, 0},
     {"few-lookahead-w9n2g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {2000, 6000, 1000000},
-     {IUT_LOOKAHEAD, {9, 2, 8}, 3}},
+     {IUT_LOOKAHEAD, {9, 2, 8}, 3}, 0},
     {"few-lookahead-w12n2g8-T1.2", PAIR_FEW, 0, 3, {1.2f, 0, 1, 0}, {0, 6000, 1000000},
-     {IUT_LOOKAHEAD, {12, 2, 8}, 3}},
+     {IUT_LOOKAHEAD, {12, 2, 8}, 3}, 0},
     {"few-jacobi-m4", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
-     {IUT_JACOBI, {4}, 4}},
+     {IUT_JACOBI, {4}, 4}, 0},
     {"few-jacobi-m3-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {1500, 6000, 1000000},
-     {IUT_JACOBI, {3}, 4}},
+     {IUT_JACOBI, {3}, 4}, 0},
     {"few-lookup-n2k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
-     {IUT_LOOKUP, {2, 2}, 4}},
+     {IUT_LOOKUP, {2, 2}, 4}, 0},
     {"few-lookup-n1k2-T0.8", PAIR_FEW, 0, 3, {0.8f, 0, 1, 0}, {2500, 6000, 1000000},
-     {IUT_LOOKUP, {1, 2}, 3}},
+     {IUT_LOOKUP, {1, 2}, 3}, 0},
     {"few-lookup-n1k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
-     {IUT_LOOKUP, {1, 2}, 3}},
+     {IUT_LOOKUP, {1, 2}, 3}, 0},
+    {"pruned-g1", PAIR_PRUNED, 1, 3, {1, 0, 1, 0}, {1000, 4000, 1000000}, DRAFTS},
+    {"pruned-g2-T0.7", PAIR_PRUNED, 2, 1, {0.7f, 0, 1, 0}, {1000, 4000, 1000000}, DRAFTS},
+    {"pruned-g2-top3", PAIR_PRUNED, 2, 2, {1, 3, 1, 0}, {0, 4000, 1000000}, DRAFTS},
     {"few-g1-long", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {0, 0, 3400000}, DRAFTS}, /* 10^7 tokens */
 };
 /* clang-format on */
 /* The tables of chi-square: all tokens, the first two, and those of neighbouring requests. */
 enum { ALL, TWO, NEIGHBOURS, TABLES = NEIGHBOURS + NEIGHBOUR_TABLES };
 enum { CELLS = sizeof cells / sizeof *cells, MOST_TOKENS = 6, MOST_V = 258, MOST_DRAWN_GAMMA = 2 };
+enum { DRAWN = ENGINE_TEMPERATURES * ENGINE_FILTERS }; /* variants of a drawn case */
 enum { FEW_REQUESTS = 8, MANY_REQUESTS = 128 }; /* of a call */
 static const double QUICK = 0.5;                /* seconds: the next call may be larger */
 
@@ -91,22 +96,21 @@ static void plan(check_plan *p, check_level level)
     }
 }
 
-/* Of the small pair with drafts: every temperature and every set of filters in turn (VER-11). */
-static void draw_some(check_plan *p, check_draw *d)
+/* Of a pair with drafts: every temperature and every set of filters in turn (VER-11). */
+static void draw_pair(check_plan *p, check_draw *d, engine_pair pair, int32_t count)
 {
-    static const int32_t count[] = {4, 16, 48};
     static const int64_t n[] = {1000, 3000, 100000};
-    for (int32_t i = 0; i < count[d->level]; i++) {
+    for (int32_t i = 0; i < count; i++) {
         const int32_t temperature = draw_place(d, DRAW_FIRST, ENGINE_TEMPERATURES),
                       filters = draw_place(d, DRAW_SECOND, ENGINE_FILTERS),
-                      gamma = draw_gamma(d, 0, MOST_DRAWN_GAMMA);
-        check_case *c = draw_case(p, d, &check_engine_law, "few-g%d%s%s%s", (int)gamma,
+                      gamma = draw_gamma(d, pair == PAIR_PRUNED, MOST_DRAWN_GAMMA);
+        check_case *c = draw_case(p, d, &check_engine_law, "%s-g%d%s%s%s", engine_pair_name[pair], (int)gamma,
                                   filters & ENGINE_TOP_K ? "-top" : "",
                                   filters & ENGINE_TOP_P ? "-topp" : "",
                                   filters & ENGINE_MIN_P ? "-minp" : "");
-        c->V = engine_pair_V[PAIR_FEW];
+        c->V = engine_pair_V[pair];
         c->gamma = gamma;
-        c->variant = CELLS + temperature * ENGINE_FILTERS + filters;
+        c->variant = CELLS + (pair == PAIR_PRUNED ? DRAWN : 0) + temperature * ENGINE_FILTERS + filters;
         c->n = n[d->level];
         c->cost = 60.0 * (double)c->n;
         c->tables = TABLES;
@@ -114,22 +118,34 @@ static void draw_some(check_plan *p, check_draw *d)
     }
 }
 
-/* A drawn case has the sampling and the prompt that its seed says. */
+static void draw_some(check_plan *p, check_draw *d)
+{
+    static const int32_t few[] = {4, 16, 48}, pruned[] = {1, 3, 12};
+    draw_pair(p, d, PAIR_FEW, few[d->level]);
+    draw_pair(p, d, PAIR_PRUNED, pruned[d->level]);
+}
+
+static engine_pair pair_of(const check_case *c)
+{
+    return c->variant < CELLS ? cells[c->variant].pair : c->variant < CELLS + DRAWN ? PAIR_FEW : PAIR_PRUNED;
+}
+
+/* A drawn case has the sampling, the prompt and the head that its seed says. */
 static cell cell_of(const check_case *c, const check_context *x)
 {
     if (c->variant < CELLS) return cells[c->variant];
-    const int32_t drawn = c->variant - CELLS;
+    const int32_t drawn = (c->variant - CELLS) % DRAWN;
     uint64_t rng = check_seed(x, c, 2);
-    cell of = {.pair = PAIR_FEW, .gamma = c->gamma, .prompt = probe_below(&rng, LM_PROMPTS)};
+    cell of = {.pair = pair_of(c), .gamma = c->gamma, .prompt = probe_below(&rng, LM_PROMPTS)};
     of.sampling = engine_sampling(drawn / ENGINE_FILTERS, drawn % ENGINE_FILTERS, &rng);
+    if (of.pair == PAIR_PRUNED) of.head = probe_next(&rng) | 1;
     return of;
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    const bool by_hand = c->variant < CELLS;
-    return engine_claimed(tested, by_hand ? cells[c->variant].pair : PAIR_FEW, c->gamma, why, size) &&
-           engine_claims_law(tested, by_hand ? cells[c->variant].by.method : 0, why, size);
+    return engine_claimed(tested, pair_of(c), c->gamma, why, size) &&
+           engine_claims_law(tested, c->variant < CELLS ? cells[c->variant].by.method : 0, why, size);
 }
 
 /* ---- The tree of prefixes. ------------------------------------------------------- */
@@ -515,8 +531,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     j->of = cell_of(c, x);
     j->call = FEW_REQUESTS;
     j->q = request_of(&j->of, check_seed(x, c, 1));
-    if (engine_open(&j->e, x, r, j->of.pair) && prepare(j) && strict(j) &&
-        open_processes(j))
+    if (engine_open(&j->e, x, r, j->of.pair) && (!j->of.head || engine_draw_head(&j->e, j->of.head)) && prepare(j) &&
+        strict(j) && open_processes(j))
         sample(j);
     tree_close(&j->t);
     st_ep_free(j->ep);
@@ -530,7 +546,8 @@ const check check_engine_law = {
     .name = "engine.law",
     .clauses =
         "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02 "
-        "CLM-09 CLM-12 CLM-14 DIST-15 DIST-16 JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
+        "CLM-09 CLM-12 CLM-14 CLM-19 VOC-01 VOC-02 VOC-03 DIST-15 DIST-16 "
+        "JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
     .summary = "an engine's first gamma+2 sampled tokens have the target's joint law",
     .plan = plan,
     .draw = draw_some,

@@ -19,7 +19,7 @@ static const int32_t lengths[PROMPTS] = {14, 15, 33, 62, 120, 250, 300, 590};
 
 static void plan(check_plan *p, check_level level)
 {
-    for (int32_t pair = 0; pair < PAIRS; pair++)
+    for (int32_t pair = 0; pair <= PAIR_TRAINED; pair++)
         for (int32_t way = 0; way < ENGINE_METHODS; way++) {
             if (level == LEVEL_SMOKE && pair != PAIR_FEW && way) continue;
             check_case *c = plan_case(p, &check_engine_logprob, "%s-%s", engine_pair_name[pair],

@@ -30,6 +30,8 @@ static const cell cells[] = {
     {"few-g3-top3", PAIR_FEW, 3, {1, 3, 1, 0}, {1500, 20000, 100000}, 0, {0}},
     {"few-g2-minp0.1", PAIR_FEW, 2, {1, 0, 1, 0.1f}, {0, 20000, 100000}, 0, {0}},
     {"trained-g3-top4", PAIR_TRAINED, 3, {1, 4, 1, 0}, {0, 1500, 30000}, 0, {0}},
+    {"pruned-g2", PAIR_PRUNED, 2, {1, 0, 1, 0}, {1500, 10000, 100000}, 0, {0}},
+    {"pruned-g3-T0.8", PAIR_PRUNED, 3, {0.8f, 0, 1, 0}, {0, 10000, 100000}, 0, {0}},
     {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_JACOBI, {4}},
     {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_LOOKAHEAD, {5, 3, 4}},
     {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {1500, 20000, 100000}, IUT_LOOKUP, {2, 3}},
@@ -48,7 +50,7 @@ static void plan(check_plan *p, check_level level)
         c->gamma = cells[i].gamma;
         c->variant = i;
         c->n = cells[i].n[level];
-        c->cost = (cells[i].pair == PAIR_FEW ? 100.0 : 2000.0) * (double)c->n;
+        c->cost = (cells[i].pair != PAIR_TRAINED ? 100.0 : 2000.0) * (double)c->n;
         c->statistical = true;
     }
 }
@@ -275,7 +277,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_engine_pairs = {
     .name = "engine.pairs",
-    .clauses = "LAY-19 LAY-08 LAW-01 LAW-03 RNG-07 LAY-01 STOP-02 STAT-02 STAT-17 CLM-09 CLM-12 CLM-15",
+    .clauses = "LAY-19 LAY-08 LAW-01 LAW-03 RNG-07 LAY-01 STOP-02 STAT-02 STAT-17 CLM-09 CLM-12 CLM-15 CLM-19 "
+               "VOC-01 VOC-02 VOC-03",
     .summary = "where nobody knows an engine's law: with drafts it is that of its own plain decoding",
     .plan = plan,
     .claimed = claimed,

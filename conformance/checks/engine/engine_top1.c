@@ -14,11 +14,12 @@ static void plan(check_plan *p, check_level level)
     for (int32_t pair = 0; pair < PAIRS; pair++)
         for (int32_t way = 0; way < ENGINE_METHODS; way++) {
             if (level == LEVEL_SMOKE && pair != PAIR_FEW && way) continue;
+            if (pair == PAIR_PRUNED && way) continue;
             check_case *c = plan_case(p, &check_engine_top1, "%s-%s", engine_pair_name[pair],
                                       engine_method_name(engine_methods[way]));
             c->engine.pair = pair;
             c->engine.kind = way;
-            c->cost = pair == PAIR_FEW ? 2e4 : 1e5;
+            c->cost = engine_pair_V[pair] == 6 ? 2e4 : 1e5;
         }
 }
 
@@ -109,7 +110,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_engine_top1 = {
     .name = "engine.top1",
-    .clauses = "LAY-18 LAY-01 DIST-09 LAW-05 CLM-08 CLM-15 STOP-01 STOP-02",
+    .clauses = "LAY-18 LAY-01 DIST-09 LAW-05 CLM-08 CLM-15 CLM-19 VOC-01 STOP-01 STOP-02",
     .summary = "above temperature 0 with top_k = 1 an engine's tokens are its greedy ones",
     .plan = plan,
     .claimed = claimed,

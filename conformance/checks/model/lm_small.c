@@ -19,12 +19,13 @@ static const char *const dtype_name[] = {"F32", "BF16", "F16"};
 static const char *const torch_name[] = {"float32", "bfloat16", "float16"};
 
 typedef lm_form form;
-enum { FORMS = 5 };
+enum { FORMS = 6, MOST_OWNS = 64 };
 
 /* "long": sums over 1300 inputs have a second group of three chunks, the last one short
  * (ARI-06, ARI-07). "biased": a stream of 144, so that every product has two chunks. "normed":
  * heads of 4 x 16 on a stream of 24. "few" and "fewer" are target and draft over six tokens,
- * alike but not the same, whose joint laws can be written down. */
+ * alike but not the same, whose joint laws can be written down. "pruned" is "fewer" with four rows of its output
+ * matrix, a draft model with a vocabulary of its own. */
 static const form forms[FORMS] = {
     {.name = "long",
      .architecture = IUT_LLAMA,
@@ -102,6 +103,24 @@ static const form forms[FORMS] = {
      .noise = 0.25,
      .eps = "1e-05",
      .theta = "10000.0"},
+    {.name = "pruned",
+     .architecture = IUT_LLAMA,
+     .seed = 1615,
+     .positions = 2048,
+     .layers = 2,
+     .stored = F32,
+     .V = 6,
+     .hidden = 32,
+     .heads = 2,
+     .kv_heads = 1,
+     .head_dim = 32,
+     .ffn = 48,
+     .flat = true,
+     .noise = 0.25,
+     .owns = 4,
+     .own_seed = 1616,
+     .eps = "1e-05",
+     .theta = "10000.0"},
 };
 
 /* A folder that was written, in this run. */
@@ -120,6 +139,7 @@ static struct {
 typedef struct {
     const form *form;
     uint64_t rng, own; /* own: of the noise */
+    int32_t kept[MOST_OWNS]; /* [owns] rows of the output matrix, ascending */
     char header[16384];
     size_t used; /* of the header */
     uint8_t *data;
@@ -153,35 +173,83 @@ static void put_weight(writer *w, double scale, double shift)
     w->size += 2;
 }
 
+static bool reserve(writer *w, size_t more)
+{
+    if (w->size + more <= w->capacity) return true;
+    w->capacity = 2 * w->capacity + more;
+    uint8_t *data = realloc(w->data, w->capacity);
+    if (data) w->data = data;
+    return data != NULL;
+}
+
+/* The line of the header for the data from `begin` on. */
+static bool name_tensor(writer *w, const char *name, const char *dtype, const char *shape, size_t begin)
+{
+    w->used += (size_t)snprintf(w->header + w->used, sizeof w->header - w->used,
+                                "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
+                                w->used > 1 ? "," : "", name, dtype, shape, begin, w->size);
+    return w->used < sizeof w->header;
+}
+
+static bool is_kept(const writer *w, int32_t id)
+{
+    for (int32_t i = 0; i < w->form->owns; i++)
+        if (w->kept[i] == id) return true;
+    return false;
+}
+
+/* Is the map the identity, or one number added to every own id? */
+static bool is_plain_map(const writer *w)
+{
+    const int32_t n = w->form->owns;
+    return n < w->form->V && w->kept[n - 1] - w->kept[0] == n - 1 && (n > 1 || w->kept[0] == 0);
+}
+
+/* The own ids of a draft vocabulary. */
+static void draw_kept(writer *w)
+{
+    const int32_t V = w->form->V, n = w->form->owns;
+    uint64_t rng = w->form->own_seed;
+    do
+        for (int32_t id = 0, i = 0; id < V && i < n; id++)
+            if (probe_below(&rng, V - id) < n - i) w->kept[i++] = id;
+    while (n > 0 && is_plain_map(w));
+}
+
+/* VOC-03. */
+static bool put_map(writer *w)
+{
+    char shape[16];
+    const int32_t n = w->form->owns;
+    if (n == 0) return true;
+    if (!reserve(w, 8 * (size_t)n)) return false;
+    for (int32_t i = 0; i < n; i++)
+        for (int b = 0; b < 8; b++) w->data[w->size++] = (uint8_t)((uint64_t)(w->kept[i] - i) >> 8 * b);
+    snprintf(shape, sizeof shape, "%d", (int)n);
+    return name_tensor(w, "d2t", "I64", shape, 0);
+}
+
 /* A tensor [rows][columns], or [rows] with columns 0, named "part" of the model or of a layer.
- */
+ * Of the output matrix the rows of a draft vocabulary stay. */
 static bool put(writer *w, int layer, const char *part, int rows, int columns, double scale,
                 double shift)
 {
     const size_t count = (size_t)rows * (size_t)(columns ? columns : 1), begin = w->size;
     char name[100], shape[32];
-    if (w->size + 4 * count > w->capacity) {
-        w->capacity = 2 * w->capacity + 4 * count;
-        uint8_t *data = realloc(w->data, w->capacity);
-        if (!data) return false;
-        w->data = data;
-    }
-    const bool output = strcmp(part, "lm_head.weight") == 0;
+    if (!reserve(w, 4 * count)) return false;
+    const bool output = strcmp(part, "lm_head.weight") == 0, pruned = output && w->form->owns;
     for (size_t i = 0; i < count; i++) {
         const bool faint = w->form->faint && output && i / (size_t)columns % 20 == 7;
+        const size_t before = w->size;
         put_weight(w, faint ? 0x1p-127 : scale, shift);
+        if (pruned && !is_kept(w, (int32_t)(i / (size_t)columns))) w->size = before;
     }
     if (layer < 0)
         snprintf(name, sizeof name, "%s", part);
     else
         snprintf(name, sizeof name, "model.layers.%d.%s", layer, part);
-    snprintf(shape, sizeof shape, columns ? "%d,%d" : "%d", rows, columns);
-    w->used += (size_t)snprintf(
-        w->header + w->used, sizeof w->header - w->used,
-        "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,"
-        "%zu]}",
-        w->used > 1 ? "," : "", name, dtype_name[w->form->stored], shape, begin, w->size);
-    return w->used < sizeof w->header;
+    snprintf(shape, sizeof shape, columns ? "%d,%d" : "%d", pruned ? (int)w->form->owns : rows, columns);
+    return name_tensor(w, name, dtype_name[w->form->stored], shape, begin);
 }
 
 /* A matrix [out][in] whose outputs have about `size`, for inputs of size 1. */
@@ -217,7 +285,8 @@ static bool put_all(writer *w)
 {
     const form *f = w->form;
     w->used = (size_t)snprintf(w->header, sizeof w->header, "{");
-    bool ok = put(w, -1, "model.embed_tokens.weight", f->V, f->hidden, 1, 0) &&
+    draw_kept(w);
+    bool ok = put_map(w) && put(w, -1, "model.embed_tokens.weight", f->V, f->hidden, 1, 0) &&
               put(w, -1, "model.norm.weight", f->hidden, 0, 0.3, 1);
     for (int i = 0; i < f->layers; i++) ok = ok && put_layer(w, i);
     if (!f->tied)
@@ -246,13 +315,15 @@ static const char *type_of(const form *f)
 /* Of config.json; its length, or 0 where it does not fit. */
 static size_t make_config(const form *f, char *text, size_t size)
 {
+    char owns[50] = "";
+    if (f->owns) snprintf(owns, sizeof owns, " \"draft_vocab_size\": %d,\n", (int)f->owns);
     const int n = snprintf(
         text, size,
         "{\"architectures\": [\"%s\"], \"model_type\": \"%s\", \"vocab_size\": %d,\n"
         " \"hidden_size\": %d, \"intermediate_size\": %d, \"num_hidden_layers\": %d,\n"
         " \"num_attention_heads\": %d, \"num_key_value_heads\": %d, \"head_dim\": %d,\n"
         " \"hidden_act\": \"silu\", \"max_position_embeddings\": %d, \"rms_norm_eps\": %s,\n"
-        " \"rope_theta\": %s, \"tie_word_embeddings\": %s,\n%s"
+        " \"rope_theta\": %s, \"tie_word_embeddings\": %s,\n%s%s"
         " \"bos_token_id\": 0, \"eos_token_id\": 1, \"torch_dtype\": \"%s\"}\n",
         class_of(f), type_of(f), (int)f->V, (int)f->hidden, (int)f->ffn, (int)f->layers, (int)f->heads,
         (int)f->kv_heads, (int)f->head_dim, (int)f->positions, f->eps, f->theta, f->tied ? "true" : "false",
@@ -260,7 +331,7 @@ static size_t make_config(const form *f, char *text, size_t size)
                     "  \"low_freq_factor\": 1.0, \"high_freq_factor\": 3.0,\n"
                     "  \"original_max_position_embeddings\": 128},\n"
                   : "",
-        torch_name[f->stored]);
+        owns, torch_name[f->stored]);
     return n < (int)size ? (size_t)n : 0;
 }
 
@@ -383,6 +454,16 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions)
     f.heads = f.kv_heads * between(rng, 1, f.kv_heads > 2 ? 3 : 7);
     f.seed = probe_next(rng);
     snprintf(f.name, sizeof f.name, "drawn-%016llx", (unsigned long long)f.seed);
+    return f;
+}
+
+lm_form lm_form_pruned(uint64_t seed)
+{
+    lm_form f = *find("pruned");
+    uint64_t rng = seed;
+    f.owns = between(&rng, 1, f.V - 1);
+    f.own_seed = probe_next(&rng);
+    snprintf(f.name, sizeof f.name, "pruned-%016llx", (unsigned long long)seed);
     return f;
 }
 

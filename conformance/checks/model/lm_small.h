@@ -23,12 +23,17 @@ typedef struct {
     bool flat;    /* logits of size 1, not 2: laws in which every token counts */
     double noise; /* share of each weight that is the form's own; the rest is that of the form
                      whose seed is one less. 0: all */
+    int32_t owns;      /* ids of the draft's own vocabulary (VOC-01), 64 at most, not tied; 0: it has V */
+    uint64_t own_seed; /* of these ids */
     const char *eps, *theta; /* as config.json has them */
     uint64_t seed;           /* of the weights */
 } lm_form;
 
 /* A form of that architecture: one to five KV heads, groups of one to seven, and odd sizes. */
 lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions);
+
+/* "pruned" with other ids of its own, one to five of six, with a gap between them. */
+lm_form lm_form_pruned(uint64_t seed);
 
 /* One line for the reader of a failure. */
 void lm_form_text(const lm_form *f, char *text, size_t size);
@@ -37,7 +42,7 @@ void lm_form_text(const lm_form *f, char *text, size_t size);
  * small model is kept from run to run (lm_files.h). Thread-safe. NULL: `why` says why. */
 const char *lm_form_folder(const lm_form *f, char *why, size_t why_size);
 
-/* The folder of the small model of that name ("long", "biased", "normed", "few", "fewer"),
+/* The folder of the small model of that name ("long", "biased", "normed", "few", "fewer", "pruned"),
  * as lm_form_folder gives it. */
 const char *lm_small_folder(const char *name, char *why, size_t why_size);
 

@@ -26,6 +26,7 @@ typedef struct block {
 struct oracle_folder {
     oracle_model model;
     oracle_layer *layer;
+    int32_t *own; /* of the model */
     shard shard[MAX_SHARDS];
     int shards;
     block *blocks;
@@ -129,17 +130,25 @@ static float widened(const unsigned char *at, const char *dtype)
     return x;
 }
 
+static const json_t *find_tensor(const oracle_folder *f, const char *name, const shard **of)
+{
+    for (*of = f->shard; *of < f->shard + f->shards; ++*of) {
+        const json_t *t = json_object_get((*of)->header, name);
+        if (t) return t;
+    }
+    return NULL;
+}
+
 /* [rows][columns], or [rows] with columns 0, widened. An absent tensor is NULL, and an error
  * unless `optional`. */
 static bool tensor(oracle_folder *f, const char *name, int32_t rows, int32_t columns,
                    bool optional, const float **out)
 {
     const int64_t n = (int64_t)rows * (columns ? columns : 1);
-    const shard *s = f->shard;
-    while (s < f->shard + f->shards && !json_object_get(s->header, name)) s++;
+    const shard *s;
+    const json_t *t = find_tensor(f, name, &s);
     *out = NULL;
-    if (s == f->shard + f->shards) return optional || bad(f, "no tensor %s", name);
-    const json_t *t = json_object_get(s->header, name);
+    if (!t) return optional || bad(f, "no tensor %s", name);
     const json_t *range = json_object_get(t, "data_offsets");
     const char *dtype = json_string_value(json_object_get(t, "dtype"));
     const int64_t begin = json_integer_value(json_array_get(range, 0));
@@ -158,6 +167,32 @@ static bool tensor(oracle_folder *f, const char *name, int32_t rows, int32_t col
         value[i] = widened(s->bytes + s->data + begin + i * size, dtype);
     *out = value;
     return value != NULL;
+}
+
+/* VOC-03: own id i is the target's i + d2t[i]. */
+static bool read_own(oracle_folder *f)
+{
+    const shard *s;
+    const int32_t n = f->model.owns, V = f->model.config.V;
+    if (n == 0) return true;
+    const json_t *t = find_tensor(f, "d2t", &s), *range = json_object_get(t, "data_offsets");
+    const char *dtype = json_string_value(json_object_get(t, "dtype"));
+    const int64_t begin = json_integer_value(json_array_get(range, 0));
+    const int64_t end = json_integer_value(json_array_get(range, 1));
+    if (!dtype || strcmp(dtype, "I64") != 0 || !has_shape(json_object_get(t, "shape"), n, 0) || begin < 0 ||
+        end < begin || (uint64_t)end > s->size - s->data || end - begin != 8 * (int64_t)n)
+        return bad(f, "d2t is missing, is not I64 of [%d], or its place is wrong", (int)n);
+    f->own = malloc((size_t)n * sizeof *f->own);
+    if (!f->own) return bad(f, "the memory is too short");
+    for (int32_t i = 0; i < n; i++) {
+        uint64_t bits = 0;
+        for (int b = 7; b >= 0; b--) bits = bits << 8 | s->bytes[s->data + (size_t)begin + 8 * (size_t)i + (size_t)b];
+        const int64_t least = i ? f->own[i - 1] + 1 : 0, id = bits > INT32_MAX ? -1 : (int64_t)bits + i;
+        if (id < least || id >= V) return bad(f, "d2t: entry %d does not ascend within 0 to %d", (int)i, (int)V - 1);
+        f->own[i] = (int32_t)id;
+    }
+    f->model.own = f->own;
+    return true;
 }
 
 static bool layer_tensor(oracle_folder *f, int32_t layer, const char *name, int32_t rows,
@@ -242,6 +277,9 @@ static bool read_config(oracle_folder *f, const json_t *o, bool *tied)
         c->kv_heads < 1 || c->heads % c->kv_heads || c->head_dim < 2 || c->head_dim % 2 ||
         c->head_dim > ORACLE_MAX_HEAD || isnan(c->eps))
         return bad(f, "config.json: a size is missing, or the sizes do not fit together");
+    f->model.owns = integer(o, "draft_vocab_size", 0);
+    if (f->model.owns > c->V || (f->model.owns && *tied))
+        return bad(f, "config.json: draft_vocab_size is more than vocab_size, or the embedding is tied");
     return read_rope(f, o);
 }
 
@@ -262,7 +300,7 @@ static bool read_folder(oracle_folder *f, const char *folder)
     m->layer = f->layer;
     if (!tensor(f, "model.embed_tokens.weight", c->V, c->hidden, false, &m->embedding) ||
         !tensor(f, "model.norm.weight", c->hidden, 0, false, &m->final_norm) ||
-        (!tied && !tensor(f, "lm_head.weight", c->V, c->hidden, false, &m->output)))
+        !read_own(f) || (!tied && !tensor(f, "lm_head.weight", oracle_rows(m), c->hidden, false, &m->output)))
         return false;
     if (tied) m->output = m->embedding;
     for (int32_t i = 0; i < c->layers; i++)
@@ -300,6 +338,7 @@ void oracle_folder_close(oracle_folder *f)
         free(b);
     }
     free(f->layer);
+    free(f->own);
     free(f);
 }
 

@@ -1,6 +1,7 @@
 /* transformer.c - see transformer.h: the canonical half. */
 #include "conformance/oracle/arithmetic/transformer.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -169,6 +170,14 @@ static void mlp(oracle_path *p, const oracle_layer *w)
 }
 
 /* NET-01. */
+/* From the last id down: own id i stands at i or behind it, so nothing is written over that is still to be read. */
+void oracle_place(const oracle_model *m, float *logits)
+{
+    int32_t i = m->owns - 1;
+    for (int32_t t = m->config.V - 1; m->own && t >= 0; t--)
+        logits[t] = i >= 0 && m->own[i] == t ? logits[i--] : -INFINITY;
+}
+
 void oracle_path_step(oracle_path *p, int32_t token, float *logits)
 {
     const oracle_model *m = p->m;
@@ -188,5 +197,6 @@ void oracle_path_step(oracle_path *p, int32_t token, float *logits)
     p->n++;
     if (!logits) return;
     oracle_norm(p->o, p->x, m->final_norm, c->hidden, c->eps, p->y);
-    oracle_product(p->o, m->output, NULL, p->y, c->V, c->hidden, logits);
+    oracle_product(p->o, m->output, NULL, p->y, oracle_rows(m), c->hidden, logits);
+    oracle_place(m, logits);
 }

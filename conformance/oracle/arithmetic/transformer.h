@@ -35,7 +35,19 @@ typedef struct {
     const float *embedding, *final_norm; /* [V][hidden], [hidden] */
     const float *output;                 /* [V][hidden]; the embedding itself when tied */
     const oracle_layer *layer;           /* [layers] */
+    /* VOC-01: the target's ids of the draft's own, ascending; `output` has a row for each. NULL: it has all V. */
+    const int32_t *own; /* [owns] */
+    int32_t owns;
 } oracle_model;
+
+/* Rows of `output`. */
+static inline int32_t oracle_rows(const oracle_model *m)
+{
+    return m->own ? m->owns : m->config.V;
+}
+
+/* Puts what the first oracle_rows() logits hold where the target's ids are; -INFINITY stands elsewhere. */
+void oracle_place(const oracle_model *m, float *logits /* [V] */);
 
 /* -- Canonical bits ------------------------------------------------------------------------ */
 
@@ -66,7 +78,7 @@ typedef struct {
 } oracle_real_options;
 
 /* Logits after every token of a path, each rounded once to binary64. False: memory is short. */
-bool oracle_real(const oracle_model *m, const int32_t *token, int32_t n,
+bool oracle_real(const oracle_model *m /* without `own` */, const int32_t *token, int32_t n,
                  const oracle_real_options *how, double *logits /* [n][V] */);
 
 #endif

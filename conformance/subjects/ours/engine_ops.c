@@ -25,11 +25,12 @@ static bool is_loaded(const engine_ops_model *m, const char *folder, int32_t pos
 }
 
 static as_status load(engine_ops_model *m, const char *folder, const engine_ops_manner *how,
-                      as_error *e)
+                      bool drafts, as_error *e)
 {
     const as_llama_options options = {.positions = how->positions,
                                       .rows = how->rows ? how->rows : ENGINE_OPS_ROWS,
-                                      .threads = how->threads};
+                                      .threads = how->threads,
+                                      .drafts = drafts};
     const int32_t sequences = how->sequences ? how->sequences : 1;
     if (is_loaded(m, folder, how->positions)) return AS_OK;
     forget(m);
@@ -49,8 +50,8 @@ as_status engine_ops_load(engine_ops *x, const iut_generate_batch *b,
     if (b->gamma > 0 && !*b->draft)
         return as_fail(e, AS_BAD_INPUT, "generate: %d drafts a step, but no draft model",
                        (int)b->gamma);
-    as_status s = load(&x->target, b->target, how, e);
-    if (s == AS_OK && *b->draft) s = load(&x->draft, b->draft, how, e);
+    as_status s = load(&x->target, b->target, how, false, e);
+    if (s == AS_OK && *b->draft) s = load(&x->draft, b->draft, how, true, e);
     if (s == AS_OK && *b->draft) s = as_models_match(&x->target.info, &x->draft.info, e);
     return s;
 }

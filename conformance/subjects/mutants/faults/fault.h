@@ -54,7 +54,10 @@ typedef enum {
     MANNER_ENGINE_OWN_END, /* ends at the model's own end of sequence, whatever is asked */
     MANNER_ENGINE_MIXED, /* takes sampling, seed, budget and ends of each request */
     MANNER_ENGINE_FEWER, /* drafts half as much on every other step */
-    MANNER_ENGINE_STRIDED, /* sums in another order, in binary32, and promises no bits; and so the next three */
+    MANNER_ENGINE_STRIDED, /* sums in another order, in binary32, and promises no bits; and so the next eight */
+    MANNER_ENGINE_PRUNED,   /* takes a draft model with a vocabulary of its own; and so the next three */
+    MANNER_ENGINE_PRUNED_FURTHER, /* and leaves out the last of its ids */
+    MANNER_ENGINE_PRUNED_DOUBLE,  /* and divides its rows in double */
     MANNER_ENGINE_Q8,       /* in binary32 with quantised weights */
     MANNER_ENGINE_Q4,
     MANNER_ENGINE_LLAMACPP, /* with filters in the order of that engine */

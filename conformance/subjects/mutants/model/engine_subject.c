@@ -40,6 +40,8 @@ typedef struct {
     int32_t own_end;       /* of the target: MANNER_ENGINE_OWN_END */
     float *logits, *p, *q; /* [MAX_GAMMA+1][V] each */
     float *judged;         /* the same: logits with penalties, which decide */
+    float *spare;          /* [V] */
+    int32_t *own, owns;    /* [owns] ids that the draft's last row has (VOC-01) */
     method_pool kept;      /* method_tree.h */
     uint64_t requests;     /* so far: seeds of its own, where the request's does not count */
     uint64_t drafts;       /* so far: ENGINE_DRAFTS_UNSEEDED */
@@ -102,7 +104,7 @@ static void destroy(iut *x)
     if (a->target.lm) lm()->destroy(a->target.lm);
     if (a->draft.lm) lm()->destroy(a->draft.lm);
     free(a->target.folder), free(a->draft.folder);
-    free(a->logits), free(a->p), free(a->q), free(a->judged);
+    free(a->logits), free(a->p), free(a->q), free(a->judged), free(a->spare), free(a->own);
     method_pool_close(&a->kept);
     free(a);
 }
@@ -155,6 +157,8 @@ static iut_status claims(iut *x, iut_claims *c)
                penalties = mixed || self(x)->manner == MANNER_METHODS ||
                            (self(x)->manner >= MANNER_ENGINE_PENALTY_OUTPUT &&
                             self(x)->manner <= MANNER_ENGINE_PENALTY_SOFT),
+               pruned = (self(x)->manner >= MANNER_ENGINE_PRUNED && self(x)->manner <= MANNER_ENGINE_Q8) ||
+                        self(x)->says->arithmetic == IUT_ARITH_BF16,
                own_weights = self(x)->manner == MANNER_ENGINE_Q8 || self(x)->manner == MANNER_ENGINE_Q4;
     const iut_claims all = {.size = sizeof all,
                             .name = self(x)->name,
@@ -175,7 +179,8 @@ static iut_status claims(iut *x, iut_claims *c)
                             .weights = own_weights ? IUT_WEIGHTS_OWN : 0,
                             .per_request = mixed ? EVERY_OWN : 0,
                             .logprobs = mixed ? IUT_LOGPROB_RAW : 0,
-                            .processors = penalties ? EVERY_PENALTY : 0};
+                            .processors = penalties ? EVERY_PENALTY : 0,
+                            .draft_vocab = pruned ? IUT_VOCAB_FOLDER : 0};
     *c = all;
     return IUT_OK;
 }
@@ -215,12 +220,15 @@ static iut_status load_pair(engine *a, const iut_generate_batch *b)
     if (b->gamma > 0 && a->draft.V != a->target.V)
         return fail(a, IUT_BAD_INPUT, "the models have different vocabularies");
     const size_t cells = (size_t)(MAX_GAMMA + 1) * (size_t)a->target.V;
-    free(a->logits), free(a->p), free(a->q), free(a->judged);
+    free(a->logits), free(a->p), free(a->q), free(a->judged), free(a->spare), free(a->own);
     a->judged = malloc(cells * sizeof *a->judged);
+    a->spare = malloc((size_t)a->target.V * sizeof *a->spare);
+    a->own = malloc((size_t)a->target.V * sizeof *a->own);
     a->logits = malloc(cells * sizeof *a->logits);
     a->p = malloc(cells * sizeof *a->p);
     a->q = malloc(cells * sizeof *a->q);
-    return a->judged && a->logits && a->p && a->q ? IUT_OK : fail(a, IUT_NO_MEMORY, "out of memory");
+    const bool all = a->judged && a->logits && a->p && a->q && a->spare && a->own;
+    return all ? IUT_OK : fail(a, IUT_NO_MEMORY, "out of memory");
 }
 
 /* ---- The models ---------------------------------------------------------------------- */
@@ -311,6 +319,70 @@ static void spoil_rows(request *r, int32_t g)
     }
 }
 
+/* ---- A draft vocabulary (VOC-01) --------------------------------------------------------- */
+
+/* The draft's own ids, from its row; MANNER_ENGINE_PRUNED_FURTHER leaves out the last of them. */
+static void find_own(engine *a, float *logits)
+{
+    a->owns = 0;
+    for (int32_t t = 0; t < a->target.V; t++)
+        if (logits[t] > -INFINITY) a->own[a->owns++] = t;
+    if (a->manner == MANNER_ENGINE_PRUNED_FURTHER && a->owns > 1) logits[a->own[--a->owns]] = -INFINITY;
+}
+
+static bool is_pruned(const engine *a)
+{
+    return a->owns < a->target.V;
+}
+
+static int32_t own_id(const engine *a, int32_t token)
+{
+    int32_t i = 0;
+    while (i < a->owns - 1 && a->own[i] != token) i++;
+    return i;
+}
+
+/* MANNER_ENGINE_PRUNED_DOUBLE: what was served, divided once more, by a sum in double. */
+static void divide_in_double(const engine *a, const as_sampling *s, const float *logits, float *q)
+{
+    double sum = 0, most = -INFINITY;
+    for (int32_t t = 0; t < a->target.V; t++)
+        if (q[t] > 0) most = fmax(most, (double)logits[t]);
+    for (int32_t t = 0; t < a->target.V; t++)
+        if (q[t] > 0) sum += exp(((double)logits[t] - most) / (double)s->temperature);
+    for (int32_t t = 0; t < a->target.V; t++)
+        if (q[t] > 0) q[t] = (float)(exp(((double)logits[t] - most) / (double)s->temperature) / sum);
+}
+
+/* As the faults map it. */
+static int32_t mapped(const engine *a, int32_t token)
+{
+    const int32_t i = own_id(a, token);
+    if (!is_pruned(a)) return token;
+    if (fault(a->fault, ENGINE_OWN_UNMAPPED)) return i;
+    if (fault(a->fault, ENGINE_OWN_OFFSET)) return token - i;
+    if (!fault(a->fault, ENGINE_OWN_EXCHANGED) || i < a->owns - 3) return token;
+    return a->own[i + 1 < a->owns ? i + 1 : i > 2 ? i - 2 : 0]; /* the last three in a circle */
+}
+
+/* ENGINE_OWN_RESIDUAL: q with each own id at its own place. */
+static const float *at_own_ids(const engine *a, const float *q)
+{
+    for (int32_t t = 0; t < a->target.V; t++) a->spare[t] = t < a->owns ? q[a->own[t]] : 0;
+    return a->spare;
+}
+
+/* ENGINE_OWN_MASKS_P. */
+static void mask_absent(const engine *a, float *p)
+{
+    double sum = 0;
+    for (int32_t t = 0; t < a->target.V; t++) {
+        if (a->own[own_id(a, t)] != t) p[t] = 0;
+        sum += (double)p[t];
+    }
+    for (int32_t t = 0; sum > 0 && t < a->target.V; t++) p[t] = (float)((double)p[t] / sum);
+}
+
 /* A row of q as it is tested and subtracted: of other sampling than it was drawn from, if that is the fault. */
 static bool told_q(const request *r, const float *logits, float *q)
 {
@@ -357,6 +429,18 @@ static iut_status penalise_rows(const request *r, int32_t g)
     return IUT_OK;
 }
 
+/* ENGINE_OWN_UNNORMALISED. */
+static bool divide_by_all(const request *r, float *logits, float *q)
+{
+    const engine *a = r->a;
+    for (int32_t t = 0; t < a->target.V; t++)
+        if (a->own[own_id(a, t)] != t) logits[t] = 0;
+    if (!serve(a, logits, &r->sampling, q)) return false;
+    for (int32_t t = 0; t < a->target.V; t++)
+        if (a->own[own_id(a, t)] != t) q[t] = 0;
+    return true;
+}
+
 /* g drafts behind the history, each drawn from its row of q. */
 static iut_status propose(request *r, int32_t g)
 {
@@ -368,8 +452,11 @@ static iut_status propose(request *r, int32_t g)
         const bool bare = a->manner == MANNER_ENGINE_PENALTY_OUTPUT || fault(a->fault, ENGINE_PENALTY_REFUSED);
         if (!penalise(a->manner, bare ? NULL : r->processors, r->history, r->n - r->m, r->n + i, a->logits, a->target.V))
             return fail(a, IUT_NO_MEMORY, "out of memory");
+        find_own(a, a->logits);
         if (!serve(a, a->logits, &r->sampling, q))
             return fail(a, IUT_FAILED, "a row of the draft cannot be served");
+        if (a->manner == MANNER_ENGINE_PRUNED_DOUBLE && r->sampling.temperature > 0)
+            divide_in_double(a, &r->sampling, a->logits, q);
         const bool unseeded = fault(a->fault, ENGINE_DRAFTS_UNSEEDED);
         const uint64_t seed = unseeded ? a->drafts++ : r->seed,
                        U = as_word64(as_random(seed, position(r, i), AS_DRAFT, 0));
@@ -378,6 +465,9 @@ static iut_status propose(request *r, int32_t g)
                                                       : as_draw(q, a->target.V, U);
         const bool other = fault(a->fault, ENGINE_Q_AT_T1) || fault(a->fault, ENGINE_Q_UNFILTERED);
         if (other && !told_q(r, a->logits, q)) return fail(a, IUT_FAILED, "a row of the draft cannot be served");
+        if (r->sampling.temperature > 0) *token = mapped(a, *token);
+        if (fault(a->fault, ENGINE_OWN_UNNORMALISED) && is_pruned(a) && !divide_by_all(r, a->logits, q))
+            return fail(a, IUT_FAILED, "a row of the draft cannot be served");
         if (i + 1 < g) s = feed(a, &a->draft, token, 1, a->logits);
     }
     return s;
@@ -391,11 +481,13 @@ static bool stands_greedily(const engine *a, const float *logits, int32_t draft)
     return argmax(logits, a->target.V) == draft;
 }
 
-static int32_t by_greedy(const request *r, int32_t g, int32_t *token)
+static int32_t by_greedy(request *r, int32_t g, int32_t *token)
 {
     const engine *a = r->a;
     int32_t n = 0;
     while (n < g && stands_greedily(a, row(a, a->judged, n), r->history[r->n + n])) n++;
+    for (int32_t i = 0; fault(a->fault, ENGINE_OWN_EMITTED) && is_pruned(a) && i < n; i++)
+        r->history[r->n + i] = own_id(a, r->history[r->n + i]);
     const int32_t at = fault(a->fault, ENGINE_BONUS_ROW) && n == g && g > 0 ? g - 1 : n;
     *token = argmax(row(a, a->judged, at), a->target.V);
     return n;
@@ -430,15 +522,15 @@ static int32_t by_chain(const request *r, int32_t g, int32_t *token)
         if (!(u * (double)row(a, a->q, n)[x] < (double)row(a, a->p, n)[x])) break;
     }
     const uint64_t at = position(r, n);
-    const float *p = row(a, a->p, n);
+    const float *p = row(a, a->p, n), *q = row(a, a->q, n);
+    if (fault(f, ENGINE_OWN_RESIDUAL) && n < g) q = at_own_ids(a, q);
     if (n == g)
         *token = as_draw(p, V, as_word64(as_random(r->seed, at, AS_DRAW, 0)));
     else if (fault(f, ENGINE_CORRECTION_FROM_P) ||
              (fault(f, ENGINE_LATE_CORRECTION) && r->m + n >= LATE))
         *token = as_draw(p, V, as_word64(as_random(r->seed, at, AS_RESIDUAL, 0)));
     else
-        *token = as_draw_residual(p, row(a, a->q, n), V,
-                                  as_word64(as_random(r->seed, at, AS_RESIDUAL, 0)));
+        *token = as_draw_residual(p, q, V, as_word64(as_random(r->seed, at, AS_RESIDUAL, 0)));
     if (fault(f, ENGINE_FIRST_GREEDY) && r->m == 0 && n == 0) *token = argmax(p, V);
     return n;
 }
@@ -463,6 +555,8 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
     for (int32_t i = 0; i <= g; i++)
         if (!serve(a, row(a, a->judged, i), &s, row(a, a->p, i)))
             return fail(a, IUT_FAILED, "a row of the target cannot be served");
+    for (int32_t i = 0; fault(a->fault, ENGINE_OWN_MASKS_P) && g > 0 && is_pruned(a) && i <= g; i++)
+        mask_absent(a, row(a, a->p, i));
     spoil_rows(r, g);
     *accepted = fault(a->fault, ENGINE_RATIO_INVERTED) ? by_inverted_ratio(r, g, token) : by_chain(r, g, token);
     return IUT_OK;

@@ -128,7 +128,7 @@ bool net_open(net *a, const char *folder, char *why, size_t why_size)
     const oracle_config *c = &a->m->config;
     oracle_faulty_frequencies(&a->faulty, c->theta, c->head_dim, c->llama3 ? &c->scaling : NULL,
                               a->frequency);
-    return pack(a->format, &a->output, oracle_faulty_output(&a->faulty, a->m), c->V, c->hidden, why,
+    return pack(a->format, &a->output, oracle_faulty_output(&a->faulty, a->m), oracle_rows(a->m), c->hidden, why,
                 why_size);
 }
 

@@ -389,6 +389,7 @@ static void answer(const lm_subject *a, const share *h, scratch *t)
         if (fault(f, LM_LAST_LOGITS)) row = clamp(h->rows - h->wants + i, 0, h->rows - 1);
         net_product(&a->net, &h->setting, &a->net.output, NULL,
                     t->normed + (int64_t)row * c->hidden, 1, h->logits + (int64_t)i * c->V);
+        oracle_place(a->net.m, h->logits + (int64_t)i * c->V);
     }
 }
 
