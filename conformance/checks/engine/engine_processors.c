@@ -9,7 +9,7 @@
 #include "conformance/checks/engine/engine_ties.h"
 #include "conformance/checks/frame/probe.h"
 
-enum { REQUESTS = 5, BUDGET = 18, MOST_PROMPT = 30, MOST_GAMMA = 8, TRIED = 3, TRIES = 8, KINDS = 3 };
+enum { REQUESTS = 5, BUDGET = 18, MOST_PROMPT = 30, FEW = 2, MOST_GAMMA = 8, TRIED = 3, TRIES = 8, KINDS = 3 };
 
 static const char *const kind_name[KINDS] = {"repetition", "presence", "frequency"};
 static const iut_processors off = {1, 0, 0};
@@ -24,7 +24,7 @@ static void plan(check_plan *p, check_level level)
                                       engine_method_name(engine_methods[way]));
             c->engine.pair = pair;
             c->engine.kind = way;
-            c->n = pair == PAIR_TRAINED ? of_trained[level] + (way == 0) : rounds[level];
+            c->n = pair == PAIR_TRAINED ? of_trained[level] + (way == 0) : rounds[level] + (pair == PAIR_SELF);
             c->cost = (pair == PAIR_FEW ? 1e4 : pair == PAIR_SELF ? 2e4 : 2e5) * (double)c->n;
         }
 }
@@ -134,20 +134,20 @@ static bool as_plain(job *j, const engine_request *drafted, int32_t first, int32
     return true;
 }
 
-/* All requests in a call, then one of them alone. */
+/* All requests in a call, then some of them, which may be one. Few drafts, or many: all of few stand more often. */
 static bool one_round(job *j, bool alike)
 {
-    const int32_t most = gamma_within(MOST_GAMMA, j->e.x->iut);
     engine_request q = plainly;
     q.method = j->method;
     engine_ties_next(&j->ties);
     draw_prompts(j);
     if (!decode_plainly(j, alike)) return false;
-    for (int32_t alone = 0; alone < 2; alone++) {
-        q.gamma = j->method ? 0 : 1 + probe_below(&j->rng, most);
+    for (int32_t some = 0; some < 2; some++) {
+        const int32_t many = FEW + 1 + probe_below(&j->rng, MOST_GAMMA - FEW);
+        q.gamma = j->method ? 0 : gamma_within(alike == some ? FEW : many, j->e.x->iut);
         engine_draw_sizes(j->method, &j->rng, q.sizes);
-        const int32_t first = alone ? probe_below(&j->rng, REQUESTS) : 0;
-        if (!as_plain(j, &q, first, alone ? 1 : REQUESTS)) return false;
+        const int32_t first = some ? probe_below(&j->rng, REQUESTS) : 0;
+        if (!as_plain(j, &q, first, some ? 1 + probe_below(&j->rng, REQUESTS - first) : REQUESTS)) return false;
     }
     return true;
 }

@@ -117,7 +117,8 @@ static bool penalise_tree(const method_job *j, const method_tree *t)
         int32_t n = j->n, depth = 0;
         for (int32_t up = r; up > 0; up = t->parent[up]) depth++;
         for (int32_t up = r, at = n + depth; up > 0; up = t->parent[up]) path[--at] = t->token[up];
-        if (!fault(j->fault, ENGINE_PENALTY_ROOT)) n += depth;
+        const bool late = fault(j->fault, ENGINE_PENALTY_LATE) && depth > 0;
+        if (!fault(j->fault, ENGINE_PENALTY_ROOT)) n += depth - late;
         if (!penalise(j->manner, j->processors, path, j->prompt, n, t->logits + (int64_t)r * t->V, t->V)) return false;
     }
     return true;
