@@ -4,8 +4,8 @@
     patched.py LIST ROOT BUILD [--level LEVEL ...] [--only GLOB ...] [--python PYTHON] [--jobs N]
     patched.py LIST ROOT BUILD --dry-run      applies and compiles every patch; never builds or starts assay
 
-LIST is a folder with list.md and patches/: requests, sampling or models. ROOT is a checkout of the project, which
-stays as it is. BUILD is a folder for copies, builds, logs and result.json. A patch whose name begins with `ok-` is a
+LIST is a folder with list.md and patches/: requests, sampling, models or engines. ROOT is a checkout of the project,
+which stays as it is. Files of base/, beside the lists, stand for those of ROOT that have moved on since their patches. BUILD is a folder for copies, builds, logs and result.json. A patch whose name begins with `ok-` is a
 correct variant, any other one a fault. The levels are run in their order until one fails. PYTHON runs the adapters and
 needs NumPy.
 
@@ -29,6 +29,7 @@ ENOUGH = 0.85
 UNDECIDED = 4  # the exit code of a run that neither passed nor failed
 PLUGIN = "conformance/adapters/c/example_plugin.c"
 PYTHON = "conformance/adapters/python/"
+BASE = Path(__file__).resolve().parent / "base"
 # What each kind of patch is built on, and what must pass without a patch before a verdict means anything.
 CONTROLS = [PLUGIN, *(f"{PYTHON}example_{name}.py" for name in ("generate", "batch", "model", "pool")), "ref/",
             "conformance/subjects/ours/"]
@@ -70,7 +71,7 @@ def apply(patch, where):
 
 
 def fresh_copy(root, to, *parts):
-    """A copy of some files and folders of the checkout under `to`, which is new."""
+    """A copy of some files and folders of the checkout under `to`, which is new; files of base/ in place of its own."""
     shutil.rmtree(to, ignore_errors=True)
     for part in parts:
         source, target = root / part, to / part
@@ -79,6 +80,7 @@ def fresh_copy(root, to, *parts):
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
         else:
             shutil.copy2(source, target)
+    shutil.copytree(BASE, to, dirs_exist_ok=True)
 
 
 # ---- Builds: what `assay run --iut` is given. ------------------------------------------------------
