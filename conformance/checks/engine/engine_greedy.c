@@ -48,7 +48,7 @@ static void plan_methods(check_plan *p, check_level level, int32_t pair)
 
 static void plan(check_plan *p, check_level level)
 {
-    static const int32_t smoke_kinds[PAIRS] = {KINDS, END + 1, GAMMA + 1, GAMMA + 1};
+    static const int32_t smoke_kinds[PAIRS] = {KINDS, END + 1, GAMMA + 1, END + 1};
     for (int32_t pair = 0; pair < PAIRS; pair++) {
         for (int32_t kind = 0; kind < KINDS; kind++) {
             if (level == LEVEL_SMOKE && kind >= smoke_kinds[pair]) continue;
