@@ -5,9 +5,11 @@
     python docs/audits/onnx_generate.py convert FOLDER      by the engine's own model builder
     assay run --only 'engine.*' --level smoke --iut exec:"python docs/audits/onnx_generate.py FOLDER"
 
-Needs onnxruntime-genai, onnx, onnx-ir, transformers and torch. The engine insists on an end of sequence: a converted
-model gets one token more, whose logit is -1e9, and that is its end and its padding unless a request has an end. The
-engine keeps an end out of its tokens; here it is put behind them. There is no min-p: such requests are refused.
+Needs onnxruntime-genai 0.18.0, onnx 1.23.2, onnx-ir 1.1.0, transformers 5.23.0 and torch 2.15.0, of which the last two
+are for `convert`. The engine insists on an end of sequence: a converted model gets one token more, whose logit is
+-1e9, and that is its end and its padding unless a request has an end. The engine keeps an end out of its tokens; here
+it is put behind them. There is no min-p: such requests are refused.
+
 --padding ID and --hotter F are controls: the builder's padding, and a temperature that is wrong by F with drafts.
 """
 
