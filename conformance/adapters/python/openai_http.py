@@ -6,6 +6,7 @@
 
 NAME=URL says which model is served where: few, draft or target, as `assay models export` names them. A server has its
 drafts switched on when it starts, so a request's gamma is the server's affair; `--plain` names servers without drafts.
+Say --order llamacpp for llama.cpp's server, which has its temperature last.
 Prompts go as ids, or with --text as text. Answers are read from `token_ids` where the server tells them, else from
 the text, whose characters are the tokens: six ids are six letters, and bytes are ASCII. The server's own end of
 sequence is switched off (--body). A key is read from the environment's OPENAI_API_KEY and is never told.
@@ -163,15 +164,17 @@ if __name__ == "__main__":
     parser.add_argument("--parallel", type=int, default=1, help="requests at once")
     parser.add_argument("--rule", default="token", help="acceptance rule that is claimed")
     parser.add_argument("--arithmetic", default="f32", help="of the network; f16 and bf16 leave the law unclaimed")
+    parser.add_argument("--order", help="of temperature and filters: llamacpp, vllm, mlx ...")
     parser.add_argument("--max-gamma", type=int, default=0, help="drafts a step that the server may make")
     parser.add_argument("--penalties", default="", help="that the server takes: repetition presence frequency")
     parser.add_argument("--body", type=json.loads, default={"ignore_eos": True, "return_token_ids": True},
                         help="JSON that each request has besides")
     options = parser.parse_args()
     limits = {"max_gamma": options.max_gamma} if options.max_gamma else {}
+    claims = {"order": options.order} if options.order else {}
     if {name for name, _ in options.servers} == {"few"}:
         limits["max_vocab"] = 6
     if options.penalties:
         limits["processors"] = options.penalties
     assay_iut.serve(Engine(options), name="openai_http", version="1", uniforms="own", rule=options.rule, map="other",
-                    arithmetic=options.arithmetic, input="logits", lm_architectures="llama", **limits)
+                    arithmetic=options.arithmetic, input="logits", lm_architectures="llama", **claims, **limits)

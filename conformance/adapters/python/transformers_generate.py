@@ -10,7 +10,8 @@ is relaxed on purpose (an option of transformers); that is not lossless, and ser
 fail.
 
 With --universal drafts take the path for a draft model of another tokenizer: its own has one token more, which no text
-has. With --early-exit N the first N layers of the target are the draft model.
+has. --ascending mends transformers' table of common tokens for it (docs/audits/transformers-generate.md). With
+--early-exit N the first N layers of the target are the draft model.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import transformers
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import assay_iut
 import assay_models
+from transformers.generation.candidate_generator import AssistantToTargetTranslator
 
 torch.set_num_threads(1)
 torch.set_grad_enabled(False)
@@ -31,30 +33,47 @@ transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
 
 
-def tokenizer_of(V, more=()):
-    """One whose tokens are single characters: letters of few tokens, else those of bytes, BOS and EOS."""
+def tokenizer_of(V, more=(), first=False):
+    """One whose tokens are single characters: letters of few tokens, else those of bytes, BOS and EOS. The tokens
+    `more` come behind them, or before."""
     letters = [chr(t) for t in range(256)] if V == assay_models.BYTES else [chr(ord("a") + t) for t in range(V)]
     marks = ["[256]", "[257]"] if V == assay_models.BYTES else []
-    words = [*letters, *marks, *more]
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: t for t, word in enumerate(words)}, words[0]))
+    words = [*more, *letters, *marks] if first else [*letters, *marks, *more]
+    vocabulary = {word: t for t, word in enumerate(words)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, letters[0]))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex("."), "isolated")
     tokenizer.decoder = tokenizers.decoders.Fuse()
     tokenizer.add_special_tokens([*marks, *more])
     return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, clean_up_tokenization_spaces=False)
 
 
+def ascending():
+    """Makes transformers' table of common tokens ascend by the draft's ids, as the columns of q do. Its own follows
+    get_vocab(), the order of a hash map."""
+    translator = AssistantToTargetTranslator
+    own = translator._get_assistant_to_target_input_ids
+
+    def ordered(self):
+        to_target, to_draft = own(self)
+        return to_target, dict(sorted(to_draft.items(), key=lambda item: item[1]))
+
+    translator._get_assistant_to_target_input_ids = ordered
+
+
 class Engine:
     def __init__(self, options):
         self.weight, self.universal, self.early_exit = options.ensemble_weight, options.universal, options.early_exit
         self.models = {}  # the target and the draft model of the last call
-        self.tokenizers = {}  # of the target and of the draft model, by V
+        self.tokenizers = {}  # a pair for each draft model by role: transformers prunes a head once for a pair
 
     def model(self, role, folder):
         if role not in self.models or self.models[role].name_or_path != folder:
             model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
             model.generation_config = transformers.GenerationConfig()  # its own end does not count
             if self.universal and role != "target":
-                model.resize_token_embeddings(model.config.vocab_size + 1, mean_resizing=False)
+                V = model.config.vocab_size
+                self.tokenizers[role] = tokenizer_of(V), tokenizer_of(V, ["[more]"])
+                model.resize_token_embeddings(V + 1, mean_resizing=False)
             self.models[role] = model
         return self.models[role]
 
@@ -71,12 +90,18 @@ class Engine:
             role = "sampled draft" if self.universal and settings.do_sample else "draft"  # sampling prunes its head
             options["assistant_model"] = self.model(role, draft)
             self.speculate(options["assistant_model"].generation_config, gamma)  # where generate() looks for them
+<<<<<<< HEAD
         if gamma > 0 and self.universal:
             V = model.config.vocab_size
             if V not in self.tokenizers:
                 self.tokenizers[V] = tokenizer_of(V), tokenizer_of(V, ["[more]"])
             options["tokenizer"], options["assistant_tokenizer"] = self.tokenizers[V]
         return self.all(model, prompts, seeds, processors, settings, **options)
+=======
+            if self.universal:
+                options["tokenizer"], options["assistant_tokenizer"] = self.tokenizers[role]
+        return self.all(model, prompts, seeds, settings, **options)
+>>>>>>> wt-audit
 
     @staticmethod
     def speculate(settings, gamma):
@@ -117,8 +142,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ensemble-weight", type=float, metavar="W", help="the control that must fail")
     parser.add_argument("--universal", action="store_true", help="a draft model of another tokenizer")
+    parser.add_argument("--ascending", action="store_true", help="with --universal: its table of tokens in order")
     parser.add_argument("--early-exit", type=int, default=0, metavar="N", help="drafts by the target's first layers")
-    assay_iut.serve(Engine(parser.parse_args()), name="transformers.generate", methods="lookup",
+    given = parser.parse_args()
+    if given.ascending:
+        ascending()
+    assay_iut.serve(Engine(given), name="transformers.generate", methods="lookup",
                     version=f"transformers {transformers.__version__}, torch {torch.__version__}",
                     uniforms="own", uniform_bits=24, rule="token", map="other",
                     arithmetic="f32", input="logits", top_k_ties="kept", processors="repetition")

@@ -349,13 +349,18 @@ static void conclude(job *j)
                    (int)j->prompts, (long long)r->compared, drafts);
 }
 
+static bool is_small(engine_pair pair)
+{
+    return pair == PAIR_FEW || pair == PAIR_PRUNED;
+}
+
 static int32_t prompts_of(check_level level, engine_pair pair, int32_t variant)
 {
     const bool mixed_methods = variant >= KINDS && (variant - KINDS) % METHOD_KINDS == MIXED;
     if (mixed_methods) return PROMPTS;
     if (level == LEVEL_FULL && pair == PAIR_TRAINED && variant >= KINDS) return 2;
     if (level != LEVEL_SMOKE) return PROMPTS;
-    if (pair == PAIR_FEW) return variant < KINDS ? PROMPTS : PROMPTS - 1; /* the last is long */
+    if (is_small(pair)) return variant < KINDS ? PROMPTS : PROMPTS - 1; /* the last is long */
     return pair == PAIR_TRAINED ? 1 : 3;
 }
 
@@ -365,7 +370,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     job j = {.rng = check_seed(x, c, 0),
              .variant = c->engine.kind,
              .gammas = gamma_within(c->engine.gamma, x->iut),
-             .stride = x->level == LEVEL_SMOKE && pair != PAIR_FEW ? 5 : 1,
+             .stride = x->level == LEVEL_SMOKE && !is_small(pair) ? 5 : 1,
              .prompts = prompts_of(x->level, pair, c->engine.kind)};
     if (engine_open(&j.e, x, r, pair) && all(&j)) conclude(&j);
 }

@@ -31,7 +31,7 @@ static const cell cells[] = {
     {"few-g2-minp0.1", PAIR_FEW, 2, {1, 0, 1, 0.1f}, {0, 20000, 100000}, 0, {0}},
     {"trained-g3-top4", PAIR_TRAINED, 3, {1, 4, 1, 0}, {0, 1500, 30000}, 0, {0}},
     {"pruned-g2", PAIR_PRUNED, 2, {1, 0, 1, 0}, {1500, 10000, 100000}, 0, {0}},
-    {"pruned-g3-T0.8", PAIR_PRUNED, 3, {0.8f, 0, 1, 0}, {1500, 10000, 100000}, 0, {0}},
+    {"pruned-g4-T1.3", PAIR_PRUNED, 4, {1.3f, 0, 1, 0}, {1500, 10000, 100000}, 0, {0}},
     {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_JACOBI, {4}},
     {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_LOOKAHEAD, {5, 3, 4}},
     {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {1500, 20000, 100000}, IUT_LOOKUP, {2, 3}},
