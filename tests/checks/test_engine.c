@@ -429,9 +429,9 @@ static void what_has_no_law_is_held_against_itself(void **unused)
     set_up(COMPANY_LAW, half);
     all_end(&check_engine_pairs, "*/few-g*", STATE_INCONCLUSIVE, 3, "plain decoding differs by its company as much");
     set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_F32});
-    all_end(&check_engine_pairs, "*", STATE_NOT_CLAIMED, 5, "its law is known");
+    all_end(&check_engine_pairs, "*", STATE_NOT_CLAIMED, 6, "its law is known");
     set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_BF16, .rule = IUT_RULE_NOT_LOSSLESS});
-    all_end(&check_engine_pairs, "*", STATE_NOT_CLAIMED, 5, "declared not lossless");
+    all_end(&check_engine_pairs, "*", STATE_NOT_CLAIMED, 6, "declared not lossless");
 }
 
 static void company_is_judged_by_what_is_claimed(void **unused)
@@ -498,13 +498,13 @@ static void far_tokens_have_the_law(void **unused)
     const check *const c = &check_engine_late;
     (void)unused;
     set_up(HONEST, (iut_claims){0});
-    all_end(c, "*", STATE_PASS, 4, "tokens of ");
+    all_end(c, "*", STATE_PASS, 5, "tokens of ");
     set_up(DRAFTS_LAW, (iut_claims){0});
     all_end(c, "*/few-g[58]*", STATE_FAIL, 2, "(LAY-13");
     set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_BF16});
-    all_end(c, "*", STATE_NOT_CLAIMED, 4, "half format");
+    all_end(c, "*", STATE_NOT_CLAIMED, 5, "half format");
     set_up(HONEST, (iut_claims){.eos_always = 1});
-    all_end(c, "*", STATE_NOT_CLAIMED, 4, "eos_always");
+    all_end(c, "*", STATE_NOT_CLAIMED, 5, "eos_always");
 }
 
 /* ---- Claims. CLM-01, CLM-07. ----------------------------------------------------- */
@@ -528,9 +528,9 @@ static void penalties_that_do_nothing_are_no_pass(void **unused)
 {
     (void)unused;
     set_up(HONEST, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL, .processors = IUT_PRESENCE});
-    all_end(&check_engine_processors, "*", STATE_INCONCLUSIVE, 5, "the strongest presence");
+    all_end(&check_engine_processors, "*", STATE_INCONCLUSIVE, 6, "the strongest presence");
     set_up(HONEST, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
-    all_end(&check_engine_processors, "*", STATE_NOT_CLAIMED, 5, "there are no penalties");
+    all_end(&check_engine_processors, "*", STATE_NOT_CLAIMED, 6, "there are no penalties");
 }
 
 /* A difference is a near-tie if plain decoding gives the other token among equals, and else counts (CLM-15). */
