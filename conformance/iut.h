@@ -240,6 +240,13 @@ typedef struct {
     float *key, *value;                         /* [n][KV heads][head_dim] each */
 } iut_cache_batch;
 
+/* Penalties of a request (CLM-18). */
+typedef struct {
+    float repetition; /* above 0, of tokens of prompt or output; 1: off */
+    float presence;   /* of tokens of the output; 0: off */
+    float frequency;  /* of tokens of the output, for each time; 0: off */
+} iut_processors;
+
 /* -- generate: a whole engine. --------------------------------------------------------------------
  * It loads both models itself (keep them: most calls name the same; the first call's time includes
  * it), decodes every request from an empty cache, and draws its own drafts as it likes, fewer than
@@ -254,12 +261,6 @@ typedef struct {
  * steps together the stream (the last may be cut): a token that comes from the prompt's forward is a
  * step with 0. A run that ends without a token of its own cannot be told so. With the claim
  * `accepted_total` accepted[i][0] is the total of request i instead. */
-typedef struct {
-    float repetition; /* above 0, of tokens of prompt or output; 1: off */
-    float presence;   /* of tokens of the output; 0: off */
-    float frequency;  /* of tokens of the output, for each time; 0: off */
-} iut_processors;
-
 typedef struct {
     uint32_t size;
     const char *target; /* folder, as of iut_model */

@@ -233,10 +233,9 @@ static bool check_row(const iut_claims *claims, const claim_row *row, char *why,
                     "blank between, or be transformers, vllm, llamacpp or mlx",
                     row->name, *(const char **)at(claims, row));
     const int64_t x = number(claims, row);
-    if (has_reserved(row, x)) return FAIL("claims: %s = %lld has a reserved bit", row->name, (long long)x);
-    return (x >= 0 && x <= claim_most(row)) ||
-           FAIL("claims: %s = %lld; it must be 0 to %d", row->name, (long long)x,
-                (int)claim_most(row));
+    if (x < 0 || x > claim_most(row))
+        return FAIL("claims: %s = %lld; it must be 0 to %d", row->name, (long long)x, (int)claim_most(row));
+    return !has_reserved(row, x) || FAIL("claims: %s = %lld has a reserved bit", row->name, (long long)x);
 }
 
 static bool check_canonical(const iut_claims *claims, char *why, size_t why_size)

@@ -42,8 +42,8 @@ def convert(folder):
     for name in NAMES:
         config = json.loads((folder / name / "config.json").read_text())
         tokenizer_of(config["vocab_size"]).save_pretrained(folder / name)
-        subprocess.run([sys.executable, "builder.py", "-i", folder / name, "-o", folder / (name + ".onnx"), "-p", "fp32",
-                        "-e", "cpu", "-c", folder / "cache"], cwd=builder, check=True)
+        subprocess.run([sys.executable, "builder.py", "-i", folder / name, "-o", folder / (name + ".onnx"),
+                        "-p", "fp32", "-e", "cpu", "-c", folder / "cache"], cwd=builder, check=True)
 
 
 def wider(folder, to):

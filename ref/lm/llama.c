@@ -49,7 +49,7 @@ as_status as_llama_check(const as_llama_config *c, as_error *e)
         return as_fail(e, AS_BAD_INPUT, "model: %d heads of %d are beyond %d", (int)c->heads,
                        (int)c->head_dim, (int)MAX_SIZE);
     if (c->tied && c->draft_V)
-        return as_fail(e, AS_BAD_INPUT, 
+        return as_fail(e, AS_BAD_INPUT,
                        "model: a draft vocabulary has an output matrix of its own; this one is tied");
     if (!(c->eps > 0 && isfinite(c->eps)))
         return as_fail(e, AS_BAD_INPUT, "model: eps must be above 0");

@@ -135,7 +135,8 @@ class Engine:
             raise assay_iut.Unsupported(f"no server was named for the model {name}")
         V = assay_models.config_of(target)["vocab_size"]
 
-        asked = [{kind: getattr(p, kind) for kind in self.options.penalties.split()} for p in processors or []]
+        asked = [{kind: getattr(p, kind) for kind in self.options.penalties.split()
+                  if getattr(p, kind) != (kind == "repetition")} for p in processors or []]
 
         def one(prompt, seed, penalties):
             try:

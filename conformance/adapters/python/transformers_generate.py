@@ -90,18 +90,9 @@ class Engine:
             role = "sampled draft" if self.universal and settings.do_sample else "draft"  # sampling prunes its head
             options["assistant_model"] = self.model(role, draft)
             self.speculate(options["assistant_model"].generation_config, gamma)  # where generate() looks for them
-<<<<<<< HEAD
-        if gamma > 0 and self.universal:
-            V = model.config.vocab_size
-            if V not in self.tokenizers:
-                self.tokenizers[V] = tokenizer_of(V), tokenizer_of(V, ["[more]"])
-            options["tokenizer"], options["assistant_tokenizer"] = self.tokenizers[V]
-        return self.all(model, prompts, seeds, processors, settings, **options)
-=======
             if self.universal:
                 options["tokenizer"], options["assistant_tokenizer"] = self.tokenizers[role]
-        return self.all(model, prompts, seeds, settings, **options)
->>>>>>> wt-audit
+        return self.all(model, prompts, seeds, processors, settings, **options)
 
     @staticmethod
     def speculate(settings, gamma):

@@ -12,6 +12,7 @@ typedef struct {
     int32_t count;        /* near-ties */
     int32_t asked, open;  /* prompts before the present ones; of them those with what nothing explains (CLM-15) */
     uint32_t asked_now, open_now; /* the same of the present prompts, as bits */
+    bool coarse;          /* an open one is of penalties in a half format, or where the arithmetic is not said (LAY-22) */
     char text[200];        /* the first near-tie */
     char unexplained[200]; /* the first of the others */
 } engine_ties;

@@ -32,7 +32,7 @@ typedef struct {
 /* A form of that architecture: one to five KV heads, groups of one to seven, and odd sizes. */
 lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions);
 
-/* "pruned" with other ids of its own, one to five of six, with a gap between them. */
+/* "pruned" with other ids of its own, one to five of six; two or more have a gap. */
 lm_form lm_form_pruned(uint64_t seed);
 
 /* One line for the reader of a failure. */

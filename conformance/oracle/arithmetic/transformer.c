@@ -169,8 +169,7 @@ static void mlp(oracle_path *p, const oracle_layer *w)
     oracle_product(p->o, w->down, NULL, p->gate, c->hidden, c->ffn, p->z);
 }
 
-/* NET-01. */
-/* From the last id down: own id i stands at i or behind it, so nothing is written over that is still to be read. */
+/* VOC-01. From the last id down: own id i stands at i or behind it, so nothing is written over that is still to be read. */
 void oracle_place(const oracle_model *m, float *logits)
 {
     int32_t i = m->owns - 1;
@@ -178,6 +177,7 @@ void oracle_place(const oracle_model *m, float *logits)
         logits[t] = i >= 0 && m->own[i] == t ? logits[i--] : -INFINITY;
 }
 
+/* NET-01. */
 void oracle_path_step(oracle_path *p, int32_t token, float *logits)
 {
     const oracle_model *m = p->m;

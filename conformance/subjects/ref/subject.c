@@ -125,10 +125,9 @@ static iut_status claims(iut *x, iut_claims *c)
     c->version = "0.1.0";
     c->device = "cpu";
     choices_claim(&x->choice, c);
-    if (c->size >= sizeof *c) {
+    if (c->size >= offsetof(iut_claims, logprobs))
         c->per_request = IUT_PER_SAMPLING | IUT_PER_SEED | IUT_PER_BUDGET | IUT_PER_ENDS;
-        c->draft_vocab = IUT_VOCAB_FOLDER;
-    }
+    if (c->size >= sizeof *c) c->draft_vocab = IUT_VOCAB_FOLDER;
     return IUT_OK;
 }
 

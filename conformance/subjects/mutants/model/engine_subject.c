@@ -450,7 +450,8 @@ static iut_status propose(request *r, int32_t g)
     for (int32_t i = 0; s == IUT_OK && i < g; i++) {
         float *q = row(a, a->q, i);
         const bool bare = a->manner == MANNER_ENGINE_PENALTY_OUTPUT || fault(a->fault, ENGINE_PENALTY_REFUSED);
-        if (!penalise(a->manner, bare ? NULL : r->processors, r->history, r->n - r->m, r->n + i, a->logits, a->target.V))
+        const iut_processors *p = bare ? NULL : r->processors;
+        if (!penalise(a->manner, p, r->history, r->n - r->m, r->n + i, a->logits, a->target.V))
             return fail(a, IUT_NO_MEMORY, "out of memory");
         find_own(a, a->logits);
         if (!serve(a, a->logits, &r->sampling, q))
@@ -757,7 +758,7 @@ static float company_temperature(const iut_generate_batch *b)
     return 0;
 }
 
-/* ENGINE_PLAN_KEPT: the sampling of the first of the requests up to i that have i's temperature, one after the other. */
+/* ENGINE_PLAN_KEPT: the sampling of the first of the requests up to i that have its temperature in a row. */
 static const iut_sampling *plan_before(const iut_generate_batch *b, int32_t i)
 {
     while (i > 0 && b->samplings[i - 1].temperature == b->samplings[i].temperature) i--;

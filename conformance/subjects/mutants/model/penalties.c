@@ -25,7 +25,8 @@ static float repeated(manner how, float x, float penalty)
     return x > 0 ? x / penalty : x * penalty;
 }
 
-bool penalise(manner how, const iut_processors *p, const int32_t *path, int32_t prompt, int32_t n, float *row, int32_t V)
+bool penalise(manner how, const iut_processors *p, const int32_t *path, int32_t prompt, int32_t n, float *row,
+              int32_t V)
 {
     if (!p) return true;
     const int32_t window = how == MANNER_ENGINE_PENALTY_WINDOW && n > WINDOW ? n - WINDOW : 0,

@@ -11,6 +11,7 @@ bool penalties_are_sound(const iut_processors *p);
 
 /* Penalises row[V] behind a path of n tokens, the first `prompt` of which are the prompt. p may be NULL: nothing is
  * done. False: memory is short. */
-bool penalise(manner how, const iut_processors *p, const int32_t *path, int32_t prompt, int32_t n, float *row, int32_t V);
+bool penalise(manner how, const iut_processors *p, const int32_t *path, int32_t prompt, int32_t n, float *row,
+              int32_t V);
 
 #endif
