@@ -542,6 +542,8 @@ static void penalties_have_near_ties(void **unused)
     tally t = run(&check_engine_processors, "*/few-draft");
     assert_int_equal(t.count[STATE_FAIL], 0);
     set_up(FAR_TIES, c);
+    all_end(&check_engine_processors, "*/few-draft", STATE_INCONCLUSIVE, 1, "prompts have a token that plain decoding");
+    set_up(FAR_TIES, (iut_claims){.arithmetic = IUT_ARITH_F32, .processors = IUT_PRESENCE});
     all_end(&check_engine_processors, "*/few-draft", STATE_FAIL, 1, "prompts have a token that plain decoding");
     set_up(FAR_TIES, (iut_claims){.arithmetic = IUT_ARITH_BF16, .processors = IUT_PRESENCE, .greedy_identical = 1});
     all_end(&check_engine_processors, "*/few-draft", STATE_FAIL, 1, "greedy_identical is claimed (LAY-22)");
