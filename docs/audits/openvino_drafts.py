@@ -59,3 +59,11 @@ for drafts in (0, 4):
         both = zip([answers(pipe, drafts, [t], 16)[0] for t in TEXTS], answers(pipe, drafts, TEXTS, 16))
         differ = [pair for pair in both if pair[0] != pair[1]]
         print(f"   {drafts} drafts, at most {chunk} at once: {differ or 'the same'}")
+
+PENALTIES = [{}, {"repetition_penalty": 1.3}, {"presence_penalty": 0.8}, {"frequency_penalty": 0.5}]
+print(f"4. greedy with penalties, {len(TEXTS)} texts with 1, 2 and 4 drafts: outputs that differ from plain ones")
+for penalty in PENALTIES:
+    without = [answers(plain, 0, [text], 24, **penalty)[0] for text in TEXTS]
+    differ = sum(answers(drafted, drafts, [text], 24, **penalty)[0] != out
+                 for text, out in zip(TEXTS, without) for drafts in (1, 2, 4))
+    print(f"   {penalty or 'none'}: {differ} of {3 * len(TEXTS)}; without drafts: {without[1]}")

@@ -27,6 +27,8 @@ typedef enum {
     FAR_TIES,   /* the same where it is much worse */
     NO_ARGMAX,  /* the same without drafts, too */
     BY_COMPANY, /* the second best, where it is hardly worse, with drafts or in company */
+    TOLD_CLOSE, /* NEAR_TIES, told to be as probable as plain decoding's but for 1e-5 ... */
+    TOLD_APART, /* ... or but for 1e-3 */
     ONE_PROMPT, /* with drafts the second best, of the prompts of one length alone */
     NO_DRAFTS,  /* never drafts */
     NO_GUESSES, /* nor guesses, whatever the method */
@@ -71,6 +73,7 @@ static iut_status claims(iut *x, iut_claims *c)
     if (said.arithmetic) c->arithmetic = said.arithmetic;
     c->weights = said.weights;
     c->processors = said.processors;
+    c->logprobs = said.logprobs;
     return s;
 }
 
@@ -127,7 +130,7 @@ static int32_t spoilt_token(const iut_generate_batch *b, int32_t count, const in
     const bool plain = b->gamma == 0 && (spoilt != BY_COMPANY || b->n == 1);
     if (spoilt != NO_ARGMAX && plain) return r.best;
     if (spoilt == ONE_PROMPT && count != 20) return r.best;
-    if (spoilt == NEAR_TIES || spoilt == BY_COMPANY) return r.gap < 0.02 ? r.next : r.best;
+    if (spoilt == NEAR_TIES || (spoilt >= BY_COMPANY && spoilt <= TOLD_APART)) return r.gap < 0.02 ? r.next : r.best;
     return n % 16 == 5 && r.gap > 0.3 ? r.next : r.best;
 }
 
@@ -139,6 +142,7 @@ static void spoilt_streams(iut_generate_batch *b)
         memcpy(path, b->prompt + begin, (size_t)n * sizeof *path);
         while (t < b->k && (t == 0 || out[t - 1] != b->eos)) {
             out[t] = spoilt_token(b, b->prompt_count[i], path, n);
+            if (b->tell) b->logprob[i * b->k + t] = b->gamma == 0 ? -1.0f : spoilt == TOLD_CLOSE ? -1.00001f : -1.001f;
             path[n++] = out[t++];
         }
         b->out_len[i] = t;
@@ -320,6 +324,23 @@ static void own_weights_are_held_against_themselves(void **unused)
     all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "greedy_identical is claimed");
     set_up(HONEST, own);
     all_end(&check_engine_law, "*/few-g[0-9]*", STATE_NOT_CLAIMED, 7, "weights of its own");
+}
+
+/* CLM-15 (b). */
+static void near_ties_may_be_told_where_arithmetic_is_fine(void **unused)
+{
+    iut_claims own = {.arithmetic = IUT_ARITH_F32, .weights = IUT_WEIGHTS_OWN, .logprobs = IUT_LOGPROB_RAW};
+    (void)unused;
+    set_up(TOLD_CLOSE, own);
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_ACCEPTABLE, 1, "as it tells them");
+    set_up(TOLD_APART, own);
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "prompts have a token that plain decoding does not");
+    own.logprobs = IUT_LOGPROB_SERVED;
+    set_up(TOLD_CLOSE, own);
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "prompts have a token that plain decoding does not");
+    own.logprobs = IUT_LOGPROB_RAW, own.arithmetic = IUT_ARITH_BF16;
+    set_up(TOLD_CLOSE, own);
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "prompts have a token that plain decoding does not");
 }
 
 static void drafts_that_show_fail(void **unused)
@@ -666,6 +687,7 @@ int main(void)
         cmocka_unit_test(the_reference_passes),
         cmocka_unit_test(near_ties_are_acceptable_unless_identity_is_claimed),
         cmocka_unit_test(own_weights_are_held_against_themselves),
+        cmocka_unit_test(near_ties_may_be_told_where_arithmetic_is_fine),
         cmocka_unit_test(drafts_that_show_fail),
         cmocka_unit_test(without_drafts_nothing_is_shown),
         cmocka_unit_test(without_guesses_nothing_is_shown),

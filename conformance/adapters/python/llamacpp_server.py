@@ -7,7 +7,8 @@ server runs in this process (package xllamacpp) and is asked over HTTP, with ids
 Models become GGUF files (assay_models.py), of binary32 unless --weights says otherwise; their one further token, the
 engine's own end, is banned by `ignore_eos`. The server knows drafts a step only from its start, so each number has a
 server. It tells its accepted drafts as a total. `--synthetic L` makes it take L tokens a step whatever the target
-says, an option of llama.cpp for timings: the control that must fail.
+says, an option of llama.cpp for timings: the control that must fail. Flash attention, which llama.cpp chooses by
+itself, is coarser than binary32: with `--flash-attention auto` the claim is f16.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import xllamacpp
 from openai_http import post
 
 POSITIONS = 2048
+FLASH = {"auto": -1, "off": 0}  # of llama_flash_attn_type
 ORDERS = {"temperature-first": ["temperature", "top_k", "top_p", "min_p"],  # chapter 3 (DIST-12)
           "temperature-last": ["top_k", "top_p", "min_p", "temperature"]}   # llama.cpp's own
 
@@ -47,6 +49,7 @@ class Engine:
         o, p, types = self.options, xllamacpp.CommonParams(), xllamacpp.common_speculative_type
         p.model.path = assay_models.gguf(target, o.weights)
         p.cache_type_k = p.cache_type_v = kind_of(o.cache)
+        p.flash_attn_type = xllamacpp.llama_flash_attn_type(FLASH[o.flash_attention])
         p.n_parallel, p.n_ctx, p.cache_prompt = o.slots, POSITIONS * o.slots, o.prompt_cache
         p.cpuparams.n_threads = p.cpuparams_batch.n_threads = 1
         p.warmup = p.fit_params = p.ui = False
@@ -106,9 +109,10 @@ if __name__ == "__main__":
     parser.add_argument("--order", choices=ORDERS, default="temperature-last", help="of the filters")
     parser.add_argument("--slots", type=int, default=1, help="requests at once")
     parser.add_argument("--prompt-cache", action="store_true")
+    parser.add_argument("--flash-attention", choices=FLASH, default="off", help="llama.cpp's own choice is auto")
     parser.add_argument("--synthetic", type=float, default=-1, metavar="L", help="the control that must fail")
     options = parser.parse_args()
-    exact = options.weights == options.cache == "F32"
+    exact = options.weights == options.cache == "F32" and options.flash_attention == "off"
     arithmetic = "f32" if exact else "bf16" if "BF16" in (options.weights, options.cache) else "f16"
     claims = {"order": "llamacpp"} if options.order == "temperature-last" else {}
     if "Q" in options.weights:

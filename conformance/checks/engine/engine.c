@@ -91,6 +91,11 @@ bool engine_is_exact(const iut_claims *claims)
     return claims->lm_arithmetic || claims->seed_identical;
 }
 
+bool engine_is_fine(const iut_claims *claims)
+{
+    return claims->arithmetic >= IUT_ARITH_CANONICAL && claims->arithmetic <= IUT_ARITH_F32;
+}
+
 /* CLM-12: the eos_token_id of the target's config.json. */
 static bool read_end(engine *e)
 {

@@ -53,6 +53,9 @@ bool engine_keeps_equals(const iut_claims *claims);
 /* LAY-15: are its tokens a function of request and seed, whatever else is in the call? */
 bool engine_is_exact(const iut_claims *claims);
 
+/* Is F32 or a finer arithmetic declared? In a coarser one other tokens are as close by chance. */
+bool engine_is_fine(const iut_claims *claims);
+
 /* CLM-09: is the method claimed for temperature 0 alone? */
 bool engine_is_greedy(const client *tested, int32_t method);
 const char *engine_method_name(int32_t method); /* "jacobi" ... */

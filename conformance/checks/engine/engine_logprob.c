@@ -94,8 +94,7 @@ static bool measure(job *j, const engine_request *q)
 static bool as_the_oracle(job *j, int32_t i)
 {
     const iut_claims *m = client_claims(j->e.x->iut);
-    const bool known = m->weights != IUT_WEIGHTS_OWN && m->arithmetic >= IUT_ARITH_CANONICAL &&
-                       m->arithmetic <= IUT_ARITH_F32;
+    const bool known = m->weights != IUT_WEIGHTS_OWN && engine_is_fine(m);
     const engine_prompt *p = &j->prompt[i];
     engine_rows w;
     if (!known) return true;

@@ -151,8 +151,7 @@ static bool as_plain(job *j, int32_t i)
 /* Are streams a function of their seeds, up to near-ties? */
 static bool is_seeded(const iut_claims *m)
 {
-    const bool fine = m->arithmetic >= IUT_ARITH_CANONICAL && m->arithmetic <= IUT_ARITH_F32;
-    return m->uniforms == IUT_UNIFORMS_SEEDED && (fine || engine_is_exact(m));
+    return m->uniforms == IUT_UNIFORMS_SEEDED && (engine_is_fine(m) || engine_is_exact(m));
 }
 
 /* LAY-15 (b), (d): of a seeded request, the tokens that it has alone, with its own seed. */

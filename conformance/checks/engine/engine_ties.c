@@ -133,18 +133,14 @@ double engine_logprob_reach(const iut_claims *claims)
     }
 }
 
-/* In a coarser arithmetic other rows have log-probabilities as close by chance, and an engine that loops over its
- * requests shows nothing by company. */
-static bool is_fine(const iut_claims *claims)
-{
-    return claims->arithmetic >= IUT_ARITH_CANONICAL && claims->arithmetic <= IUT_ARITH_F32;
-}
-
+/* In an arithmetic that is not fine log-probabilities excuse nothing; and company need not show what the penalties of
+ * an honest engine round. */
 static bool by_itself(engine *e, engine_ties *ties, const engine_difference *d)
 {
+    const bool fine = engine_is_fine(client_claims(e->x->iut));
     bool gives;
     char how[80];
-    if (is_fine(client_claims(e->x->iut)) && d->apart && *d->apart <= engine_logprob_reach(client_claims(e->x->iut))) {
+    if (fine && d->apart && *d->apart <= engine_logprob_reach(client_claims(e->x->iut))) {
         snprintf(how, sizeof how, "whose log-probabilities are %.3g apart, as it tells them", *d->apart);
         return note(ties, d, how), true;
     }
@@ -154,7 +150,7 @@ static bool by_itself(engine *e, engine_ties *ties, const engine_difference *d)
         snprintf(ties->unexplained, sizeof ties->unexplained, "%s: request %d, token %d: %d where plain decoding has %d",
                  d->what, (int)d->i, (int)d->at, (int)d->got, (int)d->plain[d->at]);
     ties->open_now |= 1u << d->i;
-    ties->coarse |= d->processors && !is_fine(client_claims(e->x->iut));
+    ties->coarse |= d->processors && !fine;
     return true;
 }
 
