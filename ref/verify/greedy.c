@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include "ref/dist/served.h"
+#include "ref/verify/branch.h"
 
 int32_t as_verify_greedy(const float *const *logits, const int32_t *draft, int32_t n, int32_t V,
                          int32_t *out)
@@ -14,4 +15,11 @@ int32_t as_verify_greedy(const float *const *logits, const int32_t *draft, int32
         if (as_argmax(logits[i], V, &out[i], NULL) != AS_OK) return 0;
         if (i == length || out[i] != draft[i]) return i + 1;
     }
+}
+
+/* GRD-04. */
+int32_t as_branch_greedy(const as_branch *b, int32_t *last)
+{
+    if (as_argmax(as_branch_node(b)->p, b->step->V, last, NULL) != AS_OK) *last = -1;
+    return as_branch_with(b, *last);
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include "ref/dist/draw.h"
 #include "ref/num/uniform.h"
+#include "ref/verify/branch.h"
 
 /* MAT-01. The uniforms are given, or else those of a sequence, which are plain decoding's
  * (RNG-06): then the tokens are plain decoding's, too (MAT-02). */
@@ -32,4 +33,11 @@ int32_t as_verify_match_seeded(const float *const *p, const int32_t *draft, int3
                                int32_t V, uint64_t seed, uint64_t position, int32_t *out)
 {
     return verify(p, draft, n, V, NULL, seed, position, out);
+}
+
+/* MAT-03. */
+int32_t as_branch_match(const as_branch *b, int32_t *last)
+{
+    *last = as_draw(as_branch_node(b)->p, b->step->V, as_branch_choice(b, AS_DRAW));
+    return as_branch_with(b, *last);
 }

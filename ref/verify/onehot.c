@@ -12,6 +12,7 @@
 #include "ref/num/fixed.h"
 #include "ref/num/rows.h"
 #include "ref/num/uniform.h"
+#include "ref/verify/branch.h"
 
 static uint64_t total(const float *p, int32_t V)
 {
@@ -76,4 +77,23 @@ int32_t as_onehot_seeded(const float *p, int32_t V, const int32_t *option, int32
                          uint64_t seed, uint64_t position, float *rest)
 {
     return choose(p, V, option, n, &(source){NULL, seed, position}, rest);
+}
+
+/* ONEH-07. */
+int32_t as_branch_onehot(const as_branch *b, int32_t *last)
+{
+    const float *p = as_branch_node(b)->p;
+    as_masses left = b->rest;
+    as_masses_of(p, b->step->V, &left);
+    for (int32_t i = 0, j = 0; i < b->n; i++) {
+        const int32_t t = as_branch_child(b, i)->token;
+        if (as_branch_with(b, t) < i) continue; /* a repeat */
+        const uint64_t U = b->step->u ? as_unit_to_64(b->step->u[b->child[i]])
+                                      : as_word64(as_branch_random(b->step, b->depth, AS_ACCEPT, j++));
+        if (as_target(U, left.total) < left.w[t]) return i; /* ONEH-01 */
+        left.total -= left.w[t];                            /* ONEH-02 */
+        left.w[t] = 0;
+    }
+    *last = as_masses_draw(&left, b->step->V, as_residual_uniform(b->step, b->depth)); /* ONEH-04 */
+    return -1;
 }
