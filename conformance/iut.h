@@ -66,8 +66,35 @@ enum { IUT_PER_SAMPLING = 1, IUT_PER_SEED = 2, IUT_PER_BUDGET = 4, IUT_PER_ENDS 
 enum { IUT_LOGPROB_RAW = 1, IUT_LOGPROB_SERVED };
 /* Penalties of tokens that were there before, added up (CLM-18). */
 enum { IUT_REPETITION = 1, IUT_PRESENCE = 2, IUT_FREQUENCY = 4 };
-/* Where the draft may have a vocabulary of its own, added up: 1 is reserved (CLM-19). */
-enum { IUT_VOCAB_FOLDER = 2 };
+/* Where the draft may have a vocabulary of its own, added up (CLM-19, CLM-24). */
+enum { IUT_VOCAB_PANEL = 1, IUT_VOCAB_FOLDER = 2 };
+/* What supplied uniforms choose the last token of a step, added up (CLM-20): one for the correction and one for the
+ * bonus; one for both; or a race of exponentials, one a token. */
+enum { IUT_COINS_TWO = 1, IUT_COINS_ONE = 2, IUT_COINS_RACE = 4 };
+/* Rules for the children of a node, added up (CLM-21, chapter 10). */
+enum {
+    IUT_TREE_TARGET = 1,      /* one coin a node against the running sum of p over its children; else p without them */
+    IUT_TREE_RECURSIVE = 2,   /* the token rule a child; after a refusal p becomes the residual */
+    IUT_TREE_MATCH = 4,       /* draws from p, and goes to the child that has the token */
+    IUT_TREE_GREEDY = 8,      /* argmax of p_logit (GRD), whatever the sampling */
+    IUT_TREE_KSEQ = 16,       /* K children against p divided by a factor */
+    IUT_TREE_BLOCK = 32,      /* block verification, of chains */
+    IUT_TREE_ONEHOT = 64,     /* children are fixed candidates; q is not used */
+    IUT_TREE_SINGLE = 128,    /* non-iterative rejection: one trial a child, p unchanged */
+    IUT_TREE_TYPICAL = 256,   /* all nodes of p above a threshold; the longest path */
+    IUT_TREE_LENIENT = 512,   /* RECURSIVE with less of q */
+    IUT_TREE_CONSTANT = 1024, /* the first child of p at or above a threshold */
+    IUT_TREE_OTHER = 2048     /* its law alone is judged */
+};
+/* How the children of a node came, added up (CLM-22). */
+enum {
+    IUT_DRAWN_FIXED = 1,   /* chosen */
+    IUT_DRAWN_IID = 2,     /* independently, from one row */
+    IUT_DRAWN_WITHOUT = 4, /* from one row, without replacement */
+    IUT_DRAWN_MIXED = 8    /* independently, each from a row of its own */
+};
+/* Where the token behind a node without children comes from, added up (CLM-22). */
+enum { IUT_BONUS_DRAWN = 1, IUT_BONUS_GIVEN = 2 };
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -114,6 +141,17 @@ typedef struct {
     /* Since 5: an older iut_claims, of 112 bytes, ends here. */
     int32_t draft_vocab; /* sum of IUT_VOCAB_*; FOLDER: the draft's folder of `generate` may have `d2t` (VOC-03) */
     int32_t reserved_4;  /* 0 */
+    /* Since 6, like IUT_VOCAB_PANEL: trees. An older iut_claims, of 120 bytes, ends here. */
+    int32_t coins;          /* sum of IUT_COINS_*, of `verify`; 0: TWO */
+    int32_t tree_rules;     /* sum of IUT_TREE_* */
+    int32_t tree_drawn;     /* sum of IUT_DRAWN_* */
+    int32_t tree_bonus;     /* sum of IUT_BONUS_*; 0: DRAWN */
+    int32_t tree_coins;     /* sum of IUT_COINS_*, of `verify_tree`; 0: TWO */
+    int32_t lossless_any;   /* sum of IUT_TREE_*: the law is p given any tree (LAW-06) */
+    int32_t lossless_drawn; /* sum of IUT_TREE_*: the law is p averaged over trees that were drawn as told (LAW-07) */
+    int32_t max_nodes;      /* of a request, the root included; 0: no limit known */
+    int32_t max_children;   /* of a node; 1: chains alone; 0: no limit known */
+    int32_t tree_sampling;  /* 1: `verify_tree` serves the logits of each request by a sampling of its own */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
@@ -139,6 +177,13 @@ typedef struct {
     const float *p_logit; /* [S][V] target logits; -INFINITY is a mask */
     const float *q_logit; /* [S][V] draft logits */
     iut_sampling target, draft;
+    /* Since 6, IUT_VOCAB_PANEL: a draft with ids of its own (VOC-01). An older iut_panel, of 96 bytes, ends here. `q` and
+     * `q_logit` are then the same over V: 0 and -INFINITY where the draft lacks the token. */
+    int32_t draft_V;            /* ids of the draft, 1..V; 0: it has the target's, and the arrays are NULL */
+    int32_t reserved;           /* 0 */
+    const int32_t *d2t;         /* [draft_V]    the target's id of each, strictly ascending */
+    const float *draft_q;       /* [S][draft_V] served */
+    const float *draft_q_logit; /* [S][draft_V] */
 } iut_panel;
 
 /* -- verify: the acceptance rule alone; the suite chose the drafts (chapter 5). ------------------ */
@@ -155,7 +200,48 @@ typedef struct {
     uint64_t position;    /* ... and its first draft stands at this stream position (RNG-02) */
     int32_t *out;         /* [n][gamma+1] arrives filled with -1; what is not emitted stays -1 */
     int32_t *out_len;     /* [n]          tokens emitted, 1..len+1 */
+    /* Since 6: an older iut_verify_batch, of 80 bytes, ends here. */
+    int32_t coins;      /* with u: the claimed IUT_COINS_* that holds; 0: TWO. ONE: u[gamma+1] is u[gamma]. RACE: the
+                           last token is argmax(weight / noise), the lowest id of equals, and has no u */
+    int32_t reserved;   /* 0 */
+    const float *noise; /* [n][V] RACE: exponentials of rate 1, above 0; else NULL */
 } iut_verify_batch;
+
+/* -- verify_tree: steps with several drafts a place; the suite chose them (chapter 10). -----------
+ * The lists of the requests stand one after the other; nodes are counted from 0 within their request. Tokens and
+ * parents are passed on unchecked: refusing bad ones is the implementation's (TRV-01). */
+typedef struct {
+    uint32_t size;
+    int32_t n;                  /* requests */
+    int32_t nodes;              /* of all requests */
+    int32_t depth;              /* drafts of a path at most, placeholders counted; max_gamma limits it */
+    int32_t samplings;          /* 0: those of the panel hold, and the three arrays of samplings are NULL */
+    int32_t coins;              /* as in iut_verify_batch, of tree_coins, for `last` */
+    const int32_t *node_count;  /* [n] 1 or more: node 0 is the root; parents before children, siblings as tried */
+    const int32_t *token;       /* [nodes] the root's is -1; elsewhere -1 is a placeholder: never gone to (TRV-04) */
+    const int32_t *parent;      /* [nodes] the root's is -1; else an earlier node of the request */
+    const int32_t *state;       /* [nodes] the row p behind this node */
+    const int32_t *q_state;     /* [nodes] the row q that its token was drawn from; -1: none, and at the root */
+    const int32_t *drawn;       /* [nodes] one of the claimed IUT_DRAWN_*: how its children came; 0: it has none */
+    const double *parameter;    /* [nodes][2] of the tests of a node's children; NULL: neutral for all. TARGET: alpha
+                                   and sigma (TGT-03). KSEQ: rho * 2^16, or 0 (KSQ-01). TYPICAL, CONSTANT: theta.
+                                   LENIENT: l. All but KSEQ's are binary32; what a rule does not use is 0 */
+    const int32_t *rule;        /* [n] one of the claimed IUT_TREE_* */
+    const iut_sampling *sampling;       /* [samplings] of p_logit; temperature 0: decided by GREEDY (TRV-08) */
+    const iut_sampling *draft_sampling; /* [samplings] of q_logit */
+    const int32_t *sampling_of; /* [n] 0..samplings-1 */
+    const double *u;            /* [nodes] in [0,1), IUT_UNIFORMS_SUPPLIED only, else NULL: of the test of this node.
+                                   TARGET: of the choice among its children. MATCH: of the draw behind it */
+    const double *last;         /* [n][2] with u: of the token after a choice in vain, and of the bonus (TRV-05) */
+    const float *noise;         /* [n][V] RACE: as in iut_verify_batch; else NULL */
+    const int32_t *bonus;       /* [nodes] GIVEN: emitted in place of the draw behind a node without children; else
+                                   NULL */
+    uint64_t seed, position;    /* IUT_UNIFORMS_SEEDED: as in iut_verify_batch; the root's row decides `position`
+                                   (RNG-09, RNG-10) */
+    int32_t *out;               /* [n][depth+1] arrives filled with -1 */
+    int32_t *out_node;          /* [n][depth+1] the node of each accepted token; arrives -1, and stays so behind */
+    int32_t *out_len;           /* [n] tokens emitted, 1..depth+1 */
+} iut_tree_batch;
 
 /* -- draw: one token from the served target row of a state (DRAW clauses). ----------------------- */
 typedef struct {
@@ -344,6 +430,7 @@ typedef struct {
     iut_status (*cache_poison)(iut *);
     iut_status (*generate)(iut *, iut_generate_batch *);
     iut_status (*pool)(iut *, iut_pool_batch *);
+    iut_status (*verify_tree)(iut *, iut_tree_batch *);
 } iut_api;
 
 #if defined(_WIN32)

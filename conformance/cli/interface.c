@@ -122,6 +122,7 @@ static json_t *claim(const claim_row *row)
                                "since", (int)row->since, "question", row->question);
     if (row->words) json_object_set_new(object, "words", words(row));
     if (row->kind == CLAIM_NUMBER) json_object_set_new(object, "most", json_integer(row->most));
+    if (row->later) json_object_set_new(object, "later", json_pack("[ii]", (int)row->later, (int)row->later_since));
     return object;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conformance/wire/clock.h"
+#include "conformance/wire/layout.h"
 
 /* A sequence, by what the suite was answered: the truth if all answers were right. */
 typedef struct {
@@ -127,120 +128,114 @@ static iut_status on_panel(iut *x, const iut_panel *p)
     return answer(x, client_panel(x->inner, p));
 }
 
-/* Are the n cases of a call asked one by one? */
-static bool one_by_one(iut *x, int32_t n)
-{
-    if (!x->statistical && n > ALONE_FEW) spoil(x, "it has calls of many cases");
-    return !x->statistical && n > 1;
-}
+/* ---- Calls of several cases. ----------------------------------------------------------------- */
 
-static iut_status ask_rows(iut *x, iut_op op, iut_row_batch b)
+typedef iut_status ask_case(iut *x, iut_op op, void *batch);
+
+/* One by one, but for the cases of a law. */
+static iut_status ask_cases(iut *x, iut_op op, void *batch, int32_t n, ask_case *ask_one)
 {
-    if (!one_by_one(x, b.n)) return ask(x, op, &b);
+    union {
+        iut_row_batch row;
+        iut_draw_batch draw;
+        iut_verify_batch verify;
+        iut_stream_batch stream;
+        iut_generate_batch generate;
+        iut_tree_batch tree;
+    } one;
+    layout_parts whole = {.value = {[PANEL_V] = x->panel_V}}, part;
     iut_status s = IUT_OK;
-    const int32_t n = b.n;
-    b.n = 1;
-    for (int32_t i = 0; s == IUT_OK && i < n; i++, b.state++, b.row += x->panel_V) s = ask(x, op, &b);
+    if (!x->statistical && n > ALONE_FEW) spoil(x, "it has calls of many cases");
+    if (x->statistical || n < 2) return ask_one(x, op, batch);
+    layout_take_apart(op, batch, &whole);
+    for (int32_t i = 0; s == IUT_OK && i < n; i++) {
+        layout_case(op, &whole, i, &part);
+        layout_put_together(op, &part, &one);
+        s = ask_one(x, op, &one);
+    }
     return s;
 }
 
 static iut_status on_served(iut *x, int32_t n, const int32_t *state, int32_t of_draft, float *prob)
 {
-    return ask_rows(x, OP_SERVED, (iut_row_batch){sizeof(iut_row_batch), n, state, of_draft, prob});
+    iut_row_batch b = {sizeof b, n, state, of_draft, prob};
+    return ask_cases(x, OP_SERVED, &b, n, ask);
 }
 
 static iut_status on_residual(iut *x, int32_t n, const int32_t *state, float *r)
 {
-    return ask_rows(x, OP_RESIDUAL, (iut_row_batch){sizeof(iut_row_batch), n, state, 0, r});
+    iut_row_batch b = {sizeof b, n, state, 0, r};
+    return ask_cases(x, OP_RESIDUAL, &b, n, ask);
 }
 
-static iut_status ask_draw(iut *x, iut_draw_batch b)
+static iut_status ask_draw(iut *x, iut_op op, void *batch)
 {
-    return ask_tokens(x, OP_DRAW, &b, &b.seed, !b.u, b.token, b.n);
+    iut_draw_batch *b = batch;
+    return ask_tokens(x, op, b, &b->seed, !b->u, b->token, b->n);
 }
 
 static iut_status on_draw(iut *x, iut_draw_batch *b)
 {
-    if (!one_by_one(x, b->n)) return ask_draw(x, *b);
-    iut_status s = IUT_OK;
-    for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
-        iut_draw_batch one = *b;
-        one.n = 1, one.state += i, one.token += i, one.seed += (uint64_t)i;
-        if (b->u) one.u += i;
-        s = ask_draw(x, one);
-    }
-    return s;
+    return ask_cases(x, OP_DRAW, b, b->n, ask_draw);
 }
 
-static iut_status ask_verify(iut *x, iut_op op, iut_verify_batch b)
+static iut_status ask_verify(iut *x, iut_op op, void *batch)
 {
-    return ask_tokens(x, op, &b, &b.seed, op == OP_VERIFY && !b.u, b.out, (int64_t)b.n * (b.gamma + 1));
-}
-
-static iut_status verify(iut *x, iut_op op, const iut_verify_batch *b)
-{
-    if (!one_by_one(x, b->n)) return ask_verify(x, op, *b);
-    iut_status s = IUT_OK;
-    for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
-        iut_verify_batch one = *b;
-        one.n = 1, one.seed += (uint64_t)i, one.len += i, one.out_len += i;
-        one.state += (int64_t)i * (b->gamma + 1), one.draft += (int64_t)i * b->gamma;
-        one.out += (int64_t)i * (b->gamma + 1);
-        if (b->u) one.u += (int64_t)i * (b->gamma + 2);
-        s = ask_verify(x, op, one);
-    }
-    return s;
+    iut_verify_batch *b = batch;
+    return ask_tokens(x, op, b, &b->seed, op == OP_VERIFY && !b->u, b->out, (int64_t)b->n * (b->gamma + 1));
 }
 
 static iut_status on_verify(iut *x, iut_verify_batch *b)
 {
-    return verify(x, OP_VERIFY, b);
+    return ask_cases(x, OP_VERIFY, b, b->n, ask_verify);
 }
 
 static iut_status on_verify_greedy(iut *x, iut_verify_batch *b)
 {
-    return verify(x, OP_VERIFY_GREEDY, b);
+    return ask_cases(x, OP_VERIFY_GREEDY, b, b->n, ask_verify);
 }
 
-static iut_status ask_stream(iut *x, iut_stream_batch b)
+static iut_status ask_verify_tree(iut *x, iut_op op, void *batch)
 {
-    return ask_tokens(x, OP_STREAM, &b, &b.seed, true, b.out, (int64_t)b.n * b.k);
+    iut_tree_batch *b = batch;
+    return ask_tokens(x, op, b, &b->seed, !b->u, b->out, (int64_t)b->n * (b->depth + 1));
+}
+
+static iut_status on_verify_tree(iut *x, iut_tree_batch *b)
+{
+    return ask_cases(x, OP_VERIFY_TREE, b, b->n, ask_verify_tree);
+}
+
+static iut_status ask_stream(iut *x, iut_op op, void *batch)
+{
+    iut_stream_batch *b = batch;
+    return ask_tokens(x, op, b, &b->seed, true, b->out, (int64_t)b->n * b->k);
 }
 
 static iut_status on_stream(iut *x, iut_stream_batch *b)
 {
-    if (!one_by_one(x, b->n)) return ask_stream(x, *b);
-    iut_status s = IUT_OK;
-    for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
-        iut_stream_batch one = *b;
-        one.n = 1, one.seed += (uint64_t)i, one.start += i, one.out_len += i;
-        one.out += (int64_t)i * b->k, one.accepted += (int64_t)i * b->k;
-        s = ask_stream(x, one);
-    }
-    return s;
+    return ask_cases(x, OP_STREAM, b, b->n, ask_stream);
 }
 
 /* ---- Engines and pools. ---------------------------------------------------------------------- */
 
-static iut_status ask_generate(iut *x, iut_generate_batch b)
+/* Does the call draw tokens? */
+static bool is_warm(const iut_generate_batch *b)
 {
-    return ask_tokens(x, OP_GENERATE, &b, &b.seed, b.sampling.temperature > 0, b.out, (int64_t)b.n * b.k);
+    bool warm = !b->samplings && b->sampling.temperature > 0;
+    for (int32_t i = 0; b->samplings && i < b->n; i++) warm |= b->samplings[i].temperature > 0;
+    return warm;
+}
+
+static iut_status ask_generate(iut *x, iut_op op, void *batch)
+{
+    iut_generate_batch *b = batch;
+    return ask_tokens(x, op, b, &b->seed, is_warm(b), b->out, (int64_t)b->n * b->k);
 }
 
 static iut_status on_generate(iut *x, iut_generate_batch *b)
 {
-    if (!one_by_one(x, b->n)) return ask_generate(x, *b);
-    iut_status s = IUT_OK;
-    const int32_t *prompt = b->prompt;
-    for (int32_t i = 0; s == IUT_OK && i < b->n; i++) {
-        iut_generate_batch one = *b;
-        one.n = 1, one.seed += (uint64_t)i, one.prompt_count += i, one.out_len += i;
-        one.prompt = prompt, one.prompts = b->prompt_count[i];
-        one.out += (int64_t)i * b->k, one.accepted += (int64_t)i * b->k;
-        prompt += b->prompt_count[i];
-        s = ask_generate(x, one);
-    }
-    return s;
+    return ask_cases(x, OP_GENERATE, b, b->n, ask_generate);
 }
 
 static iut_status on_pool(iut *x, iut_pool_batch *b)

@@ -6,16 +6,21 @@
 #include <string.h>
 
 /* clang-format off */
-#define TEXT(name, question) {#name, CLAIM_TEXT, 8, offsetof(iut_claims, name), 0, NULL, 0, question}
-#define CHOICE(name, words, question) {#name, CLAIM_CHOICE, 1, offsetof(iut_claims, name), 0, words, 0, question}
-#define SET(name, words, question) {#name, CLAIM_SET, 1, offsetof(iut_claims, name), 0, words, 0, question}
+#define COINS "two|one|race"
+#define TREE_RULES "target|recursive|match|greedy|kseq|block|onehot|single|typical|lenient|constant|other"
+
+#define TEXT(name, question) {#name, CLAIM_TEXT, 8, offsetof(iut_claims, name), 0, NULL, 0, question, 0, 0}
+#define CHOICE(name, words, question) {#name, CLAIM_CHOICE, 1, offsetof(iut_claims, name), 0, words, 0, question, 0, 0}
+#define SET(name, words, question) {#name, CLAIM_SET, 1, offsetof(iut_claims, name), 0, words, 0, question, 0, 0}
 #define NUMBER(name, width, most, question) \
-    {#name, CLAIM_NUMBER, width, offsetof(iut_claims, name), most, NULL, 0, question}
-#define ORDER(name, since, question) {#name, CLAIM_ORDER, 8, offsetof(iut_claims, name), 0, NULL, since, question}
+    {#name, CLAIM_NUMBER, width, offsetof(iut_claims, name), most, NULL, 0, question, 0, 0}
+#define ORDER(name, since, question) {#name, CLAIM_ORDER, 8, offsetof(iut_claims, name), 0, NULL, since, question, 0, 0}
 #define LATER_SET(name, words, since, question) \
-    {#name, CLAIM_SET, 4, offsetof(iut_claims, name), 0, words, since, question}
+    {#name, CLAIM_SET, 4, offsetof(iut_claims, name), 0, words, since, question, 0, 0}
+#define LATER_NUMBER(name, most, since, question) \
+    {#name, CLAIM_NUMBER, 4, offsetof(iut_claims, name), most, NULL, since, question, 0, 0}
 #define LATER_CHOICE(name, words, since, question) \
-    {#name, CLAIM_CHOICE, 4, offsetof(iut_claims, name), 0, words, since, question}
+    {#name, CLAIM_CHOICE, 4, offsetof(iut_claims, name), 0, words, since, question, 0, 0}
 
 const claim_row claim_table[] = {
     TEXT(name,
@@ -88,8 +93,32 @@ const claim_row claim_table[] = {
           "Does `generate` tell log-probabilities of its tokens: of the softmax of the logits, or of the served row?"),
     LATER_SET(processors, "repetition|presence|frequency", 4,
           "Which penalties of tokens that were there before does `generate` take, of each request its own?"),
-    LATER_SET(draft_vocab, "-|folder", 5,
-          "Does `generate` take draft models with a vocabulary of their own: `draft_vocab_size`, with `d2t`?"),
+    {"draft_vocab", CLAIM_SET, 4, offsetof(iut_claims, draft_vocab), 0, "panel|folder", 5,
+          "May the draft have a vocabulary of its own: in a panel, with `d2t` and rows over it; in a folder of "
+          "`generate`, with `draft_vocab_size` and `d2t`?", IUT_VOCAB_PANEL, 6},
+    LATER_SET(coins, COINS, 6,
+          "From which supplied uniforms does `verify` choose its last token: one for a correction and one for a "
+          "bonus, one for both, or exponentials, one a token? Leave it out if the first."),
+    LATER_SET(tree_rules, TREE_RULES, 6,
+          "By which rules does `verify_tree` try the children of a node (chapter 10)?"),
+    LATER_SET(tree_drawn, "fixed|iid|without|mixed", 6,
+          "How may the children of a node have come: chosen, drawn independently from one row, drawn from it without "
+          "replacement, or each drawn from a row of its own?"),
+    LATER_SET(tree_bonus, "drawn|given", 6,
+          "Does `verify_tree` draw the token behind a node without children, or take one that was drawn before? Leave "
+          "it out if the first."),
+    LATER_SET(tree_coins, COINS, 6,
+          "As `coins`, for `verify_tree`."),
+    LATER_SET(lossless_any, TREE_RULES, 6,
+          "Which of these rules have the law of the target for any tree?"),
+    LATER_SET(lossless_drawn, TREE_RULES, 6,
+          "Which have it on average over trees that were drawn as they are told to be?"),
+    LATER_NUMBER(max_nodes, INT32_MAX, 6,
+          "How many nodes a tree at most, the root included? 0: no limit is known. Larger cases are not claimed."),
+    LATER_NUMBER(max_children, INT32_MAX, 6,
+          "How many children a node at most? 1: chains alone. 0: no limit is known. Larger cases are not claimed."),
+    LATER_NUMBER(tree_sampling, 1, 6,
+          "Does `verify_tree` serve the logits of each request by a sampling of its own?"),
     {0}};
 /* clang-format on */
 
@@ -181,10 +210,11 @@ int32_t claim_most(const claim_row *row)
                                      : row->most;
 }
 
-static json_t *value_of(const iut_claims *claims, const claim_row *row)
+static json_t *value_of(const iut_claims *claims, const claim_row *row, int32_t since)
 {
     const bool text = row->kind == CLAIM_TEXT || row->kind == CLAIM_ORDER;
-    return text ? json_string(*(const char **)at(claims, row)) : json_integer(number(claims, row));
+    const int32_t unknown = row->later_since > since ? row->later : 0;
+    return text ? json_string(*(const char **)at(claims, row)) : json_integer(number(claims, row) & ~(int64_t)unknown);
 }
 
 json_t *claims_encode(const iut_claims *claims, unsigned ops, int32_t since)
@@ -193,7 +223,7 @@ json_t *claims_encode(const iut_claims *claims, unsigned ops, int32_t since)
     int bad = 0;
     for (const claim_row *row = claim_table; row->name; row++) {
         const bool missing = row->kind == CLAIM_ORDER && !*(const char **)at(claims, row);
-        if (row->since <= since && !missing) bad |= json_object_set_new(args, row->name, value_of(claims, row));
+        if (row->since <= since && !missing) bad |= json_object_set_new(args, row->name, value_of(claims, row, since));
     }
     char list[256] = "";
     for (iut_op op = OP_PANEL; op < OP_COUNT; op++)
@@ -263,6 +293,9 @@ bool claims_check(const iut_claims *claims, char *why, size_t why_size)
     if (claims->greedy_methods & ~claims->methods)
         return FAIL("claims: greedy_methods = %d names what is not in methods = %d",
                     claims->greedy_methods, claims->methods);
+    if ((claims->lossless_any | claims->lossless_drawn) & ~claims->tree_rules)
+        return FAIL("claims: lossless_any = %d or lossless_drawn = %d names what is not in tree_rules = %d",
+                    (int)claims->lossless_any, (int)claims->lossless_drawn, (int)claims->tree_rules);
     return true;
 }
 

@@ -29,6 +29,7 @@ typedef struct {
     const char *words;    /* with | between; "-" where a number means nothing here */
     int32_t since;        /* the group of docs/abi-next.md that it came with; 0: none */
     const char *question; /* that it answers */
+    int32_t later, later_since; /* bits of a set that came with a later group, and which; 0: none */
 } claim_row;
 
 /* All of them, in the order of the struct's sense. */
@@ -37,7 +38,7 @@ extern const claim_row claim_table[];
 int32_t claim_words(const claim_row *row); /* of a choice or a set: how many */
 int32_t claim_most(const claim_row *row);  /* the largest number that it may have */
 
-enum { CLAIMS_SINCE = 5 }; /* the last group that is known here */
+enum { CLAIMS_SINCE = 6 }; /* the last group that is known here */
 
 /* A new object with the claims of the groups up to `since`, or NULL if memory runs out or a text is not UTF-8. */
 json_t *claims_encode(const iut_claims *claims, unsigned ops, int32_t since);
@@ -54,8 +55,8 @@ bool claims_decode(const json_t *args, iut_claims *claims, unsigned *ops, char *
 /* The first field in which two claims differ, name, version and device left out; NULL: none (CLM-13). */
 const char *claims_difference(const iut_claims *a, const iut_claims *b);
 
-/* CLM-04, CLM-14, CLM-15: known values, no negative limit (0 says that none is known), strings present, greedy methods
- * among the methods. Canonical arithmetic has uniforms of 29 bits or more, the rows of chapter 3 and the folder's
+/* CLM-04, CLM-14, CLM-15, CLM-21: known values, no negative limit (0 says that none is known), strings present, greedy
+ * methods among the methods, lossless rules among the rules. Canonical arithmetic has uniforms of 29 bits or more, the rows of chapter 3 and the folder's
  * weights. */
 bool claims_check(const iut_claims *claims, char *why, size_t why_size);
 

@@ -102,6 +102,7 @@ static inline call_result client_truncate(client *c, iut_truncate_batch *b) { re
 static inline call_result client_cache_read(client *c, iut_cache_batch *b) { return client_call(c, OP_CACHE_READ, b); }
 static inline call_result client_generate(client *c, iut_generate_batch *b) { return client_call(c, OP_GENERATE, b); }
 static inline call_result client_pool(client *c, iut_pool_batch *b) { return client_call(c, OP_POOL, b); }
+static inline call_result client_verify_tree(client *c, iut_tree_batch *b) { return client_call(c, OP_VERIFY_TREE, b); }
 
 iut_status client_status(const client *c);  /* of the last call that was CALL_REFUSED */
 const char *client_text(const client *c);   /* of the last call that was not CALL_OK: one line, never NULL */

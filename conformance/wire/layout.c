@@ -22,6 +22,8 @@ enum { LARGE = 1 << 20, SEQUENCES = 4096 };
 #define S_ OF(VALUE_S)
 #define C_ OF(VALUE_C)
 #define GAMMA(plus) {VALUE_GAMMA, plus}
+#define NODES OF(VALUE_NODES)
+#define PATH {VALUE_DEPTH, 1}
 #define REST {VALUE_NGRAM, -1} /* of an n-gram: without its key */
 
 /* Fields of the batch B. */
@@ -49,30 +51,37 @@ enum { LARGE = 1 << 20, SEQUENCES = 4096 };
     SAMPLING(part, top_p, TENSOR_F32, count), SAMPLING(part, min_p, TENSOR_F32, count)
 /* One of each request, if that is claimed (CLM-16). */
 #define EACH1(field, type, holds, low, high) {#field, type, FLOW_IN_OPTIONAL, AT(field), 0, 1, {N_}, holds, low, high}
-#define EACH_SAMPLING(field) \
-    {#field, TENSOR_I32, FLOW_IN_OPTIONAL, AT(field), 0, 2, {N_, IS(4)}, HOLDS_ANYTHING, IS(0), IS(0)}
-#define EACH_PROCESSORS(field) \
-    {#field, TENSOR_F32, FLOW_IN_OPTIONAL, AT(field), 0, 2, {N_, IS(3)}, HOLDS_ANYTHING, IS(0), IS(0)}
+#define EACH_SAMPLING(field) MAYBE2(field, TENSOR_I32, N_, IS(4))
+#define EACH_PROCESSORS(field) MAYBE2(field, TENSOR_F32, N_, IS(3))
+/* What may be absent otherwise. */
+#define MAYBE1(field, type, a, holds, low, high) {#field, type, FLOW_IN_OPTIONAL, AT(field), 0, 1, {a}, holds, low, high}
+#define MAYBE2(field, type, a, b) \
+    {#field, type, FLOW_IN_OPTIONAL, AT(field), 0, 2, {a, b}, HOLDS_ANYTHING, IS(0), IS(0)}
 #define OUT(name, type, field, rank, ...) \
     {name, type, FLOW_OUT, AT(field), 0, rank, {__VA_ARGS__}, HOLDS_ANYTHING, IS(0), IS(0)}
 #define OUT1(field, a) OUT(#field, TENSOR_I32, field, 1, a)
 #define OUT2(field, a, b) OUT(#field, TENSOR_I32, field, 2, a, b)
 #define CACHED(field) OUT(#field, TENSOR_F32, field, 3, N_, OF(VALUE_KV_HEADS), OF(VALUE_HEAD_DIM))
 #define STATES BELOW(PANEL_S)
+#define NOISE MAYBE2(noise, TENSOR_F32, N_, OF(PANEL_V))
 
 #define VERIFY {sizeof(B), NEEDS_PANEL, \
-        {COUNT(VALUE_N, n, 0, MOST), COUNT(VALUE_GAMMA, gamma, 0, LARGE)}, {{0}}, \
+        {COUNT(VALUE_N, n, 0, MOST), COUNT(VALUE_GAMMA, gamma, 0, LARGE), \
+         OPTIONAL(VALUE_COINS, coins, 0, IUT_COINS_RACE)}, {{0}}, \
         {UNIFORMS2(N_, GAMMA(2)), WORD(seed), WORD(position), IDS1(len, N_, IS(0), GAMMA(0)), \
-         IDS2(state, N_, GAMMA(1), IS(0), STATES), IN2(draft, TENSOR_I32, N_, GAMMA(0)), \
+         IDS2(state, N_, GAMMA(1), IS(0), STATES), IN2(draft, TENSOR_I32, N_, GAMMA(0)), NOISE, \
          OUT2(out, N_, GAMMA(1)), OUT1(out_len, N_)}}
 
 const layout_op layout[OP_COUNT] = {
 #define B iut_panel
     [OP_PANEL] = {sizeof(B), NEEDS_NOTHING,
-        {COUNT(VALUE_V, V, 1, MOST), COUNT(VALUE_S, S, 1, MOST), COUNT(VALUE_C, C, 1, MOST)}, {{0}},
+        {COUNT(VALUE_V, V, 1, MOST), COUNT(VALUE_S, S, 1, MOST), COUNT(VALUE_C, C, 1, MOST),
+         {"draft_V", VALUE_DRAFT_V, false, AT(draft_V), IS(0), V_, true}}, {{0}},
         {IDS1(cls, V_, IS(0), BELOW(VALUE_C)), IDS2(next, S_, C_, IS(0), BELOW(VALUE_S)),
          IN2(p, TENSOR_F32, S_, V_), IN2(q, TENSOR_F32, S_, V_),
-         IN2(p_logit, TENSOR_F32, S_, V_), IN2(q_logit, TENSOR_F32, S_, V_), SAMPLINGS(target, 2)}},
+         IN2(p_logit, TENSOR_F32, S_, V_), IN2(q_logit, TENSOR_F32, S_, V_), SAMPLINGS(target, 2),
+         MAYBE1(d2t, TENSOR_I32, OF(VALUE_DRAFT_V), HOLDS_ASCENDING, IS(0), BELOW(VALUE_V)),
+         MAYBE2(draft_q, TENSOR_F32, S_, OF(VALUE_DRAFT_V)), MAYBE2(draft_q_logit, TENSOR_F32, S_, OF(VALUE_DRAFT_V))}},
 #undef B
 #define B iut_row_batch
     [OP_SERVED] = {sizeof(B), NEEDS_PANEL,
@@ -143,7 +152,7 @@ const layout_op layout[OP_COUNT] = {
          PARTS(prompt_count, 1, OF(VALUE_PROMPTS)), IN1(prompt, TENSOR_I32, OF(VALUE_PROMPTS)), EACH_SAMPLING(samplings),
          EACH1(budgets, TENSOR_I32, HOLDS_RANGE, IS(1), K_),
          EACH1(end_count, TENSOR_I32, HOLDS_COUNTS, IS(0), OF(VALUE_END_TOTAL)),
-         {"ends", TENSOR_I32, FLOW_IN_OPTIONAL, AT(ends), 0, 1, {OF(VALUE_END_TOTAL)}, HOLDS_ANYTHING, IS(0), IS(0)},
+         MAYBE1(ends, TENSOR_I32, OF(VALUE_END_TOTAL), HOLDS_ANYTHING, IS(0), IS(0)),
          EACH_PROCESSORS(processors), OUT2(out, N_, K_), OUT1(out_len, N_), OUT2(accepted, N_, K_),
          {"logprob", TENSOR_F32, FLOW_OUT_TOLD, AT(logprob), 0, 2, {N_, K_}, HOLDS_ANYTHING, IS(0), IS(0)}}},
 #undef B
@@ -153,6 +162,21 @@ const layout_op layout[OP_COUNT] = {
          COUNT(VALUE_NGRAM, N, 2, LARGE), COUNT(VALUE_G, G, 0, LARGE)}, {{0}},
         {IDS1(insert, N_, IS(0), IS(1)), IN1(key, TENSOR_I32, N_), IN2(value, TENSOR_I32, N_, REST),
          OUT1(count, N_), OUT("out", TENSOR_I32, out, 3, N_, OF(VALUE_G), REST)}},
+#undef B
+#define B iut_tree_batch
+    [OP_VERIFY_TREE] = {sizeof(B), NEEDS_PANEL,
+        {COUNT(VALUE_N, n, 0, MOST), COUNT(VALUE_NODES, nodes, 0, LARGE), COUNT(VALUE_DEPTH, depth, 0, LARGE),
+         OPTIONAL(VALUE_SAMPLINGS, samplings, 0, LARGE), OPTIONAL(VALUE_COINS, coins, 0, IUT_COINS_RACE)}, {{0}},
+        {MAYBE2(parameter, TENSOR_F64, NODES, IS(2)), MAYBE1(u, TENSOR_F64, NODES, HOLDS_UNIFORM, IS(0), IS(0)),
+         {"last", TENSOR_F64, FLOW_IN_OPTIONAL, AT(last), 0, 2, {N_, IS(2)}, HOLDS_UNIFORM, IS(0), IS(0)},
+         WORD(seed), WORD(position), PARTS(node_count, 1, NODES), IN1(token, TENSOR_I32, NODES),
+         IN1(parent, TENSOR_I32, NODES), IDS1(state, NODES, IS(0), STATES), IDS1(q_state, NODES, IS(-1), STATES),
+         IDS1(drawn, NODES, IS(0), IS(IUT_DRAWN_MIXED)), IDS1(rule, N_, IS(1), IS(IUT_TREE_OTHER)),
+         MAYBE2(sampling, TENSOR_I32, OF(VALUE_SAMPLINGS), IS(4)),
+         MAYBE2(draft_sampling, TENSOR_I32, OF(VALUE_SAMPLINGS), IS(4)),
+         EACH1(sampling_of, TENSOR_I32, HOLDS_RANGE, IS(0), BELOW(VALUE_SAMPLINGS)), NOISE,
+         MAYBE1(bonus, TENSOR_I32, NODES, HOLDS_RANGE, IS(0), BELOW(PANEL_V)),
+         OUT2(out, N_, PATH), OUT2(out_node, N_, PATH), OUT1(out_len, N_)}},
 #undef B
 };
 /* clang-format on */
@@ -207,6 +231,37 @@ void layout_put_together(iut_op op, const layout_parts *parts, void *batch)
         if (a->stride == 0) memcpy(b + a->at, &parts->at[i], sizeof parts->at[i]);
         for (int64_t j = 0; a->stride && j < a->extent[0].plus; j++)
             memcpy(b + a->at + j * a->stride, (const char *)parts->at[i] + (size_t)j * width, width);
+    }
+}
+
+/* The counts that divide a list whose length is this value; NULL: nothing divides it. */
+static const int32_t *counts_of(iut_op op, const layout_parts *parts, int8_t length)
+{
+    for (int i = 0; layout[op].array[i].name; i++) {
+        const layout_array *a = &layout[op].array[i];
+        if (a->content == HOLDS_COUNTS && a->high.of == length) return parts->at[i];
+    }
+    return NULL;
+}
+
+void layout_case(iut_op op, const layout_parts *parts, int32_t i, layout_parts *one)
+{
+    *one = *parts;
+    one->value[VALUE_N] = 1;
+    for (int k = 0; layout[op].array[k].name; k++) {
+        const layout_array *a = &layout[op].array[k];
+        const int8_t length = a->extent[0].of;
+        int64_t first = 0;
+        if (a->stride) one->at[k] = &one->beside[k];
+        if (a->stride && strcmp(a->name, "seed") == 0) one->beside[k] += (uint64_t)i;
+        if (a->stride || length < 0 || !one->at[k]) continue;
+        const int32_t *count = counts_of(op, parts, length);
+        for (int32_t j = 0; count && j < i; j++) first += count[j];
+        if (count) one->value[length] = count[i];
+        if (length == VALUE_N) first = i;
+        int64_t width = (int64_t)tensor_width(a->type);
+        for (int32_t d = 1; d < a->rank; d++) width *= layout_number_of(a->extent[d], parts->value);
+        one->at[k] = (char *)one->at[k] + first * width;
     }
 }
 
@@ -342,6 +397,14 @@ static bool are_distinct(const layout_array *a, const int32_t *x, int64_t n, cha
     return true;
 }
 
+static bool ascends(const layout_array *a, const int32_t *x, int64_t n, char *why, size_t why_size)
+{
+    for (int64_t i = 1; i < n; i++)
+        if (x[i] <= x[i - 1])
+            return FAIL("%s[%lld] is %d, behind %d; it must ascend", a->name, (long long)i, (int)x[i], (int)x[i - 1]);
+    return true;
+}
+
 bool layout_holds(const layout_array *a, const int64_t value[VALUES], const void *elements, char *why,
                   size_t why_size)
 {
@@ -358,6 +421,8 @@ bool layout_holds(const layout_array *a, const int64_t value[VALUES], const void
     case HOLDS_COUNTS:
         return in_range(a, elements, n, low, LARGE, why, why_size) &&
                adds_up(a, elements, n, high, why, why_size);
+    case HOLDS_ASCENDING:
+        return in_range(a, elements, n, low, high, why, why_size) && ascends(a, elements, n, why, why_size);
     default:
         return in_range(a, elements, n, low, high, why, why_size) &&
                are_distinct(a, elements, n, why, why_size);

@@ -16,6 +16,7 @@ typedef enum {
     VALUE_HEAD_DIM, VALUE_PROMPTS, VALUE_METHOD, VALUE_SIZE_0, VALUE_SIZE_1, VALUE_SIZE_2,
     VALUE_END_TOTAL, VALUE_TELL,
     VALUE_KIND, VALUE_NGRAM, VALUE_G,
+    VALUE_DRAFT_V, VALUE_COINS, VALUE_NODES, VALUE_DEPTH, VALUE_SAMPLINGS,
     PANEL_V, PANEL_S, MODEL_V, MODEL_LAYERS, MODEL_KV_HEADS, MODEL_HEAD_DIM, MODEL_SEQUENCES, MODEL_POSITIONS,
     VALUES
 } layout_value;
@@ -55,7 +56,8 @@ typedef enum {
     HOLDS_RANGE,   /* low to high */
     HOLDS_UNIFORM, /* in [0, 1) */
     HOLDS_COUNTS,  /* low or more, adding up to high */
-    HOLDS_DISTINCT /* low to high, none twice */
+    HOLDS_DISTINCT, /* low to high, none twice */
+    HOLDS_ASCENDING /* low to high, each above the one before */
 } layout_content;
 
 /* An array travels as a tensor. In the batch stands a pointer to it or, with a stride, its elements themselves,
@@ -73,7 +75,7 @@ typedef struct {
 
 typedef enum { NEEDS_NOTHING, NEEDS_PANEL, NEEDS_MODEL } layout_need;
 
-enum { LAYOUT_NUMBERS = 13, LAYOUT_TEXTS = 3, LAYOUT_ARRAYS = 19 };
+enum { LAYOUT_NUMBERS = 13, LAYOUT_TEXTS = 3, LAYOUT_ARRAYS = 21 };
 
 typedef struct {
     size_t size; /* of the batch */
@@ -112,6 +114,10 @@ void layout_take_apart(iut_op op, const void *batch, layout_parts *parts);
 
 /* Fills a batch of layout[op].size bytes from its parts. */
 void layout_put_together(iut_op op, const layout_parts *parts, void *batch);
+
+/* The parts of a batch of case i of VALUE_N alone: its entries of the arrays that have one a case, its own of a list that
+ * an array of counts divides, and its seed (RNG-02). What the cases share stays. */
+void layout_case(iut_op op, const layout_parts *parts, int32_t i, layout_parts *one);
 
 /* A copy of the batch with its texts and its arrays, but for those that flow out, in one piece of memory, which
  * free() frees. NULL without memory. Its extents must be its own numbers. */

@@ -36,7 +36,8 @@ typedef struct {
     X(CACHE_READ, cache_read, iut_cache_batch, (x, b))                           \
     X(CACHE_POISON, cache_poison, iut_empty_batch, (x))                          \
     X(GENERATE, generate, iut_generate_batch, (x, b))                            \
-    X(POOL, pool, iut_pool_batch, (x, b))
+    X(POOL, pool, iut_pool_batch, (x, b))                                        \
+    X(VERIFY_TREE, verify_tree, iut_tree_batch, (x, b))
 
 #define OPERATION_NUMBER(number, name, batch, parameters) OP_##number,
 typedef enum { OP_CLAIMS, IUT_OPERATIONS(OPERATION_NUMBER) OP_COUNT } iut_op;

@@ -208,15 +208,35 @@ static bool take_arrays(const frame *f, iut_op op, layout_parts *parts, char *wh
     return seen == f->tensors || FAIL("%s: more tensors than it has", f->op);
 }
 
-/* CLM-16: what ends a request travels with how many there are. */
+static const void *array_of(iut_op op, const layout_parts *parts, const char *name)
+{
+    int i = 0;
+    while (strcmp(layout[op].array[i].name, name) != 0) i++;
+    return parts->at[i];
+}
+
+/* CLM-16, CLM-20, CLM-23, CLM-24: arrays of which none means anything without the others, or without their number. */
 static bool are_together(const frame *f, iut_op op, const layout_parts *parts, char *why, size_t why_size)
 {
-    const void *count = NULL, *ends = NULL;
-    for (int i = 0; op == OP_GENERATE && layout[op].array[i].name; i++) {
-        if (strcmp(layout[op].array[i].name, "end_count") == 0) count = parts->at[i];
-        if (strcmp(layout[op].array[i].name, "ends") == 0) ends = parts->at[i];
+    static const struct {
+        iut_op op;
+        const char *name, *with;
+        int number; /* layout_value that says whether they are there; -1: none */
+    } pairs[] = {{OP_GENERATE, "end_count", "ends", -1},
+                 {OP_PANEL, "d2t", "draft_q", VALUE_DRAFT_V},
+                 {OP_PANEL, "d2t", "draft_q_logit", VALUE_DRAFT_V},
+                 {OP_VERIFY_TREE, "sampling", "draft_sampling", VALUE_SAMPLINGS},
+                 {OP_VERIFY_TREE, "sampling", "sampling_of", VALUE_SAMPLINGS},
+                 {OP_VERIFY_TREE, "u", "last", -1}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (pairs[i].op != op) continue;
+        const bool there = array_of(op, parts, pairs[i].name);
+        if (there != (array_of(op, parts, pairs[i].with) != NULL))
+            return FAIL("%s: %s and %s come together", f->op, pairs[i].name, pairs[i].with);
+        if (pairs[i].number >= 0 && there != (parts->value[pairs[i].number] > 0))
+            return FAIL("%s: %s comes with its number, and only with it", f->op, pairs[i].name);
     }
-    return !count == !ends || FAIL("%s: end_count and ends come together", f->op);
+    return true;
 }
 
 /* The structure alone: a bad token, parent, wanted row, path or length is the IUT's to refuse.

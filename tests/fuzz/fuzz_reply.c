@@ -320,6 +320,31 @@ static call_result call_pool(client *c)
     return r;
 }
 
+static call_result call_verify_tree(client *c)
+{
+    static const int32_t count[N] = {2, 1}, token[3] = {-1, 4, -1}, parent[3] = {-1, 0, -1}, state[3] = {0, 1, 2};
+    static const int32_t q_state[3] = {-1, 0, -1}, drawn[3] = {IUT_DRAWN_IID, 0, 0};
+    static const int32_t rule[N] = {IUT_TREE_RECURSIVE, IUT_TREE_MATCH};
+    int32_t *out = array(N * (GAMMA + 1), 4), *out_node = array(N * (GAMMA + 1), 4), *out_len = array(N, 4);
+    iut_tree_batch b = {.size = sizeof b,
+                        .n = N,
+                        .nodes = 3,
+                        .depth = GAMMA,
+                        .node_count = count,
+                        .token = token,
+                        .parent = parent,
+                        .state = state,
+                        .q_state = q_state,
+                        .drawn = drawn,
+                        .rule = rule,
+                        .out = out,
+                        .out_node = out_node,
+                        .out_len = out_len};
+    const call_result r = client_verify_tree(c, &b);
+    free(out), free(out_node), free(out_len);
+    return r;
+}
+
 static call_result call_op(client *c)
 {
     static const int32_t state[N * (GAMMA + 1)] = {0, 1, 2, 2, 1, 0};
@@ -343,6 +368,8 @@ static call_result call_op(client *c)
         return call_generate(c);
     case OP_POOL:
         return call_pool(c);
+    case OP_VERIFY_TREE:
+        return call_verify_tree(c);
     default:
         return call_model_op(c);
     }
@@ -375,7 +402,8 @@ static void check_taken(void)
         [OP_CACHE_READ] = "key f32 2 1 2;value f32 2 1 2;",
         [OP_CACHE_POISON] = "",
         [OP_GENERATE] = "out i32 2 3;out_len i32 2;accepted i32 2 3;",
-        [OP_POOL] = "count i32 2;out i32 2 3 2;"};
+        [OP_POOL] = "count i32 2;out i32 2 3 2;",
+        [OP_VERIFY_TREE] = "out i32 2 3;out_node i32 2 3;out_len i32 2;"};
     char text[400] = "", why[200];
     size_t at = 0;
     frame f;

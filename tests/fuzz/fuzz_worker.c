@@ -120,6 +120,13 @@ static iut_status panel(iut *x, const iut_panel *p)
         took(&sampling[i]->temperature, 1, 4), took(&sampling[i]->top_k, 1, 4);
         took(&sampling[i]->top_p, 1, 4), took(&sampling[i]->min_p, 1, 4);
     }
+    MUST(p->draft_V >= 0 && p->draft_V <= p->V && !p->d2t == !p->draft_V);
+    if (p->draft_V) {
+        const size_t own = (size_t)p->draft_V;
+        took_integers(p->d2t, own, 0, p->V - 1);
+        for (size_t i = 1; i < own; i++) MUST(p->d2t[i] > p->d2t[i - 1]);
+        took(p->draft_q, S * own, 4), took(p->draft_q_logit, S * own, 4);
+    }
     x->V = p->V, x->S = p->S;
     return done(p->S);
 }
@@ -164,6 +171,8 @@ static iut_status verify(iut *x, iut_verify_batch *b)
     took(b->draft, n * gamma, 4);
     took_uniforms(b->u, n * (gamma + 2));
     took(&b->seed, 1, 8), took(&b->position, 1, 8);
+    MUST(b->coins >= 0 && b->coins <= IUT_COINS_RACE);
+    if (b->noise) took(b->noise, n * (size_t)x->V, 4);
     fresh(b->out, n * (gamma + 1)), fresh(b->out_len, n);
     memset(b->out, 0, 4 * n * (gamma + 1));
     return done(b->n);
@@ -284,6 +293,33 @@ static iut_status pool(iut *x, iut_pool_batch *b)
     return done(b->n);
 }
 
+/* ---- Trees. ---------------------------------------------------------------------- */
+
+static iut_status verify_tree(iut *x, iut_tree_batch *b)
+{
+    const size_t n = (size_t)b->n, nodes = (size_t)b->nodes, K = (size_t)b->samplings, places = n * ((size_t)b->depth + 1);
+    MUST(x->V >= 1 && b->n >= 0 && b->nodes >= 0 && b->depth >= 0 && b->samplings >= 0);
+    MUST(b->coins >= 0 && b->coins <= IUT_COINS_RACE);
+    took_counts(b->node_count, b->n, 1, b->nodes);
+    took(b->token, nodes, 4), took(b->parent, nodes, 4);
+    took_integers(b->state, nodes, 0, x->S - 1), took_integers(b->q_state, nodes, -1, x->S - 1);
+    took_integers(b->drawn, nodes, 0, IUT_DRAWN_MIXED), took_integers(b->rule, n, 1, IUT_TREE_OTHER);
+    if (b->parameter) took(b->parameter, 2 * nodes, 8);
+    MUST(!b->u == !b->last && !b->sampling == !b->samplings);
+    MUST(!b->sampling == !b->draft_sampling && !b->sampling == !b->sampling_of);
+    took_uniforms(b->u, nodes), took_uniforms(b->last, 2 * n);
+    if (b->sampling) {
+        took(b->sampling, K, sizeof *b->sampling), took(b->draft_sampling, K, sizeof *b->sampling);
+        took_integers(b->sampling_of, n, 0, b->samplings - 1);
+    }
+    if (b->noise) took(b->noise, n * (size_t)x->V, 4);
+    if (b->bonus) took_integers(b->bonus, nodes, 0, x->V - 1);
+    took(&b->seed, 1, 8), took(&b->position, 1, 8);
+    fresh(b->out, places), fresh(b->out_node, places), fresh(b->out_len, n);
+    memset(b->out, 0, 4 * places);
+    return done(b->n);
+}
+
 static const iut_api stub = {.abi = IUT_ABI,
                              .size = sizeof stub,
                              .create = create,
@@ -304,7 +340,8 @@ static const iut_api stub = {.abi = IUT_ABI,
                              .cache_read = cache_read,
                              .cache_poison = cache_poison,
                              .generate = generate,
-                             .pool = pool};
+                             .pool = pool,
+                             .verify_tree = verify_tree};
 
 /* ---- Standard input and output in memory. ---------------------------------------- */
 

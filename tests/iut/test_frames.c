@@ -281,12 +281,12 @@ static void batches(void **state)
     static const struct {
         iut_op op;
         size_t size, named; /* bytes of the batch, and of its fields but `size` */
-    } due[] = {{OP_PANEL, 96, 12 + 6 * 8 + 32},
+    } due[] = {{OP_PANEL, 128, 12 + 6 * 8 + 32 + 4 + 3 * 8},
                {OP_SERVED, 32, 4 + 8 + 4 + 8},
                {OP_RESIDUAL, 32, 4 + 8 + 8},
                {OP_DRAW, 48, 4 + 2 * 8 + 2 * 8 + 8},
-               {OP_VERIFY, 80, 8 + 4 * 8 + 2 * 8 + 2 * 8},
-               {OP_VERIFY_GREEDY, 80, 8 + 4 * 8 + 2 * 8 + 2 * 8},
+               {OP_VERIFY, 96, 8 + 4 * 8 + 2 * 8 + 2 * 8 + 4 + 8},
+               {OP_VERIFY_GREEDY, 96, 8 + 4 * 8 + 2 * 8 + 2 * 8 + 4 + 8},
                {OP_STREAM, 64, 16 + 8 + 8 + 3 * 8},
                {OP_MODEL, 40, 8 + 16 + 8},
                {OP_FORWARD, 72, 12 + 7 * 8},
@@ -295,7 +295,8 @@ static void batches(void **state)
                {OP_CACHE_READ, 48, 4 + 5 * 8},
                {OP_CACHE_POISON, 4, 0},
                {OP_GENERATE, 200, 2 * 8 + 9 * 4 + 2 * 8 + 16 + 8 + 3 * 8 + 5 * 8 + 4 + 8 + 4 + 8},
-               {OP_POOL, 64, 20 + 5 * 8}};
+               {OP_POOL, 64, 20 + 5 * 8},
+               {OP_VERIFY_TREE, 184, 20 + 15 * 8 + 2 * 8 + 3 * 8}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         uint64_t before[32], after[32];
         size_t same = 0;
@@ -386,7 +387,29 @@ static void claims_have_words(void **state)
                {"logprobs", "served", IUT_LOGPROB_SERVED},
                {"processors", "repetition", IUT_REPETITION},
                {"processors", "frequency", IUT_FREQUENCY},
-               {"draft_vocab", "folder", IUT_VOCAB_FOLDER}};
+               {"draft_vocab", "panel", IUT_VOCAB_PANEL},
+               {"draft_vocab", "folder", IUT_VOCAB_FOLDER},
+               {"coins", "two", IUT_COINS_TWO},
+               {"tree_coins", "one", IUT_COINS_ONE},
+               {"coins", "race", IUT_COINS_RACE},
+               {"tree_rules", "target", IUT_TREE_TARGET},
+               {"tree_rules", "recursive", IUT_TREE_RECURSIVE},
+               {"tree_rules", "match", IUT_TREE_MATCH},
+               {"tree_rules", "greedy", IUT_TREE_GREEDY},
+               {"tree_rules", "kseq", IUT_TREE_KSEQ},
+               {"tree_rules", "block", IUT_TREE_BLOCK},
+               {"lossless_any", "onehot", IUT_TREE_ONEHOT},
+               {"lossless_drawn", "single", IUT_TREE_SINGLE},
+               {"tree_rules", "typical", IUT_TREE_TYPICAL},
+               {"tree_rules", "lenient", IUT_TREE_LENIENT},
+               {"tree_rules", "constant", IUT_TREE_CONSTANT},
+               {"tree_rules", "other", IUT_TREE_OTHER},
+               {"tree_drawn", "fixed", IUT_DRAWN_FIXED},
+               {"tree_drawn", "iid", IUT_DRAWN_IID},
+               {"tree_drawn", "without", IUT_DRAWN_WITHOUT},
+               {"tree_drawn", "mixed", IUT_DRAWN_MIXED},
+               {"tree_bonus", "drawn", IUT_BONUS_DRAWN},
+               {"tree_bonus", "given", IUT_BONUS_GIVEN}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         const claim_row *row = claim_table;
         while (row->name && strcmp(row->name, due[i].claim) != 0) row++;
@@ -402,7 +425,7 @@ static void claims_have_words(void **state)
     for (const claim_row *row = claim_table; row->name; row++) size += row->width;
     /* 4 bytes before the texts, and one and two before the numbers of 4, are padding; four times 4 are reserved. */
     assert_int_equal(size + 4 + 3 + 3 + 16, sizeof(iut_claims));
-    assert_int_equal(sizeof(iut_claims), 120);
+    assert_int_equal(sizeof(iut_claims), 160);
 }
 
 /* CLM-14: four steps, each once. */
@@ -479,12 +502,13 @@ static void later_claims_travel(void **state)
     assert_int_equal(in.draft_vocab, 0);
     out.draft_vocab = IUT_VOCAB_FOLDER;
     assert_string_equal(claims_difference(&in, &out), "order");
+    out.draft_vocab |= IUT_VOCAB_PANEL; /* a bit of group 6 */
     json_t *fifth = claims_encode(&out, 0, 5), *third = claims_encode(&out, 0, 3);
     assert_null(json_object_get(third, "draft_vocab"));
     assert_true(claims_decode(fifth, &in, &ops, why, sizeof why) && in.draft_vocab == IUT_VOCAB_FOLDER);
-    for (int bits = 0; bits < 5; bits++) { /* 1 is reserved (CLM-04) */
+    for (int bits = 0; bits < 6; bits++) { /* CLM-04 */
         json_object_set_new(fifth, "draft_vocab", json_integer(bits));
-        assert_int_equal(claims_decode(fifth, &in, &ops, why, sizeof why), bits == 0 || bits == IUT_VOCAB_FOLDER);
+        assert_int_equal(claims_decode(fifth, &in, &ops, why, sizeof why), bits < 4);
     }
     json_decref(fifth);
     json_decref(third);
@@ -514,6 +538,37 @@ static void later_claims_travel(void **state)
         wrong.arithmetic = IUT_ARITH_F32;
         assert_true(claims_check(&wrong, why, sizeof why));
     }
+}
+
+/* CLM-20 to CLM-24: what is claimed of trees travels to a suite that knows of them, and is coherent. */
+static void tree_claims_travel(void **state)
+{
+    (void)state;
+    char why[300];
+    unsigned ops;
+    iut_claims in, out = {.size = sizeof out, .name = "n", .version = "v", .device = "d", .draft_vocab = 3, .coins = 5,
+                          .tree_rules = 0xFFF, .tree_drawn = 15, .tree_bonus = 2, .tree_coins = 3, .lossless_any = 13,
+                          .lossless_drawn = 2, .max_nodes = 65, .max_children = 4, .tree_sampling = 1};
+    json_t *args = claims_encode(&out, 0, 6), *older = claims_encode(&out, 0, 5);
+    assert_true(claims_decode(args, &in, &ops, why, sizeof why));
+    assert_null(claims_difference(&in, &out));
+    assert_true(in.tree_rules == 0xFFF && in.coins == 5 && in.max_nodes == 65 && in.draft_vocab == 3);
+    assert_true(claims_decode(older, &in, &ops, why, sizeof why));
+    assert_int_equal(in.draft_vocab, IUT_VOCAB_FOLDER);
+    assert_true(in.coins == 0 && in.tree_rules == 0 && in.tree_sampling == 0);
+    for (int i = 0; i < 2; i++) {
+        iut_claims wrong = out;
+        wrong.tree_rules = IUT_TREE_MATCH;
+        wrong.lossless_any = i ? IUT_TREE_MATCH : IUT_TREE_TARGET;
+        wrong.lossless_drawn = i ? IUT_TREE_RECURSIVE : IUT_TREE_MATCH;
+        assert_false(claims_check(&wrong, why, sizeof why));
+        wrong.lossless_any = wrong.lossless_drawn = IUT_TREE_MATCH;
+        assert_true(claims_check(&wrong, why, sizeof why));
+    }
+    json_object_set_new(args, "tree_rules", json_integer(4096));
+    assert_false(claims_decode(args, &in, &ops, why, sizeof why));
+    json_decref(args);
+    json_decref(older);
 }
 
 /* Claims survive the wire field by field, and what is incoherent is refused. CLM-04. */
@@ -628,6 +683,37 @@ static void model_operations_come_together(void **state)
     json_decref(args);
 }
 
+/* A case of a call by itself has what it had there: its own entries, its own part of lists, its own seed. */
+static void a_case_alone(void **unused)
+{
+    static const uint64_t seeds[] = {7, 8, 9};
+    static const iut_sampling each[] = {{1, 2, 1, 0}, {0.5f, 3, 1, 0}, {0, 4, 1, 0}};
+    static const int32_t counts[] = {2, 3, 1}, prompt[] = {10, 11, 20, 21, 22, 30}, budgets[] = {4, 5, 6},
+                         end_count[] = {1, 0, 2}, ends[] = {1, 2, 3};
+    static const iut_processors processors[] = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
+    int32_t out[3][6], out_len[3], accepted[3][6];
+    float logprob[3][6];
+    const iut_generate_batch b = {.size = sizeof b, .target = "t", .draft = "", .n = 3, .k = 6, .prompts = 6, .eos = -1,
+        .seed = 100, .prompt_count = counts, .prompt = prompt, .out = *out, .out_len = out_len, .accepted = *accepted,
+        .samplings = each, .seeds = seeds, .budgets = budgets, .end_count = end_count, .ends = ends, .end_total = 3,
+        .processors = processors, .logprob = *logprob, .tell = 1};
+    iut_generate_batch one;
+    layout_parts whole = {.value = {0}}, part;
+    (void)unused;
+    layout_take_apart(OP_GENERATE, &b, &whole);
+    for (int32_t i = 0, at = 0, end = 0; i < 3; at += counts[i], end += end_count[i], i++) {
+        layout_case(OP_GENERATE, &whole, i, &part);
+        layout_put_together(OP_GENERATE, &part, &one);
+        assert_true(one.n == 1 && one.k == 6 && one.eos == -1 && one.seed == 100 + (uint64_t)i && one.tell == 1);
+        assert_true(one.prompts == counts[i] && one.prompt_count == counts + i && one.prompt == prompt + at);
+        assert_true(one.end_total == end_count[i] && one.end_count == end_count + i && one.ends == ends + end);
+        assert_true(one.samplings == each + i && one.seeds == seeds + i && one.budgets == budgets + i);
+        assert_true(one.processors == processors + i && one.logprob == logprob[i]);
+        assert_true(one.out == out[i] && one.out_len == out_len + i && one.accepted == accepted[i]);
+        assert_string_equal(one.target, "t");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(known_bytes),
@@ -639,11 +725,13 @@ int main(void)
                                        cmocka_unit_test(layouts),
                                        cmocka_unit_test(batches),
                                        cmocka_unit_test(copies),
+                                       cmocka_unit_test(a_case_alone),
                                        cmocka_unit_test(error_with_a_nul),
                                        cmocka_unit_test(claims_have_words),
                                        cmocka_unit_test(orders_are_read),
         cmocka_unit_test(penalties_travel),
         cmocka_unit_test(later_claims_travel),
+        cmocka_unit_test(tree_claims_travel),
         cmocka_unit_test(claims_travel),
                                        cmocka_unit_test(model_operations_come_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);

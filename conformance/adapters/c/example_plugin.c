@@ -78,6 +78,10 @@ static iut_status claims(iut *x, iut_claims *c)
     c->bad_draft = IUT_ERROR;
     c->empty = IUT_EMPTY_FROM_P;
     c->greedy_identical = 1;
+    if (c->size >= sizeof *c) { /* an older suite knows of no trees */
+        c->tree_rules = c->lossless_any = IUT_TREE_MATCH;
+        c->tree_drawn = IUT_DRAWN_FIXED | IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
+    }
     return IUT_OK;
 }
 
@@ -222,6 +226,47 @@ static iut_status verify_greedy(iut *x, iut_verify_batch *b)
     return IUT_OK;
 }
 
+/* ---- Trees: several drafts a place, by the match rule. ### Your rule for the children of a node. */
+
+/* Every node hangs below an earlier one of its request. */
+static iut_status check_tree(iut *x, const int32_t *token, const int32_t *parent, int32_t nodes)
+{
+    for (int32_t i = 0; i < nodes; i++) {
+        const int good = i ? parent[i] >= 0 && parent[i] < i && token[i] >= -1 && token[i] < x->V
+                           : parent[i] == -1 && token[i] == -1;
+        if (good) continue;
+        snprintf(x->error, sizeof x->error, "node %d has the token %d and the parent %d", i, token[i], parent[i]);
+        return IUT_BAD_INPUT;
+    }
+    return IUT_OK;
+}
+
+/* The first child of `at` with that token; 0: there is none. A placeholder has token -1, which is never drawn. */
+static int32_t child_with(const int32_t *token, const int32_t *parent, int32_t nodes, int32_t at, int32_t wanted)
+{
+    for (int32_t i = at + 1; i < nodes; i++)
+        if (parent[i] == at && token[i] == wanted) return i;
+    return 0;
+}
+
+static iut_status verify_tree(iut *x, iut_tree_batch *b)
+{
+    for (int32_t i = 0, from = 0; i < b->n; from += b->node_count[i++]) {
+        const int32_t *token = b->token + from, *parent = b->parent + from, nodes = b->node_count[i];
+        int32_t *out = b->out + (ptrdiff_t)i * (b->depth + 1), *out_node = b->out_node + (ptrdiff_t)i * (b->depth + 1);
+        if (check_tree(x, token, parent, nodes) != IUT_OK) return IUT_BAD_INPUT;
+        int32_t at = 0, n = 0;
+        do {
+            out[n] = draw_from(row(x, x->p, b->state[from + at]), x->V, (float)b->u[from + at]);
+            at = child_with(token, parent, nodes, at, out[n]);
+            if (at) out_node[n] = at;
+            n++;
+        } while (at);
+        b->out_len[i] = n;
+    }
+    return IUT_OK;
+}
+
 static iut_status draw(iut *x, iut_draw_batch *b)
 {
     for (int32_t i = 0; i < b->n; i++)
@@ -306,6 +351,7 @@ const iut_api *iut_entry(void)
                                 .draw = draw,
                                 .verify = verify,
                                 .verify_greedy = verify_greedy,
-                                .stream = stream};
+                                .stream = stream,
+                                .verify_tree = verify_tree};
     return &api;
 }

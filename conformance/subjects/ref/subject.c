@@ -11,12 +11,14 @@
 #include "conformance/subjects/ours/choices.h"
 #include "conformance/subjects/ours/engine_ops.h"
 #include "conformance/subjects/ours/model_ops.h"
+#include "conformance/subjects/ours/tree_ops.h"
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"
 #include "ref/draft/ngram_pool.h"
 #include "ref/num/fixed.h"
 #include "ref/num/uniform.h"
+#include "ref/verify/nodes.h"
 #include "ref/verify/verify.h"
 
 struct iut {
@@ -27,6 +29,9 @@ struct iut {
     float *p, *q, *p_logit, *q_logit; /* [S][V]; p and q are the rows that the rules use */
     bool *p_good, *q_good;            /* [S] the row is one that a rule may be given */
     as_sampling target, draft;
+    int32_t own_V; /* of a draft with ids of its own (VOC-01), and its rows over them; 0: it has none */
+    int32_t *own_id;
+    float *own_q, *own_q_logit, *own; /* own: scratch */
     /* Of one step, for gamma drafts at most. */
     int32_t gamma;
     const float **p_row, **q_row; /* [gamma+1] */
@@ -51,13 +56,15 @@ static const float *row(const iut *x, const float *rows, int32_t state)
 
 static void forget_panel(iut *x)
 {
-    void *const owned[] = {x->cls,     x->next,    x->p,      x->q,
-                           x->p_logit, x->q_logit, x->p_good, x->q_good};
+    void *const owned[] = {x->cls,    x->next,   x->p,      x->q,     x->p_logit,     x->q_logit,
+                           x->p_good, x->q_good, x->own_id, x->own_q, x->own_q_logit, x->own};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
     x->cls = x->next = NULL;
     x->p = x->q = x->p_logit = x->q_logit = NULL;
     x->p_good = x->q_good = NULL;
-    x->V = x->S = x->C = 0;
+    x->own_id = NULL;
+    x->own_q = x->own_q_logit = x->own = NULL;
+    x->V = x->S = x->C = x->own_V = 0;
 }
 
 static void forget_step(iut *x)
@@ -119,6 +126,20 @@ static const char *last_error(iut *x)
     return x->error.text;
 }
 
+static void claim_trees(const iut *x, iut_claims *c)
+{
+    c->draft_vocab |= IUT_VOCAB_PANEL;
+    c->lossless_any = IUT_TREE_GREEDY | IUT_TREE_MATCH | IUT_TREE_TARGET | IUT_TREE_ONEHOT;
+    c->lossless_drawn = IUT_TREE_RECURSIVE | IUT_TREE_SINGLE | IUT_TREE_KSEQ | IUT_TREE_BLOCK;
+    c->tree_rules =
+        c->lossless_any | c->lossless_drawn | IUT_TREE_TYPICAL | IUT_TREE_LENIENT | IUT_TREE_CONSTANT;
+    c->tree_drawn = IUT_DRAWN_FIXED | IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
+    c->tree_bonus = IUT_BONUS_DRAWN | IUT_BONUS_GIVEN;
+    c->max_children = AS_TREE_CHILDREN;
+    c->tree_sampling = 1;
+    if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED) c->coins = c->tree_coins = IUT_COINS_TWO | IUT_COINS_ONE;
+}
+
 static iut_status claims(iut *x, iut_claims *c)
 {
     c->name = "reference";
@@ -127,7 +148,8 @@ static iut_status claims(iut *x, iut_claims *c)
     choices_claim(&x->choice, c);
     if (c->size >= offsetof(iut_claims, logprobs))
         c->per_request = IUT_PER_SAMPLING | IUT_PER_SEED | IUT_PER_BUDGET | IUT_PER_ENDS;
-    if (c->size >= sizeof *c) c->draft_vocab = IUT_VOCAB_FOLDER;
+    if (c->size >= offsetof(iut_claims, coins)) c->draft_vocab = IUT_VOCAB_FOLDER;
+    if (c->size >= sizeof *c) claim_trees(x, c);
     return IUT_OK;
 }
 
@@ -139,16 +161,49 @@ static void *copy(const void *from, size_t size)
     return to ? memcpy(to, from, size) : NULL;
 }
 
+/* VOC-01: a row over the draft's own ids, over the target's. */
+static void spread(const iut *x, const float *own, float *to)
+{
+    memset(to, 0, (size_t)x->V * sizeof *to);
+    for (int32_t i = 0; i < x->own_V; i++) to[x->own_id[i]] = own[i];
+}
+
+static const float *own_row(const iut *x, const float *rows, int32_t state)
+{
+    return rows + (size_t)state * (size_t)x->own_V;
+}
+
+/* The served row of a state, of the target or of the draft. */
+static as_status serve(iut *x, bool of_draft, int32_t state, const as_sampling *s, float *to, as_error *e)
+{
+    if (!of_draft || x->own_V == 0) return as_serve(row(x, of_draft ? x->q_logit : x->p_logit, state), x->V, s, to, e);
+    const as_status status = as_serve(own_row(x, x->own_q_logit, state), x->own_V, s, x->own, e);
+    if (status == AS_OK) spread(x, x->own, to);
+    return status;
+}
+
 /* Rows that start from logits are served here, once; a row that cannot be is bad, and zero. */
-static void prepare_rows(iut *x, const float *logits, const as_sampling *s, float *rows,
-                         bool *good)
+static void prepare_rows(iut *x, bool of_draft, const as_sampling *s, float *rows, bool *good)
 {
     for (int32_t i = 0; i < x->S; i++) {
         float *to = rows + (size_t)i * (size_t)x->V;
-        good[i] = x->choice.input == IUT_FROM_LOGITS
-                      ? as_serve(row(x, logits, i), x->V, s, to, NULL) == AS_OK
-                      : as_check_row(to, x->V, NULL) == AS_OK;
+        const bool logits = x->choice.input == IUT_FROM_LOGITS;
+        if (!logits && of_draft && x->own_V) spread(x, own_row(x, x->own_q, i), to);
+        good[i] = logits ? serve(x, of_draft, i, s, to, NULL) == AS_OK : as_check_row(to, x->V, NULL) == AS_OK;
     }
+}
+
+/* False without memory. */
+static bool copy_own(iut *x, const iut_panel *panel)
+{
+    if (panel->size < sizeof *panel || panel->draft_V == 0) return true;
+    const size_t n = (size_t)panel->draft_V, bytes = (size_t)panel->S * n * sizeof(float);
+    x->own_V = panel->draft_V;
+    x->own_id = copy(panel->d2t, n * sizeof *x->own_id);
+    x->own_q = copy(panel->draft_q, bytes);
+    x->own_q_logit = copy(panel->draft_q_logit, bytes);
+    x->own = malloc(n * sizeof *x->own);
+    return x->own_id && x->own_q && x->own_q_logit && x->own;
 }
 
 static iut_status panel(iut *x, const iut_panel *panel)
@@ -172,15 +227,15 @@ static iut_status panel(iut *x, const iut_panel *panel)
     x->q_logit = copy(panel->q_logit, bytes);
     x->p_good = malloc(S);
     x->q_good = malloc(S);
-    if (!x->cls || !x->next || !x->p || !x->q || !x->p_logit || !x->q_logit || !x->p_good ||
+    if (!copy_own(x, panel) || !x->cls || !x->next || !x->p || !x->q || !x->p_logit || !x->q_logit || !x->p_good ||
         !x->q_good) {
         forget_panel(x);
         return status_of(
             as_fail(&x->error, AS_NO_MEMORY, "no memory for a panel of %zu rows of %zu", S, V));
     }
     x->V = panel->V, x->S = panel->S, x->C = panel->C;
-    prepare_rows(x, x->p_logit, &x->target, x->p, x->p_good);
-    prepare_rows(x, x->q_logit, &x->draft, x->q, x->q_good);
+    prepare_rows(x, false, &x->target, x->p, x->p_good);
+    prepare_rows(x, true, &x->draft, x->q, x->q_good);
     return IUT_OK;
 }
 
@@ -190,10 +245,12 @@ static bool row_is_good(iut *x, bool of_draft, int32_t state)
     if ((of_draft ? x->q_good : x->p_good)[state]) return true;
     as_error why = {.text = "not served"};
     const float *rows = of_draft ? x->q : x->p, *logits = of_draft ? x->q_logit : x->p_logit;
-    if (x->choice.input == IUT_FROM_LOGITS)
-        as_check_logits(row(x, logits, state), x->V, &why);
-    else
+    if (x->choice.input != IUT_FROM_LOGITS)
         as_check_row(row(x, rows, state), x->V, &why);
+    else if (of_draft && x->own_V)
+        as_check_logits(own_row(x, x->own_q_logit, state), x->own_V, &why);
+    else
+        as_check_logits(row(x, logits, state), x->V, &why);
     as_fail(&x->error, AS_BAD_INPUT, "%s row of state %d: %.150s",
             of_draft ? "draft" : "target", (int)state, why.text);
     return false;
@@ -204,11 +261,10 @@ static bool row_is_good(iut *x, bool of_draft, int32_t state)
 static iut_status served(iut *x, int32_t n, const int32_t *state, int32_t of_draft, float *prob)
 {
     const as_sampling *s = of_draft ? &x->draft : &x->target;
-    const float *logits = of_draft ? x->q_logit : x->p_logit;
     for (int32_t i = 0; i < n; i++) {
         as_error why;
         float *to = prob + (size_t)i * (size_t)x->V;
-        const as_status status = as_serve(row(x, logits, state[i]), x->V, s, to, &why);
+        const as_status status = serve(x, of_draft, state[i], s, to, &why);
         if (status != AS_OK)
             return status_of(
                 as_fail(&x->error, status, "state %d: %.200s", (int)state[i], why.text));
@@ -308,12 +364,20 @@ static iut_status case_failed(iut *x, int32_t i)
     return status_of(as_fail(&x->error, AS_BAD_INPUT, "case %d: %.200s", (int)i, why.text));
 }
 
+/* CLM-20: given uniforms, one or two, are read alike. */
+static iut_status check_coins(iut *x, int32_t coins)
+{
+    if (coins == 0 || coins == IUT_COINS_TWO || coins == IUT_COINS_ONE) return IUT_OK;
+    return status_of(as_fail(&x->error, AS_LIMIT, "coins = %d; there are two (1) and one (2)", (int)coins));
+}
+
 static iut_status verify(iut *x, iut_verify_batch *b)
 {
     const int32_t g = b->gamma;
     if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
         return status_of(
             as_fail(&x->error, AS_BAD_INPUT, "verify: uniforms are due and none are given"));
+    if (b->size >= sizeof *b && check_coins(x, b->coins) != IUT_OK) return IUT_UNSUPPORTED;
     if (!reserve_step(x, g)) return IUT_NO_MEMORY;
     for (int32_t i = 0; i < b->n; i++) {
         const int32_t *draft = b->draft + (ptrdiff_t)i * g;
@@ -344,6 +408,59 @@ static iut_status verify_greedy(iut *x, iut_verify_batch *b)
         memcpy(b->out + (ptrdiff_t)i * (g + 1), x->run, (size_t)b->out_len[i] * sizeof *x->run);
     }
     return IUT_OK;
+}
+
+/* ---- Trees. ---------------------------------------------------------------------- */
+
+/* Rows of a batch; those of its own samplings are served when they are first asked for. */
+typedef struct {
+    iut *x;
+    const iut_tree_batch *b;
+    float **served; /* [2][samplings][S], of target and draft; NULL: not yet */
+} tree_source;
+
+static const float *serve_once(tree_source *t, bool of_draft, int32_t sampling, int32_t state, as_error *e)
+{
+    iut *x = t->x;
+    const size_t K = (size_t)t->b->samplings, k = (size_t)sampling + (of_draft ? K : 0);
+    float **slot = &t->served[k * (size_t)x->S + (size_t)state];
+    const as_sampling s = choices_sampling(of_draft ? &t->b->draft_sampling[sampling] : &t->b->sampling[sampling]);
+    if (*slot) return *slot;
+    float *to = malloc((size_t)x->V * sizeof *to);
+    if (!to) return as_fail(e, AS_NO_MEMORY, "no memory for a row of %d", (int)x->V), NULL;
+    if (serve(x, of_draft, state, &s, to, e) == AS_OK) return *slot = to;
+    free(to);
+    return NULL;
+}
+
+static const float *tree_row_of(void *with, tree_row which, int32_t sampling, int32_t state, as_error *e)
+{
+    tree_source *t = with;
+    iut *x = t->x;
+    const bool of_draft = which == TREE_Q;
+    if (which == TREE_LOGITS) {
+        const float *logits = row(x, x->p_logit, state);
+        return as_check_logits(logits, x->V, e) == AS_OK ? logits : NULL;
+    }
+    if (sampling >= 0) return serve_once(t, of_draft, sampling, state, e);
+    return row_is_good(x, of_draft, state) ? row(x, of_draft ? x->q : x->p, state) : NULL;
+}
+
+static iut_status verify_tree(iut *x, iut_tree_batch *b)
+{
+    const bool given = x->choice.uniforms == IUT_UNIFORMS_SUPPLIED;
+    if (given && (!b->u || !b->last))
+        return status_of(as_fail(&x->error, AS_BAD_INPUT, "verify_tree: uniforms are due and none are given"));
+    if (check_coins(x, b->coins) != IUT_OK) return IUT_UNSUPPORTED;
+    const size_t rows = 2 * (size_t)b->samplings * (size_t)x->S;
+    tree_source source = {x, b, calloc(rows + 1, sizeof(float *))};
+    const tree_ops_rows from = {
+        .V = x->V, .seeded = !given, .greedy = x->target.temperature == 0, .row = tree_row_of, .with = &source};
+    if (!source.served) return status_of(as_fail(&x->error, AS_NO_MEMORY, "no memory for %zu rows", rows));
+    const as_status s = tree_ops_verify(b, &from, &x->error);
+    for (size_t i = 0; i < rows; i++) free(source.served[i]);
+    free(source.served);
+    return s == AS_OK ? IUT_OK : status_of(s);
 }
 
 /* ---- Streams. -------------------------------------------------------------------- */
@@ -519,6 +636,7 @@ const iut_api *ref_api(void)
                                 .cache_read = cache_read,
                                 .cache_poison = cache_poison,
                                 .generate = generate,
-                                .pool = pool};
+                                .pool = pool,
+                                .verify_tree = verify_tree};
     return &api;
 }

@@ -52,14 +52,19 @@ any of the methods below; what it lacks is not claimed and not tested.
                                                  request its repetition (1: off), presence and frequency (0: off)
                                                  With the claim logprobs="raw" an answer has a third part: the
                                                  natural logarithms of the probabilities of its tokens
+    verify_tree(trees) -> list of (tokens, nodes)
+                                                 all steps of a call, each a Tree: the tokens that it emits, and
+                                                 the nodes that it goes to, one less. Claim tree_rules="target", or
+                                                 what you have, with tree_drawn and lossless_any or lossless_drawn
     new_pool(kind, V, N, G) -> pool              an empty pool of n-grams, kind "lru" or "ring"; it has
                                                  insert(key, value) and look_up(key) -> list of values, a
                                                  value being N - 1 tokens; claim pools="lru ring", or one
 
 `u` is float64 if the claim is uniforms="supplied", (seed, position) if "seeded", and None if "own". The
 rows p and q of `verify` are copies, which it may overwrite; all other arrays are read-only. A panel has V,
-S, C, cls, next, p, q, p_logit, q_logit, target, draft as iut.h explains them. A batch of verify_batch has
-n, gamma, len, state, draft, u, seed, position. `sampling` has temperature, top_k, top_p, min_p; `eos` is -1
+S, C, cls, next, p, q, p_logit, q_logit, target, draft as iut.h explains them, and draft_V, d2t, draft_q,
+draft_q_logit, which are 0 and None unless the claim is draft_vocab="panel". A batch of verify_batch has
+n, gamma, len, state, draft, u, seed, position, coins (a word), noise. `sampling` has temperature, top_k, top_p, min_p; `eos` is -1
 where no token ends a stream.
 
 Raise BadInput for an input that breaks a rule, Unsupported for a case you cannot serve, and Unavailable
@@ -109,6 +114,36 @@ class Record:
 
     def __init__(self, **values):
         self.__dict__.update(values)
+
+
+class Tree:
+    """A step of verify_tree; arrays have an entry a node, and node 0 is the root (iut_tree_batch of iut.h).
+
+    rule (a word), token, parent, state, q_state, drawn (a word, or None, a node), parameter [nodes, 2] or None,
+    sampling and draft_sampling (None: the panel's rows hold), u (None unless uniforms are supplied), last [2],
+    noise [V] or None, coins (a word), bonus or None, seed, position."""
+
+    def __init__(self, panel, **values):
+        self.panel = panel
+        self.__dict__.update(values)
+
+    def p(self, node):
+        """The target's served row behind a node; with `sampling`, serve p_logit(node) instead."""
+        return self.panel.p[self.state[node]]
+
+    def q(self, node):
+        """The row that the token of a node was drawn from, or None."""
+        return self.panel.q[self.q_state[node]] if self.q_state[node] >= 0 else None
+
+    def p_logit(self, node):
+        return self.panel.p_logit[self.state[node]]
+
+    def q_logit(self, node):
+        return self.panel.q_logit[self.q_state[node]] if self.q_state[node] >= 0 else None
+
+    def children(self, node):
+        """The nodes below it as they are tried, without placeholders (TRV-04)."""
+        return [i for i in range(node + 1, len(self.token)) if self.parent[i] == node and self.token[i] >= 0]
 
 
 def claims_of(words):
@@ -206,6 +241,17 @@ def streams(answers, n, k, what):
     return out, out_len, accepted, logprob
 
 
+def of_bits(rows):
+    """Samplings that travel as four words each."""
+    return [Sampling(*(float(x) for x in row.view("<f4")[[0]]), int(row[1]), *(float(x) for x in row.view("<f4")[2:]))
+            for row in rows]
+
+
+def word_of(claim, number):
+    """The word of a set that has this number; None for 0."""
+    return next((word for word, known in CLAIMS[claim]["words"].items() if known == number), None)
+
+
 def samplings(tensors):
     return [Sampling(*row) for row in zip(*(tensors[name].tolist() for name in Sampling._fields))]
 
@@ -218,6 +264,8 @@ class Server:
         self.claims = claims_of(words)
         if hasattr(implementation, "generate_by") != ("methods" in self.claims):
             raise ValueError("generate_by and the claim methods=... belong together")
+        if hasattr(implementation, "verify_tree") != ("tree_rules" in self.claims):
+            raise ValueError("verify_tree and the claim tree_rules=... belong together")
         self.panel = None
         self.shape = None  # of the model
         ops = [op for op in OPERATIONS if self.offers(op)]
@@ -233,8 +281,9 @@ class Server:
     def op_panel(self, args, t):
         sampling = samplings(t)
         arrays = {name: t[name] for name in ("cls", "next", "p", "q", "p_logit", "q_logit")}
+        own = {name: t.get(name) for name in ("d2t", "draft_q", "draft_q_logit")}
         self.panel = Record(V=args["V"], S=args["S"], C=args["C"], target=sampling[0], draft=sampling[1],
-                            **arrays)
+                            draft_V=args.get("draft_V", 0), **arrays, **own)
         if hasattr(self.iut, "load_panel"):
             self.iut.load_panel(self.panel)
         return ()
@@ -273,7 +322,8 @@ class Server:
         n, gamma = args["n"], args["gamma"]
         if hasattr(self.iut, "verify_batch"):
             batch = Record(n=n, gamma=gamma, len=t["len"], state=t["state"], draft=t["draft"], u=t.get("u"),
-                           seed=int(t["seed"][0]), position=int(t["position"][0]))
+                           seed=int(t["seed"][0]), position=int(t["position"][0]),
+                           coins=word_of("coins", args.get("coins", 0) or 1), noise=t.get("noise"))
             return self.iut.verify_batch(self.panel, batch)
         out, out_len = np.full((n, gamma + 1), -1, "<i4"), np.zeros(n, "<i4")
         for i, state, draft in self.cases(args, t):
@@ -291,6 +341,36 @@ class Server:
             tokens = self.iut.verify_greedy(self.panel.p_logit[state], draft)
             out_len[i] = put(out, i, tokens, "verify_greedy")
         return out, out_len
+
+    def trees(self, args, t):
+        """The steps of a call; a list that is no tree, or a bad token, is refused (TRV-01)."""
+        starts, coins = np.cumsum(t["node_count"]) - t["node_count"], word_of("tree_coins", args.get("coins", 0) or 1)
+        for i, (start, count) in enumerate(zip(starts.tolist(), t["node_count"].tolist())):
+            part = slice(start, start + count)
+            mine = {name: t[name][part] for name in ("token", "parent", "state", "q_state")}
+            maybe = {name: t[name][part] if name in t else None for name in ("parameter", "u", "bonus")}
+            each = {name: t[name][i] if name in t else None for name in ("last", "noise")}
+            place, wrong = np.arange(count), mine["parent"] >= np.arange(count)
+            wrong |= (mine["parent"] < 0) != (place == 0)
+            wrong |= (mine["token"] < -1) | (mine["token"] >= self.panel.V) | ((place == 0) & (mine["token"] != -1))
+            if wrong.any():
+                node = int(wrong.argmax())
+                raise BadInput(f"request {i}: node {node} has the token {mine['token'][node]} and the parent "
+                               f"{mine['parent'][node]}")
+            for name in ("sampling", "draft_sampling"):
+                each[name] = of_bits(t[name][t["sampling_of"][i]][None, :])[0] if name in t else None
+            yield Tree(self.panel, rule=word_of("tree_rules", t["rule"][i]), coins=coins,
+                       drawn=[word_of("tree_drawn", x) for x in t["drawn"][part]],
+                       seed=(int(t["seed"][0]) + i) % 2**64, position=int(t["position"][0]), **mine, **maybe, **each)
+
+    def op_verify_tree(self, args, t):
+        n, width = args["n"], args["depth"] + 1
+        out, out_node, out_len = np.full((n, width), -1, "<i4"), np.full((n, width), -1, "<i4"), np.zeros(n, "<i4")
+        answers = self.iut.verify_tree(list(self.trees(args, t)))
+        for i, (tokens, nodes) in zip(range(n), answers, strict=True):
+            out_len[i] = put(out, i, tokens, "verify_tree")
+            put(out_node, i, nodes, "verify_tree (nodes)")
+        return out, out_node, out_len
 
     def op_stream(self, args, t):
         n, k, seed = args["n"], args["k"], int(t["seed"][0])
@@ -322,9 +402,7 @@ class Server:
         """What each request of a call is asked with: its own, where it is told, else the call's (CLM-16)."""
         n, eos = args["n"], [args["eos"]] if args["eos"] >= 0 else []
         words = t.get("samplings")
-        own = [sampling] * n if words is None else [
-            Sampling(*(float(x) for x in row.view("<f4")[[0]]), int(row[1]), *(float(x) for x in row.view("<f4")[2:]))
-            for row in words]
+        own = [sampling] * n if words is None else of_bits(words)
         seeds = t["seeds"].tolist() if "seeds" in t else seeds
         budgets = t["budgets"].tolist() if "budgets" in t else [args["k"]] * n
         ends = [[]] * n
@@ -408,7 +486,12 @@ class Server:
 
     def claims_since(self, since):
         """The claims that the suite knows, and `ops` (FRM-08)."""
-        return {name: value for name, value in self.claims.items() if name == "ops" or CLAIMS[name]["since"] <= since}
+        known = {name: value for name, value in self.claims.items() if name == "ops" or CLAIMS[name]["since"] <= since}
+        for name in set(known) - {"ops"}:
+            bits, came = CLAIMS[name].get("later", (0, 0))
+            if came > since:
+                known[name] &= ~bits
+        return known
 
     def answer(self, header, tensors):
         """The reply to a request: (header, tensors)."""

@@ -1,0 +1,27 @@
+/* tree_ops.h - the reference's rules on trees (ref/verify/nodes.h) behind `verify_tree` (iut.h): only translation. The
+ * rows come from whoever has the panel. */
+#ifndef ASSAY_CONFORMANCE_SUBJECTS_OURS_TREE_OPS_H
+#define ASSAY_CONFORMANCE_SUBJECTS_OURS_TREE_OPS_H
+
+#include <stdbool.h>
+
+#include "conformance/iut.h"
+#include "ref/status.h"
+
+typedef enum { TREE_P, TREE_Q, TREE_LOGITS } tree_row; /* served rows of target and draft; logits of the target */
+
+typedef struct {
+    int32_t V;
+    bool seeded; /* uniforms are those of sequences; else the batch has them */
+    bool greedy; /* the panel's own sampling is greedy (TRV-08) */
+    /* [V] that a rule may be given, valid during the call; NULL, with an error, if there is none. `sampling` is of the
+     * batch, or -1: the panel's. */
+    const float *(*row)(void *with, tree_row which, int32_t sampling, int32_t state, as_error *e);
+    void *with;
+} tree_ops_rows;
+
+/* Answers the whole batch, by all rules but IUT_TREE_OTHER. AS_BAD_INPUT names request and node; AS_LIMIT: an unknown
+ * rule or way of drawing. */
+as_status tree_ops_verify(const iut_tree_batch *b, const tree_ops_rows *rows, as_error *e);
+
+#endif
