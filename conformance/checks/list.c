@@ -6,6 +6,7 @@
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/law/law.h"
 #include "conformance/checks/model/lm.h"
+#include "conformance/checks/tree/trees.h"
 
 /* clang-format off */
 const check *const check_list[] = {
@@ -19,6 +20,12 @@ const check *const check_list[] = {
     &check_meta_batch,         &check_meta_panel,    &check_law_verify,
     &check_law_stream,         &check_law_draw,      &check_law_calls,
     &check_law_coupling,       &check_law_served,    &check_law_long,
+    &check_tree_replay,
+    &check_tree_seeded,
+    &check_tree_requests,
+    &check_tree_chain,
+    &check_tree_refusals,
+    &check_tree_law,
     &check_lm_canonical,       &check_lm_rows,       &check_lm_tree,
     &check_lm_rollback,        &check_lm_greedy,     &check_lm_random,
     &check_lm_long,            &check_engine_greedy, &check_engine_law,

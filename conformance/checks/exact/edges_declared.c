@@ -38,8 +38,16 @@ static iut_status call_verify(const check_context *x, iut_op op, int32_t state,
     for (int32_t i = 0; i <= GAMMA; i++) out[i] = -1;
     *out_len = 0;
     const bool supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED;
-    iut_verify_batch b = {sizeof b, 1, gamma_of(x), &len,   states, draft, supplied ? u : NULL,
-                          1,        0, out,         out_len};
+    iut_verify_batch b = {.size = sizeof b,
+                          .n = 1,
+                          .gamma = gamma_of(x),
+                          .len = &len,
+                          .state = states,
+                          .draft = draft,
+                          .u = supplied ? u : NULL,
+                          .seed = 1,
+                          .out = out,
+                          .out_len = out_len};
     *call = op == OP_VERIFY ? client_verify(x->iut, &b) : client_verify_greedy(x->iut, &b);
     return *call == CALL_REFUSED ? client_status(x->iut) : IUT_OK;
 }
@@ -67,22 +75,6 @@ static call_result call_op(const check_context *x, iut_op op, int32_t state, boo
         call_verify(x, op, state, none, 0, out, &len, &call);
         return call;
     }
-}
-
-/* BAD_INPUT is the one right answer; anything else fails. */
-static bool is_refused(const check_context *x, const char *what, call_result call,
-                       check_result *r)
-{
-    r->compared++;
-    if (call == CALL_REFUSED && client_status(x->iut) == IUT_BAD_INPUT) return true;
-    if (call == CALL_OK)
-        result_set(r, STATE_FAIL, "%s: accepted, though an error is declared", what);
-    else if (call == CALL_REFUSED)
-        result_set(r, STATE_FAIL, "%s: refused, but not as bad input: %s", what,
-                   client_text(x->iut));
-    else
-        result_call(r, x, what, call);
-    return false;
 }
 
 static const iut_op row_ops[] = {OP_SERVED, OP_DRAW, OP_VERIFY, OP_VERIFY_GREEDY, OP_STREAM};
@@ -191,10 +183,10 @@ static void run_row(const check_context *x, probe *m, int32_t argument, check_re
     float *logit = (of_draft ? m->q_logit : m->p_logit) + BAD_STATE * V;
     spoil(p, logit, argument % OF_DRAFT);
     const call_result load = client_panel(x->iut, &m->view);
-    if (load != CALL_OK) is_refused(x, "panel with a bad row", load, r);
+    if (load != CALL_OK) result_refused(r, x, "panel with a bad row", load);
     for (int32_t i = 0; load == CALL_OK && i < ROW_OPS && r->state == STATE_PASS; i++)
         if (uses(x, row_ops[i], argument % OF_DRAFT, of_draft))
-            is_refused(x, iut_op_name(row_ops[i]), call_op(x, row_ops[i], BAD_STATE, of_draft), r);
+            result_refused(r, x, iut_op_name(row_ops[i]), call_op(x, row_ops[i], BAD_STATE, of_draft));
 }
 
 /* -- Parameters (DIST-03) ---------------------------------------------------------- */
@@ -224,7 +216,7 @@ static void run_parameters(const check_context *x, probe *m, int32_t of_draft, c
         *s = bad[i];
         call_result call = client_panel(x->iut, &m->view);
         if (call == CALL_OK) call = client_served(x->iut, 1, &state, of_draft, row);
-        is_refused(x, what, call, r);
+        result_refused(r, x, what, call);
         *s = good;
     }
 }
@@ -277,7 +269,7 @@ static void run_draft(const check_context *x, probe *m, int32_t id, check_result
             call_verify(x, ops[i], 0, draft, gamma, out, &out_len, &call);
             if (r->state != STATE_PASS) return;
             if (error)
-                is_refused(x, what, call, r);
+                result_refused(r, x, what, call);
             else
                 ends_at(x, what, ops[i], place, call, out, out_len, r);
         }

@@ -295,3 +295,16 @@ bool result_call(check_result *r, const check_context *x, const char *op, call_r
     }
     return false;
 }
+
+bool result_refused(check_result *r, const check_context *x, const char *what, call_result call)
+{
+    r->compared++;
+    if (call == CALL_REFUSED && client_status(x->iut) == IUT_BAD_INPUT) return true;
+    if (call == CALL_OK)
+        result_set(r, STATE_FAIL, "%s: accepted, though an error is declared", what);
+    else if (call == CALL_REFUSED)
+        result_set(r, STATE_FAIL, "%s: refused, but not as bad input: %s", what, client_text(x->iut));
+    else
+        result_call(r, x, what, call);
+    return false;
+}

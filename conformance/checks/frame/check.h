@@ -51,6 +51,13 @@ typedef struct {
             int32_t gamma;
         } engine;
         struct {
+            int32_t V, gamma; /* as of rows; gamma: levels of a tree */
+            int32_t rule, drawn; /* IUT_TREE_*, IUT_DRAWN_* */
+            double acceptance;   /* of a panel */
+            char shape[16];      /* of the check's own list */
+            int32_t rows;        /* probe_shape */
+        } tree;
+        struct {
             int32_t V, temperature, top_p, min_p; /* of the check's own lists */
             int32_t top_k;
         } served;
@@ -160,5 +167,8 @@ oracle_filters check_filters(const client *tested);
 
 /* Turns a call that was not CALL_OK into the state it means (STA-02) and returns false; true on CALL_OK. */
 bool result_call(check_result *r, const check_context *x, const char *op, call_result call);
+
+/* A call that must be refused as bad input: counts it; anything else is what went wrong. `what` describes it. */
+bool result_refused(check_result *r, const check_context *x, const char *what, call_result call);
 
 #endif

@@ -33,8 +33,18 @@ probe *probe_open(int32_t S, int32_t V)
     for (int32_t s = 0; s < S; s++) /* the next state moves on, and differs by class */
         for (int32_t c = 0; c < C; c++) m->next[s * C + c] = (s + 1 + c * (S / 4 + 1)) % S;
     const iut_sampling plain = {1.0f, 0, 1.0f, 0.0f};
-    m->view = (iut_panel){sizeof m->view, V,    S,          C,          m->cls, m->next,
-                          m->p,           m->q, m->p_logit, m->q_logit, plain,  plain};
+    m->view = (iut_panel){.size = sizeof m->view,
+                          .V = V,
+                          .S = S,
+                          .C = C,
+                          .cls = m->cls,
+                          .next = m->next,
+                          .p = m->p,
+                          .q = m->q,
+                          .p_logit = m->p_logit,
+                          .q_logit = m->q_logit,
+                          .target = plain,
+                          .draft = plain};
     return m;
 }
 

@@ -63,10 +63,14 @@ static inline int32_t law_alias_draw(const law_alias *a, int32_t row, law_random
 
 /* -- Samplers ---------------------------------------------------------------------- */
 
-typedef enum { LAW_VERIFY, LAW_STREAM, LAW_DRAW } law_op;
+typedef enum { LAW_VERIFY, LAW_STREAM, LAW_DRAW, LAW_TREE } law_op;
+
+/* One call with the streams, of n, that have so many tokens. False: `r` has the failing fact. */
+typedef struct law_sampler law_sampler;
+typedef bool law_round(law_sampler *s, int32_t n, int32_t position, int32_t *tokens, check_result *r);
 
 /* Streams from one operation of an IUT. Accept counts are kept on the way. */
-typedef struct {
+struct law_sampler {
     const check_context *x;
     const panel *a;
     law_op op;
@@ -83,7 +87,9 @@ typedef struct {
     int64_t asked;           /* streams of the calls before this one */
     struct law_speed *speed; /* law_speed.h; NULL: it is not known what is accepted */
     int64_t *accepts;        /* [gamma+1] drafts accepted by the first step of a stream */
-} law_sampler;
+    law_round *round;        /* of what is no stream of one call */
+    void *own;               /* of a round that is the caller's: LAW_TREE */
+};
 
 enum {
     LAW_CHUNK = 4096, /* streams a call at most */
@@ -102,6 +108,11 @@ void law_sampler_close(law_sampler *s);
 /* n <= LAW_CHUNK streams of k tokens from state 0. False: `r` has the failing fact. A token
  * that is no id, a count out of range or an impossible token is one (LAY-01, LAW-05). */
 bool law_sample(law_sampler *s, int32_t n, int32_t *tokens /* [n][k] */, check_result *r);
+
+/* For rounds: the tokens that stream i has, and the state behind them. Appends a token, or says why it cannot be one. */
+int32_t law_have(const law_sampler *s, int32_t i);
+int32_t law_at(const law_sampler *s, int32_t i);
+bool law_append(law_sampler *s, int32_t i, int32_t token, int32_t *tokens, check_result *r);
 
 /* A call of a drawn shape, within what the sampler was opened for. */
 typedef struct {

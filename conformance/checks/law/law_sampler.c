@@ -176,6 +176,8 @@ int32_t law_bits(const iut_claims *m)
     return m->uniforms == IUT_UNIFORMS_SUPPLIED && !fine && bits > 24 ? 24 : bits;
 }
 
+static law_round verify_round, draw_round;
+
 bool law_sampler_open(law_sampler *s, const check_case *c, const check_context *x,
                       const panel *a, law_op op, int32_t k, check_result *r)
 {
@@ -207,6 +209,7 @@ bool law_sampler_open_for(law_sampler *s, const check_case *c, const check_conte
                        .k = k,
                        .eos = -1,
                        .bits = law_bits(client_claims(x->iut)),
+                       .round = op == LAW_VERIFY ? verify_round : draw_round,
                        .seed = check_seed(x, c, 1)};
     law_seed(&s->g, check_seed(x, c, 2));
     s->room = room_new((size_t)n, (size_t)c->gamma, (size_t)k);
@@ -214,7 +217,7 @@ bool law_sampler_open_for(law_sampler *s, const check_case *c, const check_conte
     s->first = calloc(S, sizeof *s->first);
     s->accepts = calloc((size_t)c->gamma + 1, sizeof *s->accepts);
     bool ok = s->room && s->trials && s->first && s->accepts && open_speed(s) &&
-              (op != LAW_VERIFY || law_alias_init(&s->q, a->q64, a->view.S, a->view.V));
+              ((op != LAW_VERIFY && op != LAW_TREE) || law_alias_init(&s->q, a->q64, a->view.S, a->view.V));
     if (!ok) result_set(r, STATE_ERROR, "out of memory");
     return ok && result_call(r, x, "panel", client_panel(x->iut, &a->view));
 }
@@ -232,8 +235,17 @@ void law_sampler_close(law_sampler *s)
 
 /* -- Sampling ---------------------------------------------------------------------- */
 
-/* Appends a token to stream i, or says why it cannot be one. */
-static bool append(law_sampler *s, int32_t i, int32_t token, int32_t *tokens, check_result *r)
+int32_t law_have(const law_sampler *s, int32_t i)
+{
+    return s->room->have[i];
+}
+
+int32_t law_at(const law_sampler *s, int32_t i)
+{
+    return s->room->at[i];
+}
+
+bool law_append(law_sampler *s, int32_t i, int32_t token, int32_t *tokens, check_result *r)
 {
     struct law_room *m = s->room;
     int32_t state = m->at[i], position = m->have[i];
@@ -310,7 +322,7 @@ static bool read_case(law_sampler *s, int32_t j, bool opening, int32_t *tokens, 
         return false;
     }
     for (int32_t t = 0; t < len && m->have[i] < s->k; t++)
-        if (!append(s, i, out[t], tokens, r)) return false;
+        if (!law_append(s, i, out[t], tokens, r)) return false;
     count_accepts(s, j, opening);
     count_speed(s, j);
     return true;
@@ -371,7 +383,7 @@ static bool draw_round(law_sampler *s, int32_t n, int32_t position, int32_t *tok
                         .token = m->out};
     if (!result_call(r, s->x, "draw", client_draw(s->x->iut, &b))) return false;
     for (int32_t i = 0; i < n; i++)
-        if (!append(s, i, m->out[i], tokens, r)) return false;
+        if (!law_append(s, i, m->out[i], tokens, r)) return false;
     return true;
 }
 
@@ -443,7 +455,7 @@ static bool read_stream(law_sampler *s, int32_t i, int32_t *tokens, check_result
     const int32_t start = m->at[i];
     if (!ends_where_it_must(s, i, r)) return false;
     for (int32_t t = 0; t < m->out_len[i]; t++)
-        if (!append(s, i, m->out[i * s->k + t], tokens, r)) return false;
+        if (!law_append(s, i, m->out[i * s->k + t], tokens, r)) return false;
     return read_accepted(s, i, start, tokens, r);
 }
 
@@ -478,8 +490,7 @@ bool law_sample(law_sampler *s, int32_t n, int32_t *tokens, check_result *r)
         ok = stream_round(s, n, tokens, r);
     else
         for (int32_t i = 0; ok && i < s->k; i++)
-            ok = s->op == LAW_VERIFY ? verify_round(s, n, i, tokens, r)
-                                     : draw_round(s, n, i, tokens, r);
+            ok = s->round(s, n, i, tokens, r);
     s->seed += (uint64_t)n;
     s->asked += n;
     return ok;

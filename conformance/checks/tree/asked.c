@@ -1,0 +1,297 @@
+/* asked.c - see asked.h. */
+#include "conformance/checks/tree/asked.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Rules that go to the first of equal siblings. What is drawn below another is put below the first: there an
+ * implementation that merges equal siblings does the same. */
+enum { CHILDREN = 12, FIRST_OF_EQUAL = IUT_TREE_TARGET | IUT_TREE_MATCH | IUT_TREE_GREEDY | IUT_TREE_ONEHOT };
+
+void asked_rows_of(asked_rows *to, const probe *m)
+{
+    for (int32_t s = 0; s < m->S; s++) {
+        to->p[s] = probe_p(m, s), to->q[s] = probe_q(m, s);
+        to->logit[s] = m->p_logit + (int64_t)s * m->V;
+    }
+}
+
+/* ---- Requests. ------------------------------------------------------------------------ */
+
+static int32_t least(int32_t a, int32_t b)
+{
+    return b > 0 && b < a ? b : a;
+}
+
+/* One of the ways in which siblings may have come. */
+static int32_t some_drawing(const client *tested, uint64_t *rng)
+{
+    int32_t drawn;
+    do {
+        drawn = 1 << probe_below(rng, TREE_DRAWN);
+    } while (!(client_claims(tested)->tree_drawn & drawn));
+    return drawn;
+}
+
+int32_t asked_rule(const client *tested, uint64_t *rng)
+{
+    const int32_t claimed = client_claims(tested)->tree_rules & (IUT_TREE_OTHER - 1);
+    int32_t rule = 0;
+    while (claimed && !(claimed & rule)) rule = 1 << probe_below(rng, TREE_RULES);
+    return rule;
+}
+
+static double some_uniform(uint64_t *rng)
+{
+    const int32_t kind = probe_below(rng, 16);
+    return kind == 0 ? 0.0 : kind == 1 ? 1.0 - 0x1p-24 : probe_u24(rng);
+}
+
+/* A token from q, from anywhere, a sibling's, or none. q_zero: it may be one that q does not have. */
+static int32_t some_token(const trees *t, const probe *m, int32_t at, int32_t row, bool q_zero, uint64_t *rng)
+{
+    const int32_t kind = probe_below(rng, 16), any = probe_below(rng, m->V);
+    if (kind == 0) return -1;
+    if (kind < 3 && t->parent[at - 1] == t->parent[at] && t->token[at - 1] >= 0) return t->token[at - 1];
+    if (kind < 8 && (q_zero || probe_q(m, row)[any] > 0)) return any;
+    return probe_draw(m->cum_q + (int64_t)row * m->V, m->V, rng);
+}
+
+/* A threshold, or now and then the p of a child itself. */
+static double some_threshold(const trees *t, const probe *m, int32_t first, int32_t k, uint64_t *rng)
+{
+    const int32_t n = t->node_count[t->n - 1], child = k + 1 + probe_below(rng, n - k);
+    const double u = 0.5 * (double)(float)probe_u24(rng);
+    if (child < n && t->parent[first + child] == k && t->token[first + child] >= 0) {
+        const float p = probe_p(m, t->state[first + k])[t->token[first + child]];
+        if (p > 0) return (double)p;
+    }
+    return u > 0 ? u : 0.5;
+}
+
+static int32_t children_of(const trees *t, int32_t first, int32_t k)
+{
+    int32_t n = 0;
+    for (int32_t i = 1; i < t->node_count[t->n - 1]; i++) n += t->parent[first + i] == k && t->token[first + i] >= 0;
+    return n;
+}
+
+static double some_share(uint64_t *rng)
+{
+    return probe_below(rng, 2) ? 1 : (double)(float)(1 - probe_u24(rng));
+}
+
+static void some_parameters(trees *t, const probe *m, int32_t first, uint64_t *rng)
+{
+    for (int32_t k = 0; k < t->node_count[t->n - 1]; k++) {
+        double *x = t->parameter + 2 * (first + k);
+        const int32_t K = children_of(t, first, k);
+        switch (t->rule[t->n - 1]) {
+        case IUT_TREE_TARGET:
+            x[0] = some_share(rng), x[1] = some_share(rng);
+            break;
+        case IUT_TREE_KSEQ:
+            if (K > 1 && probe_below(rng, 2)) x[0] = 65536 + probe_below(rng, (K - 1) * 65536);
+            break;
+        case IUT_TREE_TYPICAL:
+        case IUT_TREE_CONSTANT:
+            x[0] = some_threshold(t, m, first, k, rng);
+            break;
+        case IUT_TREE_LENIENT:
+            x[0] = some_share(rng);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* The first sibling that has the token of node `at`; itself for the root and placeholders. */
+static int32_t first_equal(const trees *t, int32_t first, int32_t at)
+{
+    for (int32_t i = first + 1; i < at && t->token[at] >= 0; i++)
+        if (t->parent[i] == t->parent[at] && t->token[i] == t->token[at]) return i;
+    return at;
+}
+
+void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, int32_t most, uint64_t *rng)
+{
+    const iut_claims *k = client_claims(x->iut);
+    const bool q_zero = k->q_zero == IUT_ACCEPT || k->q_zero == IUT_REJECT;
+    const int32_t drawn = some_drawing(x->iut, rng), children = rule == IUT_TREE_BLOCK ? 1 : CHILDREN,
+                  nodes = probe_below(rng, 4) ? 12 : TREE_NODES;
+    const bool one_row = drawn == IUT_DRAWN_IID || drawn == IUT_DRAWN_WITHOUT;
+    tree_shape s;
+    tree_shape_draw(&s, least(least(nodes, most), k->max_nodes), least(t->depth, k->max_gamma),
+                    least(children, k->max_children), rng);
+    const int32_t i = t->n, first = trees_add(t, &s, rule, drawn);
+    for (int32_t j = 0; j < s.nodes; j++) {
+        const int32_t at = first + j;
+        t->state[at] = probe_below(rng, m->S);
+        t->u[at] = some_uniform(rng);
+        t->bonus[at] = probe_below(rng, m->V);
+        if (j == 0) continue;
+        if (rule & FIRST_OF_EQUAL) t->parent[at] = first_equal(t, first, first + t->parent[at]) - first;
+        t->drawn[first + t->parent[at]] = drawn;
+        t->q_state[at] = one_row ? t->state[first + t->parent[at]] : probe_below(rng, m->S);
+        t->token[at] = some_token(t, m, at, t->q_state[at], q_zero, rng);
+        t->state[at] = t->state[first_equal(t, first, at)];
+    }
+    some_parameters(t, m, first, rng);
+    t->last[2 * i] = some_uniform(rng);
+    t->last[2 * i + 1] = t->coins == IUT_COINS_ONE ? t->last[2 * i] : some_uniform(rng);
+}
+
+/* ---- Judgement. ----------------------------------------------------------------------- */
+
+static const oracle_tree_rule oracle_rule[TREE_RULES - 1] = {
+    ORACLE_TREE_TARGET, ORACLE_TREE_RECURSIVE, ORACLE_TREE_MATCH,   ORACLE_TREE_GREEDY,  ORACLE_TREE_KSEQ,    ORACLE_TREE_BLOCK,
+    ORACLE_TREE_ONEHOT, ORACLE_TREE_SINGLE,    ORACLE_TREE_TYPICAL, ORACLE_TREE_LENIENT, ORACLE_TREE_CONSTANT};
+
+/* A request as the oracle reads it. */
+typedef struct {
+    const float *row[2 * ASKED_STATES];
+    oracle_tree_node node[TREE_NODES];
+    oracle_unit u[TREE_NODES];
+    oracle_tree_request request;
+} question;
+
+/* TRV-08. */
+static oracle_tree_rule rule_of(const trees *t, int32_t i)
+{
+    int32_t rule = 0;
+    if (t->samplings && t->sampling[t->sampling_of[i]].temperature == 0) return ORACLE_TREE_GREEDY;
+    while (1 << rule != t->rule[i]) rule++;
+    return oracle_rule[rule];
+}
+
+static void question_of(question *w, const trees *t, int32_t i, int32_t V, const asked_rows *rows, unsigned flags)
+{
+    const int32_t first = t->first[i], n = t->node_count[i];
+    const oracle_tree_rule rule = rule_of(t, i);
+    const asked_rows *own = &rows[t->samplings ? t->sampling_of[i] : 0];
+    for (int32_t s = 0; s < ASKED_STATES; s++) {
+        w->row[s] = rule == ORACLE_TREE_GREEDY ? own->logit[s] : own->p[s];
+        w->row[ASKED_STATES + s] = own->q[s];
+    }
+    for (int32_t k = 0; k < n; k++) {
+        const int32_t at = first + k;
+        w->node[k] = (oracle_tree_node){.token = t->token[at],
+                                        .parent = t->parent[at],
+                                        .p = t->state[at],
+                                        .q = t->q_state[at] < 0 ? -1 : ASKED_STATES + t->q_state[at],
+                                        .without = t->drawn[at] == IUT_DRAWN_WITHOUT,
+                                        .parameter = {t->parameter[2 * at], t->parameter[2 * at + 1]}};
+        w->u[k] = oracle_unit_of(t->u[at]);
+    }
+    w->request = (oracle_tree_request){.rule = rule,
+                                       .V = V,
+                                       .rows = 2 * ASKED_STATES,
+                                       .nodes = n,
+                                       .row = w->row,
+                                       .node = w->node,
+                                       .u = t->supplied ? w->u : NULL,
+                                       .residual = oracle_unit_of(t->last[2 * i]),
+                                       .bonus = oracle_unit_of(t->last[2 * i + 1]),
+                                       .seed = t->seed + (uint64_t)i,
+                                       .position = t->position,
+                                       .flags = flags};
+}
+
+/* All there is to say about a wrong answer. */
+static void fail(const question *w, const trees *t, int32_t i, const char *why, check_result *r)
+{
+    const int32_t width = t->depth + 1, *out = t->out + i * width, *path = t->out_node + i * width, n = t->out_len[i];
+    int32_t token[TREE_NODES], nodes[TREE_NODES];
+    char text[500], error[100];
+    const int32_t due = oracle_tree(&w->request, token, nodes, error, sizeof error);
+    snprintf(text, sizeof text, "%.160s; a tree of %d nodes:", why, (int)w->request.nodes);
+    replay_list(text, sizeof text, " tokens", t->token + t->first[i], w->request.nodes);
+    replay_list(text, sizeof text, " parents", t->parent + t->first[i], w->request.nodes);
+    replay_list(text, sizeof text, "; due", token, due);
+    replay_list(text, sizeof text, " by nodes", nodes, due - 1);
+    replay_list(text, sizeof text, "; got", out, n);
+    replay_list(text, sizeof text, " by nodes", path, n - 1);
+    result_set(r, STATE_FAIL, "request %d: %s", (int)i, text);
+}
+
+static bool is_leaf(const question *w, int32_t node)
+{
+    for (int32_t k = node + 1; k < w->request.nodes; k++)
+        if (w->node[k].parent == node && w->node[k].token >= 0) return false;
+    return true;
+}
+
+/* What is given as bonus is due in place of the token that would have been drawn (TRV-05). */
+static bool take_given(const question *w, trees *t, int32_t i, check_result *r)
+{
+    const int32_t width = t->depth + 1, n = t->out_len[i], end = n > 1 ? t->out_node[i * width + n - 2] : 0;
+    int32_t *last = &t->out[i * width + n - 1], token[TREE_NODES], nodes[TREE_NODES];
+    char why[100];
+    if (!t->given || !is_leaf(w, end)) return true;
+    if (*last != t->bonus[t->first[i] + end]) {
+        result_set(r, STATE_FAIL, "request %d: the bonus is %d, and %d was given (TRV-05)", (int)i, (int)*last,
+                   (int)t->bonus[t->first[i] + end]);
+        return false;
+    }
+    if (oracle_tree(&w->request, token, nodes, why, sizeof why) == n) *last = token[n - 1];
+    return true;
+}
+
+static bool judge_one(const question *w, trees *t, int32_t i, double tau, replay_tally *tally, check_result *r)
+{
+    const int32_t width = t->depth + 1;
+    char why[300] = "";
+    if (!take_given(w, t, i, r)) return false;
+    switch (oracle_tree_judge(&w->request, t->out + i * width, t->out_node + i * width, t->out_len[i], tau, why,
+                              sizeof why)) {
+    case TREE_EXACT:
+        tally->exact++;
+        break;
+    case TREE_GREY:
+        tally->grey++;
+        break;
+    case TREE_OPEN:
+        return true;
+    case TREE_WRONG:
+        fail(w, t, i, why, r);
+        return false;
+    }
+    r->compared++;
+    return true;
+}
+
+bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *rows, replay_tally *tally,
+                 check_result *r)
+{
+    const iut_claims *k = client_claims(x->iut);
+    for (int32_t i = 0; i < t->n; i++) {
+        question w;
+        question_of(&w, t, i, V, rows, replay_flags(k));
+        if (!judge_one(&w, t, i, replay_tau(k, V), tally, r)) return false;
+    }
+    return true;
+}
+
+bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why, size_t size)
+{
+    const iut_claims *m = client_claims(tested);
+    const int32_t determined = IUT_COINS_TWO | IUT_COINS_ONE;
+    const char *missing = NULL;
+    if (!check_has(tested, OP_VERIFY_TREE, why, size)) return false;
+    if (m->uniforms != uniforms)
+        missing = uniforms == IUT_UNIFORMS_SUPPLIED ? "uniforms are not supplied" : "uniforms are not seeded";
+    else if (m->tree_drawn == 0)
+        missing = "tree_drawn is not declared";
+    else if (m->map != IUT_MAP_CDF_BY_ID)
+        missing = "map is not CDF by id";
+    else if (m->tree_coins && !(m->tree_coins & determined))
+        missing = "tree_coins is a race";
+    else if (m->arithmetic != IUT_ARITH_CANONICAL && (uniforms == IUT_UNIFORMS_SEEDED || (m->arithmetic != IUT_ARITH_F64 &&
+                                                                                          m->arithmetic != IUT_ARITH_F32)))
+        missing = "arithmetic decides too little";
+    else if (m->max_vocab > 0 && V > m->max_vocab)
+        missing = "max_vocab is less";
+    if (missing) snprintf(why, size, "%s", missing);
+    return !missing;
+}

@@ -1,0 +1,34 @@
+/* asked.h - drawn requests with trees, and the judgement of their answers by the oracle. Shared by the exact checks of
+ * trees (LAY-02, LAY-10). */
+#ifndef ASSAY_CONFORMANCE_CHECKS_TREE_ASKED_H
+#define ASSAY_CONFORMANCE_CHECKS_TREE_ASKED_H
+
+#include "conformance/checks/exact/replay.h"
+#include "conformance/checks/tree/trees.h"
+#include "conformance/oracle/law/tree.h"
+
+enum { ASKED_STATES = 12, ASKED_DEPTH = 6, ASKED_ROOM = 64 };
+
+/* The rows of each state under one sampling. */
+typedef struct {
+    const float *p[ASKED_STATES], *q[ASKED_STATES], *logit[ASKED_STATES];
+} asked_rows;
+
+void asked_rows_of(asked_rows *to, const probe *m);
+
+/* The next request: a chain, a bush or a wide tree; siblings in a way that the IUT claims, repeats, placeholders, tokens
+ * from q and from anywhere, uniforms up to their ends, and parameters that are not neutral. `most` limits its nodes. */
+void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, int32_t most, uint64_t *rng);
+
+/* One of the rules that are claimed, OTHER apart; 0: there is none. */
+int32_t asked_rule(const client *tested, uint64_t *rng);
+
+/* Judges the answers of a call. rows: one of each sampling of the call, or the panel's. False: `r` says what is wrong. */
+bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *rows, replay_tally *tally,
+                 check_result *r);
+
+/* Are answers determined: the operation, an arithmetic with a tau, CDF by id, uniforms from that source, two coins or
+ * one, V within the limit? */
+bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why, size_t size);
+
+#endif

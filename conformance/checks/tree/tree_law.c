@@ -1,0 +1,216 @@
+/* tree_law.c - tree.law: the suite makes trees of drafts, the IUT verifies them, until k = depth + 2 tokens are out;
+ * their joint law is the target's. For rules that are lossless for any tree the trees are fixed without a look at q; for
+ * the others the siblings are drawn as claimed (LAW-06, LAW-07). */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "conformance/checks/law/law.h"
+#include "conformance/checks/tree/trees.h"
+
+typedef struct {
+    int32_t rule, drawn;
+    const char *shape;
+    int32_t V;
+    double acceptance;
+} cell;
+
+static const cell smoke[] = {
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "2-2", 8, 0.5},  {IUT_TREE_RECURSIVE, IUT_DRAWN_WITHOUT, "3-1", 8, 0.3},
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_MIXED, "3", 8, 0.3},  {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "3-2", 8, 0.5},
+    {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "3-2", 8, 0.5},   {IUT_TREE_MATCH, IUT_DRAWN_FIXED, "2-2", 8, 0.5},
+    {IUT_TREE_KSEQ, IUT_DRAWN_IID, "3-2", 8, 0.5},       {IUT_TREE_SINGLE, IUT_DRAWN_IID, "2-2", 8, 0.7},
+    {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1-1", 8, 0.7},    {IUT_TREE_OTHER, IUT_DRAWN_IID, "2-2", 8, 0.5},
+};
+
+static const cell full[] = {
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "4-3-2", 3, 0.3},     {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "6", 64, 0.3},
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_WITHOUT, "4-2", 64, 0.5},  {IUT_TREE_RECURSIVE, IUT_DRAWN_WITHOUT, "2-2-2", 3, 0.3},
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_MIXED, "3-2", 64, 0.5},    {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "8-2-1", 64, 0.5},
+    {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "2-2-2-2", 3, 0.5},    {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "8-2-1", 64, 0.5},
+    {IUT_TREE_MATCH, IUT_DRAWN_FIXED, "4-2-1", 64, 0.5},      {IUT_TREE_KSEQ, IUT_DRAWN_IID, "6-2", 64, 0.3},
+    {IUT_TREE_KSEQ, IUT_DRAWN_IID, "2-2-2", 3, 0.5},          {IUT_TREE_SINGLE, IUT_DRAWN_MIXED, "3-2", 3, 0.7},
+    {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1-1-1-1-1", 3, 0.7},   {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1-1-1", 64, 0.7},
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "12", 1024, 0.3},     {IUT_TREE_OTHER, IUT_DRAWN_WITHOUT, "3-2", 8, 0.5},
+};
+
+static void plan_cells(check_plan *p, check_level level, const cell *cells, size_t count)
+{
+    static const int64_t samples[] = {10000, 60000, 10000000};
+    for (size_t i = 0; i < count; i++) {
+        const cell *e = &cells[i];
+        int32_t rule = 0, drawn = 0;
+        tree_shape s;
+        while (1 << rule != e->rule) rule++;
+        while (1 << drawn != e->drawn) drawn++;
+        tree_shape_of(&s, e->shape);
+        check_case *c =
+            plan_case(p, &check_tree_law, "%s-%s-%s-V%d", tree_rule_name[rule], tree_drawn_name[drawn], e->shape, e->V);
+        c->tree.V = e->V, c->tree.gamma = s.depth, c->tree.rule = e->rule, c->tree.drawn = e->drawn;
+        c->tree.acceptance = e->acceptance;
+        snprintf(c->tree.shape, sizeof c->tree.shape, "%s", e->shape);
+        c->n = samples[level];
+        c->cost = 4 * cost_of_rows(c->n, e->V) * s.nodes;
+        c->tables = law_tables(s.depth + 2);
+        c->statistical = true;
+    }
+}
+
+static void plan(check_plan *p, check_level level)
+{
+    plan_cells(p, level, smoke, sizeof smoke / sizeof *smoke);
+    if (level > LEVEL_SMOKE) plan_cells(p, level, full, sizeof full / sizeof *full);
+}
+
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    const iut_claims *m = client_claims(tested);
+    tree_shape s;
+    tree_shape_of(&s, c->tree.shape);
+    if (!trees_claimed(tested, c->tree.rule, c->tree.drawn, &s, why, size)) return false;
+    if (!((c->tree.drawn == IUT_DRAWN_FIXED ? m->lossless_any : m->lossless_any | m->lossless_drawn) & c->tree.rule))
+        snprintf(why, size, "the rule is declared not lossless for such trees");
+    else if (m->max_vocab > 0 && c->tree.V > m->max_vocab)
+        snprintf(why, size, "max_vocab is %d", (int)m->max_vocab);
+    else
+        return true;
+    return false;
+}
+
+/* ---- Streams of steps with trees. ------------------------------------------------------ */
+
+typedef struct {
+    trees t;
+    tree_shape shape, root;
+    int32_t rule, drawn;
+    law_alias p;
+    int32_t *who; /* [FOREST] stream of a request */
+} forest;
+
+static bool is_among(const trees *t, int32_t first, int32_t parent, int32_t token, int32_t end)
+{
+    for (int32_t i = first; i < end; i++)
+        if (t->parent[i] == parent && t->token[i] == token) return true;
+    return false;
+}
+
+/* Has q a token that no sibling has? */
+static bool any_is_left(const law_sampler *s, const trees *t, int32_t first, int32_t parent, int32_t end, int32_t row)
+{
+    const double *q = panel_q(s->a, row);
+    for (int32_t x = 0; x < s->a->view.V; x++)
+        if (q[x] > 0 && !is_among(t, first, parent, x, end)) return true;
+    return false;
+}
+
+/* The token of a node: of a fixed tree one that owes nothing to the row, the same as a sibling now and then. */
+static int32_t token_of(law_sampler *s, const forest *f, int32_t first, int32_t at, int32_t row)
+{
+    const trees *t = &f->t;
+    const int32_t parent = t->parent[at], V = s->a->view.V;
+    if (f->drawn == IUT_DRAWN_FIXED) {
+        const uint64_t kind = law_word(&s->g) % 4;
+        if (kind == 0 && at > first + 1 && t->parent[at - 1] == parent) return t->token[at - 1];
+        return kind < 2 ? (int32_t)(law_word(&s->g) % (uint64_t)V) : law_alias_draw(&s->q, row, &s->g);
+    }
+    int32_t token = law_alias_draw(&s->q, row, &s->g);
+    if (f->drawn != IUT_DRAWN_WITHOUT) return token;
+    if (!any_is_left(s, t, first, parent, at, row)) return -1;
+    while (is_among(t, first, parent, token, at)) token = law_alias_draw(&s->q, row, &s->g);
+    return token;
+}
+
+static void fill(law_sampler *s, forest *f, int32_t first, int32_t start)
+{
+    trees *t = &f->t;
+    const int32_t S = s->a->view.S;
+    t->state[first] = start;
+    for (int32_t k = 1; k < f->shape.nodes; k++) {
+        const int32_t at = first + k, above = first + t->parent[at];
+        if (t->token[above] < 0 && above != first) continue; /* below a placeholder */
+        const int32_t state = t->state[above],
+                      row = f->drawn == IUT_DRAWN_MIXED ? (int32_t)(law_word(&s->g) % (uint64_t)S) : state;
+        t->token[at] = token_of(s, f, first, at, row);
+        if (t->token[at] < 0) continue;
+        t->q_state[at] = row;
+        t->state[at] = panel_next(s->a, state, t->token[at]);
+    }
+    for (int32_t k = 0; k < t->node_count[t->n - 1]; k++) {
+        t->u[first + k] = law_unit(&s->g, s->bits);
+        t->bonus[first + k] = t->given ? law_alias_draw(&f->p, t->state[first + k], &s->g) : 0;
+    }
+    t->last[2 * (t->n - 1)] = law_unit(&s->g, s->bits);
+    t->last[2 * (t->n - 1) + 1] = law_unit(&s->g, s->bits);
+}
+
+/* As verify_round() of law_sampler.c: a call has one stream position, and seeded uniforms keep their places. */
+static bool tree_round(law_sampler *s, int32_t n, int32_t position, int32_t *tokens, check_result *r)
+{
+    forest *f = s->own;
+    trees *t = &f->t;
+    const bool seeded = client_claims(s->x->iut)->uniforms == IUT_UNIFORMS_SEEDED;
+    trees_clear(t);
+    for (int32_t i = 0; i < n; i++) {
+        const bool turn = law_have(s, i) == position;
+        if (!turn && !seeded) continue;
+        f->who[t->n] = i;
+        const int32_t first = trees_add(t, turn ? &f->shape : &f->root, f->rule, f->drawn);
+        if (turn) fill(s, f, first, law_at(s, i));
+    }
+    if (t->n == 0) return true;
+    if (!trees_ask(t, s->x, s->a->view.V, s->seed, (uint64_t)position, r)) return false;
+    for (int32_t j = 0; j < t->n; j++) {
+        const int32_t i = f->who[j];
+        if (law_have(s, i) != position) continue;
+        for (int32_t k = 0; k < t->out_len[j] && law_have(s, i) < s->k; k++)
+            if (!law_append(s, i, t->out[j * (t->depth + 1) + k], tokens, r)) return false;
+    }
+    return true;
+}
+
+/* Streams of a call: about as many nodes as fit into a frame at ease. */
+static int32_t chunk_of(const check_case *c)
+{
+    return c->tree.V > 1024 ? LAW_CHUNK / 4 : LAW_CHUNK;
+}
+
+static void judge(const check_case *c, const check_context *x, const panel *a, check_result *r)
+{
+    law_sampler s = {0};
+    forest f = {.rule = c->tree.rule, .drawn = c->tree.drawn};
+    const int32_t n = chunk_of(c);
+    tree_shape_of(&f.shape, c->tree.shape);
+    tree_shape_of(&f.root, "0");
+    f.who = malloc((size_t)n * sizeof *f.who);
+    bool ok = trees_open(&f.t, x, n, n * f.shape.nodes, f.shape.depth, r) && f.who &&
+              law_alias_init(&f.p, a->p64, a->view.S, a->view.V);
+    if (!ok) result_set(r, STATE_ERROR, "the suite is short of memory");
+    if (ok && law_sampler_open(&s, c, x, a, LAW_TREE, f.shape.depth + 2, r)) {
+        s.round = tree_round, s.own = &f;
+        law_judge(&s, c, r);
+    }
+    law_sampler_close(&s);
+    law_alias_free(&f.p);
+    trees_close(&f.t);
+    free(f.who);
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    char why[200];
+    const panel_form form = {.V = c->tree.V, .acceptance = c->tree.acceptance, .seed = check_seed(x, c, 0)};
+    panel *a = panel_make(&form, why, sizeof why);
+    if (a)
+        judge(c, x, a, r);
+    else
+        result_set(r, STATE_ERROR, "%s", why);
+    panel_free(a);
+}
+
+const check check_tree_law = {
+    .name = "tree.law",
+    .clauses = "LAW-06 LAW-07 LAW-05 TRV-01 TRV-02 TRV-03 TRV-05 RNG-07 LAY-04 STAT-01 STAT-02 STAT-03 STAT-04",
+    .summary = "verified trees: the first depth+2 tokens have the target's joint law",
+    .plan = plan,
+    .claimed = claimed,
+    .run = run,
+};

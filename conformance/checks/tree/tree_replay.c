@@ -1,0 +1,113 @@
+/* tree_replay.c - tree.replay: drawn rows, trees and uniforms against the exact judge; tree.seeded: the same by the
+ * uniforms of RNG-09 and RNG-10. */
+#include <stdio.h>
+
+#include "conformance/checks/tree/asked.h"
+
+/* A rule, or 0: requests of all rules in one call. */
+typedef struct {
+    int32_t rule, V;
+    probe_shape rows;
+} cell;
+
+static const cell cells[] = {
+    {IUT_TREE_RECURSIVE, 3, PROBE_DENSE},  {IUT_TREE_RECURSIVE, 8, PROBE_MASKED}, {IUT_TREE_RECURSIVE, 129, PROBE_PEAKED},
+    {IUT_TREE_TARGET, 8, PROBE_DENSE},     {IUT_TREE_TARGET, 65, PROBE_MASKED},   {IUT_TREE_MATCH, 8, PROBE_DENSE},
+    {IUT_TREE_GREEDY, 8, PROBE_DENSE},     {IUT_TREE_ONEHOT, 8, PROBE_MASKED},    {IUT_TREE_KSEQ, 3, PROBE_DENSE},
+    {IUT_TREE_KSEQ, 65, PROBE_MASKED},     {IUT_TREE_SINGLE, 8, PROBE_DENSE},     {IUT_TREE_BLOCK, 8, PROBE_DENSE},
+    {IUT_TREE_BLOCK, 33, PROBE_PEAKED},    {IUT_TREE_TYPICAL, 8, PROBE_DENSE},    {IUT_TREE_CONSTANT, 8, PROBE_DENSE},
+    {IUT_TREE_LENIENT, 8, PROBE_DENSE},    {0, 8, PROBE_MASKED},                  {0, 1024, PROBE_DENSE},
+};
+
+static void add_cells(check_plan *p, check_level level, const check *which, int64_t share)
+{
+    static const char *const name[PROBE_SHAPES] = {"dense", "peaked", "fine", "masked", "tail"};
+    static const int64_t n[] = {800, 8000, 80000};
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        const cell *e = &cells[i];
+        int32_t rule = 0;
+        while (e->rule && 1 << rule != e->rule) rule++;
+        check_case *c = plan_case(p, which, "%s-V%d-%s", e->rule ? tree_rule_name[rule] : "mixed", (int)e->V,
+                                  name[e->rows]);
+        c->tree.V = e->V, c->tree.gamma = ASKED_DEPTH, c->tree.rule = e->rule, c->tree.rows = (int32_t)e->rows;
+        c->n = n[level] / share;
+        if (e->V > 256) c->n /= 10;
+        c->cost = 20 * cost_of_rows(c->n, e->V);
+    }
+}
+
+static void plan_replay(check_plan *p, check_level level)
+{
+    add_cells(p, level, &check_tree_replay, 1);
+}
+
+static void plan_seeded(check_plan *p, check_level level)
+{
+    add_cells(p, level, &check_tree_seeded, 4);
+}
+
+static bool has_rule(const check_case *c, const client *tested, char *why, size_t size)
+{
+    const int32_t rules = client_claims(tested)->tree_rules & (IUT_TREE_OTHER - 1);
+    const bool has = c->tree.rule ? (rules & c->tree.rule) != 0 : (rules & (rules - 1)) != 0;
+    if (!has) snprintf(why, size, c->tree.rule ? "tree_rules does not have it" : "tree_rules has one rule alone");
+    return has;
+}
+
+static bool claimed_replay(const check_case *c, const client *tested, char *why, size_t size)
+{
+    return asked_claimed(tested, c->tree.V, IUT_UNIFORMS_SUPPLIED, why, size) && has_rule(c, tested, why, size);
+}
+
+static bool claimed_seeded(const check_case *c, const client *tested, char *why, size_t size)
+{
+    return asked_claimed(tested, c->tree.V, IUT_UNIFORMS_SEEDED, why, size) && has_rule(c, tested, why, size);
+}
+
+static void ask_all(const check_case *c, const check_context *x, const probe *m, trees *t, uint64_t *rng, check_result *r)
+{
+    replay_tally tally = {0, 0};
+    asked_rows rows;
+    bool going = true;
+    asked_rows_of(&rows, m);
+    for (int64_t done = 0; going && done < c->n; done += t->n) {
+        const int32_t call = 1 + probe_below(rng, ASKED_ROOM);
+        trees_clear(t);
+        while (t->n < call && done + t->n < c->n)
+            asked_add(t, m, x, c->tree.rule ? c->tree.rule : asked_rule(x->iut, rng), TREE_NODES, rng);
+        going = trees_ask(t, x, c->tree.V, probe_next(rng), probe_next(rng) >> 16, r) &&
+                asked_judge(t, x, c->tree.V, &rows, &tally, r);
+    }
+    if (going) replay_report(&tally, r);
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    uint64_t rng = check_seed(x, c, 0);
+    trees t = {0};
+    probe *m = probe_general(ASKED_STATES, c->tree.V, (probe_shape)c->tree.rows, &rng);
+    if (trees_open(&t, x, ASKED_ROOM, ASKED_ROOM * TREE_NODES, ASKED_DEPTH, r) && probe_serve(m, x, r))
+        ask_all(c, x, m, &t, &rng, r);
+    trees_close(&t);
+    probe_close(m);
+}
+
+const check check_tree_replay = {
+    .name = "tree.replay",
+    .clauses = "TRV-01 TRV-02 TRV-03 TRV-04 TRV-05 TRV-06 SIB-01 SIB-02 SIB-03 SIB-04 SIB-05 SIB-06 REC-01 REC-02 TGT-01 "
+               "TGT-02 TGT-03 MAT-03 GRD-04 ONEH-07 NIR-01 KSQ-01 KSQ-02 KSQ-03 BLK-02 BLK-03 BLK-04 TYP-01 CST-01 LEN-01 "
+               "LAY-02 LAY-10",
+    .summary = "random rows, trees and uniforms give the specified tokens and nodes",
+    .plan = plan_replay,
+    .claimed = claimed_replay,
+    .run = run,
+};
+
+const check check_tree_seeded = {
+    .name = "tree.seeded",
+    .clauses = "RNG-09 RNG-10 BLK-05 LAY-02",
+    .summary = "the same by seeds: each uniform has the specified place",
+    .plan = plan_seeded,
+    .claimed = claimed_seeded,
+    .run = run,
+};
