@@ -12,6 +12,7 @@
 #include "conformance/subjects/mutants/model/lm_subject.h"
 #include "conformance/subjects/mutants/model/pool_subject.h"
 #include "conformance/subjects/mutants/model/trace_subject.h"
+#include "conformance/subjects/mutants/tree/subject.h"
 
 /* A name is a name for everything: the entry, the constructor, the option of the command line.
  */
@@ -125,6 +126,7 @@ const iut_api *mutant_api(const char *name)
                 : engine_setting(m->variant.setting) ? engine_subject_operations
                                                      : subject_operations;
     tables[i].create = constructors[i];
+    if (tree_setting(setting_of(m->variant.setting)->manner)) tree_operations(&tables[i]);
     if (m->kind == MUTANT_LIAR) deceivers[i - (mutant_count - liars)](&tables[i]);
     return &tables[i];
 }

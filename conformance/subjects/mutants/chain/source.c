@@ -75,6 +75,20 @@ static void own(source *s)
     s->unit = ldexp((double)(word >> (64 - s->bits)), -s->bits);
 }
 
+uint64_t source_seeded_word(uint64_t seed, uint64_t position, uint32_t purpose, uint32_t index)
+{
+    const uint32_t counter[4] = {(uint32_t)position, (uint32_t)(position >> 32), purpose, index};
+    const words r = philox(counter, (uint32_t)seed, (uint32_t)(seed >> 32), 10);
+    return (uint64_t)r.w[0] << 32 | r.w[1];
+}
+
+uint64_t source_own_word(uint32_t call, uint32_t row, uint32_t id)
+{
+    const source s = {.seed = call, .row = row};
+    const words r = own_words(&s, id, 0);
+    return (uint64_t)r.w[0] << 32 | r.w[1];
+}
+
 __extension__ typedef unsigned __int128 u128;
 
 /* Exact: a product of two binary64 is its rounding plus an fma's remainder; a 64-bit uniform

@@ -31,6 +31,10 @@ void source_init(source *s);
 /* The next case: forget what is known of the case before. */
 void source_forget(source *s);
 
+/* 64 bits of a uniform by its words, of which a test has the first 29: RNG-02, RNG-03; and of its own. */
+uint64_t source_seeded_word(uint64_t seed, uint64_t position, uint32_t purpose, uint32_t index);
+uint64_t source_own_word(uint32_t call, uint32_t row, uint32_t id);
+
 /* One token by an exponential race (the Gumbel map): the first arrival among clocks of rates w.
  */
 int32_t source_race(const source *s, uint32_t id, const float *w /* [V] */, int32_t V);

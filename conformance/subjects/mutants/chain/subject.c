@@ -11,6 +11,7 @@
 
 #include "conformance/subjects/mutants/chain/served.h"
 #include "conformance/subjects/mutants/chain/source.h"
+#include "conformance/subjects/mutants/tree/subject.h"
 #include "ref/num/fixed.h"
 
 struct subject {
@@ -43,9 +44,7 @@ static subject *self(iut *x)
     return (subject *)x;
 }
 
-static iut_status fail(subject *a, iut_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static iut_status fail(subject *a, iut_status status, const char *format, ...)
+iut_status subject_fail(subject *a, iut_status status, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -131,6 +130,7 @@ static iut_status claims(iut *x, iut_claims *c)
         .top_k_ties = a->m.filters.ties_kept ? IUT_TIES_KEPT : 0,
     };
     *c = all;
+    if (tree_setting(s->manner)) tree_claims(&a->m, c);
     return IUT_OK;
 }
 
@@ -248,11 +248,11 @@ static iut_status load(subject *a, const iut_panel *panel)
     const size_t S = (size_t)panel->S, V = (size_t)panel->V, C = (size_t)panel->C, rows = S * V;
     const char *wrong = served_bad_parameter(m->fault, &panel->target);
     if (!wrong) wrong = served_bad_parameter(m->fault, &panel->draft);
-    if (wrong) return fail(a, IUT_BAD_INPUT, "panel: %s is out of range", wrong);
+    if (wrong) return subject_fail(a, IUT_BAD_INPUT, "panel: %s is out of range", wrong);
     if (panel->V < 1 || panel->V >= 1 << 20)
-        return fail(a, IUT_BAD_INPUT, "panel: V = %d, give 1 to 2^20 - 1", (int)panel->V);
+        return subject_fail(a, IUT_BAD_INPUT, "panel: V = %d, give 1 to 2^20 - 1", (int)panel->V);
     const char *missing = missing_array(panel);
-    if (missing) return fail(a, IUT_BAD_INPUT, "panel: the array %s is missing", missing);
+    if (missing) return subject_fail(a, IUT_BAD_INPUT, "panel: the array %s is missing", missing);
     if (fault(m->fault, LOADS_SHARE)) a->calls = 0;
     if (fault(m->fault, STALE_PANEL) && a->loaded && panel->S == m->S && panel->V == m->V)
         return IUT_OK;
@@ -271,7 +271,7 @@ static iut_status load(subject *a, const iut_panel *panel)
     if (!m->cls || !m->next || !m->p || !m->q || !m->p_logit || !m->q_logit || !m->scratch ||
         !a->bad_p || !a->bad_q || fill_rows(a, panel) != IUT_OK) {
         unload(a);
-        return fail(a, IUT_NO_MEMORY, "panel: out of memory");
+        return subject_fail(a, IUT_NO_MEMORY, "panel: out of memory");
     }
     a->loaded = true;
     return IUT_OK;
@@ -285,13 +285,23 @@ static iut_status load_panel(iut *x, const iut_panel *panel)
 /* Is `state` one whose row can be used? DIST-01: the error names the row. */
 static iut_status check_state(subject *a, int32_t state, const bool *bad, const char *whose)
 {
-    if (!a->loaded) return fail(a, IUT_BAD_INPUT, "load a panel first");
+    if (!a->loaded) return subject_fail(a, IUT_BAD_INPUT, "load a panel first");
     if (state < 0 || state >= a->m.S)
-        return fail(a, IUT_BAD_INPUT, "state %d: the panel has %d", (int)state, (int)a->m.S);
+        return subject_fail(a, IUT_BAD_INPUT, "state %d: the panel has %d", (int)state, (int)a->m.S);
     if (bad && bad[state])
-        return fail(a, IUT_BAD_INPUT, "the %s row of state %d is no distribution", whose,
+        return subject_fail(a, IUT_BAD_INPUT, "the %s row of state %d is no distribution", whose,
                     (int)state);
     return IUT_OK;
+}
+
+iut_status subject_check_state(subject *a, int32_t state, bool of_draft)
+{
+    return of_draft ? check_state(a, state, a->bad_q, "draft") : check_state(a, state, a->bad_p, "target");
+}
+
+uint32_t subject_next_call(subject *a)
+{
+    return ++a->calls;
 }
 
 /* ---- Rows ---------------------------------------------------------------------------- */
@@ -307,9 +317,9 @@ static iut_status served(iut *x, int32_t n, const int32_t *state, int32_t of_dra
         const served_status done =
             served_row(m->fault, &m->filters, logits, m->V, of_draft ? &m->draft : &m->target, of_draft != 0,
                        prob + (size_t)i * (size_t)m->V);
-        if (done == SERVED_NO_MEMORY) return fail(a, IUT_NO_MEMORY, "served: out of memory");
+        if (done == SERVED_NO_MEMORY) return subject_fail(a, IUT_NO_MEMORY, "served: out of memory");
         if (done == SERVED_BAD_ROW)
-            return fail(a, IUT_BAD_INPUT,
+            return subject_fail(a, IUT_BAD_INPUT,
                         "served: the logits of state %d have a NaN or +inf, or "
                         "no finite value",
                         (int)state[i]);
@@ -367,7 +377,7 @@ static iut_status draw(iut *x, iut_draw_batch *b)
     model *m = &a->m;
     source s = source_of(a, b->u, b->seed, b->position, false);
     if (s.uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
-        return fail(a, IUT_BAD_INPUT, "draw: uniforms are to be supplied");
+        return subject_fail(a, IUT_BAD_INPUT, "draw: uniforms are to be supplied");
     s.gamma = -1;
     for (int32_t i = 0; i < b->n; i++) {
         const iut_status st = check_state(a, b->state[i], a->bad_p, "target");
@@ -398,7 +408,7 @@ static iut_status check_drafts(subject *a, int32_t i, int32_t *draft, int32_t le
             break;
         }
         if (bad)
-            return fail(a, IUT_BAD_INPUT, "case %d: draft %d is %d, give 0 to %d, or -1 to end",
+            return subject_fail(a, IUT_BAD_INPUT, "case %d: draft %d is %d, give 0 to %d, or -1 to end",
                         (int)i, (int)j, (int)draft[j], (int)a->m.V - 1);
     }
     return IUT_OK;
@@ -412,7 +422,7 @@ static iut_status take_case(subject *a, const iut_verify_batch *b, int32_t i, bo
     const size_t rows = (size_t)b->gamma + 1, at = (size_t)i;
     const int32_t len = b->len[i];
     if (len < 0 || len > b->gamma)
-        return fail(a, IUT_BAD_INPUT, "case %d: len %d, give 0 to gamma = %d", (int)i, (int)len,
+        return subject_fail(a, IUT_BAD_INPUT, "case %d: len %d, give 0 to gamma = %d", (int)i, (int)len,
                     (int)b->gamma);
     memcpy(state, b->state + at * rows, rows * sizeof *state);
     memcpy(draft, b->draft + at * (rows - 1), (rows - 1) * sizeof *draft);
@@ -446,10 +456,10 @@ static iut_status verify_with(subject *a, iut_verify_batch *b, bool greedy)
     model *m = &a->m;
     int32_t state[RULES_MAX_GAMMA + 1], draft[RULES_MAX_GAMMA], run[RULES_MAX_GAMMA + 2];
     if (b->gamma < 0 || b->gamma > RULES_MAX_GAMMA)
-        return fail(a, IUT_UNSUPPORTED, "gamma %d: at most %d", (int)b->gamma, RULES_MAX_GAMMA);
+        return subject_fail(a, IUT_UNSUPPORTED, "gamma %d: at most %d", (int)b->gamma, RULES_MAX_GAMMA);
     source s = source_of(a, b->u, b->seed, b->position, false);
     if (!greedy && s.uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
-        return fail(a, IUT_BAD_INPUT, "verify: uniforms are to be supplied");
+        return subject_fail(a, IUT_BAD_INPUT, "verify: uniforms are to be supplied");
     s.gamma = b->gamma;
     m->row_bad = false;
     for (int32_t i = 0; i < b->n; i++) {
@@ -462,7 +472,7 @@ static iut_status verify_with(subject *a, iut_verify_batch *b, bool greedy)
         const int32_t count =
             greedy ? rule_greedy(&one, run, &accepted) : rule_step(&one, run, &accepted);
         if (m->row_bad)
-            return fail(a, IUT_BAD_INPUT, "case %d: a logit row has no argmax", (int)i);
+            return subject_fail(a, IUT_BAD_INPUT, "case %d: a logit row has no argmax", (int)i);
         const bool rejected = !greedy && accepted < b->len[i] && draft[accepted] >= 0;
         if (rejected && fault(m->fault, PANEL_CLOBBERED))
             m->p[(size_t)state[accepted] * (size_t)m->V + (size_t)draft[accepted]] = 0;
@@ -487,12 +497,12 @@ static iut_status verify_greedy(iut *x, iut_verify_batch *b)
 static iut_status check_stream(subject *a, const iut_stream_batch *b)
 {
     if (b->gamma < 0 || b->gamma > RULES_MAX_GAMMA || b->k < 0)
-        return fail(a, IUT_UNSUPPORTED,
+        return subject_fail(a, IUT_UNSUPPORTED,
                     "gamma %d, budget %d: gamma at most %d, budget at least 0", (int)b->gamma,
                     (int)b->k, RULES_MAX_GAMMA);
     for (int32_t i = 0; a->loaded && i < a->m.S; i++) {
         if (a->bad_p[i] || (a->bad_q[i] && b->gamma > 0))
-            return fail(a, IUT_BAD_INPUT, "stream: a row of state %d is no distribution",
+            return subject_fail(a, IUT_BAD_INPUT, "stream: a row of state %d is no distribution",
                         (int)i);
     }
     for (int32_t i = 0; i < b->n; i++) {
@@ -515,7 +525,7 @@ static iut_status stream(iut *x, iut_stream_batch *b)
         b->out_len[i] = rule_stream(&a->m, &s.lane, b->start[i], b->gamma, b->k, b->eos,
                                     b->out + (size_t)i * k, b->accepted + (size_t)i * k);
         if (a->m.row_bad)
-            return fail(a, IUT_BAD_INPUT, "stream %d: a logit row has no argmax", (int)i);
+            return subject_fail(a, IUT_BAD_INPUT, "stream %d: a logit row has no argmax", (int)i);
     }
     return IUT_OK;
 }

@@ -39,6 +39,13 @@ typedef enum {
     MANNER_MAX_GAMMA_1,
     MANNER_ADAPTIVE,
     MANNER_VLLM_TIES,    /* min-p before top-k, which keeps ties */
+    MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next six */
+    MANNER_TREE_LAST_OF_EQUAL, /* names the last of equal siblings */
+    MANNER_TREE_FIXED,    /* has the rules for any tree alone */
+    MANNER_TREE_SMALL,    /* takes small trees alone */
+    MANNER_TREE_ONE_COIN, /* ends a step with one uniform */
+    MANNER_TREE_GIVEN,    /* takes the bonus from its caller */
+    MANNER_TREE_OTHER,    /* tries independent siblings from the last on, and says that its rule is its own */
     MANNER_POOL,         /* keeps pools of n-grams, and nothing else (pool_subject.h) */
     MANNER_POOL_STAMPED, /* the same in nodes with stamps */
     MANNER_LM,     /* serves models and no panels (lm_subject.h) */
