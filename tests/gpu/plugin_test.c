@@ -39,8 +39,18 @@ static iut_status load_panel(iut *x)
     static const int32_t cls[] = {0, 0, 0, 0}, next[] = {0};
     static const float p[] = {0.5f, 0.25f, 0.125f, 0.125f}, logits[] = {3, 2, 1, 0};
     const iut_sampling plain = {1, 0, 1, 0};
-    return iut_entry()->panel(x, &(iut_panel){sizeof(iut_panel), 4, 1, 1, cls, next, p, p,
-                                              logits, logits, plain, plain});
+    return iut_entry()->panel(x, &(iut_panel){.size = sizeof(iut_panel),
+                                              .V = 4,
+                                              .S = 1,
+                                              .C = 1,
+                                              .cls = cls,
+                                              .next = next,
+                                              .p = p,
+                                              .q = p,
+                                              .p_logit = logits,
+                                              .q_logit = logits,
+                                              .target = plain,
+                                              .draft = plain});
 }
 
 static const int32_t states[] = {0, 0, 0};
@@ -70,8 +80,15 @@ static iut_status verify_some(iut *x)
     const int32_t len[] = {1}, draft[] = {2};
     const double u[] = {0.25, 0.5, 0.75};
     int32_t out[] = {-1, -1}, out_len[1];
-    return iut_entry()->verify(x, &(iut_verify_batch){sizeof(iut_verify_batch), 1, 1, len,
-                                                      states, draft, u, 0, 0, out, out_len});
+    return iut_entry()->verify(x, &(iut_verify_batch){.size = sizeof(iut_verify_batch),
+                                                      .n = 1,
+                                                      .gamma = 1,
+                                                      .len = len,
+                                                      .state = states,
+                                                      .draft = draft,
+                                                      .u = u,
+                                                      .out = out,
+                                                      .out_len = out_len});
 }
 
 static iut_status stream_some(iut *x)

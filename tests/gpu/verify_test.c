@@ -70,18 +70,18 @@ static panel make_panel(int32_t V, int32_t S, bool bad, uint64_t seed)
         x.logits[5 * v + v / 2] = INFINITY;
         for (size_t i = 0; i < v; i++) x.logits[6 * v + i] = -INFINITY;
     }
-    x.host = (iut_panel){sizeof x.host,
-                         V,
-                         S,
-                         C,
-                         x.cls,
-                         x.next,
-                         x.p,
-                         x.q,
-                         x.logits,
-                         x.logits,
-                         {1.0f, 0, 1.0f, 0.0f},
-                         {1.0f, 0, 1.0f, 0.0f}};
+    x.host = (iut_panel){.size = sizeof x.host,
+                         .V = V,
+                         .S = S,
+                         .C = C,
+                         .cls = x.cls,
+                         .next = x.next,
+                         .p = x.p,
+                         .q = x.q,
+                         .p_logit = x.logits,
+                         .q_logit = x.logits,
+                         .target = {1.0f, 0, 1.0f, 0.0f},
+                         .draft = {1.0f, 0, 1.0f, 0.0f}};
     int32_t *p_state = on_device(NULL, s * sizeof *p_state),
             *q_state = on_device(NULL, s * sizeof *q_state);
     x.d_logits = on_device(x.logits, bytes);
@@ -193,17 +193,17 @@ static ag_fault_kind ask(iut *r, bool greedy, const batch *b, int32_t i, bool gi
                          uint64_t seed, uint64_t position)
 {
     const size_t g = (size_t)b->gamma, c = (size_t)i;
-    iut_verify_batch one = {sizeof one,
-                            1,
-                            b->gamma,
-                            b->len + c,
-                            b->state + c * (g + 1),
-                            b->draft + c * g,
-                            given ? b->u + c * (g + 2) : NULL,
-                            seed,
-                            position,
-                            b->out + c * (g + 1),
-                            b->out_len + c};
+    iut_verify_batch one = {.size = sizeof one,
+                            .n = 1,
+                            .gamma = b->gamma,
+                            .len = b->len + c,
+                            .state = b->state + c * (g + 1),
+                            .draft = b->draft + c * g,
+                            .u = given ? b->u + c * (g + 2) : NULL,
+                            .seed = seed,
+                            .position = position,
+                            .out = b->out + c * (g + 1),
+                            .out_len = b->out_len + c};
     for (int32_t k = 0; k <= b->gamma; k++) one.out[k] = -1;
     one.out_len[0] = 0;
     const iut_status s =
