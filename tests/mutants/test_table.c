@@ -27,7 +27,7 @@ static int read_spec(void **state)
                                                 "07-jacobi",
                                                 "08-lookahead",
                                                 "09-prompt-lookup",
-                                                "10-token-trees"};
+                                                "10-trees"};
     (void)state;
     for (int i = 0; i < CHAPTERS; i++) {
         char path[1000];

@@ -5,19 +5,19 @@
 
 #include "conformance/checks/tree/asked.h"
 
-enum { V = 5, ROOT = 0, FIRST = 1, SECOND = 2, DEEP = 3, ANY_RULE = 0 };
+enum { ROOT = 0, FIRST = 1, SECOND = 2, DEEP = 3, ANY_RULE = 0 };
 
 /* One thing wrong in a tree of two children, the first of which has one: whose field becomes what. */
 typedef struct {
     const char *what;
     int32_t rule; /* that it needs */
-    enum { TOKEN, PARENT, STATE, Q_STATE, ALPHA, SIGMA } field;
+    enum { TOKEN, BEYOND, PARENT, STATE, Q_STATE, ALPHA, SIGMA } field;
     int32_t node;
     double value;
 } flaw;
 
 static const flaw flaws[] = {
-    {"a token of V", ANY_RULE, TOKEN, SECOND, V},
+    {"a token of V", ANY_RULE, BEYOND, SECOND, 0},
     {"a token of -2", ANY_RULE, TOKEN, SECOND, -2},
     {"a parent behind its child", ANY_RULE, PARENT, SECOND, DEEP},
     {"a node that is its own parent", ANY_RULE, PARENT, DEEP, DEEP},
@@ -39,24 +39,26 @@ static const flaw flaws[] = {
 
 static void plan(check_plan *p, check_level level)
 {
-    check_case *c = plan_case(p, &check_tree_refusals, "V%d", (int)V);
+    static const int32_t V[] = {5, 64};
     (void)level;
-    c->tree.V = V, c->tree.gamma = 2;
-    c->n = sizeof flaws / sizeof *flaws;
-    c->cost = 1;
+    for (size_t i = 0; i < sizeof V / sizeof *V; i++) {
+        check_case *c = plan_case(p, &check_tree_refusals, "V%d", (int)V[i]);
+        c->tree.V = V[i], c->tree.gamma = 2;
+        c->n = sizeof flaws / sizeof *flaws;
+        c->cost = 1;
+    }
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
-    (void)c;
     if (!check_has(tested, OP_VERIFY_TREE, why, size)) return false;
     if (!m->tree_drawn || !(m->tree_rules & (IUT_TREE_OTHER - 1)))
         snprintf(why, size, "tree_rules or tree_drawn are not declared");
     else if ((m->max_nodes > 0 && m->max_nodes < 4) || (m->max_children > 0 && m->max_children < 2) ||
              (m->max_gamma > 0 && m->max_gamma < 2))
         snprintf(why, size, "trees of four nodes are not declared");
-    else if (m->max_vocab > 0 && m->max_vocab < V)
+    else if (m->max_vocab > 0 && m->max_vocab < c->tree.V)
         snprintf(why, size, "max_vocab is %d", (int)m->max_vocab);
     else
         return true;
@@ -74,12 +76,15 @@ static void add_good(trees *t, const client *tested, int32_t rule)
         t->token[first + k] = k, t->q_state[first + k] = t->state[first + t->parent[first + k]] = 1;
 }
 
-static void spoil(trees *t, const flaw *f)
+static void spoil(trees *t, const flaw *f, int32_t V)
 {
     const int32_t at = t->first[t->n - 1] + f->node;
     switch (f->field) {
     case TOKEN:
         t->token[at] = (int32_t)f->value;
+        break;
+    case BEYOND:
+        t->token[at] = V;
         break;
     case PARENT:
         t->parent[at] = (int32_t)f->value;
@@ -98,7 +103,7 @@ static void spoil(trees *t, const flaw *f)
 }
 
 /* The last request of two is refused, and a good call is served behind it. */
-static bool is_refused(trees *t, const check_context *x, const char *what, check_result *r)
+static bool is_refused(trees *t, int32_t V, const check_context *x, const char *what, check_result *r)
 {
     const int32_t rule = t->rule[0];
     if (!result_refused(r, x, what, trees_call(t, x, 0, 0))) return false;
@@ -112,33 +117,33 @@ static int32_t lowest(int32_t set)
     return set & -set;
 }
 
-static bool try_flaw(const flaw *f, trees *t, const check_context *x, check_result *r)
+static bool try_flaw(const flaw *f, trees *t, int32_t V, const check_context *x, check_result *r)
 {
     const iut_claims *m = client_claims(x->iut);
     const int32_t rules = m->tree_rules & (IUT_TREE_OTHER - 1) & ~IUT_TREE_BLOCK;
     if (f->rule == ANY_RULE ? !rules : !(rules & f->rule)) return true;
-    if (f->field == TOKEN && m->bad_draft == IUT_REJECT) return true;
+    if (f->field <= BEYOND && m->bad_draft == IUT_REJECT) return true;
     const int32_t rule = f->rule ? f->rule : lowest(rules);
     trees_clear(t);
     add_good(t, x->iut, rule);
     add_good(t, x->iut, rule);
-    spoil(t, f);
-    return is_refused(t, x, f->what, r);
+    spoil(t, f, V);
+    return is_refused(t, V, x, f->what, r);
 }
 
 /* BLK-01. */
-static bool try_branches(trees *t, const check_context *x, check_result *r)
+static bool try_branches(trees *t, int32_t V, const check_context *x, check_result *r)
 {
     if (!(client_claims(x->iut)->tree_rules & IUT_TREE_BLOCK)) return true;
     trees_clear(t);
     add_good(t, x->iut, IUT_TREE_BLOCK);
     add_good(t, x->iut, 0);
     t->rule[1] = IUT_TREE_BLOCK;
-    return is_refused(t, x, "a node of two children under BLOCK", r);
+    return is_refused(t, V, x, "a node of two children under BLOCK", r);
 }
 
 /* SIB-04. */
-static bool try_rows(trees *t, const check_context *x, check_result *r)
+static bool try_rows(trees *t, int32_t V, const check_context *x, check_result *r)
 {
     const iut_claims *m = client_claims(x->iut);
     if (!(m->tree_rules & IUT_TREE_RECURSIVE) || !(m->tree_drawn & IUT_DRAWN_WITHOUT)) return true;
@@ -146,13 +151,13 @@ static bool try_rows(trees *t, const check_context *x, check_result *r)
     add_good(t, x->iut, IUT_TREE_RECURSIVE);
     t->drawn[ROOT] = IUT_DRAWN_WITHOUT;
     t->q_state[SECOND] = 2;
-    return is_refused(t, x, "siblings without replacement from two rows", r);
+    return is_refused(t, V, x, "siblings without replacement from two rows", r);
 }
 
-static void ask_all(trees *t, const check_context *x, check_result *r)
+static void ask_all(trees *t, int32_t V, const check_context *x, check_result *r)
 {
-    bool going = try_branches(t, x, r) && try_rows(t, x, r);
-    for (size_t i = 0; going && i < sizeof flaws / sizeof *flaws; i++) going = try_flaw(&flaws[i], t, x, r);
+    bool going = try_branches(t, V, x, r) && try_rows(t, V, x, r);
+    for (size_t i = 0; going && i < sizeof flaws / sizeof *flaws; i++) going = try_flaw(&flaws[i], t, V, x, r);
     if (going) result_set(r, STATE_PASS, "%lld requests were refused", (long long)r->compared);
 }
 
@@ -160,8 +165,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
     trees t = {0};
-    probe *m = probe_general(ASKED_STATES, V, PROBE_DENSE, &rng);
-    if (trees_open(&t, x, 2, 16, 2, r) && probe_serve(m, x, r)) ask_all(&t, x, r);
+    probe *m = probe_general(ASKED_STATES, c->tree.V, PROBE_DENSE, &rng);
+    if (trees_open(&t, x, 2, 16, 2, r) && probe_serve(m, x, r)) ask_all(&t, c->tree.V, x, r);
     trees_close(&t);
     probe_close(m);
 }

@@ -112,7 +112,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_tree_requests = {
     .name = "tree.requests",
-    .clauses = "TRV-08 CLM-23 LAY-02",
+    .clauses = "TRV-05 TRV-08 CLM-23 LAY-02",
     .summary = "requests of one call have rules and samplings of their own",
     .plan = plan,
     .claimed = claimed,

@@ -11,7 +11,6 @@
 
 #include "conformance/subjects/mutants/chain/served.h"
 #include "conformance/subjects/mutants/chain/source.h"
-#include "conformance/subjects/mutants/tree/subject.h"
 #include "ref/num/fixed.h"
 
 struct subject {
@@ -130,7 +129,6 @@ static iut_status claims(iut *x, iut_claims *c)
         .top_k_ties = a->m.filters.ties_kept ? IUT_TIES_KEPT : 0,
     };
     *c = all;
-    if (tree_setting(s->manner)) tree_claims(&a->m, c);
     return IUT_OK;
 }
 

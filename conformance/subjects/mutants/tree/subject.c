@@ -22,8 +22,10 @@ bool tree_setting(manner how)
     return how >= MANNER_TREE && how <= MANNER_TREE_OTHER;
 }
 
-void tree_claims(const model *m, iut_claims *c)
+static iut_status claims(iut *x, iut_claims *c)
 {
+    const iut_status st = subject_operations.claims(x, c);
+    const model *m = subject_model((subject *)x);
     const manner how = m->set.manner;
     c->tree_rules = ANY | DRAWN | LOSSY;
     c->tree_drawn = IUT_DRAWN_FIXED | IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
@@ -35,6 +37,7 @@ void tree_claims(const model *m, iut_claims *c)
     c->tree_sampling = m->set.input == IUT_FROM_LOGITS;
     c->lossless_any = c->tree_rules & ANY;
     c->lossless_drawn = c->tree_rules & (DRAWN | IUT_TREE_OTHER);
+    return st;
 }
 
 /* ---- What a request may be. -------------------------------------------------------------- */
@@ -214,5 +217,5 @@ static iut_status verify_tree(iut *x, iut_tree_batch *b)
 void tree_operations(iut_api *api)
 {
     api->residual = NULL, api->draw = NULL, api->verify_greedy = NULL, api->stream = NULL;
-    api->verify_tree = verify_tree;
+    api->claims = claims, api->verify_tree = verify_tree;
 }

@@ -5,9 +5,8 @@
 #include "conformance/subjects/mutants/chain/rules.h"
 
 bool tree_setting(manner how);
-void tree_claims(const model *m, iut_claims *c);
 
-/* Takes the operations of chains away but for `verify`, and adds verify_tree. */
+/* Takes the operations of chains away but for `verify`, and adds verify_tree and its claims. */
 void tree_operations(iut_api *api);
 
 #endif
