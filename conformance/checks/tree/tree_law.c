@@ -20,6 +20,10 @@ static const cell smoke[] = {
     {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "3-2", 8, 0.5},   {IUT_TREE_MATCH, IUT_DRAWN_FIXED, "2-2", 8, 0.5},
     {IUT_TREE_KSEQ, IUT_DRAWN_IID, "3-2", 8, 0.5},       {IUT_TREE_SINGLE, IUT_DRAWN_IID, "2-2", 8, 0.7},
     {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1-1", 8, 0.7},    {IUT_TREE_OTHER, IUT_DRAWN_IID, "2-2", 8, 0.5},
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "3", 3, 0.7},    {IUT_TREE_RECURSIVE, IUT_DRAWN_WITHOUT, "2-1", 3, 0.7},
+    {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "2", 3, 0.5},     {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "2", 3, 0.5},
+    {IUT_TREE_KSEQ, IUT_DRAWN_IID, "2", 3, 0.5},         {IUT_TREE_SINGLE, IUT_DRAWN_IID, "2-1", 3, 0.7},
+    {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1", 3, 0.7},
 };
 
 static const cell full[] = {
@@ -102,15 +106,26 @@ static bool any_is_left(const law_sampler *s, const trees *t, int32_t first, int
     return false;
 }
 
-/* The token of a node: of a fixed tree one that owes nothing to the row, the same as a sibling now and then. */
+/* The likeliest token under q that no earlier sibling has; the first child of the tree when all are siblings. */
+static int32_t best_of(const law_sampler *s, const trees *t, int32_t first, int32_t at, int32_t row)
+{
+    const double *q = panel_q(s->a, row);
+    int32_t best = -1;
+    for (int32_t x = 0; x < s->a->view.V; x++)
+        if ((best < 0 || q[x] > q[best]) && !is_among(t, first, t->parent[at], x, at)) best = x;
+    return best < 0 ? t->token[first + 1] : best;
+}
+
+/* The token of a node. Fixed trees mostly have the likeliest drafts, as EAGLE-2's and Medusa's do; at times a token from
+ * anywhere, or a sibling's again. */
 static int32_t token_of(law_sampler *s, const forest *f, int32_t first, int32_t at, int32_t row)
 {
     const trees *t = &f->t;
     const int32_t parent = t->parent[at], V = s->a->view.V;
     if (f->drawn == IUT_DRAWN_FIXED) {
-        const uint64_t kind = law_word(&s->g) % 4;
+        const uint64_t kind = law_word(&s->g) % 8;
         if (kind == 0 && at > first + 1 && t->parent[at - 1] == parent) return t->token[at - 1];
-        return kind < 2 ? (int32_t)(law_word(&s->g) % (uint64_t)V) : law_alias_draw(&s->q, row, &s->g);
+        return kind < 2 ? (int32_t)(law_word(&s->g) % (uint64_t)V) : best_of(s, t, first, at, row);
     }
     int32_t token = law_alias_draw(&s->q, row, &s->g);
     if (f->drawn != IUT_DRAWN_WITHOUT) return token;
