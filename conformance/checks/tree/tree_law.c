@@ -15,15 +15,18 @@ typedef struct {
 } cell;
 
 static const cell smoke[] = {
-    {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "2-2", 8, 0.5},  {IUT_TREE_RECURSIVE, IUT_DRAWN_WITHOUT, "3-1", 8, 0.3},
-    {IUT_TREE_RECURSIVE, IUT_DRAWN_MIXED, "3", 8, 0.3},  {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "3-2", 8, 0.5},
-    {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "3-2", 8, 0.5},   {IUT_TREE_MATCH, IUT_DRAWN_FIXED, "2-2", 8, 0.5},
-    {IUT_TREE_KSEQ, IUT_DRAWN_IID, "3-2", 8, 0.5},       {IUT_TREE_SINGLE, IUT_DRAWN_IID, "2-2", 8, 0.7},
-    {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1-1", 8, 0.7},    {IUT_TREE_OTHER, IUT_DRAWN_IID, "2-2", 8, 0.5},
-    {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "3", 3, 0.7},    {IUT_TREE_RECURSIVE, IUT_DRAWN_WITHOUT, "2-1", 3, 0.7},
-    {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "2", 3, 0.5},     {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "2", 3, 0.5},
-    {IUT_TREE_KSEQ, IUT_DRAWN_IID, "2", 3, 0.5},         {IUT_TREE_SINGLE, IUT_DRAWN_IID, "2-1", 3, 0.7},
-    {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1", 3, 0.7},
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "2-2", 8, 0.5},   {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "6", 8, 0.5},
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "8", 16, 0.4},    {IUT_TREE_RECURSIVE, IUT_DRAWN_WITHOUT, "3-1", 8, 0.3},
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_WITHOUT, "4", 8, 0.5}, {IUT_TREE_RECURSIVE, IUT_DRAWN_MIXED, "3", 8, 0.3},
+    {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "3-2", 8, 0.5},    {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "2-1", 4, 0.5},
+    {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "2", 3, 0.5},      {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "3-2", 8, 0.5},
+    {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "3", 4, 0.5},      {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "3", 4, 0.5},
+    {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "2", 3, 0.5},
+    {IUT_TREE_MATCH, IUT_DRAWN_FIXED, "2-2", 8, 0.5},     {IUT_TREE_KSEQ, IUT_DRAWN_IID, "3-2", 8, 0.5},
+    {IUT_TREE_KSEQ, IUT_DRAWN_IID, "2", 3, 0.5},          {IUT_TREE_KSEQ, IUT_DRAWN_IID, "4", 4, 0.5},
+    {IUT_TREE_SINGLE, IUT_DRAWN_IID, "2-2", 8, 0.7},      {IUT_TREE_SINGLE, IUT_DRAWN_IID, "3", 3, 0.7},
+    {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1-1", 8, 0.7},     {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1", 4, 0.5},
+    {IUT_TREE_OTHER, IUT_DRAWN_IID, "2-2", 8, 0.5},
 };
 
 static const cell full[] = {
@@ -124,8 +127,8 @@ static int32_t token_of(law_sampler *s, const forest *f, int32_t first, int32_t 
     const int32_t parent = t->parent[at], V = s->a->view.V;
     if (f->drawn == IUT_DRAWN_FIXED) {
         const uint64_t kind = law_word(&s->g) % 8;
-        if (kind == 0 && at > first + 1 && t->parent[at - 1] == parent) return t->token[at - 1];
-        return kind < 2 ? (int32_t)(law_word(&s->g) % (uint64_t)V) : best_of(s, t, first, at, row);
+        if (kind < 2 && at > first + 1 && t->parent[at - 1] == parent) return t->token[at - 1];
+        return kind < 3 ? (int32_t)(law_word(&s->g) % (uint64_t)V) : best_of(s, t, first, at, row);
     }
     int32_t token = law_alias_draw(&s->q, row, &s->g);
     if (f->drawn != IUT_DRAWN_WITHOUT) return token;
