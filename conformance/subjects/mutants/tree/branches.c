@@ -60,7 +60,7 @@ static bool accepts(walk *w, int32_t place)
 /* SIB-02. */
 static void enlarge(walk *w)
 {
-    if (!walk_exact(w) || FAULTY(TREE_RESIDUAL_NOT_SHIFTED)) return;
+    if (!walk_exact(w)) return;
     int32_t s = 0;
     while (ldexp(w->Z, s + 1) < 0x1p45) s++;
     for (int32_t x = 0; x < w->m->V; x++) w->R[x] = ldexp(w->R[x], s);

@@ -49,7 +49,7 @@ double walk_share(const walk *w, double a, double b, double c)
 {
     if (!walk_exact(w)) return walk_rounded(w, walk_rounded(w, a * b) / c);
     const u128 product = (u128)(uint64_t)a * (uint64_t)b, by = (u128)c, whole = product / by, left = product % by;
-    const bool up = !FAULTY(TREE_ROUNDS_DOWN) && (2 * left > by || (2 * left == by && (whole & 1)));
+    const bool up = 2 * left > by || (2 * left == by && (whole & 1));
     return (double)(uint64_t)(whole + up);
 }
 
