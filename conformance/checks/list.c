@@ -20,12 +20,8 @@ const check *const check_list[] = {
     &check_meta_batch,         &check_meta_panel,    &check_law_verify,
     &check_law_stream,         &check_law_draw,      &check_law_calls,
     &check_law_coupling,       &check_law_served,    &check_law_long,
-    &check_tree_replay,
-    &check_tree_seeded,
-    &check_tree_requests,
-    &check_tree_chain,
-    &check_tree_refusals,
-    &check_tree_law,
+    &check_tree_replay,        &check_tree_seeded,   &check_tree_requests,
+    &check_tree_chain,         &check_tree_refusals, &check_tree_law,
     &check_lm_canonical,       &check_lm_rows,       &check_lm_tree,
     &check_lm_rollback,        &check_lm_greedy,     &check_lm_random,
     &check_lm_long,            &check_engine_greedy, &check_engine_law,
@@ -34,3 +30,4 @@ const check *const check_list[] = {
     &check_engine_logprob,     &check_engine_processors, &check_pool_values,
     NULL};
 /* clang-format on */
+_Static_assert(sizeof check_list / sizeof *check_list <= CHECKS_MOST + 1, "raise CHECKS_MOST");

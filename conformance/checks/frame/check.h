@@ -132,6 +132,7 @@ typedef struct check {
     void (*run)(const check_case *c, const check_context *x, check_result *r);
 } check;
 
+enum { CHECKS_MOST = 62 };                /* in the list: a table names each by a letter or a digit */
 extern const check *const check_list[]; /* ends with NULL */
 
 /* Adds a case; the id is the check's name, "/", and the formatted text. Used by plan(). */

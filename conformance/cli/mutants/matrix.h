@@ -8,7 +8,6 @@
 #include "conformance/subjects/mutants/mutants.h"
 #include "conformance/suite/run.h"
 
-enum { MATRIX_CHECKS = 48 };
 /* What a look-alike passes at least: silence is no judgement. An engine has one operation, a
  * pool too; traces have a case for each of their groups. */
 enum { LOOKALIKE_CASES = 100, ENGINE_CASES = 8, POOL_CASES = 30, TRACE_CASES = 28 };
@@ -22,7 +21,7 @@ typedef struct {
 
 typedef struct {
     const mutant *mutant;
-    matrix_cell cell[MATRIX_CHECKS]; /* in the order of the list of checks */
+    matrix_cell cell[CHECKS_MOST];   /* in the order of the list of checks */
     double tv[EXACT_PANELS];         /* exact_law.h; -1 also where it was not computed */
     double seconds;
     bool judged_rightly;

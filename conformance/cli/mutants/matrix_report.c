@@ -9,10 +9,11 @@
 
 static const char *const kind_names[] = {"fault", "liar", "look-alike"};
 
-/* Checks are columns of three characters, named by letters above the table. */
+/* Checks are columns of three characters, named by letters and digits above the table. */
 static char letter(int32_t i)
 {
-    return (char)(i < 26 ? 'A' + i : 'a' + i - 26);
+    static const char names[CHECKS_MOST + 1] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    return names[i];
 }
 
 void matrix_print_head(FILE *out, const check *const *checks)
