@@ -109,7 +109,7 @@ static bool judge_lookalike(const run_report *report, matrix_row *row)
                  report->findings ? report->finding[0].text : verdict_name(report));
 }
 
-enum { QUICK_SAMPLES = 1000 };
+enum { QUICK_SAMPLES = 1000, QUICK_ENGINE_SAMPLES = 250 }; /* a token of an engine is a forward */
 
 static void limit_time(const mutant *m, run_options *o)
 {
@@ -126,7 +126,8 @@ static void limit(const mutant *m, bool quick, run_options *o, const char **clai
     /* Of engines one other check asks, and its answer takes long. */
     const bool narrow = liar || quick || engine_setting(m->variant.setting);
     if (m->kind == MUTANT_FAULT && quick) o->enough = KILLS;
-    if (m->kind == MUTANT_LOOKALIKE && quick) o->samples = QUICK_SAMPLES;
+    if (m->kind == MUTANT_LOOKALIKE && quick)
+        o->samples = engine_setting(m->variant.setting) ? QUICK_ENGINE_SAMPLES : QUICK_SAMPLES;
     if (m->kind == MUTANT_LOOKALIKE || !narrow) return;
     claims[0] = m->check;
     claims[1] = "draw.values";
