@@ -9,9 +9,11 @@ static uint64_t factor(const as_branch *b)
     return given ? given : (uint64_t)b->n << 16;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+/* M of KSQ-03, at most 2^61: rho times a weight is up to 2^73. */
+static uint64_t within_both(uint64_t rho, float p, float q)
 {
-    return a < b ? a : b;
+    const as_u128 scaled = (as_u128)rho * as_weight(q), most = (as_u128)as_weight(p) << 16;
+    return (uint64_t)(scaled < most ? scaled : most);
 }
 
 /* KSQ-03: what K refusals leave of p; p itself if that is nothing. */
@@ -21,12 +23,12 @@ static void leave(const as_branch *b, uint64_t rho, as_masses *R)
     const int32_t V = b->step->V;
     const as_u128 D = (as_u128)rho << 44, one = (as_u128)1 << 40;
     as_u128 B = 0, G = one;
-    for (int32_t x = 0; x < V; x++) B += least(rho * as_weight(q[x]), as_weight(p[x]) << 16);
+    for (int32_t x = 0; x < V; x++) B += within_both(rho, p[x], q[x]);
     for (int32_t k = 1; k < b->n; k++) G = one + as_nearest(G, D > B ? D - B : 0, D);
     R->total = 0;
     for (int32_t x = 0; x < V; x++) {
-        const uint64_t P = as_weight(p[x]), M = least(rho * as_weight(q[x]), P << 16),
-                       out = (uint64_t)as_nearest(M, G, (as_u128)rho << 40);
+        const uint64_t P = as_weight(p[x]),
+                       out = (uint64_t)as_nearest(within_both(rho, p[x], q[x]), G, (as_u128)rho << 40);
         R->total += R->w[x] = P > out ? P - out : 0;
     }
     if (R->total == 0) as_masses_of(p, V, R);

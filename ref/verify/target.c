@@ -35,7 +35,7 @@ int32_t as_branch_target(const as_branch *b, int32_t *last)
         const uint64_t w = take(&left, t);
         sum += w;
         left.total -= w;
-        if (w > 0 && (within(coin, alpha, sum) || (sigma < 1 && node->p[t] >= sigma))) return i; /* TGT-03 */
+        if (within(coin, alpha, sum) || (sigma < 1 && node->p[t] >= sigma)) return i; /* TGT-03 */
     }
     *last = as_masses_draw(&left, b->step->V, as_residual_uniform(b->step, b->depth)); /* TGT-02 */
     return -1;

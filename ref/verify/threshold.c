@@ -14,14 +14,16 @@ int32_t as_branch_constant(const as_branch *b, int32_t *last)
     return -1;
 }
 
-/* The depth of a node that is accepted with all its ancestors; -1 of others. */
+/* The depth of a node that is accepted with all its ancestors; -1 of others. A placeholder's row is not read, nor one
+ * below it (TRV-04). */
 static int32_t accepted_depth(const as_tree_step *s, int32_t i)
 {
     int32_t depth = 0;
+    for (int32_t k = i; k > 0; k = s->node[k].parent)
+        if (s->node[k].token < 0) return -1;
     for (; i > 0; i = s->node[i].parent, depth++) {
         const as_node *above = &s->node[s->node[i].parent];
-        const int32_t t = s->node[i].token;
-        if (t < 0 || !(above->p[t] > (float)above->parameter[0])) return -1;
+        if (!(above->p[s->node[i].token] > (float)above->parameter[0])) return -1;
     }
     return depth;
 }

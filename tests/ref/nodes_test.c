@@ -276,6 +276,67 @@ START_TEST(rules_for_any_tree_are_lossless)
 }
 END_TEST
 
+/* rho is up to 4,096, so rho * Q passes 2^64 (KSQ-03): what 32 refusals leave, against real numbers. */
+START_TEST(many_children_leave_what_kseq_says)
+{
+    enum { K = 32 }; /* rho * Q is 2^64 for the first id */
+    const float p[V] = {.5f, .25f, .125f, .125f}, q[V] = {.5f, .375f, .125f, 0};
+    as_node node[K + 1] = {{.token = -1, .parent = -1, .p = p}};
+    double u[K + 1], share[V] = {0}, left[V], total = 0, beta = 0;
+    for (int32_t i = 1; i <= K; i++) node[i] = (as_node){.token = 0, .parent = 0, .p = p, .q = q}, u[i] = HIGHEST;
+    as_tree_step s = {.rule = AS_TREE_KSEQ, .V = V, .nodes = K + 1, .node = node, .u = u};
+    for (int32_t x = 0; x < V; x++) beta += fmin((double)q[x], (double)p[x] / K);
+    for (int32_t x = 0; x < V; x++) {
+        const double taken = fmin((double)q[x], (double)p[x] / K) * (1 - pow(1 - beta, K)) / beta;
+        total += left[x] = fmax(0, (double)p[x] - taken);
+    }
+    for (uint64_t i = 0; i < 4096; i++) {
+        int32_t out[2], path[1], length;
+        as_error e;
+        s.residual = i << 52;
+        ck_assert_int_eq(as_verify_nodes(&s, out, path, &length, &e), AS_OK);
+        ck_assert_int_eq(length, 1);
+        share[out[0]] += 1. / 4096;
+    }
+    for (int32_t x = 0; x < V; x++) ck_assert_double_eq_tol(share[x], left[x] / total, 1. / 2048);
+}
+END_TEST
+
+/* TRV-01, TRV-04: rows of what a placeholder makes absent need not be there. */
+START_TEST(nothing_below_a_placeholder_is_looked_at)
+{
+    const float p[V] = {.5f, .5f};
+    for (int32_t rule = 0; rule < AS_TREE_RULES; rule++) {
+        const double x = rule == AS_TREE_KSEQ ? 0 : .25;
+        const as_node node[] = {{-1, -1, p, NULL, false, {x, 1}}, {-1, 0, NULL, NULL, false, {x, 1}},
+                                {0, 1, NULL, NULL, false, {x, 1}}, {1, 2, NULL, NULL, false, {x, 1}}};
+        const double u[4] = {0};
+        const as_tree_step s = {.rule = (as_tree_rule)rule, .V = V, .nodes = 4, .node = node, .u = u};
+        int32_t out[4], path[3], length;
+        as_error e;
+        ck_assert_int_eq(as_verify_nodes(&s, out, path, &length, &e), AS_OK);
+        ck_assert_int_eq(length, 1);
+        ck_assert_int_eq(out[0], 0);
+    }
+}
+END_TEST
+
+/* TGT-03 compares p itself with sigma, whatever its weight is rounded to. */
+START_TEST(a_probability_without_weight_reaches_sigma)
+{
+    const float p[V] = {1, 0, 0, 0x1p-48f};
+    tree t;
+    start(&t, AS_TREE_TARGET, p);
+    add(&t, 0, 3, p, p);
+    t.u[0] = HIGHEST;
+    run(&t);
+    ck_assert_int_eq(t.length, 1);
+    t.node[0].parameter[1] = 0x1p-48;
+    run(&t);
+    ck_assert_int_eq(t.length, 2);
+}
+END_TEST
+
 /* ---- Chains: TRV-09. --------------------------------------------------------------- */
 
 START_TEST(a_chain_is_the_rule_of_chains)
@@ -449,6 +510,9 @@ int main(void)
     tcase_add_test(tests, golden_laws);
     tcase_add_test(tests, rules_for_drawn_trees_are_lossless);
     tcase_add_test(tests, rules_for_any_tree_are_lossless);
+    tcase_add_test(tests, many_children_leave_what_kseq_says);
+    tcase_add_test(tests, nothing_below_a_placeholder_is_looked_at);
+    tcase_add_test(tests, a_probability_without_weight_reaches_sigma);
     tcase_add_test(tests, a_chain_is_the_rule_of_chains);
     tcase_add_test(tests, blocks_are_lossless);
     tcase_add_test(tests, blocks_keep_what_the_paper_says);

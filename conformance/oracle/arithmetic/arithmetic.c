@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include <mpfr.h>
+#include "conformance/oracle/arithmetic/machine.h"
 #include "conformance/oracle/law/served.h"
 
 enum { SINGLE = 24, WIDE = 400, CHUNK = 128, GROUP = 8, POSITIONS = 64, SIDE = 8 };
@@ -189,35 +190,21 @@ float oracle_widen_f16(uint16_t bits)
 /* ---- The machine's fma ------------------------------------------------------------ */
 
 /* The loops below are compiled twice: with the operations that the caller names, and with the
- * machine's fma in their place, whose value is fast_fma32's by IEEE 754. */
+ * machine's fma in their place, whose value is fast_fma32's and fmaf's by IEEE 754. */
+static bool has_machine_fma(void)
+{
 #if defined(__x86_64__)
-#define MACHINE_FMA __attribute__((target("fma")))
-static bool has_machine_fma(void)
-{
     return __builtin_cpu_supports("fma");
-}
-#else
-#define MACHINE_FMA
-static bool has_machine_fma(void)
-{
-#ifdef FP_FAST_FMAF
+#elif defined(FP_FAST_FMAF)
     return true;
 #else
     return false;
 #endif
 }
-#endif
-#define TWICE static inline __attribute__((always_inline))
 
-static bool by_machine(const oracle_ops *o)
+bool oracle_by_machine(const oracle_ops *o)
 {
-    return o->fma == fast_fma32 && has_machine_fma();
-}
-
-/* `machine` is a constant wherever this is inlined. */
-TWICE float fma_of(const oracle_ops *o, bool machine, float a, float b, float c)
-{
-    return machine ? __builtin_fmaf(a, b, c) : o->fma(a, b, c);
+    return (o->fma == fast_fma32 || o->fma == fmaf) && has_machine_fma();
 }
 
 /* ---- Dot products ---------------------------------------------------------------- */
@@ -260,7 +247,7 @@ MACHINE_FMA static void dots_by_machine(const oracle_ops *o, const float *x, con
 static void dots(const oracle_ops *o, const float *x, const float *w, int32_t K, int32_t rows,
                  float *t)
 {
-    if (by_machine(o))
+    if (oracle_by_machine(o))
         dots_by_machine(o, x, w, K, rows, t);
     else
         dots_of(o, false, x, w, K, rows, t);
@@ -453,7 +440,7 @@ MACHINE_FMA static void attention_by_machine(const oracle_ops *o, const float *q
 void oracle_attention(const oracle_ops *o, const float *query, int32_t d,
                       const float *const *key, const float *const *value, int32_t n, float *out)
 {
-    if (by_machine(o))
+    if (oracle_by_machine(o))
         attention_by_machine(o, query, d, key, value, n, out);
     else
         attention(o, false, query, d, key, value, n, out);

@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 #include <string.h>
+#include "conformance/oracle/arithmetic/machine.h"
 
 enum { CHUNK = 128, GROUP = 8, POSITIONS = 64 };
 
@@ -144,10 +145,20 @@ static int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
+TWICE float chain_of(const oracle_ops *o, bool machine, const float *x, const float *w, int32_t n, float c)
+{
+    for (int32_t k = 0; k < n; k++) c = fma_of(o, machine, x[k], w[k], c);
+    return c;
+}
+
+MACHINE_FMA static float chain_by_machine(const oracle_ops *o, const float *x, const float *w, int32_t n, float c)
+{
+    return chain_of(o, true, x, w, n, c);
+}
+
 static float chain(const oracle_faulty *f, const float *x, const float *w, int32_t n, float c)
 {
-    for (int32_t k = 0; k < n; k++) c = f->o.fma(x[k], w[k], c);
-    return c;
+    return oracle_by_machine(&f->o) ? chain_by_machine(&f->o, x, w, n, c) : chain_of(&f->o, false, x, w, n, c);
 }
 
 /* Chunks of the size given, the first one `first` long, added one by one. */
@@ -183,13 +194,24 @@ static float from_end(const oracle_faulty *f, const float *x, const float *w, in
 }
 
 /* Eight lanes, lane i taking the indices k = i mod 8, then a tree. */
-static float strided(const oracle_faulty *f, const float *x, const float *w, int32_t K)
+TWICE float strided_of(const oracle_ops *o, bool machine, const float *x, const float *w, int32_t K)
 {
     float lane[8] = {0};
-    for (int32_t k = 0; k < K; k++) lane[k % 8] = f->o.fma(x[k], w[k], lane[k % 8]);
+    for (int32_t k = 0; k < K; k += 8)
+        for (int32_t i = 0; i < least(8, K - k); i++) lane[i] = fma_of(o, machine, x[k + i], w[k + i], lane[i]);
     for (int32_t half = 4; half; half /= 2)
-        for (int32_t i = 0; i < half; i++) lane[i] = f->o.add(lane[i], lane[i + half]);
+        for (int32_t i = 0; i < half; i++) lane[i] = o->add(lane[i], lane[i + half]);
     return lane[0];
+}
+
+MACHINE_FMA static float strided_by_machine(const oracle_ops *o, const float *x, const float *w, int32_t K)
+{
+    return strided_of(o, true, x, w, K);
+}
+
+static float strided(const oracle_faulty *f, const float *x, const float *w, int32_t K)
+{
+    return oracle_by_machine(&f->o) ? strided_by_machine(&f->o, x, w, K) : strided_of(&f->o, false, x, w, K);
 }
 
 static float reversed(const oracle_faulty *f, const float *x, const float *w, int32_t K)
