@@ -4,10 +4,11 @@
     patched.py LIST ROOT BUILD [--level LEVEL ...] [--only GLOB ...] [--python PYTHON] [--jobs N]
     patched.py LIST ROOT BUILD --dry-run      applies and compiles every patch; never builds or starts assay
 
-LIST is a folder with list.md and patches/: requests, sampling, models or engines. ROOT is a checkout of the project,
-which stays as it is. Files of base/, beside the lists, stand for those of ROOT that have moved on since their patches;
-what they do not claim is not asked of them. BUILD is a folder for copies, builds, logs and result.json. A patch whose
-name begins with `ok-` is a correct variant, any other one a fault. The levels are run in their order until one fails.
+LIST is a folder with list.md and patches/: requests, sampling, models, engines or trees. ROOT is a checkout of the
+project, which stays as it is. Files of base/, beside the lists, stand for those of ROOT that have moved on since their
+patches; what they do not claim is not asked of them. BUILD is a folder for copies, builds, logs and result.json. A
+patch whose name begins with `ok-` is a correct variant, any other one a fault. The levels are run in their order until
+one fails.
 PYTHON runs the adapters and needs NumPy.
 
 Exit code: 0 if at least 85 % of the faults were noticed and no variant was accused, 1 if not, 2 for wrong
@@ -32,11 +33,15 @@ PLUGIN = "conformance/adapters/c/example_plugin.c"
 PYTHON = "conformance/adapters/python/"
 BASE = Path(__file__).resolve().parent / "base"
 # What each kind of patch is built on, and what must pass without a patch before a verdict means anything.
-CONTROLS = [PLUGIN, *(f"{PYTHON}example_{name}.py" for name in ("generate", "batch", "model", "pool")), "ref/",
+CONTROLS = [PLUGIN, *(f"{PYTHON}example_{name}.py" for name in ("generate", "batch", "model", "pool", "trees")), "ref/",
             "conformance/subjects/ours/"]
-# Whole levels are the honest run. Options stand here only where a correct variant is slow.
+# Whole levels are the honest run. Options stand here only where a correct variant is slow, or where a fault is in what
+# an option chooses.
 OPTIONS = {
     "ok-engine-race": ["--timeout", "60"],  # one logarithm for each token that may be drawn
+    "ok-recursive-exact-integers": ["--timeout", "60"],  # integers without a limit, in Python
+    "ok-seeded-canonical-integers": ["--timeout", "60"],
+    "seeded-test-index-by-node": ["--iut-options", "uniforms=seeded"],  # else uniforms are supplied
 }
 # Variants that bring no traces: `ref` always does, the same library as a plugin does not.
 NO_TRACES = {"ok-jacobi-drawn-guesses", "ok-lookahead-accepts-window", "ok-lookup-last-match"}
