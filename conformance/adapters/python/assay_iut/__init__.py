@@ -93,6 +93,7 @@ with open(os.path.join(os.path.dirname(__file__), "interface.json"), encoding="u
 OPERATIONS = {row["op"]: row for row in INTERFACE["operations"]}
 CLAIMS = {row["claim"]: row for row in INTERFACE["claims"]}
 METHODS = CLAIMS["methods"]["words"]
+RULES_WITH_Q = ("recursive", "kseq", "block", "single", "lenient")
 TYPES = {"i32": np.dtype("<i4"), "u64": np.dtype("<u8"), "f32": np.dtype("<f4"), "f64": np.dtype("<f8")}
 MAX_HEADER = 1 << 16
 
@@ -126,6 +127,10 @@ class Tree:
     def __init__(self, panel, **values):
         self.panel = panel
         self.__dict__.update(values)
+        self.below = [[] for _ in self.token]
+        for node, (parent, token) in enumerate(zip(self.parent.tolist(), self.token.tolist())):
+            if parent >= 0 and token >= 0:
+                self.below[parent].append(node)
 
     def p(self, node):
         """The target's served row behind a node; with `sampling`, serve p_logit(node) instead."""
@@ -143,7 +148,40 @@ class Tree:
 
     def children(self, node):
         """The nodes below it as they are tried, without placeholders (TRV-04)."""
-        return [i for i in range(node + 1, len(self.token)) if self.parent[i] == node and self.token[i] >= 0]
+        return self.below[node]
+
+    def fault(self):
+        """What chapter 10 refuses of a list whose tokens and parents are right, and where; or None. Nodes that a
+        placeholder makes absent are not looked at (TRV-04)."""
+        reached, rows, states, laws_of = [0], len(self.panel.p), self.state.tolist(), self.q_state.tolist()
+        for node in reached:
+            children = self.below[node]
+            if not 0 <= states[node] < rows:
+                return f"node {node}: there is no row {states[node]}"
+            if self.rule in RULES_WITH_Q:
+                laws = {laws_of[i] for i in children}
+                if not all(0 <= law < rows for law in laws):
+                    return f"node {node}: its children are drawn from the rows {sorted(laws)}"
+                if self.drawn[node] == "without" and len(laws) > 1:
+                    return f"node {node}: its children were drawn without replacement from several rows (SIB-04)"
+            if children and self.parameter is not None and not in_range(self.rule, self.parameter[node], len(children)):
+                return f"node {node}: parameters {self.parameter[node].tolist()}"
+            if self.rule == "block" and len(children) > 1:
+                return f"node {node}: {len(children)} children, where blocks take chains (BLK-01)"
+            reached += children
+        return None
+
+
+def in_range(rule, parameter, children):
+    """TGT-03, KSQ-01, TYP-01, CST-01, LEN-01."""
+    x, y = parameter
+    if rule == "target":
+        return 0 < x <= 1 and 0 < y <= 1
+    if rule == "kseq":
+        return children == 1 or x == 0 or (x == int(x) and 65536 <= x <= children * 65536)
+    if rule == "lenient":
+        return 0 < x <= 1
+    return x >= 0 if rule == "typical" else x > 0 if rule == "constant" else True
 
 
 def claims_of(words):
@@ -343,7 +381,7 @@ class Server:
         return out, out_len
 
     def trees(self, args, t):
-        """The steps of a call; a list that is no tree, or a bad token, is refused (TRV-01)."""
+        """The steps of a call; a list that is no tree, or a bad token, is refused (TRV-01), and what Tree.fault names."""
         starts, coins = np.cumsum(t["node_count"]) - t["node_count"], word_of("tree_coins", args.get("coins", 0) or 1)
         for i, (start, count) in enumerate(zip(starts.tolist(), t["node_count"].tolist())):
             part = slice(start, start + count)
@@ -359,9 +397,13 @@ class Server:
                                f"{mine['parent'][node]}")
             for name in ("sampling", "draft_sampling"):
                 each[name] = of_bits(t[name][t["sampling_of"][i]][None, :])[0] if name in t else None
-            yield Tree(self.panel, rule=word_of("tree_rules", t["rule"][i]), coins=coins,
-                       drawn=[word_of("tree_drawn", x) for x in t["drawn"][part]],
-                       seed=(int(t["seed"][0]) + i) % 2**64, position=int(t["position"][0]), **mine, **maybe, **each)
+            tree = Tree(self.panel, rule=word_of("tree_rules", t["rule"][i]), coins=coins,
+                        drawn=[word_of("tree_drawn", x) for x in t["drawn"][part]],
+                        seed=(int(t["seed"][0]) + i) % 2**64, position=int(t["position"][0]), **mine, **maybe, **each)
+            fault = tree.fault()
+            if fault:
+                raise BadInput(f"request {i}: {fault}")
+            yield tree
 
     def op_verify_tree(self, args, t):
         n, width = args["n"], args["depth"] + 1
