@@ -6,13 +6,14 @@
 
 /* Rules that go to the first of equal siblings. What is drawn below another is put below the first: there an
  * implementation that merges equal siblings does the same. */
-enum { CHILDREN = 12, FIRST_OF_EQUAL = IUT_TREE_TARGET | IUT_TREE_MATCH | IUT_TREE_GREEDY | IUT_TREE_ONEHOT };
+enum { FIRST_OF_EQUAL = IUT_TREE_TARGET | IUT_TREE_MATCH | IUT_TREE_GREEDY | IUT_TREE_ONEHOT };
 
 void asked_rows_of(asked_rows *to, const probe *m)
 {
-    for (int32_t s = 0; s < m->S; s++) {
-        to->p[s] = probe_p(m, s), to->q[s] = probe_q(m, s);
-        to->logit[s] = m->p_logit + (int64_t)s * m->V;
+    for (int32_t s = 0; s < ASKED_STATES; s++) {
+        const int32_t row = s < m->S ? s : 0; /* the others are in no request */
+        to->p[s] = probe_p(m, row), to->q[s] = probe_q(m, row);
+        to->logit[s] = m->p_logit + (int64_t)row * m->V;
     }
 }
 
@@ -114,15 +115,23 @@ static int32_t first_equal(const trees *t, int32_t first, int32_t at)
     return at;
 }
 
-void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, int32_t most, uint64_t *rng)
+void asked_ways(trees *t, const client *tested, uint64_t *rng)
+{
+    const iut_claims *m = client_claims(tested);
+    const int32_t coins = IUT_COINS_TWO | IUT_COINS_ONE, bonus = IUT_BONUS_DRAWN | IUT_BONUS_GIVEN;
+    if ((m->tree_coins & coins) == coins) t->coins = probe_below(rng, 2) ? IUT_COINS_ONE : IUT_COINS_TWO;
+    if ((m->tree_bonus & bonus) == bonus) t->given = probe_below(rng, 2);
+}
+
+void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, asked_sizes most, uint64_t *rng)
 {
     const iut_claims *k = client_claims(x->iut);
     const bool q_zero = k->q_zero == IUT_ACCEPT || k->q_zero == IUT_REJECT;
-    const int32_t drawn = some_drawing(x->iut, rng), children = rule == IUT_TREE_BLOCK ? 1 : CHILDREN,
-                  nodes = probe_below(rng, 4) ? 12 : TREE_NODES;
+    const int32_t drawn = some_drawing(x->iut, rng), children = rule == IUT_TREE_BLOCK ? 1 : most.children,
+                  nodes = probe_below(rng, 4) ? 12 : most.nodes;
     const bool one_row = drawn == IUT_DRAWN_IID || drawn == IUT_DRAWN_WITHOUT;
     tree_shape s;
-    tree_shape_draw(&s, least(least(nodes, most), k->max_nodes), least(t->depth, k->max_gamma),
+    tree_shape_draw(&s, least(least(nodes, most.nodes), k->max_nodes), least(t->depth, k->max_gamma),
                     least(children, k->max_children), rng);
     const int32_t i = t->n, first = trees_add(t, &s, rule, drawn);
     for (int32_t j = 0; j < s.nodes; j++) {

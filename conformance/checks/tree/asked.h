@@ -9,6 +9,12 @@
 
 enum { ASKED_STATES = 12, ASKED_DEPTH = 6, ASKED_ROOM = 64 };
 
+/* Of a request, of a node at most; what the IUT declares limits them further. */
+typedef struct {
+    int32_t nodes, children;
+} asked_sizes;
+static const asked_sizes ASKED_USUAL = {128, 12};
+
 /* The rows of each state under one sampling. */
 typedef struct {
     const float *p[ASKED_STATES], *q[ASKED_STATES], *logit[ASKED_STATES];
@@ -17,8 +23,11 @@ typedef struct {
 void asked_rows_of(asked_rows *to, const probe *m);
 
 /* The next request: a chain, a bush or a wide tree; siblings in a way that the IUT claims, repeats, placeholders, tokens
- * from q and from anywhere, uniforms up to their ends, and parameters that are not neutral. `most` limits its nodes. */
-void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, int32_t most, uint64_t *rng);
+ * from q and from anywhere, uniforms up to their ends, and parameters that are not neutral. */
+void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, asked_sizes most, uint64_t *rng);
+
+/* How the next call has its last tokens, where the IUT claims more than one way: coins, and bonus drawn or given. */
+void asked_ways(trees *t, const client *tested, uint64_t *rng);
 
 /* One of the rules that are claimed, OTHER apart; 0: there is none. */
 int32_t asked_rule(const client *tested, uint64_t *rng);

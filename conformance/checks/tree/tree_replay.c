@@ -2,6 +2,7 @@
  * uniforms of RNG-09 and RNG-10. */
 #include <stdio.h>
 
+#include "conformance/checks/frame/draw.h"
 #include "conformance/checks/tree/asked.h"
 
 /* A rule, or 0: requests of all rules in one call. */
@@ -19,16 +20,17 @@ static const cell cells[] = {
     {IUT_TREE_LENIENT, 8, PROBE_DENSE},    {0, 8, PROBE_MASKED},                  {0, 1024, PROBE_DENSE},
 };
 
+static const char *const shape_name[PROBE_SHAPES] = {"dense", "peaked", "fine", "masked", "tail"};
+
 static void add_cells(check_plan *p, check_level level, const check *which, int64_t share)
 {
-    static const char *const name[PROBE_SHAPES] = {"dense", "peaked", "fine", "masked", "tail"};
     static const int64_t n[] = {800, 8000, 80000};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         const cell *e = &cells[i];
         int32_t rule = 0;
         while (e->rule && 1 << rule != e->rule) rule++;
         check_case *c = plan_case(p, which, "%s-V%d-%s", e->rule ? tree_rule_name[rule] : "mixed", (int)e->V,
-                                  name[e->rows]);
+                                  shape_name[e->rows]);
         c->tree.V = e->V, c->tree.gamma = ASKED_DEPTH, c->tree.rule = e->rule, c->tree.rows = (int32_t)e->rows;
         c->n = n[level] / share;
         if (e->V > 256) c->n /= 10;
@@ -44,6 +46,45 @@ static void plan_replay(check_plan *p, check_level level)
 static void plan_seeded(check_plan *p, check_level level)
 {
     add_cells(p, level, &check_tree_seeded, 4);
+}
+
+/* Of any vocabulary, depth, width and number of nodes (VER-11): ids beyond 16 bits, nodes beyond 8. */
+static void draw_cells(check_plan *p, check_draw *d, const check *which, int64_t n)
+{
+    enum { LARGE = 2048, LARGEST = 32768, DEEPEST = 33 };
+    static const int32_t count[] = {6, 24, 200};
+    static const int32_t nodes[] = {2, 5, 17, 33, 65, 129, 257, TREE_NODES}, children[] = {1, 2, 3, 9, 17, 33, 65, 129};
+    const uint8_t arithmetic = client_claims(d->iut)->arithmetic;
+    const bool fine = arithmetic == IUT_ARITH_CANONICAL || arithmetic == IUT_ARITH_F64;
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        char name[40];
+        const int32_t chosen = asked_rule(d->iut, &d->rng);
+        int32_t rule = 0, rows = probe_below(&d->rng, PROBE_SHAPES);
+        while (chosen && 1 << rule != chosen) rule++;
+        if (rows == PROBE_FINE && !fine) rows = PROBE_DENSE; /* as in replay.random */
+        snprintf(name, sizeof name, "%s-%s", chosen ? tree_rule_name[rule] : "mixed", shape_name[rows]);
+        check_case *c = draw_rows(p, d, which, name, 1 << 18, DEEPEST, n);
+        c->tree.rule = chosen, c->tree.rows = rows;
+        c->tree.nodes = nodes[draw_place(d, DRAW_FIRST, 8)], c->tree.children = children[draw_place(d, DRAW_SECOND, 8)];
+        if (c->tree.V > LARGE) c->n = c->tree.V > LARGEST ? 4 : 16;
+        c->cost = 20 * cost_of_rows(c->n, c->tree.V);
+    }
+}
+
+static void draw_replay(check_plan *p, check_draw *d)
+{
+    draw_cells(p, d, &check_tree_replay, 200);
+}
+
+static void draw_seeded(check_plan *p, check_draw *d)
+{
+    draw_cells(p, d, &check_tree_seeded, 50);
+}
+
+/* Few states are enough where the ids are what is asked. */
+static int32_t states_of(int32_t V)
+{
+    return V > 32768 ? 2 : V > 2048 ? 4 : ASKED_STATES;
 }
 
 static bool has_rule(const check_case *c, const client *tested, char *why, size_t size)
@@ -67,14 +108,16 @@ static bool claimed_seeded(const check_case *c, const client *tested, char *why,
 static void ask_all(const check_case *c, const check_context *x, const probe *m, trees *t, uint64_t *rng, check_result *r)
 {
     replay_tally tally = {0, 0};
+    const asked_sizes most = c->drawn ? (asked_sizes){c->tree.nodes, c->tree.children} : ASKED_USUAL;
     asked_rows rows;
     bool going = true;
     asked_rows_of(&rows, m);
     for (int64_t done = 0; going && done < c->n; done += t->n) {
         const int32_t call = 1 + probe_below(rng, ASKED_ROOM);
         trees_clear(t);
+        asked_ways(t, x->iut, rng);
         while (t->n < call && done + t->n < c->n)
-            asked_add(t, m, x, c->tree.rule ? c->tree.rule : asked_rule(x->iut, rng), TREE_NODES, rng);
+            asked_add(t, m, x, c->tree.rule ? c->tree.rule : asked_rule(x->iut, rng), most, rng);
         going = trees_ask(t, x, c->tree.V, probe_next(rng), probe_next(rng) >> 16, r) &&
                 asked_judge(t, x, c->tree.V, &rows, &tally, r);
     }
@@ -85,8 +128,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
     trees t = {0};
-    probe *m = probe_general(ASKED_STATES, c->tree.V, (probe_shape)c->tree.rows, &rng);
-    if (trees_open(&t, x, ASKED_ROOM, ASKED_ROOM * TREE_NODES, ASKED_DEPTH, r) && probe_serve(m, x, r))
+    probe *m = probe_general(states_of(c->tree.V), c->tree.V, (probe_shape)c->tree.rows, &rng);
+    if (trees_open(&t, x, ASKED_ROOM, ASKED_ROOM * TREE_NODES, c->tree.gamma, r) && probe_serve(m, x, r))
         ask_all(c, x, m, &t, &rng, r);
     trees_close(&t);
     probe_close(m);
@@ -99,6 +142,7 @@ const check check_tree_replay = {
                "TRV-08 RNG-09 LAY-02 LAY-10",
     .summary = "random rows, trees and uniforms give the specified tokens and nodes",
     .plan = plan_replay,
+    .draw = draw_replay,
     .claimed = claimed_replay,
     .run = run,
 };
@@ -108,6 +152,7 @@ const check check_tree_seeded = {
     .clauses = "RNG-09 RNG-10 BLK-05 LAY-02",
     .summary = "the same by seeds: each uniform has the specified place",
     .plan = plan_seeded,
+    .draw = draw_seeded,
     .claimed = claimed_seeded,
     .run = run,
 };

@@ -85,10 +85,11 @@ static void ask_all(const check_case *c, const check_context *x, const probe *m,
     for (int64_t done = 0; going && done < c->n; done += t->n) {
         const int32_t call = 1 + probe_below(rng, ASKED_ROOM);
         trees_clear(t);
+        asked_ways(t, x->iut, rng);
         if (!serve_all(m, x, t, memory, rows, rng, r)) return;
         while (t->n < call && done + t->n < c->n) {
             t->sampling_of[t->n] = probe_below(rng, SAMPLINGS);
-            asked_add(t, m, x, asked_rule(x->iut, rng), TREE_NODES, rng);
+            asked_add(t, m, x, asked_rule(x->iut, rng), ASKED_USUAL, rng);
         }
         going = trees_ask(t, x, c->tree.V, 0, 0, r) && asked_judge(t, x, c->tree.V, rows, &tally, r);
     }

@@ -44,10 +44,11 @@ static int32_t children_of(const tree_shape *s, int32_t at)
 
 void tree_shape_draw(tree_shape *s, int32_t nodes, int32_t depth, int32_t children, uint64_t *rng)
 {
+    enum { TRIES = 512 };
     const int32_t most = 1 + probe_below(rng, nodes < TREE_NODES ? nodes : TREE_NODES), habit = probe_below(rng, 4);
     *s = (tree_shape){0};
     grow(s, -1);
-    for (int32_t tries = 0; s->nodes < most && tries < 4 * TREE_NODES; tries++) {
+    for (int32_t tries = 0; s->nodes < most && tries < TRIES; tries++) {
         const int32_t recent = s->nodes - 1 - probe_below(rng, s->nodes < 3 ? s->nodes : 3),
                       parent = habit == 0   ? s->nodes - 1
                                : habit == 1 ? recent

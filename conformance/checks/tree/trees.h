@@ -8,7 +8,7 @@
 extern const check check_tree_law, check_tree_replay, check_tree_seeded, check_tree_requests, check_tree_chain,
     check_tree_refusals;
 
-enum { TREE_NODES = 128, TREE_SAMPLINGS = 3 }; /* of a request, of a call at most */
+enum { TREE_NODES = 320, TREE_SAMPLINGS = 3 }; /* of a request, of a call at most */
 
 /* The root first, parents before children. */
 typedef struct {

@@ -41,7 +41,7 @@ static bool first_passes(const walk *w, uint64_t word, float p, float q)
 {
     const double u = walk_exact(w) ? (double)(word >> 35) * 0x1p-29 : walk_rounded(w, (double)(word >> 11) * 0x1p-53);
     if (q == 0 && FAULTY(TREE_Q_ZERO_REJECTED)) return false;
-    return FAULTY(TREE_ACCEPT_LE) ? u * (double)q <= (double)p : walk_rounded(w, u * (double)q) < (double)p;
+    return FAULTY(TREE_ACCEPT_LE) || FAULTY(TREE_FIRST_ACCEPT_LE) ? u * (double)q <= (double)p : walk_rounded(w, u * (double)q) < (double)p;
 }
 
 static bool accepts(walk *w, int32_t place)
@@ -96,6 +96,24 @@ static bool refuse(walk *w, int32_t place)
     return true;
 }
 
+/* The last child from `place` on that passes as a first one. */
+static int32_t last_passing(walk *w, int32_t place)
+{
+    int32_t best = place;
+    for (int32_t i = place + 1; i < w->n; i++) {
+        const int32_t t = walk_token(w, w->child[i]);
+        if (first_passes(w, walk_test(w, i), walk_p(w, w->at)[t], less(w, walk_q(w, w->child[i])[t]))) best = i;
+    }
+    return best;
+}
+
+static bool is_chain(const walk *w)
+{
+    int32_t k = 1;
+    while (k < w->nodes && w->b->parent[w->from + k] == k - 1) k++;
+    return k == w->nodes;
+}
+
 int32_t branch_recursive(walk *w, int32_t *last)
 {
     forget(w);
@@ -104,14 +122,15 @@ int32_t branch_recursive(walk *w, int32_t *last)
     for (int32_t i = 0; i < w->n; i++) {
         if (FAULTY(TREE_REPEAT_SKIPPED) && walk_repeats(w, i)) continue;
         load_q(w, i);
-        if (accepts(w, i)) return i;
+        if (accepts(w, i)) return FAULTY(TREE_LAST_ACCEPTED_CHILD) ? last_passing(w, i) : i;
         if (i + 1 == w->n && FAULTY(TREE_LAST_REFUSAL_FORGOTTEN)) break;
         if (i > 0 && FAULTY(TREE_LAST_FROM_FIRST_RESIDUAL)) continue;
         if (refuse(w, i)) continue;
         if (FAULTY(TREE_EMPTY_GIVES_LAST_ID)) return *last = w->m->V - 1, -1;
         break;
     }
-    if (FAULTY(TREE_LAST_FROM_P)) w->Z = walk_weigh(w, walk_p(w, w->at), w->R);
+    if (FAULTY(TREE_LAST_FROM_P) || (FAULTY(TREE_CHAIN_LAST_FROM_P) && is_chain(w)))
+        w->Z = walk_weigh(w, walk_p(w, w->at), w->R);
     *last = walk_draw(w, w->R, w->Z, FAULTY(TREE_LAST_BY_TEST) ? walk_test(w, w->n - 1) : last_word(w));
     return -1;
 }
@@ -285,10 +304,19 @@ static void leave_kseq(walk *w, double rho)
     w->Z = Z;
 }
 
+/* KSQ-01: the K of the node. */
+static int32_t tried(const walk *w)
+{
+    int32_t n = 0;
+    if (!FAULTY(TREE_KSEQ_COUNTS_PADDING)) return w->n;
+    for (int32_t k = w->at + 1; k < w->nodes; k++) n += w->b->parent[w->from + k] == w->at;
+    return n;
+}
+
 int32_t branch_kseq(walk *w, int32_t *last)
 {
     if (w->n == 1) return branch_recursive(w, last);
-    const double given = walk_parameter(w, w->at, 0), wide = given == 0 ? w->n * 65536.0 : given,
+    const double given = walk_parameter(w, w->at, 0), wide = given == 0 ? tried(w) * 65536.0 : given,
                  rho = FAULTY(TREE_KSEQ_RHO_IS_1) ? 65536.0 : wide, scale = walk_exact(w) ? rho : rho / 65536;
     w->Z = walk_weigh(w, walk_p(w, w->at), w->R);
     for (int32_t i = 0; i < w->n; i++) {

@@ -35,7 +35,7 @@ static double left_of(walk *w, double c, int32_t node, int32_t below)
 static uint64_t test_word(walk *w, int32_t place)
 {
     if (FAULTY(TREE_BLOCK_BY_POSITION)) return walk_word(w, LANE_ACCEPT, place, 0, w->child[place]);
-    return walk_word(w, LANE_ACCEPT, 0, place, w->child[place]);
+    return walk_word(w, LANE_ACCEPT, 0, place + FAULTY(TREE_BLOCK_INDEX_FROM_ONE), w->child[place]);
 }
 
 /* The drafts of a chain into child. */

@@ -246,9 +246,20 @@ int32_t walk_bonus(walk *w)
     return walk_draw(w, w->next, Z, walk_word(w, LANE_DRAW, w->depth, 0, -1));
 }
 
+/* The place of the child with the largest logit. */
+static int32_t likeliest(walk *w, const float *logit)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < w->n; i++)
+        if (logit[walk_token(w, w->child[i])] > logit[walk_token(w, w->child[best])]) best = i;
+    return best;
+}
+
 static int32_t greedy(walk *w, int32_t *last)
 {
     const model *m = w->m;
+    if (FAULTY(TREE_GREEDY_AMONG_CHILDREN) && w->n > 0)
+        return likeliest(w, rule_row(m, m->p_logit, w->b->state[w->from + row_of(w, w->at)]));
     *last = rule_argmax(m, rule_row(m, m->p_logit, w->b->state[w->from + row_of(w, w->at)]), true);
     if (*last < 0) w->bad = true;
     for (int32_t i = 0; i < w->n; i++)
