@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "conformance/checks/frame/draw.h"
 #include "conformance/checks/law/law.h"
 #include "conformance/checks/tree/trees.h"
 
@@ -40,25 +41,35 @@ static const cell full[] = {
     {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "12", 1024, 0.3},     {IUT_TREE_OTHER, IUT_DRAWN_WITHOUT, "3-2", 8, 0.5},
 };
 
+/* The bit of a rule, or of how siblings were drawn. */
+static int32_t bit_of(int32_t flag)
+{
+    int32_t bit = 0;
+    while (1 << bit != flag) bit++;
+    return bit;
+}
+
+static void set_case(check_case *c, const cell *e, int64_t n)
+{
+    tree_shape s;
+    tree_shape_of(&s, e->shape);
+    c->tree.V = e->V, c->tree.gamma = s.depth, c->tree.rule = e->rule, c->tree.drawn = e->drawn;
+    c->tree.acceptance = e->acceptance;
+    snprintf(c->tree.shape, sizeof c->tree.shape, "%s", e->shape);
+    c->n = n;
+    c->cost = 4 * cost_of_rows(c->n, e->V) * s.nodes;
+    c->tables = law_tables(s.depth + 2);
+    c->statistical = true;
+}
+
 static void plan_cells(check_plan *p, check_level level, const cell *cells, size_t count)
 {
     static const int64_t samples[] = {10000, 60000, 10000000};
     for (size_t i = 0; i < count; i++) {
         const cell *e = &cells[i];
-        int32_t rule = 0, drawn = 0;
-        tree_shape s;
-        while (1 << rule != e->rule) rule++;
-        while (1 << drawn != e->drawn) drawn++;
-        tree_shape_of(&s, e->shape);
-        check_case *c =
-            plan_case(p, &check_tree_law, "%s-%s-%s-V%d", tree_rule_name[rule], tree_drawn_name[drawn], e->shape, e->V);
-        c->tree.V = e->V, c->tree.gamma = s.depth, c->tree.rule = e->rule, c->tree.drawn = e->drawn;
-        c->tree.acceptance = e->acceptance;
-        snprintf(c->tree.shape, sizeof c->tree.shape, "%s", e->shape);
-        c->n = samples[level];
-        c->cost = 4 * cost_of_rows(c->n, e->V) * s.nodes;
-        c->tables = law_tables(s.depth + 2);
-        c->statistical = true;
+        set_case(plan_case(p, &check_tree_law, "%s-%s-%s-V%d", tree_rule_name[bit_of(e->rule)],
+                           tree_drawn_name[bit_of(e->drawn)], e->shape, e->V),
+                 e, samples[level]);
     }
 }
 
@@ -68,13 +79,48 @@ static void plan(check_plan *p, check_level level)
     if (level > LEVEL_SMOKE) plan_cells(p, level, full, sizeof full / sizeof *full);
 }
 
+/* The law is the target's for such trees: LAW-06, LAW-07. */
+static bool is_lossless(const iut_claims *m, int32_t rule, int32_t drawn)
+{
+    return ((drawn == IUT_DRAWN_FIXED ? m->lossless_any : m->lossless_any | m->lossless_drawn) & rule) != 0;
+}
+
+static bool is_asked(const iut_claims *m, const cell *e)
+{
+    return (m->tree_rules & e->rule) && (m->tree_drawn & e->drawn) && is_lossless(m, e->rule, e->drawn);
+}
+
+/* Trees of any width and depth, at any V (VER-11); the rules and drawings are those of the cells. */
+static void draw(check_plan *p, check_draw *d)
+{
+    enum { CELLS = sizeof smoke / sizeof *smoke, TRIES = 100, WIDEST_V = 300 };
+    static const int32_t count[] = {2, 8, 40}, wide[] = {2, 3, 5, 9, 17, 33};
+    static const int64_t samples[] = {4000, 20000, 400000};
+    const iut_claims *m = client_claims(d->iut);
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const cell *like = &smoke[probe_below(&d->rng, CELLS)];
+        for (int32_t t = 0; t < TRIES && !is_asked(m, like); t++)
+            like = &smoke[probe_below(&d->rng, CELLS)];
+        char shape[16];
+        const int32_t first = wide[draw_place(d, DRAW_FIRST, 6)], levels = 1 + probe_below(&d->rng, 3);
+        if (like->rule == IUT_TREE_BLOCK)
+            snprintf(shape, sizeof shape, "%.*s", 2 * (levels + 1) + 1, "1-1-1-1-1");
+        else
+            snprintf(shape, sizeof shape, "%d%.*s", (int)first, 2 * (levels - 1), probe_below(&d->rng, 2) ? "-2-1" : "-1-2");
+        const cell e = {like->rule, like->drawn, shape, draw_vocab(d, WIDEST_V), 0.3 + 0.2 * probe_below(&d->rng, 3)};
+        set_case(draw_case(p, d, &check_tree_law, "%s-%s-%s-V%d", tree_rule_name[bit_of(e.rule)],
+                           tree_drawn_name[bit_of(e.drawn)], e.shape, (int)e.V),
+                 &e, samples[d->level]);
+    }
+}
+
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
     tree_shape s;
     tree_shape_of(&s, c->tree.shape);
     if (!trees_claimed(tested, c->tree.rule, c->tree.drawn, &s, why, size)) return false;
-    if (!((c->tree.drawn == IUT_DRAWN_FIXED ? m->lossless_any : m->lossless_any | m->lossless_drawn) & c->tree.rule))
+    if (!is_lossless(m, c->tree.rule, c->tree.drawn))
         snprintf(why, size, "the rule is declared not lossless for such trees");
     else if (m->max_vocab > 0 && c->tree.V > m->max_vocab)
         snprintf(why, size, "max_vocab is %d", (int)m->max_vocab);
@@ -229,6 +275,7 @@ const check check_tree_law = {
     .clauses = "LAW-06 LAW-07 LAW-05 TRV-01 TRV-02 TRV-03 TRV-05 RNG-07 LAY-04 STAT-01 STAT-02 STAT-03 STAT-04",
     .summary = "verified trees: the first depth+2 tokens have the target's joint law",
     .plan = plan,
+    .draw = draw,
     .claimed = claimed,
     .run = run,
 };
