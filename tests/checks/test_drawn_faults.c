@@ -25,7 +25,9 @@ static enum {
     TAIL_OF_FOUR,  /* ids behind the last multiple of 4 are never drawn */
     SMALL_Q,       /* q is at least 2^-40 */
     TOP_K_1024,    /* top-k keeps 1,024 tokens at most */
-    SHORT_IDS,     /* argmax in 16 bits */
+    SHORT_IDS,     /* argmax, and the last token of a tree, in 16 bits */
+    SHORT_NODES,   /* nodes in 8 bits */
+    SIXTEEN,       /* children behind the sixteenth are not tried */
     SHORT_KEYS,    /* keys of a pool in 16 bits */
     LOW_SEED,      /* seeds in 32 bits */
     PAST_END,      /* where V is no multiple of 4, the first answer of a call ends on the id V */
@@ -105,6 +107,36 @@ static iut_status verify_greedy(iut *x, iut_verify_batch *b)
     return s;
 }
 
+/* Has the node sixteen siblings before it? */
+static bool is_late(const iut_tree_batch *b, int32_t root, int32_t k)
+{
+    int32_t before = 0;
+    for (int32_t i = 1; i < k; i++) before += b->parent[root + i] == b->parent[root + k];
+    return before >= 16;
+}
+
+static iut_status verify_tree(iut *x, iut_tree_batch *b)
+{
+    iut_tree_batch to = *b;
+    const size_t size = (size_t)b->nodes * sizeof(int32_t);
+    int32_t *parent = malloc(size), *token = malloc(size);
+    if (!parent || !token) return free(parent), free(token), IUT_NO_MEMORY;
+    memcpy(parent, b->parent, size);
+    memcpy(token, b->token, size);
+    for (int32_t i = 0, root = 0; i < b->n; root += b->node_count[i++])
+        for (int32_t k = 1; k < b->node_count[i]; k++) {
+            if (fault == SHORT_NODES) parent[root + k] &= 0xff;
+            if (fault == SIXTEEN && is_late(b, root, k)) token[root + k] = -1;
+        }
+    to.parent = parent, to.token = token;
+    const iut_status s = ref_api()->verify_tree(x, &to);
+    for (int32_t i = 0; s == IUT_OK && fault == SHORT_IDS && i < b->n; i++)
+        b->out[i * (b->depth + 1) + b->out_len[i] - 1] &= 0xffff;
+    free(parent);
+    free(token);
+    return s;
+}
+
 static iut_status pool(iut *x, iut_pool_batch *b)
 {
     iut_pool_batch to = *b;
@@ -157,6 +189,7 @@ static int run(int which, const char *only, const char *options, uint64_t seed)
     api.draw = draw;
     api.stream = stream;
     api.verify_greedy = verify_greedy;
+    api.verify_tree = verify_tree;
     api.pool = pool;
     api.generate = generate;
     fault = which;
@@ -197,6 +230,9 @@ static const struct {
     {PAST_END, "format.verify", ""},
     {PAST_END, "format.draw", ""},
     {PAST_END, "format.stream", ""},
+    {SHORT_IDS, "tree.replay", ""},
+    {SHORT_NODES, "tree.replay", ""},
+    {SIXTEEN, "tree.replay", ""},
     {HOT_IS_TWO, "engine.law", ""},
     {TOP_K_ALONE, "engine.law", ""},
     {HEAD_OF_FOUR, "engine.law", ""},

@@ -6,7 +6,7 @@
 
 /* Rules that go to the first of equal siblings. What is drawn below another is put below the first: there an
  * implementation that merges equal siblings does the same. */
-enum { FIRST_OF_EQUAL = IUT_TREE_TARGET | IUT_TREE_MATCH | IUT_TREE_GREEDY | IUT_TREE_ONEHOT };
+enum { LARGE = 128, FIRST_OF_EQUAL = IUT_TREE_TARGET | IUT_TREE_MATCH | IUT_TREE_GREEDY | IUT_TREE_ONEHOT };
 
 void asked_rows_of(asked_rows *to, const probe *m)
 {
@@ -48,14 +48,34 @@ static double some_uniform(uint64_t *rng)
     return kind == 0 ? 0.0 : kind == 1 ? 1.0 - 0x1p-24 : probe_u24(rng);
 }
 
-/* A token from q, from anywhere, a sibling's, or none. q_zero: it may be one that q does not have. */
+static int32_t likeliest(const probe *m, int32_t state)
+{
+    const float *logit = m->p_logit + (int64_t)state * m->V;
+    int32_t best = 0;
+    for (int32_t x = 1; x < m->V; x++)
+        if (logit[x] > logit[best]) best = x;
+    return best;
+}
+
+/* A token from q, from anywhere, the likeliest, a sibling's, or none. q_zero: it may be one that q does not have. */
 static int32_t some_token(const trees *t, const probe *m, int32_t at, int32_t row, bool q_zero, uint64_t *rng)
 {
-    const int32_t kind = probe_below(rng, 16), any = probe_below(rng, m->V);
+    const int32_t kind = probe_below(rng, 16),
+                  any = kind == 3 ? likeliest(m, t->state[t->first[t->n - 1] + t->parent[at]]) : probe_below(rng, m->V);
     if (kind == 0) return -1;
     if (kind < 3 && t->parent[at - 1] == t->parent[at] && t->token[at - 1] >= 0) return t->token[at - 1];
     if (kind < 8 && (q_zero || probe_q(m, row)[any] > 0)) return any;
     return probe_draw(m->cum_q + (int64_t)row * m->V, m->V, rng);
+}
+
+/* The same for a child that is to be refused, so that others are tried behind it: where p has less than q. */
+static int32_t hard_token(const trees *t, const probe *m, int32_t at, int32_t row, uint64_t *rng)
+{
+    const float *p = probe_p(m, t->state[t->first[t->n - 1] + t->parent[at]]), *q = probe_q(m, row);
+    int32_t token = -1;
+    for (int32_t tries = 0; tries < 8 && (token < 0 || p[token] >= q[token]); tries++)
+        token = probe_draw(m->cum_q + (int64_t)row * m->V, m->V, rng);
+    return token;
 }
 
 /* A threshold, or now and then the p of a child itself. */
@@ -127,23 +147,26 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
 {
     const iut_claims *k = client_claims(x->iut);
     const bool q_zero = k->q_zero == IUT_ACCEPT || k->q_zero == IUT_REJECT;
-    const int32_t drawn = some_drawing(x->iut, rng), children = rule == IUT_TREE_BLOCK ? 1 : most.children,
-                  nodes = probe_below(rng, 4) ? 12 : most.nodes;
-    const bool one_row = drawn == IUT_DRAWN_IID || drawn == IUT_DRAWN_WITHOUT;
+    const int32_t children = rule == IUT_TREE_BLOCK ? 1 : most.children;
+    const bool large = probe_below(rng, most.nodes > LARGE ? 2 : 4) == 0, hard = most.children > ASKED_USUAL.children && probe_below(rng, 2);
+    const int32_t nodes = least(least(large ? most.nodes : 12, most.nodes), k->max_nodes);
     tree_shape s;
-    tree_shape_draw(&s, least(least(nodes, most.nodes), k->max_nodes), least(t->depth, k->max_gamma),
+    tree_shape_draw(&s, large && nodes > LARGE ? nodes / 2 : 1, nodes, least(t->depth, k->max_gamma),
                     least(children, k->max_children), rng);
-    const int32_t i = t->n, first = trees_add(t, &s, rule, drawn);
+    const int32_t i = t->n, first = trees_add(t, &s, rule, 0);
     for (int32_t j = 0; j < s.nodes; j++) {
         const int32_t at = first + j;
         t->state[at] = probe_below(rng, m->S);
-        t->u[at] = some_uniform(rng);
+        t->u[at] = hard && probe_below(rng, 16) ? 1.0 - 0x1p-24 : some_uniform(rng);
         t->bonus[at] = probe_below(rng, m->V);
         if (j == 0) continue;
         if (rule & FIRST_OF_EQUAL) t->parent[at] = first_equal(t, first, first + t->parent[at]) - first;
-        t->drawn[first + t->parent[at]] = drawn;
-        t->q_state[at] = one_row ? t->state[first + t->parent[at]] : probe_below(rng, m->S);
-        t->token[at] = some_token(t, m, at, t->q_state[at], q_zero, rng);
+        const int32_t above = first + t->parent[at];
+        if (!t->drawn[above]) t->drawn[above] = some_drawing(x->iut, rng);
+        const bool one_row = t->drawn[above] == IUT_DRAWN_IID || t->drawn[above] == IUT_DRAWN_WITHOUT;
+        t->q_state[at] = one_row ? t->state[above] : probe_below(rng, m->S);
+        t->token[at] = hard && probe_below(rng, 8) ? hard_token(t, m, at, t->q_state[at], rng)
+                                                   : some_token(t, m, at, t->q_state[at], q_zero, rng);
         t->state[at] = t->state[first_equal(t, first, at)];
     }
     some_parameters(t, m, first, rng);

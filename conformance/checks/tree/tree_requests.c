@@ -96,11 +96,24 @@ static void ask_all(const check_case *c, const check_context *x, const probe *m,
     if (going) replay_report(&tally, r);
 }
 
+/* Two largest logits in each third row, which temperature 0 decides by the first (GRD-02). */
+static void tie(probe *m, uint64_t *rng)
+{
+    for (int32_t s = 0; s < m->S; s += 3) {
+        float *logit = m->p_logit + (int64_t)s * m->V;
+        int32_t best = 0;
+        for (int32_t v = 1; v < m->V; v++)
+            if (logit[v] > logit[best]) best = v;
+        logit[probe_below(rng, m->V)] = logit[best];
+    }
+}
+
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
     trees t = {0};
     probe *m = probe_general(ASKED_STATES, c->tree.V, PROBE_DENSE, &rng);
+    if (m && client_claims(x->iut)->tie == IUT_TIE_FIRST) tie(m, &rng);
     float *memory = malloc(2 * SAMPLINGS * ASKED_STATES * (size_t)c->tree.V * sizeof *memory);
     if (!memory)
         result_set(r, STATE_ERROR, "the suite is short of memory");

@@ -18,8 +18,8 @@ typedef struct {
 
 /* From a text: "3-2" is three children of the root, each with two; at most TREE_NODES nodes. */
 void tree_shape_of(tree_shape *s, const char *text);
-/* Of up to `nodes` nodes, `depth` levels and `children` a node: chains, wide ones, bushes. */
-void tree_shape_draw(tree_shape *s, int32_t nodes, int32_t depth, int32_t children, uint64_t *rng);
+/* Of `least` to `nodes` nodes, as far as `depth` levels and `children` a node have room: chains, wide ones, bushes. */
+void tree_shape_draw(tree_shape *s, int32_t least, int32_t nodes, int32_t depth, int32_t children, uint64_t *rng);
 
 /* The words of rules and of how siblings were drawn, in the order of their bits: "target", "recursive" ... */
 enum { TREE_RULES = 12, TREE_DRAWN = 4 };
