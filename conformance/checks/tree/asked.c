@@ -135,6 +135,13 @@ static int32_t first_equal(const trees *t, int32_t first, int32_t at)
     return at;
 }
 
+/* TRV-04; rows of such nodes are not looked at (TRV-01), so there need be none. */
+static bool is_absent(const trees *t, int32_t first, int32_t k)
+{
+    while (k > 0 && t->token[first + k] >= 0) k = t->parent[first + k];
+    return k > 0;
+}
+
 void asked_ways(trees *t, const client *tested, uint64_t *rng)
 {
     const iut_claims *m = client_claims(tested);
@@ -170,6 +177,8 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
         t->state[at] = t->state[first_equal(t, first, at)];
     }
     some_parameters(t, m, first, rng);
+    for (int32_t j = 1; j < s.nodes; j++)
+        if (is_absent(t, first, j) && probe_below(rng, 2)) t->q_state[first + j] = -1;
     t->last[2 * i] = some_uniform(rng);
     t->last[2 * i + 1] = t->coins == IUT_COINS_ONE ? t->last[2 * i] : some_uniform(rng);
 }

@@ -25,6 +25,7 @@ static const cell smoke[] = {
     {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "2", 3, 0.5},
     {IUT_TREE_MATCH, IUT_DRAWN_FIXED, "2-2", 8, 0.5},     {IUT_TREE_KSEQ, IUT_DRAWN_IID, "3-2", 8, 0.5},
     {IUT_TREE_KSEQ, IUT_DRAWN_IID, "2", 3, 0.5},          {IUT_TREE_KSEQ, IUT_DRAWN_IID, "4", 4, 0.5},
+    {IUT_TREE_KSEQ, IUT_DRAWN_IID, "6", 8, 0.3},
     {IUT_TREE_SINGLE, IUT_DRAWN_IID, "2-2", 8, 0.7},      {IUT_TREE_SINGLE, IUT_DRAWN_IID, "3", 3, 0.7},
     {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1-1", 8, 0.7},     {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1", 4, 0.5},
     {IUT_TREE_OTHER, IUT_DRAWN_IID, "2-2", 8, 0.5},
