@@ -179,7 +179,7 @@ static iut_status generate(iut *x, iut_generate_batch *b)
 }
 
 /* Runs the cases that `only` names against the fault; the exit code. */
-static int run(int which, const char *only, const char *options, uint64_t seed)
+static int run(int which, const char *only, const char *options, check_level level, uint64_t seed)
 {
     static iut_api api;
     run_report r;
@@ -198,7 +198,7 @@ static int run(int which, const char *only, const char *options, uint64_t seed)
                            .iut = "ref",
                            .iut_options = options,
                            .vectors = VECTORS,
-                           .level = LEVEL_FULL,
+                           .level = level,
                            .seed = seed,
                            .jobs = 1,
                            .enough = 1,
@@ -242,11 +242,11 @@ static const struct {
 static void drawn_cases_notice_every_fault(void **unused)
 {
     (void)unused;
-    for (size_t i = 0; i < sizeof planted / sizeof *planted; i++)
+    for (size_t i = 0; i < sizeof planted / sizeof *planted; i += (size_t)thinned(6))
         for (uint64_t seed = 1; seed <= SEEDS; seed += (uint64_t)thinned(SEEDS)) {
             char only[80];
             snprintf(only, sizeof only, "%s/drawn/*", planted[i].check);
-            if (run(planted[i].fault, only, planted[i].options, seed) != EXIT_NOT_CONFORMANT)
+            if (run(planted[i].fault, only, planted[i].options, LEVEL_FULL, seed) != EXIT_NOT_CONFORMANT)
                 fail_msg("seed %d: %s does not notice fault %d", (int)seed, planted[i].check,
                          planted[i].fault);
         }
@@ -258,7 +258,8 @@ static void drawn_cases_acquit_the_reference(void **unused)
     for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
         char only[80];
         snprintf(only, sizeof only, "%s/drawn/*", planted[i].check);
-        assert_int_equal(run(NONE, only, planted[i].options, 1), EXIT_CONFORMANT);
+        assert_int_equal(run(NONE, only, planted[i].options, thinned(2) > 1 ? LEVEL_SMOKE : LEVEL_FULL, 1),
+                         EXIT_CONFORMANT);
     }
 }
 
