@@ -4,9 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Rules that go to the first of equal siblings. What is drawn below another is put below the first: there an
+/* Rules that go to the first of equal siblings. None but the first of them has children: so an
  * implementation that merges equal siblings does the same. */
 enum { LARGE = 128, FIRST_OF_EQUAL = IUT_TREE_TARGET | IUT_TREE_MATCH | IUT_TREE_GREEDY | IUT_TREE_ONEHOT };
+
+probe *asked_probe(int32_t S, int32_t V, probe_shape shape, uint64_t *rng)
+{
+    probe *m = probe_general(S, V, shape, rng);
+    for (int32_t s = 3; m && s < S; s += 4) memcpy(probe_q(m, s), probe_p(m, s), (size_t)V * sizeof *m->q);
+    return m;
+}
 
 void asked_rows_of(asked_rows *to, const probe *m)
 {
@@ -150,6 +157,13 @@ void asked_ways(trees *t, const client *tested, uint64_t *rng)
     if ((m->tree_bonus & bonus) == bonus) t->given = probe_below(rng, 2);
 }
 
+static bool has_children(const tree_shape *s, int32_t k)
+{
+    for (int32_t i = k + 1; i < s->nodes; i++)
+        if (s->parent[i] == k) return true;
+    return false;
+}
+
 void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, asked_sizes most, uint64_t *rng)
 {
     const iut_claims *k = client_claims(x->iut);
@@ -167,13 +181,13 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
         t->u[at] = hard && probe_below(rng, 16) ? 1.0 - 0x1p-24 : some_uniform(rng);
         t->bonus[at] = probe_below(rng, m->V);
         if (j == 0) continue;
-        if (rule & FIRST_OF_EQUAL) t->parent[at] = first_equal(t, first, first + t->parent[at]) - first;
         const int32_t above = first + t->parent[at];
         if (!t->drawn[above]) t->drawn[above] = some_drawing(x->iut, rng);
         const bool one_row = t->drawn[above] == IUT_DRAWN_IID || t->drawn[above] == IUT_DRAWN_WITHOUT;
         t->q_state[at] = one_row ? t->state[above] : probe_below(rng, m->S);
         t->token[at] = hard && probe_below(rng, 8) ? hard_token(t, m, at, t->q_state[at], rng)
                                                    : some_token(t, m, at, t->q_state[at], q_zero, rng);
+        if ((rule & FIRST_OF_EQUAL) && first_equal(t, first, at) != at && has_children(&s, j)) t->token[at] = -1;
         t->state[at] = t->state[first_equal(t, first, at)];
     }
     some_parameters(t, m, first, rng);

@@ -20,6 +20,9 @@ typedef struct {
     const float *p[ASKED_STATES], *q[ASKED_STATES], *logit[ASKED_STATES];
 } asked_rows;
 
+/* probe_general() with q = p in each fourth state, so that a refusal may leave nothing (SIB-05). */
+probe *asked_probe(int32_t S, int32_t V, probe_shape shape, uint64_t *rng);
+
 void asked_rows_of(asked_rows *to, const probe *m);
 
 /* The next request: a chain, a bush or a wide tree; siblings of each node in a way that the IUT claims, repeats, placeholders, tokens

@@ -18,6 +18,7 @@ static const cell cells[] = {
     {IUT_TREE_KSEQ, 65, PROBE_MASKED},     {IUT_TREE_SINGLE, 8, PROBE_DENSE},     {IUT_TREE_BLOCK, 8, PROBE_DENSE},
     {IUT_TREE_BLOCK, 33, PROBE_PEAKED},    {IUT_TREE_TYPICAL, 8, PROBE_DENSE},    {IUT_TREE_CONSTANT, 8, PROBE_DENSE},
     {IUT_TREE_LENIENT, 8, PROBE_DENSE},    {0, 8, PROBE_MASKED},                  {0, 1024, PROBE_DENSE},
+    {IUT_TREE_ONEHOT, 3, PROBE_DENSE},     {IUT_TREE_ONEHOT, 65, PROBE_DENSE},
 };
 
 static const char *const shape_name[PROBE_SHAPES] = {"dense", "peaked", "fine", "masked", "tail"};
@@ -128,7 +129,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
     trees t = {0};
-    probe *m = probe_general(states_of(c->tree.V), c->tree.V, (probe_shape)c->tree.rows, &rng);
+    probe *m = asked_probe(states_of(c->tree.V), c->tree.V, (probe_shape)c->tree.rows, &rng);
     if (trees_open(&t, x, ASKED_ROOM, ASKED_ROOM * TREE_NODES, c->tree.gamma, r) && probe_serve(m, x, r))
         ask_all(c, x, m, &t, &rng, r);
     trees_close(&t);

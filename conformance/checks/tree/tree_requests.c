@@ -96,15 +96,16 @@ static void ask_all(const check_case *c, const check_context *x, const probe *m,
     if (going) replay_report(&tally, r);
 }
 
-/* Two largest logits in each third row, which temperature 0 decides by the first (GRD-02). */
-static void tie(probe *m, uint64_t *rng)
+/* Two largest entries in each third row, which temperature 0 decides by the first (GRD-02). The row's sum stays. */
+static void tie(probe *m)
 {
     for (int32_t s = 0; s < m->S; s += 3) {
-        float *logit = m->p_logit + (int64_t)s * m->V;
-        int32_t best = 0;
-        for (int32_t v = 1; v < m->V; v++)
-            if (logit[v] > logit[best]) best = v;
-        logit[probe_below(rng, m->V)] = logit[best];
+        float *p = probe_p(m, s);
+        int32_t best = p[1] > p[0], second = !best;
+        for (int32_t v = 2; v < m->V; v++)
+            if (p[v] > p[best]) second = best, best = v;
+            else if (p[v] > p[second]) second = v;
+        p[best] = p[second] = (p[best] + p[second]) / 2;
     }
 }
 
@@ -112,8 +113,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
     trees t = {0};
-    probe *m = probe_general(ASKED_STATES, c->tree.V, PROBE_DENSE, &rng);
-    if (m && client_claims(x->iut)->tie == IUT_TIE_FIRST) tie(m, &rng);
+    probe *m = asked_probe(ASKED_STATES, c->tree.V, PROBE_DENSE, &rng);
+    if (m && client_claims(x->iut)->tie == IUT_TIE_FIRST) tie(m);
     float *memory = malloc(2 * SAMPLINGS * ASKED_STATES * (size_t)c->tree.V * sizeof *memory);
     if (!memory)
         result_set(r, STATE_ERROR, "the suite is short of memory");
