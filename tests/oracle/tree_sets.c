@@ -73,7 +73,7 @@ static int32_t random_row(uint64_t *rng, float *row, int32_t V)
     int32_t left = UNITS, support = 0;
     const int32_t turn = below(rng, V);
     for (int32_t i = 0; i < V; i++) {
-        const int32_t share = i == V - 1 ? left : below(rng, 4) ? below(rng, left + 1) : 0;
+        const int32_t share = i == V - 1 ? left : below(rng, 6) ? below(rng, left + 1) : 0;
         row[(i + turn) % V] = (float)share / UNITS;
         left -= share;
         support += share > 0;
@@ -81,10 +81,19 @@ static int32_t random_row(uint64_t *rng, float *row, int32_t V)
     return support;
 }
 
-/* A row q beside p, with shares for so many ids. */
+static bool covers(const float *row, const float *p, int32_t V)
+{
+    for (int32_t x = 0; x < V; x++)
+        if (p[x] > 0 && row[x] == 0) return false;
+    return true;
+}
+
+/* A row q beside p, with shares for so many ids; in half of the cases for all that p has, as SINGLE needs. */
 static void random_law(uint64_t *rng, float *row, const float *p, int32_t V, int32_t ids)
 {
-    while (random_row(rng, row, V) < ids || memcmp(row, p, (size_t)V * sizeof *row) == 0) continue;
+    const bool all = coin(rng);
+    while (random_row(rng, row, V) < ids || memcmp(row, p, (size_t)V * sizeof *row) == 0 || (all && !covers(row, p, V)))
+        continue;
 }
 
 void row_set_make(row_set *set, int32_t i)
