@@ -33,6 +33,7 @@ typedef struct {
     int32_t out[MOST_NODES], path[MOST_NODES], length;
     int32_t at, depth; /* the node, and its depth */
     int32_t child;     /* whose question is bisected */
+    bool in_vain;      /* a child is looked for before the last token */
 } asked;
 
 static const as_tree_rule compiled[] = {
@@ -43,13 +44,14 @@ static const as_tree_rule compiled[] = {
     [ORACLE_TREE_TYPICAL] = AS_TREE_TYPICAL,     [ORACLE_TREE_CONSTANT] = AS_TREE_CONSTANT,
     [ORACLE_TREE_LENIENT] = AS_TREE_LENIENT};
 
-/* Absent nodes have no rows. */
-static void begin(asked *a, tree *t)
+/* Absent nodes have no rows. Uniforms that nobody sets are random. */
+static void begin(asked *a, tree *t, uint64_t *rng)
 {
     *a = (asked){.t = t};
     a->s = (as_tree_step){.rule = compiled[t->claim->rule], .V = t->set->V, .nodes = t->shape->nodes, .node = a->node,
-                          .u = a->u};
+                          .u = a->u, .residual = splitmix(rng), .bonus = splitmix(rng)};
     for (int32_t i = 0; i < t->shape->nodes; i++) {
+        a->u[i] = ldexp((double)(splitmix(rng) >> 35), -TEST_BITS);
         a->node[i] = (as_node){.token = t->token[i], .parent = t->shape->parent[i],
                                .without = t->claim->drawn == WITHOUT};
         if (t->path[i] < 0) continue;
@@ -123,10 +125,10 @@ static int32_t emitted(asked *a, double u)
     return a->out[a->depth];
 }
 
-/* The token that ends the step here; both uniforms are its, for one of them is read. */
+/* The token that ends the step here. */
 static int32_t last_token(asked *a, double u)
 {
-    a->s.residual = a->s.bonus = (uint64_t)(u * 0x1p53) << 11;
+    *(a->in_vain ? &a->s.residual : &a->s.bonus) = (uint64_t)(u * 0x1p53) << 11;
     run(a);
     return a->out[a->length - 1];
 }
@@ -190,6 +192,7 @@ static bool measure_choice(asked *a, const node_law *l, measured *m)
 
 static bool measure(asked *a, const node_law *l, measured *m)
 {
+    a->in_vain = l->n > 0;
     memset(m, 0, sizeof *m);
     if (a->s.rule == AS_TREE_TARGET) return measure_coin(a, l, m);
     if (a->s.rule == AS_TREE_MATCH || a->s.rule == AS_TREE_GREEDY) return measure_choice(a, l, m);
@@ -274,12 +277,12 @@ static void weigh(tally *y, const tree *t, int32_t questions, double distance, b
 }
 
 /* Measures a node of a tree whose tokens are set. False: the step cannot be led to it. */
-static bool measure_node(tree *t, int32_t node, node_law *l, tally *y)
+static bool measure_node(tree *t, int32_t node, node_law *l, tally *y, uint64_t *rng)
 {
     asked a;
     measured m;
     for (int32_t i = 0; i < t->shape->nodes; i++) tree_find_path(t, i);
-    begin(&a, t);
+    begin(&a, t, rng);
     a.at = node;
     a.depth = depth_of(t->shape, node);
     if (!lead_to(&a, l, node)) return false;
@@ -310,7 +313,7 @@ static void measure_with_others(tree *t, int32_t node, node_law *l, tally *y, ui
         for (int32_t i = 1; i < t->shape->nodes; i++)
             if (!matters(t->shape, i, node))
                 t->token[i] = try == TRIES || below(rng, 8) == 0 ? -1 : below(rng, t->set->V);
-        if (measure_node(t, node, l, y)) return;
+        if (measure_node(t, node, l, y, rng)) return;
     }
     y->unreached++;
 }
@@ -334,51 +337,58 @@ static void every_node(tree *t, int32_t node, int32_t i, node_law *l, tally *y, 
 
 /* ---- BLOCK -------------------------------------------------------------------------------------- */
 
-/* Drafts from the last down, those behind being refused; then the last token behind each number of drafts. */
-static void measure_block(tree *t, block_law *l, tally *y)
+/* The share of draft tau's uniform with which it stands, those behind it being refused; and the law of the last token
+ * when tau drafts are kept. Draft 0 always stands. */
+static bool measure_kept(asked *a, int32_t tau, int32_t n, double share[2], double *last)
+{
+    share[0] = 1, share[1] = 0;
+    memset(last, 0, MOST_VOCAB * sizeof *last);
+    a->child = tau;
+    a->depth = tau - 1;
+    a->in_vain = tau < n;
+    if (tau > 0 && !shares(a, is_refused, TEST_BITS, share, 2)) return false;
+    if (share[0] == 0) return true;
+    if (tau > 0) a->u[tau] = 0;
+    if (!shares(a, last_token, DRAW_BITS, last, a->s.V) || a->length != tau + 1) return false;
+    if (tau > 0) a->u[tau] = LAST_TEST;
+    return true;
+}
+
+/* The chance of each number of drafts, with the token behind, from the last draft down. */
+static void measure_block(tree *t, block_law *l, tally *y, uint64_t *rng)
 {
     asked a;
-    double distance = 0, reach = 1, share[2] = {0, 1}, last[MOST_VOCAB];
-    mpq_t due_reach, part;
+    double distance = 0, reach = 1, share[2], last[MOST_VOCAB];
+    mpq_t left, part;
     bool fine = true;
     for (int32_t i = 0; i < t->shape->nodes; i++) tree_find_path(t, i);
-    begin(&a, t);
+    begin(&a, t, rng);
     block_law_of(l, t);
-    mpq_inits(due_reach, part, (mpq_ptr)0);
-    mpq_set_ui(due_reach, 1, 1);
+    mpq_inits(left, part, (mpq_ptr)0);
+    mpq_set_ui(left, 1, 1);
     for (int32_t i = 1; i <= l->n; i++) a.u[i] = LAST_TEST;
     for (int32_t tau = l->n; tau >= 0 && reach > 0 && fine; tau--) {
-        a.child = tau;
-        a.depth = tau - 1;
-        share[0] = 1;
-        share[1] = 0;
-        mpq_set(part, due_reach);
-        if (tau > 0) {
-            fine &= shares(&a, is_refused, TEST_BITS, share, 2);
-            mpq_mul(part, due_reach, l->below[tau - 1]);
-        }
-        mpq_sub(due_reach, due_reach, part);
-        memset(last, 0, sizeof last);
-        if (tau > 0) a.u[tau] = 0;
-        if (share[0] > 0) fine &= shares(&a, last_token, DRAW_BITS, last, a.s.V) && a.length == tau + 1;
-        if (tau > 0) a.u[tau] = LAST_TEST;
+        fine = measure_kept(&a, tau, l->n, share, last);
+        mpq_set(part, left);
+        if (tau > 0) mpq_mul(part, left, l->below[tau - 1]);
+        mpq_sub(left, left, part);
         for (int32_t x = 0; x < a.s.V; x++)
             distance += fabs(reach * share[0] * last[x] - mpq_get_d(part) * mpq_get_d(l->last[tau][x])) / 2;
         reach *= share[1];
     }
-    weigh(y, t, l->n, distance, fine);
-    mpq_clears(due_reach, part, (mpq_ptr)0);
+    weigh(y, t, l->n, distance + mpq_get_d(left) / 2, fine);
+    mpq_clears(left, part, (mpq_ptr)0);
 }
 
-static void every_chain(tree *t, int32_t i, block_law *l, tally *y)
+static void every_chain(tree *t, int32_t i, block_law *l, tally *y, uint64_t *rng)
 {
     if (i == MOST_NODES || i == t->shape->nodes) {
-        measure_block(t, l, y);
+        measure_block(t, l, y, rng);
         return;
     }
     for (int32_t x = -1; x < t->set->V; x++) {
         t->token[i] = x;
-        every_chain(t, i + 1, l, y);
+        every_chain(t, i + 1, l, y, rng);
     }
 }
 
@@ -403,7 +413,7 @@ static void run_shape(tree *t, node_law *l, block_law *b, tally *y, uint64_t *rn
 {
     if (!fits(t)) return;
     if (t->claim->rule == ORACLE_TREE_BLOCK) {
-        if (is_chain(t->shape)) every_chain(t, 1, b, y);
+        if (is_chain(t->shape)) every_chain(t, 1, b, y, rng);
         return;
     }
     for (int32_t node = 0; node < t->shape->nodes; node++) {
