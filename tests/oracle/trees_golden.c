@@ -238,6 +238,9 @@ static void run_goldens(void)
         if (!mpq_equal(tv, due)) fail(g->name, tv);
         law_free(law);
     }
+    mpq_set_d(tv, least_rho(SURE, EVEN, 2, 2) / 65536);
+    mpq_set_ui(due, 3, 2);
+    if (!mpq_equal(tv, due)) fail("rho* of a sure p", tv);
     mpq_clears(tv, due, (mpq_ptr)0);
 }
 
