@@ -5,8 +5,8 @@
 
 #include "conformance/oracle/law/siblings.h"
 
-/* Paths are numbered: the empty one is 0, and x followed by token t is x * V + 1 + t. PATHS have rows, those that end at
- * depth 4; PREFIXES are one token longer. */
+/* Paths are numbered: the empty one is 0, and x followed by token t is x * V + 1 + t. PATHS of at most 4 tokens have
+ * rows; PREFIXES have one token more. */
 enum { MOST_NODES = 5, MOST_CHILDREN = 4, MOST_VOCAB = 4, SHAPES = 23, SETS = 20, PATHS = 341, PREFIXES = 1365 };
 
 /* Nodes in preorder. */

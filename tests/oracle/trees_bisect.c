@@ -1,7 +1,8 @@
 /* trees_bisect.c - the compiled rules of chapter 10 against the oracle's rational numbers, on every ordered tree of at
- * most 5 nodes: the law of what happens at a node, by bisection of as_verify_nodes over the uniform of each question and
- * of the last token. The whole tree is asked; uniforms of the nodes above lead the step to the node. What happens there
- * depends on the node alone (TRV-06), so each node is measured once for each path to it and each list of children.
+ * most 5 nodes: the law of what happens at a node, by bisection of as_verify_nodes over the uniform of each question
+ * and of the last token. The whole tree is asked; uniforms of the nodes above lead the step to the node. What happens
+ * there depends on the node alone (TRV-06), so each node is measured once for each path to it and each list of its
+ * children, with random tokens elsewhere. BLOCK looks at whole paths, and is measured chain by chain.
  *
  * At a node the two laws are within (questions) * 2^-29 + 2^-40 in total variation, as uniforms of tests have 29 bits.
  * So the law of a step is within that of the questions on the way.
@@ -432,7 +433,7 @@ static int64_t run_claim(const tree_claim *claim, row_set *sets, int32_t n, node
         tree t = {.shape = &shape[i % SHAPES], .set = &sets[i / SHAPES], .claim = claim, .token = {-1}};
         run_shape(&t, l, b, &y, &rng);
     }
-    printf("%-36s %7ld nodes, %6ld out of reach, at most %.3f * 2^-29 apart, %.3f of the bound\n", claim->name,
+    printf("%-36s %7ld nodes, %6ld out of reach, at most %.4g * 2^-29 apart, %.4g of the bound\n", claim->name,
            (long)y.nodes, (long)y.unreached, y.largest * 0x1p29, y.of_bound);
     fflush(stdout);
     return y.failed;

@@ -1,7 +1,7 @@
 /* trees_exact.c - the joint law of a step in rational numbers, uniforms being real: LAW-06, LAW-07.
  *
- * For each ordered tree of at most 5 nodes and each set of rows, the step's tokens, completed by draws from the target's
- * rows up to depth + 1, have the target's joint law: on average over all drawn trees, or for each fixed tree,
+ * For each ordered tree of at most 5 nodes and each set of rows, the step's tokens, completed by draws from the
+ * target's rows up to depth + 1, have the target's joint law: on average over all drawn trees, or for each fixed tree,
  * placeholders included. TYPICAL and CONSTANT emit a sure path, so their total variation is known for each tree. Each
  * tree is walked whole; what the oracle does at a node depends on the node alone (TRV-06).
  *
@@ -23,7 +23,7 @@ static void fail(const char *what, const mpq_t got)
 
 typedef struct {
     tree t;
-    mpq_t ended[PREFIXES];  /* the chance that the step emits this and no more */
+    mpq_t ended[PREFIXES];   /* the chance that the step emits this and no more */
     mpq_t walking[PREFIXES]; /* the chance of a node with this path */
     node_law law[MOST_NODES];
     block_law block;
@@ -302,7 +302,8 @@ static void run_claims(lane *l, row_set *sets, int32_t n)
         mpq_init(largest_tv);
         l->trees = 0;
         for (int32_t i = 0; i < n * SHAPES; i++) {
-            l->t = (tree){.shape = &shape[i % SHAPES], .set = &sets[i / SHAPES], .claim = &tree_claims[c], .token = {-1}};
+            l->t = (tree){.shape = &shape[i % SHAPES], .set = &sets[i / SHAPES], .claim = &tree_claims[c]};
+            l->t.token[0] = -1;
             if (!fits(&l->t)) continue;
             run_claim(l, largest_tv);
             laws++;

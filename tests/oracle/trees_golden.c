@@ -1,6 +1,6 @@
-/* trees_golden.c - laws of one node in rational numbers, uniforms being real (LAW-05, LAW-07): the total variations that
- * chapter 10 states, as fractions, those of a production kernel (siblings tested against unchanged p and q), and those of
- * the rules that are not lossless on many rows, by closed forms. */
+/* trees_golden.c - laws of one node in rational numbers, uniforms being real (LAW-05, LAW-07): the total variations
+ * that chapter 10 states, as fractions; those of a production kernel, siblings tested against unchanged p and q; and
+ * those of the rules that are not lossless, on many rows, by closed forms. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,8 +254,8 @@ static bool has_cut(const float *p, const float *q, int32_t V, double rho)
     return false;
 }
 
-/* KSQ-03: the total variation is what the trials accept too much. It is 0 from rho* on. Below rho* it is not, where an id
- * is cut. Is it above 0? */
+/* KSQ-03: the total variation is what the trials accept too much. It is 0 from rho* on. Below rho* it is not, where an
+ * id is cut. Is it above 0? */
 static bool check_kseq(const float *p, const float *q, int32_t V, int32_t K, double rho, double least)
 {
     const golden g = {"KSEQ", p, q, V, K, ORACLE_TREE_KSEQ, {rho}, SPECIFIED, false, AS_DRAWN, {0, 1}};
@@ -320,8 +320,8 @@ static void check_lenient(const float *p, const float *q, int32_t V, double l)
     mpq_clears(most, left, sum, tv, (mpq_ptr)0);
 }
 
-/* TGT-03, one child t: it is gone to with the chance min(1, p(t)/alpha), or surely if p(t) >= sigma. That, less p(t), is
- * the total variation. */
+/* TGT-03, one child t: it is gone to with the chance min(1, p(t)/alpha), or surely if p(t) >= sigma. That, less p(t),
+ * is the total variation. */
 static void check_target(const float *p, int32_t V, int32_t t, double alpha, double sigma)
 {
     golden g = {"TARGET", p, p, V, 1, ORACLE_TREE_TARGET, {alpha, sigma}, SPECIFIED, false, AS_DRAWN, {0, 1}};
@@ -376,7 +376,7 @@ static void run_declared(row_set *sets, int32_t n)
         }
         y.checks += 2;
     }
-    printf("KSEQ, LENIENT, TARGET with thresholds: %d laws of one node; %d of KSEQ are below rho*, %d of them lossless\n",
+    printf("KSEQ, LENIENT, TARGET with thresholds: %d laws; %d of KSEQ are below rho*, %d of these lossless\n",
            (int)y.checks, (int)y.below, (int)y.lossless);
 }
 
