@@ -85,6 +85,19 @@ static int32_t hard_token(const trees *t, const probe *m, int32_t at, int32_t ro
     return token;
 }
 
+/* All that p has behind a node stands among its children, in order, as far as there are so many. -1: no more is left. */
+static int32_t next_of_support(const trees *t, const probe *m, int32_t at, bool q_zero)
+{
+    const int32_t first = t->first[t->n - 1];
+    const float *p = probe_p(m, t->state[first + t->parent[at]]), *q = probe_q(m, t->q_state[at]);
+    int32_t token = -1;
+    for (int32_t i = first + 1; i < at; i++)
+        if (t->parent[i] == t->parent[at] && t->token[i] > token) token = t->token[i];
+    for (token++; token < m->V; token++)
+        if (p[token] > 0 && (q_zero || q[token] > 0)) return token;
+    return -1;
+}
+
 /* A threshold, or now and then the p of a child itself. */
 static double some_threshold(const trees *t, const probe *m, int32_t first, int32_t k, uint64_t *rng)
 {
@@ -169,7 +182,7 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
     const iut_claims *k = client_claims(x->iut);
     const bool q_zero = k->q_zero == IUT_ACCEPT || k->q_zero == IUT_REJECT;
     const int32_t children = rule == IUT_TREE_BLOCK ? 1 : most.children;
-    const bool large = probe_below(rng, most.nodes > LARGE ? 2 : 4) == 0, hard = most.children > ASKED_USUAL.children && probe_below(rng, 2);
+    const bool large = probe_below(rng, most.nodes > LARGE ? 2 : 4) == 0, whole = probe_below(rng, 16) == 0, hard = most.children > ASKED_USUAL.children && probe_below(rng, 2);
     const int32_t nodes = least(least(large ? most.nodes : 12, most.nodes), k->max_nodes);
     tree_shape s;
     tree_shape_draw(&s, large && nodes > LARGE ? nodes / 2 : 1, nodes, least(t->depth, k->max_gamma),
@@ -178,15 +191,16 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
     for (int32_t j = 0; j < s.nodes; j++) {
         const int32_t at = first + j;
         t->state[at] = probe_below(rng, m->S);
-        t->u[at] = hard && probe_below(rng, 16) ? 1.0 - 0x1p-24 : some_uniform(rng);
+        t->u[at] = (hard || whole) && probe_below(rng, 16) ? 1.0 - 0x1p-24 : some_uniform(rng);
         t->bonus[at] = probe_below(rng, m->V);
         if (j == 0) continue;
         const int32_t above = first + t->parent[at];
         if (!t->drawn[above]) t->drawn[above] = some_drawing(x->iut, rng);
         const bool one_row = t->drawn[above] == IUT_DRAWN_IID || t->drawn[above] == IUT_DRAWN_WITHOUT;
         t->q_state[at] = one_row ? t->state[above] : probe_below(rng, m->S);
-        t->token[at] = hard && probe_below(rng, 8) ? hard_token(t, m, at, t->q_state[at], rng)
-                                                   : some_token(t, m, at, t->q_state[at], q_zero, rng);
+        t->token[at] = whole                           ? next_of_support(t, m, at, q_zero)
+                       : hard && probe_below(rng, 8) ? hard_token(t, m, at, t->q_state[at], rng)
+                                                     : some_token(t, m, at, t->q_state[at], q_zero, rng);
         if ((rule & FIRST_OF_EQUAL) && first_equal(t, first, at) != at && has_children(&s, j)) t->token[at] = -1;
         t->state[at] = t->state[first_equal(t, first, at)];
     }

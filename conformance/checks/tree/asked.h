@@ -27,7 +27,8 @@ void asked_rows_of(asked_rows *to, const probe *m);
 
 /* The next request: a chain, a bush or a wide tree; siblings of each node in a way that the IUT claims, repeats, placeholders, tokens
  * from q and from anywhere, uniforms up to their ends, and parameters that are not neutral.
- * Where nodes may have many children, half of the requests have most of them refused. */
+ * Where nodes may have many children, half of the requests have most of them refused. In one of 16 the children are all
+ * that p has, with coins near 1. */
 void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, asked_sizes most, uint64_t *rng);
 
 /* How the next call has its last tokens, where the IUT claims more than one way: coins, and bonus drawn or given. */
