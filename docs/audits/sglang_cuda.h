@@ -1,7 +1,7 @@
-/* sglang_cuda.h - of CUDA, CUB and libcu++ what SGLang's tree kernels use and gpu/emu/emu.h lacks (sglang_tree.cpp). Ours:
- * after CUB's documentation, on the emulator's shuffles and barriers. Sums have CUB's order for BLOCK_*_WARP_*: the
- * items of a thread, then 32 lanes by halving trees, then the warps in turn. As in CUB, thread 0 alone has the result
- * of a reduction; the others get what spoils theirs. */
+/* sglang_cuda.h - what SGLang's tree kernels use of CUDA, CUB and libcu++, and gpu/emu/emu.h lacks (sglang_tree.cpp).
+ * Ours, after CUB's documentation, on the emulator's shuffles and barriers. Sums have CUB's order for BLOCK_*_WARP_*:
+ * the items of a thread, then 32 lanes by halving trees, then the warps in turn. As in CUB, thread 0 alone has the
+ * result of a reduction; the others get what spoils theirs. */
 #ifndef ASSAY_AUDIT_SGLANG_CUDA_H
 #define ASSAY_AUDIT_SGLANG_CUDA_H
 
@@ -119,7 +119,7 @@ template <class T, int THREADS, BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS> clas
 template <class T, int THREADS> class BlockAdjacentDifference
 {
   public:
-    /* As CUB lays it out: FlashInfer's prefix sums stand where `first` is, and are still read when `last` is written. */
+    /* As CUB lays it out. FlashInfer's prefix sums stand where `first` is; they are still read as `last` is written. */
     struct TempStorage {
         T first[THREADS], last[THREADS];
     };

@@ -1,6 +1,6 @@
 /* sglang_shown.cpp - what sglang-tree.md found, shown without the suite: SGLang's own code and a few numbers.
- * `ci/audit-sglang shown` builds and runs it. Everything between a request's tokens and the emitted one is the engine's:
- * its n-gram corpus, reconstructIndicesFromTreeMask and TreeSpeculativeSamplingTargetOnly; kernels on the grid emulator. */
+ * `ci/audit-sglang shown` builds and runs it. All between a request's tokens and the emitted one is the engine's: its
+ * n-gram corpus, reconstructIndicesFromTreeMask and TreeSpeculativeSamplingTargetOnly; kernels on the grid emulator. */
 #include "docs/audits/sglang_cuda.h"
 
 #include <sgl_kernel/ngram.cuh>
@@ -57,8 +57,9 @@ tree drafted(sglang::ngram::Ngram &corpus, int64_t request, const std::vector<in
 int32_t emitted(tree t, const std::vector<float> &p, float coin, float last)
 {
     using namespace flashinfer::sampling;
-    constexpr auto kernel = &sglang::speculative_sampling::TreeSpeculativeSamplingTargetOnly<THREADS, SCAN_ALGO, REDUCE_ALGO,
-                                                                                            4, true, float, int32_t, int64_t>;
+    using namespace sglang::speculative_sampling;
+    constexpr auto kernel =
+        &TreeSpeculativeSamplingTargetOnly<THREADS, SCAN_ALGO, REDUCE_ALGO, 4, true, float, int32_t, int64_t>;
     const uint32_t n = static_cast<uint32_t>(t.candidates.size()), V = static_cast<uint32_t>(p.size());
     std::vector<int32_t> predicts(n), accepted(n, -1), number(1);
     std::vector<float> coins(n, coin), final_coins{last}, target, draft(n * V, 0);
@@ -114,7 +115,8 @@ int main()
     std::printf("   3 2 1 2 3 1 1 in the corpus, 3 2 1 the context: tokens");
     for (int64_t token : t.candidates) std::printf(" %d", static_cast<int>(token));
     std::printf("; children of the root");
-    for (int64_t k = t.next_token[0]; k >= 0; k = t.next_sibling[static_cast<size_t>(k)]) std::printf(" %d", static_cast<int>(k));
+    for (int64_t k = t.next_token[0]; k >= 0; k = t.next_sibling[static_cast<size_t>(k)])
+        std::printf(" %d", static_cast<int>(k));
     std::printf("\n");
     print_law("   the law", t, p);
 

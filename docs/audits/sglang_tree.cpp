@@ -5,9 +5,9 @@
  * The kernel's arrays are laid out as the engine does: requests of a launch have the same number of nodes, those that
  * are missing hang nowhere; first child and next sibling by number; a row p a node; the row of drafts zero. One coin a
  * node, and one for the last token. What the kernel does not do is done here: lists are checked (TRV-01), and
- * placeholders left out with what is below them (TRV-04). Thresholds are a launch's, and the suite gives them a node. So
- * a launch has the nodes from its root on that share the root's thresholds, and their children. A walk that ends at a
- * child with thresholds of its own goes on there in a launch of its own; the token drawn meanwhile is dropped.
+ * placeholders left out with what is below them (TRV-04). Thresholds are a launch's, and the suite gives them a node.
+ * So a launch has the nodes from its root on that share the root's thresholds, and their children. A walk that ends at
+ * a child with thresholds of its own goes on there in a launch of its own; the token drawn meanwhile is dropped.
  *
  * Options: threads=64 (default) or 1024, of a block, which the engine always gives 1024; repeats=merge: equal siblings
  * are left out but for the first. */
@@ -76,7 +76,7 @@ struct walk {
     int32_t *out, *out_node, *out_len;
 };
 
-/* The nodes of a launch from the walk's on, parents before children; [0] is the walk's. Links are numbers of the list. */
+/* The nodes of a launch, parents before children; [0] is the walk's. Links are numbers of the list. */
 struct part {
     std::vector<int32_t> node, next_token, next_sibling;
     int32_t depth = 0;
@@ -90,7 +90,7 @@ struct arrays {
 
 bool same_thresholds(const iut_tree_batch &b, int32_t i, int32_t j)
 {
-    return !b.parameter || (b.parameter[2 * i] == b.parameter[2 * j] && b.parameter[2 * i + 1] == b.parameter[2 * j + 1]);
+    return !b.parameter || std::equal(b.parameter + 2 * i, b.parameter + 2 * i + 2, b.parameter + 2 * j);
 }
 
 bool has_sibling(const iut_tree_batch &b, const walk &w, const part &p, int32_t k)
@@ -175,12 +175,12 @@ template <auto KERNEL, class... A> void launch(const char *name, size_t blocks, 
     emu_launch(&in_turn<KERNEL, A...>, name, dim3(static_cast<unsigned>(blocks)), dim3(threads), shared, a...);
 }
 
-template <uint32_t THREADS, uint32_t VEC> constexpr auto tree_kernel =
-    &sglang::speculative_sampling::TreeSpeculativeSamplingTargetOnly<THREADS, flashinfer::sampling::SCAN_ALGO,
-                                                                    flashinfer::sampling::REDUCE_ALGO, VEC, true, float,
+using namespace flashinfer::sampling;
+template <uint32_t THREADS, uint32_t VEC>
+constexpr auto tree_kernel =
+    &sglang::speculative_sampling::TreeSpeculativeSamplingTargetOnly<THREADS, SCAN_ALGO, REDUCE_ALGO, VEC, true, float,
                                                                     int32_t, int64_t>;
-template <uint32_t THREADS> constexpr size_t tree_shared = sizeof(
-    flashinfer::sampling::SamplingTempStorage<THREADS, flashinfer::sampling::SCAN_ALGO, flashinfer::sampling::REDUCE_ALGO>);
+template <uint32_t THREADS> constexpr size_t tree_shared = sizeof(SamplingTempStorage<THREADS, SCAN_ALGO, REDUCE_ALGO>);
 
 struct outcome {
     std::vector<int32_t> predicts, accept_index, accept_token_num;
@@ -193,10 +193,10 @@ outcome sample_by(const arrays &a, size_t n, uint32_t N, uint32_t steps, uint32_
         number(std::vector<int32_t>(n, -1));
     device<int64_t> candidates(a.candidates), retrive(a.retrive_index), token(a.next_token), sibling(a.next_sibling);
     device<float> coins(a.coins), final_coins(a.final_coins), target(a.target), draft(a.draft);
-    launch<tree_kernel<THREADS, VEC>>("TreeSpeculativeSamplingTargetOnly", n, THREADS, tree_shared<THREADS>, predicts.at,
-                                      index.at, number.at, candidates.at, retrive.at, token.at, sibling.at, coins.at,
-                                      final_coins.at, target.at, draft.at, static_cast<uint32_t>(n), steps, N, V, single,
-                                      std::max(acc, 1e-9f));
+    launch<tree_kernel<THREADS, VEC>>(
+        "TreeSpeculativeSamplingTargetOnly", n, THREADS, tree_shared<THREADS>, predicts.at, index.at, number.at,
+        candidates.at, retrive.at, token.at, sibling.at, coins.at, final_coins.at, target.at, draft.at,
+        static_cast<uint32_t>(n), steps, N, V, single, std::max(acc, 1e-9f));
     return {predicts.back(), index.back(), number.back()};
 }
 
@@ -261,7 +261,8 @@ std::vector<walk> step(const iut &x, const iut_tree_batch &b, std::vector<walk> 
         depth = std::max(depth, parts.back().depth);
     }
     const arrays a = arrays_of(x, b, walks, parts, N);
-    const uint32_t nodes = static_cast<uint32_t>(N), steps = static_cast<uint32_t>(depth) + 1, V = static_cast<uint32_t>(x.V);
+    const uint32_t nodes = static_cast<uint32_t>(N), steps = static_cast<uint32_t>(depth) + 1,
+                   V = static_cast<uint32_t>(x.V);
     const double *pair = b.parameter ? &b.parameter[2 * (walks[0].first + walks[0].at)] : nullptr;
     const float acc = pair ? static_cast<float>(pair[0]) : 1, single = pair ? static_cast<float>(pair[1]) : 1;
     const outcome o = is_greedy           ? greedy(a, walks.size(), nodes, steps)
