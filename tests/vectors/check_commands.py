@@ -28,7 +28,8 @@ def files(folder):
 
 
 def states(folder, report, code):
-    assay("run", "--vectors", folder, "--only", "replay.vectors*", "--only", "tree.vectors*", "--json", report, code=code)
+    only = "--only", "replay.vectors*", "--only", "tree.vectors*"
+    assay("run", "--vectors", folder, *only, "--json", report, code=code)
     with open(report) as f:
         return {case["case"]: case["state"] for case in json.load(f)["cases"]}
 

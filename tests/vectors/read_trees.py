@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""tree.json read with Python's standard library alone, from vectors/README.md and the clauses of spec/: rows are expanded,
-and the answers of the rules that need few lines are recomputed in integers. So the file needs nothing of this repository.
+"""tree.json read with Python's standard library alone, from vectors/README.md and the clauses of spec/. Rows are
+expanded, and the answers of the rules that need few lines are recomputed in integers. So the file needs nothing else of
+this repository.
 
 usage: read_trees.py VECTORS [--self-test]
 """
@@ -56,7 +57,7 @@ def mix(seed, row, V, k, sharp, weight):
 
 
 def row_of(o, V):
-    """The entries of a row, as integers in units of 2^-44: those of tree.json have no finer ones, so DIST-07 is exact."""
+    """The entries of a row in units of 2^-44, of which all rows of tree.json are multiples: DIST-07 is exact."""
     if o["form"] == "units":
         n = o["n"]
     elif o["form"] == "zipf":
@@ -70,7 +71,7 @@ def number(bits):
     return Fraction(struct.unpack(">f", bytes.fromhex(bits))[0])
 
 
-# ---- Rules of chapter 10 ----------------------------------------------------------------------------------------------
+# ---- Rules of chapter 10 --------------------------------------------------------------------------------------------
 
 def draw(w, u):
     """DRAW-02 with a uniform in units of 2^-24."""
@@ -198,7 +199,7 @@ def answer(rule, step):
         nodes.append(node)
 
 
-# ---- The file ---------------------------------------------------------------------------------------------------------
+# ---- The file -------------------------------------------------------------------------------------------------------
 
 def differing(document):
     """Tests whose answer is another one, and how many were recomputed, of small and of large vocabularies."""

@@ -1,6 +1,6 @@
 /* make_trees.c - vectors of chapter 10. Trees are random: chains, bushes and wide ones, with repeats and placeholders,
- * tokens from q and from anywhere. The uniforms are set on the way that the oracle goes: half of them stand at or beside
- * a boundary of the very decision that they take. */
+ * tokens from q and from anywhere. The uniforms are set on the way that the oracle goes: half of them stand at or
+ * beside a boundary of the very decision that they take. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ static void large_rows(maker *m)
     }
 }
 
-/* Rows whose refusals leave nothing: a child that one of them cannot have drawn is refused, and its q takes the rest. */
+/* Rows whose refusals leave nothing: a child that its q cannot have drawn is refused, and this q takes the rest. */
 static void empty_rows(maker *m)
 {
     static const int32_t rows[][4] = {{2048, 2048, 0, 0}, {1024, 1024, 2048, 0}, {0, 0, 2048, 2048}, {4096, 0, 0, 0},
@@ -169,15 +169,16 @@ static int32_t largest_of(const maker *m, int32_t row)
 static int32_t some_token(maker *m, const drafted *d, int32_t node)
 {
     const int32_t kind = make_below(m, 16), before = node - 1, own = d->p[d->parent[node]];
-    if (d->way == FAR && make_below(m, 16)) return d->rule->rule == ORACLE_TREE_GREEDY ? largest_of(m, own) : token_of(m, own);
+    const bool greedy = d->rule->rule == ORACLE_TREE_GREEDY;
+    if (d->way == FAR && make_below(m, 16)) return greedy ? largest_of(m, own) : token_of(m, own);
     if (kind == 0) return -1;
     if (kind < 3 && before > 0 && d->parent[before] == d->parent[node]) return d->token[before];
     if (kind < 6) return make_below(m, m->g->V);
-    if (d->rule->rule == ORACLE_TREE_GREEDY && kind < 12) return largest_of(m, own);
+    if (greedy && kind < 12) return largest_of(m, own);
     return token_of(m, oracle_tree_uses_q(d->rule->rule) ? d->q[node] : own);
 }
 
-/* `uniform` siblings have one row, of which the way they came may speak. */
+/* Tokens and rows. Nodes with equal paths have the same p; siblings drawn IID or WITHOUT have one q. */
 static void fill(maker *m, drafted *d)
 {
     const int32_t rows = m->g->rows;
@@ -260,12 +261,18 @@ static double anywhere(maker *m)
 /* For a question "is u below the bound?". */
 static double at_bound(maker *m, double bound, direction way)
 {
-    const int32_t kind = way == FAR && make_below(m, 32) ? 3 : way == NOWHERE && make_below(m, 4) ? 4 : make_below(m, 4);
+    enum { BESIDE, BESIDE_TOO, ANYWHERE, BELOW, ABOVE };
+    const int32_t kind = way == FAR && make_below(m, 32)      ? BELOW
+                         : way == NOWHERE && make_below(m, 4) ? ABOVE
+                                                              : make_below(m, ABOVE);
     const double at = fmin(bound, 1) * 0x1p24, some = random_unit(m);
-    return kind < 2 ? beside(m, bound) : kind == 2 ? anywhere(m) : clamp(floor(kind == 3 ? at * some : 0x1p24 - (0x1p24 - at) * some));
+    if (kind <= BESIDE_TOO) return beside(m, bound);
+    if (kind == ANYWHERE) return anywhere(m);
+    return clamp(floor(kind == BELOW ? at * some : 0x1p24 - (0x1p24 - at) * some));
 }
 
-/* For a draw: beside an end of the stretch of a token that is drawn often, or of the one named. inside: at its middle. */
+/* For a draw: beside an end of the stretch of a token that is drawn often, or of the one named. inside: at its
+ * middle. */
 static double at_token(maker *m, mpz_t *R, const mpz_t Z, int32_t token, bool inside)
 {
     const double any = anywhere(m);
@@ -492,7 +499,8 @@ static void wide(maker *m, const char *rule)
 {
     start(m, rule, "wide.v64", "tree-wide");
     small_rows(m);
-    for (int32_t i = 0; i < 8; i++) random_test(m, &(shape){41 + i, i < 4 ? 1 : 2, 40, i % 2 ? NOWHERE : ANYHOW, 40}, false);
+    for (int32_t i = 0; i < 8; i++)
+        random_test(m, &(shape){41 + i, i < 4 ? 1 : 2, 40, i % 2 ? NOWHERE : ANYHOW, 40}, false);
     make_close(m);
 }
 

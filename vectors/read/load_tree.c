@@ -13,7 +13,8 @@ bool tree_read_group(as_json *r, const json_t *o, vector_group *g)
     if (!tree_rule_find(g->rule)) return as_json_bad(r, "rule", "is none of chapter 10");
     g->uniforms = UNIFORMS_UNITS;
     g->uniform_bits = TREE_UNIFORM_BITS;
-    return as_json_i32(r, o, "V", 2, VECTORS_MAX_V, &g->V) && as_json_i32(r, o, "depth", 0, VECTORS_MAX_GAMMA, &g->gamma);
+    return as_json_i32(r, o, "V", 2, VECTORS_MAX_V, &g->V) &&
+           as_json_i32(r, o, "depth", 0, VECTORS_MAX_GAMMA, &g->gamma);
 }
 
 void tree_input_keys(const vector_group *g, char *keys, size_t size)
@@ -45,7 +46,8 @@ static bool read_parameter(as_json *r, const json_t *o, const char *key, int32_t
     uint32_t word[TREE_MAX_NODES];
     const int32_t *list = NULL;
     const bool integers = !strcmp(key, "rho");
-    if (integers ? !read_list(r, o, key, nodes, 0, MOST_RHO, &list) : !as_json_words(r, o, key, nodes, word)) return false;
+    if (integers ? !read_list(r, o, key, nodes, 0, MOST_RHO, &list) : !as_json_words(r, o, key, nodes, word))
+        return false;
     for (int32_t i = 0; i < nodes; i++) {
         to[2 * i] = integers ? (double)list[i] : (double)float_of_bits(word[i]);
         if (isnan(to[2 * i])) return as_json_bad(r, key, "[%d] is no number", (int)i);

@@ -57,7 +57,8 @@ bool tree_request(vector_set *set, const vector_group *g, const vector_test *t, 
 /* False: memory is short. A refused request is an error of the answer. */
 static bool ask(vector_set *set, const oracle_tree_request *r, vector_answer *a)
 {
-    int32_t *token = set_take(set, (size_t)r->nodes, sizeof *token), *node = set_take(set, (size_t)r->nodes, sizeof *node);
+    int32_t *token = set_take(set, (size_t)r->nodes, sizeof *token);
+    int32_t *node = set_take(set, (size_t)r->nodes, sizeof *node);
     char why[160];
     if (!token || !node) return false;
     a->count = oracle_tree(r, token, node, why, sizeof why);
@@ -74,6 +75,23 @@ static bool differ(const vector_answer *a, const vector_answer *b)
            memcmp(a->node, b->node, (size_t)tree_gone(a) * sizeof *a->node);
 }
 
+static bool has_child(const oracle_tree_request *r, int32_t node)
+{
+    for (int32_t i = node + 1; i < r->nodes; i++)
+        if (r->node[i].parent == node && r->node[i].token >= 0) return true;
+    return false;
+}
+
+/* VAR-04 can matter where the q of a token is 0, from the start or by SIB-04. */
+static bool may_lack_q(const oracle_tree_request *r)
+{
+    for (int32_t i = 1; i < r->nodes && oracle_tree_uses_q(r->rule); i++)
+        if (r->node[i].token >= 0 && r->node[i].q >= 0 &&
+            (r->node[i].without || r->row[r->node[i].q][r->node[i].token] == 0))
+            return true;
+    return false;
+}
+
 /* SIB-05, VAR-06: did a refusal leave nothing? Then the judge allows another last token, where the policy does. */
 static bool met_empty(vector_set *set, oracle_tree_request r, const vector_answer *a)
 {
@@ -81,14 +99,15 @@ static bool met_empty(vector_set *set, oracle_tree_request r, const vector_answe
     const float *p = r.row[r.node[end].p];
     int32_t *token = set_take(set, (size_t)a->count, sizeof *token), other = 0;
     char why[160];
-    if (!oracle_tree_uses_q(r.rule) || !token) return false;
+    if (!oracle_tree_uses_q(r.rule) || !token || !has_child(&r, end)) return false;
     memcpy(token, a->tokens, (size_t)a->count * sizeof *token);
     while (other < r.V && (other == token[last] || p[other] == 0)) other++;
     if (other == r.V) return false;
     token[last] = other;
-    if (oracle_tree_judge(&r, token, a->node, a->count, 0, why, sizeof why) != TREE_WRONG) return false;
     r.flags |= ORACLE_EMPTY_OTHER;
-    return oracle_tree_judge(&r, token, a->node, a->count, 0, why, sizeof why) != TREE_WRONG;
+    if (oracle_tree_judge(&r, token, a->node, a->count, 0, why, sizeof why) == TREE_WRONG) return false;
+    r.flags &= ~(unsigned)ORACLE_EMPTY_OTHER;
+    return oracle_tree_judge(&r, token, a->node, a->count, 0, why, sizeof why) == TREE_WRONG;
 }
 
 /* The answer of another policy, if it is another one. `met`: it leaves that of empty residuals open as well. */
@@ -115,7 +134,7 @@ bool tree_answer(vector_set *set, const vector_group *g, vector_test *t, char *w
     if (!other || !tree_request(set, g, t, 0, &r) || !ask(set, &r, &t->expected)) return false;
     const bool refused = t->expected.error != NULL;
     if (refused && !ask_policy(set, r, t, other, "bad_draft=ends", ORACLE_BAD_DRAFT_ENDS, &met)) return false;
-    if (!refused && oracle_tree_uses_q(r.rule) &&
+    if (!refused && may_lack_q(&r) &&
         !ask_policy(set, r, t, other, "q_zero=reject", ORACLE_Q_ZERO_REJECTS, &met))
         return false;
     if (!refused && met_empty(set, r, &t->expected)) {

@@ -27,7 +27,8 @@ int32_t asked_rule(const client *tested, uint64_t *rng);
 bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *rows, replay_tally *tally,
                  check_result *r);
 
-/* What the judge says of one answer. A bonus that was given is taken as drawn; another one in its place is a FAIL in `r`. */
+/* What the judge says of one answer. A bonus that was given is taken as drawn; another one in its place is a FAIL in
+ * `r`. */
 oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, int32_t V, const asked_rows *rows,
                                   check_result *r);
 

@@ -1,9 +1,9 @@
-/* tree_vectors.c - tree.vectors: the golden vectors of chapter 10 that the claims allow, a case for each group (LAY-02).
- * A vector that is missing or malformed is an ERROR of the suite (STA-03).
+/* tree_vectors.c - tree.vectors: the golden vectors of chapter 10 that the claims allow, a case for each group
+ * (LAY-02). A vector that is missing or malformed is an ERROR of the suite (STA-03).
  *
  * An answer is right if its tokens are the expected ones, or those of the alternative that the IUT declares; the hard
- * facts of trees.h then leave only interchangeable nodes (TRV-03). For arithmetic with a tolerance another answer is right
- * if the oracle finds it within tau. */
+ * facts of trees.h then leave only interchangeable nodes (TRV-03). For arithmetic with a tolerance another answer is
+ * right if the oracle finds it within tau. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +58,11 @@ static int32_t rule_of(const char *id)
     return bit_of(tree_rule_name, TREE_RULES, word, strcspn(word, "."));
 }
 
+static int32_t drawn_of(const vector_tree *tree)
+{
+    return bit_of(tree_drawn_name, TREE_DRAWN, tree->drawn, strlen(tree->drawn));
+}
+
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
@@ -76,7 +81,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 
 /* ---- Requests ------------------------------------------------------------------------- */
 
-/* The rows of a group are states, and both rows of a state are the same: a node's p is that of one, its q of another. */
+/* The rows of a group are states, both rows of a state being the same: a node's p is of one, its q of another. */
 static probe *panel_of(const vector_group *g)
 {
     probe *m = probe_open(g->rows, g->V);
@@ -98,8 +103,8 @@ static bool is_leaf(const vector_tree *tree, int32_t node)
     return true;
 }
 
-/* A tree within the limits that are declared, siblings as they are claimed? A parent that is to be refused counts as the
- * root. */
+/* A tree within the limits that are declared, siblings as they are claimed? A parent that is to be refused counts as
+ * the root. */
 static bool is_claimed(const asking *k, const vector_test *t, tree_shape *s)
 {
     const vector_tree *tree = t->tree;
@@ -108,18 +113,17 @@ static bool is_claimed(const asking *k, const vector_test *t, tree_shape *s)
     *s = (tree_shape){.nodes = tree->nodes, .depth = t->len, .parent = {-1}};
     for (int32_t i = 1; i < tree->nodes; i++)
         s->parent[i] = tree->parent[i] >= 0 && tree->parent[i] < i ? tree->parent[i] : 0;
-    return trees_claimed(k->x->iut, rule_of(k->g->id), bit_of(tree_drawn_name, TREE_DRAWN, tree->drawn, strlen(tree->drawn)), s,
-                         why, sizeof why);
+    return trees_claimed(k->x->iut, rule_of(k->g->id), drawn_of(tree), s, why, sizeof why);
 }
 
-/* `last` has the uniform that the answer due takes in both places, where one serves for both. A given bonus is the token
+/* Where one uniform serves for both places of `last`, it is that which the answer due takes. A given bonus is the token
  * that is due. */
 static void add(asking *k, const vector_test *t, const vector_answer *due, const tree_shape *s)
 {
     trees *to = &k->t;
     const vector_tree *tree = t->tree;
-    const int32_t i = to->n, drawn = bit_of(tree_drawn_name, TREE_DRAWN, tree->drawn, strlen(tree->drawn)),
-                  first = trees_add(to, s, rule_of(k->g->id), drawn), gone = due->error ? 0 : due->count + due->then_any - 1,
+    const int32_t i = to->n, first = trees_add(to, s, rule_of(k->g->id), drawn_of(tree)),
+                  gone = due->error ? 0 : due->count + due->then_any - 1,
                   bonus = due->count > 0 ? due->tokens[due->count - 1] : 0;
     const double *last = t->u + tree->nodes;
     for (int32_t j = 0; j < tree->nodes; j++) {
@@ -244,9 +248,9 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_tree_vectors = {
     .name = "tree.vectors",
-    .clauses = "TRV-01 TRV-02 TRV-03 TRV-04 TRV-05 SIB-01 SIB-02 SIB-03 SIB-04 SIB-05 SIB-06 REC-01 REC-02 TGT-01 TGT-02 "
-               "TGT-03 MAT-03 GRD-04 ONEH-07 NIR-01 KSQ-01 KSQ-02 KSQ-03 BLK-01 BLK-02 BLK-03 BLK-04 TYP-01 CST-01 LEN-01 "
-               "DRAW-02 LAY-02 STA-03",
+    .clauses = "TRV-01 TRV-02 TRV-03 TRV-04 TRV-05 SIB-01 SIB-02 SIB-03 SIB-04 SIB-05 SIB-06 REC-01 REC-02 TGT-01 "
+               "TGT-02 TGT-03 MAT-03 GRD-04 ONEH-07 NIR-01 KSQ-01 KSQ-02 KSQ-03 BLK-01 BLK-02 BLK-03 BLK-04 TYP-01 "
+               "CST-01 LEN-01 DRAW-02 LAY-02 STA-03",
     .summary = "the golden vectors of trees that the claims allow",
     .plan = plan,
     .claimed = claimed,
