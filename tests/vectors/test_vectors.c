@@ -377,6 +377,49 @@ static void trees_meet_everything(void **state)
     for (int32_t d = 0; d < 4; d++) assert_true(drawn[d] >= 300);
 }
 
+static oracle_tree_verdict verdict_of(const vector_group *g, const vector_test *t, const int32_t *token, double tau)
+{
+    oracle_tree_request r;
+    char why[300];
+    assert_true(tree_request(set, g, t, 0, &r));
+    return oracle_tree_judge(&r, token, t->expected.node, t->expected.count, tau, why, sizeof why);
+}
+
+/* The judge of the suite finds the expected answers exact, with and without tolerance, and the next last token wrong
+ * without. */
+static void the_judge_agrees_with_every_tree(void **state)
+{
+    (void)state;
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        for (int32_t k = 0; g->kind == VECTOR_TREE && g->V <= 64 && k < g->tests; k++) {
+            const vector_test *t = &g->test[k];
+            const vector_answer *a = &t->expected;
+            int32_t token[ROWS];
+            if (a->error) continue;
+            memcpy(token, a->tokens, (size_t)a->count * sizeof *token);
+            assert_int_equal(verdict_of(g, t, token, 0), TREE_EXACT);
+            assert_int_equal(verdict_of(g, t, token, 0x1p-48), TREE_EXACT);
+            token[a->count - 1] = (token[a->count - 1] + 1) % g->V;
+            if (verdict_of(g, t, token, 0) != TREE_WRONG) fail_msg("%s", t->id);
+        }
+    }
+}
+
+/* In exact numbers token 3 owns the residual up to 262/1024, which is the very uniform; in the specified integers a
+ * little less far. An arithmetic of its own may draw 3 or 7 there, and canonical bits 7 alone. */
+static void a_boundary_of_exact_numbers_is_tolerated(void **state)
+{
+    const vector_group *g = vectors_find(set, "tree.kseq.v8");
+    const vector_test *t = &g->test[7];
+    const int32_t three = 3, six = 6;
+    (void)state;
+    assert_true(t->expected.tokens[0] == 7 && t->u[t->tree->nodes] == 262.0 / 1024);
+    assert_int_equal(verdict_of(g, t, &three, 0), TREE_WRONG);
+    assert_int_equal(verdict_of(g, t, &three, 0x1p-48), TREE_GREY);
+    assert_int_equal(verdict_of(g, t, &six, 0x1p-48), TREE_WRONG);
+}
+
 /* A note that no vector has explains nothing. */
 static void every_note_is_of_some_vector(void **state)
 {
@@ -824,6 +867,8 @@ int main(void)
         cmocka_unit_test(procedural_inputs_are_as_defined),
         cmocka_unit_test(chains_are_many_and_of_every_size),
         cmocka_unit_test(trees_meet_everything),
+        cmocka_unit_test(the_judge_agrees_with_every_tree),
+        cmocka_unit_test(a_boundary_of_exact_numbers_is_tolerated),
         cmocka_unit_test(every_note_is_of_some_vector),
         cmocka_unit_test(traces_meet_everything),
         cmocka_unit_test(exact_groups_are_exact),
