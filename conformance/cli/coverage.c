@@ -76,11 +76,13 @@ static int faults_column(const page *p, const clause *c)
 
 static int vectors_column(const page *p, const clause *c)
 {
-    const size_t replays = vectors_of_clause(p->vectors, c->id, false),
-                 traces = vectors_of_clause(p->vectors, c->id, true);
-    if (replays + traces) fprintf(p->out, "%zu", replays + traces);
+    const size_t replays = vectors_of_clause(p->vectors, c->id, VECTORS_OF_REPLAY),
+                 traces = vectors_of_clause(p->vectors, c->id, VECTORS_OF_TRACES),
+                 trees = vectors_of_clause(p->vectors, c->id, VECTORS_OF_TREES);
+    if (replays + traces + trees) fprintf(p->out, "%zu", replays + traces + trees);
     return (check_names("replay.vectors", c->id) ? (int)replays : 0) +
-           (check_names("trace.methods", c->id) ? (int)traces : 0);
+           (check_names("trace.methods", c->id) ? (int)traces : 0) +
+           (check_names("tree.vectors", c->id) ? (int)trees : 0);
 }
 
 static int selftests_column(const page *p, const clause *c)

@@ -5,6 +5,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "vectors/read/operation.h"
+#include "vectors/read/tree.h"
 #include "vectors/read/vectors.h"
 
 static volatile unsigned checksum;
@@ -91,6 +92,22 @@ static void check_trace(const vector_group *g, const vector_test *t)
     }
 }
 
+/* Rows in range, a rule, a way of drawing, and nodes for all but the last token. */
+static void check_tree(const vector_group *g, const vector_test *t)
+{
+    const vector_tree *tree = t->tree;
+    MUST(tree_rule_find(g->rule) && tree && tree->nodes >= 1 && tree->nodes <= TREE_MAX_NODES && *tree->drawn);
+    for (int32_t i = 0; i < tree->nodes; i++) {
+        MUST(tree->p[i] >= 0 && tree->p[i] < g->rows && tree->parent[i] >= -1 && tree->parent[i] < tree->nodes);
+        if (tree->q) MUST(tree->q[i] >= -1 && tree->q[i] < g->rows);
+    }
+    for (int32_t i = 0; i < tree->nodes + 2; i++) MUST(t->u[i] >= 0 && t->u[i] < 1);
+    for (int32_t i = 0; i < tree_gone(&t->expected); i++)
+        MUST(t->expected.node[i] >= 1 && t->expected.node[i] < tree->nodes);
+    touch(tree->token, 4 * (size_t)tree->nodes);
+    touch(tree->parameter, 16 * (size_t)tree->nodes);
+}
+
 static void check_test(const vector_group *g, const vector_test *t)
 {
     const bool has_rows = g->kind >= VECTOR_SERVED;
@@ -106,6 +123,7 @@ static void check_test(const vector_group *g, const vector_test *t)
         MUST(t->u[0] >= 0 && t->u[0] < 1);
     if (g->kind == VECTOR_ARITHMETIC) check_operation(g, t);
     if (g->kind == VECTOR_TRACE) check_trace(g, t);
+    if (g->kind == VECTOR_TREE) check_tree(g, t);
     check_answer(g, &t->expected, t);
     for (int32_t i = 0; i < t->alternatives; i++) {
         MUST(t->alternative[i].policy);
@@ -133,8 +151,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (vectors_parse(set, "vectors.json", (const char *)data, size, why, sizeof why)) {
         for (int32_t i = 0; i < vectors_groups(set); i++)
             check_group(set, vectors_group(set, i));
-        vectors_of_clause(set, "ACC-01", false);
-        vectors_of_clause(set, "LAH-01", true);
+        vectors_of_clause(set, "ACC-01", VECTORS_OF_REPLAY);
+        vectors_of_clause(set, "LAH-01", VECTORS_OF_TRACES);
+        vectors_of_clause(set, "TRV-02", VECTORS_OF_TREES);
         for (int32_t i = 0; i < vectors_groups(set); i++)
             if (vectors_group(set, i)->tests) MUST(vectors_flip(set, i, 0));
     } else {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The commands on the golden vectors: generation gives the committed bytes; the oracle
 recomputes them; a folder that lacks one vector, or has one more, is an ERROR; and with every
-expectation made wrong no case of replay.vectors passes.
+expectation made wrong no case of replay.vectors or tree.vectors passes.
 
 usage: check_commands.py ASSAY VECTORS
 """
@@ -28,7 +28,8 @@ def files(folder):
 
 
 def states(folder, report, code):
-    assay("run", "--vectors", folder, "--only", "replay.vectors*", "--json", report, code=code)
+    only = "--only", "replay.vectors*", "--only", "tree.vectors*"
+    assay("run", "--vectors", folder, *only, "--json", report, code=code)
     with open(report) as f:
         return {case["case"]: case["state"] for case in json.load(f)["cases"]}
 

@@ -89,7 +89,7 @@ def shorten(trace):
 def breakages(document):
     """Copies with one thing broken: a key too many or too few, a value of another type."""
     small = copy.deepcopy(document)
-    methods = {group.get("method"): group for group in reversed(small["groups"])}
+    methods = {group.get("method", group.get("rule")): group for group in reversed(small["groups"])}
     small["groups"] = small["groups"][:2] if None in methods else list(methods.values())
     for group in small["groups"]:
         for test in group["tests"]:

@@ -19,10 +19,12 @@
 #include "ref/num/level.h"
 #include "ref/num/philox.h"
 #include "ref/num/uniform.h"
+#include "ref/verify/nodes.h"
 #include "ref/verify/verify.h"
 #include "tests/vectors/say_arithmetic.h"
 #include "vectors/read/answer.h"
 #include "vectors/read/operation.h"
+#include "vectors/read/tree.h"
 
 static vector_set *set; /* the folder, loaded once */
 
@@ -49,7 +51,7 @@ enum { MOST_V = 4096, ROWS = VECTORS_MAX_GAMMA + 1 };
 /* What the reference says, in the form of an answer that points into these arrays. */
 typedef struct {
     vector_answer answer;
-    int32_t tokens[ROWS];
+    int32_t tokens[ROWS], nodes[ROWS];
     uint32_t bits[MOST_V];
 } said;
 
@@ -119,6 +121,40 @@ static void say_step(const vector_group *g, const vector_test *t, said *s)
         s->answer.error = as_draft_length(t->draft, t->len, g->V) < 0 ? "draft" : "row";
 }
 
+static as_tree_rule rule_of(const char *name)
+{
+    static const char *const names[AS_TREE_RULES] = {
+        [AS_TREE_GREEDY] = "greedy",       [AS_TREE_MATCH] = "match",   [AS_TREE_TARGET] = "target",
+        [AS_TREE_ONEHOT] = "onehot",       [AS_TREE_SINGLE] = "single", [AS_TREE_RECURSIVE] = "recursive",
+        [AS_TREE_KSEQ] = "kseq",           [AS_TREE_BLOCK] = "block",   [AS_TREE_TYPICAL] = "typical",
+        [AS_TREE_CONSTANT] = "constant",   [AS_TREE_LENIENT] = "lenient"};
+    int32_t rule = 0;
+    while (rule < AS_TREE_RULES && strcmp(names[rule], name) != 0) rule++;
+    return (as_tree_rule)rule;
+}
+
+static void say_tree(const vector_group *g, const vector_test *t, said *s)
+{
+    static as_node node[TREE_MAX_NODES];
+    const vector_tree *tree = t->tree;
+    const double *last = t->u + tree->nodes;
+    for (int32_t i = 0; i < tree->nodes; i++)
+        node[i] = (as_node){.token = tree->token[i],
+                            .parent = tree->parent[i],
+                            .p = g->p + (int64_t)tree->p[i] * g->V,
+                            .q = tree->q && tree->q[i] >= 0 ? g->p + (int64_t)tree->q[i] * g->V : NULL,
+                            .without = !strcmp(tree->drawn, "without"),
+                            .parameter = {tree->parameter[2 * i], tree->parameter[2 * i + 1]}};
+    const as_tree_step step = {.rule = rule_of(g->rule), .V = g->V, .nodes = tree->nodes, .node = node, .u = t->u,
+                               .residual = word_of(last[0]), .bonus = word_of(last[1])};
+    as_error error;
+    const as_status status = as_verify_nodes(&step, s->tokens, s->nodes, &s->answer.count, &error);
+    assert_true(status == AS_OK || status == AS_BAD_INPUT);
+    s->answer.node = s->nodes;
+    if (status == AS_OK) return;
+    s->answer = (vector_answer){.error = "request"};
+}
+
 static void say_words(const vector_group *g, const vector_test *t, said *s)
 {
     s->answer.bits = s->bits;
@@ -149,6 +185,8 @@ static void say(const vector_group *g, const vector_test *t, said *s)
     s->answer.tokens = s->tokens;
     if (g->kind == VECTOR_TRACE) /* no function of the reference: what is expected */
         s->answer = t->expected;
+    else if (g->kind == VECTOR_TREE)
+        say_tree(g, t, s);
     else if (g->kind == VECTOR_ARITHMETIC)
         say_operation(g, t, s);
     else if (g->kind == VECTOR_SERVED || g->kind == VECTOR_RESIDUAL)
@@ -300,6 +338,86 @@ static void chains_are_many_and_of_every_size(void **state)
     assert_true(total >= 2000);
     assert_int_equal(least, 2);
     assert_int_equal(most, 4096);
+}
+
+/* What the trees must have met: every rule, size and way of drawing, ends in vain and at leaves, and what others get
+ * wrong. */
+static void trees_meet_everything(void **state)
+{
+    int32_t total = 0, large = 0, wide = 0, whole = 0, far = 0, refused = 0, leaf = 0, vain = 0, least = 0, most = 0;
+    int32_t drawn[4] = {0}, repeat = 0, placeholder = 0, empty = 0, zero_p = 0, zero_q = 0;
+    (void)state;
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        for (int32_t k = 0; g->kind == VECTOR_TREE && k < g->tests; k++, total++) {
+            const vector_test *t = &g->test[k];
+            const vector_tree *tree = t->tree;
+            for (int32_t d = 0; d < 4; d++) drawn[d] += !strcmp(tree->drawn, tree_drawings[d]);
+            for (int32_t n = 0; n < tree->nodes + 2; n++) {
+                least += t->u[n] == 0;
+                most += t->u[n] == 1 - 0x1p-24;
+            }
+            large += g->V >= 32000 && g->p_form[0].form == ROW_ZIPF;
+            wide += strstr(g->id, ".wide.") && tree->parent[40] == 0;
+            whole += tree->nodes == 128;
+            far += t->expected.count > 40;
+            refused += t->expected.error != NULL;
+            leaf += list_names(t->clauses, "TRV-05", 6);
+            vain += !t->expected.error && !list_names(t->clauses, "TRV-05", 6);
+            repeat += list_names(t->flags, "sibling-repeat", 14);
+            placeholder += list_names(t->clauses, "TRV-04", 6);
+            empty += vector_alternative(t, "empty=other") != NULL;
+            zero_p += list_names(t->flags, "zero-p", 6);
+            zero_q += list_names(t->flags, "zero-q", 6);
+        }
+    }
+    assert_true(total >= 2000 && large >= 200 && wide >= 40 && whole >= 20 && far >= 10 && refused >= 20);
+    assert_true(leaf >= 500 && vain >= 500 && repeat >= 200 && placeholder >= 200 && empty >= 40);
+    assert_true(zero_p >= 200 && zero_q >= 200 && least >= 1000 && most >= 1000);
+    for (int32_t d = 0; d < 4; d++) assert_true(drawn[d] >= 300);
+}
+
+static oracle_tree_verdict verdict_of(const vector_group *g, const vector_test *t, const int32_t *token, double tau)
+{
+    oracle_tree_request r;
+    char why[300];
+    assert_true(tree_request(set, g, t, 0, &r));
+    return oracle_tree_judge(&r, token, t->expected.node, t->expected.count, tau, why, sizeof why);
+}
+
+/* The judge of the suite finds the expected answers exact, with and without tolerance, and the next last token wrong
+ * without. */
+static void the_judge_agrees_with_every_tree(void **state)
+{
+    (void)state;
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        for (int32_t k = 0; g->kind == VECTOR_TREE && g->V <= 64 && k < g->tests; k++) {
+            const vector_test *t = &g->test[k];
+            const vector_answer *a = &t->expected;
+            int32_t token[ROWS];
+            if (a->error) continue;
+            memcpy(token, a->tokens, (size_t)a->count * sizeof *token);
+            assert_int_equal(verdict_of(g, t, token, 0), TREE_EXACT);
+            assert_int_equal(verdict_of(g, t, token, 0x1p-48), TREE_EXACT);
+            token[a->count - 1] = (token[a->count - 1] + 1) % g->V;
+            if (verdict_of(g, t, token, 0) != TREE_WRONG) fail_msg("%s", t->id);
+        }
+    }
+}
+
+/* In exact numbers token 3 owns the residual up to 262/1024, which is the very uniform; in the specified integers a
+ * little less far. An arithmetic of its own may draw 3 or 7 there, and canonical bits 7 alone. */
+static void a_boundary_of_exact_numbers_is_tolerated(void **state)
+{
+    const vector_group *g = vectors_find(set, "tree.kseq.v8");
+    const vector_test *t = &g->test[7];
+    const int32_t three = 3, six = 6;
+    (void)state;
+    assert_true(t->expected.tokens[0] == 7 && t->u[t->tree->nodes] == 262.0 / 1024);
+    assert_int_equal(verdict_of(g, t, &three, 0), TREE_WRONG);
+    assert_int_equal(verdict_of(g, t, &three, 0x1p-48), TREE_GREY);
+    assert_int_equal(verdict_of(g, t, &six, 0x1p-48), TREE_WRONG);
 }
 
 /* A note that no vector has explains nothing. */
@@ -562,6 +680,47 @@ static const breakage trace_breakages[] = {
     {"]}]}", "]}]", "small.json:1:"},
 };
 
+#define TREE_FILE                                                                              \
+    "{\"schema\":\"assay-vectors-1\",\"kind\":\"tree\",\"arithmetic\":0,"                      \
+    "\"generator\":{\"name\":\"x\",\"version\":1},"                                            \
+    "\"notes\":{\"n\":{\"bugType\":\"b\",\"effect\":\"e\",\"link\":\"\"}},"                    \
+    "\"groups\":[{\"id\":\"tree.a\",\"clauses\":[\"TRV-02\"],\"rationale\":\"n\","             \
+    "\"rule\":\"kseq\",\"V\":2,\"depth\":1,\"rows\":[{\"row\":{\"form\":\"units\",\"k\":1,"      \
+    "\"n\":[1,1]}}],\"tests\":[{\"id\":\"tree.a.0001\",\"clauses\":[\"TRV-02\"],"              \
+    "\"comment\":\"\",\"flags\":[],\"parent\":[-1,0],\"token\":[-1,1],\"p\":[0,0],"            \
+    "\"q\":[-1,0],\"drawn\":\"iid\",\"rho\":[0,65536],\"u\":[5,3],\"residual\":1,"              \
+    "\"bonus\":2,\"expected\":{\"tokens\":[1,0],\"nodes\":[1]}}]}]}"
+
+static const breakage tree_breakages[] = {
+    {"\"rule\":\"kseq\"", "\"rule\":\"speq\"", "groups[0].rule: is none of chapter 10"},
+    {"\"rule\":\"kseq\"", "\"rule\":\"block\"", "tests[0]: unknown key \"rho\""},
+    {"\"rule\":\"kseq\"", "\"rule\":\"single\"", "tests[0]: unknown key \"rho\""},
+    {"\"rule\":\"kseq\"", "\"rule\":\"onehot\"", "tests[0]: unknown key"},
+    {"\"V\":2", "\"V\":1", "groups[0].V: must be an integer from 2"},
+    {"\"depth\":1", "\"depth\":0", "parent: makes a tree deeper than depth = 0"},
+    {"\"depth\":1", "\"depth\":65", "depth: must be an integer from 0 to 64"},
+    {"{\"row\":{", "{\"p\":{", "rows[0]: unknown key \"p\""},
+    {"\"parent\":[-1,0]", "\"parent\":[-1,2]", "parent[1]: must be an integer from -1 to 1"},
+    {"\"parent\":[-1,0]", "\"parent\":[]", "parent: must be a list of 1 to 256"},
+    {"\"token\":[-1,1]", "\"token\":[-1]", "token: must be a list of 2"},
+    {"\"p\":[0,0]", "\"p\":[0,1]", "p[1]: must be an integer from 0 to 0"},
+    {"\"q\":[-1,0]", "\"q\":[-1,1]", "q[1]: must be an integer from -1 to 0"},
+    {"\"drawn\":\"iid\"", "\"drawn\":\"out\"", "drawn: must be one of: fixed iid without mixed"},
+    {"\"rho\":[0,65536]", "\"rho\":[0,-1]", "rho[1]: must be an integer from 0"},
+    {"\"rho\":[0,65536],", "", "rho: is missing"},
+    {"\"u\":[5,3]", "\"u\":[5,16777216]", "u[1]: must be an integer from 0 to 16777215"},
+    {"\"residual\":1", "\"residual\":-1", "residual: must be an integer from 0"},
+    {"\"bonus\":2,", "", "bonus: is missing"},
+    {"\"tokens\":[1,0]", "\"tokens\":[1,2]", "expected.tokens[1]: must be an integer from 0 to 1"},
+    {"\"tokens\":[1,0]", "\"tokens\":[1,0,1]", "expected.tokens: must be 1 to 2 tokens"},
+    {"\"nodes\":[1]", "\"nodes\":[]", "expected.nodes: must be a list of 1"},
+    {"\"nodes\":[1]", "\"nodes\":[2]", "expected.nodes[0]: must be an integer from 1 to 1"},
+    {"{\"tokens\":[1,0],\"nodes\":[1]}", "{\"error\":\"row\"}", "expected.error: must be \"request\""},
+    {"\"nodes\":[1]}", "\"nodes\":[1]},\"alternatives\":[{\"policy\":\"empty=other\",\"tokens\":[],\"nodes\":[]}]",
+     "then: is missing"},
+    {"]}]}", "]}]", "small.json:1:"},
+};
+
 /* The first occurrence of `piece` in the file, replaced; to be freed. */
 static char *broken(const char *whole, const breakage *b)
 {
@@ -592,7 +751,7 @@ static void assert_named(const char *whole, const breakage *b)
 /* Each file as it is, which names version 0, and as version 1 of it. */
 static void versions_0_and_1_are_read_alike(void **state)
 {
-    static const char *const whole[] = {CHAIN_FILE, NORM_FILE, TRACE_FILE};
+    static const char *const whole[] = {CHAIN_FILE, NORM_FILE, TRACE_FILE, TREE_FILE};
     static const breakage one = {"\"arithmetic\":0", "\"arithmetic\":1", ""};
     (void)state;
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
@@ -618,6 +777,9 @@ static void malformed_files_are_named_with_their_fault(void **state)
         vectors_parse(sound, "small.json", NORM_FILE, strlen(NORM_FILE), why, sizeof why));
     assert_true(
         vectors_parse(sound, "small.json", TRACE_FILE, strlen(TRACE_FILE), why, sizeof why));
+    assert_true(
+        vectors_parse(sound, "small.json", TREE_FILE, strlen(TREE_FILE), why, sizeof why));
+    assert_int_equal(vectors_group(sound, 3)->test[0].expected.node[0], 1);
     assert_int_equal(vectors_group(sound, 2)->test[0].expected.trace->step[0].run.t[0], 1);
     assert_int_equal(vectors_group(sound, 0)->test[0].expected.tokens[0], 1);
     assert_int_equal(vectors_group(sound, 1)->test[0].input[0].word[1], 0x40000000);
@@ -629,6 +791,8 @@ static void malformed_files_are_named_with_their_fault(void **state)
         assert_named(NORM_FILE, &norm_breakages[i]);
     for (size_t i = 0; i < sizeof trace_breakages / sizeof *trace_breakages; i++)
         assert_named(TRACE_FILE, &trace_breakages[i]);
+    for (size_t i = 0; i < sizeof tree_breakages / sizeof *tree_breakages; i++)
+        assert_named(TREE_FILE, &tree_breakages[i]);
 }
 
 /* Every prefix of a file is refused, and none crashes. */
@@ -702,6 +866,9 @@ int main(void)
         cmocka_unit_test(philox_has_the_known_answers),
         cmocka_unit_test(procedural_inputs_are_as_defined),
         cmocka_unit_test(chains_are_many_and_of_every_size),
+        cmocka_unit_test(trees_meet_everything),
+        cmocka_unit_test(the_judge_agrees_with_every_tree),
+        cmocka_unit_test(a_boundary_of_exact_numbers_is_tolerated),
         cmocka_unit_test(every_note_is_of_some_vector),
         cmocka_unit_test(traces_meet_everything),
         cmocka_unit_test(exact_groups_are_exact),

@@ -157,6 +157,7 @@ vector_set *make_all(char *why, size_t why_size)
     make_numbers(&m);
     make_arithmetic(&m);
     make_traces(&m);
+    make_trees(&m);
     make_rows(&m);
     make_chains(&m);
     make_others(&m);

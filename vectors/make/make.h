@@ -55,6 +55,7 @@ int32_t make_below(maker *m, int32_t n); /* 0..n-1 */
 void make_numbers(maker *m); /* philox, uniform, exp */
 void make_arithmetic(maker *m);
 void make_traces(maker *m);
+void make_trees(maker *m); /* chapter 10 */
 void make_rows(maker *m); /* served, draw, residual */
 void make_chains(maker *m);
 void make_others(maker *m); /* match, greedy */

@@ -7,6 +7,7 @@
 #include "vectors/read/answer.h"
 #include "vectors/read/operation.h"
 #include "vectors/read/trace.h"
+#include "vectors/read/tree.h"
 
 static void write_list(FILE *f, const char *key, const char *names)
 {
@@ -78,7 +79,8 @@ static void write_rows(FILE *f, const vector_group *g)
     for (int32_t i = 0; i < g->rows; i++) {
         const int64_t at = (int64_t)i * g->V;
         fputs("        {", f);
-        write_row(f, kind_has_logits(g->kind) ? "logits" : "p", &g->p_form[i], g->p + at, g->V);
+        write_row(f, kind_has_logits(g->kind) ? "logits" : g->kind == VECTOR_TREE ? "row" : "p", &g->p_form[i],
+                  g->p + at, g->V);
         if (g->q) {
             fputs(", ", f);
             write_row(f, "q", &g->q_form[i], g->q + at, g->V);
@@ -98,7 +100,7 @@ static int32_t units(const vector_group *g, double u)
 static void write_uniforms(FILE *f, const vector_group *g, const vector_test *t)
 {
     int32_t list[VECTORS_MAX_GAMMA + 2];
-    if (g->uniforms == UNIFORMS_NONE) return;
+    if (g->uniforms == UNIFORMS_NONE || g->kind == VECTOR_TREE) return;
     if (g->uniforms == UNIFORMS_WORDS) write_hex64(f, "U", t->U);
     if (g->uniforms == UNIFORMS_SEED) {
         write_hex64(f, "seed", t->seed);
@@ -186,6 +188,7 @@ static void write_inputs(FILE *f, const vector_group *g, const vector_test *t)
     if (g->kind == VECTOR_EXP) write_float(f, "x", t->x), fputs(", ", f);
     if (g->kind == VECTOR_ARITHMETIC) write_operation(f, g, t);
     if (g->kind == VECTOR_TRACE) trace_write_inputs(f, t);
+    if (g->kind == VECTOR_TREE) tree_write_inputs(f, g, t);
     if (g->kind == VECTOR_SERVED) {
         write_float(f, "temperature", t->temperature);
         fprintf(f, ", \"top_k\": %d, ", (int)t->top_k);
@@ -204,6 +207,8 @@ static void write_answer(FILE *f, const vector_group *g, const vector_answer *a)
         fprintf(f, "\"error\": \"%s\"", a->error);
     else if (g->kind == VECTOR_TRACE)
         trace_write(f, a->trace);
+    else if (g->kind == VECTOR_TREE)
+        tree_write(f, a);
     else if (g->kind == VECTOR_PHILOX)
         write_words(f, "words", a->bits, 4);
     else if (g->kind == VECTOR_EXP || g->kind == VECTOR_ARITHMETIC)
@@ -247,6 +252,8 @@ static void write_group(FILE *f, const vector_group *g)
     if (g->op) fprintf(f, "      \"op\": \"%s\",\n", g->op);
     if (g->kind == VECTOR_TRACE)
         trace_write_model(f, g);
+    else if (g->kind == VECTOR_TREE)
+        tree_write_group(f, g);
     else if (g->V)
         fprintf(f, "      \"V\": %d,\n", (int)g->V);
     if (kind_has_drafts(g->kind)) fprintf(f, "      \"gamma\": %d,\n", (int)g->gamma);

@@ -11,6 +11,7 @@
 #include "vectors/read/answer.h"
 #include "vectors/read/operation.h"
 #include "vectors/read/trace.h"
+#include "vectors/read/tree.h"
 
 enum { ROWS = VECTORS_MAX_GAMMA + 1 };
 
@@ -258,6 +259,8 @@ bool answer_test(vector_set *set, const vector_group *g, vector_test *t, char *w
         return answer_operation(set, g, t, why, why_size);
     case VECTOR_TRACE:
         return trace_answer(set, g, t, why, why_size);
+    case VECTOR_TREE:
+        return tree_answer(set, g, t, why, why_size);
     case VECTOR_CHAIN:
     case VECTOR_MATCH:
     case VECTOR_GREEDY:
@@ -283,17 +286,13 @@ bool answer_same(const vector_group *g, const vector_answer *a, const vector_ans
         return false;
     if (a->trace) return oracle_trace_alike(a->trace, b->trace);
     if (a->bits && memcmp(a->bits, b->bits, words * sizeof *a->bits)) return false;
+    if (a->node && b->node && tree_gone(a) > 0 &&
+        memcmp(a->node, b->node, (size_t)tree_gone(a) * sizeof *a->node))
+        return false;
     return a->count == 0 || !memcmp(a->tokens, b->tokens, (size_t)a->count * sizeof *a->tokens);
 }
 
 /* -- Clauses ------------------------------------------------------------------------------- */
-
-static void name(char *list, const char *clause)
-{
-    if (list_names(list, clause, strlen(clause))) return;
-    if (*list) strcat(list, " ");
-    strcat(list, clause);
-}
 
 static void name_chain(char *list, const vector_group *g, const vector_test *t)
 {
@@ -302,40 +301,41 @@ static void name_chain(char *list, const vector_group *g, const vector_test *t)
     const story s = story_of(g, t, count);
     for (int32_t i = 0; i < count && i < s.drafts; i++) {
         const float p = r.p[i][t->draft[i]], q = r.q[i][t->draft[i]];
-        name(list, p == 0 ? "ACC-02" : p >= q ? "ACC-03" : "ACC-01");
+        list_add(list, p == 0 ? "ACC-02" : p >= q ? "ACC-03" : "ACC-01");
     }
-    if (s.drafts < t->len) name(list, "ACC-07");
-    if (s.drafts > 1) name(list, "ACC-05"), name(list, "ACC-06");
-    if (s.rejected && count < s.drafts) name(list, "ACC-04");
+    if (s.drafts < t->len) list_add(list, "ACC-07");
+    if (s.drafts > 1) list_add(list, "ACC-05"), list_add(list, "ACC-06");
+    if (s.rejected && count < s.drafts) list_add(list, "ACC-04");
     if (s.rejected)
-        name(list, "RES-01"), name(list, "RES-02"), name(list, s.empty ? "RES-03" : "RES-04");
+        list_add(list, "RES-01"), list_add(list, "RES-02"), list_add(list, s.empty ? "RES-03" : "RES-04");
     else
-        name(list, s.drafts ? "BON-01" : "BON-03");
-    name(list, "BON-02");
-    name(list, "BON-04");
+        list_add(list, s.drafts ? "BON-01" : "BON-03");
+    list_add(list, "BON-02");
+    list_add(list, "BON-04");
 }
 
 const char *answer_clauses(vector_set *set, const vector_group *g, const vector_test *t)
 {
     char list[200] = "";
     if (g->kind == VECTOR_TRACE) return trace_clauses(set, t);
+    if (g->kind == VECTOR_TREE) return tree_clauses(set, g, t);
     if (t->expected.error) {
-        name(list, !strcmp(t->expected.error, "draft") ? "ACC-08" : "DIST-01");
+        list_add(list, !strcmp(t->expected.error, "draft") ? "ACC-08" : "DIST-01");
     } else if (g->kind == VECTOR_CHAIN) {
         name_chain(list, g, t);
     } else {
         const bool greedy = g->kind == VECTOR_GREEDY;
-        name(list, greedy ? "GRD-01" : "MAT-01");
-        if (oracle_draft_count(t->draft, t->len, g->V, 0) < t->len) name(list, "ACC-07");
-        name(list, "BON-04");
+        list_add(list, greedy ? "GRD-01" : "MAT-01");
+        if (oracle_draft_count(t->draft, t->len, g->V, 0) < t->len) list_add(list, "ACC-07");
+        list_add(list, "BON-04");
     }
     if (!t->expected.error && kind_has_uniforms(g->kind)) {
-        name(list, "DRAW-02");
+        list_add(list, "DRAW-02");
         if (g->uniforms == UNIFORMS_SEED)
-            name(list, "RNG-01"), name(list, "RNG-02"), name(list, "RNG-03"),
-                name(list, "RNG-06");
+            list_add(list, "RNG-01"), list_add(list, "RNG-02"), list_add(list, "RNG-03"),
+                list_add(list, "RNG-06");
         else
-            name(list, "DRAW-01");
+            list_add(list, "DRAW-01");
     }
     return set_text(set, list, strlen(list));
 }

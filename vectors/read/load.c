@@ -8,6 +8,7 @@
 #include "vectors/read/operation.h"
 #include "vectors/read/reader.h"
 #include "vectors/read/trace.h"
+#include "vectors/read/tree.h"
 
 static bool name_like(const char *text, const char *allowed)
 {
@@ -134,7 +135,7 @@ static bool read_rows(as_json *r, const json_t *o, vector_group *g)
     const json_t *list = json_object_get(o, "rows");
     const size_t n = json_array_size(list);
     const bool logits = kind_has_logits(g->kind), has_q = kind_has_q(g->kind);
-    const char *key = logits ? "logits" : "p";
+    const char *key = logits ? "logits" : g->kind == VECTOR_TREE ? "row" : "p";
     if (!as_json_list(r, list, "rows", 1, VECTORS_MAX_COUNT)) return false;
     if (n > (VECTORS_MAX_CELLS - reader_of(r)->set->cells) / (size_t)g->V)
         return as_json_bad(r, "rows", "bring the set beyond %d probabilities",
@@ -148,9 +149,7 @@ static bool read_rows(as_json *r, const json_t *o, vector_group *g)
         const json_t *row = json_array_get(list, i);
         const size_t mark = as_json_enter(r, "rows", i), at = i * (size_t)g->V;
         if (!as_json_has_keys(r, row,
-                              logits  ? "logits"
-                              : has_q ? "p q"
-                                      : "p",
+                              has_q ? "p q" : key,
                               "") ||
             !read_row(r, row, key, logits, g->V, &form[i], p + at) ||
             (has_q && !read_row(r, row, "q", false, g->V, &form[n + i], q + at)))
@@ -238,6 +237,7 @@ static bool read_answer(as_json *r, const vector_group *g, const vector_test *t,
         !list_names("q_zero=reject bad_draft=ends empty=other", a->policy, strlen(a->policy)))
         return as_json_bad(r, "policy", "is not known");
     if (g->kind == VECTOR_TRACE) return trace_read_answer(r, g, t, o, a);
+    if (g->kind == VECTOR_TREE) return tree_read_answer(r, g, t, o, a);
     if (json_object_get(o, "error"))
         return as_json_has_keys(r, o, "error", policy) && read_error(r, g, o, a);
     switch (g->kind) {
@@ -263,7 +263,7 @@ static bool read_answers(as_json *r, const vector_group *g, const json_t *o, vec
     const size_t n = json_array_size(list);
     vector_answer *other = reader_take(r, n + 1, sizeof *other);
     if (!other || (list && !as_json_list(r, list, "alternatives", 1, 8))) return false;
-    if (list && !kind_has_drafts(g->kind))
+    if (list && !kind_has_drafts(g->kind) && g->kind != VECTOR_TREE)
         return as_json_bad(r, "alternatives", "are those of a step with drafts alone");
     const size_t mark = as_json_enter_object(r, "expected");
     if (!read_answer(r, g, t, json_object_get(o, "expected"), false, &t->expected))
@@ -443,6 +443,8 @@ static bool read_inputs(as_json *r, const vector_group *g, const json_t *o, vect
         return read_operation(r, g, o, t);
     case VECTOR_TRACE:
         return trace_read_inputs(r, g, o, t);
+    case VECTOR_TREE:
+        return tree_read_inputs(r, g, o, t);
     case VECTOR_SERVED:
         return read_one_row(r, g, o, t) && read_sampling(r, o, t);
     case VECTOR_DRAW:
@@ -485,8 +487,12 @@ static const char *input_keys(const vector_group *g)
 
 static bool read_test(as_json *r, const vector_group *g, const json_t *o, vector_test *t)
 {
-    char keys[200];
-    snprintf(keys, sizeof keys, "id clauses comment flags %s expected", input_keys(g));
+    char inputs[120], keys[200];
+    if (g->kind == VECTOR_TREE)
+        tree_input_keys(g, inputs, sizeof inputs);
+    else
+        snprintf(inputs, sizeof inputs, "%s", input_keys(g));
+    snprintf(keys, sizeof keys, "id clauses comment flags %s expected", inputs);
     return as_json_has_keys(r, o, keys, "alternatives") && get_id(r, o, g->id, &t->id) &&
            get_clauses(r, o, &t->clauses) && reader_text(r, o, "comment", &t->comment) &&
            get_flags(r, o, &t->flags) && read_inputs(r, g, o, t) && read_answers(r, g, o, t);
@@ -533,6 +539,8 @@ static const char *shared_keys(vector_kind kind)
         return "op";
     case VECTOR_TRACE:
         return "method model";
+    case VECTOR_TREE:
+        return TREE_GROUP_KEYS;
     case VECTOR_SERVED:
     case VECTOR_RESIDUAL:
         return "V rows";
@@ -554,6 +562,7 @@ static bool read_shared(as_json *r, const json_t *o, vector_group *g)
         return reader_text(r, o, "op", &g->op) &&
                (operation_find(g->op) || as_json_bad(r, "op", "is not known"));
     if (g->kind == VECTOR_TRACE) return trace_read_model(r, o, g);
+    if (g->kind == VECTOR_TREE) return tree_read_group(r, o, g) && read_rows(r, o, g);
     if (!kind_has_rows(g->kind)) return true;
     return as_json_i32(r, o, "V", 1, VECTORS_MAX_V, &g->V) &&
            (!kind_has_drafts(g->kind) ||

@@ -29,6 +29,8 @@ vector_group *set_group(vector_set *set);
 
 /* Does a blank-separated list name the word? */
 bool list_names(const char *list, const char *word, size_t length);
+/* Adds a word that the list does not name yet; the caller has the room. */
+void list_add(char *list, const char *word);
 
 /* Words in the bits of an answer, where it has bits. */
 int32_t answer_words(const vector_group *g, const vector_answer *a);

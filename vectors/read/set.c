@@ -5,10 +5,11 @@
 #include "conformance/panel/panel.h"
 #include "vectors/read/model.h"
 #include "vectors/read/trace.h"
+#include "vectors/read/tree.h"
 
 const char *const vector_kind_name[VECTOR_KINDS] = {"philox", "uniform", "exp",   "arithmetic",
-                                                    "trace",  "served",  "draw",  "residual",
-                                                    "chain",  "match",   "greedy"};
+                                                    "trace",  "tree",    "served", "draw",
+                                                    "residual", "chain", "match",  "greedy"};
 
 const vector_listed vector_list[] = {
 #define GROUP(kind, id, V, gamma, tests) {kind, id, V, gamma, tests},
@@ -102,17 +103,36 @@ bool list_names(const char *list, const char *word, size_t length)
     return as_json_names(list, word, length);
 }
 
+void list_add(char *list, const char *word)
+{
+    if (list_names(list, word, strlen(word))) return;
+    if (*list) strcat(list, " ");
+    strcat(list, word);
+}
+
 bool vectors_replayable(const vector_group *g)
 {
     return kind_has_rows(g->kind) && g->uniforms != UNIFORMS_WORDS;
 }
 
-size_t vectors_of_clause(const vector_set *set, const char *clause, bool traces)
+static bool is_asked_by(const vector_group *g, vector_check by)
+{
+    switch (by) {
+    case VECTORS_OF_TRACES:
+        return g->kind == VECTOR_TRACE;
+    case VECTORS_OF_TREES:
+        return g->kind == VECTOR_TREE;
+    default:
+        return vectors_replayable(g);
+    }
+}
+
+size_t vectors_of_clause(const vector_set *set, const char *clause, vector_check by)
 {
     size_t count = 0;
     for (int32_t i = 0; i < set->groups; i++) {
         const vector_group *g = &set->group[i];
-        if (!(traces ? g->kind == VECTOR_TRACE : vectors_replayable(g))) continue;
+        if (!is_asked_by(g, by)) continue;
         for (int32_t t = 0; t < g->tests; t++)
             count += list_names(g->test[t].clauses, clause, strlen(clause));
     }
@@ -137,6 +157,7 @@ int32_t answer_words(const vector_group *g, const vector_answer *a)
     case VECTOR_ARITHMETIC:
         return a->words;
     case VECTOR_TRACE:
+    case VECTOR_TREE:
         return 0;
     default:
         return g->V;
@@ -180,6 +201,7 @@ bool row_expand(const vector_row *form, int32_t V, float *value)
 static bool flip_answer(vector_set *set, const vector_group *g, vector_answer *a)
 {
     if (g->kind == VECTOR_TRACE) return trace_flip(set, g, a);
+    if (g->kind == VECTOR_TREE) return tree_flip(set, g, a);
     const int32_t words = answer_words(g, a);
     int32_t *tokens = set_take(set, (size_t)a->count + 1, sizeof *tokens);
     uint32_t *bits = set_take(set, (size_t)words, sizeof *bits);

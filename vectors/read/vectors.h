@@ -22,6 +22,7 @@ typedef enum {
     VECTOR_EXP,        /* x -> exp(x) (DIST-06) */
     VECTOR_ARITHMETIC, /* an operation of chapter 1: inputs -> answer (ARI) */
     VECTOR_TRACE,      /* model, prompt, method -> every step (JAC, LAH, POOL, ONEH, LKP) */
+    VECTOR_TREE,       /* tree, rows, uniforms -> tokens and nodes (TRV, SIB and the rules' own) */
     VECTOR_SERVED,     /* logits, sampling -> row (DIST) */
     VECTOR_DRAW,       /* row, uniform -> token (DRAW) */
     VECTOR_RESIDUAL,   /* p, q -> max(0, p - q) (RES-01) */
@@ -77,14 +78,25 @@ typedef struct {
     oracle_lm network;  /* at hand while its traces are made */
 } vector_toy;
 
+/* A tree of drafts, the root first (chapter 10). Rows are rows of the group: a list that serves as p and as q. */
+typedef struct {
+    int32_t nodes;
+    const char *drawn;       /* how siblings came: "fixed", "iid", "without", "mixed" */
+    const int32_t *parent;   /* [nodes] */
+    const int32_t *token;    /* [nodes] */
+    const int32_t *p, *q;    /* [nodes]; q: -1 at the root, and NULL where the rule has none */
+    const double *parameter; /* [nodes][2] as iut_tree_batch has them */
+} vector_tree;
+
 /* An answer: the fields that its kind uses are set, the others 0. */
 typedef struct {
     /* Of an alternative: "q_zero=reject", "bad_draft=ends", "empty=other"; else NULL. */
     const char *policy;
     /* An error is due, about a "draft", "row" or "parameter", or what trace names; else NULL. */
     const char *error;
-    int32_t count;     /* tokens emitted: draw, chain, match, greedy */
+    int32_t count;     /* tokens emitted: draw, chain, match, greedy, tree */
     const int32_t *tokens; /* [count] */
+    const int32_t *node;   /* tree: the nodes gone to, one less than tokens emitted */
     bool then_any;         /* one more token follows: any id with p > 0 (VAR-06) */
     const uint32_t *bits;  /* [V] served, residual; [4] philox, uniform; [1] exp; [words] */
     int32_t words;         /* arithmetic */
@@ -115,6 +127,7 @@ typedef struct {
     int32_t top_k;
     const oracle_request *request; /* trace */
     const oracle_method *method;   /* trace */
+    const vector_tree *tree;       /* tree; u: [nodes+2] of the nodes, after a choice in vain, bonus; `len`: depth */
     vector_answer expected;
     int32_t alternatives; /* answers that other declared policies give */
     const vector_answer *alternative;
@@ -125,10 +138,11 @@ typedef struct {
     const char *id;        /* "chain.dyadic.v4" */
     const char *clauses;   /* of all its tests, ids with blanks between */
     const char *rationale; /* name of the note that says why the group exists */
-    int32_t V, gamma;      /* 0 where the kind has none */
+    int32_t V, gamma;      /* 0 where the kind has none; of trees, gamma is the depth at most */
     bool exact; /* dyadic: every correct float implementation gives these very tokens, in any
                    order of summation, so that no tolerance is granted */
     const char *op; /* arithmetic: operation.h lists them; else NULL */
+    const char *rule; /* tree: "target" and so on (tree.h); else NULL */
     const vector_toy *toy;     /* trace: the model of its tests; else NULL */
     oracle_method_name method; /* trace */
     vector_uniforms uniforms;
@@ -180,10 +194,11 @@ int32_t vectors_groups(const vector_set *set);
 const vector_group *vectors_group(const vector_set *set, int32_t i);
 const vector_group *vectors_find(const vector_set *set, const char *group_id); /* or NULL */
 
-/* Tests that name the clause: traces, which the check trace.methods judges by, or those that
- * replay.vectors puts to an implementation. */
-size_t vectors_of_clause(const vector_set *set, const char *clause, bool traces);
-/* Does an operation of iut.h answer tests of this group? */
+/* Who puts the tests of a group to an implementation. */
+typedef enum { VECTORS_OF_REPLAY, VECTORS_OF_TRACES, VECTORS_OF_TREES } vector_check;
+/* Tests that name the clause, of those that replay.vectors, trace.methods or tree.vectors judges by. */
+size_t vectors_of_clause(const vector_set *set, const char *clause, vector_check by);
+/* Does replay.vectors put the tests of this group to an operation of iut.h? */
 bool vectors_replayable(const vector_group *g);
 
 /* Changes what the test expects, alternatives included, into something wrong: for showing that

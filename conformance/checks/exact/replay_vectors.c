@@ -80,19 +80,18 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 
 /* -- Answers ----------------------------------------------------------------------- */
 
-/* The answer that the declarations make right; NULL: they leave it open. `policy` says which
- * alternative a test has, if any. */
-static const vector_answer *due(const replay *k, const vector_test *t)
+/* `policy` says which alternative a test has, if any. */
+const vector_answer *replay_due(const iut_claims *claims, const vector_test *t)
 {
     const struct {
         const char *policy;
         uint8_t declared, alternative;
-    } policies[] = {{"q_zero=reject", k->claims->q_zero, IUT_REJECT},
-                    {"bad_draft=ends", k->claims->bad_draft, IUT_REJECT},
-                    {"empty=other", k->claims->empty, IUT_EMPTY_OTHER}};
+    } policies[] = {{"q_zero=reject", claims->q_zero, IUT_REJECT},
+                    {"bad_draft=ends", claims->bad_draft, IUT_REJECT},
+                    {"empty=other", claims->empty, IUT_EMPTY_OTHER}};
     const char *error = t->expected.error;
-    if (error && !strcmp(error, "row") && k->claims->bad_row != IUT_ERROR) return NULL;
-    if (error && !strcmp(error, "draft") && k->claims->bad_draft == 0) return NULL;
+    if (error && !strcmp(error, "row") && claims->bad_row != IUT_ERROR) return NULL;
+    if (error && !strcmp(error, "draft") && claims->bad_draft == 0) return NULL;
     for (int32_t i = 0; i < 3; i++) {
         const vector_answer *other = vector_alternative(t, policies[i].policy);
         if (!other) continue;
@@ -179,7 +178,7 @@ static bool serves_otherwise(const iut_claims *claims)
 static void run_served(replay *k, const probe *m, const vector_test *t, float *got, double *below)
 {
     const int32_t V = k->g->V, zero = 0;
-    const vector_answer *a = due(k, t);
+    const vector_answer *a = replay_due(k->claims, t);
     const iut_sampling s = {t->temperature, t->top_k, t->top_p, t->min_p};
     const oracle_sampling o = {t->temperature, t->top_k, t->top_p, t->min_p};
     const oracle_filters how = check_filters(k->x->iut);
@@ -284,7 +283,7 @@ static bool tolerated(const replay *k, const steps *s, const probe *m, const vec
 static void run_steps(replay *k, const probe *m, const vector_test *t, steps *s, float *rows)
 {
     static const iut_sampling greedy = {0.0f, 0, 1.0f, 0.0f};
-    const vector_answer *a = due(k, t);
+    const vector_answer *a = replay_due(k->claims, t);
     const bool by_logits = k->g->kind == VECTOR_GREEDY;
     call_result call = CALL_OK;
     if (!a || (k->g->kind == VECTOR_GREEDY && k->claims->tie == 0)) {

@@ -6,6 +6,9 @@
 #include "conformance/checks/frame/check.h"
 #include "vectors/read/vectors.h"
 
+/* The answer that declarations make right, expected or of an alternative; NULL: they leave it open. */
+const vector_answer *replay_due(const iut_claims *claims, const vector_test *t);
+
 /* The state is PASS, FAIL, or NOT_CLAIMED where the declarations judge none of its tests. */
 void replay_group(const check_context *x, const vector_group *g, check_result *r);
 

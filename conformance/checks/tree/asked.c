@@ -330,6 +330,19 @@ static bool judge_one(const question *w, trees *t, int32_t i, double tau, replay
     return true;
 }
 
+oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, int32_t V, const asked_rows *rows,
+                                  check_result *r)
+{
+    const iut_claims *k = client_claims(x->iut);
+    const int32_t width = t->depth + 1;
+    question w;
+    char why[300];
+    question_of(&w, t, i, V, rows, replay_flags(k));
+    if (!take_given(&w, t, i, r)) return TREE_WRONG;
+    return oracle_tree_judge(&w.request, t->out + i * width, t->out_node + i * width, t->out_len[i], replay_tau(k, V),
+                             why, sizeof why);
+}
+
 bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *rows, replay_tally *tally,
                  check_result *r)
 {

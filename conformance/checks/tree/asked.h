@@ -41,6 +41,11 @@ int32_t asked_rule(const client *tested, uint64_t *rng);
 bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *rows, replay_tally *tally,
                  check_result *r);
 
+/* What the judge says of one answer. A bonus that was given is taken as drawn; another one in its place is a FAIL in
+ * `r`. */
+oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, int32_t V, const asked_rows *rows,
+                                  check_result *r);
+
 /* Are answers determined: the operation, an arithmetic with a tau, CDF by id, uniforms from that source, two coins or
  * one, V within the limit? */
 bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why, size_t size);

@@ -474,22 +474,53 @@ static oracle_tree_verdict judge_test(const answered *a, int32_t place, oracle_u
                  yes ? "was gone to" : "was refused", real(u), mpq_get_d(below));
 }
 
-/* Does the token own a stretch [before, after) of Z that u, moved by at most tol, points into? `has`: it has one in
- * exact numbers. */
+/* The stretch [from, to) of a token, as parts of a total. */
+typedef struct {
+    double from, to, total;
+} stretch;
+
+static double as_real(const mpz_t n, mp_bitcnt_t shift)
+{
+    mpz_t shifted;
+    mpz_init(shifted);
+    mpz_tdiv_q_2exp(shifted, n, shift);
+    const double x = mpz_get_d(shifted);
+    mpz_clear(shifted);
+    return x;
+}
+
+static stretch stretch_of(mpz_t *R, const mpz_t Z, int32_t token)
+{
+    enum { BITS = 512 }; /* that a binary64 surely holds */
+    const size_t bits = mpz_sizeinbase(Z, 2);
+    const mp_bitcnt_t shift = bits > BITS ? bits - BITS : 0;
+    mpz_t before;
+    mpz_init(before);
+    for (int32_t x = 0; x < token; x++) mpz_add(before, before, R[x]);
+    stretch s = {.from = as_real(before, shift), .total = as_real(Z, shift)};
+    s.to = s.from + as_real(R[token], shift);
+    mpz_clear(before);
+    return s;
+}
+
+static bool reaches(const stretch *s, double u, double tol)
+{
+    return s->total > 0 && (u - tol) * s->total < s->to && (u + tol) * s->total >= s->from;
+}
+
+/* Does the token own a stretch of Z that u, moved by at most tol, points into? Either in the specified integers or in
+ * exact numbers: rounding moves an end by more than tau of binary64 (SIB-03, KSQ-03). `has`: it has one in exact
+ * numbers, which are Re and Ze; Re NULL: they are R and Z. */
 static oracle_tree_verdict judge_draw(const answered *a, int32_t place, mpz_t *R, const mpz_t Z, oracle_unit u,
-                                      int32_t got, bool has, double tol)
+                                      int32_t got, bool has, double tol, mpz_t *Re, mpz_srcptr Ze)
 {
     const int32_t due_token = oracle_draw_z(R, Z, a->c.r->V, u);
     if (due_token == got) return TREE_EXACT;
     if (too_wide(tol)) return TREE_OPEN;
-    mpz_t before;
-    mpz_init(before);
-    for (int32_t x = 0; x < got; x++) mpz_add(before, before, R[x]);
-    const double W = mpz_get_d(Z), from = mpz_get_d(before), to = from + mpz_get_d(R[got]);
-    mpz_clear(before);
-    if (tol > 0 && W > 0 && has && (real(u) - tol) * W < to && (real(u) + tol) * W >= from) return TREE_GREY;
+    const stretch s = stretch_of(R, Z, got), exact = Re ? stretch_of(Re, Ze, got) : s;
+    if (tol > 0 && has && (reaches(&s, real(u), tol) || reaches(&exact, real(u), tol))) return TREE_GREY;
     return wrong(a, "place %d: drew %d, which owns [%.12g, %.12g) of %.12g; u = %.12g points at %d", (int)place,
-                 (int)got, from, to, W, real(u), (int)due_token);
+                 (int)got, s.from, s.to, s.total, real(u), (int)due_token);
 }
 
 /* LAW-05: what every arithmetic must keep. */
@@ -511,7 +542,8 @@ static oracle_tree_verdict judge_choice(const answered *a, int32_t node, int32_t
     if (last != (child < 0))
         return wrong(a, "place %d: the step %s, but a child %s the token %d", (int)place, last ? "ends" : "goes on",
                      last ? "has" : "lacks", (int)got);
-    oracle_tree_verdict v = judge_draw(a, place, t->R, t->Z, u, got, m->f.p[got] > 0, greedy ? 0 : tolerance(a, 1));
+    oracle_tree_verdict v = judge_draw(a, place, t->R, t->Z, u, got, m->f.p[got] > 0, greedy ? 0 : tolerance(a, 1), NULL,
+                                       NULL);
     if (v == TREE_WRONG || last) return v;
     return worse(v, judge_node(a, m->node[child], place + 1));
 }
@@ -552,7 +584,8 @@ static oracle_tree_verdict judge_last(const trying *y, oracle_tree_verdict befor
     if (masked == TREE_WRONG) return masked;
     if (y->t->empty && a->c.r->flags & ORACLE_EMPTY_OTHER) return before;
     const bool has = y->exact && mpz_sgn(y->exact->R[got]) > 0;
-    return worse(before, judge_draw(a, y->place, y->t->R, y->t->Z, u, got, has, tolerance(a, y->t->left)));
+    return worse(before, judge_draw(a, y->place, y->t->R, y->t->Z, u, got, has, tolerance(a, y->t->left),
+                                    y->exact ? y->exact->R : NULL, y->exact ? y->exact->Z : NULL));
 }
 
 /* Children with one token are told apart by nothing that is seen, so the best fit counts. */
@@ -628,7 +661,7 @@ static oracle_tree_verdict judge_block(const answered *a)
     const bool other = share == 0 && a->c.r->flags & ORACLE_EMPTY_OTHER;
     if (v != TREE_WRONG && !other)
         v = worse(v, judge_draw(a, tau, R, Z, last_unit(a->c.r, tau, tau < k.b.n), got, mpz_sgn(Re[got]) > 0,
-                                tolerance(a, share)));
+                                tolerance(a, share), Re, Ze));
     mpz_clears(Z, Ze, (mpz_ptr)0);
     oracle_row_free(R, V);
     oracle_row_free(Re, V);
