@@ -432,18 +432,20 @@ START_TEST(steps_afresh)
 {
     uint64_t seed = 11;
     replay y = {0};
-    for (int32_t i = 0; i < scaled(600); i++) {
+    for (int32_t i = 0; i < scaled(400); i++) {
         models *m = make(1 + below(&seed, 6));
         int32_t out[BUDGET];
         draw_drafter(m, &seed);
         do y.rule = (as_rule)below(&seed, AS_RULES);
         while (y.rule == AS_RULE_GREEDY || !(m->tree->rules >> y.rule & 1));
-        y.m = m, y.seed = splitmix(&seed), y.tokens = 0;
-        memcpy(y.history, prompt, sizeof prompt);
-        as_request r = request(m, y.rule, y.seed);
-        r.trace = replay_step, r.trace_data = &y;
-        run(&r, out);
-        ck_assert_mem_eq(out, y.history + PROMPT, sizeof out);
+        for (int twice = 0; twice < 2; twice++) { /* the second keeps what it can of the cache */
+            y.m = m, y.seed = splitmix(&seed), y.tokens = 0;
+            memcpy(y.history, prompt, sizeof prompt);
+            as_request r = request(m, y.rule, y.seed);
+            r.trace = replay_step, r.trace_data = &y;
+            run(&r, out);
+            ck_assert_mem_eq(out, y.history + PROMPT, sizeof out);
+        }
         drop(m);
     }
     ck_assert_int_ge(y.accepted, scaled(1000));
@@ -473,6 +475,43 @@ START_TEST(chains)
         as_drafter_free(chain);
         drop(m);
     }
+}
+END_TEST
+
+/* One drafter for many prompts, each of which goes on from a part of the stream before, or from
+ * another: the tokens of a drafter that keeps nothing. */
+START_TEST(kept_prefix)
+{
+    enum { FIRST = 8, LONG = PROMPT + 3 * BUDGET };
+    uint64_t seed = 29;
+    models *m = make(4);
+    int32_t stream[LONG], n = PROMPT, shared = 0;
+    memcpy(stream, prompt, sizeof prompt);
+    for (int32_t i = 0; i < scaled(600); i++) {
+        int32_t out[FIRST], expected[FIRST];
+        if (i % 20 == 0) draw_drafter(m, &seed);
+        models *fresh = make(4);
+        fresh->shape = m->shape, fresh->dynamic = m->dynamic;
+        set_drafter(fresh, m->kind);
+        const as_rule rule = m->kind == TOP || m->kind == DYNAMIC ? AS_RULE_TARGET : AS_RULE_RECURSIVE;
+        as_request r = request(m, rule, (uint64_t)i);
+        r.prompt = stream, r.prompts = n, r.budget = FIRST;
+        const as_result kept = run(&r, out);
+        r.target = &fresh->seen.base, r.drafter = fresh->tree;
+        const as_result anew = run(&r, expected);
+        ck_assert_mem_eq(out, expected, sizeof out);
+        ck_assert_int_eq(kept.steps, anew.steps);
+        ck_assert_int_eq(kept.accepted, anew.accepted);
+        drop(fresh);
+        if (n + FIRST >= LONG) n = PROMPT;
+        memcpy(stream + n, out, sizeof out);
+        n += below(&seed, FIRST + 1);
+        const int32_t at = n - 2 - below(&seed, 3), other = coin(&seed) ? stream[at + 1] : below(&seed, V);
+        if (coin(&seed)) stream[at] = other;
+        else shared++;
+    }
+    ck_assert_int_ge(shared, scaled(200));
+    drop(m);
 }
 END_TEST
 
@@ -695,6 +734,7 @@ int main(void)
     tcase_add_test(t, sequoia_is_the_best_of_all_trees);
     tcase_add_test(t, steps_afresh);
     tcase_add_test(t, chains);
+    tcase_add_test(t, kept_prefix);
     tcase_add_test(t, plain_tokens);
     tcase_add_test(t, law_of_the_output);
     tcase_add_test(t, wrong_pairs);
