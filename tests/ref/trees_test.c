@@ -1,5 +1,5 @@
-/* trees_test.c - drafts that are trees: shapes, Sequoia's optimum against all trees, steps against rows computed afresh, the
- * output against plain decoding, its law, and pairs that are refused. Clauses TDR-01 to TDR-08, LAW-07, RNG-09. */
+/* trees_test.c - drafts that are trees: shapes, Sequoia's optimum against all trees, steps against rows computed afresh,
+ * the output against plain decoding, its law, and pairs that are refused. Clauses TDR-01 to TDR-08, LAW-07, RNG-09. */
 #include <math.h>
 #include <string.h>
 
