@@ -217,8 +217,10 @@ static void a_tree_shows_depths_and_ranks(void **unused)
             snprintf(depth, sizeof depth, "depth %2d:", d);
             at = strstr(at, depth);
             assert_non_null(at);
+            int ranks = 0;
             for (at += strlen(depth); sscanf(at, " %lf of %d%n", &share, &reached, &read) == 2; at += read)
-                sum += share * reached;
+                sum += share * reached, ranks++;
+            assert_int_equal(ranks, 4 - d);
         }
         if (accepted < 10 || !(sum > accepted - 0.5 && sum < accepted + 0.5))
             fail_msg("%d accepted, %g by depth and rank, in:\n%s", accepted, sum, output);
