@@ -8,6 +8,7 @@
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/num/uniform.h"
+#include "ref/verify/nodes.h"
 
 enum { PREFILL_ROWS = 512 };
 
@@ -24,12 +25,13 @@ typedef struct {
     int32_t *want;     /* [R] */
     float *logits;     /* [R][V] of the wanted rows, close together */
     const float **row; /* [R] where the logits of a row are, NULL: not wanted */
+    as_node *node;     /* [R] */
     int32_t capacity;  /* of all these, in rows */
-    /* Served rows. The chain works on them all; elsewhere one at a time is enough. */
-    float *p;                     /* [laws + 1][V], at least [2][V] */
-    const float **p_row, **q_row; /* [laws + 1] */
-    double *overlap;              /* [laws] */
-    int32_t laws;                 /* the capacity of these */
+    /* Served rows. Rules of the whole tree work on them all; elsewhere one at a time is enough. */
+    float *p;                     /* [served + 1][V], at least [2][V] */
+    const float **p_row, **q_row; /* [served + 1] */
+    double *overlap;              /* [served] */
+    int32_t served;               /* the capacity of these */
 } work;
 
 /* ---- Memory. ----------------------------------------------------------------------- */
@@ -52,24 +54,32 @@ static bool resize_rows(work *w, int32_t rows)
            resize(&w->walk.path, R, sizeof *w->walk.path) &&
            resize(&w->walk.option, R, sizeof *w->walk.option) &&
            resize(&w->want, R, sizeof *w->want) && resize(&w->row, R, sizeof *w->row) &&
+           resize(&w->node, R, sizeof *w->node) &&
            resize(&w->logits, R * (size_t)w->V, sizeof *w->logits);
 }
 
-static bool resize_laws(work *w, int32_t laws)
+static bool resize_served(work *w, int32_t served)
 {
-    const size_t n = (size_t)laws + 1;
-    w->laws = laws;
+    const size_t n = (size_t)served + 1;
+    w->served = served;
     return resize(&w->p, n * (size_t)w->V, sizeof *w->p) &&
            resize(&w->p_row, n, sizeof *w->p_row) && resize(&w->q_row, n, sizeof *w->q_row) &&
            resize(&w->overlap, n, sizeof *w->overlap);
 }
 
+/* The rules of nodes.h; the others have AS_TREE_GREEDY here, and do not need it. */
+static const as_tree_rule nodes_rule[AS_RULES] = {[AS_RULE_TARGET] = AS_TREE_TARGET,
+                                                  [AS_RULE_RECURSIVE] = AS_TREE_RECURSIVE,
+                                                  [AS_RULE_SINGLE] = AS_TREE_SINGLE,
+                                                  [AS_RULE_KSEQ] = AS_TREE_KSEQ};
+
 /* Room for the rows and laws of the tree. */
 static as_status reserve(work *w, as_error *e)
 {
     const as_tree *t = &w->tree;
+    const int32_t served = nodes_rule[w->r->rule] ? t->rows - 1 : t->laws;
     const bool enough = (t->rows <= w->capacity || resize_rows(w, t->rows + t->rows / 2)) &&
-                        (t->laws <= w->laws || resize_laws(w, t->laws + t->laws / 2 + 1));
+                        (served <= w->served || resize_served(w, served + served / 2 + 1));
     if (enough) return AS_OK;
     return as_fail(e, AS_NO_MEMORY, "decode: no memory for %d rows of %d tokens", (int)t->rows,
                    (int)w->V);
@@ -84,6 +94,7 @@ static void release(work *w)
     free(w->walk.option);
     free(w->want);
     free(w->row);
+    free(w->node);
     free(w->logits);
     free(w->p);
     free(w->p_row);
@@ -144,7 +155,7 @@ static as_status check_chain(const as_tree *t, as_error *e)
 }
 
 /* p_row and q_row of the first `rows` rows. */
-static as_status serve_chain(work *w, int32_t rows, as_error *e)
+static as_status serve_rows(work *w, int32_t rows, as_error *e)
 {
     as_status s = AS_OK;
     for (int32_t i = 0; i < rows && s == AS_OK; i++) {
@@ -160,7 +171,7 @@ static as_status verify_chain(work *w, as_error *e)
 {
     as_walk *k = &w->walk;
     const int32_t drafts = w->tree.rows - 1;
-    const as_status s = serve_chain(w, drafts + 1, e);
+    const as_status s = serve_rows(w, drafts + 1, e);
     if (s != AS_OK) return s;
     for (int32_t i = 0; i < drafts; i++) k->option[i] = w->tree.row[i + 1].token;
     k->length = as_verify_chain_seeded(w->p_row, w->q_row, k->option, drafts, w->V, w->r->seed,
@@ -170,18 +181,54 @@ static as_status verify_chain(work *w, as_error *e)
     return AS_OK;
 }
 
-/* A rule chooses token by token on a walk down the tree, or looks at the whole chain. */
+/* The law of a row. Siblings without replacement share the row of the first (SIB-04). */
+static const float *law_of(const work *w, int32_t row)
+{
+    const as_row *all = w->tree.row;
+    int32_t first = row;
+    if (row == 0 || row > w->tree.laws) return NULL;
+    for (int32_t i = 1; w->plan.without && i < row && first == row; i++)
+        if (all[i].parent == all[row].parent) first = i;
+    return w->q_row[first - 1];
+}
+
+/* TDR-05, with the uniforms of RNG-09. */
+static as_status verify_nodes(work *w, as_error *e)
+{
+    const as_tree_rule r = nodes_rule[w->r->rule];
+    as_walk *k = &w->walk;
+    const int32_t rows = w->tree.rows;
+    as_status s = serve_rows(w, rows, e);
+    if (s != AS_OK) return s;
+    for (int32_t i = 0; i < rows; i++)
+        w->node[i] = (as_node){.token = i ? w->tree.row[i].token : -1,
+                               .parent = w->tree.row[i].parent,
+                               .p = w->p_row[i],
+                               .q = law_of(w, i),
+                               .without = w->plan.without,
+                               .parameter = {r == AS_TREE_TARGET, r == AS_TREE_TARGET}};
+    const as_tree_step step = {.rule = r,
+                               .V = w->V,
+                               .nodes = rows,
+                               .node = w->node,
+                               .seed = w->r->seed,
+                               .position = w->position};
+    s = as_verify_nodes(&step, k->run, k->path + 1, &k->length, e);
+    k->path[0] = 0;
+    k->accepted = k->length - 1;
+    return s;
+}
+
+/* A rule chooses token by token on a walk down the tree, or looks at the whole of it. */
 static const struct {
-    const char *name;
     as_choose *choose;
     as_status (*whole)(work *w, as_error *e);
-} rule[] = {
-    [AS_RULE_GREEDY] = {"greedy", choose_argmax, NULL},
-    [AS_RULE_CHAIN] = {"chain", NULL, verify_chain},
-    [AS_RULE_MATCH] = {"match", choose_draw, NULL},
-    [AS_RULE_ONEHOT] = {"onehot", choose_onehot, NULL},
+} rule[AS_RULES] = {
+    [AS_RULE_GREEDY] = {choose_argmax, NULL}, [AS_RULE_CHAIN] = {NULL, verify_chain},
+    [AS_RULE_MATCH] = {choose_draw, NULL},    [AS_RULE_ONEHOT] = {choose_onehot, NULL},
+    [AS_RULE_TARGET] = {NULL, verify_nodes},  [AS_RULE_RECURSIVE] = {NULL, verify_nodes},
+    [AS_RULE_SINGLE] = {NULL, verify_nodes},  [AS_RULE_KSEQ] = {NULL, verify_nodes},
 };
-enum { RULES = sizeof rule / sizeof rule[0] };
 
 static as_status verify(work *w, as_error *e)
 {
@@ -262,9 +309,9 @@ static as_status trace(work *w, as_step *step, as_error *e)
     as_status s = AS_OK;
     if (!w->r->trace) return s;
     if (w->r->rule != AS_RULE_GREEDY && drafts > 0 && w->tree.laws == drafts) {
-        if (w->r->rule != AS_RULE_CHAIN) s = serve_chain(w, drafts, e); /* which has done it */
+        if (!rule[w->r->rule].whole) s = serve_rows(w, drafts, e); /* which have done it */
         for (int32_t i = 0; i < drafts && s == AS_OK; i++)
-            w->overlap[i] = as_overlap(w->p_row[i], w->q_row[i], w->V);
+            w->overlap[i] = as_overlap(w->p_row[w->tree.row[i + 1].parent], w->q_row[i], w->V);
         step->overlap = w->overlap;
     }
     if (s == AS_OK) w->r->trace(w->r->trace_data, step);
@@ -320,12 +367,12 @@ static as_status loop(work *w, int32_t *out, as_result *result, as_error *e)
 static as_status check(const as_request *r, as_error *e)
 {
     const int32_t V = r->target->V;
-    if ((unsigned)r->rule >= RULES)
+    if ((unsigned)r->rule >= AS_RULES)
         return as_refuse(e, AS_BAD_INPUT, "rule", "decode: rule %d is unknown", (int)r->rule);
     if (!(r->drafter->rules & 1u << r->rule))
         return as_refuse(e, AS_BAD_INPUT, r->drafter->cold ? r->drafter->cold : "rule",
                          "decode: %s does not go with the rule %s", r->drafter->name,
-                         rule[r->rule].name);
+                         as_rule_name(r->rule));
     if (r->budget < 0)
         return as_refuse(e, AS_BAD_INPUT, "budget", "decode: budget %d must be at least 0",
                          (int)r->budget);
@@ -369,7 +416,7 @@ as_status as_decode(const as_request *r, int32_t *out, as_result *result, as_err
     if (s != AS_OK) return s;
     work w = {.r = r, .V = r->target->V, .n = r->prompts};
     w.history = malloc(((size_t)r->prompts + (size_t)r->budget) * sizeof *w.history);
-    if (w.history && resize_rows(&w, 16) && resize_laws(&w, 1)) {
+    if (w.history && resize_rows(&w, 16) && resize_served(&w, 1)) {
         memcpy(w.history, r->prompt, (size_t)r->prompts * sizeof *w.history);
         s = r->budget ? loop(&w, out, result, e) : AS_OK; /* STOP-08 */
     } else

@@ -12,6 +12,7 @@
 #include "conformance/cli/arguments/methods.h"
 #include "conformance/cli/arguments/model.h"
 #include "conformance/cli/arguments/options.h"
+#include "conformance/cli/arguments/trees.h"
 #include "conformance/wire/clock.h"
 #include "ref/decode.h"
 
@@ -22,6 +23,7 @@ enum { ROWS = 512, MAX_GAMMA = 255 };
 typedef struct {
     const char *method, *model, *draft, *prompt, *prompt_file, *tokens, *rule, *guesses, *json;
     method_options without_draft;
+    tree_options tree;
     uint64_t gamma, max_new, seed, threads, top_k;
     double temperature, top_p, min_p;
     bool trace;
@@ -30,9 +32,10 @@ typedef struct {
 
 #define AT(field) .at = offsetof(arguments, field)
 #define OF_METHOD(field) .at = offsetof(arguments, without_draft.field)
+#define OF_TREE(field) .at = offsetof(arguments, tree.field)
 static const option options[] = {
     {"--method", "NAME", "how to decode", OPTION_CHOICE, AT(method),
-     .must = "ar|speculative|jacobi|lookahead|lookup", .otherwise = "ar"},
+     .must = "ar|speculative|tree|jacobi|lookahead|lookup", .otherwise = "ar"},
     {"--model", "FOLDER", "target, a Hugging Face folder", OPTION_TEXT, AT(model),
      .otherwise = "the trained target"},
     {"--draft", "FOLDER", "draft model", OPTION_TEXT, AT(draft),
@@ -46,8 +49,15 @@ static const option options[] = {
     {"--gamma", "N", "drafts a step", OPTION_COUNT, AT(gamma), 0, MAX_GAMMA,
      .otherwise = "4; lookup: 10"},
     {"--rule", "NAME", "above temperature 0", OPTION_CHOICE, AT(rule),
-     .must = "chain|match|onehot",
-     .otherwise = "chain; lookup: match; lookahead: its preset's"},
+     .must = "chain|match|onehot|target|recursive|single|kseq",
+     .otherwise = "chain; lookup: match; lookahead: its preset's; tree: recursive, and target for "
+                  "drafts that are not drawn"},
+    {"--tree", "SHAPE", "tree: children by level, or parents of the nodes (0,0,1), or sequoia:M[,DEPTH], "
+     "or dynamic:K,DEPTH,M", OPTION_TEXT, OF_TREE(tree), .otherwise = "3-2-1"},
+    {"--siblings", "NAME", "tree: drawn iid or without replacement, or the top tokens", OPTION_TEXT,
+     OF_TREE(siblings), .otherwise = "without; top at temperature 0"},
+    {"--rates", "P,...", "tree sequoia: how often the draft of each rank is accepted", OPTION_TEXT,
+     OF_TREE(rates)},
     {"--preset", "NAME", "lookahead: paper, lade, llamacpp or trtllm; lookup: original or hf",
      OPTION_TEXT, OF_METHOD(preset), .otherwise = "paper; hf"},
     {"--switches", "LIST", "lookahead, lookup: NAME=VALUE,... that differ from the preset",
@@ -78,6 +88,7 @@ static const option options[] = {
 };
 #undef AT
 #undef OF_METHOD
+#undef OF_TREE
 enum { OPTIONS = sizeof options / sizeof *options };
 
 static const option_table table = {"decode",
@@ -103,6 +114,7 @@ static const struct {
 } methods[] = {
     {"ar", "with --method ar", ""},
     {"speculative", "with --method speculative", "--draft|--gamma|--rule"},
+    {"tree", "with --method tree", "--draft|--rule|--tree|--siblings|--rates"},
     {"jacobi", "with --method jacobi", "--block|--init|--given"},
     {"lookahead", "with --method lookahead",
      "--rule|--preset|--switches|--window|--ngram|--pool|--given"},
@@ -126,8 +138,8 @@ static bool coherent(const arguments *a)
     if (a->guesses && !none_given(a, "--init", "", "with --given")) return false;
     if (!a->prompt + !a->prompt_file + !a->tokens != 2)
         return refuse("give one of --prompt, --prompt-file and --tokens");
-    /* Guesses and windows are drawn at temperature 0 as well. */
-    const bool draws = strcmp(a->method, "jacobi") == 0 || strcmp(a->method, "lookahead") == 0;
+    /* Guesses, windows and trees are drawn at temperature 0 as well. */
+    const bool draws = option_among(a->method, "jacobi|lookahead|tree");
     return a->temperature != 0 || none_given(a, "--rule|--top-k|--top-p|--min-p|--seed",
                                              draws ? "--seed" : "", "at temperature 0");
 }
@@ -144,8 +156,14 @@ typedef struct {
     int32_t tokens, first_tokens; /* so far; after the first step */
     int64_t reached;              /* drafts that the rule looked at ... */
     double overlap;               /* ... and the sum of their sum of min(p, q) */
+    tree_tally tree;              /* of trees */
     double start, first, last;    /* seconds: of the call, and of the ends of steps */
 } watcher;
+
+static bool is_tree(const arguments *a)
+{
+    return strcmp(a->method, "tree") == 0;
+}
 
 static void show_token(const watcher *w, int32_t token)
 {
@@ -182,6 +200,33 @@ static void show_step(const watcher *w, const as_step *s)
     fputc('\n', stderr);
 }
 
+static bool on_path(const as_step *s, int32_t row)
+{
+    for (int32_t i = 0; i <= s->accepted; i++)
+        if (s->path[i] == row) return true;
+    return false;
+}
+
+/* The drafts level by level, siblings together: + was gone to, - was beside it. */
+static void show_tree(const watcher *w, const as_step *s)
+{
+    const as_row *row = s->tree->row;
+    fprintf(stderr, "step %d at %llu: root", (int)s->step, (unsigned long long)s->position);
+    show_token(w, row[0].token);
+    fprintf(stderr, ", %d row%s", (int)s->tree->rows, s->tree->rows == 1 ? "" : "s");
+    for (int32_t r = 1, above = 0; r < s->tree->rows; r++) {
+        const int32_t parent = row[r].parent;
+        const bool level = r == 1 || parent > above;
+        if (level) above = r - 1;
+        fputs(level ? "\n ": parent != row[r - 1].parent ? " |" : "", stderr);
+        show_token(w, row[r].token);
+        fputs(on_path(s, r) ? "+" : on_path(s, parent) ? "-" : "", stderr);
+    }
+    fputs("\n  emitted", stderr);
+    for (int32_t i = 0; i < s->emitted; i++) show_token(w, s->run[i]);
+    fputc('\n', stderr);
+}
+
 static json_t *integers(const int32_t *x, int32_t n)
 {
     json_t *list = json_array();
@@ -204,9 +249,10 @@ static json_t *step_json(const as_step *s)
 static void on_step(void *data, const as_step *s)
 {
     watcher *w = data;
-    const bool own = method_known(w->a->method); /* shown by its own picture */
+    const bool tree = is_tree(w->a), own = tree || method_known(w->a->method); /* its own picture */
     const int32_t drafts = s->tree->rows - 1;
     const int32_t reached = own ? 0 : drafts > s->accepted ? s->accepted + 1 : drafts;
+    if (tree) tree_count(&w->tree, s);
     w->last = clock_now();
     w->tokens += s->emitted;
     if (s->step == 0) w->first = w->last, w->first_tokens = w->tokens;
@@ -216,7 +262,8 @@ static void on_step(void *data, const as_step *s)
         json_array_append_new(w->steps,
                               own ? method_json(w->a->method, w->drafter, s) : step_json(s)))
         w->out_of_memory = true;
-    if (w->a->trace && own) method_show(w->a->method, w->drafter, s, show_token_of, w);
+    if (w->a->trace && tree) show_tree(w, s);
+    if (w->a->trace && own && !tree) method_show(w->a->method, w->drafter, s, show_token_of, w);
     if (w->a->trace && !own) show_step(w, s);
     if (!w->a->trace) print_tokens(w, s->run, s->emitted);
     if (w->show_progress)
@@ -250,6 +297,10 @@ static void summary(const watcher *w, const as_result *r)
         fprintf(stderr, " (mean of sum min(p, q) there: %.3f)",
                 w->overlap / (double)w->reached);
     fputc('\n', stderr);
+    if (is_tree(w->a)) {
+        fputs("drafts gone to, of those reached, by depth (lines) and rank (columns):\n", stderr);
+        tree_print(stderr, &w->tree);
+    }
 }
 
 static bool write_json(const watcher *w, const token_list *prompt, const int32_t *out,
@@ -333,6 +384,24 @@ static int decode(const arguments *a, const model *target, as_drafter *drafter, 
     return s == AS_OK && written ? EXIT_SUCCESS : EXIT_USAGE;
 }
 
+/* The drafter with a draft model, or of plain decoding; `rule` is what was asked for, or else
+ * becomes what goes with it. */
+static bool make_drafter(const arguments *a, as_lm *draft, as_drafter **drafter, as_rule *rule)
+{
+    const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,
+                                  (float)a->min_p};
+    char why[300];
+    as_error e = {.text = ""};
+    *rule = AS_RULE_CHAIN;
+    if (is_tree(a)) {
+        if (!tree_drafter(&a->tree, draft, &sampling, drafter, rule, why, sizeof why))
+            return refuse("%s", why);
+    } else if ((draft ? as_draft_lm(draft, &sampling, (int32_t)a->gamma, drafter, &e)
+                      : as_draft_none(drafter, &e)) != AS_OK)
+        return refuse("%s", e.text);
+    return !a->rule || as_rule_named(a->rule, rule);
+}
+
 /* With a draft model, or without one when it is plain decoding. */
 static int with_drafter(const arguments *a, const model *target,
                         const as_llama_options *capacity, const token_list *prompt)
@@ -340,22 +409,16 @@ static int with_drafter(const arguments *a, const model *target,
     model draft = {0};
     as_drafter *drafter = NULL;
     as_error e;
-    const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,
-                                  (float)a->min_p};
+    as_rule rule;
     const bool ar = strcmp(a->method, "ar") == 0;
-    const as_rule rule = !a->rule                         ? AS_RULE_CHAIN
-                         : strcmp(a->rule, "match") == 0  ? AS_RULE_MATCH
-                         : strcmp(a->rule, "onehot") == 0 ? AS_RULE_ONEHOT
-                                                          : AS_RULE_CHAIN;
     as_llama_options drafting = *capacity;
     drafting.drafts = 1;
     if (!ar && !model_load(&draft, a->draft, "draft", &drafting)) return EXIT_USAGE;
-    as_status s = ar ? AS_OK : as_models_match(&target->info, &draft.info, &e);
-    if (s == AS_OK)
-        s = ar ? as_draft_none(&drafter, &e)
-               : as_draft_lm(draft.lm, &sampling, (int32_t)a->gamma, &drafter, &e);
-    if (s != AS_OK) refuse("%s", e.text);
-    const int code = s == AS_OK ? decode(a, target, drafter, rule, prompt) : EXIT_USAGE;
+    const bool match = ar || as_models_match(&target->info, &draft.info, &e) == AS_OK;
+    if (!match) refuse("%s", e.text);
+    const int code = match && make_drafter(a, draft.lm, &drafter, &rule)
+                         ? decode(a, target, drafter, rule, prompt)
+                         : EXIT_USAGE;
     as_drafter_free(drafter);
     model_free(&draft);
     return code;
@@ -411,7 +474,7 @@ int decode_main(int argc, char **argv)
     int code;
     if (!options_read(&table, &a, argc, argv, &a.given, &code)) return code;
     if (!coherent(&a)) return EXIT_USAGE;
-    if (strcmp(a.method, "ar") == 0) a.gamma = 0;
+    if (option_among(a.method, "ar|tree")) a.gamma = 0;
 
     const as_llama_options capacity = {.rows = ROWS, .threads = (int)a.threads};
     model target;

@@ -31,17 +31,16 @@ static as_status constructed(const ag_drafting *o, int32_t V, as_drafter **twin,
 
 as_status ag_drafting_check(const ag_drafting *o, int32_t V, as_rule rule, as_error *e)
 {
-    static const char *const name[] = {[AS_RULE_GREEDY] = "greedy",
-                                       [AS_RULE_CHAIN] = "chain",
-                                       [AS_RULE_MATCH] = "match",
-                                       [AS_RULE_ONEHOT] = "onehot"};
     as_drafter *twin = NULL;
-    if ((unsigned)rule >= sizeof name / sizeof *name)
+    if (!as_rule_name(rule))
         return as_refuse(e, AS_BAD_INPUT, "rule", "decode: rule %d is unknown", (int)rule);
+    if (rule > AS_RULE_ONEHOT)
+        return as_refuse(e, AS_BAD_INPUT, "rule", "decode: there is no rule %s on a GPU",
+                         as_rule_name(rule));
     as_status s = constructed(o, V, &twin, e);
     if (s == AS_OK && !(twin->rules & 1u << rule))
         s = as_refuse(e, AS_BAD_INPUT, twin->cold ? twin->cold : "rule",
-                      "decode: %s does not go with the rule %s", twin->name, name[rule]);
+                      "decode: %s does not go with the rule %s", twin->name, as_rule_name(rule));
     as_drafter_free(twin);
     return s;
 }

@@ -24,9 +24,25 @@ typedef enum {
     AS_RULE_GREEDY, /* T = 0: argmax of the logits; the sampling is not used */
     AS_RULE_CHAIN,  /* token-wise speculative sampling of one chain with laws */
     AS_RULE_MATCH,  /* draw first, keep the drafts that agree */
-    AS_RULE_ONEHOT  /* test fixed candidates one by one against the row */
+    AS_RULE_ONEHOT, /* test fixed candidates one by one against the row */
+    /* Of nodes.h, at their neutral parameters. */
+    AS_RULE_TARGET,    /* one coin against the running sum of p */
+    AS_RULE_RECURSIVE, /* siblings with laws, each against what the refusals left of p */
+    AS_RULE_SINGLE,    /* independent siblings, each against all of p */
+    AS_RULE_KSEQ,      /* independent siblings against p over their number */
+    AS_RULES
 } as_rule;
-enum { AS_EVERY_RULE = 0xf, AS_RULES_WITHOUT_LAWS = AS_EVERY_RULE & ~(1 << AS_RULE_CHAIN) };
+enum {
+    AS_EVERY_RULE = (1 << AS_RULES) - 1,
+    AS_RULES_WITHOUT_LAWS = 1 << AS_RULE_GREEDY | 1 << AS_RULE_MATCH | 1 << AS_RULE_ONEHOT,
+    AS_RULES_OF_ANY_TREE = AS_RULES_WITHOUT_LAWS | 1 << AS_RULE_TARGET /* TDR-04 */
+};
+
+/* "greedy", "chain", ...; NULL: unknown. */
+const char *as_rule_name(as_rule rule);
+
+/* Sets *rule to the rule of that name; false: there is none. */
+bool as_rule_named(const char *name, as_rule *rule);
 
 /* AS_BAD_INPUT if a draft before the first -1 is below -1 or is V or more, or n < 0. */
 as_status as_check_drafts(const int32_t *draft /* [n] */, int32_t n, int32_t V, as_error *e);
@@ -107,12 +123,13 @@ typedef struct {
     bool all;       /* so may the rows before them, which then rank behind the drafts */
     int32_t most;   /* rows that the step accepts at most, at least 1 */
     bool bonus;     /* one token more is emitted after `most` accepted rows */
+    bool without;   /* siblings with laws were drawn without replacement, from one row (SIB-04) */
 } as_plan;
 
 /* Every row below the root is a wanted draft, without limit, with a bonus. */
 static inline as_plan as_plan_drafts(void)
 {
-    return (as_plan){1, 1, false, INT32_MAX, true};
+    return (as_plan){1, 1, false, INT32_MAX, true, false};
 }
 
 /* Sets *token, 0 or more, that follows `row`, `depth` rows having been accepted: an argmax, a

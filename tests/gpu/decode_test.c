@@ -587,6 +587,8 @@ START_TEST(options_are_refused_by_name)
     ag_decoding o = good;
     o.rule = (as_rule)9;
     refused(&o, AS_BAD_INPUT, "decode: rule 9 is unknown");
+    o.rule = AS_RULE_RECURSIVE;
+    refused(&o, AS_BAD_INPUT, "decode: there is no rule recursive on a GPU");
     o = good;
     o.drafting = (ag_drafting){.method = AG_JACOBI, .jacobi = {.m = 3, .init = AS_GUESS_LAST}};
     refused(&o, AS_BAD_INPUT, "decode: jacobi does not go with the rule chain");

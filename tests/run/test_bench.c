@@ -1,4 +1,4 @@
-/* `assay bench lookahead` from outside, on the trained pair. argv[1] is the program `assay`,
+/* `assay bench lookahead` and `assay bench trees` from outside, on the trained pair. argv[1] is the program `assay`,
  * argv[2] the source folder. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,6 +131,46 @@ static int count_elements(const xmlNode *n, const char *name)
     return count;
 }
 
+/* Nodes gone to a step, from the lines by depth and rank behind a line of the table. */
+static double gone_to(const char *line)
+{
+    double sum = 0, steps = 0;
+    for (const char *at = strstr(line, "depth"); at; at = strstr(at + 1, "depth")) {
+        const char *end = strchr(at, '\n'), *next = strchr(at + 9, ' ');
+        double share, error;
+        int reached, read;
+        assert_non_null(end);
+        assert_non_null(next);
+        for (; sscanf(next, " %lf(%lf) of %d%n", &share, &error, &reached, &read) == 3; next += read) {
+            if (steps == 0) steps = reached;
+            sum += share * reached;
+        }
+        if (strncmp(end, "\n    depth", 10) != 0) break;
+    }
+    return sum / steps;
+}
+
+/* A step emits the drafts gone to and one token more; all steps reach the first draft of depth 1. */
+static void trees_add_up(void **unused)
+{
+    static const char *const lines[] = {"chain of 3 ",           "3-2-1 top, greedy",
+                                        "sequoia:15 top, greedy", "dynamic:4,6,15, greedy",
+                                        "chain of 15, chain",     "3-2-1 iid, match",
+                                        "3-2-1 iid, single",      "3-2-1 iid, kseq",
+                                        "3-2-1 iid, recursive",   "3-2-1 without, recursive",
+                                        "3-2-1 top, target",      "sequoia:15 without, recursive",
+                                        "sequoia:15 top, target", "dynamic:4,6,15, target"};
+    (void)unused;
+    assert_int_equal(assay("bench trees --prompts 2", both), 0);
+    assert_says("2 prompts of each text");
+    if (strstr(output, "nan")) fail_msg("a figure is missing in:\n%s", output);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const double tokens = figure(lines[i]), gone = gone_to(strstr(output, lines[i]));
+        if (!(tokens > 1.2 && tokens - 1 - gone < 0.01 && gone - tokens + 1 < 0.01))
+            fail_msg("%s: %g tokens a step, but %g drafts gone to, in:\n%s", lines[i], tokens, gone, output);
+    }
+}
+
 /* Two texts, two temperatures; sizes 1 and 4 and lengths 2 and 3. */
 static void the_plot_has_every_point_and_curve(void **unused)
 {
@@ -147,8 +187,8 @@ static void the_plot_has_every_point_and_curve(void **unused)
     xmlFreeDoc(doc);
 }
 
-/* A command of a page, with what it prints below it up to the end of the block. */
-static void the_page_shows_the_trace_that_is_printed(void **unused)
+/* The commands of a page, with what each prints below it up to the end of the block. */
+static void the_page_shows_the_traces_that_are_printed(void **unused)
 {
     static const char prompt[] = "$ build/assay ";
     static char page[1 << 16];
@@ -159,15 +199,19 @@ static void the_page_shows_the_trace_that_is_printed(void **unused)
     read_output(f);
     fclose(f);
     strcpy(page, output);
-    const char *at = strstr(page, prompt);
-    assert_non_null(at);
-    at += strlen(prompt);
-    snprintf(arguments, sizeof arguments, "%.*s", (int)strcspn(at, "\n"), at);
-    at = strchr(at, '\n') + 1;
-    assert_non_null(strstr(arguments, "--method lookahead"));
-    assert_int_equal(assay(arguments, both), 0);
-    if (strncmp(at, output, strlen(output)) != 0 || at[strlen(output)] != '`')
-        fail_msg("%s prints:\n%s", arguments, output);
+    static const char *const shown[] = {"--method tree", "--method lookahead"};
+    const char *at = page;
+    for (int i = 0; i < 2; i++) {
+        at = strstr(at, prompt);
+        assert_non_null(at);
+        at += strlen(prompt);
+        snprintf(arguments, sizeof arguments, "%.*s", (int)strcspn(at, "\n"), at);
+        at = strchr(at, '\n') + 1;
+        assert_non_null(strstr(arguments, shown[i]));
+        assert_int_equal(assay(arguments, both), 0);
+        if (strncmp(at, output, strlen(output)) != 0 || at[strlen(output)] != '`')
+            fail_msg("%s prints:\n%s", arguments, output);
+    }
 }
 
 int main(int argc, char **argv)
@@ -179,7 +223,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_part_has_its_table),
         cmocka_unit_test_setup_teardown(the_plot_has_every_point_and_curve, make_temporary,
                                         remove_temporary),
-        cmocka_unit_test(the_page_shows_the_trace_that_is_printed),
+        cmocka_unit_test(trees_add_up),
+        cmocka_unit_test(the_page_shows_the_traces_that_are_printed),
     };
     if (argc != 3) return 2;
     program = argv[1], source = argv[2];

@@ -60,6 +60,27 @@ static void what_has_no_meaning_is_refused(void **unused)
         {"decode --prompt a --method lookahead --preset trtllm --temperature 1",
          "accept_window decodes at temperature 0 only"},
         {"decode --prompt a --method lookahead --temperature 1 --rule match", "the rule match"},
+        {"decode --prompt a --method speculative --tree 3", "--tree has no meaning with --method speculative"},
+        {"decode --prompt a --method tree --gamma 3", "--gamma has no meaning with --method tree"},
+        {"decode --prompt a --method tree --tree 3-x", "tree \"3-x\": give children a node by level"},
+        {"decode --prompt a --method tree --tree 1,0", "node 1 has parent 1"},
+        {"decode --prompt a --method tree --siblings some", "iid, without or top"},
+        {"decode --prompt a --method tree --tree sequoia:9", "needs --rates"},
+        {"decode --prompt a --method tree --tree sequoia:9 --rates 0.5,", "needs --rates"},
+        {"decode --prompt a --method tree --tree sequoia:9 --rates 0.5,2", "rate 2 is 2"},
+        {"decode --prompt a --method tree --tree sequoia:9.5 --rates 0.5", "sequoia:M or"},
+        {"decode --prompt a --method tree --tree sequoia:9,2 --rates 0.5", "no tree of 2 levels"},
+        {"decode --prompt a --method tree --tree 3 --rates 0.5", "--rates has no meaning with --tree 3"},
+        {"decode --prompt a --method tree --tree dynamic:3,3", "dynamic:K,DEPTH,M"},
+        {"decode --prompt a --method tree --tree dynamic:3,0,3", "0 levels"},
+        {"decode --prompt a --method tree --tree dynamic:3,3,7 --siblings iid", "--siblings has no meaning with"},
+        {"decode --prompt a --method tree --temperature 1 --tree dynamic:3,3,7 --rule recursive",
+         "a dynamic tree (fixed, LAW-07) does not go with the rule recursive"},
+        {"decode --prompt a --method tree --temperature 1 --siblings top --rule kseq",
+         "a tree of fixed siblings (LAW-07) does not go with the rule kseq"},
+        {"decode --prompt a --method tree --temperature 1 --siblings without --rule single",
+         "a tree of siblings without replacement (LAW-07) does not go with the rule single"},
+        {"decode --prompt a --method tree --temperature 1 --rule chain", "the rule chain"},
         {"decode --prompt a --nonsense", "unknown option --nonsense"},
         {"decode --tokens 1,x", "token 1 is \"x\""},
         {"decode --tokens 1,258", "an id from 0 to 257"},
@@ -143,6 +164,66 @@ static void draft_free_text_is_plain_text(void **unused)
                  "decode --prompt 'In the beginning' --max-new 60 --method %s", methods[i]);
         assert_int_equal(assay(arguments, text_alone), 0);
         assert_string_equal(output, plain);
+    }
+}
+
+/* Nor does any tree; and with the rule match none does under the seed of plain decoding. */
+static void text_of_trees_is_plain_text(void **unused)
+{
+    static const char *const trees[] = {"",
+                                        "--siblings iid --seed 5",
+                                        "--siblings without",
+                                        "--tree 0,0,1,1,2",
+                                        "--tree sequoia:12,4 --rates 0.6,0.2,0.1 --siblings top",
+                                        "--tree sequoia:12,4 --rates 0.6,0.2,0.1 --siblings iid",
+                                        "--tree dynamic:3,4,9"};
+    static char plain[2][sizeof output];
+    char arguments[300];
+    (void)unused;
+    for (int T = 0; T < 2; T++) {
+        const char *warm = T ? " --temperature 1 --seed 5" : "";
+        snprintf(arguments, sizeof arguments, "decode --prompt 'In the beginning' --max-new 60%s", warm);
+        assert_int_equal(assay(arguments, text_alone), 0);
+        strcpy(plain[T], output);
+        for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
+            snprintf(arguments, sizeof arguments,
+                     "decode --prompt 'In the beginning' --max-new 60 --method tree %s%s%s", trees[i], warm,
+                     T ? " --rule match" : "");
+            assert_int_equal(assay(arguments, text_alone), 0);
+            assert_string_equal(output, plain[T]);
+        }
+    }
+}
+
+/* Every rule of drawn trees decodes; depths and ranks add up to what was accepted. */
+static void a_tree_shows_depths_and_ranks(void **unused)
+{
+    static const char *const rules[] = {"recursive", "single", "kseq", "target", "onehot"};
+    (void)unused;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        char arguments[200];
+        double share, sum = 0;
+        int drafted = 0, accepted = 0, reached, read;
+        snprintf(arguments, sizeof arguments,
+                 "decode --prompt And --max-new 60 --method tree --siblings iid --temperature 1 --rule %s --trace",
+                 rules[i]);
+        assert_int_equal(assay(arguments, rest_alone), 0);
+        assert_says("step 0 at 0: root 'd', 16 rows\n");
+        const char *at = strstr(output, "drafts: ");
+        assert_non_null(at);
+        assert_int_equal(sscanf(at, "drafts: %d, accepted %d", &drafted, &accepted), 2);
+        for (int d = 1; d <= 3; d++) {
+            char depth[20];
+            snprintf(depth, sizeof depth, "depth %2d:", d);
+            at = strstr(at, depth);
+            assert_non_null(at);
+            int ranks = 0;
+            for (at += strlen(depth); sscanf(at, " %lf of %d%n", &share, &reached, &read) == 2; at += read)
+                sum += share * reached, ranks++;
+            assert_int_equal(ranks, 4 - d);
+        }
+        if (accepted < 10 || !(sum > accepted - 0.5 && sum < accepted + 0.5))
+            fail_msg("%d accepted, %g by depth and rank, in:\n%s", accepted, sum, output);
     }
 }
 
@@ -311,6 +392,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(speculative_text_is_plain_text),
         cmocka_unit_test(a_long_prompt_is_read_in_pieces),
         cmocka_unit_test(draft_free_text_is_plain_text),
+        cmocka_unit_test(text_of_trees_is_plain_text),
+        cmocka_unit_test(a_tree_shows_depths_and_ranks),
         cmocka_unit_test(a_seed_gives_its_text_again),
         cmocka_unit_test(figures_and_steps_go_to_standard_error),
         cmocka_unit_test(a_trace_leaves_the_text_in_one_piece),

@@ -131,11 +131,7 @@ bool method_drafter(const char *method, const method_options *o, const method_gu
           : strcmp(method, "jacobi") == 0  ? jacobi(o, given, V, d, why, why_size)
                                            : lookup(o, d, why, why_size)))
         return false;
-    if (rule)
-        *verify = strcmp(rule, "onehot") == 0  ? AS_RULE_ONEHOT
-                  : strcmp(rule, "match") == 0 ? AS_RULE_MATCH
-                                               : AS_RULE_CHAIN;
-    return true;
+    return !rule || as_rule_named(rule, verify);
 }
 
 /* ---- The picture of a step. ------------------------------------------------------------ */
