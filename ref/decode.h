@@ -1,6 +1,7 @@
 /* decode.h - the one loop that every method of decoding runs in: a drafter proposes a tree of
  * rows, the target evaluates it, a rule accepts a path of it and adds one token, both commit.
- * Clauses STOP-01 to STOP-08, GRD-03, MAT-02, LAW-01 to LAW-03, LAH-28 to LAH-30. */
+ * Clauses STOP-01 to STOP-08, GRD-03, MAT-02, LAW-01 to LAW-03, LAH-28 to LAH-30, TDR-04
+ * to TDR-06. */
 #ifndef ASSAY_REF_DECODE_H
 #define ASSAY_REF_DECODE_H
 
