@@ -64,11 +64,25 @@ static int32_t likeliest(const probe *m, int32_t state)
     return best;
 }
 
-/* A token from q, from anywhere, the likeliest, a sibling's, or none. q_zero: it may be one that q does not have. */
+/* Where V is beyond 16 bits, an id that has the low 16 of the one that is drawn at the parent under MATCH, or else of the
+ * likeliest. */
+static int32_t like_due(const trees *t, const probe *m, int32_t at)
+{
+    const int32_t above = t->first[t->n - 1] + t->parent[at], state = t->state[above],
+                  due = t->rule[t->n - 1] == IUT_TREE_MATCH ? oracle_draw(probe_p(m, state), m->V, oracle_unit_of(t->u[above]))
+                                                            : likeliest(m, state),
+                  other = due ^ 1 << 16;
+    return other < m->V ? other : due;
+}
+
+/* A token from q, from anywhere, the likeliest or one like it, a sibling's, or none. q_zero: it may be one that q does not
+ * have. */
 static int32_t some_token(const trees *t, const probe *m, int32_t at, int32_t row, bool q_zero, uint64_t *rng)
 {
     const int32_t kind = probe_below(rng, 16),
-                  any = kind == 3 ? likeliest(m, t->state[t->first[t->n - 1] + t->parent[at]]) : probe_below(rng, m->V);
+                  any = kind == 3 ? likeliest(m, t->state[t->first[t->n - 1] + t->parent[at]])
+                        : kind == 4 && m->V > 1 << 16 ? like_due(t, m, at)
+                                                      : probe_below(rng, m->V);
     if (kind == 0) return -1;
     if (kind < 3 && t->parent[at - 1] == t->parent[at] && t->token[at - 1] >= 0) return t->token[at - 1];
     if (kind < 8 && (q_zero || probe_q(m, row)[any] > 0)) return any;
@@ -185,7 +199,7 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
     const bool large = probe_below(rng, most.nodes > LARGE ? 2 : 4) == 0, whole = probe_below(rng, 16) == 0, hard = most.children > ASKED_USUAL.children && probe_below(rng, 2);
     const int32_t nodes = least(least(large ? most.nodes : 12, most.nodes), k->max_nodes);
     tree_shape s;
-    tree_shape_draw(&s, large && nodes > LARGE ? nodes / 2 : 1, nodes, least(t->depth, k->max_gamma),
+    tree_shape_draw(&s, large && nodes > LARGE ? nodes - nodes / 8 : 1, nodes, least(t->depth, k->max_gamma),
                     least(children, k->max_children), rng);
     const int32_t i = t->n, first = trees_add(t, &s, rule, 0);
     for (int32_t j = 0; j < s.nodes; j++) {

@@ -54,7 +54,7 @@ static void draw_cells(check_plan *p, check_draw *d, const check *which, int64_t
 {
     enum { LARGE = 2048, LARGEST = 32768, DEEPEST = 33 };
     static const int32_t count[] = {6, 24, 200};
-    static const int32_t nodes[] = {2, 17, 33, 65, 129, 257, 288, TREE_NODES}, children[] = {1, 2, 3, 9, 17, 33, 65, 129};
+    static const int32_t nodes[] = {2, 17, 33, 65, 129, 300, 310, TREE_NODES}, children[] = {1, 2, 3, 9, 17, 33, 65, 129};
     const uint8_t arithmetic = client_claims(d->iut)->arithmetic;
     const bool fine = arithmetic == IUT_ARITH_CANONICAL || arithmetic == IUT_ARITH_F64;
     for (int32_t i = 0; i < count[d->level]; i++) {
@@ -67,7 +67,7 @@ static void draw_cells(check_plan *p, check_draw *d, const check *which, int64_t
         check_case *c = draw_rows(p, d, which, name, 1 << 18, DEEPEST, n);
         c->tree.rule = chosen, c->tree.rows = rows;
         c->tree.nodes = nodes[draw_place(d, DRAW_FIRST, 8)], c->tree.children = children[draw_place(d, DRAW_SECOND, 8)];
-        if (c->tree.V > LARGE) c->n = c->tree.V > LARGEST ? 4 : 16;
+        if (c->tree.V > LARGE) c->n = c->tree.V > LARGEST ? 12 : 24;
         c->cost = 20 * cost_of_rows(c->n, c->tree.V);
     }
 }

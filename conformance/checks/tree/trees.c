@@ -44,17 +44,19 @@ static int32_t children_of(const tree_shape *s, int32_t at)
 
 void tree_shape_draw(tree_shape *s, int32_t least, int32_t nodes, int32_t depth, int32_t children, uint64_t *rng)
 {
-    enum { TRIES = 1024 };
+    enum { TRIES = 1024, LARGE = 128 };
     const int32_t most = least + probe_below(rng, nodes - least + 1), habit = probe_below(rng, 5);
     *s = (tree_shape){0};
     grow(s, -1);
     for (int32_t tries = 0; s->nodes < most && tries < TRIES; tries++) {
         const int32_t recent = s->nodes - 1 - probe_below(rng, s->nodes < 3 ? s->nodes : 3),
-                      parent = habit == 0   ? s->nodes - 1
+                      chosen = habit == 0   ? s->nodes - 1
                                : habit == 1 ? recent
                                : habit == 2 ? probe_below(rng, (s->nodes + 3) / 4)
                                : habit == 3 ? probe_below(rng, 8) ? 0 : probe_below(rng, s->nodes)
                                             : probe_below(rng, s->nodes);
+        int32_t parent = chosen;
+        while (nodes > LARGE && s->level[parent] >= depth && parent > 0) parent = s->parent[parent]; /* or it stops early */
         if (s->level[parent] < depth && children_of(s, parent) < children) grow(s, parent);
     }
 }
