@@ -33,14 +33,22 @@ void panel_row_free(panel_row *r)
     r->n = r->o = NULL, r->order = NULL;
 }
 
-static int by_value(const void *a, const void *b)
+/* In ascending order of the upper 32 bits; of equal ones the earlier stays in front. `spare` has n places too. */
+static void sort_by_upper(uint64_t *key, uint64_t *spare, int32_t n)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    enum { DIGIT = 8, DIGITS = 1 << DIGIT };
+    for (int shift = 32; shift < 64; shift += DIGIT) {
+        int32_t end[DIGITS + 1] = {0};
+        for (int32_t i = 0; i < n; i++) end[(key[i] >> shift & (DIGITS - 1)) + 1]++;
+        for (int d = 0; d < DIGITS; d++) end[d + 1] += end[d];
+        for (int32_t i = 0; i < n; i++) spare[end[key[i] >> shift & (DIGITS - 1)]++] = key[i];
+        uint64_t *const swap = key;
+        key = spare, spare = swap;
+    }
 }
 
 /* The ranking (a_t, t), sorted as one integer each, and the weights before sharpening. */
-static void zipf_weights(uint64_t seed, uint32_t row, panel_row *r, uint64_t *key, uint64_t *w)
+static void zipf_weights(uint64_t seed, uint32_t row, panel_row *r, uint64_t *key /* [2 V] */, uint64_t *w)
 {
     const uint32_t k[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     for (int32_t t = 0; t < r->V; t++) {
@@ -49,7 +57,7 @@ static void zipf_weights(uint64_t seed, uint32_t row, panel_row *r, uint64_t *ke
         key[t] = (uint64_t)x[0] << 32 | (uint32_t)t;
         w[t] = 65536 + (x[1] & 65535);
     }
-    qsort(key, (size_t)r->V, sizeof *key, by_value);
+    sort_by_upper(key, key + r->V, r->V);
     for (int32_t i = 0; i < r->V; i++) {
         int32_t t = (int32_t)(key[i] & 0xffffffffu);
         r->order[i] = t;
@@ -79,7 +87,7 @@ static void scale(const uint64_t *w, panel_row *r)
 
 bool panel_zipf(uint64_t seed, uint32_t row, int32_t bits, int32_t sharp, panel_row *r)
 {
-    uint64_t *key = malloc((size_t)r->V * sizeof *key), *w = malloc((size_t)r->V * sizeof *w);
+    uint64_t *key = malloc(2 * (size_t)r->V * sizeof *key), *w = malloc((size_t)r->V * sizeof *w);
     bool ok = key && w;
     if (ok) {
         zipf_weights(seed, row, r, key, w);

@@ -28,7 +28,7 @@ static void plan(check_plan *p, check_level level)
                                   e->acceptance, e->gamma);
         c->V = e->V, c->gamma = e->gamma, c->acceptance = e->acceptance;
         c->variant = (int32_t)rows[i].op;
-        c->n = law_samples(level, e->V) / (level == LEVEL_SMOKE ? 1 : 5);
+        c->n = law_samples(level, e->V) / (level == LEVEL_SMOKE ? 1 : 2);
         c->cost = cost_of_rows(c->n, c->V);
         c->statistical = true;
     }

@@ -118,7 +118,7 @@ static void draft_plan(check_plan *p, check_level level)
     for (int32_t i = 0; i < LANES; i++) {
         check_case *c = plan_case(p, &check_meta_draft, "%s", lanes[i].name);
         c->V = lanes[i].V, c->gamma = lanes[i].gamma, c->variant = i;
-        c->n = law_samples(level, c->V) / (level == LEVEL_SMOKE ? 1 : 5);
+        c->n = law_samples(level, c->V) / (level == LEVEL_SMOKE ? 1 : 2);
         c->cost = cost_of_rows(c->n, c->V);
         c->tables = law_tables(c->gamma + 2);
         c->statistical = c->pooled = true;
