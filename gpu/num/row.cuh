@@ -187,7 +187,19 @@ inline __device__ u64 block_top(room &r, const layout &l, share s, const float *
     return block_reduce(r, best, greater{});
 }
 
+/* Whether the states, which may be NULL, say that a row is bad. */
+inline __device__ bool is_bad(const int32_t *state, int64_t row)
+{
+    return state && state[row] != AG_ROW_GOOD;
+}
+
 /* ---- Laws: what a draw gives an id. ------------------------------------------------------ */
+
+/* ACC-01. u has 29 bits and q 24, so the binary64 product is exact. */
+inline __device__ bool accepts(float p, float q, double u)
+{
+    return u * static_cast<double>(q) < static_cast<double>(p);
+}
 
 /* RES-01. */
 inline __device__ float excess(float p, float q)

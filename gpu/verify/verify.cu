@@ -14,12 +14,6 @@ using namespace ag;
 
 enum { MOST_THREADS = 512, MOST_TREE = 3072, MOST_DRAFTS = 2048 };
 
-/* ACC-01. u has 29 bits and q 24, so the binary64 product is exact. */
-__device__ bool accepts(float p, float q, double u)
-{
-    return u * static_cast<double>(q) < static_cast<double>(p);
-}
-
 /* ---- One case of chains. ----------------------------------------------------------------- */
 
 struct chain_job {
@@ -87,11 +81,6 @@ __device__ head block_drafts(room &r, const chain &c)
         block_first(r, n, [=](int32_t k) { return draft[k] < 0 || draft[k] >= V; });
     if (length < n && draft[length] != -1) return {0, {AG_BAD_DRAFT, length}};
     return {length, {AG_CASE_GOOD, 0}};
-}
-
-__device__ bool is_bad(const int32_t *state, int64_t row)
-{
-    return state && state[row] != AG_ROW_GOOD;
 }
 
 /* The same, with the states of all its rows: p before q at each position. */
