@@ -339,18 +339,14 @@ __device__ bool passes(double u, as_u128 b, as_u128 a)
     return static_cast<uint64_t>(u * 0x1p29) * b < a << 29;
 }
 
-/* rn(Q * Z / W) for Q <= W and Z < 2^45. The quotient in binary64 is below 2^45 and less than 2^-6 off, so its integer
- * part is at most 1 off, and what is left over says which way; modulo 2^64 that is exact. */
+/* rn(Q * Z / W) for Q <= W and Z < 2^45. The quotient in binary64 is below 2^45 and less than 2^-6 off, so its
+ * integer part is the wrong one only near an integer. What is left over, exact modulo 2^64, is then next to 0 or to
+ * W, and rounds to that integer as well. */
 __device__ u64 nearest_share(u64 Q, u64 Z, u64 W)
 {
     const double quotient = static_cast<double>(Q) * static_cast<double>(Z) / static_cast<double>(W);
-    u64 whole = static_cast<u64>(quotient);
-    int64_t left = static_cast<int64_t>(Q * Z - whole * W);
-    const int64_t all = static_cast<int64_t>(W);
-    if (left < 0)
-        left += all, whole--;
-    else if (left >= all)
-        left -= all, whole++;
+    const u64 whole = static_cast<u64>(quotient);
+    const int64_t left = static_cast<int64_t>(Q * Z - whole * W), all = static_cast<int64_t>(W);
     return whole + (2 * left > all || (2 * left == all && (whole & 1)));
 }
 
@@ -370,10 +366,6 @@ __device__ u64 nearest_quotient(as_u128 a, u64 d, int s)
 }
 
 /* ---- What is left to draw from. ---------------------------------------------------------- */
-
-/* A residual lies in scratch as its entries before the last multiplication by a power of two, on which no draw depends.
- * The highest bit says that Q is 0 there from now on (SIB-04). */
-const u64 GONE = u64{1} << 63;
 
 /* M of KSQ-03. */
 struct in_both {
@@ -402,7 +394,7 @@ enum law_kind {
     LAW_ROW,     /* p */
     LAW_WITHOUT, /* p without the tokens of the node's children */
     LAW_LEFT,    /* RES-01 */
-    LAW_KEPT,    /* a residual in scratch */
+    LAW_KEPT,    /* a residual in scratch, before the last multiplication of SIB-02: no draw depends on it */
     LAW_KSEQ,    /* R of KSQ-03 */
     LAW_BLOCK    /* BLK-04 */
 };
@@ -426,7 +418,7 @@ struct law {
         case LAW_LEFT:
             return as_weight(excess(p[i], q[i]));
         case LAW_KEPT:
-            return kept[i] & ~GONE;
+            return kept[i];
         case LAW_KSEQ: {
             const u64 P = as_weight(p[i]), M = in_both{p, q, rho}(i);
             const u64 out = nearest_quotient(static_cast<as_u128>(M) * G, rho, 40);
@@ -469,13 +461,7 @@ __device__ choice go_to(int32_t next)
 struct first_residual {
     const float *p, *q;
     u64 *to;
-    int32_t gone;
-    __device__ u64 operator()(int32_t i) const
-    {
-        const u64 rest = as_weight(excess(p[i], q[i]));
-        to[i] = rest | (i == gone ? GONE : 0);
-        return rest;
-    }
+    __device__ u64 operator()(int32_t i) const { return to[i] = as_weight(excess(p[i], q[i])); }
 };
 
 /* SIB-03: the residual when a child with Q = weight(q) was refused. */
@@ -485,14 +471,10 @@ struct next_residual {
     u64 Z, W;
     const float *q;
     u64 *to;
-    int32_t gone;
     __device__ u64 operator()(int32_t i) const
     {
-        const u64 flag = from[i] & GONE, R = (from[i] ^ flag) << shift;
-        const u64 out = flag || W == 0 ? 0 : nearest_share(as_weight(q[i]), Z, W);
-        const u64 rest = R > out ? R - out : 0;
-        to[i] = rest | flag | (i == gone ? GONE : 0);
-        return rest;
+        const u64 R = from[i] << shift, out = R > 0 && W > 0 ? nearest_share(as_weight(q[i]), Z, W) : 0;
+        return to[i] = R > out ? R - out : 0;
     }
 };
 
@@ -505,7 +487,8 @@ __device__ int32_t shift_of(u64 total)
     return s;
 }
 
-/* The children behind the first, whose refusal left what is in scratch 0, with this total. */
+/* The children behind the first, whose refusal left what is in scratch 0, with this total. Where a token was refused
+ * R is 0 from then on, so SIB-04 need not take its Q, but its part of W. */
 __device__ choice team_siblings(team &t, const request &x, const branch &b, u64 total)
 {
     const bool without = x.without(b.at);
@@ -516,11 +499,10 @@ __device__ choice team_siblings(team &t, const request &x, const branch &b, u64 
         const float *q = x.q(node);
         if (!without || k == 1) W = x.t.q_total[x.t.q_row[x.at(node)]];
         if (without && block_with(t.r, x, b.n, gone) == k - 1) W -= as_weight(q[gone]); /* SIB-04 */
-        const u64 entry = __ldcg(from + token), R = (entry & ~GONE) << shift, Z = total << shift;
-        const u64 Q = entry & GONE ? 0 : as_weight(q[token]);
+        const u64 R = __ldcg(from + token) << shift, Z = total << shift, Q = as_weight(q[token]);
         const double u = x.test(b.depth, node, k);
         if (Q == 0 ? R > 0 : passes(u, static_cast<as_u128>(Q) * Z, static_cast<as_u128>(R) * W)) return go_to(k);
-        const u64 after = team_sum(t, next_residual{from, shift, Z, W, q, to, without ? token : -1}).all;
+        const u64 after = team_sum(t, next_residual{from, shift, Z, W, q, to}).all;
         if (after == 0) break; /* SIB-05 */
         total = after;
         u64 *const above = from;
@@ -539,7 +521,7 @@ __device__ choice team_recursive(team &t, const request &x, const branch &b)
     const float *p = x.p(b.at), *q = x.q(node);
     if (accepts(p[token], q[token], x.test(b.depth, node, 0))) return go_to(0);
     if (b.n == 1) return {-1, law_left(LAW_LEFT, p, q)};
-    const u64 total = team_sum(t, first_residual{p, q, x.scratch(0), x.without(b.at) ? token : -1}).all;
+    const u64 total = team_sum(t, first_residual{p, q, x.scratch(0)}).all;
     return total > 0 ? team_siblings(t, x, b, total) : choice{-1, row_law(p)}; /* SIB-05 */
 }
 
@@ -720,7 +702,8 @@ __device__ choice team_choose(team &t, const request &x, const branch &b)
     return {-1, row_law(x.p(b.at))}; /* TRV-05, MAT-03, GRD-04 */
 }
 
-/* Fills the room with the sums of what is left. Tokens that are left out are taken out of the sums of p: few have them. */
+/* Fills the room with the sums of what is left. Tokens that are left out are taken out of the sums of p: few have
+ * them. */
 __device__ sums team_sum_left(team &t, const request &x, const law &left)
 {
     law w = left;

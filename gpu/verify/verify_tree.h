@@ -1,10 +1,10 @@
-/* verify_tree.h - the rules on trees of drafts on the device, each the very tokens and nodes of ref/verify/nodes.h: from
- * rows, nodes and uniforms in device memory to the tokens that a step emits, without the host. Clauses TRV, SIB, REC,
- * TGT, MAT-03, GRD-04, ONEH-07, NIR, KSQ, BLK, RNG-09, RNG-10.
+/* verify_tree.h - the rules on trees of drafts on the device, each the very tokens and nodes of ref/verify/nodes.h:
+ * from rows, nodes and uniforms in device memory to the tokens that a step emits, without the host. Clauses TRV, SIB,
+ * REC, TGT, MAT-03, GRD-04, ONEH-07, NIR, KSQ, BLK, RNG-09, RNG-10.
  *
- * A call is one launch over n requests, of a rule each. A request is the work of a block or, where there are few requests
- * and the device has clusters, of up to 8 blocks that run together. Rows are read as a whole where they are drawn from,
- * refused by or ranked; elsewhere a test reads the entries of the tokens. */
+ * A call is one launch over n requests, of a rule each. A request is the work of a block or, where there are few
+ * requests and the device has clusters, of up to 8 blocks that run together. Rows are read as a whole where they are
+ * drawn from, refused by or ranked; elsewhere a test reads the entries of the tokens. */
 #ifndef ASSAY_GPU_VERIFY_VERIFY_TREE_H
 #define ASSAY_GPU_VERIFY_VERIFY_TREE_H
 
@@ -71,8 +71,8 @@ typedef struct {
 } ag_trees;
 
 /* as_verify_nodes for each request. Returns when the work is enqueued, allocates nothing, and may stand in a graph.
- * AS_BAD_INPUT for a shape that is none, AS_LIMIT for a capacity beyond AG_TREE_CAPACITY; what is wrong with a request is
- * told by its fault, on the device. */
+ * AS_BAD_INPUT for a shape that is none, AS_LIMIT for a capacity beyond AG_TREE_CAPACITY; what is wrong with a
+ * request is told by its fault, on the device. */
 as_status ag_verify_trees(const ag_device *d, const ag_trees *t, as_error *e);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-/* verify_tree_test.c - the rules on trees of drafts on the grid emulator against the reference: fault, tokens and nodes of
- * drawn requests, of all rules in one call. Trees are chains, stars, bushes of up to 128 nodes, with placeholders and
- * siblings that repeat; rows have zeros, few tokens, equal partners or more mass than 1; uniforms lie on the borders of
- * acceptance. Requests have a block or share a cluster. What has to occur is counted. TRV, SIB, REC, TGT, MAT-03, GRD-04,
- * ONEH-07, NIR, KSQ, BLK, RNG-09, RNG-10. */
+/* verify_tree_test.c - the rules on trees of drafts on the grid emulator against the reference: fault, tokens and
+ * nodes of drawn requests, of all rules in one call. Trees are chains, stars and bushes of up to 128 nodes, with
+ * placeholders and siblings that repeat; rows have zeros, few tokens, equal partners or more mass than 1; uniforms
+ * lie on the borders of acceptance. A request has a block, or the blocks of a cluster. What has to occur is counted.
+ * Clauses TRV, SIB, REC, TGT, MAT-03, GRD-04, ONEH-07, NIR, KSQ, BLK, RNG-09, RNG-10. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,11 +69,13 @@ static void few_tokens(float *p, int32_t V, int32_t mass, uint64_t *seed)
 static void some_row(float *p, int32_t V, uint64_t *seed)
 {
     const as_sampling how = {1.0f, below(seed, 3) ? 0 : 3, 1.0f, 0.0f};
-    const int32_t kind = below(seed, 8);
+    const int32_t kind = below(seed, 10);
     memset(p, 0, (size_t)V * sizeof *p);
-    if (kind < 3 || V < 4) {
-        few_tokens(p, V, kind ? 8 : 12, seed);
-    } else if (kind == 3) { /* probabilities without weight */
+    if (kind == 0) {
+        p[common(V, seed)] = 1.0f;
+    } else if (kind < 5 || V < 4) {
+        few_tokens(p, V, kind == 1 ? 12 : 8, seed);
+    } else if (kind == 5) { /* probabilities without weight */
         for (int32_t i = 0; i < V; i++) p[i] = 0x1p-47f * (float)below(seed, 3);
         p[common(V, seed)] = 1.0f;
     } else {
@@ -132,7 +134,7 @@ typedef struct {
         without[MOST][CAPACITY];
     double parameter[MOST][CAPACITY][2], u[MOST][CAPACITY];
     uint64_t last[MOST][2];
-    bool given, work;
+    bool given, work, plain; /* plain: neutral, no draws without replacement, all rows good */
     uint64_t seed, position;
     ag_tree_fault due[MOST];
 } batch;
@@ -207,7 +209,7 @@ static void add_node(const table *x, batch *b, int32_t r, int32_t i, int32_t sha
     if (before > 0 && below(seed, 6) == 0) t = b->token[r][before];
     b->token[r][i] = below(seed, 25) ? t : -1;
     b->u[r][i] = before < 0 && below(seed, 3) == 0 ? border(p[t], q[t], seed) : some_uniform(seed);
-    b->without[r][i] = coin(seed);
+    b->without[r][i] = !b->plain && coin(seed);
 }
 
 static void set_parameter(batch *b, int32_t r, int32_t i, uint64_t *seed)
@@ -215,29 +217,37 @@ static void set_parameter(batch *b, int32_t r, int32_t i, uint64_t *seed)
     static const double alpha[] = {1, 1, 0.75, 0x1.99999ap-4, 0x1p-140}, sigma[] = {1, 1, 0.5, 0.125, 0x1p-47};
     const int32_t n = children(b, r, i);
     double *to = b->parameter[r][i];
-    to[0] = to[1] = 0;
+    to[0] = to[1] = b->rule[r] == AS_TREE_TARGET;
+    if (b->plain) return;
     if (b->rule[r] == AS_TREE_TARGET) to[0] = alpha[below(seed, 5)], to[1] = sigma[below(seed, 5)];
     if (b->rule[r] == AS_TREE_KSEQ && n > 1 && coin(seed)) to[0] = 65536 + below(seed, (n - 1) * 65536 + 1);
 }
 
 static void make_request(const table *x, batch *b, int32_t r, int32_t most, uint64_t *seed)
 {
-    const int32_t shape = below(seed, 4);
-    b->rule[r] = below(seed, RULES);
+    const int32_t shape = below(seed, 4), rule = below(seed, RULES + 2);
+    b->rule[r] = rule < RULES ? rule : AS_TREE_RECURSIVE; /* it has the most ways to go */
     b->nodes[r] = below(seed, 8) ? 1 + below(seed, most < 12 ? most : 12) : 1 + below(seed, most);
     b->token[r][0] = b->parent[r][0] = -1;
-    b->p_row[r][0] = below(seed, GOOD), b->q_row[r][0] = -1, b->without[r][0] = coin(seed);
+    const bool none = b->plain && b->rule[r] == AS_TREE_GREEDY && below(seed, 8) == 0;
+    b->p_row[r][0] = none ? BAD : below(seed, GOOD), b->q_row[r][0] = -1;
+    b->without[r][0] = !b->plain && coin(seed);
     b->u[r][0] = some_uniform(seed);
     for (int32_t i = 1; i < b->nodes[r]; i++) add_node(x, b, r, i, shape, seed);
-    for (int32_t i = 0; i < b->nodes[r]; i++) set_parameter(b, r, i, seed);
+    for (int32_t i = 0; i < b->nodes[r]; i++) {
+        set_parameter(b, r, i, seed);
+        if (b->plain || b->token[r][i] < 0 || is_present(b, r, i)) continue;
+        b->p_row[r][i] = b->q_row[r][i] = coin(seed) ? -1 : BAD; /* nobody looks at them (TRV-04) */
+        b->parameter[r][i][0] = -1;
+    }
     b->last[r][0] = splitmix(seed), b->last[r][1] = splitmix(seed);
     b->due[r] = (ag_tree_fault){AG_TREE_GOOD, 0};
 }
 
 /* ---- Faults. ---------------------------------------------------------------------------- */
 
-/* Spoils a request at a present node, if the fault can be there, and says which fault is due. */
-static void plant(const table *x, batch *b, int32_t r, ag_tree_fault_kind kind, uint64_t *seed)
+/* Spoils a request at some present node, if the fault can be there, and says which fault is due. */
+static bool plant(const table *x, batch *b, int32_t r, ag_tree_fault_kind kind, uint64_t *seed)
 {
     const int32_t i = below(seed, b->nodes[r]), rule = b->rule[r], n = children(b, r, i);
     const bool root = i == 0, has_q = !root && uses_q(rule);
@@ -294,6 +304,7 @@ static void plant(const table *x, batch *b, int32_t r, ag_tree_fault_kind kind, 
         can = false;
     }
     if (can) b->due[r] = due;
+    return can;
 }
 
 /* ---- The reference. --------------------------------------------------------------------- */
@@ -336,11 +347,11 @@ static answer ask(const table *x, const batch *b, int32_t r)
 /* Events, by rule; `depth` by the depth that was reached. */
 typedef struct {
     long requests[RULES], bonus[RULES], refused[RULES], sibling[RULES], repeat[RULES], again[RULES], depth[6];
-    long empty_first, empty_later, without, teams, given, seeded, faults[AG_TREE_WORK + 1], large;
+    long empty_first, empty_later, without, given, seeded, large, faults[AG_TREE_WORK + 1];
 } events;
 
-/* Of a node all of whose children RECURSIVE refused: the child whose refusal left nothing; -1: none did. By the clauses,
- * without the powers of two, which decide no emptiness here: the rows are eighths, or the answer is -1. */
+/* Of a node all of whose children RECURSIVE refused: the child whose refusal left nothing; -1: none did. By the
+ * clauses, without the powers of two, which decide no emptiness here: the rows are eighths, or the answer is -1. */
 static int32_t emptied_by(const table *x, const batch *b, int32_t r, int32_t at)
 {
     const int32_t V = x->V;
@@ -444,9 +455,9 @@ static void check_batch(const table *x, const batch *b, events *seen)
                         .p = x->d_p,
                         .q = x->d_q,
                         .logits = x->d_logits,
-                        .p_state = x->p_state,
-                        .q_state = x->q_state,
-                        .logit_state = x->logit_state,
+                        .p_state = b->plain ? NULL : x->p_state,
+                        .q_state = b->plain ? NULL : x->q_state,
+                        .logit_state = b->plain ? NULL : x->logit_state,
                         .p_total = x->p_total,
                         .q_total = x->q_total,
                         .rule = rule,
@@ -455,8 +466,8 @@ static void check_batch(const table *x, const batch *b, events *seen)
                         .parent = parent,
                         .p_row = p_row,
                         .q_row = q_row,
-                        .without = without,
-                        .parameter = parameter,
+                        .without = b->plain ? NULL : without,
+                        .parameter = b->plain ? NULL : parameter,
                         .u = b->given ? u : NULL,
                         .last = last,
                         .seeds = {NULL, NULL, b->seed, b->position, NULL},
@@ -479,7 +490,10 @@ static void check_batch(const table *x, const batch *b, events *seen)
 
 static batch make_batch(const table *x, int32_t n, int32_t most, bool spoil, uint64_t *seed)
 {
-    batch b = {.n = n, .given = coin(seed), .work = !spoil || below(seed, 4) > 0};
+    batch b = {.n = n,
+               .given = coin(seed),
+               .work = !spoil || below(seed, 4) > 0,
+               .plain = !spoil && below(seed, 4) == 0};
     b.seed = splitmix(seed), b.position = UINT64_C(0xfffffffe) + (uint64_t)below(seed, 3);
     for (int32_t r = 0; r < n; r++) {
         make_request(x, &b, r, most, seed);
@@ -488,7 +502,9 @@ static batch make_batch(const table *x, int32_t n, int32_t most, bool spoil, uin
                 b.due[r] = (ag_tree_fault){AG_TREE_WORK, i};
         if (!spoil || !b.work || below(seed, 3) == 0) continue;
         for (int32_t i = 0; b.rule[r] == AS_TREE_KSEQ && i < b.nodes[r]; i++) b.parameter[r][i][0] = 0;
-        plant(x, &b, r, (ag_tree_fault_kind)(1 + below(seed, AG_TREE_WORK - 1)), seed);
+        const bool chain = b.rule[r] == AS_TREE_BLOCK && below(seed, 3) == 0;
+        const int32_t kind = chain ? AG_TREE_CHILDREN : 1 + below(seed, AG_TREE_WORK - 1);
+        for (int32_t tries = 0; tries < 30 && !plant(x, &b, r, (ag_tree_fault_kind)kind, seed); tries++) {}
     }
     return b;
 }
@@ -510,25 +526,22 @@ static void check_calls(int32_t V, int32_t calls, int32_t most, int processors, 
     ag_device_close(&device);
 }
 
-static void print_events(const events *s)
+/* Of the whole sample there have to be so many; of a part of it in proportion, less two standard deviations. */
+static void at_least(long whole, long n, const char *what, int32_t which)
 {
-    for (int32_t r = 0; r < RULES; r++)
-        printf("rule %d: %ld requests, %ld bonus, %ld refused, %ld behind a refused sibling, %ld of a token refused before\n",
-               (int)r, s->requests[r], s->bonus[r], s->refused[r], s->sibling[r], s->again[r]);
-    printf("depths %ld %ld %ld %ld %ld %ld, empty %ld %ld, without %ld, given %ld, seeded %ld, large %ld\n", s->depth[0],
-           s->depth[1], s->depth[2], s->depth[3], s->depth[4], s->depth[5], s->empty_first, s->empty_later, s->without,
-           s->given, s->seeded, s->large);
-    for (int32_t k = 0; k <= AG_TREE_WORK; k++) printf("fault %d: %ld\n", (int)k, s->faults[k]);
+    const double share = (double)whole * test_scale();
+    const long least = test_scale() < 1 ? (long)(share - 2 * sqrt(share)) : whole;
+    ck_assert_msg(n >= least, "%s %d: %ld, not %ld", what, (int)which, n, least);
 }
 
 START_TEST(requests)
 {
     static const struct {
         int32_t V, calls, most;
-    } size[] = {{1, 6, 12},    {2, 10, 40},   {3, 12, 40},   {7, 16, 128},  {32, 40, 128}, {64, 30, 128},
+    } size[] = {{1, 6, 12},    {2, 10, 40},   {3, 12, 40},   {7, 20, 128},  {32, 40, 128}, {64, 30, 128},
                 {128, 24, 60}, {1000, 8, 40}, {2100, 4, 24}, {4200, 4, 24}, {9001, 4, 24}};
     static const struct {
-        int processors, clusters;
+        int processors, clusters; /* blocks of a request: 1; 1 or, of few, 2; up to 8 */
     } on[] = {{1, 1}, {20, 8}, {400, 8}};
     events seen = {0};
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)
@@ -537,16 +550,184 @@ START_TEST(requests)
                         100 * i + k, &seen);
     check_calls(32000, 2, 12, 400, 8, false, 7, &seen);
     check_calls(152064, 2, 6, 400, 8, false, 8, &seen);
-    print_events(&seen);
+    at_least(4000, seen.given + seen.seeded, "requests", 0);
+    at_least(1500, seen.given, "requests with uniforms", 0);
+    at_least(1500, seen.seeded, "requests with seeds", 0);
+    at_least(12, seen.large, "requests over large vocabularies", 0);
+    for (int32_t r = 0; r < RULES; r++) {
+        at_least(350, seen.requests[r], "requests of rule", r);
+        at_least(80, seen.bonus[r], "bonus tokens of rule", r);
+        at_least(140, seen.refused[r], "nodes whose children were refused, of rule", r);
+        if (r != AS_TREE_BLOCK) at_least(30, seen.sibling[r], "siblings accepted behind a refused one, of rule", r);
+    }
+    at_least(5, seen.again[AS_TREE_SINGLE], "refused tokens accepted later, of rule", AS_TREE_SINGLE);
+    at_least(15, seen.again[AS_TREE_KSEQ], "refused tokens accepted later, of rule", AS_TREE_KSEQ);
+    for (int32_t d = 0; d < 6; d++) at_least(30, seen.depth[d], "steps that keep so many nodes", d);
+    at_least(20, seen.empty_first, "first refusals that leave nothing", 0);
+    at_least(4, seen.empty_later, "later refusals that leave nothing", 0);
+    at_least(8, seen.without, "children accepted without replacement behind two", 0);
 }
 END_TEST
 
+/* ---- Borders. --------------------------------------------------------------------------- */
+
+/* One uniform of a request as an integer: the word behind a choice in vain, that of the bonus, or of a test. */
+static void set_uniform(batch *b, int32_t r, int32_t which, uint64_t word)
+{
+    const bool fine = b->rule[r] <= AS_TREE_ONEHOT; /* 53 bits; tests have 29 */
+    if (which < 0)
+        b->last[r][which + 2] = word;
+    else
+        b->u[r][which] = fine ? (double)(word >> 11) * 0x1p-53 : (double)(word >> 35) * 0x1p-29;
+}
+
+static bool same_answer(const answer *a, const answer *b)
+{
+    return a->length == b->length && memcmp(a->out, b->out, (size_t)a->length * 4) == 0 &&
+           memcmp(a->path, b->path, (size_t)(a->length - 1) * 4) == 0;
+}
+
+/* Sets one uniform of request r at a place where the reference's answer changes, and of request r + 1 right behind
+ * it, if there is such a place: a sum that is off by one unit gives another answer. */
+static bool split(const table *x, batch *b, int32_t r, int32_t which)
+{
+    uint64_t low = 0, high = UINT64_MAX;
+    set_uniform(b, r, which, low);
+    const answer lowest = ask(x, b, r);
+    set_uniform(b, r, which, high);
+    const answer highest = ask(x, b, r);
+    if (same_answer(&lowest, &highest)) return false;
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        set_uniform(b, r, which, middle);
+        const answer a = ask(x, b, r);
+        if (same_answer(&lowest, &a)) low = middle;
+        else high = middle;
+    }
+    set_uniform(b, r, which, low);
+    set_uniform(b, r + 1, which, high);
+    return true;
+}
+
+static void copy_request(batch *b, int32_t to, int32_t from)
+{
+    b->rule[to] = b->rule[from], b->nodes[to] = b->nodes[from], b->due[to] = b->due[from];
+    memcpy(b->token[to], b->token[from], sizeof *b->token), memcpy(b->parent[to], b->parent[from], sizeof *b->parent);
+    memcpy(b->p_row[to], b->p_row[from], sizeof *b->p_row), memcpy(b->q_row[to], b->q_row[from], sizeof *b->q_row);
+    memcpy(b->without[to], b->without[from], sizeof *b->without), memcpy(b->u[to], b->u[from], sizeof *b->u);
+    memcpy(b->parameter[to], b->parameter[from], sizeof *b->parameter);
+    memcpy(b->last[to], b->last[from], sizeof *b->last);
+}
+
+START_TEST(borders)
+{
+    static const int32_t V[] = {2, 3, 4, 7, 33, 100, 500};
+    events seen = {0};
+    long of_test = 0, of_draw = 0;
+    uint64_t seed = 17;
+    open_device(4, 8);
+    for (size_t i = 0; i < sizeof V / sizeof *V; i++) {
+        table x = make_table(V[i], 60 + i);
+        batch *b = malloc(sizeof *b);
+        for (int32_t calls = 0; calls < scaled(V[i] < 200 ? 30 : 6); calls++) {
+            *b = (batch){.n = MOST, .given = true, .work = true};
+            for (int32_t r = 0; r < MOST; r += 2) {
+                make_request(&x, b, r, 12, &seed);
+                copy_request(b, r + 1, r);
+                for (int32_t tries = 0; tries < 6; tries++) {
+                    const int32_t which = below(&seed, 3) ? below(&seed, b->nodes[r]) : -1 - below(&seed, 2);
+                    const batch before = *b;
+                    if (split(&x, b, r, which)) {
+                        of_test += which >= 0, of_draw += which < 0;
+                        break;
+                    }
+                    *b = before;
+                }
+            }
+            check_batch(&x, b, &seen);
+        }
+        free(b);
+        discard_table(&x);
+    }
+    at_least(200, of_test, "borders of tests", 0);
+    at_least(300, of_draw, "borders of draws", 0);
+    ag_device_close(&device);
+}
+END_TEST
+
+/* Every fault but AG_TREE_GOOD is due, and told, some time. */
 START_TEST(faults)
 {
     static const int32_t V[] = {1, 2, 7, 64, 300};
     events seen = {0};
-    for (size_t i = 0; i < sizeof V / sizeof *V; i++) check_calls(V[i], scaled(40), 40, 4, 8, true, 30 + i, &seen);
-    print_events(&seen);
+    for (size_t i = 0; i < sizeof V / sizeof *V; i++) check_calls(V[i], 20, 40, 4, 8, true, 30 + i, &seen);
+    for (int32_t k = 0; k <= AG_TREE_WORK; k++)
+        ck_assert_msg(seen.faults[k] >= 5, "fault %d: %ld", (int)k, seen.faults[k]);
+}
+END_TEST
+
+/* ---- By hand. --------------------------------------------------------------------------- */
+
+enum { SMALL = 4, FEW = 4 };
+
+/* The token that ends a step of RECURSIVE at the root, whose children have these tokens, child i a row of its own,
+ * number i, and 0 for their uniforms. */
+static int32_t last_by_hand(const float p[SMALL], const float q[FEW][SMALL], const int32_t token[FEW], int32_t nodes,
+                            uint64_t residual)
+{
+    const int32_t rule = AS_TREE_RECURSIVE, parent[FEW] = {-1}, p_row[FEW] = {0}, q_row[] = {-1, 1, 2, 3};
+    const double u[FEW] = {0};
+    const uint64_t last[] = {residual, 0};
+    int32_t out[FEW], length;
+    ag_tree_fault fault;
+    ag_trees t = {.n = 1, .capacity = FEW, .V = SMALL};
+    uint64_t *total = on_device(NULL, FEW * 8), *one = on_device(NULL, 8);
+    t.p = on_device(p, SMALL * sizeof *p), t.q = on_device(q, FEW * sizeof *q);
+    ok(ag_totals(&device, t.p, NULL, NULL, 1, SMALL, one, &why));
+    ok(ag_totals(&device, t.q, NULL, NULL, FEW, SMALL, total, &why));
+    t.p_total = one, t.q_total = total;
+    t.rule = on_device(&rule, 4), t.nodes = on_device(&nodes, 4);
+    t.token = on_device(token, FEW * 4), t.parent = on_device(parent, sizeof parent);
+    t.p_row = on_device(p_row, sizeof p_row), t.q_row = on_device(q_row, sizeof q_row);
+    t.u = on_device(u, sizeof u), t.last = on_device(last, sizeof last);
+    t.work = on_device(NULL, 2 * SMALL * 8);
+    t.out = on_device(NULL, sizeof out), t.path = on_device(NULL, sizeof out), t.length = on_device(NULL, 4);
+    t.fault = on_device(NULL, sizeof fault);
+    ok(ag_verify_trees(&device, &t, &why));
+    fetch(out, t.out, sizeof out), fetch(&length, t.length, 4), fetch(&fault, t.fault, sizeof fault);
+    ck_assert_int_eq(fault.kind, AG_TREE_GOOD);
+    ck_assert_int_eq(length, 1);
+    const void *const taken[] = {t.p,      t.q,     one,     total, t.rule, t.nodes, t.token,
+                                 t.parent, t.p_row, t.q_row, t.u,   t.last, t.work,  t.path};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) ag_free((void *)taken[i]);
+    return out[0];
+}
+
+/* SIB-05: the first child leaves (0, 1/2, 0, 0), of which the second takes all. So that is what is drawn from, and the
+ * third is not tested, which would be accepted. */
+START_TEST(nothing_left)
+{
+    const float p[] = {.5f, .5f, 0, 0}, q[FEW][SMALL] = {{0}, {.5f, 0, .5f, 0}, {0, 1, 0, 0}, {0, 0, .5f, .5f}};
+    const int32_t token[] = {-1, 2, 3, 1};
+    open_device(1, 1);
+    ck_assert_int_eq(last_by_hand(p, q, token, 4, 0), 1);
+    ag_device_close(&device);
+}
+END_TEST
+
+/* SIB-03: R = (3/8, 3/8, 2^-44, 0) and Z = 3 * 2^43 + 2. The second child takes a quarter of Z from the first token,
+ * 3 * 2^41 and a half: so 3 * 2^41 of 9 * 2^41 + 2 are left there. The words are the last of token 0 and the first of
+ * 1. */
+START_TEST(a_half_goes_to_even)
+{
+    const float p[] = {.375f, .375f, 0x1p-44f, 0}, q[FEW][SMALL] = {{0}, {0, 0, 0, 1}, {.25f, 0, 0, .75f}};
+    const int32_t token[] = {-1, 3, 3, -1};
+    const uint64_t part = UINT64_C(3) << 41, all = 3 * part + 2;
+    const uint64_t word = (uint64_t)((((as_u128)part << 64) + all - 1) / all);
+    open_device(1, 1);
+    ck_assert_int_eq(last_by_hand(p, q, token, 3, word - 1), 0);
+    ck_assert_int_eq(last_by_hand(p, q, token, 3, word), 1);
+    ag_device_close(&device);
 }
 END_TEST
 
@@ -569,7 +750,10 @@ int main(void)
 {
     TCase *tests = tcase_create("verify_tree");
     tcase_add_test(tests, requests);
+    tcase_add_test(tests, borders);
     tcase_add_test(tests, faults);
+    tcase_add_test(tests, nothing_left);
+    tcase_add_test(tests, a_half_goes_to_even);
     tcase_add_test(tests, errors);
     return suite_main_within("gpu verify_tree", tests, 600);
 }
