@@ -105,23 +105,23 @@ static as_status fill_table(source *t, bool of_draft, int32_t table, as_error *e
 }
 
 /* Of tree_ops_rows: an address on the device. */
-static const float *row_of(void *with, tree_row which, int32_t sampling, int32_t state, as_error *e)
+static as_status row_of(void *with, tree_row which, int32_t sampling, int32_t state, const float **to, as_error *e)
 {
     source *t = with;
     const bool of_draft = which == TREE_Q;
     const int32_t table = sampling < 0 ? 0 : sampling, row = table * t->x->S + state;
-    const ptrdiff_t at = (ptrdiff_t)row * t->x->V;
     if (which == TREE_LOGITS) {
-        if (((int32_t *)host(&t->rows, LOGIT_STATE))[state] == AG_ROW_GOOD)
-            return t->x->p_logit + (ptrdiff_t)state * t->x->V;
-        return as_fail(e, AS_BAD_INPUT, "the logits of state %d are bad", (int)state), NULL;
+        *to = t->x->p_logit + (ptrdiff_t)state * t->x->V;
+        if (((int32_t *)host(&t->rows, LOGIT_STATE))[state] == AG_ROW_GOOD) return AS_OK;
+        return as_fail(e, AS_BAD_INPUT, "the logits of state %d are bad", (int)state);
     }
     bool *there = &t->there[of_draft ? t->tables + table : table];
-    if (!*there && fill_table(t, of_draft, table, e) != AS_OK) return NULL;
+    const as_status s = *there ? AS_OK : fill_table(t, of_draft, table, e);
+    if (s != AS_OK) return s;
     *there = true;
-    if (((int32_t *)host(&t->rows, of_draft ? Q_STATE : P_STATE))[row] == AG_ROW_GOOD)
-        return (float *)device(&t->rows, of_draft ? Q : P) + at;
-    return as_fail(e, AS_BAD_INPUT, "the %s row of state %d is bad", of_draft ? "draft" : "target", (int)state), NULL;
+    *to = (float *)device(&t->rows, of_draft ? Q : P) + (ptrdiff_t)row * t->x->V;
+    if (((int32_t *)host(&t->rows, of_draft ? Q_STATE : P_STATE))[row] == AG_ROW_GOOD) return AS_OK;
+    return as_fail(e, AS_BAD_INPUT, "the %s row of state %d is bad", of_draft ? "draft" : "target", (int)state);
 }
 
 /* ---- Requests. ------------------------------------------------------------------------------- */

@@ -33,10 +33,15 @@ typedef struct {
     int32_t *depth;         /* [nodes] */
 } request;
 
-static as_status blame_node(const request *r, int32_t k, as_error *e)
+/* A row of node k. */
+static as_status find_row(const request *r, int32_t k, tree_row which, int32_t state, const float **to, as_error *e)
 {
+    const iut_tree_batch *b = r->b;
+    const int32_t sampling = b->samplings ? b->sampling_of[r->i] : -1;
+    const as_status s = r->rows->row(r->rows->with, which, sampling, state, to, e);
+    if (s == AS_OK) return AS_OK;
     const as_error why = *e;
-    return as_fail(e, AS_BAD_INPUT, "request %d: node %d: %.180s", (int)r->i, (int)k, why.text);
+    return as_fail(e, s, "request %d: node %d: %.180s", (int)r->i, (int)k, why.text);
 }
 
 /* TRV-08. */
@@ -74,13 +79,11 @@ static bool is_absent(const request *r, int32_t parent, int32_t k)
 static as_status fill_rows(request *r, int32_t k, as_error *e)
 {
     const iut_tree_batch *b = r->b;
-    const int32_t at = r->from + k, sampling = b->samplings ? b->sampling_of[r->i] : -1;
+    const int32_t at = r->from + k;
     as_node *x = &r->node[k];
-    x->p = r->rows->row(r->rows->with, r->rule == GREEDY ? TREE_LOGITS : TREE_P, sampling, b->state[at], e);
-    if (!x->p) return blame_node(r, k, e);
-    if (k == 0 || !rules[r->rule].uses_q || b->q_state[at] < 0) return AS_OK;
-    x->q = r->rows->row(r->rows->with, TREE_Q, sampling, b->q_state[at], e);
-    return x->q ? AS_OK : blame_node(r, k, e);
+    const as_status s = find_row(r, k, r->rule == GREEDY ? TREE_LOGITS : TREE_P, b->state[at], &x->p, e);
+    if (s != AS_OK || k == 0 || !rules[r->rule].uses_q || b->q_state[at] < 0) return s;
+    return find_row(r, k, TREE_Q, b->q_state[at], &x->q, e);
 }
 
 static as_status fill_node(request *r, int32_t k, as_error *e)

@@ -23,9 +23,9 @@ typedef struct {
     int32_t V;
     bool seeded; /* uniforms are those of sequences; else the batch has them */
     bool greedy; /* the panel's own sampling is greedy (TRV-08) */
-    /* [V] that a rule may be given, valid during the call; NULL, with an error, if there is none. `sampling` is of the
-     * batch, or -1: the panel's. */
-    const float *(*row)(void *with, tree_row which, int32_t sampling, int32_t state, as_error *e);
+    /* Sets *to to a row [V] that a rule may be given, valid during the call. AS_BAD_INPUT: there is none. `sampling`
+     * is of the batch, or -1: the panel's. */
+    as_status (*row)(void *with, tree_row which, int32_t sampling, int32_t state, const float **to, as_error *e);
     /* Decides all steps, whose rows are those that `row` gave; NULL: as_verify_nodes does, one after the other. */
     as_status (*verify)(void *with, tree_ops_steps *steps, as_error *e);
     void *with;
