@@ -4,11 +4,14 @@
  *
  * What a rule has to do depends on its input, so each gets the most that it can: greedy accepts
  * all drafts; a chain accepts all but the last, whose place is drawn from the residual; the
- * walk refuses all candidates but the last, which it accepts whole. */
+ * walk refuses all candidates but the last, which it accepts whole; the recursive rule refuses
+ * all siblings. */
 #include "gpu/bench/parts.h"
 #include "gpu/verify/verify.h"
+#include "gpu/verify/verify_tree.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     GAMMA = 8,
@@ -16,6 +19,7 @@ enum {
     CANDIDATES = 15,
     DEPTH = 4,
     TREE = 1 + CANDIDATES * DEPTH,
+    NODES = 1 + GAMMA,
     MOST_SETS = 256
 };
 static const size_t ENOUGH = (size_t)512 << 20; /* bytes that no cache holds */
@@ -38,6 +42,8 @@ typedef struct {
     int32_t *out, *path;       /* [n][TREE], larger than [n][ROWS] */
     int32_t *length, *taken;   /* [n] */
     ag_fault *fault;           /* [n] */
+    ag_trees *step;            /* [sets] on the host, their memory in `nodes` */
+    void *nodes;
     const as_sampling *served; /* by the transform */
     ag_scratch scratch;
 } rules;
@@ -119,6 +125,15 @@ static as_status walk(ag_bench *b, void *what)
                             .fault = r->fault};
         s = ag_walk(&b->device, AS_RULE_ONEHOT, &w, &r->scratch, &b->e);
     }
+    return s;
+}
+
+static as_status recursive(ag_bench *b, void *what)
+{
+    const rules *r = what;
+    as_status s = AS_OK;
+    for (int i = 0; i < r->sets && s == AS_OK; i++)
+        s = ag_verify_trees(&b->device, &r->step[i], &b->e);
     return s;
 }
 
@@ -239,6 +254,84 @@ static void make_trees(ag_bench *b, rules *r)
     free(host);
 }
 
+/* The nodes of a case: a root and its children, each with the likeliest token of a row of its
+ * own, where p has little: they are refused by almost 1. */
+typedef struct {
+    double u[NODES];
+    int32_t token[NODES], parent[NODES], p_row[NODES], q_row[NODES];
+} one_case;
+
+static void grow(one_case *c, const int32_t *drawn, int32_t number)
+{
+    for (int32_t i = 0; i < NODES; i++) {
+        c->u[i] = 1 - 0x1p-24;
+        c->token[i] = i ? drawn[i - 1] : -1;
+        c->parent[i] = i ? 0 : -1;
+        c->p_row[i] = number * ROWS + i;
+        c->q_row[i] = i ? number * GAMMA + i - 1 : -1;
+    }
+}
+
+/* Steps over the rows of the chains. */
+static void make_steps(ag_bench *b, rules *r)
+{
+    enum { U, LAST, P_TOTAL, Q_TOTAL, TOKEN, PARENT, P_ROW, Q_ROW, RULE, COUNT, ARRAYS };
+    const size_t n = (size_t)r->n, V = (size_t)r->V, all = n * NODES,
+                 size[ARRAYS] = {8 * all, 16 * n,  8 * n * ROWS, 8 * n * GAMMA, 4 * all,
+                                 4 * all, 4 * all, 4 * all,      4 * n,         4 * n};
+    size_t at[ARRAYS + 1] = {0};
+    for (int i = 0; i < ARRAYS; i++) at[i + 1] = at[i] + (size[i] + 15) / 16 * 16;
+    char *host = calloc(1, at[ARRAYS]), *to;
+    int32_t *drawn = malloc(n * GAMMA * 4);
+    r->step = malloc((size_t)r->sets * sizeof *r->step);
+    if (!host || !drawn || !r->step)
+        ag_bench_check(b, as_fail(&b->e, AS_NO_MEMORY, "no memory for trees"));
+    to = r->nodes = memory(b, (size_t)r->sets * at[ARRAYS] + 16 * n * V, 1);
+    for (int i = 0; i < r->sets; i++, to += at[ARRAYS]) {
+        const size_t drafts = at_set(r, i, GAMMA), rows = at_set(r, i, ROWS);
+        ag_bench_check(b, ag_download(&b->device, drawn, r->drawn + drafts, n * GAMMA * 4, &b->e));
+        for (int32_t c = 0; c < r->n; c++) {
+            one_case one;
+            const size_t first = (size_t)c * NODES;
+            grow(&one, drawn + c * GAMMA, c);
+            memcpy(host + at[U] + 8 * first, one.u, sizeof one.u);
+            memcpy(host + at[TOKEN] + 4 * first, one.token, sizeof one.token);
+            memcpy(host + at[PARENT] + 4 * first, one.parent, sizeof one.parent);
+            memcpy(host + at[P_ROW] + 4 * first, one.p_row, sizeof one.p_row);
+            memcpy(host + at[Q_ROW] + 4 * first, one.q_row, sizeof one.q_row);
+            ((int32_t *)(void *)(host + at[RULE]))[c] = AS_TREE_RECURSIVE;
+            ((int32_t *)(void *)(host + at[COUNT]))[c] = NODES;
+        }
+        ag_bench_check(b, ag_upload(&b->device, to, host, at[ARRAYS], &b->e));
+        const float *p = r->p + rows * V, *q = r->q + drafts * V;
+        void *const p_total = to + at[P_TOTAL], *const q_total = to + at[Q_TOTAL];
+        ag_bench_check(b, ag_totals(&b->device, p, NULL, NULL, r->n * ROWS, r->V, p_total, &b->e));
+        ag_bench_check(b, ag_totals(&b->device, q, NULL, NULL, r->n * GAMMA, r->V, q_total, &b->e));
+        r->step[i] = (ag_trees){.n = r->n,
+                                .capacity = NODES,
+                                .V = r->V,
+                                .p = p,
+                                .q = q,
+                                .p_total = p_total,
+                                .q_total = q_total,
+                                .rule = (void *)(to + at[RULE]),
+                                .nodes = (void *)(to + at[COUNT]),
+                                .token = (void *)(to + at[TOKEN]),
+                                .parent = (void *)(to + at[PARENT]),
+                                .p_row = (void *)(to + at[P_ROW]),
+                                .q_row = (void *)(to + at[Q_ROW]),
+                                .u = (void *)(to + at[U]),
+                                .last = (void *)(to + at[LAST]),
+                                .work = (void *)((char *)r->nodes + (size_t)r->sets * at[ARRAYS]),
+                                .out = r->out,
+                                .path = r->path,
+                                .length = r->length,
+                                .fault = (void *)r->fault};
+    }
+    free(host);
+    free(drawn);
+}
+
 /* What all calls write, and the trees' shape. */
 static void make_answers(ag_bench *b, rules *r)
 {
@@ -262,8 +355,9 @@ static void free_all(rules *r)
 {
     void *const all[] = {r->logits, r->p,      r->q,      r->likely, r->drawn, r->u,
                          r->row,    r->token,  r->parent, r->tree,   r->state, r->out,
-                         r->path,   r->length, r->taken,  r->fault};
+                         r->path,   r->length, r->taken,  r->fault, r->nodes};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) ag_free(all[i]);
+    free(r->step);
     ag_scratch_free(&r->scratch);
 }
 
@@ -284,6 +378,22 @@ static int32_t check_lengths(ag_bench *b, const rules *r, const char *what, int3
     }
     free(length);
     return found;
+}
+
+/* Of the last call's trees most have all siblings refused: a token may be likely in p, too. */
+static void check_steps(ag_bench *b, const rules *r)
+{
+    const size_t n = (size_t)r->n;
+    int32_t *length = malloc(n * sizeof *length), refused = 0;
+    if (!length) ag_bench_check(b, as_fail(&b->e, AS_NO_MEMORY, "no memory for lengths"));
+    ag_bench_check(b, ag_download(&b->device, length, r->length, n * sizeof *length, &b->e));
+    for (size_t i = 0; i < n; i++) {
+        if (length[i] < 1) ag_bench_check(b, as_fail(&b->e, AS_DEVICE, "recursive: case %zu failed", i));
+        refused += length[i] == 1;
+    }
+    if (n > 1 && 2 * refused < r->n)
+        ag_bench_check(b, as_fail(&b->e, AS_DEVICE, "recursive: %d of %d trees refused", refused, r->n));
+    free(length);
 }
 
 static void measure(ag_bench *b, rules *r, const char *what, ag_work *work, double target)
@@ -339,6 +449,9 @@ static void measure_chains(ag_bench *b, void *with)
     measure(b, &r, "chain, 7 of 8 accepted, residual, from served rows", chain, aimed ? 15 : 0);
     if (check_lengths(b, &r, "chain", GAMMA) == 0 && (b->dry || n > 1))
         ag_bench_check(b, as_fail(&b->e, AS_DEVICE, "chain: no draft was refused"));
+    make_steps(b, &r);
+    measure(b, &r, "recursive, 8 siblings refused, from served rows", recursive, 0);
+    check_steps(b, &r);
     measure(b, &r, "served transform of 9 rows, temperature", serve, 0);
     r.served = &cut;
     measure(b, &r, "served transform of 9 rows, top-k 50, top-p 0.9", serve, 0);
@@ -365,7 +478,7 @@ static void measure_walks(ag_bench *b, void *with)
 void ag_bench_rules(ag_bench *b)
 {
     static const int32_t real[] = {32000, 128256}, dry[] = {40, 300};
-    ag_bench_due(b, 2 * 2 * 5);
+    ag_bench_due(b, 2 * 2 * 6);
     printf("#### Acceptance rules and the served transform\n\n"
            "Microseconds of one call for so many cases, in a graph of calls on other rows, and "
            "what is aimed at.\n\n"

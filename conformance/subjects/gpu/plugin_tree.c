@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "conformance/subjects/ours/choices.h"
-#include "conformance/subjects/ours/tree_ops.h"
 #include "gpu/verify/verify_tree.h"
 
 /* ---- Memory: blocks of arrays, the same on the host and on the device. ----------------------- */

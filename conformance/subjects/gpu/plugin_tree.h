@@ -3,8 +3,7 @@
 #ifndef ASSAY_CONFORMANCE_SUBJECTS_GPU_PLUGIN_TREE_H
 #define ASSAY_CONFORMANCE_SUBJECTS_GPU_PLUGIN_TREE_H
 
-#include <stdbool.h>
-#include "conformance/iut.h"
+#include "conformance/subjects/ours/tree_ops.h"
 #include "gpu/num/rows.h"
 
 /* The plugin's panel, on the device. */
