@@ -741,7 +741,7 @@ END_TEST
 /* SIB-03: R = (3/8, 3/8, 2^-44, 0) and Z = 3 * 2^43 + 2. The second child takes a quarter of Z from the first token,
  * 3 * 2^41 and a half: so 3 * 2^41 of 9 * 2^41 + 2 are left there. The words are the last of token 0 and the first of
  * 1. */
-START_TEST(a_half_goes_to_even)
+START_TEST(quotients_are_rounded)
 {
     const uint64_t part = UINT64_C(3) << 41, all = 3 * part + 2;
     small_tree s = {.p = {.375f, .375f, 0x1p-44f},
@@ -754,6 +754,13 @@ START_TEST(a_half_goes_to_even)
     s.residual--;
     ck_assert_int_eq(first_token(&s), 0);
     ck_assert_int_eq(s.length, 1);
+    /* Three eighths: 9 * 2^40 and three quarters, which leaves 3 * 2^40 - 1 of 15 * 2^40 + 1. */
+    const uint64_t unit = UINT64_C(1) << 40;
+    s.q[2][0] = .375f, s.q[2][3] = .625f;
+    s.residual = (uint64_t)((((as_u128)(3 * unit - 1) << 64) + 15 * unit) / (15 * unit + 1));
+    ck_assert_int_eq(first_token(&s), 1);
+    s.residual--;
+    ck_assert_int_eq(first_token(&s), 0);
     ag_device_close(&device);
 }
 END_TEST
@@ -801,7 +808,7 @@ int main(void)
     tcase_add_test(tests, borders);
     tcase_add_test(tests, faults);
     tcase_add_test(tests, nothing_left);
-    tcase_add_test(tests, a_half_goes_to_even);
+    tcase_add_test(tests, quotients_are_rounded);
     tcase_add_test(tests, lenience_leaves_w);
     tcase_add_test(tests, errors);
     return suite_main_within("gpu verify_tree", tests, 600);
