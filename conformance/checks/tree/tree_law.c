@@ -178,14 +178,14 @@ static int32_t best_of(const law_sampler *s, const trees *t, int32_t first, int3
 }
 
 /* The token of a node. Fixed trees mostly have the likeliest drafts, as EAGLE-2's and Medusa's do; at times a token from
- * anywhere, or a sibling's again. */
+ * anywhere, or a sibling's again, more often where others may stand between. */
 static int32_t token_of(law_sampler *s, const forest *f, int32_t first, int32_t at, int32_t row)
 {
     const trees *t = &f->t;
     const int32_t parent = t->parent[at], V = s->a->view.V;
     if (f->drawn == IUT_DRAWN_FIXED) {
         const uint64_t kind = law_word(&s->g) % 8;
-        if (kind < 2 && at > first + 1 && t->parent[at - 1] == parent) return t->token[at - 1];
+        if (kind < (f->shuffled ? 4 : 2) && at > first + 1 && t->parent[at - 1] == parent) return t->token[at - 1];
         return kind < 3 ? (int32_t)(law_word(&s->g) % (uint64_t)V) : best_of(s, t, first, at, row);
     }
     int32_t token = law_alias_draw(&s->q, row, &s->g);
