@@ -53,7 +53,8 @@ static int32_t bit_of(int32_t flag)
     return bit;
 }
 
-void tree_law_set(check_case *c, int32_t rule, int32_t drawn, const char *shape, int32_t V, double acceptance, int64_t n)
+void tree_law_set(check_case *c, int32_t rule, int32_t drawn, const char *shape, int32_t V, double acceptance,
+                  int64_t n)
 {
     tree_shape s;
     tree_shape_of(&s, shape);
@@ -195,12 +196,13 @@ static int32_t token_of(law_sampler *s, const forest *f, int32_t first, int32_t 
     return token;
 }
 
-/* Swaps node `at`, the last so far, with one of its siblings, the suite's trees standing level by level. */
+/* Swaps node `at`, the last so far, with one of its siblings or with itself. A node's children stand side by side. */
 static void shuffle_in(law_sampler *s, trees *t, int32_t first, int32_t at)
 {
     int32_t siblings = 1;
     while (at - siblings > first && t->parent[at - siblings] == t->parent[at]) siblings++;
-    const int32_t other = at - (int32_t)(law_word(&s->g) % (uint64_t)siblings), token = t->token[at], state = t->state[at];
+    const int32_t other = at - (int32_t)(law_word(&s->g) % (uint64_t)siblings), token = t->token[at],
+                  state = t->state[at];
     t->token[at] = t->token[other], t->state[at] = t->state[other];
     t->token[other] = token, t->state[other] = state;
 }

@@ -1,11 +1,11 @@
 /* tree_meta.c - tree.meta: two requests that differ in what must not matter have one answer (LAY-05).
  *
- * order: siblings in another order, with all below them, under MATCH and GREEDY. refused: other nodes below the children
+ * order: siblings in another order, with all below them, under MATCH and GREEDY. refused: other nodes below children
  * that were not gone to, and other rows, parameters and uniforms behind them (TRV-06). absent: other placeholders, and
  * other nodes below them (TRV-04). law: siblings of fixed trees in a random order; the law stays (LAW-06).
  *
- * Answers are held against answers alone. So an arithmetic that no tolerance is known for is asked too, and under GREEDY
- * an implementation with uniforms of its own. */
+ * Answers are held against answers alone. So an arithmetic that no tolerance is known for is asked too, and so is,
+ * under GREEDY, an implementation with uniforms of its own. */
 #include <stdio.h>
 #include <string.h>
 
@@ -68,8 +68,9 @@ static void plan(check_plan *p, check_level level)
         c->cost = 20 * cost_of_rows(c->n, e->V);
     }
     for (size_t i = 0; i < sizeof laws / sizeof *laws; i++) {
-        check_case *c = plan_case(p, &check_tree_meta, "law-%s-%s-V%d", name_of(laws[i].rule), laws[i].shape, (int)laws[i].V);
-        tree_law_set(c, laws[i].rule, IUT_DRAWN_FIXED, laws[i].shape, laws[i].V, 0.5, samples[level]);
+        const int32_t rule = laws[i].rule, V = laws[i].V;
+        check_case *c = plan_case(p, &check_tree_meta, "law-%s-%s-V%d", name_of(rule), laws[i].shape, (int)V);
+        tree_law_set(c, rule, IUT_DRAWN_FIXED, laws[i].shape, V, 0.5, samples[level]);
         c->tree.kind = LAW;
     }
 }
@@ -244,7 +245,8 @@ static void copy(trees *to, int32_t at, const trees *t, int32_t from)
 }
 
 /* Of a loose node, all but what its own test takes. Nodes of one path keep one row. */
-static void copy_loose(trees *to, int32_t at, const trees *t, int32_t from, const probe *m, int32_t shift, uint64_t *rng)
+static void copy_loose(trees *to, int32_t at, const trees *t, int32_t from, int32_t shift, const probe *m,
+                       uint64_t *rng)
 {
     const bool choice = to->rule[to->n - 1] & (IUT_TREE_TARGET | IUT_TREE_MATCH), absent = t->token[from] < 0;
     to->token[at] = t->token[from];
@@ -285,7 +287,7 @@ static void add(trees *to, const twin *w, const probe *m, const client *tested, 
         if (from < 0)
             make(to, first + k, first + above, !is_loose(w, above), m, tested, rng);
         else if (w->loose[from])
-            copy_loose(to, first + k, t, w->first + from, m, shift, rng);
+            copy_loose(to, first + k, t, w->first + from, shift, m, rng);
         else
             copy(to, first + k, t, w->first + from);
     }
@@ -295,7 +297,8 @@ static void add(trees *to, const twin *w, const probe *m, const client *tested, 
 
 /* ---- Calls. ---------------------------------------------------------------------------- */
 
-static void add_twin(trees *to, twin *w, const trees *t, int32_t kind, const probe *m, const client *tested, uint64_t *rng)
+static void add_twin(trees *to, twin *w, const trees *t, int32_t kind, const probe *m, const client *tested,
+                     uint64_t *rng)
 {
     begin(w, t, to->n);
     if (kind == ORDER) {
@@ -317,8 +320,8 @@ static void fail(const trees *t, const trees *other, int32_t i, int32_t kind, ch
     replay_list(text, sizeof text, "; otherwise tokens", other->token + other->first[i], other->node_count[i]);
     replay_list(text, sizeof text, " parents", other->parent + other->first[i], other->node_count[i]);
     replay_list(text, sizeof text, " give", other->out + i * width, other->out_len[i]);
-    result_set(r, STATE_FAIL, "request %d, rule %s, answers otherwise %s: %s", (int)i, name_of(t->rule[i]), otherwise[kind],
-               text);
+    result_set(r, STATE_FAIL, "request %d, rule %s, answers otherwise %s: %s", (int)i, name_of(t->rule[i]),
+               otherwise[kind], text);
 }
 
 static bool is_same(const trees *t, const trees *other, int32_t i)
