@@ -34,6 +34,9 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
 /* How the next call has its last tokens, where the IUT claims more than one way: coins, and bonus drawn or given. */
 void asked_ways(trees *t, const client *tested, uint64_t *rng);
 
+/* One of the ways in which siblings may have come, by tree_drawn. */
+int32_t asked_drawing(const client *tested, uint64_t *rng);
+
 /* One of the rules that are claimed, OTHER apart; 0: there is none. */
 int32_t asked_rule(const client *tested, uint64_t *rng);
 
