@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/oracle/methods/ouroboros.h"
-#include "conformance/oracle/methods/toy.h"
+#include "tests/oracle/ouroboros_request.h"
 #include "tests/random.h"
 #include "tests/scale.h"
 
@@ -35,14 +34,6 @@ static void expect_list(const oracle_list *got, const char *want)
     expect_lists(&(oracle_lists){1, 1, &copy}, want);
 }
 
-static void insert(oracle_pool *pool, int32_t key, int32_t n, const int32_t *value)
-{
-    oracle_list list = {0};
-    oracle_append(&list, value, n);
-    oracle_pool_insert(pool, key, &list);
-    oracle_list_free(&list);
-}
-
 /* ---- By hand ---------------------------------------------------------------------- */
 
 /* After t comes next[t]. */
@@ -56,29 +47,6 @@ static const int32_t up[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 0},
                      leap[10] = {1, 2, 7, 4, 5, 6, 7, 8, 9, 0}; /* 7 after 2 */
 static const oracle_lm counting = {10, next_logits, up}, leaping = {10, next_logits, leap};
 
-static oracle_ouroboros method(const char *preset, int32_t gamma, int32_t W, int32_t N,
-                               int32_t K)
-{
-    oracle_ouroboros m = {.gamma = gamma, .W = W, .N = N, .K = K};
-    assert_true(oracle_ouroboros_preset(&m, preset));
-    return m;
-}
-
-static oracle_request request(const int32_t *prompt, int32_t n, int32_t budget)
-{
-    return (oracle_request){
-        .prompt = prompt, .n = n, .budget = budget, .eos = -1, .sampling = {0, 0, 1, 0}};
-}
-
-/* An instance whose pool is there before its first request. */
-static oracle_instance instance(const oracle_ouroboros *m, int32_t V)
-{
-    oracle_instance x = {.warm = true, .holds = true, .V = V, .W = m->W, .N = m->N};
-    memcpy(x.sw, m->sw, sizeof x.sw);
-    x.pool.G = m->W;
-    return x;
-}
-
 static const oracle_lists *values(const oracle_round *r, int32_t key)
 {
     return oracle_pool_values(&r->step.pool, key);
@@ -91,14 +59,14 @@ static void refused_drafts(void **state)
 {
     (void)state;
     const int32_t prompt[1] = {0};
-    const oracle_request q = request(prompt, 1, 20);
+    const oracle_request q = greedy_request(prompt, 1, 20);
     const oracle_pair pair = {&counting, &leaping, 0, 0};
     for (int code = 0; code < 2; code++) {
-        const oracle_ouroboros m = method(code ? "code" : "paper", 5, 2, 3, 2);
-        oracle_instance x = instance(&m, 10);
+        const oracle_ouroboros m = ouroboros_method(code ? "code" : "paper", 5, 2, 3, 2);
+        oracle_instance x = warm_instance(&m, 10);
         oracle_rounds t;
-        insert(&x.pool, 9, 2, (const int32_t[]){0, 5});
-        insert(&x.pool, 9, 2, (const int32_t[]){3, 4});
+        pool_value(&x.pool, 9, 2, (const int32_t[]){0, 5});
+        pool_value(&x.pool, 9, 2, (const int32_t[]){3, 4});
         oracle_ouroboros_decode(&x, &pair, &q, &m, &t);
         const oracle_round *r = &t.round[0];
         expect_lists(&t.window0, "0,0");
@@ -128,15 +96,15 @@ static void accepted_suffix(void **state)
 {
     (void)state;
     const int32_t prompt[1] = {0};
-    const oracle_request q = request(prompt, 1, 20);
+    const oracle_request q = greedy_request(prompt, 1, 20);
     const oracle_pair pair = {&counting, &counting, 0, 0};
     for (int code = 0; code < 2; code++) {
-        const oracle_ouroboros m = method(code ? "code" : "paper", 3, 3, 3, 2);
-        oracle_instance x = instance(&m, 10);
+        const oracle_ouroboros m = ouroboros_method(code ? "code" : "paper", 3, 3, 3, 2);
+        oracle_instance x = warm_instance(&m, 10);
         oracle_rounds t;
-        insert(&x.pool, 3, 2, (const int32_t[]){8, 8}); /* K = 2 leaves it out */
-        insert(&x.pool, 3, 2, (const int32_t[]){4, 5});
-        insert(&x.pool, 3, 2, (const int32_t[]){4, 9});
+        pool_value(&x.pool, 3, 2, (const int32_t[]){8, 8}); /* K = 2 leaves it out */
+        pool_value(&x.pool, 3, 2, (const int32_t[]){4, 5});
+        pool_value(&x.pool, 3, 2, (const int32_t[]){4, 9});
         oracle_ouroboros_decode(&x, &pair, &q, &m, &t);
         const oracle_round *r = &t.round[0];
         expect_list(&r->drafts, "1,2,3");
@@ -157,14 +125,14 @@ static void overrun(void **state)
 {
     (void)state;
     const int32_t prompt[1] = {0};
-    const oracle_request q = request(prompt, 1, 20);
+    const oracle_request q = greedy_request(prompt, 1, 20);
     const oracle_pair pair = {&counting, &counting, 0, 0};
     for (int cut = 0; cut < 2; cut++) {
-        oracle_ouroboros m = method("paper", 2, 1, 3, 0);
+        oracle_ouroboros m = ouroboros_method("paper", 2, 1, 3, 0);
         m.sw[OUR_OVERRUN] = !cut;
-        oracle_instance x = instance(&m, 10);
+        oracle_instance x = warm_instance(&m, 10);
         oracle_rounds t;
-        insert(&x.pool, 1, 2, (const int32_t[]){2, 3});
+        pool_value(&x.pool, 1, 2, (const int32_t[]){2, 3});
         oracle_ouroboros_decode(&x, &pair, &q, &m, &t);
         assert_int_equal(t.round[0].draft_steps, 2); /* 1 of the filling step, then 2, 3, 4 */
         expect_list(&t.round[0].drafts, cut ? "1,2" : "1,2,3,4");
@@ -181,8 +149,8 @@ static void limits_of_drafts(void **state)
 {
     (void)state;
     const int32_t prompt[2] = {9, 0};
-    const oracle_request q = request(prompt, 2, 7);
-    const oracle_ouroboros m = method("paper", 9, 2, 3, 1);
+    const oracle_request q = greedy_request(prompt, 2, 7);
+    const oracle_ouroboros m = ouroboros_method("paper", 9, 2, 3, 1);
     const oracle_pair pairs[] = {{&counting, &counting, 0, 0},
                                  {&counting, &counting, 4, 0},
                                  {&counting, &counting, 0, 1}};
@@ -206,13 +174,13 @@ static void warm_pools(void **state)
     (void)state;
     static const oracle_lm small = {9, next_logits, up};
     const int32_t prompt[1] = {0};
-    const oracle_request q = request(prompt, 1, 3);
+    const oracle_request q = greedy_request(prompt, 1, 3);
     for (int32_t k = 0; k < 6; k++) {
-        oracle_ouroboros m = method("paper", 0, 2, 3, 1);
-        oracle_instance x = instance(&m, 10);
+        oracle_ouroboros m = ouroboros_method("paper", 0, 2, 3, 1);
+        oracle_instance x = warm_instance(&m, 10);
         oracle_pair pair = {&counting, &counting, 0, 0};
         oracle_rounds t;
-        insert(&x.pool, 5, 2, (const int32_t[]){6, 7});
+        pool_value(&x.pool, 5, 2, (const int32_t[]){6, 7});
         if (k == 1) pair = (oracle_pair){&small, &small, 0, 0};
         m.W += k == 2, m.N += k == 3;
         m.sw[OUR_OVERRUN] ^= k == 4;
@@ -234,13 +202,14 @@ static void refusals(void **state)
     static const oracle_lm small = {9, next_logits, up};
     const int32_t prompt[1] = {0};
     const oracle_pair pair = {&counting, &leaping, 0, 0}, odd = {&counting, &small, 0, 0};
-    oracle_request q = request(prompt, 1, 4);
-    oracle_ouroboros good = method("paper", 2, 2, 3, 2);
-    oracle_instance x = instance(&good, 10);
+    oracle_request q = greedy_request(prompt, 1, 4);
+    oracle_ouroboros good = ouroboros_method("paper", 2, 2, 3, 2);
+    oracle_instance x = warm_instance(&good, 10);
     oracle_rounds t;
-    insert(&x.pool, 5, 2, (const int32_t[]){6, 7});
+    pool_value(&x.pool, 5, 2, (const int32_t[]){6, 7});
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        oracle_ouroboros m = method("paper", bad[i][0], bad[i][1], bad[i][2], bad[i][3]);
+        oracle_ouroboros m =
+            ouroboros_method("paper", bad[i][0], bad[i][1], bad[i][2], bad[i][3]);
         m.sw[OUR_INIT] = bad[i][4];
         oracle_ouroboros_decode(&x, &pair, &q, &m, &t);
         assert_string_equal(t.error, name[i]);
@@ -257,39 +226,6 @@ static void refusals(void **state)
     oracle_pool_free(&x.pool);
 }
 
-/* ---- Random models ---------------------------------------------------------------- */
-
-enum { MOST_V = 8, STATES = MOST_V * MOST_V, PROMPT = 8, GIVEN = 6 };
-
-/* A target whose states are the last one or two tokens, and a draft model that differs from it
- * in some states. */
-typedef struct {
-    int32_t V;
-    int32_t cls[MOST_V], next[STATES * MOST_V], logits[2][STATES * MOST_V];
-    oracle_table table[2];
-    oracle_lm lm[2];
-} models;
-
-static void make_models(models *m, uint64_t *s)
-{
-    const int32_t V = m->V = 2 + below(s, MOST_V - 1), S = coin(s) ? V : V * V;
-    const int32_t levels = 1 + below(s, 6), differ = below(s, 4), start = below(s, S);
-    for (int32_t t = 0; t < V; t++) m->cls[t] = t;
-    for (int32_t i = 0; i < S; i++) {
-        const bool other = below(s, 8) < differ;
-        const int32_t favourite = below(s, 3) ? (i + 1) % V : below(s, V);
-        for (int32_t t = 0; t < V; t++) {
-            m->next[i * V + t] = S == V ? t : i % V * V + t;
-            m->logits[0][i * V + t] = below(s, levels) + 3 * (t == favourite);
-            m->logits[1][i * V + t] = other ? below(s, 4) : m->logits[0][i * V + t];
-        }
-    }
-    for (int32_t k = 0; k < 2; k++) {
-        m->table[k] = (oracle_table){V, S, V, start, m->cls, m->next, m->logits[k]};
-        m->lm[k] = (oracle_lm){V, oracle_table_logits, &m->table[k]};
-    }
-}
-
 /* ---- Drafts against lookahead ----------------------------------------------------- */
 
 /* In a round that asks the target for nothing that it learns from, drafts, window and pool are
@@ -301,13 +237,13 @@ static void drafts_are_lookaheads(void **state)
     int32_t long_steps = 0;
     for (int32_t k = 0; k < runs; k++) {
         uint64_t s = (uint64_t)k;
-        models pair;
-        make_models(&pair, &s);
+        random_pair pair;
+        random_pair_make(&pair, &s);
         const int32_t V = pair.V, W = 1 + below(&s, 5), N = 2 + below(&s, 4);
         const int32_t prompt[2] = {below(&s, V), below(&s, V)};
-        const oracle_request q = request(prompt, 2, 60);
+        const oracle_request q = greedy_request(prompt, 2, 60);
         const oracle_pair both = {&pair.lm[0], &pair.lm[1], 0, 0};
-        oracle_ouroboros m = method("paper", 1 + below(&s, 40), W, N, 0);
+        oracle_ouroboros m = ouroboros_method("paper", 1 + below(&s, 40), W, N, 0);
         oracle_method lookahead = {.name = ORACLE_LOOKAHEAD, .size = {W, N, W}};
         oracle_instance x = {.warm = false};
         oracle_rounds t;
@@ -386,50 +322,6 @@ static const char *const event_name[EVENTS] = {"warm start",
                                                "budget ends in a suffix"};
 static int32_t met[EVENTS];
 
-typedef struct {
-    models pair;
-    oracle_pair both;
-    oracle_ouroboros m;
-    oracle_request q;
-    int32_t prompt[PROMPT], given[GIVEN];
-} random_run;
-
-static void make_method(random_run *r, uint64_t *s)
-{
-    oracle_ouroboros *m = &r->m;
-    *m = method(coin(s) ? "paper" : "code", below(s, 10), 1 + below(s, 5), 2 + below(s, 4),
-                below(s, 4));
-    for (int32_t i = 0; i < OUR_SWITCHES && below(s, 2); i++)
-        m->sw[i] = below(s, oracle_switch_values(&oracle_ouroboros_switch[i]));
-    for (int32_t i = 0; i < GIVEN; i++) r->given[i] = below(s, r->pair.V);
-    m->given = r->given;
-    m->given_n = GIVEN;
-}
-
-static void make_request(random_run *r, uint64_t *s)
-{
-    oracle_request *q = &r->q;
-    *q = request(r->prompt, 1 + below(s, PROMPT), 1 + below(s, 24));
-    for (int32_t i = 0; i < PROMPT; i++) r->prompt[i] = below(s, r->pair.V);
-    q->seed = splitmix(s);
-    if (below(s, 3)) q->eos = below(s, r->pair.V);
-    if (below(s, 4) == 0) q->sampling.temperature = 0.5f;
-    if (below(s, 5) == 0) q->positions = q->n + q->budget - 1 + below(s, 5);
-    if (below(s, 5) == 0) q->rows = 1 + below(s, 20);
-    r->both = (oracle_pair){&r->pair.lm[0], &r->pair.lm[1], 0, 0};
-    if (below(s, 5) == 0) r->both.draft_positions = 1 + below(s, q->n + q->budget);
-    if (below(s, 6) == 0) r->both.draft_rows = 1 + below(s, 30);
-}
-
-static void fill_pool(const random_run *r, oracle_pool *pool, uint64_t *s)
-{
-    int32_t value[8];
-    for (int32_t n = below(s, 40); n > 0; n--) {
-        for (int32_t i = 0; i < r->m.N - 1; i++) value[i] = below(s, r->pair.V);
-        insert(pool, below(s, r->pair.V), r->m.N - 1, value);
-    }
-}
-
 /* ---- What holds of every round ---------------------------------------------------- */
 
 static bool has(const oracle_lists *lists, const oracle_list *list)
@@ -446,7 +338,7 @@ static bool equal_values(const oracle_lists *v)
     return false;
 }
 
-static void check_pool(const random_run *r, const oracle_pool *pool, bool distinct)
+static void check_pool(const ouroboros_request *r, const oracle_pool *pool, bool distinct)
 {
     for (int32_t k = 0; k < pool->keys; k++) {
         const oracle_lists *v = &pool->of[k].values;
@@ -457,11 +349,11 @@ static void check_pool(const random_run *r, const oracle_pool *pool, bool distin
     }
 }
 
-static int32_t argmax_after(const random_run *r, const oracle_list *history,
+static int32_t argmax_after(const ouroboros_request *r, const oracle_list *history,
                             const oracle_list *path)
 {
     oracle_list whole = {0};
-    float logits[MOST_V];
+    float logits[PAIR_V];
     int32_t best = 0;
     oracle_append(&whole, history->t, history->n);
     oracle_append(&whole, path->t, path->n);
@@ -474,7 +366,7 @@ static int32_t argmax_after(const random_run *r, const oracle_list *history,
 
 /* OUR-16 by lengths of runs: behind[i] is the number of places from i on, up to the last draft,
  * at which draft and answer agree. */
-static void check_inspired(const random_run *r, const oracle_round *x,
+static void check_inspired(const ouroboros_request *r, const oracle_round *x,
                            const oracle_list *history)
 {
     const int32_t n = x->drafts.n, N = r->m.N, how = r->m.sw[OUR_INSPIRE];
@@ -500,7 +392,7 @@ static void check_inspired(const random_run *r, const oracle_round *x,
 }
 
 /* OUR-12, and what refinement leaves of it in the pool. */
-static void check_refined(const random_run *r, const oracle_round *x,
+static void check_refined(const ouroboros_request *r, const oracle_round *x,
                           const oracle_list *history)
 {
     const int32_t s = x->suffixes.n, how = r->m.sw[OUR_REFINE], n = x->drafts.n;
@@ -523,8 +415,8 @@ static void check_refined(const random_run *r, const oracle_round *x,
     }
 }
 
-static void check_bounds(const random_run *r, const oracle_round *x, const oracle_list *history,
-                         int32_t left)
+static void check_bounds(const ouroboros_request *r, const oracle_round *x,
+                         const oracle_list *history, int32_t left)
 {
     const int32_t n = x->drafts.n, s = x->suffixes.n, N = r->m.N, run = x->step.run.n;
     const bool whole = s > 0 && x->step.accepted == n + N - 1;
@@ -552,7 +444,7 @@ static int32_t prefix(const oracle_list *a, const oracle_list *b)
     return n;
 }
 
-static void count_suffixes(const random_run *r, const oracle_round *x)
+static void count_suffixes(const ouroboros_request *r, const oracle_round *x)
 {
     const int32_t n = x->drafts.n, s = x->suffixes.n, behind = x->step.accepted - n;
     const bool sampled = r->q.sampling.temperature != 0;
@@ -564,7 +456,7 @@ static void count_suffixes(const random_run *r, const oracle_round *x)
         behind > 0 && !sampled && prefix(&x->suffixes.l[0], &x->refined.l[0]) < behind;
 }
 
-static void count_refinement(const random_run *r, const oracle_round *x, int32_t key)
+static void count_refinement(const ouroboros_request *r, const oracle_round *x, int32_t key)
 {
     const int32_t how = r->m.sw[OUR_REFINE];
     int32_t inspired = 0;
@@ -584,7 +476,7 @@ static void count_refinement(const random_run *r, const oracle_round *x, int32_t
     }
 }
 
-static void count_round(const random_run *r, const oracle_round *x, int32_t length,
+static void count_round(const ouroboros_request *r, const oracle_round *x, int32_t length,
                         const oracle_list *history)
 {
     const oracle_step *s = &x->step;
@@ -611,7 +503,7 @@ static void count_round(const random_run *r, const oracle_round *x, int32_t leng
 
 /* ---- The runs --------------------------------------------------------------------- */
 
-static void check_rounds(const random_run *r, const oracle_rounds *t)
+static void check_rounds(const ouroboros_request *r, const oracle_rounds *t)
 {
     oracle_list history = {0};
     bool distinct = r->m.sw[OUR_REFINE] != OUR_REFINE_NEWEST;
@@ -629,22 +521,18 @@ static void check_rounds(const random_run *r, const oracle_rounds *t)
     oracle_list_free(&history);
 }
 
-/* Three requests on one instance, whose pool is given before the first, or empty. */
+/* Three requests on one instance. */
 static void run(uint64_t number)
 {
-    static random_run r;
-    uint64_t s = number;
-    make_models(&r.pair, &s);
-    make_method(&r, &s);
-    oracle_instance x = instance(&r.m, r.pair.V);
+    static ouroboros_request r;
+    oracle_instance x;
     oracle_pool before = {0};
-    if (coin(&s)) fill_pool(&r, &x.pool, &s);
-    x.warm = below(&s, 4) > 0;
+    ouroboros_request_make(number, &r, &x);
     oracle_pool_copy(&before, &x.pool);
     for (int32_t i = 0; i < 3; i++) {
         oracle_rounds t;
         oracle_trace plain;
-        make_request(&r, &s);
+        ouroboros_request_next(&r);
         oracle_ouroboros_decode(&x, &r.both, &r.q, &r.m, &t);
         oracle_plain(&r.pair.lm[0], &r.q, &plain);
         assert_string_equal(t.error, "");
@@ -682,13 +570,13 @@ static void output_is_plain_decodings(void **state)
 static void rounds_repeat(void **state)
 {
     (void)state;
-    static random_run r;
-    uint64_t s = 5;
-    make_models(&r.pair, &s);
-    make_method(&r, &s);
-    make_request(&r, &s);
+    static ouroboros_request r;
+    oracle_instance a, b;
+    ouroboros_request_make(5, &r, &a);
+    ouroboros_request_make(5, &r, &b);
+    ouroboros_request_next(&r);
     r.q.budget = 24, r.q.positions = r.q.rows = 0, r.q.eos = -1;
-    oracle_instance a = {.warm = true}, b = {.warm = true};
+    r.m.gamma = 3;
     for (int32_t i = 0; i < 2; i++) {
         oracle_rounds t, u;
         oracle_ouroboros_decode(&a, &r.both, &r.q, &r.m, &t);
