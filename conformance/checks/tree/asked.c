@@ -375,16 +375,18 @@ bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why,
     const int32_t determined = IUT_COINS_TWO | IUT_COINS_ONE;
     const char *missing = NULL;
     if (!check_has(tested, OP_VERIFY_TREE, why, size)) return false;
-    if (m->uniforms != uniforms)
-        missing = uniforms == IUT_UNIFORMS_SUPPLIED ? "uniforms are not supplied" : "uniforms are not seeded";
+    if (uniforms ? m->uniforms != uniforms : !m->uniforms)
+        missing = uniforms == IUT_UNIFORMS_SUPPLIED ? "uniforms are not supplied"
+                  : uniforms                        ? "uniforms are not seeded"
+                                                    : "the source of uniforms is not declared";
     else if (m->tree_drawn == 0)
         missing = "tree_drawn is not declared";
-    else if (m->map != IUT_MAP_CDF_BY_ID)
+    else if (uniforms && m->map != IUT_MAP_CDF_BY_ID)
         missing = "map is not CDF by id";
     else if (m->tree_coins && !(m->tree_coins & determined))
         missing = "tree_coins is a race";
-    else if (m->arithmetic != IUT_ARITH_CANONICAL && (uniforms == IUT_UNIFORMS_SEEDED || (m->arithmetic != IUT_ARITH_F64 &&
-                                                                                          m->arithmetic != IUT_ARITH_F32)))
+    else if (uniforms && m->arithmetic != IUT_ARITH_CANONICAL &&
+             (uniforms == IUT_UNIFORMS_SEEDED || (m->arithmetic != IUT_ARITH_F64 && m->arithmetic != IUT_ARITH_F32)))
         missing = "arithmetic decides too little";
     else if (m->max_vocab > 0 && V > m->max_vocab)
         missing = "max_vocab is less";

@@ -50,7 +50,7 @@ oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, i
                                   check_result *r);
 
 /* Are answers determined: the operation, an arithmetic with a tau, CDF by id, uniforms from that source, two coins or
- * one, V within the limit? */
+ * one, V within the limit? uniforms 0: under GREEDY, which takes none and rounds nothing. */
 bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why, size_t size);
 
 #endif
