@@ -40,13 +40,14 @@ typedef struct {
 static const struct {
     const char *name;
     as_ouroboros o;
-} preset[] = {{"paper",
-               {.draft_bonus = true,
-                .overrun = true,
-                .suffix_bonus = true,
-                .inspire = AS_INSPIRE_PHRASE,
-                .refine = AS_REFINE_VALUE}},
-              {"code", {.inspire = AS_INSPIRE_TAIL, .refine = AS_REFINE_NEWEST}}};
+} preset[] = {
+    {"paper",
+     {.draft_bonus = true,
+      .overrun = true,
+      .suffix_bonus = true,
+      .inspire = AS_INSPIRE_PHRASE,
+      .refine = AS_REFINE_VALUE}},
+    {"code", {.inspire = AS_INSPIRE_TAIL, .refine = AS_REFINE_NEWEST, .refine_few = true}}};
 
 const as_ouroboros *as_ouroboros_preset(const char *name)
 {
@@ -307,9 +308,10 @@ static as_status refine_value(ouroboros *d, int32_t key, as_error *e)
 static as_status refine(ouroboros *d, const as_step *step, as_error *e)
 {
     const int32_t length = d->o.N - 1, key = step->tree->row[d->drafts].token;
-    const int32_t suffixes = (step->tree->rows - 1 - d->drafts) / length;
+    int32_t suffixes = (step->tree->rows - 1 - d->drafts) / length;
     as_status s = AS_OK;
     if (d->o.refine == AS_REFINE_NONE) return s;
+    if (d->o.refine_few && step->accepted < d->drafts) suffixes /= length;
     for (int32_t i = 0; i < suffixes && s == AS_OK; i++) {
         int32_t count;
         s = answer_suffix(d, step, 1 + d->drafts + i * length, e);

@@ -15,6 +15,7 @@ typedef struct {
     bool draft_bonus, overrun, suffix_bonus;
     as_inspire inspire;
     as_refine refine;
+    bool refine_few;      /* refine_refused: few rather than all */
     bool warm;            /* the pool stays from one sequence to the next (OUR-04) */
     const int32_t *given; /* [givens] for `init given`; they must outlive the drafter */
     int32_t givens;       /* 0: `init prompt` */

@@ -154,6 +154,7 @@ static as_ouroboros options_of(const ouroboros_request *r, bool warm)
                           .suffix_bonus = m->sw[OUR_SUFFIX_BONUS],
                           .inspire = (as_inspire)m->sw[OUR_INSPIRE],
                           .refine = (as_refine)m->sw[OUR_REFINE],
+                          .refine_few = m->sw[OUR_REFINE_REFUSED] == OUR_REFINE_FEW,
                           .warm = warm,
                           .given = given ? m->given : NULL,
                           .givens = given ? m->given_n : 0};
@@ -272,7 +273,8 @@ static bool presets_agree(void)
         const as_ouroboros due = options_of(&r, false), *has = as_ouroboros_preset(name[i]);
         good &= has && has->draft_bonus == due.draft_bonus && has->overrun == due.overrun &&
                 has->suffix_bonus == due.suffix_bonus && has->inspire == due.inspire &&
-                has->refine == due.refine && !has->warm && has->givens == 0;
+                has->refine == due.refine && has->refine_few == due.refine_few && !has->warm &&
+                has->givens == 0;
     }
     if (!good) printf("the presets differ\n");
     return good;

@@ -353,7 +353,8 @@ bool oracle_trace_alike(const oracle_trace *a, const oracle_trace *b)
                 oracle_alike(&a->tokens, &b->tokens) &&
                 oracle_lists_alike(&a->window0, &b->window0) &&
                 oracle_pool_alike(&a->pool0, &b->pool0);
-    for (int32_t i = 0; same && i < a->steps; i++) same = oracle_step_alike(&a->step[i], &b->step[i]);
+    for (int32_t i = 0; same && i < a->steps; i++)
+        same = oracle_step_alike(&a->step[i], &b->step[i]);
     return same;
 }
 

@@ -11,13 +11,15 @@
 const oracle_switch oracle_ouroboros_switch[OUR_SWITCHES] = {
     {"init", "prompt given"},        {"draft_bonus", "no yes"},
     {"overrun", "no yes"},           {"suffix_bonus", "no yes"},
-    {"inspire", "phrase tail none"}, {"refine", "value newest none"}};
+    {"inspire", "phrase tail none"}, {"refine", "value newest none"},
+    {"refine_refused", "all few"}};
 
 static const struct {
     const char *name;
     int32_t sw[OUR_SWITCHES];
-} preset_table[] = {{"paper", {OUR_INIT_PROMPT, 1, 1, 1, OUR_INSPIRE_PHRASE, OUR_REFINE_VALUE}},
-                    {"code", {OUR_INIT_PROMPT, 0, 0, 0, OUR_INSPIRE_TAIL, OUR_REFINE_NEWEST}}};
+} preset_table[] = {
+    {"paper", {OUR_INIT_PROMPT, 1, 1, 1, OUR_INSPIRE_PHRASE, OUR_REFINE_VALUE, OUR_REFINE_ALL}},
+    {"code", {OUR_INIT_PROMPT, 0, 0, 0, OUR_INSPIRE_TAIL, OUR_REFINE_NEWEST, OUR_REFINE_FEW}}};
 
 bool oracle_ouroboros_preset(oracle_ouroboros *m, const char *preset)
 {
@@ -190,16 +192,24 @@ static void refine_value(ouroboros *o, int32_t key, const oracle_list *c, const 
     if (other >= 0) oracle_remove(values, at < other ? at : other); /* (d) */
 }
 
+/* OUR-17: how many suffixes. */
+static int32_t refinements(const ouroboros *o, const oracle_round *r)
+{
+    const int32_t s = r->suffixes.n;
+    const bool few = o->m->sw[OUR_REFINE_REFUSED] == OUR_REFINE_FEW;
+    return few && r->step.accepted < r->drafts.n ? s / (o->m->N - 1) : s;
+}
+
 /* OUR-17 to OUR-19. */
 static void refine(ouroboros *o, const oracle_round *r, int32_t key)
 {
-    const int32_t s = r->suffixes.n;
-    for (int32_t i = 0; i < s; i++) {
+    const int32_t n = refinements(o, r);
+    for (int32_t i = 0; i < n; i++) {
         const oracle_list *c = &r->suffixes.l[i], *f = &r->refined.l[i];
         oracle_lists *values = oracle_pool_key(o->pool, key);
         if (o->m->sw[OUR_REFINE] == OUR_REFINE_VALUE) refine_value(o, key, c, f);
         if (o->m->sw[OUR_REFINE] == OUR_REFINE_NEWEST)
-            oracle_copy(&values->l[values->n - s + i], f);
+            oracle_copy(&values->l[values->n - n + i], f);
     }
 }
 

@@ -13,11 +13,13 @@ enum {
     OUR_SUFFIX_BONUS,
     OUR_INSPIRE,
     OUR_REFINE,
+    OUR_REFINE_REFUSED,
     OUR_SWITCHES
 };
 enum { OUR_INIT_PROMPT, OUR_INIT_GIVEN };
 enum { OUR_INSPIRE_PHRASE, OUR_INSPIRE_TAIL, OUR_INSPIRE_NONE };
 enum { OUR_REFINE_VALUE, OUR_REFINE_NEWEST, OUR_REFINE_NONE };
+enum { OUR_REFINE_ALL, OUR_REFINE_FEW };
 
 /* The sizes of chapter 11, and its switches: 0 is no, 1 is yes. */
 typedef struct {
