@@ -133,7 +133,8 @@ struct request {
     /* Not at the root, which has no token. */
     __device__ bool uses_q() const
     {
-        return rule == AS_TREE_RECURSIVE || rule == AS_TREE_SINGLE || rule == AS_TREE_KSEQ || rule == AS_TREE_BLOCK;
+        return rule == AS_TREE_RECURSIVE || rule == AS_TREE_SINGLE || rule == AS_TREE_KSEQ || rule == AS_TREE_BLOCK ||
+               rule == AS_TREE_LENIENT;
     }
     __device__ const float *p(int32_t node) const
     {
@@ -143,7 +144,13 @@ struct request {
     __device__ bool without(int32_t node) const { return t.without && t.without[at(node)] != 0; }
     __device__ double parameter(int32_t node, int32_t which) const
     {
-        return t.parameter ? t.parameter[2 * at(node) + which] : rule == AS_TREE_TARGET ? 1.0 : 0.0;
+        const bool one = rule == AS_TREE_TARGET || rule == AS_TREE_TYPICAL || rule == AS_TREE_LENIENT;
+        return t.parameter ? t.parameter[2 * at(node) + which] : one ? 1.0 : rule == AS_TREE_CONSTANT ? 2.0 : 0.0;
+    }
+    /* LEN-01; 1 under other rules. */
+    __device__ float lenience(int32_t node) const
+    {
+        return rule == AS_TREE_LENIENT ? static_cast<float>(parameter(node, 0)) : 1.0f;
     }
     __device__ u64 *scratch(int32_t which) const
     {
@@ -198,6 +205,9 @@ __device__ bool is_parameter(const request &x, int32_t node, int32_t n)
 {
     const double v = x.parameter(node, 0), rho = v / 65536;
     if (x.rule == AS_TREE_TARGET) return in_unit(v) && in_unit(x.parameter(node, 1));
+    if (x.rule == AS_TREE_LENIENT) return in_unit(v);
+    if (x.rule == AS_TREE_TYPICAL) return v >= 0;
+    if (x.rule == AS_TREE_CONSTANT) return v > 0;
     if (x.rule == AS_TREE_KSEQ && n > 1 && v != 0)
         return rho >= 1 && rho <= n && v == static_cast<double>(static_cast<int64_t>(v));
     return true;
@@ -216,7 +226,8 @@ __device__ ag_tree_fault_kind fault_of_children(const request &x, int32_t node)
     if (x.rule == AS_TREE_BLOCK && n > 1) return AG_TREE_CHILDREN;
     if (several && x.without(node)) return AG_TREE_ROWS;
     if (n > 0 && !is_parameter(x, node, n)) return AG_TREE_PARAMETER;
-    return x.rule == AS_TREE_RECURSIVE && n > 1 && !x.t.work ? AG_TREE_WORK : AG_TREE_GOOD;
+    const bool keeps = x.rule == AS_TREE_RECURSIVE || x.rule == AS_TREE_LENIENT;
+    return keeps && n > 1 && !x.t.work ? AG_TREE_WORK : AG_TREE_GOOD;
 }
 
 /* TRV-07. */
@@ -249,15 +260,10 @@ __device__ ag_tree_fault_kind fault_of(const request &x, int32_t node)
     return fault == AG_TREE_GOOD ? fault_of_children(x, node) : fault;
 }
 
-__device__ bool is_rule(int32_t rule)
-{
-    return rule >= AS_TREE_GREEDY && rule <= AS_TREE_BLOCK;
-}
-
 __device__ ag_tree_fault block_check(room &r, const request &x)
 {
     enum { KINDS = 256 };
-    if (!is_rule(x.rule)) return {AG_TREE_RULE, 0};
+    if (x.rule < 0 || x.rule >= AS_TREE_RULES) return {AG_TREE_RULE, 0};
     if (x.nodes < 1 || x.nodes > x.t.capacity) return {AG_TREE_NODES, 0};
     u64 first = 0; /* greater is earlier */
     UNROLL_BY(1)
@@ -403,6 +409,7 @@ struct law {
     law_kind kind;
     const float *p, *q;
     const u64 *kept;
+    float lenience;       /* LEFT */
     u64 rho, G;           /* KSEQ */
     double c;             /* BLOCK */
     const int32_t *token; /* [n] WITHOUT */
@@ -416,7 +423,7 @@ struct law {
         case LAW_WITHOUT:
             return law_without{p, token, n}(i);
         case LAW_LEFT:
-            return as_weight(excess(p[i], q[i]));
+            return as_weight(excess(p[i], __fmul_rn(lenience, q[i])));
         case LAW_KEPT:
             return kept[i];
         case LAW_KSEQ: {
@@ -455,25 +462,30 @@ __device__ choice go_to(int32_t next)
     return {next, {}};
 }
 
-/* ---- RECURSIVE: SIB-01 to SIB-06. -------------------------------------------------------- */
+/* ---- RECURSIVE: SIB-01 to SIB-06; LENIENT. ------------------------------------------------ */
 
 /* RES-01, kept. */
 struct first_residual {
-    const float *p, *q;
+    law left;
     u64 *to;
-    __device__ u64 operator()(int32_t i) const { return to[i] = as_weight(excess(p[i], q[i])); }
+    __device__ u64 operator()(int32_t i) const
+    {
+        return to[i] = as_weight(excess(left.p[i], __fmul_rn(left.lenience, left.q[i])));
+    }
 };
 
-/* SIB-03: the residual when a child with Q = weight(q) was refused. */
+/* SIB-03, LEN-01: the residual when a child with Q = weight(lenience * q) was refused. */
 struct next_residual {
     const u64 *from;
     int32_t shift;
     u64 Z, W;
+    float lenience;
     const float *q;
     u64 *to;
     __device__ u64 operator()(int32_t i) const
     {
-        const u64 R = from[i] << shift, out = R > 0 && W > 0 ? nearest_share(as_weight(q[i]), Z, W) : 0;
+        const u64 R = from[i] << shift, Q = as_weight(__fmul_rn(lenience, q[i]));
+        const u64 out = R > 0 && W > 0 ? nearest_share(Q, Z, W) : 0;
         return to[i] = R > out ? R - out : 0;
     }
 };
@@ -492,17 +504,19 @@ __device__ int32_t shift_of(u64 total)
 __device__ choice team_siblings(team &t, const request &x, const branch &b, u64 total)
 {
     const bool without = x.without(b.at);
+    const float lenience = x.lenience(b.at);
     u64 W = 0, *from = x.scratch(0), *to = x.scratch(1);
     UNROLL_BY(1)
     for (int32_t k = 1; k < b.n; k++) {
         const int32_t token = x.token[k], node = x.child[k], gone = x.token[k - 1], shift = shift_of(total);
         const float *q = x.q(node);
         if (!without || k == 1) W = x.t.q_total[x.t.q_row[x.at(node)]];
-        if (without && block_with(t.r, x, b.n, gone) == k - 1) W -= as_weight(q[gone]); /* SIB-04 */
-        const u64 R = __ldcg(from + token) << shift, Z = total << shift, Q = as_weight(q[token]);
+        if (without && block_with(t.r, x, b.n, gone) == k - 1 && as_weight(__fmul_rn(lenience, q[gone])) > 0)
+            W -= as_weight(q[gone]); /* SIB-04 */
+        const u64 R = __ldcg(from + token) << shift, Z = total << shift, Q = as_weight(__fmul_rn(lenience, q[token]));
         const double u = x.test(b.depth, node, k);
         if (Q == 0 ? R > 0 : passes(u, static_cast<as_u128>(Q) * Z, static_cast<as_u128>(R) * W)) return go_to(k);
-        const u64 after = team_sum(t, next_residual{from, shift, Z, W, q, to}).all;
+        const u64 after = team_sum(t, next_residual{from, shift, Z, W, lenience, q, to}).all;
         if (after == 0) break; /* SIB-05 */
         total = after;
         u64 *const above = from;
@@ -519,9 +533,11 @@ __device__ choice team_recursive(team &t, const request &x, const branch &b)
 {
     const int32_t token = x.token[0], node = x.child[0];
     const float *p = x.p(b.at), *q = x.q(node);
-    if (accepts(p[token], q[token], x.test(b.depth, node, 0))) return go_to(0);
-    if (b.n == 1) return {-1, law_left(LAW_LEFT, p, q)};
-    const u64 total = team_sum(t, first_residual{p, q, x.scratch(0)}).all;
+    choice c = {-1, law_left(LAW_LEFT, p, q)};
+    c.left.lenience = x.lenience(b.at);
+    if (accepts(p[token], __fmul_rn(c.left.lenience, q[token]), x.test(b.depth, node, 0))) return go_to(0);
+    if (b.n == 1) return c;
+    const u64 total = team_sum(t, first_residual{c.left, x.scratch(0)}).all;
     return total > 0 ? team_siblings(t, x, b, total) : choice{-1, row_law(p)}; /* SIB-05 */
 }
 
@@ -683,10 +699,51 @@ __device__ choice team_block(team &t, const request &x, branch *b)
     return chosen;
 }
 
+/* ---- TYPICAL and CONSTANT. --------------------------------------------------------------- */
+
+/* CST-01. */
+__device__ choice block_likely(room &r, const request &x, const branch &b)
+{
+    const float *p = x.p(b.at), least = static_cast<float>(x.parameter(b.at, 0));
+    const int32_t next = block_first(r, b.n, [&](int32_t k) { return p[x.token[k]] >= least; });
+    return next < b.n ? go_to(next) : choice{-1, row_law(p)};
+}
+
+/* TYP-01: the depth of a node that is accepted with all above it; 0 of others. */
+__device__ int32_t accepted_depth(const request &x, int32_t node)
+{
+    int32_t depth = 0;
+    if (is_absent(x, node)) return 0;
+    for (int32_t above; node > 0; node = above, depth++) {
+        above = x.parent_of(node);
+        if (!(x.p(above)[x.token_of(node)] > static_cast<float>(x.parameter(above, 0)))) return 0;
+    }
+    return depth;
+}
+
+/* TYP-01: sets the node that is accepted deepest, of several the first. */
+__device__ choice block_deepest(room &r, const request &x, branch *b)
+{
+    u64 best = 0; /* greater is deeper, then earlier */
+    UNROLL_BY(1)
+    for (int32_t node = 1 + thread(); node < x.nodes; node += threads()) {
+        const int32_t depth = accepted_depth(x, node);
+        if (depth > 0) best = greater{}(best, static_cast<u64>(depth) << 32 | static_cast<u64>(x.nodes - node));
+    }
+    best = block_reduce(r, best, greater{});
+    if (best > 0) b->at = x.nodes - static_cast<int32_t>(best), b->depth = static_cast<int32_t>(best >> 32);
+    b->n = block_children(r, x, b->at);
+    return {-1, row_law(x.p(b->at))};
+}
+
 /* ---- The walk. --------------------------------------------------------------------------- */
 
-__device__ choice team_choose(team &t, const request &x, const branch &b)
+__device__ choice team_choose(team &t, const request &x, branch *at)
 {
+    if (x.rule == AS_TREE_BLOCK) return team_block(t, x, at);
+    if (x.rule == AS_TREE_TYPICAL) return block_deepest(t.r, x, at);
+    at->n = block_children(t.r, x, at->at);
+    const branch &b = *at;
     if (b.n > 0) switch (x.rule) {
         case AS_TREE_TARGET:
         case AS_TREE_ONEHOT:
@@ -697,7 +754,10 @@ __device__ choice team_choose(team &t, const request &x, const branch &b)
             if (b.n > 1) return team_kseq(t, x, b);
             return team_recursive(t, x, b); /* KSQ-01 */
         case AS_TREE_RECURSIVE:
+        case AS_TREE_LENIENT:
             return team_recursive(t, x, b);
+        case AS_TREE_CONSTANT:
+            return block_likely(t.r, x, b);
         }
     return {-1, row_law(x.p(b.at))}; /* TRV-05, MAT-03, GRD-04 */
 }
@@ -737,13 +797,12 @@ struct ending {
     int32_t at, depth, last;
 };
 
-/* TRV-02. */
+/* TRV-02. BLOCK and TYPICAL are at the end of their path at once. */
 __device__ ending team_walk(team &t, const request &x)
 {
     UNROLL_BY(1)
     for (branch b = {0, 0, 0};; b.depth++) {
-        if (x.rule != AS_TREE_BLOCK) b.n = block_children(t.r, x, b.at);
-        choice c = x.rule == AS_TREE_BLOCK ? team_block(t, x, &b) : team_choose(t, x, b);
+        choice c = team_choose(t, x, &b);
         if (c.next < 0) {
             const bool greedy = x.rule == AS_TREE_GREEDY;
             const int32_t last = greedy ? team_argmax(t, x.p(b.at)) : team_last(t, x, b, c.left);

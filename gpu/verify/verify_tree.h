@@ -1,6 +1,6 @@
 /* verify_tree.h - the rules on trees of drafts on the device, each the very tokens and nodes of ref/verify/nodes.h:
  * from rows, nodes and uniforms in device memory to the tokens that a step emits, without the host. Clauses TRV, SIB,
- * REC, TGT, MAT-03, GRD-04, ONEH-07, NIR, KSQ, BLK, RNG-09, RNG-10.
+ * REC, TGT, MAT-03, GRD-04, ONEH-07, NIR, KSQ, BLK, TYP, CST, LEN, RNG-09, RNG-10.
  *
  * A call is one launch over n requests, of a rule each. A request is the work of a block or, where there are few
  * requests and the device has clusters, of up to 8 blocks that run together. Rows are read as a whole where they are
@@ -18,7 +18,7 @@ extern "C" {
 /* Why a request has no tokens. `at` is the node, where there is one: the first that as_check_nodes refuses. */
 typedef enum {
     AG_TREE_GOOD,
-    AG_TREE_RULE,      /* the rule is not among those of this file */
+    AG_TREE_RULE,      /* the number of no rule */
     AG_TREE_NODES,     /* its nodes are fewer than 1 or more than the capacity */
     AG_TREE_PARENT,    /* TRV-01 */
     AG_TREE_TOKEN,     /* TRV-01 */
@@ -30,7 +30,7 @@ typedef enum {
     AG_TREE_HEAVY_Q,
     AG_TREE_CHILDREN,  /* BLK-01 */
     AG_TREE_ROWS,      /* SIB-04 */
-    AG_TREE_PARAMETER, /* TGT-03, KSQ-01 */
+    AG_TREE_PARAMETER, /* TGT-03, KSQ-01, TYP-01, CST-01, LEN-01 */
     AG_TREE_WORK       /* it needs `work`, and there is none */
 } ag_tree_fault_kind;
 
@@ -51,7 +51,7 @@ typedef struct {
     const int32_t *p_state, *q_state, *logit_state; /* [] ag_row_state of each row; NULL: all are good */
     const uint64_t *p_total, *q_total;              /* [] ag_totals of each row of p and q */
 
-    const int32_t *rule;            /* [n] as_tree_rule, but TYPICAL, CONSTANT and LENIENT */
+    const int32_t *rule;            /* [n] as_tree_rule */
     const int32_t *nodes;           /* [n] the root included */
     const int32_t *token, *parent;  /* [n][capacity] as as_node has them */
     const int32_t *p_row, *q_row;   /* [n][capacity] the number of the row in its table; -1: none */
@@ -62,7 +62,7 @@ typedef struct {
     const uint64_t *last; /* [n][2] with u: the words `residual` and `bonus` of as_tree_step */
     ag_seeds seeds;       /* of a request, and the position that its root's row decides */
 
-    uint64_t *work; /* [n][2][V] scratch of RECURSIVE where a node has several children; NULL: there is none */
+    uint64_t *work; /* [n][2][V] scratch of RECURSIVE and LENIENT at a node with several children; NULL: none */
 
     int32_t *out;         /* [n][capacity] the tokens; entries beyond the length stay */
     int32_t *path;        /* [n][capacity] the nodes gone to, one fewer; likewise */
