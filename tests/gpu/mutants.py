@@ -21,7 +21,7 @@ from pathlib import Path
 SECONDS, TIMES = 60, 8  # a test may take so long, and so many times what it takes without a fault
 CONTROL_SECONDS = 600
 MARKS = ("always", "hangs")
-PLUGIN = ("conformance/subjects/gpu/plugin.c", "conformance/subjects/gpu/plugin_engine.c")  # the sources of a plugin
+PLUGIN = tuple(f"conformance/subjects/gpu/plugin{part}.c" for part in ("", "_engine", "_tree"))  # its sources
 FAILS, PASSES, HANGS = "noticed", "NOT NOTICED: its test passes", "its test does not end"
 
 

@@ -91,6 +91,36 @@ static iut_status verify_some(iut *x)
                                                       .out_len = out_len});
 }
 
+/* Two siblings, by rows that are served for the request. */
+static iut_status tree_some(iut *x)
+{
+    static const iut_sampling warm = {2, 0, 1, 0};
+    static const int32_t node_count[] = {3}, token[] = {-1, 3, 1}, parent[] = {-1, 0, 0}, q_state[] = {-1, 0, 0},
+                         drawn[] = {IUT_DRAWN_IID, 0, 0}, rule[] = {IUT_TREE_RECURSIVE}, of[] = {0};
+    static const double u[] = {0, 0.5, 0.75}, last[] = {0.25, 0.75};
+    int32_t out[] = {-1, -1}, out_node[] = {-1, -1}, out_len[1];
+    return iut_entry()->verify_tree(x, &(iut_tree_batch){.size = sizeof(iut_tree_batch),
+                                                         .n = 1,
+                                                         .nodes = 3,
+                                                         .depth = 1,
+                                                         .samplings = 1,
+                                                         .node_count = node_count,
+                                                         .token = token,
+                                                         .parent = parent,
+                                                         .state = states,
+                                                         .q_state = q_state,
+                                                         .drawn = drawn,
+                                                         .rule = rule,
+                                                         .sampling = &warm,
+                                                         .draft_sampling = &warm,
+                                                         .sampling_of = of,
+                                                         .u = u,
+                                                         .last = last,
+                                                         .out = out,
+                                                         .out_node = out_node,
+                                                         .out_len = out_len});
+}
+
 static iut_status stream_some(iut *x)
 {
     int32_t out[] = {-1, -1, -1}, out_len[1], accepted[] = {-1, -1, -1};
@@ -196,6 +226,7 @@ static const struct {
                   {"residual", residual_some, true, 2},
                   {"draw", draw_some, true, 3},
                   {"verify", verify_some, true, 6},
+                  {"verify_tree", tree_some, true, 2},
                   {"stream", stream_some, true, 5},
                   {"pool", pool_some, false, 8},
                   {"model", model_some, false, 35},

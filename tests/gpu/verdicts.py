@@ -2,8 +2,7 @@
 """Our kernels give the reference's verdict table: `verdicts.py ASSAY [options of assay run]` runs the
 suite on both, and fails where a case of --iut gpu has another state than the reference's. On the grid
 emulator, which --iut gpu then says it uses, at level smoke and with 2,000 samples, exactly the cases with
-more than 64 tokens are UNAVAILABLE instead. Our kernels verify no trees: those cases are NOT_CLAIMED, and
-the drawn ones are left out (VER-11)."""
+more than 64 tokens are UNAVAILABLE instead."""
 import collections
 import json
 import re
@@ -33,8 +32,6 @@ def vocabulary(name):
 
 
 def due_state(case, emulated):
-    if case["case"].startswith("tree."):
-        return "NOT_CLAIMED"
     if emulated and vocabulary(case["case"]) > LARGEST and case["state"] != "NOT_CLAIMED":
         return "UNAVAILABLE"
     return case["state"]
@@ -52,8 +49,7 @@ def main():
              if emulated and ours[key] != value]
     if emulated and (Path(assay).parent / "lib/assay/libassay_gpu.so").exists() != ("(GPU: " in device):
         wrong.append(f"the device \"{device}\" does not say why it is the emulator")
-    due = {case["case"]: due_state(case, emulated) for case in ref["cases"]
-           if not re.match(r"tree\.\w+/drawn/", case["case"])}
+    due = {case["case"]: due_state(case, emulated) for case in ref["cases"]}
     got = {case["case"]: case for case in ours["cases"]}
     for name in sorted(set(got) & set(due)):
         case = got[name]

@@ -13,11 +13,13 @@
 #include <string.h>
 
 #include "conformance/subjects/gpu/plugin_engine.h"
+#include "conformance/subjects/gpu/plugin_tree.h"
 #include "conformance/subjects/ours/choices.h"
 #include "gpu/draft/pool.h"
 #include "gpu/lm/llama.h"
 #include "gpu/num/cublas_calls.h"
 #include "gpu/verify/verify.h"
+#include "gpu/verify/verify_tree.h"
 #include "ref/num/fixed.h"
 
 enum { EMULATED_V = 64, SCRATCH_ROWS = 64 };
@@ -244,6 +246,20 @@ static void claim_fast(iut *x, iut_claims *c)
     c->seed_identical = c->seed_identical && same;
 }
 
+static void claim_trees(const iut *x, iut_claims *c)
+{
+    c->lossless_any = IUT_TREE_GREEDY | IUT_TREE_MATCH | IUT_TREE_TARGET | IUT_TREE_ONEHOT;
+    c->lossless_drawn = IUT_TREE_RECURSIVE | IUT_TREE_SINGLE | IUT_TREE_KSEQ | IUT_TREE_BLOCK;
+    c->tree_rules =
+        c->lossless_any | c->lossless_drawn | IUT_TREE_TYPICAL | IUT_TREE_LENIENT | IUT_TREE_CONSTANT;
+    c->tree_drawn = IUT_DRAWN_FIXED | IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
+    c->tree_bonus = IUT_BONUS_DRAWN | IUT_BONUS_GIVEN;
+    c->max_nodes = AG_TREE_CAPACITY;
+    c->max_children = AG_TREE_CAPACITY - 1;
+    c->tree_sampling = 1;
+    if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED) c->coins = c->tree_coins = IUT_COINS_TWO | IUT_COINS_ONE;
+}
+
 static iut_status claims(iut *x, iut_claims *c)
 {
     c->name = "assay_gpu";
@@ -251,6 +267,7 @@ static iut_status claims(iut *x, iut_claims *c)
     c->device = x->lacks == IUT_OK ? x->device.name : "not available";
     choices_claim(&x->choice, c);
     if (x->products != AG_CANONICAL) claim_fast(x, c);
+    if (c->size >= sizeof *c) claim_trees(x, c);
     return IUT_OK;
 }
 
@@ -538,12 +555,21 @@ static as_rule rule_of(const iut *x)
     return x->choice.rule == IUT_RULE_MATCH ? AS_RULE_MATCH : AS_RULE_CHAIN;
 }
 
+/* One coin stands twice in a batch. */
+static bool knows_coins(iut *x, int32_t coins)
+{
+    if (coins == 0 || coins == IUT_COINS_TWO || coins == IUT_COINS_ONE) return true;
+    as_fail(&x->error, AS_LIMIT, "coins = %d; there are two (1) and one (2)", (int)coins);
+    return false;
+}
+
 static iut_status verify(iut *x, iut_verify_batch *b)
 {
     iut_status status;
     if (!ready(x, &status)) return status;
     if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
         return refuse(x, AS_BAD_INPUT, "verify: uniforms are due and none are given");
+    if (b->size >= sizeof *b && !knows_coins(x, b->coins)) return IUT_UNSUPPORTED;
     return verify_by(x, b, rule_of(x));
 }
 
@@ -551,6 +577,29 @@ static iut_status verify_greedy(iut *x, iut_verify_batch *b)
 {
     iut_status status;
     return ready(x, &status) ? verify_by(x, b, AS_RULE_GREEDY) : status;
+}
+
+static iut_status verify_tree(iut *x, iut_tree_batch *b)
+{
+    iut_status status;
+    const bool supplied = x->choice.uniforms == IUT_UNIFORMS_SUPPLIED;
+    if (!ready(x, &status)) return status;
+    if (supplied && (!b->u || !b->last))
+        return refuse(x, AS_BAD_INPUT, "verify_tree: uniforms are due and none are given");
+    if (!knows_coins(x, b->coins)) return IUT_UNSUPPORTED;
+    const plugin_panel p = {.device = &x->device,
+                            .scratch = &x->scratch,
+                            .V = x->V,
+                            .S = x->S,
+                            .p = x->p.at,
+                            .q = x->q.at,
+                            .p_logit = x->p_logit.at,
+                            .q_logit = x->q_logit.at,
+                            .p_state = x->p_state.at,
+                            .q_state = x->q_state.at,
+                            .seeded = !supplied,
+                            .greedy = x->target.temperature == 0};
+    return status_of(plugin_verify_tree(&p, b, &x->error));
 }
 
 static iut_status stream(iut *x, iut_stream_batch *b)
@@ -662,6 +711,7 @@ IUT_EXPORT const iut_api *iut_entry(void)
                                 .cache_read = cache_read,
                                 .cache_poison = cache_poison,
                                 .generate = generate,
-                                .pool = pool};
+                                .pool = pool,
+                                .verify_tree = verify_tree};
     return &api;
 }

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "ref/verify/nodes.h"
 
 /* A rule of iut.h, its name here, whether it uses q, and its neutral parameters. */
 static const struct {
@@ -24,26 +23,25 @@ static const struct {
              {IUT_TREE_CONSTANT, AS_TREE_CONSTANT, false, {2, 0}}};
 enum { RULES = sizeof rules / sizeof *rules, GREEDY = 3 };
 
-/* A request, and scratch for the largest of a batch. */
+/* A request. */
 typedef struct {
     const iut_tree_batch *b;
     const tree_ops_rows *rows;
     int32_t i, from, nodes; /* its number; the place of its root; its nodes */
     int32_t rule;           /* of the table */
     as_node *node;          /* [nodes] */
-    int32_t *depth, *path;  /* [nodes] */
+    int32_t *depth;         /* [nodes] */
 } request;
 
-static as_status blame(const request *r, as_status s, as_error *e)
+/* A row of node k. */
+static as_status find_row(const request *r, int32_t k, tree_row which, int32_t state, const float **to, as_error *e)
 {
+    const iut_tree_batch *b = r->b;
+    const int32_t sampling = b->samplings ? b->sampling_of[r->i] : -1;
+    const as_status s = r->rows->row(r->rows->with, which, sampling, state, to, e);
+    if (s == AS_OK) return AS_OK;
     const as_error why = *e;
-    return as_fail(e, s, "request %d: %.200s", (int)r->i, why.text);
-}
-
-static as_status blame_node(const request *r, int32_t k, as_error *e)
-{
-    const as_error why = *e;
-    return as_fail(e, AS_BAD_INPUT, "request %d: node %d: %.180s", (int)r->i, (int)k, why.text);
+    return as_fail(e, s, "request %d: node %d: %.180s", (int)r->i, (int)k, why.text);
 }
 
 /* TRV-08. */
@@ -81,13 +79,11 @@ static bool is_absent(const request *r, int32_t parent, int32_t k)
 static as_status fill_rows(request *r, int32_t k, as_error *e)
 {
     const iut_tree_batch *b = r->b;
-    const int32_t at = r->from + k, sampling = b->samplings ? b->sampling_of[r->i] : -1;
+    const int32_t at = r->from + k;
     as_node *x = &r->node[k];
-    x->p = r->rows->row(r->rows->with, r->rule == GREEDY ? TREE_LOGITS : TREE_P, sampling, b->state[at], e);
-    if (!x->p) return blame_node(r, k, e);
-    if (k == 0 || !rules[r->rule].uses_q || b->q_state[at] < 0) return AS_OK;
-    x->q = r->rows->row(r->rows->with, TREE_Q, sampling, b->q_state[at], e);
-    return x->q ? AS_OK : blame_node(r, k, e);
+    const as_status s = find_row(r, k, r->rule == GREEDY ? TREE_LOGITS : TREE_P, b->state[at], &x->p, e);
+    if (s != AS_OK || k == 0 || !rules[r->rule].uses_q || b->q_state[at] < 0) return s;
+    return find_row(r, k, TREE_Q, b->q_state[at], &x->q, e);
 }
 
 static as_status fill_node(request *r, int32_t k, as_error *e)
@@ -104,67 +100,90 @@ static as_status fill_node(request *r, int32_t k, as_error *e)
     return k > 0 && x->token == -1 ? AS_OK : fill_rows(r, k, e);
 }
 
-static bool has_children(const request *r, int32_t k)
-{
-    for (int32_t i = k + 1; i < r->nodes; i++)
-        if (r->node[i].parent == k && r->node[i].token >= 0) return true;
-    return false;
-}
-
 /* DRAW-01, as u < 1 is a multiple of 2^-53. */
 static uint64_t word(double u)
 {
     return (uint64_t)(u * 0x1p64);
 }
 
-static as_status decide(request *r, as_error *e)
+static as_tree_step step_of(const request *r)
 {
     const iut_tree_batch *b = r->b;
-    const ptrdiff_t row = (ptrdiff_t)r->i * (b->depth + 1);
     const bool given = !r->rows->seeded;
-    const as_tree_step step = {.rule = rules[r->rule].rule,
-                               .V = r->rows->V,
-                               .nodes = r->nodes,
-                               .node = r->node,
-                               .u = given ? b->u + r->from : NULL,
-                               .residual = given ? word(b->last[2 * (ptrdiff_t)r->i]) : 0,
-                               .bonus = given ? word(b->last[2 * (ptrdiff_t)r->i + 1]) : 0,
-                               .seed = b->seed + (uint64_t)r->i,
-                               .position = b->position};
-    const as_status s = as_verify_nodes(&step, b->out + row, r->path, &b->out_len[r->i], e);
-    if (s != AS_OK) return blame(r, s, e);
-    const int32_t kept = b->out_len[r->i] - 1, end = kept ? r->path[kept - 1] : 0;
-    memcpy(b->out_node + row, r->path, (size_t)kept * sizeof *r->path);
-    if (b->bonus && !has_children(r, end)) b->out[row + kept] = b->bonus[r->from + end];
-    return AS_OK;
+    return (as_tree_step){.rule = rules[r->rule].rule,
+                          .V = r->rows->V,
+                          .nodes = r->nodes,
+                          .node = r->node,
+                          .u = given ? b->u + r->from : NULL,
+                          .residual = given ? word(b->last[2 * (ptrdiff_t)r->i]) : 0,
+                          .bonus = given ? word(b->last[2 * (ptrdiff_t)r->i + 1]) : 0,
+                          .seed = b->seed + (uint64_t)r->i,
+                          .position = b->position};
 }
 
-static as_status answer(request *r, as_error *e)
+static as_status translate(request *r, as_tree_step *step, as_error *e)
 {
     as_status s = find_rule(r, e);
     if (s == AS_OK) s = measure(r, e);
     for (int32_t k = 0; s == AS_OK && k < r->nodes; k++) s = fill_node(r, k, e);
-    return s == AS_OK ? decide(r, e) : s;
+    if (s == AS_OK) *step = step_of(r);
+    return s;
+}
+
+static as_status verify_each(tree_ops_steps *all, as_error *e)
+{
+    as_status s = AS_OK;
+    for (int32_t i = 0; s == AS_OK && i < all->n; i++) {
+        const ptrdiff_t row = (ptrdiff_t)i * (all->depth + 1);
+        s = as_verify_nodes(&all->step[i], all->out + row, all->path + row, &all->length[i], e);
+        if (s != AS_OK) all->refused = i;
+    }
+    return s;
+}
+
+static bool has_children(const as_tree_step *s, int32_t k)
+{
+    for (int32_t i = k + 1; i < s->nodes; i++)
+        if (s->node[i].parent == k && s->node[i].token >= 0) return true;
+    return false;
+}
+
+/* IUT_BONUS_GIVEN. */
+static void give_bonus(const tree_ops_steps *all, const int32_t *bonus)
+{
+    for (int32_t i = 0; i < all->n; bonus += all->step[i].nodes, i++) {
+        const ptrdiff_t row = (ptrdiff_t)i * (all->depth + 1);
+        const int32_t kept = all->length[i] - 1, end = kept ? all->path[row + kept - 1] : 0;
+        if (!has_children(&all->step[i], end)) all->out[row + kept] = bonus[end];
+    }
+}
+
+static as_status verify_all(tree_ops_steps *all, const iut_tree_batch *b, const tree_ops_rows *rows, as_error *e)
+{
+    const as_status s = rows->verify ? rows->verify(rows->with, all, e) : verify_each(all, e);
+    if (s == AS_OK && b->bonus) give_bonus(all, b->bonus);
+    if (s == AS_OK || all->refused < 0) return s;
+    const as_error why = *e;
+    return as_fail(e, s, "request %d: %.200s", (int)all->refused, why.text);
 }
 
 as_status tree_ops_verify(const iut_tree_batch *b, const tree_ops_rows *rows, as_error *e)
 {
-    int32_t most = 0;
-    for (int32_t i = 0; i < b->n; i++)
-        if (b->node_count[i] > most) most = b->node_count[i];
-    request r = {.b = b, .rows = rows};
-    as_status s = AS_OK;
     if (b->n == 0) return AS_OK;
-    r.node = malloc((size_t)most * sizeof *r.node);
-    r.depth = malloc((size_t)most * sizeof *r.depth);
-    r.path = malloc((size_t)most * sizeof *r.path);
-    if (!r.node || !r.depth || !r.path) s = as_fail(e, AS_NO_MEMORY, "no memory for a tree of %d nodes", (int)most);
+    as_node *node = malloc((size_t)b->nodes * sizeof *node);
+    int32_t *depth = malloc((size_t)b->nodes * sizeof *depth);
+    as_tree_step *step = malloc((size_t)b->n * sizeof *step);
+    tree_ops_steps all = {step, b->n, b->depth, b->out, b->out_node, b->out_len, -1};
+    as_status s = AS_OK;
+    if (!node || !depth || !step) s = as_fail(e, AS_NO_MEMORY, "no memory for trees of %d nodes", (int)b->nodes);
+    request r = {.b = b, .rows = rows};
     for (; s == AS_OK && r.i < b->n; r.from += r.nodes, r.i++) {
-        r.nodes = b->node_count[r.i];
-        s = answer(&r, e);
+        r.nodes = b->node_count[r.i], r.node = node + r.from, r.depth = depth + r.from;
+        s = translate(&r, &step[r.i], e);
     }
-    free(r.node);
-    free(r.depth);
-    free(r.path);
+    if (s == AS_OK) s = verify_all(&all, b, rows, e);
+    free(node);
+    free(depth);
+    free(step);
     return s;
 }

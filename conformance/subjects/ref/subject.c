@@ -419,31 +419,37 @@ typedef struct {
     float **served; /* [2][samplings][S], of target and draft; NULL: not yet */
 } tree_source;
 
-static const float *serve_once(tree_source *t, bool of_draft, int32_t sampling, int32_t state, as_error *e)
+static as_status serve_once(tree_source *t, bool of_draft, int32_t sampling, int32_t state, const float **to,
+                            as_error *e)
 {
     iut *x = t->x;
     const size_t K = (size_t)t->b->samplings, k = (size_t)sampling + (of_draft ? K : 0);
     float **slot = &t->served[k * (size_t)x->S + (size_t)state];
-    const as_sampling s = choices_sampling(of_draft ? &t->b->draft_sampling[sampling] : &t->b->sampling[sampling]);
-    if (*slot) return *slot;
-    float *to = malloc((size_t)x->V * sizeof *to);
-    if (!to) return as_fail(e, AS_NO_MEMORY, "no memory for a row of %d", (int)x->V), NULL;
-    if (serve(x, of_draft, state, &s, to, e) == AS_OK) return *slot = to;
-    free(to);
-    return NULL;
+    const as_sampling how = choices_sampling(of_draft ? &t->b->draft_sampling[sampling] : &t->b->sampling[sampling]);
+    as_status s = AS_OK;
+    if (!*slot) {
+        float *row = malloc((size_t)x->V * sizeof *row);
+        if (!row) return as_fail(e, AS_NO_MEMORY, "no memory for a row of %d", (int)x->V);
+        s = serve(x, of_draft, state, &how, row, e);
+        if (s == AS_OK) *slot = row;
+        else free(row);
+    }
+    *to = *slot;
+    return s;
 }
 
-static const float *tree_row_of(void *with, tree_row which, int32_t sampling, int32_t state, as_error *e)
+static as_status tree_row_of(void *with, tree_row which, int32_t sampling, int32_t state, const float **to, as_error *e)
 {
     tree_source *t = with;
     iut *x = t->x;
     const bool of_draft = which == TREE_Q;
     if (which == TREE_LOGITS) {
-        const float *logits = row(x, x->p_logit, state);
-        return as_check_logits(logits, x->V, e) == AS_OK ? logits : NULL;
+        *to = row(x, x->p_logit, state);
+        return as_check_logits(*to, x->V, e);
     }
-    if (sampling >= 0) return serve_once(t, of_draft, sampling, state, e);
-    return row_is_good(x, of_draft, state) ? row(x, of_draft ? x->q : x->p, state) : NULL;
+    if (sampling >= 0) return serve_once(t, of_draft, sampling, state, to, e);
+    *to = row(x, of_draft ? x->q : x->p, state);
+    return row_is_good(x, of_draft, state) ? AS_OK : AS_BAD_INPUT;
 }
 
 static iut_status verify_tree(iut *x, iut_tree_batch *b)
