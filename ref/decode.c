@@ -403,7 +403,7 @@ static as_status check(const as_request *r, as_error *e)
                          (int)r->prompts, (int)r->budget, (int)(r->prompts + r->budget - 1),
                          (int)positions);
     if (r->drafter->V && r->drafter->V != V)
-        return as_fail(e, AS_BAD_INPUT,
+        return as_refuse(e, AS_BAD_INPUT, "draft",
                        "decode: the drafter's vocabulary is %d, the target's %d",
                        (int)r->drafter->V, (int)V);
     return as_check_sampling(&r->sampling, e);

@@ -382,12 +382,16 @@ static as_status observe(as_drafter *base, const as_context *c, const as_step *s
     return s;
 }
 
+void as_lookahead_forget_window(as_drafter *base)
+{
+    ((lookahead *)base)->filled = 0;
+}
+
 static as_status reset(as_drafter *base, as_error *e)
 {
-    lookahead *d = (lookahead *)base;
     (void)e;
-    d->filled = 0;
-    as_pool_clear(d->pool);
+    as_lookahead_forget_window(base);
+    as_pool_clear(((lookahead *)base)->pool);
     return AS_OK;
 }
 

@@ -38,6 +38,9 @@ const as_lookahead *as_lookahead_preset(const char *name);
  * pairs without a meaning. */
 as_status as_draft_lookahead(const as_lookahead *o, int32_t V, as_drafter **d, as_error *e);
 
+/* Forgets the window alone, as for a new sequence; the pool stays (OUR-04). */
+void as_lookahead_forget_window(as_drafter *d);
+
 /* ---- What a trace may look at, after each step. ------------------------------------ */
 
 /* Row R_l of the window, from the first column that it has, and how many these are (LAH-10);

@@ -2,6 +2,7 @@
  * took a slot, and its values, in the order in which they are found. */
 #include "ref/draft/ngram_pool.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,6 +121,31 @@ static int32_t place_of(const as_pool *p, const int32_t *values, int32_t count,
                                (size_t)p->length * sizeof *value) != 0)
         i++;
     return i;
+}
+
+int32_t as_pool_place(const as_pool *p, int32_t key, const int32_t *value)
+{
+    int32_t count;
+    const int32_t *values = as_pool_find(p, key, &count);
+    while (count > 0 && memcmp(values + (size_t)(count - 1) * (size_t)p->length, value,
+                               (size_t)p->length * sizeof *value) != 0)
+        count--;
+    return count - 1;
+}
+
+void as_pool_replace(as_pool *p, int32_t key, int32_t at, const int32_t *value)
+{
+    assert(p->policy == AS_POOL_LRU && at >= 0 && at < held(p, key));
+    memcpy(bucket_of(p, key) + 1 + (size_t)at * (size_t)p->length, value,
+           (size_t)p->length * sizeof *value);
+}
+
+void as_pool_remove(as_pool *p, int32_t key, int32_t at)
+{
+    const size_t length = (size_t)p->length;
+    int32_t *bucket = bucket_of(p, key), *hole = bucket + 1 + (size_t)at * length;
+    assert(p->policy == AS_POOL_LRU && at >= 0 && at < bucket[0]);
+    memmove(hole, hole + length, (size_t)(--bucket[0] - at) * length * sizeof *hole);
 }
 
 /* POOL-02. The slot after all others; what stood at `at`, or the oldest if there is no room, is

@@ -33,6 +33,18 @@ as_status as_pool_insert(as_pool *pool, int32_t key, const int32_t *value /* [le
 const int32_t *as_pool_find(const as_pool *pool, int32_t key,
                             int32_t *count /* result: [count][length] */);
 
+/* Corrections of a pool whose policy is lru, by the place of a value among those of its key.
+ * The place of the newest value that equals this one, or -1. */
+int32_t as_pool_place(const as_pool *pool, int32_t key, const int32_t *value /* [length] */);
+
+/* Another value in its place (OUR-18, OUR-19): the order stays, and values may become equal, of
+ * which an insertion moves the oldest (OUR-20). `at` exists, and the tokens are in range. */
+void as_pool_replace(as_pool *pool, int32_t key, int32_t at,
+                     const int32_t *value /* [length] */);
+
+/* The values behind it move down. */
+void as_pool_remove(as_pool *pool, int32_t key, int32_t at);
+
 /* Tokens of a value. */
 int32_t as_pool_length(const as_pool *pool);
 

@@ -233,6 +233,8 @@ static const struct {
     {SHORT_IDS, "tree.replay", ""},
     {SHORT_NODES, "tree.replay", ""},
     {SIXTEEN, "tree.replay", ""},
+    {SHORT_NODES, "tree.meta", ""},
+    {SIXTEEN, "tree.meta", ""},
     {HOT_IS_TWO, "engine.law", ""},
     {TOP_K_ALONE, "engine.law", ""},
     {HEAD_OF_FOUR, "engine.law", ""},

@@ -9,13 +9,20 @@ STATES = 24
 
 
 class Panel:
-    """Rows of a target and a draft that are alike, so that drafts stand; and logits, with ties and masks."""
+    """Rows of a target and a draft that are alike, so that drafts stand; and logits, with ties and masks.
 
-    def __init__(self, rng):
+    even: rows and coins are multiples of 2^-6, so that coins often fall on a bound itself."""
+
+    def __init__(self, rng, even=False):
         V = self.V = int(rng.choice(SIZES))
         p, other = (self.rows(rng, V) for _ in range(2))
         share = rng.choice([0.0, 0.3, 0.7, 1.0], size=(STATES, 1), p=[0.2, 0.35, 0.35, 0.1])
-        self.p, self.q = p.astype("<f4"), (share * p + (1 - share) * other).astype("<f4")
+        q = share * p + (1 - share) * other
+        self.coin_bits = 6 if even else 24
+        if even:
+            p, other = (rng.multinomial(64, row / row.sum(axis=1, keepdims=True)) / 64 for row in (p, q))
+            q = np.where(share == 1, p, other)
+        self.p, self.q = p.astype("<f4"), q.astype("<f4")
         self.logits = (rng.integers(-6, 7, (STATES, V)) / 2).astype("<f4")
         self.logits[self.logits == 0] *= rng.choice(np.array([1, -1], "<f4"))
         masks = rng.random((STATES, V)) < 0.2
@@ -83,7 +90,7 @@ def tree(rng, panel, how, chain=False, even=False, repeats=True):
             drawn[node] = word if tokens else None
         level = reached
     n = len(token)
-    coins = rng.integers(0, 2**24, n + 2) * 2.0**-24
+    coins = rng.integers(0, 2**panel.coin_bits, n + 2) * 2.0**-panel.coin_bits
     return Tree(panel, token=np.array(token), parent=np.array(parent), state=np.array(state),
                 q_state=np.array(q_state), drawn=drawn, parameter=np.zeros((n, 2)), u=coins[:n],
                 last=coins[n:].tolist(), depth=depth)

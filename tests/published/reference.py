@@ -1,4 +1,4 @@
-"""The reference behind its wire: panels and trees go to `assay worker ref`, tokens and paths come back."""
+"""An implementation behind its wire: panels and trees go to `assay worker SPEC`, tokens and paths come back."""
 
 import os
 import subprocess
@@ -17,10 +17,10 @@ def number(claim, word):
 
 
 class Reference:
-    """One process. Close it by `with`."""
+    """One process: the reference, or the implementation of another `spec`. Close it by `with`."""
 
-    def __init__(self, assay):
-        self.process = subprocess.Popen([assay, "worker", "ref"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, assay, spec="ref"):
+        self.process = subprocess.Popen([assay, "worker", spec], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.frames = assay_iut.Frames(self.process.stdout, self.process.stdin)
         self.asked = 0
 

@@ -57,6 +57,7 @@ typedef struct {
             char shape[16];      /* of the check's own list */
             int32_t rows;        /* probe_shape */
             int32_t nodes, children; /* of a request, of a node at most; 0: the check's own */
+            int32_t kind;            /* of the check's own list */
         } tree;
         struct {
             int32_t V, temperature, top_p, min_p; /* of the check's own lists */

@@ -31,8 +31,7 @@ static int32_t least(int32_t a, int32_t b)
     return b > 0 && b < a ? b : a;
 }
 
-/* One of the ways in which siblings may have come. */
-static int32_t some_drawing(const client *tested, uint64_t *rng)
+int32_t asked_drawing(const client *tested, uint64_t *rng)
 {
     int32_t drawn;
     do {
@@ -209,7 +208,7 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
         t->bonus[at] = probe_below(rng, m->V);
         if (j == 0) continue;
         const int32_t above = first + t->parent[at];
-        if (!t->drawn[above]) t->drawn[above] = some_drawing(x->iut, rng);
+        if (!t->drawn[above]) t->drawn[above] = asked_drawing(x->iut, rng);
         const bool one_row = t->drawn[above] == IUT_DRAWN_IID || t->drawn[above] == IUT_DRAWN_WITHOUT;
         t->q_state[at] = one_row ? t->state[above] : probe_below(rng, m->S);
         t->token[at] = whole                           ? next_of_support(t, m, at, q_zero)
@@ -217,6 +216,7 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
                                                      : some_token(t, m, at, t->q_state[at], q_zero, rng);
         if ((rule & FIRST_OF_EQUAL) && first_equal(t, first, at) != at && has_children(&s, j)) t->token[at] = -1;
         t->state[at] = t->state[first_equal(t, first, at)];
+        t->bonus[at] = t->bonus[first_equal(t, first, at)];
     }
     some_parameters(t, m, first, rng);
     for (int32_t j = 1; j < s.nodes; j++)
@@ -375,16 +375,18 @@ bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why,
     const int32_t determined = IUT_COINS_TWO | IUT_COINS_ONE;
     const char *missing = NULL;
     if (!check_has(tested, OP_VERIFY_TREE, why, size)) return false;
-    if (m->uniforms != uniforms)
-        missing = uniforms == IUT_UNIFORMS_SUPPLIED ? "uniforms are not supplied" : "uniforms are not seeded";
+    if (uniforms ? m->uniforms != uniforms : !m->uniforms)
+        missing = uniforms == IUT_UNIFORMS_SUPPLIED ? "uniforms are not supplied"
+                  : uniforms                        ? "uniforms are not seeded"
+                                                    : "the source of uniforms is not declared";
     else if (m->tree_drawn == 0)
         missing = "tree_drawn is not declared";
-    else if (m->map != IUT_MAP_CDF_BY_ID)
+    else if (uniforms && m->map != IUT_MAP_CDF_BY_ID)
         missing = "map is not CDF by id";
     else if (m->tree_coins && !(m->tree_coins & determined))
         missing = "tree_coins is a race";
-    else if (m->arithmetic != IUT_ARITH_CANONICAL && (uniforms == IUT_UNIFORMS_SEEDED || (m->arithmetic != IUT_ARITH_F64 &&
-                                                                                          m->arithmetic != IUT_ARITH_F32)))
+    else if (uniforms && m->arithmetic != IUT_ARITH_CANONICAL &&
+             (uniforms == IUT_UNIFORMS_SEEDED || (m->arithmetic != IUT_ARITH_F64 && m->arithmetic != IUT_ARITH_F32)))
         missing = "arithmetic decides too little";
     else if (m->max_vocab > 0 && V > m->max_vocab)
         missing = "max_vocab is less";

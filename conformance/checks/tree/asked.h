@@ -34,6 +34,9 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
 /* How the next call has its last tokens, where the IUT claims more than one way: coins, and bonus drawn or given. */
 void asked_ways(trees *t, const client *tested, uint64_t *rng);
 
+/* One of the ways in which siblings may have come, by tree_drawn. */
+int32_t asked_drawing(const client *tested, uint64_t *rng);
+
 /* One of the rules that are claimed, OTHER apart; 0: there is none. */
 int32_t asked_rule(const client *tested, uint64_t *rng);
 
@@ -47,7 +50,7 @@ oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, i
                                   check_result *r);
 
 /* Are answers determined: the operation, an arithmetic with a tau, CDF by id, uniforms from that source, two coins or
- * one, V within the limit? */
+ * one, V within the limit? uniforms 0: under GREEDY, which takes none and rounds nothing. */
 bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why, size_t size);
 
 #endif

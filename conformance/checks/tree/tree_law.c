@@ -53,17 +53,23 @@ static int32_t bit_of(int32_t flag)
     return bit;
 }
 
-static void set_case(check_case *c, const cell *e, int64_t n)
+void tree_law_set(check_case *c, int32_t rule, int32_t drawn, const char *shape, int32_t V, double acceptance,
+                  int64_t n)
 {
     tree_shape s;
-    tree_shape_of(&s, e->shape);
-    c->tree.V = e->V, c->tree.gamma = s.depth, c->tree.rule = e->rule, c->tree.drawn = e->drawn;
-    c->tree.acceptance = e->acceptance;
-    snprintf(c->tree.shape, sizeof c->tree.shape, "%s", e->shape);
+    tree_shape_of(&s, shape);
+    c->tree.V = V, c->tree.gamma = s.depth, c->tree.rule = rule, c->tree.drawn = drawn;
+    c->tree.acceptance = acceptance;
+    snprintf(c->tree.shape, sizeof c->tree.shape, "%s", shape);
     c->n = n;
-    c->cost = 4 * cost_of_rows(c->n, e->V) * s.nodes;
+    c->cost = 4 * cost_of_rows(c->n, V) * s.nodes;
     c->tables = law_tables(s.depth + 2);
     c->statistical = true;
+}
+
+static void set_case(check_case *c, const cell *e, int64_t n)
+{
+    tree_law_set(c, e->rule, e->drawn, e->shape, e->V, e->acceptance, n);
 }
 
 /* Where siblings are many and rows wide, a stream costs as much as thousands of others. */
@@ -120,7 +126,7 @@ static void draw(check_plan *p, check_draw *d)
     }
 }
 
-static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+bool tree_law_claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
     tree_shape s;
@@ -141,6 +147,7 @@ typedef struct {
     trees t;
     tree_shape shape, root;
     int32_t rule, drawn;
+    bool shuffled;
     law_alias p;
     int32_t *who; /* [FOREST] stream of a request */
 } forest;
@@ -172,14 +179,14 @@ static int32_t best_of(const law_sampler *s, const trees *t, int32_t first, int3
 }
 
 /* The token of a node. Fixed trees mostly have the likeliest drafts, as EAGLE-2's and Medusa's do; at times a token from
- * anywhere, or a sibling's again. */
+ * anywhere, or a sibling's again, more often where others may stand between. */
 static int32_t token_of(law_sampler *s, const forest *f, int32_t first, int32_t at, int32_t row)
 {
     const trees *t = &f->t;
     const int32_t parent = t->parent[at], V = s->a->view.V;
     if (f->drawn == IUT_DRAWN_FIXED) {
         const uint64_t kind = law_word(&s->g) % 8;
-        if (kind < 2 && at > first + 1 && t->parent[at - 1] == parent) return t->token[at - 1];
+        if (kind < (f->shuffled ? 4 : 2) && at > first + 1 && t->parent[at - 1] == parent) return t->token[at - 1];
         return kind < 3 ? (int32_t)(law_word(&s->g) % (uint64_t)V) : best_of(s, t, first, at, row);
     }
     int32_t token = law_alias_draw(&s->q, row, &s->g);
@@ -187,6 +194,17 @@ static int32_t token_of(law_sampler *s, const forest *f, int32_t first, int32_t 
     if (!any_is_left(s, t, first, parent, at, row)) return -1;
     while (is_among(t, first, parent, token, at)) token = law_alias_draw(&s->q, row, &s->g);
     return token;
+}
+
+/* Swaps node `at`, the last so far, with one of its siblings or with itself. A node's children stand side by side. */
+static void shuffle_in(law_sampler *s, trees *t, int32_t first, int32_t at)
+{
+    int32_t siblings = 1;
+    while (at - siblings > first && t->parent[at - siblings] == t->parent[at]) siblings++;
+    const int32_t other = at - (int32_t)(law_word(&s->g) % (uint64_t)siblings), token = t->token[at],
+                  state = t->state[at];
+    t->token[at] = t->token[other], t->state[at] = t->state[other];
+    t->token[other] = token, t->state[other] = state;
 }
 
 static void fill(law_sampler *s, forest *f, int32_t first, int32_t start)
@@ -203,6 +221,7 @@ static void fill(law_sampler *s, forest *f, int32_t first, int32_t start)
         if (t->token[at] < 0) continue;
         t->q_state[at] = row;
         t->state[at] = panel_next(s->a, state, t->token[at]);
+        if (f->shuffled) shuffle_in(s, t, first, at);
     }
     for (int32_t k = 0; k < t->node_count[t->n - 1]; k++) {
         t->u[first + k] = law_unit(&s->g, s->bits);
@@ -243,10 +262,10 @@ static int32_t chunk_of(const check_case *c)
     return c->tree.V > 1024 ? LAW_CHUNK / 4 : LAW_CHUNK;
 }
 
-static void judge(const check_case *c, const check_context *x, const panel *a, check_result *r)
+static void judge(const check_case *c, const check_context *x, const panel *a, bool shuffled, check_result *r)
 {
     law_sampler s = {0};
-    forest f = {.rule = c->tree.rule, .drawn = c->tree.drawn};
+    forest f = {.rule = c->tree.rule, .drawn = c->tree.drawn, .shuffled = shuffled};
     const int32_t n = chunk_of(c);
     tree_shape_of(&f.shape, c->tree.shape);
     tree_shape_of(&f.root, "0");
@@ -264,16 +283,21 @@ static void judge(const check_case *c, const check_context *x, const panel *a, c
     free(f.who);
 }
 
-static void run(const check_case *c, const check_context *x, check_result *r)
+void tree_law_ask(const check_case *c, const check_context *x, bool shuffled, check_result *r)
 {
     char why[200];
     const panel_form form = {.V = c->tree.V, .acceptance = c->tree.acceptance, .seed = check_seed(x, c, 0)};
     panel *a = panel_make(&form, why, sizeof why);
     if (a)
-        judge(c, x, a, r);
+        judge(c, x, a, shuffled, r);
     else
         result_set(r, STATE_ERROR, "%s", why);
     panel_free(a);
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    tree_law_ask(c, x, false, r);
 }
 
 const check check_tree_law = {
@@ -282,6 +306,6 @@ const check check_tree_law = {
     .summary = "verified trees: the first depth+2 tokens have the target's joint law",
     .plan = plan,
     .draw = draw,
-    .claimed = claimed,
+    .claimed = tree_law_claimed,
     .run = run,
 };

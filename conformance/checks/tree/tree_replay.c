@@ -1,5 +1,5 @@
 /* tree_replay.c - tree.replay: drawn rows, trees and uniforms against the exact judge; tree.seeded: the same by the
- * uniforms of RNG-09 and RNG-10. */
+ * uniforms of RNG-09 and RNG-10. GREEDY takes no uniforms and rounds nothing: tree.replay asks it of everyone. */
 #include <stdio.h>
 
 #include "conformance/checks/frame/draw.h"
@@ -18,7 +18,7 @@ static const cell cells[] = {
     {IUT_TREE_KSEQ, 65, PROBE_MASKED},     {IUT_TREE_SINGLE, 8, PROBE_DENSE},     {IUT_TREE_BLOCK, 8, PROBE_DENSE},
     {IUT_TREE_BLOCK, 33, PROBE_PEAKED},    {IUT_TREE_TYPICAL, 8, PROBE_DENSE},    {IUT_TREE_CONSTANT, 8, PROBE_DENSE},
     {IUT_TREE_LENIENT, 8, PROBE_DENSE},    {0, 8, PROBE_MASKED},                  {0, 1024, PROBE_DENSE},
-    {IUT_TREE_ONEHOT, 3, PROBE_DENSE},     {IUT_TREE_ONEHOT, 65, PROBE_DENSE},
+    {IUT_TREE_ONEHOT, 3, PROBE_DENSE},     {IUT_TREE_ONEHOT, 65, PROBE_DENSE},    {IUT_TREE_GREEDY, 65, PROBE_MASKED},
 };
 
 static const char *const shape_name[PROBE_SHAPES] = {"dense", "peaked", "fine", "masked", "tail"};
@@ -98,7 +98,8 @@ static bool has_rule(const check_case *c, const client *tested, char *why, size_
 
 static bool claimed_replay(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return asked_claimed(tested, c->tree.V, IUT_UNIFORMS_SUPPLIED, why, size) && has_rule(c, tested, why, size);
+    const int32_t uniforms = c->tree.rule == IUT_TREE_GREEDY ? 0 : IUT_UNIFORMS_SUPPLIED;
+    return asked_claimed(tested, c->tree.V, uniforms, why, size) && has_rule(c, tested, why, size);
 }
 
 static bool claimed_seeded(const check_case *c, const client *tested, char *why, size_t size)

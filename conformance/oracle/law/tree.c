@@ -588,6 +588,19 @@ static oracle_tree_verdict judge_last(const trying *y, oracle_tree_verdict befor
                                     y->exact ? y->exact->R : NULL, y->exact ? y->exact->Z : NULL));
 }
 
+/* A further refusal left nothing (SIB-05). Rounding may leave a little there, and test the children behind: was one of
+ * them gone to? The first refusal takes entry from entry, and leaves nothing in every arithmetic or in none. */
+static bool may_go_on(const trying *y)
+{
+    const answered *a = y->a;
+    const oracle_tree_rule rule = a->c.r->rule;
+    const bool residual = rule == ORACLE_TREE_RECURSIVE || rule == ORACLE_TREE_LENIENT;
+    if (a->tau == 0 || !residual || !y->t->empty || y->t->child == 0) return false;
+    for (int32_t j = y->t->child + 1; j < y->m->f.n; j++)
+        if (y->m->token[j] == a->token[y->place]) return hard(a, y->place, y->m->f.p) == TREE_EXACT;
+    return false;
+}
+
 /* Children with one token are told apart by nothing that is seen, so the best fit counts. */
 static oracle_tree_verdict judge_trials(const trying *y)
 {
@@ -607,6 +620,7 @@ static oracle_tree_verdict judge_trials(const trying *y)
     }
     if (y->exact) oracle_trial_ask(y->exact);
     if (last) return judge_last(y, sum);
+    if (best == TREE_WRONG && may_go_on(y)) return TREE_OPEN;
     return best != TREE_WRONG ? best : wrong(a, "place %d: no child with the token %d is left", (int)y->place,
                                              (int)a->token[y->place]);
 }

@@ -53,7 +53,7 @@ int32_t oracle_tree(const oracle_tree_request *r, int32_t *token /* [nodes] */, 
                     size_t why_size);
 
 /* What a judge says. OPEN: an arithmetic of its own may decide a node on the way in several ways, because its refusals
- * left little mass; only hard facts are held against the answer there. */
+ * left little mass, or none; only hard facts are held against the answer there. */
 typedef enum { TREE_EXACT, TREE_GREY, TREE_OPEN, TREE_WRONG } oracle_tree_verdict;
 
 /* Judges an answer, `length` tokens and the nodes gone to. EXACT, GREY and WRONG as in chain.h; the nodes are a path

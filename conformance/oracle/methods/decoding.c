@@ -275,7 +275,7 @@ static bool tokens_in_range(const int32_t *t, int32_t n, int32_t V)
     return true;
 }
 
-static const char *bad_request(const oracle_lm *lm, const oracle_request *q)
+const char *oracle_bad_request(const oracle_lm *lm, const oracle_request *q)
 {
     if (q->n < 1 || !tokens_in_range(q->prompt, q->n, lm->V))
         return "prompt"; /* STOP-06, STOP-07 */
@@ -287,7 +287,7 @@ static const char *bad_request(const oracle_lm *lm, const oracle_request *q)
 /* The name of what is refused, or NULL. */
 static const char *refused(const oracle_lm *lm, const oracle_request *q, const oracle_method *m)
 {
-    const char *what = bad_request(lm, q);
+    const char *what = oracle_bad_request(lm, q);
     if (what || !m) return what;
     what = bad_method(m);
     if (!what && q->sampling.temperature != 0) what = greedy_only(m);
@@ -339,7 +339,7 @@ void oracle_plain(const oracle_lm *lm, const oracle_request *q, oracle_trace *tr
     oracle_list_free(&d.history);
 }
 
-static bool step_alike(const oracle_step *a, const oracle_step *b)
+bool oracle_step_alike(const oracle_step *a, const oracle_step *b)
 {
     return a->accepted == b->accepted && oracle_lists_alike(&a->rows, &b->rows) &&
            oracle_lists_alike(&a->candidates, &b->candidates) &&
@@ -353,21 +353,24 @@ bool oracle_trace_alike(const oracle_trace *a, const oracle_trace *b)
                 oracle_alike(&a->tokens, &b->tokens) &&
                 oracle_lists_alike(&a->window0, &b->window0) &&
                 oracle_pool_alike(&a->pool0, &b->pool0);
-    for (int32_t i = 0; same && i < a->steps; i++) same = step_alike(&a->step[i], &b->step[i]);
+    for (int32_t i = 0; same && i < a->steps; i++)
+        same = oracle_step_alike(&a->step[i], &b->step[i]);
     return same;
+}
+
+void oracle_step_free(oracle_step *s)
+{
+    oracle_lists_free(&s->rows);
+    oracle_lists_free(&s->candidates);
+    oracle_list_free(&s->run);
+    oracle_list_free(&s->emitted);
+    oracle_lists_free(&s->window);
+    oracle_pool_free(&s->pool);
 }
 
 void oracle_trace_free(oracle_trace *trace)
 {
-    for (int32_t i = 0; i < trace->steps; i++) {
-        oracle_step *s = &trace->step[i];
-        oracle_lists_free(&s->rows);
-        oracle_lists_free(&s->candidates);
-        oracle_list_free(&s->run);
-        oracle_list_free(&s->emitted);
-        oracle_lists_free(&s->window);
-        oracle_pool_free(&s->pool);
-    }
+    for (int32_t i = 0; i < trace->steps; i++) oracle_step_free(&trace->step[i]);
     free(trace->step);
     oracle_lists_free(&trace->window0);
     oracle_pool_free(&trace->pool0);

@@ -45,6 +45,18 @@ void oracle_verify_step(oracle_decoding *d, oracle_step *s, const oracle_lists *
 /* From run to emitted (STOP-01, STOP-02) and into the history. */
 void oracle_emit(oracle_decoding *d, oracle_step *s);
 
+/* Why a request must be refused, whatever its method: a name; NULL: it need not. */
+const char *oracle_bad_request(const oracle_lm *lm, const oracle_request *q);
+
+/* Lookahead step by step, before and after steps with the pool and the window that it has then.
+ * A step goes on from the history, which may be another one than the last step left. */
+typedef struct oracle_lookahead oracle_lookahead;
+oracle_lookahead *oracle_lookahead_open(oracle_decoding *d);
+oracle_step *oracle_lookahead_step(oracle_lookahead *a);
+oracle_pool *oracle_lookahead_pool(oracle_lookahead *a);
+void oracle_lookahead_show(const oracle_lookahead *a, oracle_lists *window); /* LAH-01 */
+void oracle_lookahead_close(oracle_lookahead *a);
+
 /* The loops; `ended` tells when they are done. */
 void oracle_run_jacobi(oracle_decoding *d);
 void oracle_run_lookahead(oracle_decoding *d);

@@ -6,7 +6,7 @@
 #include "conformance/oracle/law/lane.h"
 
 /* LAH-01, LAH-02. */
-typedef struct {
+typedef struct oracle_lookahead {
     oracle_decoding *d;
     int32_t W, N;
     const int32_t *sw;
@@ -246,7 +246,7 @@ static void shift(lookahead *a, int32_t k, int32_t before, int32_t m)
 
 /* ---- Steps ------------------------------------------------------------------------ */
 
-static void show_window(const lookahead *a, oracle_lists *window)
+void oracle_lookahead_show(const lookahead *a, oracle_lists *window)
 {
     for (int32_t l = 0; l < a->levels; l++) {
         oracle_list *row = oracle_another(window);
@@ -282,7 +282,7 @@ static void tree_step(lookahead *a, oracle_step *s)
     shift(a, s->run.n - 1, before, m);
 }
 
-static void step(lookahead *a)
+oracle_step *oracle_lookahead_step(lookahead *a)
 {
     oracle_step *s = oracle_begin_step(a->d);
     if (a->levels == 0) {
@@ -300,25 +300,44 @@ static void step(lookahead *a)
             plain_step(a, s);
         }
     }
-    show_window(a, &s->window);
+    oracle_lookahead_show(a, &s->window);
     oracle_pool_copy(&s->pool, &a->pool);
+    return s;
+}
+
+lookahead *oracle_lookahead_open(oracle_decoding *d)
+{
+    const oracle_method *m = d->method;
+    lookahead *a = oracle_take(1, sizeof *a);
+    *a = (lookahead){.d = d, .W = m->size[0], .N = m->size[1], .sw = m->sw};
+    a->pool.G = m->size[2];
+    a->pool.ring = m->sw[LAH_POOL] == LAH_POOL_RING;
+    a->R = oracle_take((size_t)a->N - 1, sizeof *a->R);
+    if (a->sw[LAH_POOL_FROM_PROMPT]) /* LAH-05 */
+        for (int32_t i = 0; i + a->N <= d->q->n; i++) pool_ngram(a, i);
+    if (!a->sw[LAH_FIRST_PLAIN]) make_window(a);
+    return a;
+}
+
+oracle_pool *oracle_lookahead_pool(lookahead *a)
+{
+    return &a->pool;
+}
+
+void oracle_lookahead_close(lookahead *a)
+{
+    for (int32_t l = 0; l < a->N - 1; l++) oracle_list_free(&a->R[l]);
+    free(a->R);
+    oracle_list_free(&a->answer);
+    oracle_pool_free(&a->pool);
+    free(a);
 }
 
 void oracle_run_lookahead(oracle_decoding *d)
 {
-    const oracle_method *m = d->method;
-    lookahead a = {.d = d, .W = m->size[0], .N = m->size[1], .sw = m->sw};
-    a.pool.G = m->size[2];
-    a.pool.ring = m->sw[LAH_POOL] == LAH_POOL_RING;
-    a.R = oracle_take((size_t)a.N - 1, sizeof *a.R);
-    if (a.sw[LAH_POOL_FROM_PROMPT]) /* LAH-05 */
-        for (int32_t i = 0; i + a.N <= d->q->n; i++) pool_ngram(&a, i);
-    if (!a.sw[LAH_FIRST_PLAIN]) make_window(&a);
-    show_window(&a, &d->trace->window0);
-    oracle_pool_copy(&d->trace->pool0, &a.pool);
-    while (!d->ended) step(&a);
-    for (int32_t l = 0; l < a.N - 1; l++) oracle_list_free(&a.R[l]);
-    free(a.R);
-    oracle_list_free(&a.answer);
-    oracle_pool_free(&a.pool);
+    lookahead *a = oracle_lookahead_open(d);
+    oracle_lookahead_show(a, &d->trace->window0);
+    oracle_pool_copy(&d->trace->pool0, &a->pool);
+    while (!d->ended) oracle_lookahead_step(a);
+    oracle_lookahead_close(a);
 }

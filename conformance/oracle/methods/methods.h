@@ -131,6 +131,8 @@ void oracle_decode_by(struct lane *l, const oracle_lm *lm, const oracle_request 
                       const oracle_method *m, oracle_trace *trace);
 /* Plain decoding, one token a step. */
 void oracle_plain(const oracle_lm *lm, const oracle_request *q, oracle_trace *trace);
+bool oracle_step_alike(const oracle_step *a, const oracle_step *b);
+void oracle_step_free(oracle_step *step);
 bool oracle_trace_alike(const oracle_trace *a, const oracle_trace *b);
 void oracle_trace_free(oracle_trace *trace);
 

@@ -74,6 +74,12 @@ const oracle_lists *oracle_pool_values(const oracle_pool *pool, int32_t key)
     return e ? &e->values : &none;
 }
 
+oracle_lists *oracle_pool_key(oracle_pool *pool, int32_t key)
+{
+    entry *e = find(pool, key);
+    return e ? &e->values : NULL;
+}
+
 void oracle_pool_copy(oracle_pool *to, const oracle_pool *from)
 {
     *to = *from;

@@ -22,6 +22,9 @@ void oracle_pool_insert(oracle_pool *pool, int32_t key, const oracle_list *value
 /* POOL-04; an empty list for a key without values. The lists are the pool's. */
 const oracle_lists *oracle_pool_values(const oracle_pool *pool, int32_t key);
 
+/* The same to write into; NULL for a key that never got a value. */
+oracle_lists *oracle_pool_key(oracle_pool *pool, int32_t key);
+
 void oracle_pool_copy(oracle_pool *to, const oracle_pool *from); /* *to was zeroed */
 bool oracle_pool_alike(const oracle_pool *a, const oracle_pool *b);
 void oracle_pool_free(oracle_pool *pool);

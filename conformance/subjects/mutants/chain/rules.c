@@ -43,7 +43,7 @@ static int32_t drafts_of(const step *s)
 
 /* ---- Token rule ---------------------------------------------------------------------- */
 
-static float to_bf16(float x)
+float rule_bf16(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -73,7 +73,7 @@ static odds odds_at(const step *s, int32_t i)
     odds o = {p_row(s, i)[x], q_row(s, i)[x], name(s, LANE_ACCEPT, i)};
     if (fault(f, Q_ROW_BEFORE) && i > 0) o.q = q_row(s, i - 1)[x];
     if (fault(f, ACCEPT_SWAPPED)) o = (odds){o.q, o.p, o.u};
-    if (fault(f, ACCEPT_BF16)) o.p = to_bf16((float)o.p), o.q = to_bf16((float)o.q);
+    if (fault(f, ACCEPT_BF16)) o.p = rule_bf16((float)o.p), o.q = rule_bf16((float)o.q);
     if (fault(f, LENIENCE_102)) o.p *= 1.02;
     if (fault(f, LENIENCE_110)) o.p *= 1.10;
     if (fault(f, LENIENCE_2)) o.p *= 2;

@@ -65,4 +65,7 @@ const float *rule_row(const model *m, const float *rows /* [S][V] */, int32_t st
 /* GRD-02: the id of the largest logit. -1: no argmax (DIST-01). */
 int32_t rule_argmax(const model *m, const float *logits /* [V] */, bool speculative);
 
+/* Rounded to bfloat16, ties to even; x is finite. */
+float rule_bf16(float x);
+
 #endif

@@ -184,11 +184,8 @@ int32_t branch_match(walk *w, int32_t *last)
 {
     const double Z = walk_weigh(w, walk_p(w, w->at), w->R);
     *last = walk_draw(w, w->R, Z, walk_word(w, LANE_DRAW, w->depth, 0, w->at));
-    for (int32_t i = 0; i < w->n; i++) {
-        if (FAULTY(TREE_MATCH_FIRST_CHILD) && i > 0) break;
-        if (walk_token(w, w->child[i]) == *last) return i;
-    }
-    return -1;
+    const int32_t place = walk_child_with(w, *last);
+    return FAULTY(TREE_MATCH_FIRST_CHILD) && place > 0 ? -1 : place;
 }
 
 int32_t branch_onehot(walk *w, int32_t *last)
@@ -304,10 +301,23 @@ static void leave_kseq(walk *w, double rho)
     w->Z = Z;
 }
 
+/* The nodes below. */
+static int32_t below(const walk *w)
+{
+    int32_t n = 0;
+    for (int32_t k = w->at + 1; k < w->nodes; k++) {
+        int32_t above = k;
+        while (above > w->at) above = w->b->parent[w->from + above];
+        n += above == w->at && !walk_absent(w, k);
+    }
+    return n;
+}
+
 /* KSQ-01: the K of the node. */
 static int32_t tried(const walk *w)
 {
     int32_t n = 0;
+    if (FAULTY(TREE_KSEQ_COUNTS_BELOW)) return below(w);
     if (!FAULTY(TREE_KSEQ_COUNTS_PADDING)) return w->n;
     for (int32_t k = w->at + 1; k < w->nodes; k++) n += w->b->parent[w->from + k] == w->at;
     return n;

@@ -20,11 +20,13 @@ bool walk_exact(const walk *w)
 
 double walk_rounded(const walk *w, double x)
 {
-    return w->m->set.arithmetic == IUT_ARITH_F32 ? (double)(float)x : x;
+    const uint8_t arithmetic = w->m->set.arithmetic;
+    return arithmetic == IUT_ARITH_F32 || arithmetic == IUT_ARITH_BF16 ? (double)(float)x : x;
 }
 
 double walk_weight(const walk *w, float x)
 {
+    if (w->m->set.arithmetic == IUT_ARITH_BF16) return (double)rule_bf16(x);
     return walk_exact(w) ? (double)as_weight(x) : (double)x;
 }
 
@@ -170,9 +172,25 @@ uint64_t walk_test(const walk *w, int32_t place)
 
 bool walk_repeats(const walk *w, int32_t place)
 {
-    for (int32_t j = 0; j < place; j++)
+    for (int32_t j = FAULTY(TREE_REPEAT_APART_COUNTED) && place > 0 ? place - 1 : 0; j < place; j++)
         if (walk_token(w, w->child[j]) == walk_token(w, w->child[place])) return true;
     return false;
+}
+
+int32_t walk_child_with(const walk *w, int32_t token)
+{
+    int32_t from = 0, to = w->n;
+    for (int32_t i = 0; i < w->n && !FAULTY(TREE_CHILD_BISECTED); i++)
+        if (walk_token(w, w->child[i]) == token) return i;
+    while (FAULTY(TREE_CHILD_BISECTED) && from < to) {
+        const int32_t middle = (from + to) / 2, found = walk_token(w, w->child[middle]);
+        if (found == token) return middle;
+        if (found < token)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return -1;
 }
 
 /* By what it is ordered: the larger first. */
@@ -262,9 +280,7 @@ static int32_t greedy(walk *w, int32_t *last)
         return likeliest(w, rule_row(m, m->p_logit, w->b->state[w->from + row_of(w, w->at)]));
     *last = rule_argmax(m, rule_row(m, m->p_logit, w->b->state[w->from + row_of(w, w->at)]), true);
     if (*last < 0) w->bad = true;
-    for (int32_t i = 0; i < w->n; i++)
-        if (walk_token(w, w->child[i]) == *last) return i;
-    return -1;
+    return walk_child_with(w, *last);
 }
 
 static branch_rule *rule_of(int32_t rule)

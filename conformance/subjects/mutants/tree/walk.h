@@ -47,6 +47,8 @@ uint64_t walk_test(const walk *w, int32_t place);
 double walk_parameter(const walk *w, int32_t node, int32_t which);
 /* Has an earlier child of the node the token of that in this place? */
 bool walk_repeats(const walk *w, int32_t place);
+/* The place of the first child with the token, or -1. */
+int32_t walk_child_with(const walk *w, int32_t token);
 void walk_children(walk *w);
 int32_t walk_bonus(walk *w);
 
