@@ -40,7 +40,7 @@ static as_status check_row(const as_tree_step *s, const float *row, const char *
     return as_fail(e, AS_BAD_INPUT, "node %d: the weights of its row %s add up to 2^45 or more (TRV-07)", (int)i, which);
 }
 
-/* The parameter of a node with n children, placeholders apart. */
+/* TRV-11: the parameter of a node with n children, placeholders apart. */
 static as_status check_parameter(const as_tree_step *s, int32_t i, int32_t n, as_error *e)
 {
     const double *x = s->node[i].parameter, rho = x[0] / 65536;

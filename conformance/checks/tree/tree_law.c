@@ -15,6 +15,8 @@ typedef struct {
     double acceptance;
 } cell;
 
+typedef enum { AS_MADE, SHUFFLED } order; /* of siblings; a case's kind */
+
 static const cell smoke[] = {
     {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "2-2", 8, 0.5},   {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "6", 8, 0.5},
     {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "8", 16, 0.4},    {IUT_TREE_RECURSIVE, IUT_DRAWN_WITHOUT, "3-1", 8, 0.3},
@@ -45,6 +47,13 @@ static const cell full[] = {
     {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "12", 1024, 0.3},     {IUT_TREE_OTHER, IUT_DRAWN_WITHOUT, "3-2", 8, 0.5},
 };
 
+/* For rules that take any tree: siblings in a random order, where repeats of a token may stand apart. */
+static const cell shuffled[] = {
+    {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "6", 8, 0.5},
+    {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "8", 16, 0.5},
+    {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "4-2", 8, 0.5},
+};
+
 /* The bit of a rule, or of how siblings were drawn. */
 static int32_t bit_of(int32_t flag)
 {
@@ -53,42 +62,37 @@ static int32_t bit_of(int32_t flag)
     return bit;
 }
 
-void tree_law_set(check_case *c, int32_t rule, int32_t drawn, const char *shape, int32_t V, double acceptance,
-                  int64_t n)
+static void set_case(check_case *c, const cell *e, order kind, int64_t n)
 {
     tree_shape s;
-    tree_shape_of(&s, shape);
-    c->tree.V = V, c->tree.gamma = s.depth, c->tree.rule = rule, c->tree.drawn = drawn;
-    c->tree.acceptance = acceptance;
-    snprintf(c->tree.shape, sizeof c->tree.shape, "%s", shape);
+    tree_shape_of(&s, e->shape);
+    c->tree.V = e->V, c->tree.gamma = s.depth, c->tree.rule = e->rule, c->tree.drawn = e->drawn;
+    c->tree.acceptance = e->acceptance, c->tree.kind = kind;
+    snprintf(c->tree.shape, sizeof c->tree.shape, "%s", e->shape);
     c->n = n;
-    c->cost = 4 * cost_of_rows(c->n, V) * s.nodes;
+    c->cost = 4 * cost_of_rows(c->n, e->V) * s.nodes;
     c->tables = law_tables(s.depth + 2);
     c->statistical = true;
 }
 
-static void set_case(check_case *c, const cell *e, int64_t n)
-{
-    tree_law_set(c, e->rule, e->drawn, e->shape, e->V, e->acceptance, n);
-}
-
 /* Where siblings are many and rows wide, a stream costs as much as thousands of others. */
-static void plan_cells(check_plan *p, check_level level, const cell *cells, size_t count)
+static void plan_cells(check_plan *p, check_level level, const cell *cells, size_t count, order kind)
 {
     enum { WIDE_V = 256, SHARE = 4 };
     static const int64_t samples[] = {10000, 60000, 10000000};
     for (size_t i = 0; i < count; i++) {
         const cell *e = &cells[i];
-        set_case(plan_case(p, &check_tree_law, "%s-%s-%s-V%d", tree_rule_name[bit_of(e->rule)],
-                           tree_drawn_name[bit_of(e->drawn)], e->shape, e->V),
-                 e, e->V > WIDE_V ? samples[level] / SHARE : samples[level]);
+        set_case(plan_case(p, &check_tree_law, "%s-%s-%s-V%d%s", tree_rule_name[bit_of(e->rule)],
+                           tree_drawn_name[bit_of(e->drawn)], e->shape, e->V, kind == SHUFFLED ? "-shuffled" : ""),
+                 e, kind, e->V > WIDE_V ? samples[level] / SHARE : samples[level]);
     }
 }
 
 static void plan(check_plan *p, check_level level)
 {
-    plan_cells(p, level, smoke, sizeof smoke / sizeof *smoke);
-    if (level > LEVEL_SMOKE) plan_cells(p, level, full, sizeof full / sizeof *full);
+    plan_cells(p, level, smoke, sizeof smoke / sizeof *smoke, AS_MADE);
+    plan_cells(p, level, shuffled, sizeof shuffled / sizeof *shuffled, SHUFFLED);
+    if (level > LEVEL_SMOKE) plan_cells(p, level, full, sizeof full / sizeof *full, AS_MADE);
 }
 
 /* The law is the target's for such trees: LAW-06, LAW-07. */
@@ -122,11 +126,11 @@ static void draw(check_plan *p, check_draw *d)
         const cell e = {like->rule, like->drawn, shape, draw_vocab(d, WIDEST_V), 0.3 + 0.2 * probe_below(&d->rng, 3)};
         set_case(draw_case(p, d, &check_tree_law, "%s-%s-%s-V%d", tree_rule_name[bit_of(e.rule)],
                            tree_drawn_name[bit_of(e.drawn)], e.shape, (int)e.V),
-                 &e, samples[d->level]);
+                 &e, AS_MADE, samples[d->level]);
     }
 }
 
-bool tree_law_claimed(const check_case *c, const client *tested, char *why, size_t size)
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
     tree_shape s;
@@ -262,10 +266,10 @@ static int32_t chunk_of(const check_case *c)
     return c->tree.V > 1024 ? LAW_CHUNK / 4 : LAW_CHUNK;
 }
 
-static void judge(const check_case *c, const check_context *x, const panel *a, bool shuffled, check_result *r)
+static void judge(const check_case *c, const check_context *x, const panel *a, check_result *r)
 {
     law_sampler s = {0};
-    forest f = {.rule = c->tree.rule, .drawn = c->tree.drawn, .shuffled = shuffled};
+    forest f = {.rule = c->tree.rule, .drawn = c->tree.drawn, .shuffled = c->tree.kind == SHUFFLED};
     const int32_t n = chunk_of(c);
     tree_shape_of(&f.shape, c->tree.shape);
     tree_shape_of(&f.root, "0");
@@ -283,21 +287,16 @@ static void judge(const check_case *c, const check_context *x, const panel *a, b
     free(f.who);
 }
 
-void tree_law_ask(const check_case *c, const check_context *x, bool shuffled, check_result *r)
+static void run(const check_case *c, const check_context *x, check_result *r)
 {
     char why[200];
     const panel_form form = {.V = c->tree.V, .acceptance = c->tree.acceptance, .seed = check_seed(x, c, 0)};
     panel *a = panel_make(&form, why, sizeof why);
     if (a)
-        judge(c, x, a, shuffled, r);
+        judge(c, x, a, r);
     else
         result_set(r, STATE_ERROR, "%s", why);
     panel_free(a);
-}
-
-static void run(const check_case *c, const check_context *x, check_result *r)
-{
-    tree_law_ask(c, x, false, r);
 }
 
 const check check_tree_law = {
@@ -306,6 +305,6 @@ const check check_tree_law = {
     .summary = "verified trees: the first depth+2 tokens have the target's joint law",
     .plan = plan,
     .draw = draw,
-    .claimed = tree_law_claimed,
+    .claimed = claimed,
     .run = run,
 };

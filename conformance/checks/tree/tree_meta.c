@@ -2,7 +2,7 @@
  *
  * order: siblings in another order, with all below them, under MATCH and GREEDY. refused: other nodes below children
  * that were not gone to, and other rows, parameters and uniforms behind them (TRV-06). absent: other placeholders, and
- * other nodes below them (TRV-04). law: siblings of fixed trees in a random order; the law stays (LAW-06).
+ * other nodes below them (TRV-04). Rules whose law alone is the same in any order of siblings are asked by tree.law.
  *
  * Answers are held against answers alone. So an arithmetic that no tolerance is known for is asked too, and so is,
  * under GREEDY, an implementation with uniforms of its own. */
@@ -12,7 +12,7 @@
 #include "conformance/checks/frame/draw.h"
 #include "conformance/checks/tree/asked.h"
 
-enum { ORDER, REFUSED, ABSENT, LAW };
+enum { ORDER, REFUSED, ABSENT, KINDS };
 static const char *const kind_name[] = {"order", "refused", "absent"};
 static const char *const otherwise[] = {"with its siblings in another order (MAT-03, GRD-04)",
                                         "with other nodes below those refused (TRV-06)",
@@ -37,13 +37,6 @@ static const cell cells[] = {
     {ABSENT, 0, 8, PROBE_DENSE},                   {ABSENT, 0, 65, PROBE_PEAKED},
 };
 
-/* Fixed trees. */
-static const struct {
-    int32_t rule;
-    const char *shape;
-    int32_t V;
-} laws[] = {{IUT_TREE_TARGET, "6", 8}, {IUT_TREE_TARGET, "8", 16}, {IUT_TREE_ONEHOT, "4-2", 8}};
-
 static int32_t bit_of(int32_t rule)
 {
     int32_t bit = 0;
@@ -58,7 +51,7 @@ static const char *name_of(int32_t rule)
 
 static void plan(check_plan *p, check_level level)
 {
-    static const int64_t n[] = {400, 4000, 40000}, samples[] = {8000, 20000, 1000000};
+    static const int64_t n[] = {400, 4000, 40000};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         const cell *e = &cells[i];
         check_case *c = plan_case(p, &check_tree_meta, "%s-%s-V%d", kind_name[e->kind], name_of(e->rule), (int)e->V);
@@ -66,12 +59,6 @@ static void plan(check_plan *p, check_level level)
         c->tree.kind = e->kind;
         c->n = n[level];
         c->cost = 20 * cost_of_rows(c->n, e->V);
-    }
-    for (size_t i = 0; i < sizeof laws / sizeof *laws; i++) {
-        const int32_t rule = laws[i].rule, V = laws[i].V;
-        check_case *c = plan_case(p, &check_tree_meta, "law-%s-%s-V%d", name_of(rule), laws[i].shape, (int)V);
-        tree_law_set(c, rule, IUT_DRAWN_FIXED, laws[i].shape, V, 0.5, samples[level]);
-        c->tree.kind = LAW;
     }
 }
 
@@ -81,7 +68,7 @@ static void draw(check_plan *p, check_draw *d)
     enum { DEEPEST = 33, WIDEST_V = 1 << 14 };
     static const int32_t count[] = {3, 12, 60}, nodes[] = {17, 65, 300, TREE_NODES}, children[] = {3, 9, 33, 129};
     for (int32_t i = 0; i < count[d->level]; i++) {
-        const int32_t kind = i % LAW;
+        const int32_t kind = i % KINDS;
         char name[40];
         snprintf(name, sizeof name, "%s-any", kind_name[kind]);
         check_case *c = draw_rows(p, d, &check_tree_meta, name, WIDEST_V, DEEPEST, 200);
@@ -112,7 +99,6 @@ static int32_t rules_of(const check_case *c, const client *tested)
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
-    if (c->tree.kind == LAW) return tree_law_claimed(c, tested, why, size);
     if (!check_has(tested, OP_VERIFY_TREE, why, size)) return false;
     if (!m->tree_drawn || !m->uniforms)
         snprintf(why, size, "tree_drawn or uniforms are not declared");
@@ -369,7 +355,7 @@ static void ask_all(const check_case *c, const check_context *x, const probe *m,
     if (going) result_set(r, STATE_PASS, "%lld pairs of requests have one answer each", (long long)r->compared);
 }
 
-static void ask_pairs(const check_case *c, const check_context *x, check_result *r)
+static void run(const check_case *c, const check_context *x, check_result *r)
 {
     enum { LARGE_V = 2048 };
     uint64_t rng = check_seed(x, c, 0);
@@ -383,18 +369,10 @@ static void ask_pairs(const check_case *c, const check_context *x, check_result 
     probe_close(m);
 }
 
-static void run(const check_case *c, const check_context *x, check_result *r)
-{
-    if (c->tree.kind == LAW)
-        tree_law_ask(c, x, true, r);
-    else
-        ask_pairs(c, x, r);
-}
-
 const check check_tree_meta = {
     .name = "tree.meta",
-    .clauses = "TRV-04 TRV-06 MAT-03 GRD-04 LAW-06 LAY-05 STAT-01 STAT-02 STAT-03 STAT-04",
-    .summary = "other nodes below those refused, other placeholders, siblings in another order: one answer, one law",
+    .clauses = "TRV-04 TRV-06 MAT-03 GRD-04 LAY-05",
+    .summary = "other nodes below those refused, other placeholders, siblings in another order: one answer",
     .plan = plan,
     .draw = draw,
     .claimed = claimed,

@@ -61,13 +61,6 @@ call_result trees_call(trees *t, const check_context *x, uint64_t seed, uint64_t
  * happened. */
 bool trees_ask(trees *t, const check_context *x, int32_t V, uint64_t seed, uint64_t position, check_result *r);
 
-/* A case of tree.law, made and asked by others: `shape` as of tree_shape_of. The law is judged as tree.law judges it;
- * `shuffled`: the siblings of a fixed tree stand in a random order. */
-void tree_law_set(check_case *c, int32_t rule, int32_t drawn, const char *shape, int32_t V, double acceptance,
-                  int64_t n);
-bool tree_law_claimed(const check_case *c, const client *tested, char *why, size_t size);
-void tree_law_ask(const check_case *c, const check_context *x, bool shuffled, check_result *r);
-
 /* Is the operation claimed with this rule, these siblings, and a tree of that size? */
 bool trees_claimed(const client *tested, int32_t rule, int32_t drawn, const tree_shape *s, char *why, size_t size);
 

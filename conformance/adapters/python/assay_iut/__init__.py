@@ -173,7 +173,7 @@ class Tree:
 
 
 def in_range(rule, parameter, children):
-    """TGT-03, KSQ-01, TYP-01, CST-01, LEN-01."""
+    """TRV-11: the ranges of TGT-03, KSQ-01, TYP-01, CST-01, LEN-01."""
     x, y = parameter
     if rule == "target":
         return 0 < x <= 1 and 0 < y <= 1
