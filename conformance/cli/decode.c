@@ -15,6 +15,7 @@
 #include "conformance/cli/arguments/trees.h"
 #include "conformance/wire/clock.h"
 #include "ref/decode.h"
+#include "ref/load/tokenizer.h"
 
 enum { ROWS = 512, MAX_GAMMA = 255 };
 
@@ -70,7 +71,7 @@ static const option options[] = {
      OF_METHOD(pool), 0, 4096, .otherwise = "W"},
     {"--block", "M", "jacobi: tokens of a block", OPTION_COUNT, OF_METHOD(block), 1, 4096,
      .otherwise = "8"},
-    {"--init", "NAME", "jacobi: first guesses, last, prompt or pad", OPTION_TEXT,
+    {"--init", "NAME", "jacobi: first guesses, last, prompt, vocabulary or pad", OPTION_TEXT,
      OF_METHOD(init), .otherwise = "last"},
     {"--given", "IDS", "jacobi, lookahead: the first guesses, in the place of --init or init",
      OPTION_TEXT, AT(guesses)},
@@ -414,7 +415,10 @@ static int with_drafter(const arguments *a, const model *target,
     as_llama_options drafting = *capacity;
     drafting.drafts = 1;
     if (!ar && !model_load(&draft, a->draft, "draft", &drafting)) return EXIT_USAGE;
-    const bool match = ar || as_models_match(&target->info, &draft.info, &e) == AS_OK;
+    const bool match =
+        ar || (as_models_match(&target->info, &draft.info, &e) == AS_OK &&
+               as_tokenizers_match(target->folder, draft.folder, target->info.config.V, &e) ==
+                   AS_OK);
     if (!match) refuse("%s", e.text);
     const int code = match && make_drafter(a, draft.lm, &drafter, &rule)
                          ? decode(a, target, drafter, rule, prompt)

@@ -14,6 +14,7 @@
 #include "ref/load/model.h"
 #include "ref/load/safetensors.h"
 #include "ref/load/shards.h"
+#include "ref/load/tokenizer.h"
 #include "tests/ref/no_memory.h"
 #include "tests/ref/suite.h"
 #include "tests/ref/tiny_llama.h"
@@ -509,6 +510,61 @@ START_TEST(pairs)
 }
 END_TEST
 
+/* ---- Tokenizers. VOC-05. ---------------------------------------------------------------- */
+
+/* What is said of a target and a draft model with these tokenizers, V being 4; NULL: no file.
+ */
+static const char *tokenizers(const char *target, const char *draft)
+{
+    static as_error e;
+    char other[64];
+    e.text[0] = 0;
+    make_folder();
+    if (draft) write_file("tokenizer.json", draft, strlen(draft));
+    strcpy(other, folder);
+    make_folder();
+    if (target) write_file("tokenizer.json", target, strlen(target));
+    const as_status s = as_tokenizers_match(folder, other, 4, &e);
+    remove_folder();
+    strcpy(folder, other);
+    remove_folder();
+    ck_assert_int_eq(s == AS_OK, e.text[0] == 0);
+    return e.text;
+}
+
+START_TEST(tokenizer_pairs)
+{
+    static const char
+        abc[] = "{\"model\": {\"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2}}}",
+        other[] = "{\"model\": {\"vocab\": {\"b\": 0, \"a\": 1, \"c\": 2}}}",
+        list[] = "{\"model\": {\"vocab\": [[\"a\", 0.5], [\"b\", -1], [\"c\", 0]]},"
+                 " \"added_tokens\": null}",
+        more[] = "{\"model\": {\"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2}}, "
+                 "\"added_tokens\": [{\"id\": 3, \"content\": \"<s>\", \"special\": true}]}",
+        late[] = "{\"model\": {\"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2, \"d\": 4}}}",
+        named[] = "{\"model\": {\"vocab\": {\"a\": \"0\"}}}";
+    static const struct {
+        const char *target, *draft, *says;
+    } of[] = {{abc, abc, ""},
+              {abc, NULL, ""},
+              {NULL, other, ""},
+              {abc, list, ""},
+              {late, abc, ""},
+              {abc, other, "token 0 is 'a' in the target's tokenizer.json, 'b' in the draft"},
+              {abc, more, "token 3 is 'no token' in the target's tokenizer.json, '<s>' in"},
+              {more, list, "token 3 is '<s>' in the target's tokenizer.json, 'no token' in"},
+              {abc, named, "model.vocab: ids must be integers"},
+              {"{}", abc, "model.vocab: must be an object or a list"},
+              {abc, "{\"model\": {\"vocab\": [3]}}", "entries must be lists of a text and a"},
+              {"[", abc, "tokenizer.json:1:"}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const char *said = tokenizers(of[i].target, of[i].draft);
+        ck_assert_msg(*of[i].says ? strstr(said, of[i].says) != NULL : !*said, "%d: %s", (int)i,
+                      said);
+    }
+}
+END_TEST
+
 /* ---- safetensors. ----------------------------------------------------------------------- */
 
 #define T(dtype, shape, begin, end)                                                            \
@@ -849,6 +905,7 @@ int main(void)
     tcase_add_loop_test(t, own_ids, 0, 3);
     tcase_add_test(t, refused_own_ids);
     tcase_add_test(t, pairs);
+    tcase_add_test(t, tokenizer_pairs);
     tcase_add_loop_test(t, header, 0, HEADERS);
     tcase_add_test(t, header_lengths);
     tcase_add_test(t, refused_tensors);
