@@ -11,8 +11,8 @@ namespace
 enum { THREADS = 128 };
 
 /* JAC-06. */
-__device__ int32_t fresh(const as_jacobi &o, const int32_t *history, const ag_sequence &s,
-                         uint64_t seed, int32_t j)
+__device__ int32_t fresh(const as_jacobi &o, int32_t V, const int32_t *history,
+                         const ag_sequence &s, uint64_t seed, int32_t j)
 {
     switch (o.init) {
     case AS_GUESS_PAD:
@@ -21,6 +21,8 @@ __device__ int32_t fresh(const as_jacobi &o, const int32_t *history, const ag_se
         return history[s.n - 1];
     case AS_GUESS_PROMPT:
         return guess_from(history, s.prompts, seed, position_of(s), AS_INIT, j);
+    case AS_GUESS_VOCABULARY: /* JAC-11 */
+        return guess_from(nullptr, V, seed, position_of(s), AS_INIT, j);
     default:
         return o.given[least(j, o.givens - 1)];
     }
@@ -38,7 +40,7 @@ __global__ void jacobi_propose(const ag_drafter d)
     const bool begins = s.rest == 0;
     const int32_t n = begins ? least(d.jacobi.m - 1, chain_limit(d.batch, s)) : s.rest - 1;
     lay_chain(d.batch, q, s, n, n + 1, [&](int32_t j) {
-        return begins ? fresh(d.jacobi, history, s, d.batch.seed[q], j) : guess[j];
+        return begins ? fresh(d.jacobi, d.batch.V, history, s, d.batch.seed[q], j) : guess[j];
     });
 }
 

@@ -46,7 +46,8 @@ __device__ __forceinline__ int32_t guess_from(const int32_t *list, int32_t n, ui
 {
     const as_words r =
         as_random(seed, static_cast<uint64_t>(position), purpose, static_cast<uint32_t>(j));
-    return list[as_target(as_word64(r), static_cast<uint64_t>(n))];
+    const uint64_t i = as_target(as_word64(r), static_cast<uint64_t>(n));
+    return list ? list[i] : static_cast<int32_t>(i);
 }
 
 /* ---- A tree. ----------------------------------------------------------------------------- */

@@ -21,7 +21,8 @@ bool as_is_eos(const int32_t *eos, int32_t eoses, int32_t token)
 int32_t as_guess(const int32_t *list, int32_t n, uint64_t seed, uint64_t position,
                  as_purpose purpose, uint32_t j)
 {
-    return list[as_target(as_word64(as_random(seed, position, purpose, j)), (uint64_t)n)];
+    const uint64_t i = as_target(as_word64(as_random(seed, position, purpose, j)), (uint64_t)n);
+    return list ? list[i] : (int32_t)i;
 }
 
 as_status as_check_tokens(const int32_t *token, int32_t n, int32_t V, const char *what,

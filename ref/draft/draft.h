@@ -103,8 +103,8 @@ int32_t as_chain_limit(const as_context *c);
 
 bool as_is_eos(const int32_t *eos /* [eoses] */, int32_t eoses, int32_t token);
 
-/* Entry j of a list of guesses: drawn with replacement from list[0 .. n-1] by the draw uniform
- * of that purpose at that position, index j. */
+/* Entry j of a list of guesses: drawn with replacement from list[0 .. n-1], or from the tokens
+ * 0 to n-1 if list is NULL, by the draw uniform of that purpose at that position, index j. */
 int32_t as_guess(const int32_t *list /* [n] */, int32_t n, uint64_t seed, uint64_t position,
                  as_purpose purpose, uint32_t j);
 

@@ -25,6 +25,8 @@ static int32_t fresh(const jacobi *d, const as_context *c, int32_t j)
         return c->history[c->n - 1];
     case AS_GUESS_PROMPT:
         return as_guess(c->history, prompts, c->seed, c->position, AS_INIT, (uint32_t)j);
+    case AS_GUESS_VOCABULARY: /* JAC-11 */
+        return as_guess(NULL, d->base.V, c->seed, c->position, AS_INIT, (uint32_t)j);
     default:
         return d->o.given[j < last ? j : last];
     }
@@ -90,7 +92,7 @@ static as_status check(const as_jacobi *o, int32_t V, as_error *e)
     if (o->m < 1)
         return as_refuse(e, AS_BAD_INPUT, "block", "jacobi: m %d must be at least 1",
                          (int)o->m);
-    if ((unsigned)o->init > AS_GUESS_GIVEN)
+    if ((unsigned)o->init > AS_GUESS_VOCABULARY)
         return as_refuse(e, AS_BAD_INPUT, "init", "jacobi: init %d is unknown", (int)o->init);
     if (o->init == AS_GUESS_PAD && (o->pad < 0 || o->pad >= V))
         return as_refuse(e, AS_BAD_INPUT, "pad", "jacobi: pad %d must be 0 to %d", (int)o->pad,

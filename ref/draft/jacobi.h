@@ -1,15 +1,16 @@
 /* jacobi.h - Jacobi decoding: a block of guesses, all recomputed at once until they stand.
- * Clauses JAC-01 to JAC-10. */
+ * Clauses JAC-01 to JAC-11. */
 #ifndef ASSAY_REF_DRAFT_JACOBI_H
 #define ASSAY_REF_DRAFT_JACOBI_H
 
 #include "ref/draft/draft.h"
 
 typedef enum {
-    AS_GUESS_PAD,    /* the token `pad` everywhere */
-    AS_GUESS_LAST,   /* the root everywhere */
-    AS_GUESS_PROMPT, /* drawn from the prompt */
-    AS_GUESS_GIVEN   /* a list, continued with its last token */
+    AS_GUESS_PAD,       /* the token `pad` everywhere */
+    AS_GUESS_LAST,      /* the root everywhere */
+    AS_GUESS_PROMPT,    /* drawn from the prompt */
+    AS_GUESS_GIVEN,     /* a list, continued with its last token */
+    AS_GUESS_VOCABULARY /* drawn from the vocabulary */
 } as_jacobi_init;
 
 typedef struct {

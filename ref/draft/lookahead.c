@@ -90,6 +90,7 @@ const as_switch as_lookahead_switches[] = {
     VALUE("init", init, "prompt", AS_FILL_PROMPT),
     VALUE("init", init, "constant", AS_FILL_CONSTANT),
     VALUE("init", init, "given", AS_FILL_GIVEN),
+    VALUE("init", init, "vocabulary", AS_FILL_VOCABULARY),
     FLAG("first_plain", first_plain, "no", "yes"),
     FLAG("warmup", warmup, "no", "yes"),
     FLAG("verify_filling", verify_filling, "no", "yes"),
@@ -153,6 +154,8 @@ static int32_t initial(const lookahead *d, const as_context *c, int32_t i, int32
         return as_guess(c->history, prompts, c->seed, 0, AS_INIT, (uint32_t)j);
     case AS_FILL_CONSTANT:
         return (100 + i) % d->base.V;
+    case AS_FILL_VOCABULARY: /* LAH-33 */
+        return as_guess(NULL, d->base.V, c->seed, 0, AS_INIT, (uint32_t)j);
     default:
         return d->o.given[j % d->o.givens];
     }
@@ -432,7 +435,7 @@ static as_status check(const as_lookahead *o, int32_t V, as_error *e)
                                  : "G",
                          "lookahead: W %d, N %d, G %d; W must be 1 to %d, N 2 to %d, G 0 to %d",
                          (int)o->W, (int)o->N, (int)o->G, (int)most, (int)most, (int)most);
-    if ((unsigned)o->init > AS_FILL_GIVEN || (unsigned)o->key > AS_KEY_NEXT ||
+    if ((unsigned)o->init > AS_FILL_VOCABULARY || (unsigned)o->key > AS_KEY_NEXT ||
         (unsigned)o->shift > AS_SHIFT_ROWROT)
         return as_fail(e, AS_BAD_INPUT, "lookahead: init %d, key %d or shift %d is unknown",
                        (int)o->init, (int)o->key, (int)o->shift);

@@ -7,7 +7,7 @@
 #include "ref/draft/draft.h"
 #include "ref/draft/ngram_pool.h"
 
-typedef enum { AS_FILL_PROMPT, AS_FILL_CONSTANT, AS_FILL_GIVEN } as_fill;
+typedef enum { AS_FILL_PROMPT, AS_FILL_CONSTANT, AS_FILL_GIVEN, AS_FILL_VOCABULARY } as_fill;
 typedef enum { AS_KEY_ROOT, AS_KEY_STALE, AS_KEY_NEXT } as_key;
 typedef enum { AS_SHIFT_REL1, AS_SHIFT_ABSPAD, AS_SHIFT_ROWROT } as_shift;
 

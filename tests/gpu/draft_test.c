@@ -310,7 +310,7 @@ static void make_models(batch *c, request *r, uint64_t *seed)
 
 static void any_switches(as_lookahead *o, uint64_t *seed)
 {
-    *o = (as_lookahead){.init = (as_fill)below(seed, 3),
+    *o = (as_lookahead){.init = (as_fill)below(seed, 4),
                         .first_plain = coin(seed),
                         .warmup = coin(seed),
                         .verify_filling = coin(seed),
@@ -357,7 +357,7 @@ static void make_method(batch *c, uint64_t *seed)
     for (int32_t i = 0; i < GIVEN; i++) c->given[i] = below(seed, c->V);
     if (c->kind <= ANY) make_lookahead(c, seed);
     c->o.jacobi =
-        (as_jacobi){1 + below(seed, below(seed, 8) ? 12 : 45), (as_jacobi_init)below(seed, 4),
+        (as_jacobi){1 + below(seed, below(seed, 8) ? 12 : 45), (as_jacobi_init)below(seed, 5),
                     below(seed, c->V), c->given, 1 + below(seed, GIVEN)};
     c->o.lookup = *as_lookup_preset(c->kind == HF ? "hf" : "original");
     if (c->kind <= HF && coin(seed)) {

@@ -706,7 +706,7 @@ static int32_t answer_of(const oracle_hash *hash, const int32_t *path, int32_t n
 }
 
 /* The 2-grams of all iterations so far, and nothing else, are what the pool has. */
-static void expect_two_grams(const oracle_pool *pool, const bool seen[16][16], int32_t V)
+static void expect_two_grams(const oracle_pool *pool, bool seen[16][16], int32_t V)
 {
     for (int32_t key = 0; key < V; key++) {
         const oracle_lists *values = oracle_pool_values(pool, key);
@@ -717,8 +717,8 @@ static void expect_two_grams(const oracle_pool *pool, const bool seen[16][16], i
     }
 }
 
-/* One iteration y_i = answer(history, y_0 ... y_{i-1}) over the window, `path` being history and
- * window; the window after it, which is one place further on. */
+/* One iteration y_i = answer(history, y_0 ... y_{i-1}) over the window, `path` being history
+ * and window; the window after it, which is one place further on. */
 static void expect_iteration(const oracle_hash *hash, int32_t *path, int32_t n, int32_t W,
                              bool seen[16][16], const oracle_step *s)
 {

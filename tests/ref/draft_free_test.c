@@ -97,7 +97,7 @@ static void make_model(configuration *c, uint64_t *seed)
 
 static void any_switches(as_lookahead *o, uint64_t *seed)
 {
-    *o = (as_lookahead){.init = (as_fill)below(seed, 3),
+    *o = (as_lookahead){.init = (as_fill)below(seed, 4),
                         .first_plain = coin(seed),
                         .warmup = coin(seed),
                         .verify_filling = coin(seed),
@@ -133,7 +133,7 @@ static void make_lookahead(configuration *c, uint64_t *seed)
 
 static void make_rest(configuration *c, uint64_t *seed)
 {
-    c->jacobi = (as_jacobi){1 + below(seed, 12), (as_jacobi_init)below(seed, 4),
+    c->jacobi = (as_jacobi){1 + below(seed, 12), (as_jacobi_init)below(seed, 5),
                             below(seed, c->V), NULL, 1 + below(seed, GIVEN)};
     c->lookup = *as_lookup_preset(c->method == HF ? "hf" : "original");
     if (coin(seed)) {

@@ -651,18 +651,22 @@ START_TEST(initial_windows)
     static const int32_t prompt[] = {7, 3, 8, 3, 6};
     digits *d = after(successor);
     for (int plain = 0; plain < 2; plain++)
-        for (int constant = 0; constant < 2; constant++) {
+        for (int i = 0; i < 3; i++) {
+            static const as_fill init[] = {AS_FILL_PROMPT, AS_FILL_CONSTANT,
+                                           AS_FILL_VOCABULARY};
             char text[2][100];
             const char *due[] = {text[0], text[1]};
             int32_t x[5], out[2];
             as_lookahead o = three_by_three(AS_SHIFT_REL1);
             script s = {.due = due, .after = -1};
             o.W = 2;
-            o.init = constant ? AS_FILL_CONSTANT : AS_FILL_PROMPT;
+            o.init = init[i];
             o.first_plain = plain;
             for (uint32_t j = 0; j < 3; j++) {
-                const uint64_t w = as_word64(as_random(12, 0, AS_INIT, j));
-                x[j] = constant ? (j == 1 ? 0 : 1) : prompt[(w >> 32) * 5 >> 32];
+                const uint64_t w = as_word64(as_random(12, 0, AS_INIT, j)) >> 32;
+                x[j] = i == 1   ? (j == 1 ? 0 : 1)
+                       : i == 2 ? (int32_t)(w * D >> 32)
+                                : prompt[w * 5 >> 32];
             }
             snprintf(text[0], 100, ">7 |-%d |%d%d", (int)x[0], (int)x[1], (int)x[2]);
             snprintf(text[plain], 100, "0:%d 0:%d 1:%d >%d |-%d |%d%d", (int)x[0], (int)x[1],
@@ -899,22 +903,24 @@ START_TEST(jacobi_blocks)
 }
 END_TEST
 
-/* JAC-06: the second block's draws are those of its own position. */
-START_TEST(jacobi_prompt_guesses)
+/* JAC-06, JAC-11: the second block's draws are those of its own position. */
+START_TEST(jacobi_drawn_guesses)
 {
     static const int32_t prompt[] = {7, 3, 8, 4, 6}, next[D] = {9, 9, 9, 9, 9, 9, 9, 9, 9, 9};
+    const bool any = _i == 1;
     digits *d = after(next);
     char text[4][60];
     const char *due[] = {text[0], text[1], text[2], text[3]};
     for (int b = 0; b < 2; b++) { /* all answers are 9: the second step confirms them */
         int32_t g[2];
-        for (uint32_t j = 0; j < 2; j++)
-            g[j] =
-                prompt[((uint64_t)as_random(12, (uint64_t)b * 3, AS_INIT, j).w[0] * 5) >> 32];
+        for (uint32_t j = 0; j < 2; j++) {
+            const uint64_t w = as_random(12, (uint64_t)b * 3, AS_INIT, j).w[0];
+            g[j] = any ? (int32_t)(w * D >> 32) : prompt[w * 5 >> 32];
+        }
         snprintf(text[2 * b], 60, "0:%d 1:%d >9", (int)g[0], (int)g[1]);
         snprintf(text[2 * b + 1], 60, "0:9 >99");
     }
-    const as_jacobi o = {3, AS_GUESS_PROMPT, 0, NULL, 0};
+    const as_jacobi o = {3, any ? AS_GUESS_VOCABULARY : AS_GUESS_PROMPT, 0, NULL, 0};
     script x = {.due = due, .after = -1};
     as_drafter *drafter;
     int32_t out[6];
@@ -1058,7 +1064,7 @@ int main(void)
     tcase_add_test(t, constant_model);
     tcase_add_test(t, cyclic_model);
     tcase_add_test(t, jacobi_blocks);
-    tcase_add_test(t, jacobi_prompt_guesses);
+    tcase_add_loop_test(t, jacobi_drawn_guesses, 0, 2);
     tcase_add_test(t, refusals);
     return suite_main("ref/drafters", t);
 }

@@ -93,13 +93,14 @@ static bool lookahead(const method_options *o, const method_guesses *given, int3
 static bool jacobi(const method_options *o, const method_guesses *given, int32_t V,
                    as_drafter **d, char *why, size_t why_size)
 {
-    static const char *const name[] = {"pad", "last", "prompt"};
-    static const as_jacobi_init init[] = {AS_GUESS_PAD, AS_GUESS_LAST, AS_GUESS_PROMPT};
+    static const char *const name[] = {"pad", "last", "prompt", "vocabulary"};
+    static const as_jacobi_init init[] = {AS_GUESS_PAD, AS_GUESS_LAST, AS_GUESS_PROMPT,
+                                          AS_GUESS_VOCABULARY};
     const char *asked = o->init ? o->init : "last";
     as_error e = {.text = ""};
     int i = 0;
-    while (i < 3 && strcmp(name[i], asked) != 0) i++;
-    if (i == 3) return say(why, why_size, "--init", asked, "pad, last and prompt");
+    while (i < 4 && strcmp(name[i], asked) != 0) i++;
+    if (i == 4) return say(why, why_size, "--init", asked, "pad, last, prompt and vocabulary");
     const as_jacobi x = {number(o->block, 8), given ? AS_GUESS_GIVEN : init[i], 0,
                          given ? given->token : NULL, given ? given->n : 0};
     if (as_draft_jacobi(&x, V, d, &e) == AS_OK) return true;

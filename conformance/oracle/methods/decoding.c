@@ -67,7 +67,8 @@ int32_t oracle_drawn_from(const oracle_decoding *d, const int32_t *t, int32_t n,
                           uint32_t purpose, int32_t position, int32_t index)
 {
     const uint64_t U = uniform_at(d, purpose, position, index);
-    return t[(u128)U * (uint64_t)n >> 64];
+    const int32_t i = (int32_t)((u128)U * (uint64_t)n >> 64);
+    return t ? t[i] : i;
 }
 
 /* TREE-02, KV-06: the root, last of the history, stands at position history.n - 1. */
@@ -138,8 +139,8 @@ void oracle_emit(oracle_decoding *d, oracle_step *s)
 
 /* ---- Methods ---------------------------------------------------------------------- */
 
-static const oracle_switch jacobi_switch[] = {{"init", "pad last prompt given"}};
-static const oracle_switch lookahead_switch[] = {{"init", "prompt constant given"},
+static const oracle_switch jacobi_switch[] = {{"init", "pad last prompt given vocabulary"}};
+static const oracle_switch lookahead_switch[] = {{"init", "prompt constant given vocabulary"},
                                                  {"first_plain", "no yes"},
                                                  {"warmup", "no yes"},
                                                  {"verify_filling", "no yes"},

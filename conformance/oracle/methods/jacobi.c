@@ -17,6 +17,9 @@ static void fresh_guess(oracle_decoding *d, int32_t m, oracle_list *guess)
         case JACOBI_PROMPT:
             oracle_push(guess, oracle_drawn_from(d, d->q->prompt, d->q->n, LANE_INIT, s, j));
             break;
+        case JACOBI_VOCABULARY: /* JAC-11 */
+            oracle_push(guess, oracle_drawn_from(d, NULL, d->lm->V, LANE_INIT, s, j));
+            break;
         default:
             oracle_push(guess, x->given[j < x->given_n ? j : x->given_n - 1]);
         }

@@ -124,5 +124,6 @@ uint64_t method_word(const method_job *j, int32_t at, as_purpose purpose, int32_
 int32_t method_drawn_from(const method_job *j, const int32_t *list, int32_t n, int32_t at,
                           as_purpose purpose, int32_t index)
 {
-    return list[as_target(method_word(j, at, purpose, index), (uint64_t)n)];
+    const uint64_t i = as_target(method_word(j, at, purpose, index), (uint64_t)n);
+    return list ? list[i] : (int32_t)i;
 }

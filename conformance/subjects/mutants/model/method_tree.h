@@ -89,7 +89,7 @@ bool method_tree_serve(const method_job *j, method_tree *t, int32_t row);
 /* The word of a draw uniform of the token at stream position `at` (RNG-05). */
 uint64_t method_word(const method_job *j, int32_t at, as_purpose purpose, int32_t index);
 
-/* Entry floor(U*n / 2^64) of a list, U as above. */
+/* Entry floor(U*n / 2^64) of a list, of 0 to n - 1 if it is NULL, U as above. */
 int32_t method_drawn_from(const method_job *j, const int32_t *list, int32_t n, int32_t at,
                           as_purpose purpose, int32_t index);
 
