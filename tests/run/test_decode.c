@@ -54,7 +54,7 @@ static void what_has_no_meaning_is_refused(void **unused)
         {"decode --prompt a --method lookahead --given 1 --switches init=constant",
          "init has no meaning with --given"},
         {"decode --prompt a --method lookahead --ngram 1", "N 1"},
-        {"decode --prompt a --method jacobi --init zero", "pad, last and prompt"},
+        {"decode --prompt a --method jacobi --init zero", "pad, last, prompt and vocabulary"},
         {"decode --prompt a --method jacobi --temperature 1",
          "jacobi decodes at temperature 0 only"},
         {"decode --prompt a --method lookahead --preset trtllm --temperature 1",
@@ -144,6 +144,7 @@ static void draft_free_text_is_plain_text(void **unused)
     static const char *const methods[] = {
         "jacobi",
         "jacobi --block 5 --init prompt --seed 3",
+        "jacobi --block 5 --init vocabulary --seed 3",
         "jacobi --block 5 --given 32,116,104",
         "lookup --switches partial=no,cut_at_eos=no --gamma 4",
         "lookahead --given 32,116,104,101",
