@@ -57,6 +57,7 @@ typedef struct {
     const double *accept; /* [n] u_i in [0, 1), multiples of 2^-29 */
     uint64_t residual;    /* U of the correction after a rejection */
     uint64_t bonus;       /* U of the token after the last accepted draft */
+    const float *noise;   /* [V] in place of these two: the last token comes by a race (DRAW-07); NULL: by a draw */
 } as_chain_uniforms;
 
 /* Draft i is accepted iff u_i * q_i(draft_i) < p_i(draft_i), strictly: a draft with p = 0 never

@@ -197,9 +197,9 @@ static void count_edges(const test_case *c, int32_t len)
 
 static void chain(const test_case *c)
 {
-    const as_chain_uniforms ref_u = {c->accept, c->residual, c->bonus};
+    const as_chain_uniforms ref_u = {c->accept, c->residual, c->bonus, NULL};
     const oracle_uniforms u = {c->accept, oracle_unit_word(c->residual),
-                               oracle_unit_word(c->bonus)};
+                               oracle_unit_word(c->bonus), NULL};
     int32_t ref[MAX_DRAFTS + 1], fast[MAX_DRAFTS + 1], gmp[MAX_DRAFTS + 1];
     const int32_t r = as_verify_chain(c->p, c->q, c->draft, c->n, c->V, &ref_u, ref);
     const int32_t f = oracle_chain(c->p, c->q, c->draft, c->n, c->V, &u, 0, fast);

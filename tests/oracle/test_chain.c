@@ -21,7 +21,7 @@ enum { NO_FLAGS = 0 };
 
 static oracle_uniforms uniforms(const double *accept, double residual, double bonus)
 {
-    return (oracle_uniforms){accept, oracle_unit_of(residual), oracle_unit_of(bonus)};
+    return (oracle_uniforms){accept, oracle_unit_of(residual), oracle_unit_of(bonus), NULL};
 }
 
 /* Both versions must emit `want`, whose list ends with -9. */

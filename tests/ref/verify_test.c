@@ -16,7 +16,7 @@ static int32_t first(const float *p, const float *q, int32_t V, int32_t draft, d
 {
     const float *const rows[] = {p, p}, *const drafts[] = {q};
     int32_t out[2];
-    *emitted = as_verify_chain(rows, drafts, &draft, 1, V, &(as_chain_uniforms){&u, 0, 0}, out);
+    *emitted = as_verify_chain(rows, drafts, &draft, 1, V, &(as_chain_uniforms){&u, 0, 0, NULL}, out);
     return out[0];
 }
 
@@ -54,7 +54,7 @@ START_TEST(empty_lists_and_bad_ids)
     const float p[] = {0.25f, 0.75f};
     const float *const rows[] = {p, p, p}, *const q[] = {p, p};
     const double u[] = {0.0, 0.0};
-    const as_chain_uniforms uniforms = {u, 0, HALF};
+    const as_chain_uniforms uniforms = {u, 0, HALF, NULL};
     int32_t out[3] = {-7, -7, -7};
     ck_assert_int_eq(as_verify_chain(rows, q, NULL, 0, 2, &uniforms, out), 1);
     ck_assert_int_eq(out[0], 1);
@@ -152,7 +152,7 @@ START_TEST(chain_equals_the_integers)
         }
         const uint64_t residual = splitmix(&seed), bonus = splitmix(&seed) & ~UINT64_C(0xffff);
         const int32_t n = as_verify_chain(prow, qrow, draft, N, V,
-                                          &(as_chain_uniforms){unit, residual, bonus}, out);
+                                          &(as_chain_uniforms){unit, residual, bonus, NULL}, out);
         ck_assert_int_eq(n, integer_chain(p, q, draft, u, residual, bonus, expected));
         ck_assert_mem_eq(out, expected, (size_t)n * sizeof *out);
     }
@@ -177,7 +177,7 @@ START_TEST(seeded_chain)
         }
         const float *const prow[] = {p[0], p[1], p[2], p[3]}, *const qrow[] = {q[0], q[1],
                                                                                q[2]};
-        as_chain_uniforms given = {u, 0, as_word64(as_random(round, 1000 + N, AS_DRAW, 0))};
+        as_chain_uniforms given = {u, 0, as_word64(as_random(round, 1000 + N, AS_DRAW, 0)), NULL};
         const int32_t n = as_verify_chain_seeded(prow, qrow, draft, N, V, round, 1000, seeded);
         given.residual = as_word64(as_random(round, 1000 + (uint64_t)n - 1, AS_RESIDUAL, 0));
         ck_assert_int_eq(as_verify_chain(prow, qrow, draft, N, V, &given, out), n);

@@ -8,6 +8,7 @@
 
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay.h"
+#include "conformance/checks/frame/coins.h"
 
 enum { V = 16, STATES = 4, GAMMA = 3, BAD_STATE = 1 };
 
@@ -47,7 +48,8 @@ static iut_status call_verify(const check_context *x, iut_op op, int32_t state,
                           .u = supplied ? u : NULL,
                           .seed = 1,
                           .out = out,
-                          .out_len = out_len};
+                          .out_len = out_len,
+                          .coins = op == OP_VERIFY ? coins_of_verify(client_claims(x->iut)) : 0}; /* u are equal */
     *call = op == OP_VERIFY ? client_verify(x->iut, &b) : client_verify_greedy(x->iut, &b);
     return *call == CALL_REFUSED ? client_status(x->iut) : IUT_OK;
 }

@@ -275,7 +275,7 @@ static bool tolerated(const replay *k, const steps *s, const probe *m, const vec
         return oracle_match_judge(p, t->draft, t->len, V, t->u, flags, out, n, tolerance(k),
                                   why, sizeof why) == JUDGE_GREY;
     const oracle_uniforms u = {t->u, oracle_unit_of(t->u[t->len]),
-                               oracle_unit_of(t->u[t->len + 1])};
+                               oracle_unit_of(t->u[t->len + 1]), NULL};
     return oracle_chain_judge(p, q, t->draft, t->len, V, &u, flags, out, n, tolerance(k), why,
                               sizeof why) == JUDGE_GREY;
 }

@@ -85,7 +85,7 @@ static void ask_all(const check_case *c, const check_context *x, const probe *m,
     for (int64_t done = 0; going && done < c->n; done += t->n) {
         const int32_t call = 1 + probe_below(rng, ASKED_ROOM);
         trees_clear(t);
-        asked_ways(t, x->iut, rng);
+        asked_ways(t, x->iut, c->tree.V, rng);
         if (!serve_all(m, x, t, memory, rows, rng, r)) return;
         while (t->n < call && done + t->n < c->n) {
             t->sampling_of[t->n] = probe_below(rng, SAMPLINGS);

@@ -116,7 +116,7 @@ static uint64_t verify_steps(const workload *w, double *bytes)
         const step *s = &w->step[i];
         const float *const p[2] = {row_of(w, w->p, s->row), row_of(w, w->p, s->row + 1)};
         const float *const q[1] = {row_of(w, w->q, s->row)};
-        const as_chain_uniforms u = {&s->accept, s->U, s->U};
+        const as_chain_uniforms u = {&s->accept, s->U, s->U, NULL};
         int32_t out[2];
         const int32_t n = as_verify_chain(p, q, &s->draft, 1, w->V, &u, out);
         accepted += n == 2;

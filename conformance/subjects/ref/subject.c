@@ -13,6 +13,7 @@
 #include "conformance/subjects/ours/model_ops.h"
 #include "conformance/subjects/ours/tree_ops.h"
 #include "ref/dist/draw.h"
+#include "ref/dist/race.h"
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"
 #include "ref/draft/ngram_pool.h"
@@ -137,7 +138,7 @@ static void claim_trees(const iut *x, iut_claims *c)
     c->tree_bonus = IUT_BONUS_DRAWN | IUT_BONUS_GIVEN;
     c->max_children = AS_TREE_CHILDREN;
     c->tree_sampling = 1;
-    if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED) c->coins = c->tree_coins = IUT_COINS_TWO | IUT_COINS_ONE;
+    if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED) c->coins = c->tree_coins = IUT_COINS_TWO | IUT_COINS_ONE | IUT_COINS_RACE;
 }
 
 static iut_status claims(iut *x, iut_claims *c)
@@ -327,7 +328,7 @@ static bool reserve_step(iut *x, int32_t gamma)
 
 /* One step of the rule in force over p_row and q_row. u as iut_verify_batch has it, or NULL:
  * seeded. */
-static int32_t run_rule(iut *x, const int32_t *draft, int32_t n, int32_t gamma, const double *u,
+static int32_t run_rule(iut *x, const int32_t *draft, int32_t n, int32_t gamma, const double *u, const float *noise,
                         uint64_t seed, uint64_t position, int32_t *out)
 {
     if (x->choice.rule == IUT_RULE_MATCH) {
@@ -337,7 +338,7 @@ static int32_t run_rule(iut *x, const int32_t *draft, int32_t n, int32_t gamma, 
     }
     if (!u)
         return as_verify_chain_seeded(x->p_row, x->q_row, draft, n, x->V, seed, position, out);
-    const as_chain_uniforms given = {u, supplied(u[gamma]), supplied(u[gamma + 1])};
+    const as_chain_uniforms given = {u, supplied(u[gamma]), supplied(u[gamma + 1]), noise};
     return as_verify_chain(x->p_row, x->q_row, draft, n, x->V, &given, out);
 }
 
@@ -364,11 +365,17 @@ static iut_status case_failed(iut *x, int32_t i)
     return status_of(as_fail(&x->error, AS_BAD_INPUT, "case %d: %.200s", (int)i, why.text));
 }
 
-/* CLM-20: given uniforms, one or two, are read alike. */
-static iut_status check_coins(iut *x, int32_t coins)
+/* CLM-20: given uniforms, one or two, are read alike. noise is that of n cases. */
+static iut_status check_coins(iut *x, int32_t coins, const float *noise, int32_t n)
 {
-    if (coins == 0 || coins == IUT_COINS_TWO || coins == IUT_COINS_ONE) return IUT_OK;
-    return status_of(as_fail(&x->error, AS_LIMIT, "coins = %d; there are two (1) and one (2)", (int)coins));
+    if (coins != 0 && coins != IUT_COINS_TWO && coins != IUT_COINS_ONE && coins != IUT_COINS_RACE)
+        return status_of(as_fail(&x->error, AS_LIMIT, "coins = %d; there are two (1), one (2) and a race (4)", (int)coins));
+    if ((coins == IUT_COINS_RACE) != (noise != NULL))
+        return status_of(as_fail(&x->error, AS_BAD_INPUT, "coins = %d %s noise, which a race (4) has, and it alone",
+                                 (int)coins, noise ? "with" : "without"));
+    for (int32_t i = 0; noise && i < n; i++)
+        if (as_check_noise(noise + (ptrdiff_t)i * x->V, x->V, &x->error) != AS_OK) return case_failed(x, i);
+    return IUT_OK;
 }
 
 static iut_status verify(iut *x, iut_verify_batch *b)
@@ -377,7 +384,9 @@ static iut_status verify(iut *x, iut_verify_batch *b)
     if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
         return status_of(
             as_fail(&x->error, AS_BAD_INPUT, "verify: uniforms are due and none are given"));
-    if (b->size >= sizeof *b && check_coins(x, b->coins) != IUT_OK) return IUT_UNSUPPORTED;
+    const float *noise = b->size >= sizeof *b ? b->noise : NULL;
+    const iut_status coins = b->size >= sizeof *b ? check_coins(x, b->coins, noise, b->n) : IUT_OK;
+    if (coins != IUT_OK) return coins;
     if (!reserve_step(x, g)) return IUT_NO_MEMORY;
     for (int32_t i = 0; i < b->n; i++) {
         const int32_t *draft = b->draft + (ptrdiff_t)i * g;
@@ -385,8 +394,8 @@ static iut_status verify(iut *x, iut_verify_batch *b)
             x->choice.uniforms == IUT_UNIFORMS_SUPPLIED ? b->u + (ptrdiff_t)i * (g + 2) : NULL;
         const int32_t n = prepare_case(x, draft, b->len[i], b->state + (ptrdiff_t)i * (g + 1));
         if (n < 0) return case_failed(x, i);
-        b->out_len[i] = run_rule(x, draft, n, g, u, b->seed + (uint64_t)i, b->position,
-                                 b->out + (ptrdiff_t)i * (g + 1));
+        b->out_len[i] = run_rule(x, draft, n, g, u, noise ? noise + (ptrdiff_t)i * x->V : NULL, b->seed + (uint64_t)i,
+                                 b->position, b->out + (ptrdiff_t)i * (g + 1));
     }
     return IUT_OK;
 }
@@ -457,7 +466,8 @@ static iut_status verify_tree(iut *x, iut_tree_batch *b)
     const bool given = x->choice.uniforms == IUT_UNIFORMS_SUPPLIED;
     if (given && (!b->u || !b->last))
         return status_of(as_fail(&x->error, AS_BAD_INPUT, "verify_tree: uniforms are due and none are given"));
-    if (check_coins(x, b->coins) != IUT_OK) return IUT_UNSUPPORTED;
+    const iut_status coins = check_coins(x, b->coins, b->noise, b->n);
+    if (coins != IUT_OK) return coins;
     const size_t rows = 2 * (size_t)b->samplings * (size_t)x->S;
     tree_source source = {x, b, calloc(rows + 1, sizeof(float *))};
     const tree_ops_rows from = {
@@ -501,7 +511,7 @@ static int32_t stream_one(iut *x, const iut_stream_batch *b, int32_t state, uint
     for (int32_t step = 0; m < b->k; step++) {
         const int32_t useful = b->k - m - 1, n = b->gamma < useful ? b->gamma : useful;
         if (!propose(x, state, n, seed, (uint64_t)m)) return -1;
-        const int32_t run = run_rule(x, x->drafts, n, n, NULL, seed, (uint64_t)m, x->run);
+        const int32_t run = run_rule(x, x->drafts, n, n, NULL, NULL, seed, (uint64_t)m, x->run);
         accepted[step] = run - 1;
         for (int32_t i = 0; i < run; i++) {
             out[m++] = x->run[i];
