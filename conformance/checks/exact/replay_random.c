@@ -12,6 +12,7 @@
 #include "conformance/oracle/law/chain.h"
 #include "conformance/stats/power.h"
 
+enum { RACE_CELLS = 1 << 27 }; /* noise of a case's races, which have one number an id */
 enum { BATCH = 4096, STATES = 16, STATES_WIDE = 4, WIDE = 4096, WIDEST = 32768 };
 
 /* One state is enough where the ids are what is asked. */
@@ -115,9 +116,10 @@ static void run(const check_case *planned, const check_context *x, check_result 
     bool going = steps_open(&s, c->gamma, BATCH, r) && probe_serve(m, x, r);
     s.coins = coins_of_verify(claims), s.race = check_seed(x, c, 2);
     if (c->drawn) s.sizes = &sizes, s.coins = coins_some(claims->coins, c->V, &sizes);
-    for (int64_t done = 0; going && done < c->n; done += s.n) {
+    const int64_t races = 1 + RACE_CELLS / c->V, n = s.coins == IUT_COINS_RACE && races < c->n ? races : c->n;
+    for (int64_t done = 0; going && done < n; done += s.n) {
         s.n = 0;
-        while (s.n < s.room && done + s.n < c->n)
+        while (s.n < s.room && done + s.n < n)
             if (c->drawn)
                 add_to_place(&s, m, q_zero, match, &rng);
             else

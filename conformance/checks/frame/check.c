@@ -256,12 +256,17 @@ bool check_offers(const client *tested, iut_op op, char *why, size_t size)
     return false;
 }
 
-bool check_has(const client *tested, iut_op op, char *why, size_t size)
+bool check_asks(const client *tested, iut_op op)
 {
     const iut_claims *k = client_claims(tested);
     const int32_t coins = op == OP_VERIFY ? k->coins : op == OP_VERIFY_TREE ? k->tree_coins : 0;
+    return client_has(tested, op) && !(k->uniforms == IUT_UNIFORMS_SUPPLIED && coins_race_alone(coins));
+}
+
+bool check_has(const client *tested, iut_op op, char *why, size_t size)
+{
     if (!check_offers(tested, op, why, size)) return false;
-    if (k->uniforms != IUT_UNIFORMS_SUPPLIED || !coins_race_alone(coins)) return true;
+    if (check_asks(tested, op)) return true;
     snprintf(why, size, "%s is a race", op == OP_VERIFY ? "coins" : "tree_coins");
     return false;
 }

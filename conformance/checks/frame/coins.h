@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "conformance/iut.h"
+#include "conformance/wire/client.h"
 
 enum { COINS_RACE_VOCAB = 1 << 16 }; /* no race is asked of more tokens: its noise is as large as the rows */
 

@@ -38,12 +38,15 @@ typedef enum {
     MANNER_EMPTY_OTHER,
     MANNER_MAX_GAMMA_1,
     MANNER_ADAPTIVE,
+    MANNER_ONE_COIN, /* ends a step with one uniform */
+    MANNER_RACE,     /* or with a race */
     MANNER_VLLM_TIES,    /* min-p before top-k, which keeps ties */
-    MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next six */
+    MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next seven */
     MANNER_TREE_LAST_OF_EQUAL, /* names the last of equal siblings */
     MANNER_TREE_FIXED,    /* has the rules for any tree alone */
     MANNER_TREE_SMALL,    /* takes small trees alone */
-    MANNER_TREE_ONE_COIN, /* ends a step with one uniform */
+    MANNER_TREE_ONE_COIN, /* as MANNER_ONE_COIN and MANNER_RACE */
+    MANNER_TREE_RACE,
     MANNER_TREE_GIVEN,    /* takes the bonus from its caller */
     MANNER_TREE_OTHER,    /* tries independent siblings from the last on, and says that its rule is its own */
     MANNER_POOL,         /* keeps pools of n-grams, and nothing else (pool_subject.h) */
