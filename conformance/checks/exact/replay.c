@@ -185,15 +185,14 @@ bool replay_claimed_by_any(const check_case *c, const client *tested, char *why,
     if (!check_offers(tested, OP_VERIFY, why, why_size)) return false;
     if (k->uniforms != IUT_UNIFORMS_SUPPLIED)
         missing = "uniforms are not supplied";
-    else if (k->map != IUT_MAP_CDF_BY_ID && !coins_race_alone(k->coins))
+    else if (k->map != IUT_MAP_CDF_BY_ID && !coins_race_alone(k, k->coins))
         missing = "map is not CDF by id";
     else if (k->rule != IUT_RULE_TOKEN && k->rule != IUT_RULE_MATCH)
         missing = "rule is neither token nor match";
     else if (k->arithmetic != IUT_ARITH_CANONICAL && k->arithmetic != IUT_ARITH_F64 &&
              k->arithmetic != IUT_ARITH_F32)
         missing = "arithmetic is none of canonical, F64, F32";
-    else if (coins_race_alone(k->coins) && c->V > COINS_RACE_VOCAB)
-        missing = "a race over so many tokens is not asked";
+    if (!missing && coins_too_large(k, k->coins, c->V, why, why_size)) return false;
     if (missing) return (void)snprintf(why, why_size, "%s", missing), false;
     return replay_fits(c, tested, why, why_size);
 }

@@ -65,7 +65,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
         missing = "is not claimed";
     else if (need[kind].rule && k->rule != need[kind].rule)
         missing = "follows another rule";
-    else if (kind == VECTOR_CHAIN && k->uniforms == IUT_UNIFORMS_SUPPLIED && coins_race_alone(k->coins))
+    else if (kind == VECTOR_CHAIN && coins_race_alone(k, k->coins))
         missing = "ends a step with a race";
     else if ((draws || kind == VECTOR_RESIDUAL) && k->input != IUT_FROM_PROBS)
         missing = "does not start from probabilities";

@@ -260,7 +260,7 @@ bool check_asks(const client *tested, iut_op op)
 {
     const iut_claims *k = client_claims(tested);
     const int32_t coins = op == OP_VERIFY ? k->coins : op == OP_VERIFY_TREE ? k->tree_coins : 0;
-    return client_has(tested, op) && !(k->uniforms == IUT_UNIFORMS_SUPPLIED && coins_race_alone(coins));
+    return client_has(tested, op) && !coins_race_alone(k, coins);
 }
 
 bool check_has(const client *tested, iut_op op, char *why, size_t size)

@@ -2,6 +2,7 @@
 #include "conformance/checks/frame/coins.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include "conformance/checks/frame/probe.h"
 
@@ -15,15 +16,22 @@ int32_t coins_of_verify(const iut_claims *claims)
     return claims->uniforms == IUT_UNIFORMS_SUPPLIED ? coins_usual(claims->coins) : 0;
 }
 
-bool coins_race_alone(int32_t claimed)
+bool coins_race_alone(const iut_claims *claims, int32_t coins)
 {
-    return claimed == IUT_COINS_RACE;
+    return claims->uniforms == IUT_UNIFORMS_SUPPLIED && coins == IUT_COINS_RACE;
+}
+
+bool coins_too_large(const iut_claims *claims, int32_t coins, int32_t V, char *why, size_t size)
+{
+    if (!coins_race_alone(claims, coins) || V <= COINS_RACE_VOCAB) return false;
+    snprintf(why, size, "a race of more than %d tokens is not asked", (int)COINS_RACE_VOCAB);
+    return true;
 }
 
 int32_t coins_some(int32_t claimed, int32_t V, uint64_t *rng)
 {
     int32_t way;
-    if (V > COINS_RACE_VOCAB && !coins_race_alone(claimed)) claimed &= ~IUT_COINS_RACE;
+    if (V > COINS_RACE_VOCAB && claimed != IUT_COINS_RACE) claimed &= ~IUT_COINS_RACE;
     if (claimed == coins_usual(claimed)) return claimed;
     do way = 1 << probe_below(rng, 3);
     while (!(claimed & way));

@@ -3,6 +3,7 @@
 #define ASSAY_CONFORMANCE_CHECKS_FRAME_COINS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "conformance/wire/client.h"
 
@@ -16,8 +17,9 @@ int32_t coins_some(int32_t claimed, int32_t V, uint64_t *rng);
 /* What a call of `verify` says of its uniforms: one of the claimed ways, or nothing where they are not supplied. */
 int32_t coins_of_verify(const iut_claims *claims);
 
-/* Is a race all that is claimed? */
-bool coins_race_alone(int32_t claimed);
+/* Is a race all that is claimed of supplied uniforms? And is V then too large to ask for it? */
+bool coins_race_alone(const iut_claims *claims, int32_t coins);
+bool coins_too_large(const iut_claims *claims, int32_t coins, int32_t V, char *why, size_t size);
 
 /* The noise of case i: exponentials of rate 1, fixed by `seed` and i. */
 void coins_noise(uint64_t seed, int64_t i, int32_t V, float *noise /* [V] */);

@@ -389,9 +389,9 @@ bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *
 bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
-    const bool race = m->uniforms == IUT_UNIFORMS_SUPPLIED && coins_race_alone(m->tree_coins);
+    const bool race = coins_race_alone(m, m->tree_coins);
     const char *missing = NULL;
-    if (!check_offers(tested, OP_VERIFY_TREE, why, size)) return false;
+    if (!check_offers(tested, OP_VERIFY_TREE, why, size) || coins_too_large(m, m->tree_coins, V, why, size)) return false;
     if (uniforms ? m->uniforms != uniforms : !m->uniforms)
         missing = uniforms == IUT_UNIFORMS_SUPPLIED ? "uniforms are not supplied"
                   : uniforms                        ? "uniforms are not seeded"
@@ -400,8 +400,6 @@ bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why,
         missing = "tree_drawn is not declared";
     else if (uniforms && m->map != IUT_MAP_CDF_BY_ID && !race)
         missing = "map is not CDF by id";
-    else if (race && V > COINS_RACE_VOCAB)
-        missing = "a race over so many tokens is not asked";
     else if (uniforms && m->arithmetic != IUT_ARITH_CANONICAL &&
              (uniforms == IUT_UNIFORMS_SEEDED || (m->arithmetic != IUT_ARITH_F64 && m->arithmetic != IUT_ARITH_F32)))
         missing = "arithmetic decides too little";

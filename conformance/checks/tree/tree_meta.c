@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conformance/checks/frame/coins.h"
 #include "conformance/checks/frame/draw.h"
 #include "conformance/checks/tree/asked.h"
 
@@ -99,7 +100,8 @@ static int32_t rules_of(const check_case *c, const client *tested)
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
-    if (!check_has(tested, OP_VERIFY_TREE, why, size)) return false;
+    if (!check_offers(tested, OP_VERIFY_TREE, why, size)) return false;
+    if (coins_too_large(m, m->tree_coins, c->tree.V, why, size)) return false;
     if (!m->tree_drawn || !m->uniforms)
         snprintf(why, size, "tree_drawn or uniforms are not declared");
     else if (!rules_of(c, tested))
