@@ -30,9 +30,10 @@ enum {
     POISON = -99,
     BATCHES = 4
 };
-enum { PAPER, LADE, LLAMACPP, TRTLLM, JACOBI, ORIGINAL, HF, CHAIN, PLAIN, KINDS };
-static const char *const kind_name[KINDS] = {"paper",    "lade", "llamacpp", "trtllm", "jacobi",
-                                             "original", "hf",   "chain",    "plain"};
+enum { PAPER, LADE, LLAMACPP, TRTLLM, JACOBI, ORIGINAL, HF, CHAIN, PLAIN, IID, WITHOUT, TOP, KINDS };
+static const char *const kind_name[KINDS] = {"paper", "lade",  "llamacpp", "trtllm",
+                                             "jacobi", "original", "hf",   "chain",
+                                             "plain", "iid",   "without",  "top"};
 
 static int batches; /* of each kind */
 static bool little; /* is asked for: few batches, or a small scale */
@@ -59,6 +60,7 @@ typedef struct {
     uint64_t number;
     int kind;
     both target, draft;
+    as_shape shape;
     ag_decoding o;
     int32_t requests;
     request r[REQUESTS];
@@ -109,6 +111,22 @@ static as_sampling some_sampling(uint64_t *seed)
                          top_p[below(seed, 3)], min_p[below(seed, 3)]};
 }
 
+/* As many drafts as `most`, on levels of up to `wide` nodes, whose parents are drawn. */
+static void make_shape(as_shape *shape, int32_t most, int32_t wide, uint64_t *seed)
+{
+    int32_t above = 0, end = 1, parent = 0; /* the level above has the nodes above to end - 1 */
+    shape->drafts = 0;
+    while (shape->drafts < most) {
+        const int32_t nodes = 1 + below(seed, wide), first = shape->drafts + 1;
+        parent = above;
+        for (int32_t i = 0; i < nodes && shape->drafts < most; i++) {
+            parent += below(seed, end - parent);
+            shape->parent[shape->drafts++] = parent;
+        }
+        above = first, end = shape->drafts + 1;
+    }
+}
+
 static void make_method(batch *c, uint64_t *seed)
 {
     ag_drafting *o = &c->o.drafting;
@@ -116,7 +134,8 @@ static void make_method(batch *c, uint64_t *seed)
                 : c->kind == JACOBI ? AG_JACOBI
                 : c->kind <= HF     ? AG_LOOKUP
                 : c->kind == CHAIN  ? AG_CHAIN
-                                    : AG_PLAIN;
+                : c->kind == PLAIN  ? AG_PLAIN
+                                    : AG_TREE;
     if (c->kind <= TRTLLM) o->lookahead = *as_lookahead_preset(kind_name[c->kind]);
     o->lookahead.W = 1 + below(seed, 5);
     o->lookahead.N = 2 + below(seed, 3);
@@ -125,16 +144,26 @@ static void make_method(batch *c, uint64_t *seed)
     o->lookup = *as_lookup_preset(c->kind == HF ? "hf" : "original");
     o->lookup.drafts = 1 + below(seed, 6);
     o->gamma = below(seed, 6);
+    if (o->method != AG_TREE) return;
+    make_shape(&c->shape, below(seed, 16), 1 + below(seed, 8), seed);
+    o->shape = &c->shape;
+    o->siblings = (as_siblings)(c->kind - IID);
 }
 
 static void make_rule(batch *c, uint64_t *seed)
 {
     static const as_rule any[] = {AS_RULE_CHAIN, AS_RULE_CHAIN, AS_RULE_MATCH, AS_RULE_ONEHOT};
+    static const as_rule of_trees[] = {AS_RULE_MATCH,     AS_RULE_ONEHOT,    AS_RULE_TARGET,
+                                       AS_RULE_RECURSIVE, AS_RULE_RECURSIVE, AS_RULE_SINGLE,
+                                       AS_RULE_KSEQ};
+    static const int of_siblings[] = {7, 5, 3};
     const as_lookahead *o = &c->o.drafting.lookahead;
     c->o.sampling = some_sampling(seed);
     c->o.draft_sampling = some_sampling(seed);
     if (c->kind == JACOBI || below(seed, 3) == 0) return; /* greedy */
-    if (c->kind <= TRTLLM)
+    if (c->kind >= IID)
+        c->o.rule = of_trees[below(seed, of_siblings[c->kind - IID])];
+    else if (c->kind <= TRTLLM)
         c->o.rule = o->rule;
     else
         c->o.rule = c->kind <= HF ? any[2 + below(seed, 2)] : any[below(seed, 4)];
@@ -174,6 +203,10 @@ static as_drafter *twin_of(const batch *c)
         break;
     case AG_PLAIN:
         ok(as_draft_none(&d, &why));
+        break;
+    case AG_TREE:
+        ok(as_draft_tree(c->draft.ref, &c->o.draft_sampling, &c->shape, c->o.drafting.siblings, &d,
+                         &why));
     }
     return d;
 }
@@ -315,17 +348,18 @@ static void compare(const batch *c)
 static void make_models(batch *c, uint64_t *seed)
 {
     const bool bad = below(seed, 4) == 0; /* one of the models; their weights are binary32 */
-    const bool bad_draft = bad && c->kind == CHAIN && coin(seed);
+    const bool drafts = c->kind == CHAIN || c->kind >= IID;
+    const bool bad_draft = bad && drafts && coin(seed);
     const int variant = bad ? 3 * below(seed, 2) : below(seed, 4);
     const uint64_t weights = splitmix(seed);
     const int32_t rows = c->o.rows > 0 ? c->o.rows : ROWS;
     const int32_t positions = below(seed, 3) ? 200 : 0; /* 0: as many as there are */
     c->target = make_model(variant, weights, bad && !bad_draft, positions, rows);
-    if (c->kind == CHAIN)
+    if (drafts)
         c->draft =
             make_model(variant, weights + (uint64_t)below(seed, 3) / 2, bad_draft, 0, rows);
     make_twin(&c->target, positions, c->o.sequences, (uint32_t)below(seed, 9));
-    if (c->kind == CHAIN) make_twin(&c->draft, 0, c->o.sequences, (uint32_t)below(seed, 9));
+    if (drafts) make_twin(&c->draft, 0, c->o.sequences, (uint32_t)below(seed, 9));
     c->o.target = c->target.gpu;
     c->o.draft = c->draft.gpu;
 }
@@ -482,7 +516,8 @@ static const struct {
     {PAPER, AS_RULE_GREEDY, 1},   {CHAIN, AS_RULE_CHAIN, 1},   {LADE, AS_RULE_ONEHOT, 2},
     {LLAMACPP, AS_RULE_MATCH, 5}, {TRTLLM, AS_RULE_GREEDY, 2}, {JACOBI, AS_RULE_GREEDY, 5},
     {ORIGINAL, AS_RULE_MATCH, 1}, {HF, AS_RULE_ONEHOT, 2},     {CHAIN, AS_RULE_GREEDY, 2},
-    {CHAIN, AS_RULE_MATCH, 5},    {PLAIN, AS_RULE_CHAIN, 2}};
+    {CHAIN, AS_RULE_MATCH, 5},    {PLAIN, AS_RULE_CHAIN, 2},   {IID, AS_RULE_KSEQ, 2},
+    {WITHOUT, AS_RULE_RECURSIVE, 1}, {TOP, AS_RULE_TARGET, 5}};
 
 START_TEST(steps_are_replayed)
 {
@@ -501,7 +536,7 @@ START_TEST(steps_are_replayed)
     make_method(&c, &seed);
     c.target = make_model(0, 7, false, 250, ROWS);
     make_twin(&c.target, 250, 3, 0);
-    if (c.kind == CHAIN) {
+    if (c.kind == CHAIN || c.kind >= IID) {
         c.draft = make_model(0, 8, false, 0, ROWS);
         make_twin(&c.draft, 0, 3, 0);
     }
@@ -588,7 +623,8 @@ START_TEST(options_are_refused_by_name)
     o.rule = (as_rule)9;
     refused(&o, AS_BAD_INPUT, "decode: rule 9 is unknown");
     o.rule = AS_RULE_RECURSIVE;
-    refused(&o, AS_BAD_INPUT, "decode: there is no rule recursive on a GPU");
+    refused(&o, AS_BAD_INPUT,
+            "decode: on a GPU the rule recursive is for trees of a draft model alone");
     o = good;
     o.drafting = (ag_drafting){.method = AG_JACOBI, .jacobi = {.m = 3, .init = AS_GUESS_LAST}};
     refused(&o, AS_BAD_INPUT, "decode: jacobi does not go with the rule chain");
