@@ -414,19 +414,28 @@ START_TEST(as_the_reference)
 }
 END_TEST
 
-/* A draft model whose logits overflow here and there, under every rule: a chain that meets them
- * fails as the reference's, and the request that takes its place knows nothing of it. */
+static const struct {
+    int kind;
+    as_rule rule;
+} of_failures[] = {{CHAIN, AS_RULE_GREEDY},  {CHAIN, AS_RULE_MATCH},       {CHAIN, AS_RULE_CHAIN},
+                   {IID, AS_RULE_RECURSIVE}, {WITHOUT, AS_RULE_RECURSIVE}, {TOP, AS_RULE_GREEDY}};
+
+/* A draft model whose logits overflow here and there: a chain or tree that meets them fails as the
+ * reference's, and the request that takes its place knows nothing of it. */
 START_TEST(a_draft_model_fails)
 {
     static batch c;
-    const as_rule rule[] = {AS_RULE_GREEDY, AS_RULE_MATCH, AS_RULE_CHAIN};
     int failed = 0, others = 0;
     open_device(2);
     for (uint64_t n = 0; n < 3; n++) {
         uint64_t seed = n;
-        c = (batch){.number = n, .kind = CHAIN, .requests = REQUESTS};
-        c.o = (ag_decoding){.drafting = {.method = AG_CHAIN, .gamma = 3},
-                            .rule = rule[_i],
+        c = (batch){.number = n, .kind = of_failures[_i].kind, .requests = REQUESTS};
+        ok(as_shape_read("2-2-1", &c.shape, &why));
+        c.o = (ag_decoding){.drafting = {.method = c.kind == CHAIN ? AG_CHAIN : AG_TREE,
+                                         .gamma = 3,
+                                         .shape = &c.shape,
+                                         .siblings = (as_siblings)(c.kind - IID)},
+                            .rule = of_failures[_i].rule,
                             .sampling = {1.0f, 0, 1.0f, 0.0f},
                             .draft_sampling = {1.0f, 0, 1.0f, 0.0f},
                             .sequences = 1,
@@ -652,6 +661,63 @@ START_TEST(options_are_refused_by_name)
 }
 END_TEST
 
+START_TEST(trees_are_refused_by_name)
+{
+    open_device(0);
+    both target = make_model(0, 7, false, 0, ROWS), draft = make_model(0, 8, false, 0, ROWS);
+    ok(ag_llama(&device, &target.t->config, &target.t->weights,
+                &(ag_llama_options){.rows = 1100, .sequences = 2}, &target.gpu, &why));
+    make_twin(&draft, 0, 2, 0);
+    as_shape shape;
+    ok(as_shape_read("3-2-1", &shape, &why));
+    const ag_decoding good = {.target = target.gpu,
+                              .draft = draft.gpu,
+                              .drafting = {.method = AG_TREE, .shape = &shape},
+                              .rule = AS_RULE_RECURSIVE,
+                              .sampling = {1.0f, 0, 1.0f, 0.0f},
+                              .draft_sampling = {1.0f, 0, 1.0f, 0.0f},
+                              .sequences = 1,
+                              .longest = 5,
+                              .stride = 1};
+    ag_decoder *d;
+    ok(ag_decoder_open(&device, &good, &d, &why));
+    ag_decoder_close(d);
+    ag_decoding o = good;
+    o.rule = AS_RULE_CHAIN;
+    refused(&o, AS_BAD_INPUT,
+            "decode: a tree of independent siblings (LAW-07) does not go with the rule chain");
+    o.rule = AS_RULE_KSEQ;
+    o.drafting.siblings = AS_SIBLINGS_WITHOUT;
+    refused(&o, AS_BAD_INPUT,
+            "decode: a tree of siblings without replacement (LAW-07) does not go with the rule kseq");
+    o.rule = AS_RULE_RECURSIVE;
+    o.drafting.siblings = AS_SIBLINGS_TOP;
+    refused(&o, AS_BAD_INPUT,
+            "decode: a tree of fixed siblings (LAW-07) does not go with the rule recursive");
+    o = good;
+    o.drafting.shape = NULL;
+    refused(&o, AS_BAD_INPUT, "drafter: a tree without a shape");
+    o = good;
+    o.draft = NULL;
+    refused(&o, AS_BAD_INPUT, "decode: a tree of a draft model, and there is none");
+    o = good;
+    shape.parent[1] = 2;
+    refused(&o, AS_BAD_INPUT,
+            "tree: node 2 has parent 2; parents must stand before their children and never fall");
+    ok(as_shape_read("401-1", &shape, &why));
+    refused(&o, AS_LIMIT,
+            "decode: 1 sequences of 401 rows; the draft model takes 400 rows a forward");
+    ok(as_shape_read("256-3", &shape, &why));
+    refused(&o, AS_LIMIT, "decode: trees of 1025 rows; the rule recursive takes 1024");
+    o.rule = AS_RULE_MATCH;
+    ok(ag_decoder_open(&device, &o, &d, &why));
+    ag_decoder_close(d);
+    free_model(&target);
+    free_model(&draft);
+    ag_device_close(&device);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     batches = argc == 2 ? atoi(argv[1]) : scaled(BATCHES);
@@ -659,9 +725,11 @@ int main(int argc, char **argv)
     if (argc > 2 || batches < 1) return 2;
     TCase *t = tcase_create("decode");
     tcase_add_loop_test(t, as_the_reference, 0, KINDS);
-    tcase_add_loop_test(t, a_draft_model_fails, 0, 3);
+    tcase_add_loop_test(t, a_draft_model_fails, 0,
+                        (int)(sizeof of_failures / sizeof *of_failures));
     tcase_add_loop_test(t, steps_are_replayed, 0, (int)(sizeof of_steps / sizeof *of_steps));
     tcase_add_loop_test(t, requests_are_refused_by_name, 0, 3);
     tcase_add_test(t, options_are_refused_by_name);
+    tcase_add_test(t, trees_are_refused_by_name);
     return suite_main_within("gpu decode", t, 300);
 }
