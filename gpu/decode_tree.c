@@ -22,7 +22,8 @@ static bool makes_trees(const ag_drafter *d)
     return d->method == AG_TREE && d->batch.R > 1;
 }
 
-/* The most of a sequence on any level: slots, and rows of the draft model's forward; and all laws. */
+/* The most of a sequence on any level: slots, and rows of the draft model's forward; and all
+ * laws. */
 typedef struct {
     int64_t slots, share, laws;
 } sizes;
@@ -81,7 +82,8 @@ void ag_tree_arrays(ag_tree_decoding *t, ag_array *a)
 }
 
 /* The same for every node and every request, for good. */
-static as_status fill_words(const ag_device *d, int32_t *at, size_t n, int32_t value, as_error *e)
+static as_status fill_words(const ag_device *d, int32_t *at, size_t n, int32_t value,
+                            as_error *e)
 {
     int32_t *words = malloc((n + 1) * sizeof *words);
     if (!words) return as_fail(e, AS_NO_MEMORY, "no memory for %zu nodes", n);
@@ -107,8 +109,8 @@ as_status ag_tree_ready(ag_tree_decoding *t, as_error *e)
 /* ---- A step. ----------------------------------------------------------------------- */
 
 /* The laws of a level; its rows have been listed. */
-static as_status serve_level(const ag_tree_decoding *t, const ag_level *l, const ag_tree_bounds *b,
-                             float *q, int32_t *state, as_error *e)
+static as_status serve_level(const ag_tree_decoding *t, const ag_level *l,
+                             const ag_tree_bounds *b, float *q, int32_t *state, as_error *e)
 {
     const ag_batch *batch = &t->drafter->batch;
     const int32_t slots = batch->B * l->wide, V = batch->V;
@@ -123,15 +125,15 @@ static as_status serve_level(const ag_tree_decoding *t, const ag_level *l, const
                           .logits = t->logits};
     as_status s = ag_llama_step(t->draft, &step, e);
     if (s == AS_OK)
-        s = ag_serve(t->device, t->logits, l->serve, slots, V, &t->sampling, q, state, b->scratch,
-                     e);
+        s = ag_serve(t->device, t->logits, l->serve, slots, V, &t->sampling, q, state,
+                     b->scratch, e);
     if (s != AS_OK || !t->q_total) return s;
     return ag_totals(t->device, q, NULL, l->serve, slots, V, t->q_total + l->laws, e);
 }
 
 /* TDR-02: the children of a level, those of a rank at a time. */
-static as_status draw_level(const ag_tree_decoding *t, const ag_level *l, const ag_tree_bounds *b,
-                            as_error *e)
+static as_status draw_level(const ag_tree_decoding *t, const ag_level *l,
+                            const ag_tree_bounds *b, as_error *e)
 {
     const ag_growth *g = &t->drafter->growth;
     const int32_t slots = t->drafter->batch.B * l->wide, V = t->drafter->batch.V,
@@ -176,7 +178,8 @@ as_status ag_tree_grow(const ag_tree_decoding *t, const ag_tree_bounds *b, as_er
     return s;
 }
 
-as_status ag_tree_verify(const ag_tree_decoding *t, const float *p, const ag_glue *g, as_error *e)
+as_status ag_tree_verify(const ag_tree_decoding *t, const float *p, const ag_glue *g,
+                         as_error *e)
 {
     const ag_batch *b = &t->drafter->batch;
     const ag_trees trees = {.n = b->B,

@@ -1,8 +1,8 @@
 /* bench_decode.c - tokens a second of one sequence: plain decoding, a small draft model, a tree
- * of it and lookahead with W = G = 15, N = 5, all greedy, so that all emit the same tokens, which
- * is checked. Weights are random: how many drafts they let pass says nothing of a trained pair, so
- * the tokens of a step stand beside the time of a step. Each method decodes twice: its steps
- * launched one kernel after the other, and as graphs. Beside them plain decoding with the
+ * of it and lookahead with W = G = 15, N = 5, all greedy, so that all emit the same tokens,
+ * which is checked. Weights are random: how many drafts they let pass says nothing of a trained
+ * pair, so the tokens of a step stand beside the time of a step. Each method decodes twice: its
+ * steps launched one kernel after the other, and as graphs. Beside them plain decoding with the
  * products of cuBLAS, where that is installed. */
 #include "gpu/bench/model.h"
 #include "gpu/bench/parts.h"
@@ -161,8 +161,7 @@ static void measure_model(ag_bench *b, void *with)
     (void)measure(b, "draft model", of->name, AG_CANONICAL, s, &o, tokens, other);
     as_shape shape;
     ag_bench_check(b, as_shape_read("3-2-1", &shape, &b->e));
-    o.drafting =
-        (ag_drafting){.method = AG_TREE, .shape = &shape, .siblings = AS_SIBLINGS_TOP};
+    o.drafting = (ag_drafting){.method = AG_TREE, .shape = &shape, .siblings = AS_SIBLINGS_TOP};
     (void)measure(b, "tree 3-2-1 of it", of->name, AG_CANONICAL, s, &o, tokens, other);
     as_lm_free(o.draft);
     as_lm_free(o.target);

@@ -55,7 +55,8 @@ as_status ag_drafting_check(const ag_drafting *o, int32_t V, as_rule rule, as_er
     as_status s = constructed(o, V, &twin, e);
     if (s == AS_OK && !(twin->rules & 1u << rule))
         s = as_refuse(e, AS_BAD_INPUT, twin->cold ? twin->cold : "rule",
-                      "decode: %s does not go with the rule %s", twin->name, as_rule_name(rule));
+                      "decode: %s does not go with the rule %s", twin->name,
+                      as_rule_name(rule));
     as_drafter_free(twin);
     return s;
 }
@@ -240,14 +241,13 @@ void ag_drafter_close(ag_drafter *d)
 {
     const ag_batch *b = &d->batch;
     const ag_growth *g = &d->growth;
-    void *const array[] = {b->sequence,  b->history,     b->eos,         b->seed,
-                           b->position,  b->number,      b->tree,        b->asked,
-                           b->token,     b->parent,      b->uniform,     b->offset,
-                           b->row_token, b->row_parent,  b->row_of,      b->want,
-                           b->kept,      b->path,        d->given,       d->guess,
-                           d->window,    d->pool.number, d->pool.bucket, d->pool.buckets,
-                           g->child,     g->children,    g->node,        g->rows,
-                           g->law,       g->kept,        g->path};
+    void *const array[] = {
+        b->sequence,  b->history,    b->eos,    b->seed,        b->position,    b->number,
+        b->tree,      b->asked,      b->token,  b->parent,      b->uniform,     b->offset,
+        b->row_token, b->row_parent, b->row_of, b->want,        b->kept,        b->path,
+        d->given,     d->guess,      d->window, d->pool.number, d->pool.bucket, d->pool.buckets,
+        g->child,     g->children,   g->node,   g->rows,        g->law,         g->kept,
+        g->path};
     for (size_t i = 0; i < sizeof array / sizeof array[0]; i++) ag_free(array[i]);
     free(g->end);
     free(g->most);
@@ -310,7 +310,8 @@ as_status ag_drafter_open(const ag_device *device, const ag_drafting *o, const a
     maker m = {device, 0, AS_OK, e};
     if (s == AS_OK) make_all(&m, d), s = m.status;
     if (s == AS_OK) s = take_given(d, e);
-    if (s == AS_OK && d->method == AG_TREE) s = ag_growth_upload(device, o->shape, &d->growth, e);
+    if (s == AS_OK && d->method == AG_TREE)
+        s = ag_growth_upload(device, o->shape, &d->growth, e);
     /* Rules may draw by the uniform of every slot, whoever asks for it. */
     if (s == AS_OK)
         s = ag_fill(device, d->batch.uniform, 0,

@@ -36,8 +36,8 @@ __device__ __forceinline__ int32_t evaluated(const ag_drafter &d, int32_t q, int
 }
 
 /* The row of the tree that a slot stands for; -1: none. */
-__device__ __forceinline__ int32_t row_of_slot(const ag_drafter &d, const ag_level &l, int32_t q,
-                                               int32_t j)
+__device__ __forceinline__ int32_t row_of_slot(const ag_drafter &d, const ag_level &l,
+                                               int32_t q, int32_t j)
 {
     const int32_t *rows = rows_of(d.growth, q);
     const int32_t row = j + (l.level > 1 ? rows[l.level - 2] : 0);
@@ -111,10 +111,9 @@ __global__ void __launch_bounds__(WIDE_THREADS) tree_open(const ag_drafter d, co
     take_turn();
     SHARED(u64, shared); /* [LANES] */
     const int32_t i = static_cast<int32_t>(blockIdx.x), q = i / l.wide, V = d.batch.V;
+    const int32_t row = row_of_slot(d, l, q, i % l.wide);
     const bool good = l.serve[i] >= 0 && l.state[i] == 0;
-    int32_t children = 0;
-    if (good)
-        children = d.growth.children[piece(d.growth.node, q, d.batch.R)[row_of_slot(d, l, q, i % l.wide)]];
+    int32_t children = good ? d.growth.children[piece(d.growth.node, q, d.batch.R)[row]] : 0;
     if (good && d.growth.siblings != AS_SIBLINGS_IID) {
         const float *law = piece(l.q, i, V);
         float *left = piece(l.left, i, V);
@@ -130,7 +129,8 @@ __global__ void __launch_bounds__(WIDE_THREADS) tree_open(const ag_drafter d, co
 }
 
 /* A child that was drawn, which is the next of this slot. */
-__device__ void add_child(const ag_drafter &d, const ag_level &l, int32_t i, int32_t k, int32_t row)
+__device__ void add_child(const ag_drafter &d, const ag_level &l, int32_t i, int32_t k,
+                          int32_t row)
 {
     const ag_batch &b = d.batch;
     const int32_t q = i / l.wide, parent = row_of_slot(d, l, q, i % l.wide), token = l.drawn[i];
@@ -161,14 +161,15 @@ __global__ void tree_child(const ag_drafter d, const ag_level l, int32_t k, int3
     if (k > 0 && k <= count) add_child(d, l, i, k - 1, row + k - 1);
     l.pick[i] = k < count ? i : -1;
     if (k < count)
-        l.uniform[i] = as_word64(as_random(b.seed[q], b.position[q] + static_cast<uint32_t>(l.level - 1),
-                                           AS_DRAFT, static_cast<uint32_t>(row + k - above)));
+        l.uniform[i] =
+            as_word64(as_random(b.seed[q], b.position[q] + static_cast<uint32_t>(l.level - 1),
+                                AS_DRAFT, static_cast<uint32_t>(row + k - above)));
     if (k < last || i > first || !alive(b.sequence[q])) return;
     b.tree[q].rows = rows[l.level] = least(all, b.R);
 }
 
-/* TDR-06: the accepted rows that the draft model has evaluated, and whose tokens are out, but for
- * the last of these, the next root. */
+/* TDR-06: the accepted rows that the draft model has evaluated, and whose tokens are out, but
+ * for the last of these, the next root. */
 __global__ void tree_observe(const ag_drafter d, const ag_answers w, int32_t share)
 {
     take_turn();
@@ -204,21 +205,23 @@ extern "C" as_status ag_tree_rows(const ag_drafter *d, const ag_level *l, as_err
     if (l->level == 1)
         LAUNCH(tree_root, ag::blocks_for(d->batch.B, THREADS), THREADS, 0, d->device, *d, *l);
     else
-        LAUNCH(tree_rows, ag::blocks_for(d->batch.B * l->share, THREADS), THREADS, 0, d->device, *d, *l);
+        LAUNCH(tree_rows, ag::blocks_for(d->batch.B * l->share, THREADS), THREADS, 0, d->device,
+               *d, *l);
     return ag_launched("tree_rows", e);
 }
 
 extern "C" as_status ag_tree_open(const ag_drafter *d, const ag_level *l, as_error *e)
 {
-    LAUNCH(tree_open, static_cast<unsigned>(d->batch.B * l->wide), WIDE_THREADS, LANES * sizeof(u64),
-           d->device, *d, *l);
+    LAUNCH(tree_open, static_cast<unsigned>(d->batch.B * l->wide), WIDE_THREADS,
+           LANES * sizeof(u64), d->device, *d, *l);
     return ag_launched("tree_open", e);
 }
 
-extern "C" as_status ag_tree_child(const ag_drafter *d, const ag_level *l, int32_t k, as_error *e)
+extern "C" as_status ag_tree_child(const ag_drafter *d, const ag_level *l, int32_t k,
+                                   as_error *e)
 {
-    LAUNCH(tree_child, ag::blocks_for(d->batch.B * l->wide, THREADS), THREADS, 0, d->device, *d, *l, k,
-           d->growth.most[l->level]);
+    LAUNCH(tree_child, ag::blocks_for(d->batch.B * l->wide, THREADS), THREADS, 0, d->device, *d,
+           *l, k, d->growth.most[l->level]);
     return ag_launched("tree_child", e);
 }
 

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* The last node of the level that begins behind node `at`. Parents never fall, so it ends before the
- * first node whose parent is on it. */
+/* The last node of the level that begins behind node `at`. Parents never fall, so it ends
+ * before the first node whose parent is on it. */
 static int32_t level_end(const as_shape *shape, int32_t at)
 {
     int32_t end = at;

@@ -30,10 +30,24 @@ enum {
     POISON = -99,
     BATCHES = 4
 };
-enum { PAPER, LADE, LLAMACPP, TRTLLM, JACOBI, ORIGINAL, HF, CHAIN, PLAIN, IID, WITHOUT, TOP, KINDS };
-static const char *const kind_name[KINDS] = {"paper", "lade",  "llamacpp", "trtllm",
-                                             "jacobi", "original", "hf",   "chain",
-                                             "plain", "iid",   "without",  "top"};
+enum {
+    PAPER,
+    LADE,
+    LLAMACPP,
+    TRTLLM,
+    JACOBI,
+    ORIGINAL,
+    HF,
+    CHAIN,
+    PLAIN,
+    IID,
+    WITHOUT,
+    TOP,
+    KINDS
+};
+static const char *const kind_name[KINDS] = {"paper",  "lade",     "llamacpp", "trtllm",
+                                             "jacobi", "original", "hf",       "chain",
+                                             "plain",  "iid",      "without",  "top"};
 
 static int batches; /* of each kind */
 static bool little; /* is asked for: few batches, or a small scale */
@@ -205,8 +219,8 @@ static as_drafter *twin_of(const batch *c)
         ok(as_draft_none(&d, &why));
         break;
     case AG_TREE:
-        ok(as_draft_tree(c->draft.ref, &c->o.draft_sampling, &c->shape, c->o.drafting.siblings, &d,
-                         &why));
+        ok(as_draft_tree(c->draft.ref, &c->o.draft_sampling, &c->shape, c->o.drafting.siblings,
+                         &d, &why));
     }
     return d;
 }
@@ -417,11 +431,12 @@ END_TEST
 static const struct {
     int kind;
     as_rule rule;
-} of_failures[] = {{CHAIN, AS_RULE_GREEDY},  {CHAIN, AS_RULE_MATCH},       {CHAIN, AS_RULE_CHAIN},
-                   {IID, AS_RULE_RECURSIVE}, {WITHOUT, AS_RULE_RECURSIVE}, {TOP, AS_RULE_GREEDY}};
+} of_failures[] = {{CHAIN, AS_RULE_GREEDY},      {CHAIN, AS_RULE_MATCH},
+                   {CHAIN, AS_RULE_CHAIN},       {IID, AS_RULE_RECURSIVE},
+                   {WITHOUT, AS_RULE_RECURSIVE}, {TOP, AS_RULE_GREEDY}};
 
-/* A draft model whose logits overflow here and there: a chain or tree that meets them fails as the
- * reference's, and the request that takes its place knows nothing of it. */
+/* A draft model whose logits overflow here and there: a chain or tree that meets them fails as
+ * the reference's, and the request that takes its place knows nothing of it. */
 START_TEST(a_draft_model_fails)
 {
     static batch c;
@@ -522,10 +537,10 @@ static const struct {
     as_rule rule;
     int32_t stride;
 } of_steps[] = {
-    {PAPER, AS_RULE_GREEDY, 1},   {CHAIN, AS_RULE_CHAIN, 1},   {LADE, AS_RULE_ONEHOT, 2},
-    {LLAMACPP, AS_RULE_MATCH, 5}, {TRTLLM, AS_RULE_GREEDY, 2}, {JACOBI, AS_RULE_GREEDY, 5},
-    {ORIGINAL, AS_RULE_MATCH, 1}, {HF, AS_RULE_ONEHOT, 2},     {CHAIN, AS_RULE_GREEDY, 2},
-    {CHAIN, AS_RULE_MATCH, 5},    {PLAIN, AS_RULE_CHAIN, 2},   {IID, AS_RULE_KSEQ, 2},
+    {PAPER, AS_RULE_GREEDY, 1},      {CHAIN, AS_RULE_CHAIN, 1},   {LADE, AS_RULE_ONEHOT, 2},
+    {LLAMACPP, AS_RULE_MATCH, 5},    {TRTLLM, AS_RULE_GREEDY, 2}, {JACOBI, AS_RULE_GREEDY, 5},
+    {ORIGINAL, AS_RULE_MATCH, 1},    {HF, AS_RULE_ONEHOT, 2},     {CHAIN, AS_RULE_GREEDY, 2},
+    {CHAIN, AS_RULE_MATCH, 5},       {PLAIN, AS_RULE_CHAIN, 2},   {IID, AS_RULE_KSEQ, 2},
     {WITHOUT, AS_RULE_RECURSIVE, 1}, {TOP, AS_RULE_TARGET, 5}};
 
 START_TEST(steps_are_replayed)
@@ -689,7 +704,8 @@ START_TEST(trees_are_refused_by_name)
     o.rule = AS_RULE_KSEQ;
     o.drafting.siblings = AS_SIBLINGS_WITHOUT;
     refused(&o, AS_BAD_INPUT,
-            "decode: a tree of siblings without replacement (LAW-07) does not go with the rule kseq");
+            "decode: a tree of siblings without replacement (LAW-07) does not go with the rule "
+            "kseq");
     o.rule = AS_RULE_RECURSIVE;
     o.drafting.siblings = AS_SIBLINGS_TOP;
     refused(&o, AS_BAD_INPUT,
@@ -702,8 +718,9 @@ START_TEST(trees_are_refused_by_name)
     refused(&o, AS_BAD_INPUT, "decode: a tree of a draft model, and there is none");
     o = good;
     shape.parent[1] = 2;
-    refused(&o, AS_BAD_INPUT,
-            "tree: node 2 has parent 2; parents must stand before their children and never fall");
+    refused(
+        &o, AS_BAD_INPUT,
+        "tree: node 2 has parent 2; parents must stand before their children and never fall");
     ok(as_shape_read("401-1", &shape, &why));
     refused(&o, AS_LIMIT,
             "decode: 1 sequences of 401 rows; the draft model takes 400 rows a forward");
