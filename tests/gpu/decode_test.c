@@ -479,6 +479,56 @@ START_TEST(a_draft_model_fails)
 }
 END_TEST
 
+/* Trees of 3-2-1 in short streams, a draft model that is the target and one that is not; fewer
+ * rows than the shape has, and a q of fewer tokens than a node has children. */
+static const struct {
+    int kind;
+    as_rule rule;
+    int32_t rows, top_k;
+} of_trees[] = {{IID, AS_RULE_RECURSIVE, 0, 0},
+                {IID, AS_RULE_KSEQ, 6, 0},
+                {WITHOUT, AS_RULE_RECURSIVE, 0, 0},
+                {WITHOUT, AS_RULE_RECURSIVE, 0, 2},
+                {TOP, AS_RULE_TARGET, 0, 0}};
+
+START_TEST(short_trees)
+{
+    static batch c;
+    open_device(3);
+    for (uint64_t n = 0; n < 2; n++) {
+        uint64_t seed = n;
+        c = (batch){.number = n, .kind = of_trees[_i].kind, .requests = 3};
+        ok(as_shape_read("3-2-1", &c.shape, &why));
+        c.o = (ag_decoding){.drafting = {.method = AG_TREE,
+                                         .shape = &c.shape,
+                                         .siblings = (as_siblings)(c.kind - IID)},
+                            .rule = of_trees[_i].rule,
+                            .sampling = {0.5f, 0, 1.0f, 0.0f},
+                            .draft_sampling = {1.0f, of_trees[_i].top_k, 1.0f, 0.0f},
+                            .sequences = 2,
+                            .longest = PROMPT + BUDGET,
+                            .eoses = ENDS,
+                            .rows = of_trees[_i].rows,
+                            .stride = 2};
+        const int32_t rows = c.o.rows > 0 ? c.o.rows : ROWS;
+        c.target = make_model(0, 7, false, 0, rows);
+        c.draft = make_model(0, 7 + n, false, 0, rows);
+        make_twin(&c.target, 0, 2, 0);
+        make_twin(&c.draft, 0, 2, 0);
+        c.o.target = c.target.gpu;
+        c.o.draft = c.draft.gpu;
+        for (int i = 0; i < c.requests; i++) {
+            make_request(&c, &c.r[i], &seed);
+            c.r[i].prompts = 4 + i, c.r[i].budget = 9 + i, c.r[i].eoses = 0;
+        }
+        decode_all(&c, &seed);
+        compare(&c);
+        free_batch(&c);
+    }
+    ag_device_close(&device);
+}
+END_TEST
+
 /* ---- Graphs. ----------------------------------------------------------------------- */
 
 /* Sequences that end one after the other, and in whose places others go to higher positions. */
@@ -744,6 +794,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(t, as_the_reference, 0, KINDS);
     tcase_add_loop_test(t, a_draft_model_fails, 0,
                         (int)(sizeof of_failures / sizeof *of_failures));
+    tcase_add_loop_test(t, short_trees, 0, (int)(sizeof of_trees / sizeof *of_trees));
     tcase_add_loop_test(t, steps_are_replayed, 0, (int)(sizeof of_steps / sizeof *of_steps));
     tcase_add_loop_test(t, requests_are_refused_by_name, 0, 3);
     tcase_add_test(t, options_are_refused_by_name);
