@@ -48,7 +48,7 @@ static const option options[] = {
     {"--max-new", "N", "tokens at most", OPTION_COUNT, AT(max_new), 0, 1 << 20,
      .otherwise = "256"},
     {"--gamma", "N", "drafts a step", OPTION_COUNT, AT(gamma), 0, MAX_GAMMA,
-     .otherwise = "4; lookup: 10; ouroboros: 8"},
+     .otherwise = "4; lookup: 10"},
     {"--rule", "NAME", "above temperature 0", OPTION_CHOICE, AT(rule),
      .must = "chain|match|onehot|target|recursive|single|kseq",
      .otherwise = "chain; lookup: match; lookahead: its preset's; tree: recursive, and target for "
@@ -569,7 +569,6 @@ int decode_main(int argc, char **argv)
     if (!options_read(&table, &a, argc, argv, &a.given, &code)) return code;
     if (!coherent(&a)) return EXIT_USAGE;
     if (option_among(a.method, "ar|tree")) a.gamma = 0;
-    if (is_ouroboros(&a) && !option_given(&table, a.given, "--gamma")) a.gamma = OUROBOROS_GAMMA;
 
     const as_llama_options capacity = {.rows = ROWS, .threads = (int)a.threads};
     model target;

@@ -8,7 +8,7 @@
 #include "conformance/cli/arguments/methods.h"
 #include "ref/draft/ouroboros.h"
 
-enum { OUROBOROS_GAMMA = 8, OUROBOROS_W = 15, OUROBOROS_N = 6, OUROBOROS_K = 3 }; /* without options */
+enum { OUROBOROS_GAMMA = 4, OUROBOROS_W = 15, OUROBOROS_N = 6, OUROBOROS_K = 3 }; /* without options */
 
 typedef struct {
     const char *preset;     /* of chapter 11; NULL: paper */
