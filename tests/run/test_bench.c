@@ -269,9 +269,9 @@ static void the_page_shows_the_traces_that_are_printed(void **unused)
     read_output(f);
     fclose(f);
     strcpy(page, output);
-    static const char *const shown[] = {"--method tree", "--method lookahead"};
+    static const char *const shown[] = {"--method tree", "--method lookahead", "--method ouroboros"};
     const char *at = page;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         at = strstr(at, prompt);
         assert_non_null(at);
         at += strlen(prompt);

@@ -242,17 +242,22 @@ static bool methods(const bench_pair *b)
     return lines(b, list, COUNT(list), 0) && lines(b, list, COUNT(list), 1);
 }
 
+/* Of the usual sizes, and of longer drafts with shorter phrases, which inspire more. */
 static bool parts(const bench_pair *b)
 {
-#define WITHOUT(label, switches, K) \
-    OUROBOROS(label, "paper", switches, OUROBOROS_GAMMA, OUROBOROS_W, OUROBOROS_N, K)
-    static const method list[] = {WITHOUT("none", "inspire=none,refine=none", 0),
-                                  WITHOUT("inspiration", "refine=none", 0),
-                                  WITHOUT("suffixes", "inspire=none,refine=none", OUROBOROS_K),
-                                  WITHOUT("suffixes, inspiration", "refine=none", OUROBOROS_K),
-                                  WITHOUT("suffixes, refinement", "inspire=none", OUROBOROS_K),
-                                  WITHOUT("all", NULL, OUROBOROS_K)};
-    return lines(b, list, COUNT(list), 0);
+#define PART(label, switches, K) OUROBOROS(label, "paper", switches, OUROBOROS_GAMMA, OUROBOROS_W, OUROBOROS_N, K)
+#define LONG(label, switches, K) OUROBOROS(label ", gamma 12, N 3", "paper", switches, 12, OUROBOROS_W, 3, K)
+    static const method usual[] = {PART("none", "inspire=none,refine=none", 0),
+                                   PART("inspiration", "refine=none", 0),
+                                   PART("suffixes", "inspire=none,refine=none", OUROBOROS_K),
+                                   PART("suffixes, inspiration", "refine=none", OUROBOROS_K),
+                                   PART("suffixes, refinement", "inspire=none", OUROBOROS_K),
+                                   PART("all", NULL, OUROBOROS_K)};
+    static const method longer[] = {LONG("none", "inspire=none,refine=none", 0),
+                                    LONG("inspiration", "refine=none", 0),
+                                    LONG("suffixes, refinement", "inspire=none", OUROBOROS_K),
+                                    LONG("all", NULL, OUROBOROS_K)};
+    return lines(b, usual, COUNT(usual), 0) && lines(b, longer, COUNT(longer), 0);
 }
 
 static bool switches(const bench_pair *b)
