@@ -36,6 +36,10 @@ as_status as_draft_ouroboros(as_lm *lm, const as_ouroboros *o, as_drafter **d, a
  * the rows behind them. *steps = the draft steps that made them. */
 int32_t as_ouroboros_drafts(const as_drafter *d, int32_t *steps);
 
+/* The n-grams that the last round inserted by inspiration (OUR-16); *refined = the suffixes that
+ * the target refined into others (OUR-17). */
+int32_t as_ouroboros_inspired(const as_drafter *d, int32_t *refined);
+
 /* The drafter of the draft steps, which has window and pool (lookahead.h). Whatever is inserted
  * into the pool, the output stays the same (OUR-22). */
 as_drafter *as_ouroboros_lookahead(as_drafter *d);

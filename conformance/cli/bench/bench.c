@@ -263,7 +263,7 @@ static int bench_verify(double seconds)
 
 static const option what_options[] = {
     {"PART", NULL, "what to measure", OPTION_CHOICE, .at = 0,
-     .must = "verify|cpu|speculative|lookahead|trees|gpu", .needed = true},
+     .must = "verify|cpu|speculative|lookahead|trees|ouroboros|gpu", .needed = true},
 };
 
 static const option_table what_table = {
@@ -277,6 +277,7 @@ static const option_table what_table = {
     "speculative  the trained pair with drafts against without\n"
     "lookahead    tokens a step of lookahead and prompt lookup\n"
     "trees        tokens and rows a step of trees of drafts\n"
+    "ouroboros    tokens a forward of Ouroboros, its parts and sizes\n"
     "gpu          kernels and steps on a GPU, as shares of what it can do; needs a build with\n"
     "             nvcc; exit code 77: there is no GPU; [--dry] [--json FILE] [--only\n"
     "             products|rules|steps|decode|shapes] [--seconds LIMIT] [--models FOLDER]\n"};
@@ -308,6 +309,7 @@ int bench_main(int argc, char **argv)
     if (strcmp(part, "lookahead") == 0) return bench_lookahead(argc, argv);
     if (strcmp(part, "speculative") == 0) return bench_speculative(argc, argv);
     if (strcmp(part, "trees") == 0) return bench_trees(argc, argv);
+    if (strcmp(part, "ouroboros") == 0) return bench_ouroboros(argc, argv);
     return strcmp(part, "cpu") == 0 ? repeated(&cpu_table, bench_cpu, argc, argv)
                                     : repeated(&verify_table, bench_verify, argc, argv);
 }
