@@ -201,6 +201,7 @@ static void help_and_version_exit_0(void **unused)
         "run",       "explain",       "decode",            "logits",
         "mutants",   "traces",        "vectors",           "bench",
         "bench cpu", "bench verify",  "bench speculative", "bench lookahead",
+        "bench scaling", "plan",
         "bench trees", "coverage",  "interface",     "worker",            "ledger",
         "models"};
     (void)unused;

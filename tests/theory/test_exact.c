@@ -179,7 +179,8 @@ static void the_best_gamma_is_the_best_of_all(void **unused)
     assert_int_equal(theory_best_gamma(1, 0.5, MOST), MOST);
     assert_int_equal(theory_best_gamma(0.5, 0.5, MOST), 0);
     assert_int_equal(theory_best_gamma(0, 0, MOST), 0);
-    assert_true(theory_promise(0.5, 0.5) == 1 && theory_promise(0.75, 0.5) == 1.75 / 1.5);
+    assert_true(theory_promise(0.4, 0.5) == 1 && theory_promise(0.5, 0.5) == 1);
+    assert_true(theory_promise(0.75, 0.5) == 1.75 / 1.5);
 }
 
 /* The NOTE of THY-15: while b is small against alpha^-gamma, E grows by ln 2 over ln(1/alpha) a doubling; and its end. */
@@ -187,6 +188,7 @@ static void a_batch_grows_with_the_logarithm_of_its_size(void **unused)
 {
     static const double alpha[] = {0.3, 0.425, 0.6, 0.8};
     (void)unused;
+    assert_true(theory_batch(1, 3, 0) == 1 && theory_batch(1, 3, 1) == 4 && theory_batch(0, 3, 9) == 1);
     for (int a = 0; a < 4; a++) {
         double harmonic = 0;
         for (int32_t b = 1; b <= 1024; b++) {
@@ -229,11 +231,11 @@ static void machines_scale(void **unused)
 
 static void what_is_out_of_range_is_no_number(void **unused)
 {
-    static const double p[] = {0.5, 0.5}, q[] = {0.25, 0.75}, heavy[] = {0.5, 0.6}, less[] = {-0.5, 1.5},
+    static const double p[] = {0.5, 0.5}, q[] = {0.25, 0.75}, heavy[] = {0.5, 0.6}, less[] = {-0.5, 0.5, 1},
                         hole[] = {NAN, 1};
     static const int32_t beyond[] = {2}, before[] = {-1};
     (void)unused;
-    assert_true(theory_row(p, 2) && !theory_row(heavy, 2) && !theory_row(less, 2) && !theory_row(hole, 2));
+    assert_true(theory_row(p, 2) && !theory_row(heavy, 2) && !theory_row(less, 3) && !theory_row(hole, 2));
     const double values[] = {
         theory_lenient(p, q, 2, 0), theory_lenient(p, q, 2, 1.01), theory_lenient(p, q, 2, NAN),
         theory_onehot(p, 2, beyond, 1), theory_onehot(p, 2, before, 1), theory_kseq(p, q, 2, 0, 1),
