@@ -13,7 +13,10 @@
 #include "conformance/theory/chain.h"
 #include "conformance/theory/lookahead.h"
 #include "conformance/theory/machine.h"
+#include "ref/dist/residual.h"
+#include "ref/dist/served.h"
 #include "ref/draft/shape.h"
+#include "ref/verify/verify.h"
 
 /* Does the value print as the source has it: half a unit of its last digit away at most? */
 static void prints_as(const char *source, double value, double printed, double unit)
@@ -91,6 +94,52 @@ static void an_acceptance_is_that_of_served_rows(void **unused)
     prints_as("Tutorial, top-k 2", fmin(1, (p[1] / (p[0] + p[1])) / (q[1] / (q[0] + q[1]))), 0.756, 0.001);
 }
 
+/* ---- The same examples through the reference. ------------------------------------------ */
+
+/* The least uniform, in units of 2^-29, at which the reference refuses token x: its acceptance. */
+static double acceptance(const float *p, const float *q, int32_t x)
+{
+    const float *const target[] = {p, p}, *const draft[] = {q};
+    uint32_t low = 0, high = 1u << 29; /* accepted below low, refused from high on */
+    int32_t out[2];
+    while (low < high) {
+        const uint32_t u = low + (high - low) / 2;
+        const double test = u * 0x1p-29;
+        const as_chain_uniforms all = {&test, 0, 0};
+        if (as_verify_chain(target, draft, &x, 1, 3, &all, out) == 2)
+            low = u + 1;
+        else
+            high = u;
+    }
+    return low * 0x1p-29;
+}
+
+static void the_reference_leaves_the_residual_of_the_example(void **unused)
+{
+    static const float q[] = {0.6f, 0.3f, 0.1f}, p[] = {0.4f, 0.5f, 0.1f};
+    float left[3];
+    (void)unused;
+    as_residual(p, q, 3, left);
+    assert_true(left[0] == 0 && left[2] == 0);
+    prints_as("Tutorial, residual", (double)left[1], 0.20, 1e-6);
+    prints_as("Tutorial, residual", as_overlap(p, q, 3), 0.80, 1e-6);
+    for (int i = 0; i < 9; i++) assert_int_equal(as_draw_residual(p, q, 3, (uint64_t)i * 0x1fffffffffffffff), 1);
+}
+
+static void the_reference_accepts_as_the_examples_say(void **unused)
+{
+    static const float p[] = {0.55f, 0.30f, 0.15f}, q[] = {0.40f, 0.35f, 0.25f}, ratio_q[] = {0.60f, 0.10f, 0.30f};
+    const as_sampling two = {1, 2, 1, 0};
+    float logits_p[3], logits_q[3], served_p[3], served_q[3];
+    (void)unused;
+    for (int x = 0; x < 3; x++) logits_p[x] = logf(p[x]), logits_q[x] = logf(q[x]);
+    assert_int_equal(as_serve(logits_p, 3, &two, served_p, NULL), AS_OK);
+    assert_int_equal(as_serve(logits_q, 3, &two, served_q, NULL), AS_OK);
+    prints_as("Tutorial, ratio .15/.30", acceptance(p, ratio_q, 2), 0.50, 1e-6);
+    prints_as("Tutorial, raw rows", acceptance(p, q, 1), 0.857, 0.001);
+    prints_as("Tutorial, top-k 2", acceptance(served_p, served_q, 1), 0.756, 0.001);
+}
+
 static void lookahead_has_the_numbers_of_the_paper(void **unused)
 {
     (void)unused;
@@ -136,6 +185,8 @@ int main(void)
         cmocka_unit_test(the_best_of_the_sweep_is_4),
         cmocka_unit_test(the_residual_example_has_mass_a_fifth),
         cmocka_unit_test(an_acceptance_is_that_of_served_rows),
+        cmocka_unit_test(the_reference_leaves_the_residual_of_the_example),
+        cmocka_unit_test(the_reference_accepts_as_the_examples_say),
         cmocka_unit_test(lookahead_has_the_numbers_of_the_paper),
         cmocka_unit_test(weights_stream_in_42_milliseconds),
         cmocka_unit_test(k_seq_has_the_factor_of_chapter_10),
