@@ -103,7 +103,7 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
         {"ledger x --alpha 1", "in (0, 1)"},
         {"explain", "assay explain: WORD is missing"},
         {"explain NO-99", "NO-99"},
-        {"bench", "it must be verify|cpu|speculative|lookahead|trees|gpu"},
+        {"bench", "it must be verify|cpu|speculative|lookahead|scaling|trees|gpu"},
         {"bench gpus", "gpus: PART must be verify|cpu"},
         {"bench speculative --seconds 1", "assay bench speculative: unknown option --seconds"},
         {"bench trees --prompts 1", "P must be a whole number from 2 to 200"},

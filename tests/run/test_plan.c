@@ -47,7 +47,7 @@ static void what_has_no_meaning_is_refused(void **unused)
         {"--tree 3-2-1 --rates 0.5,1.5", "numbers from 0 to 1"},
         {"--tree 3-2-1 --rates nan", "numbers from 0 to 1"},
         {"--tree 3--1 --rates 0.5", "tree \"3--1\": give children a node by level"},
-        {"--tree 1000 --rates 0.5", "tree"},
+        {"--tree 2000 --rates 0.5", "tree \"2000\""},
         {"--p 0.5,0.5", "--p needs --q"},
         {"--p 0.5,0.5 --q 1", "--p has 2 numbers and --q 1; give as many"},
         {"--p 0.5,0.6 --q 0.5,0.5", "--p: the numbers must add up to 1"},
@@ -174,6 +174,11 @@ static void a_tree_stands_beside_its_chain(void **unused)
     assert_true(cell(all, "tree", 2, "tokens") >= cell(all, "tree", 1, "tokens"));
     for (size_t i = 0; i < 3; i++) near(cell(all, "tree", i, "rows"), 16, 0);
     json_decref(all);
+    all = plan("--tree 300 --rates 0.5,0.25"); /* more drafts than Sequoia's recursion takes */
+    near(cell(all, "tree", 0, "tokens"), 1.75, 1e-12);
+    near(cell(all, "tree", 1, "tokens"), 2, 1e-12);
+    assert_int_equal(json_array_size(json_object_get(json_object_get(all, "tree"), "rows")), 2);
+    json_decref(all);
 }
 
 static int count_elements(const xmlNode *n, const char *name)
@@ -242,6 +247,7 @@ static void the_trained_pair_is_measured(void **unused)
         if (i == 1) near(variance, alpha * (1 - alpha), 1e-12); /* beta is 0 or 1 */
         if (i == 0) assert_true(variance > 0 && variance < alpha * (1 - alpha));
         near(cell(all, "measured", 2, "formula"), 1 + alpha + alpha * alpha + alpha * alpha * alpha, 1e-12);
+        near(cell(all, "depths", 0, "with_covariance"), alpha, 1e-12);
         near(cell(all, "depths", 1, "with_covariance") - alpha * alpha,
              fact(all, "measured", "covariance_of_neighbours"), 1e-12);
         near(cell(all, "measured", 2, "measured"), 1 + s1 + s2 + s3, 1e-12);

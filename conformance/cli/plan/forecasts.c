@@ -170,16 +170,17 @@ bool forecast_add_tree(table_list *list, const forecast_tree *of, char *why, siz
     as_error e = {.text = ""};
     as_shape chain = {.drafts = drafts}, best;
     for (int32_t i = 0; i < drafts; i++) chain.parent[i] = i;
-    if (as_sequoia(of->rate, of->ranks, drafts, depth, &best, &e) != AS_OK)
-        return snprintf(why, why_size, "%s", e.text), false;
-    table *t = table_new(list, "tree", "Tokens a step of the tree, of a chain and of Sequoia's tree of as many rows");
+    const as_status s = as_sequoia(of->rate, of->ranks, drafts, depth, &best, &e);
+    if (s != AS_OK && s != AS_BAD_INPUT) return snprintf(why, why_size, "%s", e.text), false;
+    table *t = table_new(list, "tree", "Tokens a step of the tree, of a chain%s of as many rows",
+                         s == AS_OK ? " and of Sequoia's tree" : "");
     table_column_add(t, "depth", "%.0f", false);
     table_column_add(t, "width", "%.0f", false);
     table_column_add(t, "rows", "%.0f", false);
     table_column_add(t, "tokens", "%.3f", false);
     tree_row(t, of->shape, of);
     tree_row(t, &chain, of);
-    tree_row(t, &best, of);
+    if (s == AS_OK) tree_row(t, &best, of);
     return true;
 }
 

@@ -33,7 +33,8 @@ typedef struct {
 } forecast_lookahead;
 void forecast_add_lookahead(table_list *list, const forecast_lookahead *l);
 
-/* THY-16: a shape, beside the chain and Sequoia's tree of as many drafts. False, and why: Sequoia has no such tree. */
+/* THY-16: a shape, beside the chain and Sequoia's tree of as many drafts, if as_sequoia makes one so large. False, and
+ * why: memory ran out. */
 typedef struct {
     const as_shape *shape;
     const double *rate; /* [ranks] */

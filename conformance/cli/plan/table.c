@@ -50,16 +50,13 @@ static int width_of(const table_column *c)
     return 2 + (n < 8 ? 8 : n);
 }
 
-/* The formats are those of this folder: one double each. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+/* Formats take one double. */
 static void print_value(const char *format, double value, int width)
 {
     char text[40] = "-";
     if (!isnan(value)) snprintf(text, sizeof text, format, value);
     printf("%*s", width, text);
 }
-#pragma GCC diagnostic pop
 
 static void print_one(const table *t)
 {
