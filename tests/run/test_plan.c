@@ -248,6 +248,10 @@ static void the_trained_pair_is_measured(void **unused)
         if (i == 0) assert_true(variance > 0 && variance < alpha * (1 - alpha));
         near(cell(all, "measured", 2, "formula"), 1 + alpha + alpha * alpha + alpha * alpha * alpha, 1e-12);
         near(cell(all, "depths", 0, "with_covariance"), alpha, 1e-12);
+        /* Neighbours are alike, but not the same: a correlation between 0 and a half; and so on behind them. */
+        const double covariance = fact(all, "measured", "covariance_of_neighbours");
+        assert_true(covariance > 0 && covariance < variance / 2);
+        near(cell(all, "depths", 2, "with_covariance") / cell(all, "depths", 1, "with_covariance"), alpha + 0.03, 0.03);
         near(cell(all, "depths", 1, "with_covariance") - alpha * alpha,
              fact(all, "measured", "covariance_of_neighbours"), 1e-12);
         near(cell(all, "measured", 2, "measured"), 1 + s1 + s2 + s3, 1e-12);

@@ -1,7 +1,7 @@
 /* Every number of the sources that is a value of a formula of chapter 12, to the digits that the source prints.
  *
- * Leviathan: Leviathan et al. 2023 (arXiv 2211.17192), table 1. Fu: Fu et al. 2024 (arXiv 2402.02057). Tutorial: the
- * tutorial on speculative decoding that the issues of this project name; its rows are not all printed here as there. */
+ * Leviathan: Leviathan et al. 2023 (arXiv 2211.17192), table 1. Fu: Fu et al. 2024 (arXiv 2402.02057). Tutorial: a
+ * tutorial on speculative decoding; where we have its result alone, the rows are ours, and the test says so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
