@@ -136,6 +136,7 @@ static void figures_are_those_of_the_sources(void **unused)
     near(fact(all, "machine", "weights_ms"), 41.8, 0.05);
     near(cell(all, "machine", 0, "intensity"), 1, 0);
     near(fact(all, "machine", "free_rows"), 989e12 / 3350e9, 1e-6);
+    near(cell(all, "machine", 0, "cost"), 1, 1e-12);
     near(cell(all, "machine", 10, "cost"), 1024 / (989e12 / 3350e9), 1e-6);
     json_decref(all);
 }
