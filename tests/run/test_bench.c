@@ -1,4 +1,4 @@
-/* `assay bench lookahead`, `assay bench trees` and `assay bench ouroboros` from outside, on the trained pair. argv[1] is the program `assay`,
+/* `assay bench lookahead`, `scaling`, `trees` and `ouroboros` from outside, on the trained pair. argv[1] is the program `assay`,
  * argv[2] the source folder. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,6 +120,35 @@ static void every_part_has_its_table(void **unused)
     for (size_t i = 0; i < sizeof says / sizeof *says; i++) assert_says(says[i]);
     if (strstr(output, "\r")) fail_msg("progress is shown where no terminal is");
     if (strstr(output, "nan")) fail_msg("a figure is missing in:\n%s", output);
+}
+
+/* Two sizes of each N: S of the first is that of plain `decode`, and the gain is a difference. */
+static void scaling_has_its_table(void **unused)
+{
+    static const char *const refused[] = {"--sizes 1", "--sizes 8", "--only grid", "--prompts 1"};
+    (void)unused;
+    for (int i = 0; i < 4; i++) {
+        char arguments[80];
+        snprintf(arguments, sizeof arguments, "bench scaling %s", refused[i]);
+        if (assay(arguments, both) != 2) fail_msg("%s: %s", arguments, output);
+    }
+    assert_int_equal(assay("bench scaling --prompts 2 --sizes 2 --only growth", both), 0);
+    assert_says("T = 1, repetitive text: S by rows");
+    assert_says("linear from 8 to 16 rows");
+    for (int N = 2; N <= 5; N++) {
+        char label[40];
+        double from, to, gain;
+        int rows, twice;
+        snprintf(label, sizeof label, "N = %d  S", N);
+        const char *line = strstr(output, label);
+        assert_non_null(line);
+        const int read = sscanf(line + strlen(label), "%d: %lf %d: %lf gain %lf", &rows, &from, &twice, &to, &gain);
+        assert_int_equal(read, 5);
+        assert_int_equal(rows, 2 * (N - 1));
+        assert_int_equal(twice, 4 * (N - 1));
+        assert_true(from >= 1 && to >= 1 && to <= N && from <= N);
+        assert_true(to - from - gain < 0.1 && gain - (to - from) < 0.1); /* a mean over prompts, not of their sum */
+    }
 }
 
 static int count_elements(const xmlNode *n, const char *name)
@@ -293,6 +322,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_part_has_its_table),
         cmocka_unit_test_setup_teardown(the_plot_has_every_point_and_curve, make_temporary,
                                         remove_temporary),
+        cmocka_unit_test(scaling_has_its_table),
         cmocka_unit_test(trees_add_up),
         cmocka_unit_test_setup_teardown(figures_of_ouroboros_are_those_of_decode, make_temporary, remove_temporary),
         cmocka_unit_test(tables_of_ouroboros_hold_together),

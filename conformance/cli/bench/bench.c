@@ -263,7 +263,7 @@ static int bench_verify(double seconds)
 
 static const option what_options[] = {
     {"PART", NULL, "what to measure", OPTION_CHOICE, .at = 0,
-     .must = "verify|cpu|speculative|lookahead|trees|ouroboros|gpu", .needed = true},
+     .must = "verify|cpu|speculative|lookahead|scaling|trees|ouroboros|gpu", .needed = true},
 };
 
 static const option_table what_table = {
@@ -276,6 +276,7 @@ static const option_table what_table = {
     "cpu          matrix products and whole steps of a model\n"
     "speculative  the trained pair with drafts against without\n"
     "lookahead    tokens a step of lookahead and prompt lookup\n"
+    "scaling      tokens a step of lookahead over the rows of a forward\n"
     "trees        tokens and rows a step of trees of drafts\n"
     "ouroboros    tokens a forward of Ouroboros, its parts and sizes\n"
     "gpu          kernels and steps on a GPU, as shares of what it can do; needs a build with\n"
@@ -307,6 +308,7 @@ int bench_main(int argc, char **argv)
     argc--, argv++;
     if (strcmp(part, "gpu") == 0) return bench_device(argv);
     if (strcmp(part, "lookahead") == 0) return bench_lookahead(argc, argv);
+    if (strcmp(part, "scaling") == 0) return bench_scaling(argc, argv);
     if (strcmp(part, "speculative") == 0) return bench_speculative(argc, argv);
     if (strcmp(part, "trees") == 0) return bench_trees(argc, argv);
     if (strcmp(part, "ouroboros") == 0) return bench_ouroboros(argc, argv);

@@ -13,6 +13,7 @@
 #include "conformance/cli/bench/bench.h"
 #include "conformance/cli/bench/bench_measure.h"
 #include "conformance/cli/bench/compression_plot.h"
+#include "conformance/theory/lookahead.h"
 
 enum { REPEATS = 5, CLOCK_PROMPTS = 4, SIZES = 5, LENGTHS = 4 };
 
@@ -178,7 +179,7 @@ static void print_axes(const compression_axes *a)
         const compression_point *p = &a->point[i];
         if (i == 0 || p->b != p[-1].b) printf("%s  W = G = %-3d", i ? "\n" : "", (int)p->b);
         printf("  N=%d %.2f %.2f", (int)p->N, p->S,
-               compression_steps(a->model.alpha, a->model.f, p->N, p->b));
+               theory_lookahead(a->model.alpha, a->model.f, p->N, p->b));
     }
     puts("");
 }
