@@ -116,7 +116,7 @@ static void draft(job *j, int32_t way)
 {
     const int32_t most = gamma_within(MOST_GAMMA, j->e.x->iut);
     j->q.method = engine_methods[way];
-    j->q.gamma = way ? 0 : 1 + probe_below(&j->rng, most);
+    j->q.gamma = engine_drafts(j->q.method) ? 1 + probe_below(&j->rng, most) : 0;
     engine_draw_sizes(j->q.method, &j->rng, j->q.sizes);
 }
 
