@@ -41,15 +41,15 @@ bool engine_drafts(int32_t method)
     return method == 0 || method == IUT_OUROBOROS;
 }
 
-/* The other methods of the claims are the oracle's, in their order. */
+/* The methods of the claims are the oracle's, in their order. */
 const char *engine_method_name(int32_t method)
 {
     _Static_assert(IUT_JACOBI == 1 << ORACLE_JACOBI && IUT_LOOKAHEAD == 1 << ORACLE_LOOKAHEAD &&
-                       IUT_LOOKUP == 1 << ORACLE_LOOKUP,
+                       IUT_LOOKUP == 1 << ORACLE_LOOKUP && IUT_OUROBOROS == 1 << ORACLE_OUROBOROS,
                    "a method has its bit");
     for (oracle_method_name name = 0; name < ORACLE_METHODS; name++)
         if (method == 1 << name) return oracle_method_text(name);
-    return method == IUT_OUROBOROS ? "ouroboros" : "draft";
+    return "draft";
 }
 
 bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size)

@@ -304,7 +304,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_engine_company = {
     .name = "engine.company",
-    .clauses = "LAY-15 LAY-07 INV-01 INV-03 CLM-08 CLM-12 CLM-15 LAY-01 STOP-02 KV-08 MAT-02",
+    .clauses = "LAY-15 CLM-26 LAY-07 INV-01 INV-03 CLM-08 CLM-12 CLM-15 LAY-01 STOP-02 KV-08 MAT-02",
     .summary = "an engine answers a request the same again, alone and in company",
     .plan = plan,
     .claimed = claimed,

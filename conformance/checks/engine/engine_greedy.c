@@ -442,7 +442,8 @@ const check check_engine_greedy = {
     .clauses =
         "LAY-07 CLM-07 CLM-08 CLM-09 CLM-11 CLM-12 CLM-15 CLM-19 VOC-03 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
         "JAC-02 JAC-04 JAC-05 JAC-07 JAC-08 JAC-09 JAC-10 LAH-02 LAH-07 LAH-12 LAH-18 "
-        "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07 STAT-16 CLM-25 CLM-26 OUR-13 OUR-14 OUR-22 OUR-23",
+        "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07 STAT-16 CLM-25 CLM-26 OUR-11 OUR-12 "
+        "OUR-13 OUR-14 OUR-22 OUR-23 OUR-24",
     .summary = "an engine's greedy tokens are its own plain decoding's, drafts or not",
     .plan = plan,
     .claimed = claimed,
