@@ -409,6 +409,14 @@ as_pool *as_lookahead_pool(as_drafter *base)
     return ((lookahead *)base)->pool;
 }
 
+as_pool *as_lookahead_exchange_pool(as_drafter *base, as_pool *pool)
+{
+    lookahead *d = (lookahead *)base;
+    as_pool *had = d->pool;
+    d->pool = pool;
+    return had;
+}
+
 /* ---- Making one. ------------------------------------------------------------------- */
 
 static void free_drafter(as_drafter *base)

@@ -52,4 +52,8 @@ const int32_t *as_lookahead_row(const as_drafter *d, int32_t l,
 /* The pool. Whatever is inserted into it, the output stays the same (LAH-28). */
 as_pool *as_lookahead_pool(as_drafter *d);
 
+/* Gives the drafter another pool, of the same V, G and length, and returns the one that it had,
+ * which is the caller's then. NULL leaves it without one: it may then be freed, or given one. */
+as_pool *as_lookahead_exchange_pool(as_drafter *d, as_pool *pool);
+
 #endif

@@ -397,6 +397,13 @@ as_drafter *as_ouroboros_lookahead(as_drafter *base)
     return ((ouroboros *)base)->lookahead;
 }
 
+as_pool *as_ouroboros_exchange_pool(as_drafter *base, as_pool *pool)
+{
+    ouroboros *d = (ouroboros *)base;
+    d->pool = pool;
+    return as_lookahead_exchange_pool(d->lookahead, pool);
+}
+
 /* ---- Making one. ------------------------------------------------------------------- */
 
 static void release(ouroboros *d)

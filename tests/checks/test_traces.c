@@ -92,7 +92,7 @@ static void write_group(const char *id, int32_t missing, int32_t spoilt,
         oracle_trace trace;
         ref_trace_vector(g, &g->test[i], &trace);
         if (i == spoilt) spoil(&trace, how);
-        traces_write_one(f, i == missing, g->test[i].id, &trace);
+        traces_write_one(f, i == missing, g, g->test[i].id, &trace);
         oracle_trace_free(&trace);
     }
     traces_write_end(f);

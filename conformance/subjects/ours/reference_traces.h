@@ -10,6 +10,7 @@
 #include "ref/decode.h"
 #include "ref/draft/jacobi.h"
 #include "ref/draft/lookahead.h"
+#include "ref/draft/ouroboros.h"
 #include "ref/draft/prompt_lookup.h"
 #include "vectors/read/vectors.h"
 
@@ -17,6 +18,7 @@
 as_lookahead ref_lookahead_of(const oracle_method *m);
 as_lookup ref_lookup_of(const oracle_method *m);
 as_jacobi ref_jacobi_of(const oracle_method *m);
+as_ouroboros ref_ouroboros_of(const oracle_method *m);
 /* Its rule under the request's temperature; where there is none, one that must be refused. */
 as_rule ref_rule_of(const oracle_request *q, const oracle_method *m);
 /* A drafter for it, of a vocabulary of V. */

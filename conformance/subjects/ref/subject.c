@@ -41,6 +41,7 @@ struct iut {
     model_ops lm;
     engine_ops engine;
     int threads; /* of the models */
+    as_ouroboros ouroboros;
 };
 
 static iut_status status_of(as_status s)
@@ -91,6 +92,17 @@ static bool set_threads(iut *x, const char *word)
     return true;
 }
 
+/* ouroboros=paper|code, warm=no|yes */
+static bool set_ouroboros(iut *x, const char *word)
+{
+    const bool yes = strcmp(word, "warm=yes") == 0, says = yes || strcmp(word, "warm=no") == 0;
+    const as_ouroboros *preset = strncmp(word, "ouroboros=", 10) == 0 ? as_ouroboros_preset(word + 10) : NULL;
+    const bool warm = says ? yes : x->ouroboros.warm;
+    if (preset) x->ouroboros = *preset;
+    x->ouroboros.warm = warm;
+    return says || preset;
+}
+
 static void destroy(iut *x)
 {
     forget_panel(x);
@@ -110,12 +122,15 @@ static iut *create(const char *options, char *error, size_t error_size)
     }
     *x = (iut){.choice = choices_default(),
                .gamma = -1,
+               .ouroboros = *as_ouroboros_preset("paper"),
                .threads = 1}; /* the suite runs an instance on every processor */
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
-        if (choices_take(&x->choice, word) || set_threads(x, word)) continue;
+        if (choices_take(&x->choice, word) || set_ouroboros(x, word) || set_threads(x, word)) continue;
         snprintf(error, error_size,
-                 "ref: no option %.60s; there are " CHOICES_WORDS ", threads=1..9", word);
+                 "ref: no option %.60s; there are " CHOICES_WORDS
+                 ", ouroboros=paper|code, warm=no|yes, threads=1..9",
+                 word);
         destroy(x);
         return NULL;
     }
@@ -150,7 +165,11 @@ static iut_status claims(iut *x, iut_claims *c)
     if (c->size >= offsetof(iut_claims, logprobs))
         c->per_request = IUT_PER_SAMPLING | IUT_PER_SEED | IUT_PER_BUDGET | IUT_PER_ENDS;
     if (c->size >= offsetof(iut_claims, coins)) c->draft_vocab = IUT_VOCAB_FOLDER;
-    if (c->size >= sizeof *c) claim_trees(x, c);
+    if (c->size >= offsetof(iut_claims, warm)) claim_trees(x, c);
+    if (c->size >= sizeof *c) {
+        c->methods |= IUT_OUROBOROS;
+        c->warm = x->ouroboros.warm;
+    }
     return IUT_OK;
 }
 
@@ -591,7 +610,7 @@ static iut_status cache_poison(iut *x)
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
     const engine_ops_manner how = {
-        .choice = &x->choice, .threads = x->threads, .maker = &maker};
+        .choice = &x->choice, .ouroboros = &x->ouroboros, .threads = x->threads, .maker = &maker};
     return answer_of(engine_ops_generate(&x->engine, b, &how, &x->error));
 }
 

@@ -82,6 +82,11 @@ typedef enum {
     MANNER_LOOKUP,
     MANNER_JACOBI_WARM,    /* a Jacobi that samples above T = 0 */
     MANNER_LOOKAHEAD_COLD, /* lookahead at T = 0 alone */
+    MANNER_OUROBOROS,      /* Ouroboros alone, as its paper has it */
+    MANNER_OUROBOROS_CODE, /* as its code has it */
+    MANNER_OUROBOROS_WARM, /* its pool stays from request to request */
+    MANNER_OUROBOROS_RING, /* its pool overwrites slots in turn */
+    MANNER_OUROBOROS_BARE, /* no answer of the target enters its pool */
     MANNER_ORIGINAL,     /* LKP as it was first published */
     MANNER_STALE_KEY,    /* lookahead with other switches, or with what costs speed alone */
     MANNER_RING_POOL,
