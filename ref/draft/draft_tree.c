@@ -373,7 +373,7 @@ static as_status open_drafter(draft_tree *d, bool made, as_lm *lm, as_drafter **
 as_status as_draft_tree(as_lm *lm, const as_sampling *s, const as_shape *shape,
                         as_siblings siblings, as_drafter **drafter, as_error *e)
 {
-    static const as_drafter_ops operations = {reset, propose_shape, observe, free_drafter};
+    static const as_drafter_ops operations = {reset, propose_shape, observe, free_drafter, NULL};
     static const char *const name[] = {
         [AS_SIBLINGS_IID] = "a tree of independent siblings (LAW-07)",
         [AS_SIBLINGS_WITHOUT] = "a tree of siblings without replacement (LAW-07)",
@@ -397,7 +397,7 @@ as_status as_draft_tree(as_lm *lm, const as_sampling *s, const as_shape *shape,
 as_status as_draft_dynamic(as_lm *lm, const as_sampling *s, const as_dynamic *o,
                            as_drafter **drafter, as_error *e)
 {
-    static const as_drafter_ops operations = {reset, propose_dynamic, observe, free_drafter};
+    static const as_drafter_ops operations = {reset, propose_dynamic, observe, free_drafter, NULL};
     const int32_t k = o->expand;
     if (k < 1 || k > AS_DYNAMIC_MOST || o->depth < 1 || o->depth > AS_DYNAMIC_MOST ||
         o->drafts < 1 || o->drafts > AS_SHAPE_MOST)
