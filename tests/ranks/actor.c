@@ -2,7 +2,7 @@
  *
  * usage: mpirun -n D actor RANK STEP none|kill|stop|leave|alter
  *
- * Rank RANK, after step STEP (-1: the last), is killed, stands still, leaves with exit code 0, or alters its pool.
+ * Rank RANK writes "acts" to standard error and, after step STEP (-1: the last), is killed, stands still, leaves with exit code 0, or alters its pool.
  * Exit code 0: the decoding has ended well. */
 #include <signal.h>
 #include <stdio.h>
@@ -29,6 +29,7 @@ static void watch(void *data, const as_step *s)
     role *x = data;
     x->emitted += s->emitted;
     if (x->step < 0 ? x->emitted < BUDGET : s->step != x->step) return;
+    if (strcmp(x->act, "none") != 0) fputs("acts\n", stderr);
     if (strcmp(x->act, "kill") == 0) raise(SIGKILL);
     if (strcmp(x->act, "stop") == 0) raise(SIGSTOP);
     if (strcmp(x->act, "leave") == 0) _exit(0);

@@ -85,19 +85,28 @@ def refused(mpirun, assay):
         fail(f"jacobi under mpirun: exit code {done.returncode}\n{done.stderr}")
 
 
+def until_the_end(command, sign, act):
+    """Runs it; calls act(process) at the line that begins with the sign. Its exit code, the seconds from there to its
+    end, and the standard error behind it."""
+    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
+        for line in p.stderr:
+            if sign and line.startswith(sign):
+                break
+        start = time.monotonic()
+        act(p)
+        said = p.stderr.read()
+        code = p.wait(timeout=60)
+    return code, time.monotonic() - start, said
+
+
 def acts(mpirun, actor, count, rank, step, act, says):
-    start = time.monotonic()
     command = ranks(mpirun, count, actor, str(rank), str(step), act)
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
-    took = time.monotonic() - start
-    told = re.search(says, done.stderr)
-    if act == "none":
-        if done.returncode != 0:
-            fail(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
-    elif done.returncode == 0 or took > LIMIT or not told:
-        fail(f"{' '.join(command)}: exit code {done.returncode} after {took:.1f} s\n{done.stderr}")
-    print(f"{count} ranks, {act} in rank {rank} after step {step}: exit code {done.returncode}, {took:.1f} s"
-          + (f": {told[0]}" if told and says else ""))
+    code, took, said = until_the_end(command, "acts" if act != "none" else "", lambda _: None)
+    told = re.search(says, said)
+    if (code != 0) != (act != "none") or took > LIMIT or not told:
+        fail(f"{' '.join(command)}: exit code {code} after {took:.1f} s\n{said}")
+    print(f"{count} ranks, {act} in rank {rank} after step {step}: exit code {code}, {took:.1f} s"
+          + (f": {told[0]}" if says else ""))
 
 
 def process_of(mpirun, rank):
@@ -116,15 +125,7 @@ def killed(mpirun, assay, rank, step, number):
     """Sends a signal to a rank of the program when the first has told of that step."""
     command = ranks(mpirun, 3, assay, "decode", "--method", "lookahead", *PROMPT, "--trace", "--max-new", "8",
                     "--window", "60", "--ngram", "8", "--pool", "0")
-    with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
-        for line in p.stderr:
-            if line.startswith(f"step {step} "):
-                break
-        start = time.monotonic()
-        os.kill(process_of(p.pid, rank), number)
-        rest = p.stderr.read()
-        code = p.wait(timeout=60)
-    took = time.monotonic() - start
+    code, took, rest = until_the_end(command, f"step {step} ", lambda p: os.kill(process_of(p.pid, rank), number))
     if code == 0 or took > LIMIT:
         fail(f"rank {rank} gets {number.name} after step {step}: exit code {code} after {took:.1f} s\n{rest}")
     print(f"assay, 3 ranks, {number.name} to rank {rank} after step {step}: exit code {code}, {took:.1f} s")
