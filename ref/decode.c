@@ -246,10 +246,12 @@ static const struct {
     [AS_RULE_SINGLE] = {NULL, verify_nodes},  [AS_RULE_KSEQ] = {NULL, verify_nodes},
 };
 
-static as_status verify(work *w, as_error *e)
+static as_status verify(work *w, const as_context *c, as_error *e)
 {
-    if (rule[w->r->rule].whole) return rule[w->r->rule].whole(w, e);
-    return as_walk_tree(&w->tree, &w->plan, rule[w->r->rule].choose, w, &w->walk, e);
+    const as_status s = rule[w->r->rule].whole
+                            ? rule[w->r->rule].whole(w, e)
+                            : as_walk_tree(&w->tree, &w->plan, rule[w->r->rule].choose, w, &w->walk, e);
+    return s == AS_OK ? as_answers(&w->plan, c, w->row, w->V, w->p, w->answer, e) : s;
 }
 
 /* ---- The loop. --------------------------------------------------------------------- */
@@ -375,34 +377,22 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
     if (s == AS_OK && r->rule == AS_RULE_CHAIN) s = check_chain(&w->tree, e);
     if (s == AS_OK) s = reserve(w, e);
     if (s == AS_OK) s = forward(w, e);
-    if (s == AS_OK) s = verify(w, e);
-    if (s == AS_OK) s = as_answers(&w->plan, &c, w->row, w->V, w->p, w->answer, e);
+    if (s == AS_OK) s = verify(w, &c, e);
     if (s == AS_OK) s = exchange(w, result->steps, e);
     if (s != AS_OK) return s;
 
     const as_walk *k = &w->walk;
     const int32_t emitted = emit(w, &c, out, result);
     assert(emitted >= 1 && emitted <= k->length);
-    as_step done = {.step = result->steps++,
-                    .position = w->position,
-                    .tree = &w->tree,
-                    .plan = &w->plan,
-                    .logits = w->row,
-                    .answer = w->answer,
-                    .path = k->path,
-                    .accepted = k->accepted,
-                    .run = k->run,
-                    .length = k->length,
-                    .emitted = emitted,
-                    .evaluated = w->share.evaluated};
+    as_step done = {result->steps++, w->position, &w->tree, &w->plan, w->row, w->answer, k->path,
+                    k->accepted,     k->run,      k->length, emitted, NULL,   w->share.evaluated};
     result->drafted += w->tree.rows - (w->plan.all ? 1 : w->plan.drafts);
     result->accepted += k->accepted;
     /* The root and the accepted rows whose tokens are out; the last token out is the next root,
      * evaluated with the next step, even where the step accepted its row (LAH-19, LAH-30). */
     const int32_t kept = k->accepted < emitted ? k->accepted + 1 : emitted;
     s = as_share_commit(&w->share, r->target, w->sequence, &w->tree, k->path, kept, e);
-    assert(s != AS_OK ||
-           as_lm_length(r->target, w->sequence) + w->share.debts == w->n - 1); /* KV-08 */
+    assert(s != AS_OK || as_lm_length(r->target, w->sequence) + w->share.debts == w->n - 1); /* KV-08 */
     if (s == AS_OK) s = as_drafter_observe(r->drafter, &c, &done, e);
     return s == AS_OK ? trace(w, &done, e) : s;
 }

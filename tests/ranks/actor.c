@@ -2,8 +2,8 @@
  *
  * usage: mpirun -n D actor RANK STEP none|kill|stop|leave|alter
  *
- * Rank RANK writes "acts" to standard error and, after step STEP (-1: the last), is killed, stands still, leaves with exit code 0, or alters its pool.
- * Exit code 0: the decoding has ended well. */
+ * After step STEP (-1: the last) rank RANK writes "acts" to standard error. It is then killed, stands still, leaves
+ * with exit code 0, or alters its pool. Exit code 0: the decoding has ended well. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

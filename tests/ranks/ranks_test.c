@@ -202,7 +202,7 @@ START_TEST(an_altered_pool_is_noticed_before_the_next_step)
 {
     for (int32_t when = 0; when < 12; when += 5) {
         char says[80];
-        snprintf(says, sizeof says, "step %d: rank 2 differs from rank 0 in its history, window or pool", (int)when + 1);
+        snprintf(says, sizeof says, "step %d: rank 2 differs from rank 0 in its history", (int)when + 1);
         expect(POOL, 2, when, 4, says, when + 1);
     }
     expect(POOL, 0, 3, 3, "step 4: rank 0 differs from rank 1 in its history", 4);
