@@ -14,6 +14,8 @@
 #include "conformance/cli/arguments/options.h"
 #include "conformance/cli/arguments/ouroboros.h"
 #include "conformance/cli/arguments/trees.h"
+#include "conformance/cli/ranks/figures.h"
+#include "conformance/cli/ranks/ranks.h"
 #include "conformance/wire/clock.h"
 #include "ref/decode.h"
 
@@ -29,6 +31,7 @@ typedef struct {
     double temperature, top_p, min_p;
     bool trace;
     options_given given;
+    as_ranks *ranks; /* NULL: alone */
 } arguments;
 
 #define AT(field) .at = offsetof(arguments, field)
@@ -98,7 +101,9 @@ enum { OPTIONS = sizeof options / sizeof *options };
 
 static const option_table table = {"decode",
                                    "usage: assay decode --prompt TEXT [options]\n\n"
-                                   "Runs a decoding method of the reference on a prompt.\n",
+                                   "Runs a decoding method of the reference on a prompt. "
+                                   "`mpirun -n D assay decode\n--method lookahead ...` "
+                                   "shares the rows of each step between D processes.\n",
                                    options, OPTIONS, NULL};
 
 #define refuse(...) options_refuse(&table, __VA_ARGS__)
@@ -165,8 +170,15 @@ typedef struct {
     double overlap;               /* ... and the sum of their sum of min(p, q) */
     tree_tally tree;              /* of trees */
     ouroboros_tally rounds;       /* of Ouroboros */
+    ranks_figures shares;         /* of ranks */
     double start, first, last;    /* seconds: of the call, and of the ends of steps */
 } watcher;
+
+/* Of several ranks, the first tells what they have done. */
+static bool speaks(const arguments *a)
+{
+    return !a->ranks || a->ranks->rank == 0;
+}
 
 static bool is_tree(const arguments *a)
 {
@@ -289,8 +301,11 @@ static void on_step(void *data, const as_step *s)
     watcher *w = data;
     const int32_t drafts = s->tree->rows - 1;
     const int32_t reached = !is_chain(w->a) ? 0 : drafts > s->accepted ? s->accepted + 1 : drafts;
+    if (!speaks(w->a)) return;
     if (is_tree(w->a)) tree_count(&w->tree, s);
     if (is_ouroboros(w->a)) ouroboros_count(&w->rounds, w->drafter, s);
+    if (w->a->ranks)
+        ranks_count(&w->shares, w->a->ranks, s, as_pool_length(as_lookahead_pool(w->drafter)));
     w->last = clock_now();
     w->tokens += s->emitted;
     if (s->step == 0) w->first = w->last, w->first_tokens = w->tokens;
@@ -333,6 +348,7 @@ static void summary(const watcher *w, const as_result *r)
         fprintf(stderr, " (mean of sum min(p, q) there: %.3f)",
                 w->overlap / (double)w->reached);
     fputc('\n', stderr);
+    if (w->a->ranks) ranks_print(stderr, &w->shares, w->a->ranks, w->drafter);
     if (is_tree(w->a)) {
         fputs("drafts gone to, of those reached, by depth (lines) and rank (columns):\n", stderr);
         tree_print(stderr, &w->tree);
@@ -356,6 +372,16 @@ static bool write_json(const watcher *w, const token_list *prompt, const int32_t
         root && !w->out_of_memory && json_dump_file(root, a->json, JSON_INDENT(1)) == 0;
     json_decref(root);
     return written || refuse("cannot write %s", a->json);
+}
+
+static bool tell(const watcher *w, const token_list *prompt, const int32_t *out, const as_result *r,
+                 as_status s)
+{
+    if (w->a->trace) print_tokens(w, out, r->tokens);
+    puts("");
+    fflush(stdout);
+    summary(w, r);
+    return s != AS_OK || !w->a->json || write_json(w, prompt, out, r);
 }
 
 /* -- The run
@@ -429,9 +455,9 @@ static int decode(const arguments *a, const model *target, as_drafter *drafter, 
     const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,
                                   (float)a->min_p};
     int32_t *out = malloc(((size_t)a->max_new + 1) * sizeof *out);
-    w.steps = a->json ? json_array() : NULL;
+    w.steps = a->json && speaks(a) ? json_array() : NULL;
     w.show_progress = !a->trace && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
-    if (!out || (a->json && !w.steps)) {
+    if (!out || (a->json && speaks(a) && !w.steps)) {
         free(out);
         return refuse("out of memory"), EXIT_ERROR;
     }
@@ -446,7 +472,8 @@ static int decode(const arguments *a, const model *target, as_drafter *drafter, 
                                 .eoses = target->info.eos_count,
                                 .budget = (int32_t)a->max_new,
                                 .trace = on_step,
-                                .trace_data = &w};
+                                .trace_data = &w,
+                                .ranks = a->ranks};
     if (!decode_before(a, target, request, out)) {
         json_decref(w.steps);
         free(out);
@@ -454,15 +481,12 @@ static int decode(const arguments *a, const model *target, as_drafter *drafter, 
     }
     w.start = w.first = w.last = clock_now();
     const as_status s = as_decode(&request, out, &result, &e);
-    if (a->trace) print_tokens(&w, out, result.tokens);
-    puts("");
-    fflush(stdout);
+    if (s != AS_OK && a->ranks) fprintf(stderr, "rank %d: ", (int)a->ranks->rank);
     if (s != AS_OK) refuse("%s", e.text);
-    summary(&w, &result);
-    const bool written = s != AS_OK || !a->json || write_json(&w, prompt, out, &result);
+    const bool written = !speaks(a) || tell(&w, prompt, out, &result, s);
     json_decref(w.steps);
     free(out);
-    return s == AS_OK && written ? EXIT_SUCCESS : EXIT_USAGE;
+    return s == AS_PEER ? EXIT_ERROR : s == AS_OK && written ? EXIT_SUCCESS : EXIT_USAGE;
 }
 
 /* The tokens of --given. */
@@ -556,6 +580,32 @@ static int without_draft(const arguments *a, const model *target, const token_li
     return code;
 }
 
+/* One thread a rank, unless told otherwise. */
+static bool join(arguments *a)
+{
+    char why[300];
+    if (!ranks_open(&a->ranks, why, sizeof why)) return refuse("%s", why);
+    if (a->ranks && strcmp(a->method, "lookahead") != 0)
+        return refuse("mpirun has started it; of the methods lookahead alone is shared by ranks");
+    if (a->ranks && a->threads == 0) a->threads = 1;
+    return true;
+}
+
+static int run(arguments *a)
+{
+    const as_llama_options capacity = {.rows = ROWS, .threads = (int)a->threads};
+    model target;
+    token_list prompt = {0};
+    int code = EXIT_USAGE;
+    if (!model_load(&target, a->model, "target", &capacity)) return EXIT_USAGE;
+    if (read_prompt(a, &target, &prompt) && fits(a, &target, &prompt))
+        code = method_known(a->method) ? without_draft(a, &target, &prompt)
+                                       : with_drafter(a, &target, &capacity, &prompt);
+    free(prompt.token);
+    model_free(&target);
+    return code;
+}
+
 int decode_main(int argc, char **argv)
 {
     arguments a = {.method = "ar",
@@ -569,16 +619,7 @@ int decode_main(int argc, char **argv)
     if (!options_read(&table, &a, argc, argv, &a.given, &code)) return code;
     if (!coherent(&a)) return EXIT_USAGE;
     if (option_among(a.method, "ar|tree")) a.gamma = 0;
-
-    const as_llama_options capacity = {.rows = ROWS, .threads = (int)a.threads};
-    model target;
-    token_list prompt = {0};
-    if (!model_load(&target, a.model, "target", &capacity)) return EXIT_USAGE;
-    code = EXIT_USAGE;
-    if (read_prompt(&a, &target, &prompt) && fits(&a, &target, &prompt))
-        code = method_known(a.method) ? without_draft(&a, &target, &prompt)
-                                      : with_drafter(&a, &target, &capacity, &prompt);
-    free(prompt.token);
-    model_free(&target);
+    code = join(&a) ? run(&a) : EXIT_USAGE;
+    ranks_close(a.ranks, code);
     return code;
 }

@@ -392,7 +392,7 @@ unsigned as_siblings_rules(as_siblings siblings)
 as_status as_draft_tree(as_lm *lm, const as_sampling *s, const as_shape *shape,
                         as_siblings siblings, as_drafter **drafter, as_error *e)
 {
-    static const as_drafter_ops operations = {reset, propose_shape, observe, free_drafter};
+    static const as_drafter_ops operations = {reset, propose_shape, observe, free_drafter, NULL};
     as_status status = as_check_sampling(s, e);
     if (status == AS_OK) status = as_shape_check(shape, e);
     if (status != AS_OK) return status;
@@ -408,7 +408,7 @@ as_status as_draft_tree(as_lm *lm, const as_sampling *s, const as_shape *shape,
 as_status as_draft_dynamic(as_lm *lm, const as_sampling *s, const as_dynamic *o,
                            as_drafter **drafter, as_error *e)
 {
-    static const as_drafter_ops operations = {reset, propose_dynamic, observe, free_drafter};
+    static const as_drafter_ops operations = {reset, propose_dynamic, observe, free_drafter, NULL};
     const int32_t k = o->expand;
     if (k < 1 || k > AS_DYNAMIC_MOST || o->depth < 1 || o->depth > AS_DYNAMIC_MOST ||
         o->drafts < 1 || o->drafts > AS_SHAPE_MOST)

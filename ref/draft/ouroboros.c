@@ -26,6 +26,7 @@ typedef struct {
     as_walk walk;
     int32_t rows, wants; /* that there is room for */
     int32_t *want;       /* [rows] */
+    int32_t *window;     /* [rows] the window's answers */
     const float **row;   /* [rows] logits of the rows wanted, else NULL */
     float *logits;       /* [wants][V] */
 
@@ -116,6 +117,7 @@ static as_status reserve_step(ouroboros *d, as_error *e)
     bool enough = true;
     if (d->tree.rows > d->rows) {
         enough = grow(&d->want, rows, sizeof *d->want) && grow(&d->row, rows, sizeof *d->row) &&
+                 grow(&d->window, rows, sizeof *d->window) &&
                  grow(&d->walk.run, rows, sizeof *d->walk.run) &&
                  grow(&d->walk.path, rows, sizeof *d->walk.path) &&
                  grow(&d->walk.option, rows, sizeof *d->walk.option);
@@ -197,6 +199,7 @@ static as_status draft_step(ouroboros *d, const as_context *c, int32_t *n, as_er
     if (s == AS_OK) s = reserve_step(d, e);
     if (s == AS_OK) s = forward(d, e);
     if (s == AS_OK) s = as_walk_tree(&d->tree, &d->plan, choose_argmax, d, &d->walk, e);
+    if (s == AS_OK) s = as_answers(&d->plan, &line, d->row, d->base.V, NULL, d->window, e);
     if (s == AS_OK) s = reserve_line(d, *n + d->walk.length, e);
     if (s != AS_OK) return s;
     const int32_t emitted = extend(d, c, *n);
@@ -204,6 +207,7 @@ static as_status draft_step(ouroboros *d, const as_context *c, int32_t *n, as_er
     const as_step step = {.tree = &d->tree,
                           .plan = &d->plan,
                           .logits = d->row,
+                          .answer = d->window,
                           .path = d->walk.path,
                           .accepted = d->walk.accepted,
                           .run = d->walk.run,
@@ -414,6 +418,7 @@ static void release(ouroboros *d)
     free(d->walk.path);
     free(d->walk.option);
     free(d->want);
+    free(d->window);
     free(d->row);
     free(d->logits);
     free(d->line);
@@ -464,7 +469,7 @@ static as_lookahead lookahead_of(const as_ouroboros *o)
 as_status as_draft_ouroboros(as_lm *lm, const as_ouroboros *o, as_drafter **drafter,
                              as_error *e)
 {
-    static const as_drafter_ops operations = {reset, propose, observe, free_drafter};
+    static const as_drafter_ops operations = {reset, propose, observe, free_drafter, NULL};
     const as_lookahead lookahead = lookahead_of(o);
     as_status s = check(o, e);
     if (s != AS_OK) return s;

@@ -107,7 +107,7 @@ static as_status drafter_observe(as_drafter *d, const as_context *c, const as_st
 }
 
 static const as_drafter_ops drafter_ops = {drafter_reset, drafter_propose, drafter_observe,
-                                           NULL};
+                                           NULL, NULL};
 
 /* ---- The pair and its prompts. --------------------------------------------------------- */
 

@@ -150,6 +150,12 @@ static void free_drafter(as_drafter *d)
     (void)d;
 }
 
+static uint64_t digest(const as_drafter *d, uint64_t h)
+{
+    const as_drafter *inner = ((const scribe *)d)->inner;
+    return inner->ops->digest ? inner->ops->digest(inner, h) : h;
+}
+
 oracle_step *ref_another_step(oracle_trace *t)
 {
     if (t->steps == t->room) {
@@ -252,9 +258,9 @@ void ref_refuse(const oracle_request *q, const as_error *e, oracle_trace *trace)
 }
 
 void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_method *m,
-               const ref_trace_watch *watch, oracle_trace *trace, as_result *result)
+               as_ranks *ranks, const ref_trace_watch *watch, oracle_trace *trace, as_result *result)
 {
-    static const as_drafter_ops ops = {reset, propose, observe, free_drafter};
+    static const as_drafter_ops ops = {reset, propose, observe, free_drafter, digest};
     scribe s = {.base = {&ops, d->name, d->rules, d->V, d->cold}, .inner = d, .lm = lm, .m = m, .watch = watch, .trace = trace};
     s.window = m->name == ORACLE_LOOKAHEAD   ? d
                : m->name == ORACLE_OUROBOROS ? as_ouroboros_lookahead(d)
@@ -271,7 +277,8 @@ void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_m
                           .eoses = q->eos >= 0,
                           .budget = q->budget,
                           .trace = note,
-                          .trace_data = &s};
+                          .trace_data = &s,
+                          .ranks = ranks};
     as_error e = {.text = ""};
     int32_t *out = oracle_take((size_t)(q->budget > 0 ? q->budget : 0) + 1, sizeof *out);
     *trace = (oracle_trace){.steps = 0};
@@ -318,7 +325,7 @@ void ref_trace_vector(const vector_group *g, const vector_test *t, oracle_trace 
     as_result result;
     *trace = (oracle_trace){.steps = 0};
     if (drafter_of_vector(t->method, draft ? &draft->base : NULL, lm->base.V, &d, &e) == AS_OK)
-        ref_trace(&lm->base, d, t->request, t->method, NULL, trace, &result);
+        ref_trace(&lm->base, d, t->request, t->method, NULL, NULL, trace, &result);
     else
         ref_refuse(t->request, &e, trace);
     as_drafter_free(d);

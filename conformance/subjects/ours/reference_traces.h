@@ -30,10 +30,10 @@ typedef struct {
     void *data;
 } ref_trace_watch;
 
-/* Decodes the request with the drafter; the tokens are those that the reference gave out. A
+/* Decodes the request with the drafter, as one of these ranks unless NULL; the tokens are those that the reference gave out. A
  * refusal stands in trace->error, as the word of TRC-03. The caller frees the trace. */
 void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_method *m,
-               const ref_trace_watch *watch, oracle_trace *trace, as_result *result);
+               as_ranks *ranks, const ref_trace_watch *watch, oracle_trace *trace, as_result *result);
 
 /* Parts of it, for who decodes elsewhere: another step of the trace, all zeros; its rows and
  * candidates by the tree; values of a key, or rows of a window, one behind the other; a
