@@ -16,6 +16,7 @@
 #define ASSAY_REF_VERIFY_VERIFY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "ref/lm/tree.h"
 #include "ref/status.h"
@@ -135,7 +136,7 @@ typedef struct {
 /* Every row below the root is a wanted draft, without limit, with a bonus. */
 static inline as_plan as_plan_drafts(void)
 {
-    return (as_plan){.wanted = 1, .drafts = 1, .most = INT32_MAX, .bonus = true};
+    return (as_plan){1, 1, false, INT32_MAX, true, false, 0, false, 0, NULL};
 }
 
 /* Sets *token, 0 or more, that follows `row`, `depth` rows having been accepted: an argmax, a

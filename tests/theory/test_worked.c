@@ -105,7 +105,7 @@ static double acceptance(const float *p, const float *q, int32_t x)
     while (low < high) {
         const uint32_t u = low + (high - low) / 2;
         const double test = u * 0x1p-29;
-        const as_chain_uniforms all = {&test, 0, 0};
+        const as_chain_uniforms all = {&test, 0, 0, NULL};
         if (as_verify_chain(target, draft, &x, 1, 3, &all, out) == 2)
             low = u + 1;
         else
