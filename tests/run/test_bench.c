@@ -1,5 +1,5 @@
-/* `assay bench lookahead`, `scaling`, `trees` and `ouroboros` from outside, on the trained pair. argv[1] is the program `assay`,
- * argv[2] the source folder. */
+/* `assay bench lookahead`, `scaling`, `trees` and `ouroboros` from outside, on the trained pair. argv[1] is the program
+ * `assay`, argv[2] the source folder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -263,8 +263,8 @@ static void tables_of_ouroboros_hold_together(void **unused)
     double prefix, match[8];
     const char *at = strstr(output, "common prefix ");
     assert_non_null(at);
-    assert_int_equal(sscanf(at, "common prefix %lf; in a row 1 to 8: %lf %lf %lf %lf %lf %lf %lf %lf", &prefix, &match[0],
-                            &match[1], &match[2], &match[3], &match[4], &match[5], &match[6], &match[7]),
+    assert_int_equal(sscanf(at, "common prefix %lf; in a row 1 to 8: %lf %lf %lf %lf %lf %lf %lf %lf", &prefix,
+                            &match[0], &match[1], &match[2], &match[3], &match[4], &match[5], &match[6], &match[7]),
                      9);
     assert_true(prefix <= match[0] && match[0] <= 20 && match[0] > 0);
     for (int k = 1; k < 8; k++) assert_true(match[k] <= match[k - 1]);

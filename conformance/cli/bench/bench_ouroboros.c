@@ -1,5 +1,6 @@
-/* `assay bench ouroboros`: tokens a forward of the target, and a forward of the draft model, of Ouroboros on the trained
- * pair, beside the other methods; its parts and sizes one at a time; warm starts; and how drafts and answers match.
+/* `assay bench ouroboros`: tokens a forward of the target, and a forward of the draft model, of Ouroboros on the
+ * trained pair, beside the other methods; its parts and sizes one at a time; warm starts; and how drafts and answers
+ * match.
  *
  * A forward of the draft model is a draft step (OUR-05), and of a chain a draft: what the draft model lacks of the text
  * goes into the next of these. `at c` are the tokens for the time of a target's forward, if rows cost nothing and a
@@ -72,8 +73,9 @@ static as_status make(const bench_pair *b, const method *m, float T, as_drafter 
 
 /* What each prompt gave, and the rounds of all of Ouroboros. */
 typedef struct {
-    double tokens[ALL], forwards[ALL], drafting[ALL], rows[ALL]; /* [n]; forwards of the target and of the draft model */
-    double S[ALL];                                               /* tokens a forward of the target */
+    double tokens[ALL], rows[ALL];       /* [n] */
+    double forwards[ALL], drafting[ALL]; /* [n] of the target and of the draft model */
+    double S[ALL];                       /* [n] tokens a forward of the target */
     int32_t n;
     ouroboros_tally rounds;
     int64_t full, prefix, match[MATCHES + 1]; /* rounds of LONG_DRAFT drafts; sums over these */
@@ -337,7 +339,8 @@ static bool warm(const bench_pair *b)
 /* Places of LONG_DRAFT drafts where k in a row are the target's answers. */
 static bool matches(const bench_pair *b)
 {
-    static const method m = OUROBOROS("gamma 20", "paper", "overrun=no", LONG_DRAFT, OUROBOROS_W, OUROBOROS_N, OUROBOROS_K);
+    static const method m =
+        OUROBOROS("gamma 20", "paper", "overrun=no", LONG_DRAFT, OUROBOROS_W, OUROBOROS_N, OUROBOROS_K);
     measured *r = malloc(sizeof *r);
     bool ok = r != NULL;
     if (!ok) fputs("assay bench: out of memory\n", stderr);
