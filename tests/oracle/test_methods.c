@@ -693,6 +693,92 @@ static void match_is_plain(void **state)
     assert_true(sum.runs > 200 && sum.accepted[1] > 100 && sum.accepted[3] > 20);
 }
 
+/* ---- Lookahead with N = 2 --------------------------------------------------------- */
+
+/* The answer behind `n` tokens: the first of the largest logits. */
+static int32_t answer_of(const oracle_hash *hash, const int32_t *path, int32_t n)
+{
+    float row[16];
+    int32_t best = 0;
+    oracle_hash_logits(hash, path, n, row);
+    for (int32_t t = 1; t < hash->V; t++) best = row[t] > row[best] ? t : best;
+    return best;
+}
+
+/* The 2-grams of all iterations so far, and nothing else, are what the pool has. */
+static void expect_two_grams(const oracle_pool *pool, const bool seen[16][16], int32_t V)
+{
+    for (int32_t key = 0; key < V; key++) {
+        const oracle_lists *values = oracle_pool_values(pool, key);
+        int32_t n = 0;
+        for (int32_t t = 0; t < V; t++) n += seen[key][t];
+        assert_int_equal(values->n, n);
+        for (int32_t i = 0; i < n; i++) assert_true(seen[key][values->l[i].t[0]]);
+    }
+}
+
+/* One iteration y_i = answer(history, y_0 ... y_{i-1}) over the window, `path` being history and
+ * window; the window after it, which is one place further on. */
+static void expect_iteration(const oracle_hash *hash, int32_t *path, int32_t n, int32_t W,
+                             bool seen[16][16], const oracle_step *s)
+{
+    assert_int_equal(s->window.n, 1);
+    assert_int_equal(s->window.l[0].n, W - 1);
+    for (int32_t i = 0; i < W; i++) {
+        const int32_t y = answer_of(hash, path, n + i);
+        seen[path[n + i - 1]][y] = true;
+        if (i > 0) assert_int_equal(s->window.l[0].t[i - 1], y);
+    }
+    expect_two_grams(&s->pool, seen, hash->V);
+}
+
+/* LAH-13, LAH-23: the window of N = 2 is a window of Jacobi iterations, and its pool has their
+ * 2-grams; as long as Jacobi decoding accepts nothing, it has the same guesses. */
+static void two_grams_are_jacobi(void **state)
+{
+    (void)state;
+    int32_t together = 0, hits = 0;
+    for (int32_t run = 0; run < 400; run++) {
+        const oracle_hash hash = {(uint64_t)below(&random_state, 1 << 20),
+                                  2 + below(&random_state, 10), below(&random_state, 3), 20};
+        const oracle_lm lm = {hash.V, oracle_hash_logits, &hash};
+        const int32_t W = 1 + below(&random_state, 8);
+        int32_t path[64], prompt[4];
+        bool seen[16][16] = {{false}};
+        for (int32_t j = 0; j < 4; j++) path[j] = prompt[j] = below(&random_state, hash.V);
+        const oracle_request q = request(prompt, 4, 20);
+        const oracle_method m = lookahead("paper", W, 2, 16);
+        oracle_trace t, jacobi;
+        oracle_decode(&lm, &q, &m, &t);
+        const oracle_list *window = &t.window0.l[0];
+        const oracle_method same = {.name = ORACLE_JACOBI,
+                                    .size = {W, 0, 0},
+                                    .sw[JACOBI_INIT] = JACOBI_GIVEN,
+                                    .given = W > 1 ? window->t : prompt,
+                                    .given_n = W > 1 ? W - 1 : 1};
+        oracle_decode(&lm, &q, &same, &jacobi);
+        for (int32_t i = 0, n = 4; i < t.steps; i++) {
+            const oracle_step *s = &t.step[i];
+            memcpy(path + n, window->t, (size_t)window->n * sizeof *path);
+            expect_iteration(&hash, path, n, W, seen, s);
+            window = &s->window.l[0];
+            memcpy(path + n, s->emitted.t, (size_t)s->emitted.n * sizeof *path);
+            n += s->emitted.n;
+            hits += s->accepted > 0;
+        }
+        if (W > 2 && jacobi.step[0].accepted == 0) {
+            const oracle_list *guess = &jacobi.step[1].candidates.l[0];
+            assert_int_equal(guess->n, W - 2);
+            for (int32_t i = 0; i < W - 2; i++)
+                assert_int_equal(guess->t[i], t.step[0].window.l[0].t[i]);
+            together++;
+        }
+        oracle_trace_free(&t);
+        oracle_trace_free(&jacobi);
+    }
+    assert_true(together > 100 && hits > 400);
+}
+
 /* ---- Draws by a lane of numbers --------------------------------------------------- */
 
 static void lane_draws(void **state)
@@ -722,7 +808,7 @@ int main(void)
         cmocka_unit_test(window_draws),    cmocka_unit_test(lookup_limits),
         cmocka_unit_test(jacobi_by_hand),  cmocka_unit_test(refusals),
         cmocka_unit_test(greedy_is_plain), cmocka_unit_test(match_is_plain),
-        cmocka_unit_test(lane_draws),
+        cmocka_unit_test(lane_draws),      cmocka_unit_test(two_grams_are_jacobi),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
