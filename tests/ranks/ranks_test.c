@@ -27,6 +27,7 @@ typedef struct {
     plant plant;
     int32_t culprit, when; /* the rank, and the step from which on it does so */
     bool keeps_sequence;
+    int32_t budget; /* 0: BUDGET */
     as_status status[RANKS_IN_TURN];
     as_error error[RANKS_IN_TURN];
     int32_t steps[RANKS_IN_TURN], length[RANKS_IN_TURN];
@@ -107,7 +108,7 @@ static void act(as_ranks *ranks, void *data)
                           .seed = a.culprit && x->plant == SEED ? 2 : 1,
                           .prompt = prompt,
                           .prompts = prompts,
-                          .budget = BUDGET,
+                          .budget = x->budget ? x->budget : BUDGET,
                           .trace = watch,
                           .trace_data = &a,
                           .ranks = ranks->count > 1 ? &a.base : NULL};
@@ -174,11 +175,12 @@ END_TEST
 START_TEST(a_sequence_that_stays_has_all_tokens_but_the_last)
 {
     static experiment x;
-    x = (experiment){.keeps_sequence = true};
-    for (int32_t D = 1; D <= 4; D++) {
-        run(&x, D);
-        for (int32_t r = 0; r < D; r++) ck_assert_int_eq(x.length[r], 6 + BUDGET - 1);
-    }
+    for (int32_t budget = 1; budget <= BUDGET; budget++)
+        for (int32_t D = 1; D <= 4; D++) {
+            x = (experiment){.keeps_sequence = true, .budget = budget};
+            run(&x, D);
+            for (int32_t r = 0; r < D; r++) ck_assert_int_eq(x.length[r], 6 + budget - 1);
+        }
 }
 END_TEST
 
