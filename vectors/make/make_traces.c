@@ -474,9 +474,9 @@ static void lookup_preset(tracer *c, const char *preset)
 
 /* ---- Ouroboros -------------------------------------------------------------------- */
 
-/* A target whose states are the last two tokens, each with a favourite, and a draft model that has another row in one of
- * four of them. */
-static void pair_group(tracer *c, const char *id)
+/* A target whose states are the last two tokens, each with a favourite, and a draft model that has another row in
+ * `differ` of eight of them. */
+static void pair_group(tracer *c, const char *id, int32_t differ)
 {
     group(c, id, ORACLE_OUROBOROS);
     maker *m = c->m;
@@ -487,7 +487,7 @@ static void pair_group(tracer *c, const char *id)
     int32_t *next = cls + V, *of_target = next + cells, *of_draft = of_target + cells;
     for (int32_t t = 0; t < V; t++) cls[t] = t;
     for (int32_t s = 0; s < S; s++) {
-        const bool other = make_below(m, 4) == 0;
+        const bool other = make_below(m, 8) < differ;
         const int32_t favourite = make_below(m, 3) ? (s + 1) % V : make_below(m, V);
         for (int32_t t = 0; t < V; t++) {
             next[s * V + t] = s % V * V + t;
@@ -503,14 +503,14 @@ static void pair_group(tracer *c, const char *id)
     if (!c->draft) abort();
 }
 
-/* Sizes are drawn; no pool has many values that no round will see. */
+/* Sizes are drawn: three times of four such that a key has several values and several suffixes. */
 static oracle_method rounds(tracer *c, const char *preset, const int32_t *given)
 {
     maker *m = c->m;
-    oracle_method x = {.name = ORACLE_OUROBOROS,
-                       .size = {1 + make_below(m, 6), 1 + make_below(m, 4), 2 + make_below(m, 3), make_below(m, 4)},
-                       .given = given,
-                       .draft = c->draft};
+    const bool rich = make_below(m, 4) > 0;
+    const int32_t least[] = {rich ? 2 : 0, rich ? 2 : 1, 2, rich}, more[] = {6, 4, rich ? 2 : 4, 4};
+    oracle_method x = {.name = ORACLE_OUROBOROS, .given = given, .draft = c->draft};
+    for (int32_t i = 0; i < 4; i++) x.size[i] = least[i] + make_below(m, more[i]);
     oracle_preset(&x, preset);
     return x;
 }
@@ -526,8 +526,10 @@ static void rounds_test(tracer *c, const oracle_method *x, bool warm)
     maker *m = c->m;
     int32_t prompt[LONGEST];
     oracle_request q = request(c, prompt, warm);
-    if (make_below(m, 4) == 0) q.positions = q.n + q.budget - 1 + make_below(m, 1 + x->size[2]);
-    if (make_below(m, 4) == 0) q.rows = 1 + make_below(m, 16);
+    q.budget += 12;
+    if (make_below(m, 2)) q.positions = q.n + q.budget - 1 + make_below(m, 1 + x->size[2]);
+    if (make_below(m, 3) == 0) q.rows = x->size[0] + x->size[2] + make_below(m, 2 * x->size[2]);
+    if (make_below(m, 12) == 0) q.rows = 1 + make_below(m, 4);
     end(c, &q, x);
     add(c, "", &q, x);
 }
@@ -537,7 +539,7 @@ static void rounds_preset(tracer *c, const char *preset)
 {
     char id[64];
     snprintf(id, sizeof id, "trace.ouroboros.%s.pair", preset);
-    pair_group(c, id);
+    pair_group(c, id, 2);
     for (int32_t k = 0; k < 16; k++) {
         const oracle_method x = rounds(c, preset, NULL);
         rounds_test(c, &x, k % 4 == 3);
@@ -545,17 +547,40 @@ static void rounds_preset(tracer *c, const char *preset)
     make_close(c->m);
 }
 
+/* Any switches; every third time such that inspiration drives suffixes out of a small pool. */
 static void rounds_switches(tracer *c)
 {
+    static const int32_t small[] = {4, 2, 2, 2}, prompt[2] = {1, 2};
     int32_t given[6];
-    pair_group(c, "trace.ouroboros.switches");
+    pair_group(c, "trace.ouroboros.switches", 4);
     for (int32_t k = 0; k < 24; k++) {
         oracle_method x = rounds(c, k % 2 ? "code" : "paper", given);
         for (int32_t i = 0; i < OUR_SWITCHES; i++)
             if (make_below(c->m, 2)) x.sw[i] = make_below(c->m, oracle_switch_values(&oracle_ouroboros_switch[i]));
-        x.size[3] += x.size[3] == 0;
+        if (k % 3 == 0) {
+            memcpy(x.size, small, sizeof small);
+            x.sw[OUR_INSPIRE] = OUR_INSPIRE_TAIL, x.sw[OUR_REFINE] = OUR_REFINE_VALUE;
+        }
         guess(c, &x, given, 1 + make_below(c->m, 6));
         rounds_test(c, &x, k % 6 == 5);
+    }
+    oracle_method x = rounds(c, "code", NULL);
+    x.size[2] = 1;
+    add(c, "phrases of one token",
+        &(oracle_request){.prompt = prompt, .n = 2, .budget = 4, .eos = -1, .sampling = {0, 0, 1, 0}}, &x);
+    make_close(c->m);
+}
+
+/* Short phrases, refined by their values: in a small pool inspiration drives suffixes out, in a larger one several are
+ * refined. */
+static void rounds_short(tracer *c)
+{
+    pair_group(c, "trace.ouroboros.short", 5);
+    for (int32_t k = 0; k < 16; k++) {
+        oracle_method x = rounds(c, k % 2 ? "code" : "paper", NULL);
+        x.size[0] = 3 + k % 5, x.size[1] = k % 4 < 2 ? 2 : 4, x.size[2] = 2 + k % 8 / 6, x.size[3] = k % 4 < 2 ? 2 : 3;
+        x.sw[OUR_INSPIRE] = OUR_INSPIRE_TAIL, x.sw[OUR_REFINE] = OUR_REFINE_VALUE;
+        rounds_test(c, &x, k % 5 == 4);
     }
     make_close(c->m);
 }
@@ -565,7 +590,7 @@ static void rounds_refused(tracer *c)
     static const int32_t prompt[2] = {1, 2};
     const oracle_request q = {.prompt = prompt, .n = 2, .budget = 4, .eos = -1, .sampling = {0, 0, 1, 0}};
     oracle_request few = q, none = q;
-    pair_group(c, "trace.ouroboros.refused");
+    pair_group(c, "trace.ouroboros.refused", 2);
     const oracle_method x = rounds(c, "paper", NULL);
     oracle_method bad[] = {x, x, x};
     bad[0].size[1] = 0, bad[1].size[2] = 1, bad[2].sw[OUR_INIT] = OUR_INIT_GIVEN;
@@ -606,7 +631,7 @@ static void rounds_engine(tracer *c, const char *preset)
     enum { TRIES = 200 };
     char id[64];
     snprintf(id, sizeof id, "trace.ouroboros.%s.engine", preset);
-    pair_group(c, id);
+    pair_group(c, id, 2);
     for (int32_t k = 0; k < 6; k++) {
         int32_t prompt[LONGEST], given[LONGEST];
         oracle_method x = {.name = ORACLE_OUROBOROS};
@@ -639,6 +664,7 @@ static void ouroboros(tracer *c)
     rounds_preset(c, "paper");
     rounds_preset(c, "code");
     rounds_switches(c);
+    rounds_short(c);
     rounds_refused(c);
     rounds_engine(c, "paper");
     rounds_engine(c, "code");

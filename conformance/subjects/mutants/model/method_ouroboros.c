@@ -129,8 +129,8 @@ static iut_status draft_step(method_rounds *a, bool *ended)
     if (s == IUT_OK) s = method_window_answer(&a->window, line, &a->tree, &a->run);
     if (s != IUT_OK) return s;
     extend(a, &o);
-    if (fault(line->fault, OUR_COLLECTS_CUT)) a->run.count = o.emitted;
-    method_window_observe(&a->window, line, &a->tree, &a->run, &o);
+    if (!o.ended || !fault(line->fault, OUR_END_STANDS_STILL))
+        method_window_observe(&a->window, line, &a->tree, &a->run, &o);
     *ended = o.ended;
     a->held += o.emitted;
     return method_tree_commit(line, &a->run, o.emitted - 1);
@@ -232,30 +232,29 @@ static int32_t answer(const method_tree *t, int32_t candidate, int32_t i)
 }
 
 /* e_i, i from 1 on. */
-static int32_t answer_to_draft(const method_job *j, const method_tree *t, const method_run *run, int32_t i)
+static int32_t answer_to_draft(const method_tree *t, int32_t i)
 {
-    const bool drawn = fault(j->fault, OUR_ANSWERS_DRAWN) && i <= run->count;
-    return drawn ? run->token[i - 1] : answer(t, 0, i - 1);
+    return answer(t, 0, i - 1);
 }
 
 /* ---- Inspiration (OUR-16). ------------------------------------------------------- */
 
-static bool agrees(const method_rounds *a, const method_job *j, const method_tree *t, const method_run *run, int32_t i)
+static bool agrees(const method_rounds *a, const method_job *j, const method_tree *t, int32_t i)
 {
     const bool tail = j->how->sw[OUR_INSPIRE] == OUR_INSPIRE_TAIL;
     for (int32_t k = tail && !fault(j->fault, OUR_TAIL_ASKS_KEY) ? i + 1 : i; k <= i + suffix_length(j) - 1; k++)
-        if (a->draft[k - 1] != answer_to_draft(j, t, run, k)) return false;
+        if (a->draft[k - 1] != answer_to_draft(t, k)) return false;
     return true;
 }
 
-static void inspire_at(method_rounds *a, const method_job *j, const method_tree *t, const method_run *run, int32_t i)
+static void inspire_at(method_rounds *a, const method_job *j, const method_tree *t, int32_t i)
 {
     int32_t value[METHOD_ROWS];
     const fault_point f = j->fault;
-    if (!agrees(a, j, t, run, i) && !fault(f, OUR_INSPIRE_UNMATCHED)) return;
-    for (int32_t k = 1; k <= suffix_length(j); k++) value[k - 1] = answer_to_draft(j, t, run, i + k);
+    if (!agrees(a, j, t, i) && !fault(f, OUR_INSPIRE_UNMATCHED)) return;
+    for (int32_t k = 1; k <= suffix_length(j); k++) value[k - 1] = answer_to_draft(t, i + k);
     if (fault(f, OUR_INSPIRES_DRAFTS) && i + suffix_length(j) <= a->drafts) value[suffix_length(j) - 1] = a->draft[i + suffix_length(j) - 1];
-    method_pool_add(&a->window.pool, fault(f, OUR_INSPIRE_KEY_ANSWER) ? answer_to_draft(j, t, run, i) : a->draft[i - 1],
+    method_pool_add(&a->window.pool, fault(f, OUR_INSPIRE_KEY_ANSWER) ? answer_to_draft(t, i) : a->draft[i - 1],
                     value);
 }
 
@@ -269,7 +268,7 @@ static void inspire(method_rounds *a, const method_job *j, const method_tree *t,
     if (fault(f, OUR_INSPIRE_LATE)) first++;
     if (how == OUR_INSPIRE_NONE) return;
     for (int32_t i = first; i <= last; i++)
-        inspire_at(a, j, t, run, fault(f, OUR_INSPIRES_DOWNWARDS) ? first + last - i : i);
+        inspire_at(a, j, t, fault(f, OUR_INSPIRES_DOWNWARDS) ? first + last - i : i);
 }
 
 /* ---- Refinement (OUR-17 to OUR-19). ---------------------------------------------- */
@@ -332,6 +331,8 @@ static void refine(method_rounds *a, const method_job *j, const method_tree *t, 
         const int32_t *suffix = t->token + t->first[i] + a->drafts;
         for (int32_t k = 0; k < length; k++)
             refined[k] = answer(t, i, method_least(a->drafts + k + shifted, t->length[i]));
+        for (int32_t k = a->drafts; fault(f, OUR_ANSWERS_DRAWN) && run->hits >= a->drafts && k < run->count; k++)
+            if (k < a->drafts + length && (k == a->drafts || i == run->winner)) refined[k - a->drafts] = run->token[k];
         if (how == OUR_REFINE_VALUE) {
             refine_value(p, f, key, suffix, refined);
             continue;
