@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Our kernels give the reference's verdict table: `verdicts.py ASSAY [options of assay run]` runs the
-suite on both, and fails where a case of --iut gpu has another state than the reference's. On the grid
-emulator, which --iut gpu then says it uses, at level smoke and with 2,000 samples, exactly the cases with
-more than 64 tokens are UNAVAILABLE instead."""
+suite on both, and fails where a case of --iut gpu has another state than the reference's. Ouroboros is
+NOT_CLAIMED, for no kernel drafts by it. On the grid emulator, which --iut gpu then says it uses, at level
+smoke and with 2,000 samples, exactly the cases with more than 64 tokens are UNAVAILABLE instead."""
 import collections
 import json
 import re
@@ -32,6 +32,8 @@ def vocabulary(name):
 
 
 def due_state(case, emulated):
+    if "ouroboros" in case["case"]:
+        return "NOT_CLAIMED"
     if emulated and vocabulary(case["case"]) > LARGEST and case["state"] != "NOT_CLAIMED":
         return "UNAVAILABLE"
     return case["state"]
