@@ -59,7 +59,8 @@ def main():
             wrong.append(f"{name}: {case['state']}, not {due[name]}: {case['detail']}")
         elif case["state"] == "UNAVAILABLE" and BEYOND not in case["detail"]:
             wrong.append(f"{name}: UNAVAILABLE, but not for its vocabulary: {case['detail']}")
-    wrong += [f"{name}: on one side alone" for name in sorted(set(got) ^ set(due))]
+    # Which cases are drawn follows the claims (VER-11), and the reference claims more.
+    wrong += [f"{name}: on one side alone" for name in sorted(set(got) ^ set(due)) if "/drawn/" not in name]
     print(*wrong, sep="\n")
     count = collections.Counter(case["state"] for case in got.values())
     print(f"{device}: {len(got)} cases:", ", ".join(f"{n} {state}" for state, n in sorted(count.items())))
