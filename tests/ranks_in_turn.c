@@ -59,23 +59,31 @@ static void start(void)
     live--;
 }
 
+static void make_context(member *m)
+{
+    if (!m->stack || getcontext(&m->context) != 0) abort();
+    m->context.uc_stack = (stack_t){.ss_sp = m->stack, .ss_size = STACK};
+    m->context.uc_link = &scheduler;
+    makecontext(&m->context, start, 0);
+}
+
+static void take_turn(member *m)
+{
+    turn = m;
+    swapcontext(&scheduler, &m->context);
+}
+
 void run_as_ranks(int32_t count, void (*run)(as_ranks *, void *), void *data)
 {
     ranks = calloc((size_t)count, sizeof *ranks);
     if (!ranks || count > RANKS_IN_TURN) abort();
     live = count;
     for (int32_t r = 0; r < count; r++) {
-        member *m = &ranks[r];
-        *m = (member){.base = {r, count, gather}, .run = run, .data = data, .stack = malloc(STACK)};
-        if (!m->stack || getcontext(&m->context) != 0) abort();
-        m->context.uc_stack = (stack_t){.ss_sp = m->stack, .ss_size = STACK};
-        m->context.uc_link = &scheduler;
-        makecontext(&m->context, start, 0);
+        ranks[r] = (member){.base = {r, count, gather}, .run = run, .data = data, .stack = malloc(STACK)};
+        make_context(&ranks[r]);
     }
-    for (int32_t r = 0; live > 0; r = (r + 1) % count) {
-        turn = &ranks[r];
-        if (!turn->gone) swapcontext(&scheduler, &turn->context);
-    }
+    for (int32_t r = 0; live > 0; r = (r + 1) % count)
+        if (!ranks[r].gone) take_turn(&ranks[r]);
     for (int32_t r = 0; r < count; r++) free(ranks[r].stack);
     free(ranks);
 }
