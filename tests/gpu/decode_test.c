@@ -787,19 +787,31 @@ START_TEST(trees_are_refused_by_name)
 }
 END_TEST
 
+static TCase *a_case(Suite *suite, const char *name)
+{
+    TCase *t = tcase_create(name);
+    tcase_set_timeout(t, 300);
+    suite_add_tcase(suite, t);
+    return t;
+}
+
 int main(int argc, char **argv)
 {
     batches = argc == 2 ? atoi(argv[1]) : scaled(BATCHES);
     little = argc == 2 ? batches < BATCHES : test_scale() < 0.25;
     if (argc > 2 || batches < 1) return 2;
-    TCase *t = tcase_create("decode");
-    tcase_add_loop_test(t, as_the_reference, 0, KINDS);
-    tcase_add_loop_test(t, a_draft_model_fails, 0,
+    Suite *suite = suite_create("gpu decode");
+    /* mutants.txt names the case that notices a fault. */
+    TCase *methods = a_case(suite, "methods"), *failures = a_case(suite, "failures");
+    TCase *trees = a_case(suite, "trees"), *steps = a_case(suite, "steps");
+    TCase *refusals = a_case(suite, "refusals");
+    tcase_add_loop_test(methods, as_the_reference, 0, KINDS);
+    tcase_add_loop_test(failures, a_draft_model_fails, 0,
                         (int)(sizeof of_failures / sizeof *of_failures));
-    tcase_add_loop_test(t, short_trees, 0, (int)(sizeof of_trees / sizeof *of_trees));
-    tcase_add_loop_test(t, steps_are_replayed, 0, (int)(sizeof of_steps / sizeof *of_steps));
-    tcase_add_loop_test(t, requests_are_refused_by_name, 0, 3);
-    tcase_add_test(t, options_are_refused_by_name);
-    tcase_add_test(t, trees_are_refused_by_name);
-    return suite_main_within("gpu decode", t, 300);
+    tcase_add_loop_test(trees, short_trees, 0, (int)(sizeof of_trees / sizeof *of_trees));
+    tcase_add_loop_test(steps, steps_are_replayed, 0, (int)(sizeof of_steps / sizeof *of_steps));
+    tcase_add_loop_test(refusals, requests_are_refused_by_name, 0, 3);
+    tcase_add_test(refusals, options_are_refused_by_name);
+    tcase_add_test(refusals, trees_are_refused_by_name);
+    return suite_run(suite);
 }
