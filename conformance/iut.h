@@ -55,8 +55,9 @@ enum {
     IUT_LM_SELF_CONSISTENT /* bits of its own, the same however they are asked for (TREE, KV) */
 };
 enum { IUT_LLAMA = 1, IUT_QWEN2 = 2, IUT_QWEN3 = 4 }; /* architectures, added up */
-/* Methods of decoding besides a chain of a draft model's, which is 0; as claims, added up. */
-enum { IUT_JACOBI = 1, IUT_LOOKAHEAD = 2, IUT_LOOKUP = 4 };
+/* Methods of decoding besides a chain of a draft model's, which is 0; as claims, added up. OUROBOROS alone has a draft
+ * model (CLM-25). */
+enum { IUT_JACOBI = 1, IUT_LOOKAHEAD = 2, IUT_LOOKUP = 4, IUT_OUROBOROS = 8 };
 enum { IUT_POOL_LRU = 1, IUT_POOL_RING = 2 }; /* kinds of pool of n-grams (POOL-02, POOL-03), added up */
 enum { IUT_TIES_CUT = 1, IUT_TIES_KEPT };     /* top-k among equal logits: DIST-09, or all of them (DIST-16) */
 enum { IUT_WEIGHTS_FOLDER = 1, IUT_WEIGHTS_OWN }; /* OWN: made from the folder's, quantised say (CLM-15) */
@@ -116,7 +117,7 @@ typedef struct {
     int32_t max_vocab, max_gamma; /* 0 = no limit known; larger cases are NOT_CLAIMED */
     uint8_t lm_arithmetic; /* IUT_LM_*: what the operations on a model promise */
     uint8_t lm_architectures; /* sum of IUT_LLAMA ...: models that it serves; 0: all of them */
-    uint8_t methods;          /* sum of IUT_JACOBI ...: what `generate` offers besides draft models */
+    uint8_t methods;          /* sum of IUT_JACOBI ...: what `generate` offers besides chains of draft models */
     uint8_t greedy_methods;   /* sum of those of `methods` that it offers at temperature 0 alone, and
                                  refuses above it */
     uint8_t pools;            /* sum of IUT_POOL_LRU ...: what `pool` offers */
@@ -152,6 +153,9 @@ typedef struct {
     int32_t max_nodes;      /* of a request, the root included; 0: no limit known */
     int32_t max_children;   /* of a node; 1: chains alone; 0: no limit known */
     int32_t tree_sampling;  /* 1: `verify_tree` serves the logits of each request by a sampling of its own */
+    /* Since 7, like IUT_OUROBOROS: methods. An older iut_claims, of 160 bytes, ends here. */
+    int32_t warm;  /* 1: n-grams of one request may serve the next; its output does not depend on them (CLM-26) */
+    int32_t ranks; /* workers that share the steps of lookahead (LAH-31); 0: one */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------
@@ -353,8 +357,9 @@ typedef struct {
     const char *draft;  /* folder of the draft model; "": there is none, and gamma is 0 */
     int32_t n;          /* requests */
     int32_t gamma;      /* drafts a step at most; 0 is plain decoding */
-    int32_t method;     /* 0, or IUT_JACOBI, IUT_LOOKAHEAD, IUT_LOOKUP; draft is "" and gamma 0 then */
-    int32_t sizes[3];   /* jacobi: tokens of a block; lookahead: W, N, G; lookup: longest n-gram, drafts */
+    int32_t method;     /* 0, or one of IUT_JACOBI ...; but for OUROBOROS, draft is "" and gamma 0 then */
+    int32_t sizes[3];   /* jacobi: tokens of a block; lookahead: W, N, G; lookup: longest n-gram, drafts;
+                           ouroboros: W, N, K, where gamma is the drafts that a round asks for (OUR-07) */
     int32_t k;          /* token budget: a stream ends after exactly k tokens (STOP-02) ... */
     int32_t eos;        /* ... or after this token; -1: none. The models' own ends do not count. */
     int32_t prompts;    /* tokens of all prompts */

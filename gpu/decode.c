@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "gpu/decode_tree.h"
 #include "gpu/verify/verify.h"
 
 enum { MOST_TREE = 3072 /* rows that a walk takes */, MOST_SHARED = 1024 /* rows */ };
@@ -22,7 +23,7 @@ struct ag_decoder {
     ag_drafter drafter;
     ag_glue glue;
     ag_scratch scratch;
-    int32_t drafts;       /* of a chain of a draft model, at most; 0: it is not asked */
+    int32_t drafts;       /* of a draft model, at most; 0: it is not asked */
     float *logits, *p;    /* [places][V]; p: not for the greedy rule */
     int32_t *row;         /* [B][R] of the chain rule: the place of each position's row */
     float *draft_logits;  /* [B][V] */
@@ -32,7 +33,8 @@ struct ag_decoder {
     int32_t *drawn;       /* [B] */
     int32_t *feed_number; /* [B] of the sequences in the draft model */
     ag_feed feed;
-    ag_fault *fault; /* [B] */
+    ag_tree_decoding tree; /* of AG_TREE */
+    ag_fault *fault;       /* [B] */
     /* On the host. */
     int32_t *number, *draft_number; /* [B] of the sequences in the models; -1: not open */
     ag_sequence *seen;              /* [B] */
@@ -59,6 +61,11 @@ static bool is_chain(const ag_decoder *d)
     return d->o.rule == AS_RULE_CHAIN;
 }
 
+static bool is_tree(const ag_decoder *d)
+{
+    return d->o.drafting.method == AG_TREE;
+}
+
 /* The least `doubled` for rows of a request of so many tokens: its tree stands behind them, in
  * models that have no positions beyond theirs. */
 static int32_t doubled_for(const ag_decoder *d, int64_t tokens)
@@ -76,9 +83,11 @@ static int32_t doubled_for(const ag_decoder *d, int64_t tokens)
 
 static as_status check_draft_model(const ag_decoding *o, as_error *e)
 {
-    if (o->drafting.method != AG_CHAIN) return AS_OK;
+    const bool tree = o->drafting.method == AG_TREE;
+    if (o->drafting.method != AG_CHAIN && !tree) return AS_OK;
     if (!o->draft)
-        return as_fail(e, AS_BAD_INPUT, "decode: a chain of a draft model, and there is none");
+        return as_fail(e, AS_BAD_INPUT, "decode: a %s of a draft model, and there is none",
+                       tree ? "tree" : "chain");
     const as_status s = as_check_sampling(&o->draft_sampling, e);
     if (s != AS_OK) return s;
     if (o->draft->V != o->target->V)
@@ -108,27 +117,25 @@ static as_status check_rows(const ag_decoder *d, as_error *e)
         return as_fail(e, AS_LIMIT,
                        "decode: %d sequences of %d rows; the model takes %d rows a forward",
                        (int)b->B, (int)b->R, (int)d->o.target->rows);
-    if (d->drafts > 0 && 2 * (int64_t)b->B > d->o.draft->rows)
+    const int64_t drafting = is_tree(d) ? ag_tree_model_rows(&d->drafter) : 2 * (int64_t)b->B;
+    if (d->drafts > 0 && drafting > d->o.draft->rows)
         return as_fail(
             e, AS_LIMIT,
-            "decode: %d sequences of 2 rows; the draft model takes %d rows a forward",
-            (int)b->B, (int)d->o.draft->rows);
+            "decode: %d sequences of %d rows; the draft model takes %d rows a forward",
+            (int)b->B, (int)(drafting / b->B), (int)d->o.draft->rows);
+    if (ag_rule_of_nodes(d->o.rule) && b->R > AG_TREE_CAPACITY)
+        return as_fail(e, AS_LIMIT, "decode: trees of %d rows; the rule %s takes %d", (int)b->R,
+                       as_rule_name(d->o.rule), AG_TREE_CAPACITY);
     if (!is_chain(d) && b->R > MOST_TREE)
         return as_fail(e, AS_LIMIT, "decode: trees of %d rows; a walk takes %d", (int)b->R,
                        MOST_TREE);
     return AS_OK;
 }
 
-typedef struct {
-    void *at; /* a pointer, to be set */
-    size_t count, size;
-    const char *what;
-} array;
-
-enum { ARRAYS = 32 };
+enum { OWN = 34, ARRAYS = OWN + AG_TREE_ARRAYS };
 
 /* Every array of a decoder. */
-static void list_arrays(ag_decoder *d, array *a /* [ARRAYS] */)
+static void list_arrays(ag_decoder *d, ag_array *a /* [ARRAYS] */)
 {
     enum { I = sizeof(int32_t), F = sizeof(float) };
     ag_glue *g = &d->glue;
@@ -136,8 +143,10 @@ static void list_arrays(ag_decoder *d, array *a /* [ARRAYS] */)
     const size_t B = (size_t)d->o.sequences, R = (size_t)g->batch.R, V = (size_t)g->batch.V;
     const size_t H = (size_t)g->batch.H, places = B * (size_t)g->batch.wants;
     const size_t chain = is_chain(d) ? 1 : 0, drafts = (size_t)d->drafts;
-    const size_t feeds = drafts > 0 ? B : 0, laws = feeds * (chain ? drafts : 1);
-    const array all[ARRAYS] = {{&g->want, places, I, "wanted rows"},
+    const size_t models = drafts > 0 ? B : 0, feeds = is_tree(d) ? 0 : models;
+    const size_t laws = feeds * (chain ? drafts : 1);
+    const size_t nodes = ag_rule_of_nodes(d->o.rule) ? B : 0;
+    const ag_array all[OWN] = {{&g->want, places, I, "wanted rows"},
                                {&g->serve, places, I, "served rows"},
                                {&g->ask, places, I, "the drafter's questions"},
                                {&g->state, places, I, "the rows' states"},
@@ -145,6 +154,8 @@ static void list_arrays(ag_decoder *d, array *a /* [ARRAYS] */)
                                {&g->draft, chain * B * R, I, "drafts"},
                                {&g->drafts, B, I, "drafts"},
                                {&g->broken, B, I, "faults"},
+                               {&g->nodes, nodes, I, "the trees' nodes"},
+                               {&g->node, nodes * R, I, "the trees' nodes"},
                                {&g->run, B * R, I, "runs"},
                                {&g->path, B * R, I, "paths"},
                                {&g->length, B, I, "lengths"},
@@ -161,7 +172,7 @@ static void list_arrays(ag_decoder *d, array *a /* [ARRAYS] */)
                                {&d->q, laws * V, F, "the drafts' laws"},
                                {&d->q_state, feeds * R, I, "their states"},
                                {&d->drawn, feeds, I, "drawn tokens"},
-                               {&d->feed_number, feeds, I, "the draft model's sequences"},
+                               {&d->feed_number, models, I, "the draft model's sequences"},
                                {&f->row_token, 2 * feeds, I, "the draft model's rows"},
                                {&f->row_parent, 2 * feeds, I, "the draft model's rows"},
                                {&f->row_of, 2 * feeds, I, "the draft model's rows"},
@@ -170,10 +181,11 @@ static void list_arrays(ag_decoder *d, array *a /* [ARRAYS] */)
                                {&f->kept, feeds, I, "the draft model's paths"},
                                {&f->path, 2 * feeds, I, "the draft model's paths"}};
     memcpy(a, all, sizeof all);
+    ag_tree_arrays(&d->tree, a + OWN);
 }
 
 /* One array, all zeros; none of no entries. */
-static as_status make(const ag_decoder *d, const array *a, as_error *e)
+static as_status make(const ag_decoder *d, const ag_array *a, as_error *e)
 {
     const size_t bytes = a->count * a->size;
     void *at = NULL;
@@ -186,7 +198,7 @@ static as_status make(const ag_decoder *d, const array *a, as_error *e)
 
 static as_status allocate(ag_decoder *d, as_error *e)
 {
-    array all[ARRAYS];
+    ag_array all[ARRAYS];
     const ag_batch *b = &d->drafter.batch;
     const int64_t places = (int64_t)b->B * b->wants;
     list_arrays(d, all);
@@ -256,12 +268,15 @@ static as_status build(ag_decoder *d, as_error *e)
     as_status s = check_options(o, e);
     if (s == AS_OK) s = ag_drafter_open(&d->device, &o->drafting, &room, &d->drafter, e);
     if (s != AS_OK) return s;
-    d->drafts = o->drafting.method == AG_CHAIN ? d->drafter.batch.R - 1 : 0;
+    d->drafts = o->drafting.method == AG_CHAIN || is_tree(d) ? d->drafter.batch.R - 1 : 0;
     d->glue = (ag_glue){.device = &d->device, .batch = d->drafter.batch, .chain = is_chain(d)};
     s = check_rows(d, e);
     if (s == AS_OK) s = allocate_host(d, e);
     if (s == AS_OK) s = allocate(d, e);
     if (s == AS_OK) s = open_sequences(d, e);
+    d->tree.number = d->feed_number;
+    d->tree.broken = d->glue.broken;
+    if (s == AS_OK && is_tree(d)) s = ag_tree_ready(&d->tree, e);
     return s == AS_OK ? place_chain(d, e) : s;
 }
 
@@ -273,6 +288,11 @@ as_status ag_decoder_open(const ag_device *device, const ag_decoding *o, ag_deco
     if (!d) return as_fail(e, AS_NO_MEMORY, "no memory for a decoder");
     d->device = *device;
     d->o = *o;
+    d->tree = (ag_tree_decoding){.device = &d->device,
+                                 .drafter = &d->drafter,
+                                 .draft = o->draft,
+                                 .sampling = o->draft_sampling,
+                                 .rule = o->rule};
     const as_status s = build(d, e);
     if (s == AS_OK)
         *decoder = d;
@@ -283,7 +303,7 @@ as_status ag_decoder_open(const ag_device *device, const ag_decoding *o, ag_deco
 
 static void free_arrays(ag_decoder *d)
 {
-    array all[ARRAYS];
+    ag_array all[ARRAYS];
     list_arrays(d, all);
     for (int i = 0; i < ARRAYS; i++) {
         void *at;
@@ -359,6 +379,11 @@ static as_status draw_draft(const ag_decoder *d, int32_t i, as_error *e)
 static as_status propose(const ag_decoder *d, as_error *e)
 {
     as_status s = ag_propose(&d->drafter, e);
+    if (is_tree(d)) {
+        const ag_tree_bounds b = {d->alive, d->drafts > 0 ? positions_of(d, d->o.draft) : 0,
+                                  &d->scratch};
+        return s == AS_OK ? ag_tree_grow(&d->tree, &b, e) : s;
+    }
     for (int32_t i = 0; d->drafts > 0 && i <= d->drafts && s == AS_OK; i++) {
         s = ag_chain_feed(&d->drafter, &d->feed, i, e);
         if (s == AS_OK && i < d->drafts) s = draw_draft(d, i, e);
@@ -438,7 +463,9 @@ static as_status verify(const ag_decoder *d, as_error *e)
 {
     const ag_seeds seeds = {.seed = d->drafter.batch.seed,
                             .position = d->drafter.batch.position};
-    const as_status s = is_chain(d) ? verify_chains(d, &seeds, e) : walk_trees(d, &seeds, e);
+    const as_status s = is_chain(d)     ? verify_chains(d, &seeds, e)
+                        : d->glue.nodes ? ag_tree_verify(&d->tree, d->p, &d->glue, e)
+                                        : walk_trees(d, &seeds, e);
     if (s != AS_OK) return s;
     ag_glue_verdict(&d->glue);
     return ag_launched("glue_verdict", e);
@@ -479,6 +506,7 @@ static as_status launch_step(const ag_decoder *d, as_error *e)
     if (s == AS_OK) s = verify(d, e);
     if (s == AS_OK) s = answer(d, e);
     if (s == AS_OK) s = ag_observe(&d->drafter, &answers, e);
+    if (s == AS_OK && is_tree(d)) s = ag_tree_follow(&d->tree, e);
     return s == AS_OK ? ag_llama_commit(d->o.target, &paths, e) : s;
 }
 

@@ -1,7 +1,7 @@
 /* decode.h - the loop of decoding on the device: what as_decode (ref/decode.h) does, for
  * several requests at once, by any drafter and rule. Token for token, step for step and
  * sentence for sentence of a refusal as_decode. Clauses STOP-01 to STOP-05, GRD-03, MAT-02,
- * LAW-01 to LAW-03, LAH-28 to LAH-30.
+ * LAW-01 to LAW-03, LAH-28 to LAH-30, TDR-01 to TDR-06.
  *
  * Everything of a step happens on the device (gpu/draft/step.h); the host makes the launches, and
  * looks once in so many steps which sequences are over. It then takes their tokens and lets the
@@ -38,7 +38,7 @@ typedef struct ag_decoder ag_decoder;
 
 typedef struct {
     /* Of ag_llama, the caller's; they outlive the decoder, which keeps `sequences` sequences
-     * open in each. draft: for AG_CHAIN alone, otherwise NULL. */
+     * open in each. draft: for AG_CHAIN and AG_TREE, otherwise NULL. */
     as_lm *target, *draft;
     ag_drafting drafting;
     as_rule rule;
@@ -93,6 +93,13 @@ ag_graphs ag_decoder_graphs(const ag_decoder *d);
 
 enum { AG_PIECE = 128 }; /* rows of a prompt that one forward takes */
 
+/* An array on the device that is to be made. */
+typedef struct {
+    void *at; /* a pointer, to be set */
+    size_t count, size;
+    const char *what;
+} ag_array;
+
 /* All on the device. A slot of a sequence is one of step.h. The chain rule takes its rows by
  * positions, those of all sequences together, since a draft model gives its own so: there
  * `place` of slot k of sequence b is k * B + b, elsewhere b * wants + k. */
@@ -108,6 +115,8 @@ typedef struct {
     int32_t *draft;      /* [B][R - 1] the chain rule's */
     int32_t *drafts;     /* [B] of these */
     int32_t *broken;     /* [B] 1: the draft model gave logits that cannot be served */
+    int32_t *nodes, *node; /* [B], [B][R] rows and tokens of a tree as verify_tree.h has them, or
+                              NULL: the rule is none of those */
     int32_t *run, *path; /* [B][R] of the rule */
     int32_t *length, *accepted; /* [B] */
     int32_t *lengths, *accepts; /* [B][H] these, of all steps */
@@ -123,6 +132,8 @@ void ag_glue_drawn(const ag_glue *g, const ag_feed *f, const int32_t *state, int
                    int32_t i);
 /* Which slots the drafter asks about; no answers yet. */
 void ag_glue_asks(const ag_glue *g);
+/* The nodes of the trees. */
+void ag_glue_nodes(const ag_glue *g);
 /* What the rule said becomes answers, and stands in the log. */
 void ag_glue_verdict(const ag_glue *g);
 

@@ -74,6 +74,17 @@ __global__ void glue_asks(const ag_glue g)
     g.answer[i] = -1;
 }
 
+/* The root of a tree has no token there. */
+__global__ void glue_nodes(const ag_glue g)
+{
+    take_turn();
+    const ag_batch &b = g.batch;
+    const int32_t i = index(), q = i / b.R, r = i % b.R;
+    if (q >= b.B) return;
+    if (r == 0) g.nodes[q] = b.tree[q].rows;
+    g.node[i] = r > 0 && r < b.tree[q].rows ? b.token[i] : -1;
+}
+
 __global__ void glue_verdict(const ag_glue g)
 {
     take_turn();
@@ -82,10 +93,9 @@ __global__ void glue_verdict(const ag_glue g)
     if (q >= b.B || b.tree[q].rows == 0) return;
     if (g.broken[q]) g.length[q] = 0;
     const int32_t step = b.sequence[q].steps;
-    if (g.chain) {
-        g.accepted[q] = g.length[q] - 1;
+    if (g.chain || g.nodes) g.accepted[q] = g.length[q] - 1;
+    if (g.chain)
         for (int32_t r = 0; r < b.tree[q].rows; r++) piece(g.path, q, b.R)[r] = r;
-    }
     piece(g.lengths, q, b.H)[step] = g.length[q];
     piece(g.accepts, q, b.H)[step] = g.accepted[q];
 }
@@ -117,6 +127,12 @@ extern "C" void ag_glue_asks(const ag_glue *g)
 {
     LAUNCH(glue_asks, ag::blocks_for(g->batch.B * g->batch.wants, THREADS), THREADS, 0,
            g->device, *g);
+}
+
+extern "C" void ag_glue_nodes(const ag_glue *g)
+{
+    LAUNCH(glue_nodes, ag::blocks_for(g->batch.B * g->batch.R, THREADS), THREADS, 0, g->device,
+           *g);
 }
 
 extern "C" void ag_glue_verdict(const ag_glue *g)

@@ -7,7 +7,9 @@
 #include <string.h>
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
+#include "ref/num/digest.h"
 #include "ref/num/uniform.h"
+#include "ref/share.h"
 #include "ref/verify/nodes.h"
 
 enum { PREFILL_ROWS = 512 };
@@ -21,10 +23,12 @@ typedef struct {
     uint64_t position;
     as_tree tree;
     as_plan plan;
+    as_share share;    /* which of its rows are this rank's */
     as_walk walk;      /* its arrays [R] */
+    int32_t *answer;   /* [R] */
     int32_t *want;     /* [R] */
     float *logits;     /* [R][V] of the wanted rows, close together */
-    const float **row; /* [R] where the logits of a row are, NULL: not wanted */
+    const float **row; /* [R] where the logits of a row are, NULL: not wanted, or another rank's */
     as_node *node;     /* [R] */
     int32_t capacity;  /* of all these, in rows */
     /* Served rows. Rules of the whole tree work on them all; elsewhere one at a time is enough. */
@@ -53,6 +57,7 @@ static bool resize_rows(work *w, int32_t rows)
     return resize(&w->walk.run, R, sizeof *w->walk.run) &&
            resize(&w->walk.path, R, sizeof *w->walk.path) &&
            resize(&w->walk.option, R, sizeof *w->walk.option) &&
+           resize(&w->answer, R, sizeof *w->answer) &&
            resize(&w->want, R, sizeof *w->want) && resize(&w->row, R, sizeof *w->row) &&
            resize(&w->node, R, sizeof *w->node) &&
            resize(&w->logits, R * (size_t)w->V, sizeof *w->logits);
@@ -88,7 +93,9 @@ static as_status reserve(work *w, as_error *e)
 static void release(work *w)
 {
     as_tree_free(&w->tree);
+    as_share_free(&w->share);
     free(w->history);
+    free(w->answer);
     free(w->walk.run);
     free(w->walk.path);
     free(w->walk.option);
@@ -104,12 +111,19 @@ static void release(work *w)
 
 /* ---- Rules. ------------------------------------------------------------------------ */
 
+/* LAH-34: the row is another rank's, and so is what follows it. */
+static bool lacks(const work *w, int32_t row, int32_t *token)
+{
+    *token = -1;
+    return !w->row[row];
+}
+
 static as_status choose_argmax(void *data, int32_t row, int32_t depth, const int32_t *option,
                                int32_t n, int32_t *token, as_error *e)
 {
     const work *w = data;
     (void)depth, (void)option, (void)n;
-    return as_argmax(w->row[row], w->V, token, e);
+    return lacks(w, row, token) ? AS_OK : as_argmax(w->row[row], w->V, token, e);
 }
 
 /* w->p = the served row. */
@@ -124,6 +138,7 @@ static as_status choose_draw(void *data, int32_t row, int32_t depth, const int32
     work *w = data;
     const uint64_t at = w->position + (uint32_t)depth;
     (void)option, (void)n;
+    if (lacks(w, row, token)) return AS_OK;
     const as_status s = serve(w, row, e);
     if (s == AS_OK)
         *token = as_draw(w->p, w->V, as_word64(as_random(w->r->seed, at, AS_DRAW, 0)));
@@ -135,6 +150,7 @@ static as_status choose_onehot(void *data, int32_t row, int32_t depth, const int
 {
     work *w = data;
     const uint64_t at = w->position + (uint32_t)depth;
+    if (lacks(w, row, token)) return AS_OK;
     const as_status s = serve(w, row, e);
     if (s == AS_OK)
         *token = as_onehot_seeded(w->p, w->V, option, n, w->r->seed, at, w->p + w->V);
@@ -230,10 +246,12 @@ static const struct {
     [AS_RULE_SINGLE] = {NULL, verify_nodes},  [AS_RULE_KSEQ] = {NULL, verify_nodes},
 };
 
-static as_status verify(work *w, as_error *e)
+static as_status verify(work *w, const as_context *c, as_error *e)
 {
-    if (rule[w->r->rule].whole) return rule[w->r->rule].whole(w, e);
-    return as_walk_tree(&w->tree, &w->plan, rule[w->r->rule].choose, w, &w->walk, e);
+    const as_status s = rule[w->r->rule].whole
+                            ? rule[w->r->rule].whole(w, e)
+                            : as_walk_tree(&w->tree, &w->plan, rule[w->r->rule].choose, w, &w->walk, e);
+    return s == AS_OK ? as_answers(&w->plan, c, w->row, w->V, w->p, w->answer, e) : s;
 }
 
 /* ---- The loop. --------------------------------------------------------------------- */
@@ -274,21 +292,51 @@ static as_context context(const work *w, int32_t left)
                         .eos = w->r->eos,
                         .eoses = w->r->eoses,
                         .seed = w->r->seed,
-                        .position = w->position};
+                        .position = w->position,
+                        .ranks = w->r->ranks ? w->r->ranks->count : 1};
 }
 
-/* Evaluates the tree: the root and the rows from `wanted` on. */
+/* Evaluates the tree: the root and the rows from `wanted` on, of this rank. */
 static as_status forward(work *w, as_error *e)
 {
     int32_t wants = 0;
+    as_share *x = &w->share;
+    as_status s = as_share_rows(x, &w->tree, &w->plan, w->r->target, w->sequence, e);
+    if (s != AS_OK) return s;
     for (int32_t r = 0; r < w->tree.rows; r++) {
-        const bool wanted = r == 0 || r >= w->plan.wanted;
+        const bool wanted = as_share_wants(x, &w->plan, r);
         w->row[r] = wanted ? w->logits + (size_t)wants * (size_t)w->V : NULL;
-        if (wanted) w->want[wants++] = r;
+        if (wanted) w->want[wants++] = x->place[r];
     }
-    const as_forward f = {w->sequence, w->tree.rows, wants, w->tree.row, w->want, w->logits};
-    return as_lm_forward(w->r->target, &f, 1, e);
+    const as_forward f = {w->sequence, x->rows, wants, x->row, w->want, w->logits};
+    s = as_lm_forward(w->r->target, &f, 1, e);
+    as_share_alike(x, &w->tree, &w->plan, w->row);
+    return s;
 }
+
+/* ---- Ranks. ------------------------------------------------------------------------ */
+
+/* LAH-36: the state before a step, and what of the request decides what follows. */
+static as_status compare(work *w, int32_t step, as_error *e)
+{
+    const as_request *r = w->r;
+    if (!as_shared(&w->share)) return AS_OK;
+    uint64_t h = as_digest(AS_DIGEST, w->history, (size_t)w->n * sizeof *w->history);
+    h = as_digest(h, &r->seed, sizeof r->seed);
+    h = as_digest(h, &r->budget, sizeof r->budget);
+    h = as_digest(h, &r->rule, sizeof r->rule);
+    h = as_digest(h, &r->sampling, sizeof r->sampling);
+    return as_share_compare(&w->share, step, r->drafter->ops->digest(r->drafter, h), e);
+}
+
+static as_status exchange(work *w, int32_t step, as_error *e)
+{
+    if (!as_shared(&w->share)) return AS_OK;
+    const uint64_t root = as_digest(AS_DIGEST, w->row[0], (size_t)w->V * sizeof *w->row[0]);
+    return as_share_exchange(&w->share, step, &w->tree, &w->plan, w->V, root, &w->walk, w->answer, e);
+}
+
+/* ---- Steps. ------------------------------------------------------------------------ */
 
 /* Appends the run to the output, up to and including an end-of-sequence token (STOP-01), as far
  * as the budget goes (STOP-02); returns how many. */
@@ -318,7 +366,7 @@ static as_status trace(work *w, as_step *step, as_error *e)
     return s;
 }
 
-/* One step: propose, forward, verify, commit, observe. */
+/* One step: propose, forward, verify, exchange, commit, observe. */
 static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
 {
     const as_request *r = w->r;
@@ -329,21 +377,22 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
     if (s == AS_OK && r->rule == AS_RULE_CHAIN) s = check_chain(&w->tree, e);
     if (s == AS_OK) s = reserve(w, e);
     if (s == AS_OK) s = forward(w, e);
-    if (s == AS_OK) s = verify(w, e);
+    if (s == AS_OK) s = verify(w, &c, e);
+    if (s == AS_OK) s = exchange(w, result->steps, e);
     if (s != AS_OK) return s;
 
     const as_walk *k = &w->walk;
     const int32_t emitted = emit(w, &c, out, result);
     assert(emitted >= 1 && emitted <= k->length);
-    as_step done = {result->steps++, w->position, &w->tree,  &w->plan, w->row, k->path,
-                    k->accepted,     k->run,      k->length, emitted,  NULL};
+    as_step done = {result->steps++, w->position, &w->tree, &w->plan, w->row, w->answer, k->path,
+                    k->accepted,     k->run,      k->length, emitted, NULL,   w->share.evaluated};
     result->drafted += w->tree.rows - (w->plan.all ? 1 : w->plan.drafts);
     result->accepted += k->accepted;
     /* The root and the accepted rows whose tokens are out; the last token out is the next root,
      * evaluated with the next step, even where the step accepted its row (LAH-19, LAH-30). */
     const int32_t kept = k->accepted < emitted ? k->accepted + 1 : emitted;
-    s = as_lm_commit(r->target, w->sequence, k->path, kept, e);
-    assert(s != AS_OK || as_lm_length(r->target, w->sequence) == w->n - 1); /* KV-08 */
+    s = as_share_commit(&w->share, r->target, w->sequence, &w->tree, k->path, kept, e);
+    assert(s != AS_OK || as_lm_length(r->target, w->sequence) + w->share.debts == w->n - 1); /* KV-08 */
     if (s == AS_OK) s = as_drafter_observe(r->drafter, &c, &done, e);
     return s == AS_OK ? trace(w, &done, e) : s;
 }
@@ -356,8 +405,12 @@ static as_status loop(work *w, int32_t *out, as_result *result, as_error *e)
     if (given) w->sequence = *given;
     s = as_drafter_reset(w->r->drafter, e);
     if (s == AS_OK) s = prefill(w, e);
-    while (s == AS_OK && result->tokens < w->r->budget && !result->ended)
-        s = step(w, out, result, e);
+    while (s == AS_OK && result->tokens < w->r->budget && !result->ended) {
+        s = compare(w, result->steps, e);
+        if (s == AS_OK) s = step(w, out, result, e);
+    }
+    if (s == AS_OK) s = compare(w, result->steps, e);
+    if (s == AS_OK && given) s = as_share_settle(&w->share, w->r->target, w->sequence, e);
     if (!given) as_lm_close(w->r->target, w->sequence);
     return s;
 }
@@ -406,6 +459,10 @@ static as_status check(const as_request *r, as_error *e)
         return as_refuse(e, AS_BAD_INPUT, "draft",
                        "decode: the drafter's vocabulary is %d, the target's %d",
                        (int)r->drafter->V, (int)V);
+    if (r->ranks && r->ranks->count > 1 && (!r->drafter->ops->digest || rule[r->rule].whole))
+        return as_refuse(e, AS_BAD_INPUT, "ranks",
+                         "decode: %s with the rule %s cannot be shared by %d ranks",
+                         r->drafter->name, as_rule_name(r->rule), (int)r->ranks->count);
     return as_check_sampling(&r->sampling, e);
 }
 
@@ -414,7 +471,7 @@ as_status as_decode(const as_request *r, int32_t *out, as_result *result, as_err
     *result = (as_result){0};
     as_status s = check(r, e);
     if (s != AS_OK) return s;
-    work w = {.r = r, .V = r->target->V, .n = r->prompts};
+    work w = {.r = r, .share = {.ranks = r->ranks}, .V = r->target->V, .n = r->prompts};
     w.history = malloc(((size_t)r->prompts + (size_t)r->budget) * sizeof *w.history);
     if (w.history && resize_rows(&w, 16) && resize_served(&w, 1)) {
         memcpy(w.history, r->prompt, (size_t)r->prompts * sizeof *w.history);

@@ -1,6 +1,6 @@
 /* decode.h - the one loop that every method of decoding runs in: a drafter proposes a tree of
  * rows, the target evaluates it, a rule accepts a path of it and adds one token, both commit.
- * Clauses STOP-01 to STOP-08, GRD-03, MAT-02, LAW-01 to LAW-03, LAH-28 to LAH-30, TDR-04
+ * Clauses STOP-01 to STOP-08, GRD-03, MAT-02, LAW-01 to LAW-03, LAH-28 to LAH-36, TDR-04
  * to TDR-06. */
 #ifndef ASSAY_REF_DECODE_H
 #define ASSAY_REF_DECODE_H
@@ -10,6 +10,7 @@
 #include "ref/dist/served.h"
 #include "ref/draft/draft.h"
 #include "ref/lm/lm.h"
+#include "ref/ranks.h"
 #include "ref/status.h"
 #include "ref/verify/verify.h"
 
@@ -31,6 +32,9 @@ typedef struct {
     /* After every step, the drafter having observed it. NULL: none. */
     void (*trace)(void *data, const as_step *step);
     void *trace_data;
+    /* The ranks that share the rows of each step (LAH-31), each with this request, a model and a drafter
+     * of its own. NULL: alone. A drafter without a digest is refused, as is a rule of whole trees. */
+    as_ranks *ranks;
 } as_request;
 
 typedef struct {
@@ -41,7 +45,8 @@ typedef struct {
     bool ended;       /* by an end-of-sequence token */
 } as_result;
 
-/* Decodes until an end-of-sequence token or the budget. On an error the tokens emitted so far
+/* Decodes until an end-of-sequence token or the budget. AS_PEER where ranks differ or one is silent, naming
+ * rank and step; this rank must then end, too. On an error the tokens emitted so far
  * stand in out, and result counts them. AS_LIMIT, before the first step, when prompt and budget
  * need more positions than the target has. */
 as_status as_decode(const as_request *r, int32_t *out /* [budget] */, as_result *result,

@@ -11,7 +11,8 @@ typedef enum {
     AS_BAD_INPUT, /* an argument breaks the contract of the function */
     AS_NO_MEMORY, /* an allocation failed; nothing was changed */
     AS_LIMIT,     /* the request is well formed, but beyond a stated limit */
-    AS_DEVICE     /* a device is needed, and is absent or has failed */
+    AS_DEVICE,    /* a device is needed, and is absent or has failed */
+    AS_PEER       /* a process that shares the work is silent, or differs */
 } as_status;
 
 typedef struct {

@@ -12,7 +12,10 @@
 #include "conformance/cli/arguments/methods.h"
 #include "conformance/cli/arguments/model.h"
 #include "conformance/cli/arguments/options.h"
+#include "conformance/cli/arguments/ouroboros.h"
 #include "conformance/cli/arguments/trees.h"
+#include "conformance/cli/ranks/figures.h"
+#include "conformance/cli/ranks/ranks.h"
 #include "conformance/wire/clock.h"
 #include "ref/decode.h"
 #include "ref/load/tokenizer.h"
@@ -22,13 +25,14 @@ enum { ROWS = 512, MAX_GAMMA = 255 };
 /* -- The command line ---------------------------------------------------------------------- */
 
 typedef struct {
-    const char *method, *model, *draft, *prompt, *prompt_file, *tokens, *rule, *guesses, *json;
+    const char *method, *model, *draft, *prompt, *prompt_file, *tokens, *rule, *guesses, *warm, *json;
     method_options without_draft;
     tree_options tree;
-    uint64_t gamma, max_new, seed, threads, top_k;
+    uint64_t gamma, suffixes, max_new, seed, threads, top_k;
     double temperature, top_p, min_p;
     bool trace;
     options_given given;
+    as_ranks *ranks; /* NULL: alone */
 } arguments;
 
 #define AT(field) .at = offsetof(arguments, field)
@@ -36,7 +40,7 @@ typedef struct {
 #define OF_TREE(field) .at = offsetof(arguments, tree.field)
 static const option options[] = {
     {"--method", "NAME", "how to decode", OPTION_CHOICE, AT(method),
-     .must = "ar|speculative|tree|jacobi|lookahead|lookup", .otherwise = "ar"},
+     .must = "ar|speculative|tree|jacobi|lookahead|lookup|ouroboros", .otherwise = "ar"},
     {"--model", "FOLDER", "target, a Hugging Face folder", OPTION_TEXT, AT(model),
      .otherwise = "the trained target"},
     {"--draft", "FOLDER", "draft model", OPTION_TEXT, AT(draft),
@@ -59,21 +63,25 @@ static const option options[] = {
      OF_TREE(siblings), .otherwise = "without; top at temperature 0"},
     {"--rates", "P,...", "tree sequoia: how often the draft of each rank is accepted", OPTION_TEXT,
      OF_TREE(rates)},
-    {"--preset", "NAME", "lookahead: paper, lade, llamacpp or trtllm; lookup: original or hf",
-     OPTION_TEXT, OF_METHOD(preset), .otherwise = "paper; hf"},
-    {"--switches", "LIST", "lookahead, lookup: NAME=VALUE,... that differ from the preset",
+    {"--preset", "NAME", "lookahead: paper, lade, llamacpp or trtllm; lookup: original or hf; ouroboros: "
+     "paper or code", OPTION_TEXT, OF_METHOD(preset), .otherwise = "paper; hf; paper"},
+    {"--switches", "LIST", "lookahead, lookup, ouroboros: NAME=VALUE,... that differ from the preset",
      OPTION_TEXT, OF_METHOD(switches)},
-    {"--window", "W", "lookahead: columns", OPTION_COUNT, OF_METHOD(window), 1, 4096,
-     .otherwise = "5"},
-    {"--ngram", "N", "lookahead: tokens of an n-gram; lookup: longest match", OPTION_COUNT,
-     OF_METHOD(ngram), 1, 4096, .otherwise = "4; the preset's"},
+    {"--window", "W", "lookahead, ouroboros: columns", OPTION_COUNT, OF_METHOD(window), 1, 4096,
+     .otherwise = "5; 15"},
+    {"--ngram", "N", "lookahead, ouroboros: tokens of an n-gram; lookup: longest match", OPTION_COUNT,
+     OF_METHOD(ngram), 1, 4096, .otherwise = "4; 6; the preset's"},
     {"--pool", "G", "lookahead: n-grams a key and candidates a step", OPTION_COUNT,
      OF_METHOD(pool), 0, 4096, .otherwise = "W"},
+    {"--suffixes", "K", "ouroboros: verified behind the drafts", OPTION_COUNT, AT(suffixes), 0, 4096,
+     .otherwise = "3"},
+    {"--warm", "FILE", "ouroboros: prompts, one a line, in the form of the prompt; they are decoded before, and what "
+     "the pool then has stays", OPTION_TEXT, AT(warm)},
     {"--block", "M", "jacobi: tokens of a block", OPTION_COUNT, OF_METHOD(block), 1, 4096,
      .otherwise = "8"},
     {"--init", "NAME", "jacobi: first guesses, last, prompt, vocabulary or pad", OPTION_TEXT,
      OF_METHOD(init), .otherwise = "last"},
-    {"--given", "IDS", "jacobi, lookahead: the first guesses, in the place of --init or init",
+    {"--given", "IDS", "jacobi, lookahead, ouroboros: the first guesses, in the place of --init or init",
      OPTION_TEXT, AT(guesses)},
     {"--temperature", "T", "0 is greedy", OPTION_NUMBER, AT(temperature), 0, 1e6,
      .otherwise = "0"},
@@ -94,7 +102,9 @@ enum { OPTIONS = sizeof options / sizeof *options };
 
 static const option_table table = {"decode",
                                    "usage: assay decode --prompt TEXT [options]\n\n"
-                                   "Runs a decoding method of the reference on a prompt.\n",
+                                   "Runs a decoding method of the reference on a prompt. "
+                                   "`mpirun -n D assay decode\n--method lookahead ...` "
+                                   "shares the rows of each step between D processes.\n",
                                    options, OPTIONS, NULL};
 
 #define refuse(...) options_refuse(&table, __VA_ARGS__)
@@ -120,6 +130,8 @@ static const struct {
     {"lookahead", "with --method lookahead",
      "--rule|--preset|--switches|--window|--ngram|--pool|--given"},
     {"lookup", "with --method lookup", "--gamma|--rule|--preset|--switches|--ngram"},
+    {"ouroboros", "with --method ouroboros",
+     "--draft|--gamma|--preset|--switches|--window|--ngram|--suffixes|--warm|--given"},
 };
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
@@ -140,7 +152,7 @@ static bool coherent(const arguments *a)
     if (!a->prompt + !a->prompt_file + !a->tokens != 2)
         return refuse("give one of --prompt, --prompt-file and --tokens");
     /* Guesses, windows and trees are drawn at temperature 0 as well. */
-    const bool draws = option_among(a->method, "jacobi|lookahead|tree");
+    const bool draws = option_among(a->method, "jacobi|lookahead|tree|ouroboros");
     return a->temperature != 0 || none_given(a, "--rule|--top-k|--top-p|--min-p|--seed",
                                              draws ? "--seed" : "", "at temperature 0");
 }
@@ -158,12 +170,25 @@ typedef struct {
     int64_t reached;              /* drafts that the rule looked at ... */
     double overlap;               /* ... and the sum of their sum of min(p, q) */
     tree_tally tree;              /* of trees */
+    ouroboros_tally rounds;       /* of Ouroboros */
+    ranks_figures shares;         /* of ranks */
     double start, first, last;    /* seconds: of the call, and of the ends of steps */
 } watcher;
+
+/* Of several ranks, the first tells what they have done. */
+static bool speaks(const arguments *a)
+{
+    return !a->ranks || a->ranks->rank == 0;
+}
 
 static bool is_tree(const arguments *a)
 {
     return strcmp(a->method, "tree") == 0;
+}
+
+static bool is_ouroboros(const arguments *a)
+{
+    return strcmp(a->method, "ouroboros") == 0;
 }
 
 static void show_token(const watcher *w, int32_t token)
@@ -247,26 +272,51 @@ static json_t *step_json(const as_step *s)
                      integers(s->run, s->emitted));
 }
 
+static json_t *json_of(const watcher *w, const as_step *s)
+{
+    if (is_ouroboros(w->a)) return ouroboros_json(w->drafter, s);
+    if (is_tree(w->a) || method_known(w->a->method)) return method_json(w->a->method, w->drafter, s);
+    return step_json(s);
+}
+
+static void show(const watcher *w, const as_step *s)
+{
+    if (is_ouroboros(w->a))
+        ouroboros_show(w->drafter, s, show_token_of, w);
+    else if (is_tree(w->a))
+        show_tree(w, s);
+    else if (method_known(w->a->method))
+        method_show(w->a->method, w->drafter, s, show_token_of, w);
+    else
+        show_step(w, s);
+}
+
+/* A chain of drafts, each of which the rule looks at in its turn. */
+static bool is_chain(const arguments *a)
+{
+    return option_among(a->method, "ar|speculative");
+}
+
 static void on_step(void *data, const as_step *s)
 {
     watcher *w = data;
-    const bool tree = is_tree(w->a), own = tree || method_known(w->a->method); /* its own picture */
     const int32_t drafts = s->tree->rows - 1;
-    const int32_t reached = own ? 0 : drafts > s->accepted ? s->accepted + 1 : drafts;
-    if (tree) tree_count(&w->tree, s);
+    const int32_t reached = !is_chain(w->a) ? 0 : drafts > s->accepted ? s->accepted + 1 : drafts;
+    if (!speaks(w->a)) return;
+    if (is_tree(w->a)) tree_count(&w->tree, s);
+    if (is_ouroboros(w->a)) ouroboros_count(&w->rounds, w->drafter, s);
+    if (w->a->ranks)
+        ranks_count(&w->shares, w->a->ranks, s, as_pool_length(as_lookahead_pool(w->drafter)));
     w->last = clock_now();
     w->tokens += s->emitted;
     if (s->step == 0) w->first = w->last, w->first_tokens = w->tokens;
     w->reached += reached;
     for (int32_t i = 0; s->overlap && i < reached; i++) w->overlap += s->overlap[i];
-    if (w->steps &&
-        json_array_append_new(w->steps,
-                              own ? method_json(w->a->method, w->drafter, s) : step_json(s)))
-        w->out_of_memory = true;
-    if (w->a->trace && tree) show_tree(w, s);
-    if (w->a->trace && own && !tree) method_show(w->a->method, w->drafter, s, show_token_of, w);
-    if (w->a->trace && !own) show_step(w, s);
-    if (!w->a->trace) print_tokens(w, s->run, s->emitted);
+    if (w->steps && json_array_append_new(w->steps, json_of(w, s))) w->out_of_memory = true;
+    if (w->a->trace)
+        show(w, s);
+    else
+        print_tokens(w, s->run, s->emitted);
     if (w->show_progress)
         fprintf(stderr, "\r\033[K%d of at most %llu tokens, %.1f s", (int)w->tokens,
                 (unsigned long long)w->a->max_new, w->last - w->start);
@@ -289,7 +339,8 @@ static void summary(const watcher *w, const as_result *r)
             r->steps ? (double)r->tokens / r->steps : 0.0);
     if (speed(w) > 0) fprintf(stderr, ", %.1f tokens/s", speed(w));
     fprintf(stderr, "; prompt and first step %.3f s\n", w->first - w->start);
-    if (!r->drafted) return;
+    if (is_ouroboros(w->a)) ouroboros_print(stderr, &w->rounds);
+    if (!r->drafted || is_ouroboros(w->a)) return;
     fprintf(stderr, "drafts: %d, accepted %d", (int)r->drafted, (int)r->accepted);
     if (w->reached)
         fprintf(stderr, "; of those that the rule looked at %.3f",
@@ -298,6 +349,7 @@ static void summary(const watcher *w, const as_result *r)
         fprintf(stderr, " (mean of sum min(p, q) there: %.3f)",
                 w->overlap / (double)w->reached);
     fputc('\n', stderr);
+    if (w->a->ranks) ranks_print(stderr, &w->shares, w->a->ranks, w->drafter);
     if (is_tree(w->a)) {
         fputs("drafts gone to, of those reached, by depth (lines) and rank (columns):\n", stderr);
         tree_print(stderr, &w->tree);
@@ -323,6 +375,16 @@ static bool write_json(const watcher *w, const token_list *prompt, const int32_t
     return written || refuse("cannot write %s", a->json);
 }
 
+static bool tell(const watcher *w, const token_list *prompt, const int32_t *out, const as_result *r,
+                 as_status s)
+{
+    if (w->a->trace) print_tokens(w, out, r->tokens);
+    puts("");
+    fflush(stdout);
+    summary(w, r);
+    return s != AS_OK || !w->a->json || write_json(w, prompt, out, r);
+}
+
 /* -- The run
  * ----------------------------------------------------------------------------------- */
 
@@ -345,19 +407,58 @@ static bool read_prompt(const arguments *a, const model *m, token_list *list)
     return made || refuse("out of memory");
 }
 
+/* A position of a draft that is refused is used, too. */
+static bool fits(const arguments *a, const model *m, const token_list *prompt)
+{
+    const uint64_t need = (uint64_t)prompt->n + a->max_new;
+    if (need <= (uint64_t)m->info.config.max_positions) return true;
+    return refuse(
+        "a prompt of %d tokens and --max-new %llu need %llu positions; the model has %d",
+        (int)prompt->n, (unsigned long long)a->max_new, (unsigned long long)need,
+        (int)m->info.config.max_positions);
+}
+
+/* The prompts of --warm, one a line, decoded in silence. */
+static bool decode_before(const arguments *a, const model *target, as_request request, int32_t *out)
+{
+    size_t length = 0;
+    char why[200], *whole = a->warm ? read_whole(a->warm, &length) : NULL;
+    if (a->warm && !whole) return refuse("cannot read %s: %s", a->warm, strerror(errno));
+    bool good = true;
+    request.trace = NULL;
+    for (size_t at = 0; at < length && good;) {
+        const size_t n = strcspn(whole + at, "\n");
+        token_list prompt = {0};
+        as_result result;
+        as_error e;
+        whole[at + n] = 0;
+        if (a->tokens)
+            good = tokens_of_ids(whole + at, a->warm, target->info.config.V, &prompt, why, sizeof why) ||
+                   refuse("%s", why);
+        else
+            good = tokens_of_text(target, whole + at, n, &prompt) || refuse("out of memory");
+        good = good && fits(a, target, &prompt);
+        request.prompt = prompt.token, request.prompts = prompt.n;
+        if (good && n > 0 && as_decode(&request, out, &result, &e) != AS_OK) good = refuse("%s", e.text);
+        free(prompt.token);
+        at += n + 1;
+    }
+    free(whole);
+    return good;
+}
+
 static int decode(const arguments *a, const model *target, as_drafter *drafter, as_rule rule,
                   const token_list *prompt)
 {
-    watcher w = {.a = a, .target = target, .drafter = drafter, .start = clock_now()};
+    watcher w = {.a = a, .target = target, .drafter = drafter};
     as_result result;
     as_error e;
     const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,
                                   (float)a->min_p};
     int32_t *out = malloc(((size_t)a->max_new + 1) * sizeof *out);
-    w.steps = a->json ? json_array() : NULL;
+    w.steps = a->json && speaks(a) ? json_array() : NULL;
     w.show_progress = !a->trace && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
-    w.first = w.last = w.start;
-    if (!out || (a->json && !w.steps)) {
+    if (!out || (a->json && speaks(a) && !w.steps)) {
         free(out);
         return refuse("out of memory"), EXIT_ERROR;
     }
@@ -372,27 +473,54 @@ static int decode(const arguments *a, const model *target, as_drafter *drafter, 
                                 .eoses = target->info.eos_count,
                                 .budget = (int32_t)a->max_new,
                                 .trace = on_step,
-                                .trace_data = &w};
+                                .trace_data = &w,
+                                .ranks = a->ranks};
+    if (!decode_before(a, target, request, out)) {
+        json_decref(w.steps);
+        free(out);
+        return EXIT_USAGE;
+    }
+    w.start = w.first = w.last = clock_now();
     const as_status s = as_decode(&request, out, &result, &e);
-    if (a->trace) print_tokens(&w, out, result.tokens);
-    puts("");
-    fflush(stdout);
+    if (s != AS_OK && a->ranks) fprintf(stderr, "rank %d: ", (int)a->ranks->rank);
     if (s != AS_OK) refuse("%s", e.text);
-    summary(&w, &result);
-    const bool written = s != AS_OK || !a->json || write_json(&w, prompt, out, &result);
+    const bool written = !speaks(a) || tell(&w, prompt, out, &result, s);
     json_decref(w.steps);
     free(out);
-    return s == AS_OK && written ? EXIT_SUCCESS : EXIT_USAGE;
+    return s == AS_PEER ? EXIT_ERROR : s == AS_OK && written ? EXIT_SUCCESS : EXIT_USAGE;
+}
+
+/* The tokens of --given. */
+static bool read_guesses(const arguments *a, int32_t V, token_list *guesses)
+{
+    char why[300];
+    if (!a->guesses) return true;
+    if (!tokens_of_ids(a->guesses, "--given", V, guesses, why, sizeof why)) return refuse("%s", why);
+    return guesses->n > 0 || refuse("--given: give at least one id");
+}
+
+static bool make_ouroboros(const arguments *a, as_lm *draft, const token_list *guesses, as_drafter **drafter,
+                           as_rule *rule)
+{
+    const method_options *m = &a->without_draft;
+    const ouroboros_options o = {m->preset,          m->switches,       (int32_t)a->gamma, (int32_t)m->window,
+                                 (int32_t)m->ngram, (int32_t)a->suffixes, a->warm != NULL};
+    const method_guesses given = {guesses->token, guesses->n};
+    char why[300];
+    *rule = AS_RULE_MATCH;
+    return ouroboros_drafter(&o, a->guesses ? &given : NULL, draft, drafter, why, sizeof why) || refuse("%s", why);
 }
 
 /* The drafter with a draft model, or of plain decoding; `rule` is what was asked for, or else
  * becomes what goes with it. */
-static bool make_drafter(const arguments *a, as_lm *draft, as_drafter **drafter, as_rule *rule)
+static bool make_drafter(const arguments *a, as_lm *draft, const token_list *guesses, as_drafter **drafter,
+                         as_rule *rule)
 {
     const as_sampling sampling = {(float)a->temperature, (int32_t)a->top_k, (float)a->top_p,
                                   (float)a->min_p};
     char why[300];
     as_error e = {.text = ""};
+    if (is_ouroboros(a)) return make_ouroboros(a, draft, guesses, drafter, rule);
     *rule = AS_RULE_CHAIN;
     if (is_tree(a)) {
         if (!tree_drafter(&a->tree, draft, &sampling, drafter, rule, why, sizeof why))
@@ -411,6 +539,7 @@ static int with_drafter(const arguments *a, const model *target,
     as_drafter *drafter = NULL;
     as_error e;
     as_rule rule;
+    token_list guesses = {0};
     const bool ar = strcmp(a->method, "ar") == 0;
     as_llama_options drafting = *capacity;
     drafting.drafts = 1;
@@ -420,10 +549,12 @@ static int with_drafter(const arguments *a, const model *target,
                as_tokenizers_match(target->folder, draft.folder, target->info.config.V, &e) ==
                    AS_OK);
     if (!match) refuse("%s", e.text);
-    const int code = match && make_drafter(a, draft.lm, &drafter, &rule)
+    const int code = match && read_guesses(a, target->info.config.V, &guesses) &&
+                             make_drafter(a, draft.lm, &guesses, &drafter, &rule)
                          ? decode(a, target, drafter, rule, prompt)
                          : EXIT_USAGE;
     as_drafter_free(drafter);
+    free(guesses.token);
     model_free(&draft);
     return code;
 }
@@ -439,12 +570,9 @@ static int without_draft(const arguments *a, const model *target, const token_li
     const int32_t V = target->info.config.V;
     int code = EXIT_USAGE;
     o.gamma = option_given(&table, a->given, "--gamma") ? a->gamma : 0;
-    if (a->guesses && !tokens_of_ids(a->guesses, "--given", V, &guesses, why, sizeof why))
-        return refuse("%s", why), EXIT_USAGE;
+    if (!read_guesses(a, V, &guesses)) return free(guesses.token), EXIT_USAGE;
     const method_guesses given = {guesses.token, guesses.n};
-    if (a->guesses && guesses.n == 0)
-        refuse("--given: give at least one id");
-    else if (!method_drafter(a->method, &o, a->guesses ? &given : NULL, a->rule, V, &drafter,
+    if (!method_drafter(a->method, &o, a->guesses ? &given : NULL, a->rule, V, &drafter,
                              &rule, why, sizeof why))
         refuse("%s", why);
     else if (a->temperature != 0 && rule == AS_RULE_GREEDY)
@@ -456,15 +584,30 @@ static int without_draft(const arguments *a, const model *target, const token_li
     return code;
 }
 
-/* A position of a draft that is refused is used, too. */
-static bool fits(const arguments *a, const model *m, const token_list *prompt)
+/* One thread a rank, unless told otherwise. */
+static bool join(arguments *a)
 {
-    const uint64_t need = (uint64_t)prompt->n + a->max_new;
-    if (need <= (uint64_t)m->info.config.max_positions) return true;
-    return refuse(
-        "a prompt of %d tokens and --max-new %llu need %llu positions; the model has %d",
-        (int)prompt->n, (unsigned long long)a->max_new, (unsigned long long)need,
-        (int)m->info.config.max_positions);
+    char why[300];
+    if (!ranks_open(&a->ranks, why, sizeof why)) return refuse("%s", why);
+    if (a->ranks && strcmp(a->method, "lookahead") != 0)
+        return refuse("mpirun has started it; of the methods lookahead alone is shared by ranks");
+    if (a->ranks && a->threads == 0) a->threads = 1;
+    return true;
+}
+
+static int run(arguments *a)
+{
+    const as_llama_options capacity = {.rows = ROWS, .threads = (int)a->threads};
+    model target;
+    token_list prompt = {0};
+    int code = EXIT_USAGE;
+    if (!model_load(&target, a->model, "target", &capacity)) return EXIT_USAGE;
+    if (read_prompt(a, &target, &prompt) && fits(a, &target, &prompt))
+        code = method_known(a->method) ? without_draft(a, &target, &prompt)
+                                       : with_drafter(a, &target, &capacity, &prompt);
+    free(prompt.token);
+    model_free(&target);
+    return code;
 }
 
 int decode_main(int argc, char **argv)
@@ -472,6 +615,7 @@ int decode_main(int argc, char **argv)
     arguments a = {.method = "ar",
                    .without_draft = {.pool = UINT64_MAX},
                    .gamma = 4,
+                   .suffixes = OUROBOROS_K,
                    .max_new = 256,
                    .seed = 1,
                    .top_p = 1};
@@ -479,16 +623,7 @@ int decode_main(int argc, char **argv)
     if (!options_read(&table, &a, argc, argv, &a.given, &code)) return code;
     if (!coherent(&a)) return EXIT_USAGE;
     if (option_among(a.method, "ar|tree")) a.gamma = 0;
-
-    const as_llama_options capacity = {.rows = ROWS, .threads = (int)a.threads};
-    model target;
-    token_list prompt = {0};
-    if (!model_load(&target, a.model, "target", &capacity)) return EXIT_USAGE;
-    code = EXIT_USAGE;
-    if (read_prompt(&a, &target, &prompt) && fits(&a, &target, &prompt))
-        code = method_known(a.method) ? without_draft(&a, &target, &prompt)
-                                      : with_drafter(&a, &target, &capacity, &prompt);
-    free(prompt.token);
-    model_free(&target);
+    code = join(&a) ? run(&a) : EXIT_USAGE;
+    ranks_close(a.ranks, code);
     return code;
 }

@@ -15,14 +15,20 @@ enum { INDENT = 4 }; /* of a paragraph below its heading */
 
 /* -- Clauses ----------------------------------------------------------------------------- */
 
+/* Whose source a place is in. */
+static const char *owner_of(const char *place)
+{
+    if (strncmp(place, "ref/", 4) == 0) return "ref";
+    return strncmp(place, "conformance/theory/", 19) == 0 ? "theory" : "oracle";
+}
+
 static void explain_clause(const clause *c)
 {
     printf("%s (%s), spec/%s, %s\n", c->id, c->kind, c->chapter, c->section);
     print_wrapped(c->text, 0, INDENT);
     for (const char *place = c->places; *place; place += strspn(place, " ")) {
         const int length = (int)strcspn(place, " ");
-        printf("  %s %.*s\n", strncmp(place, "ref/", 4) == 0 ? "ref    " : "oracle ", length,
-               place);
+        printf("  %-7s %.*s\n", owner_of(place), length, place);
         place += length;
     }
     for (const check *const *k = check_list; *k; k++) {

@@ -18,6 +18,7 @@
 #include "conformance/cli/logits.h"
 #include "conformance/cli/models.h"
 #include "conformance/cli/mutants/main.h"
+#include "conformance/cli/plan/plan.h"
 #include "conformance/cli/traces/traces.h"
 #include "conformance/cli/vectors.h"
 #include "conformance/cli/traces/write_traces.h"
@@ -389,6 +390,7 @@ static const struct {
     {"ledger", ledger_main, "the evidence of many runs of one implementation together"},
     {"explain", explain_main, "what a clause, a check, a case or a fault is about"},
     {"decode", decode_main, "run the reference's decoding methods on a prompt"},
+    {"plan", plan_main, "what a method is expected to give, and formula against measurement"},
     {"logits", logits_main, "write the canonical logits of a token sequence"},
     {"models", models_main, "the models of the checks of engines, for an engine to load"},
     {"mutants", mutants_main, "the kill matrix: every known fault against every check"},

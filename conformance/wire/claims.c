@@ -7,11 +7,14 @@
 
 /* clang-format off */
 #define COINS "two|one|race"
+#define METHODS "jacobi|lookahead|lookup|ouroboros"
 #define TREE_RULES "target|recursive|match|greedy|kseq|block|onehot|single|typical|lenient|constant|other"
 
 #define TEXT(name, question) {#name, CLAIM_TEXT, 8, offsetof(iut_claims, name), 0, NULL, 0, question, 0, 0}
 #define CHOICE(name, words, question) {#name, CLAIM_CHOICE, 1, offsetof(iut_claims, name), 0, words, 0, question, 0, 0}
 #define SET(name, words, question) {#name, CLAIM_SET, 1, offsetof(iut_claims, name), 0, words, 0, question, 0, 0}
+#define METHOD_SET(name, question) \
+    {#name, CLAIM_SET, 1, offsetof(iut_claims, name), 0, METHODS, 0, question, IUT_OUROBOROS, 7}
 #define NUMBER(name, width, most, question) \
     {#name, CLAIM_NUMBER, width, offsetof(iut_claims, name), most, NULL, 0, question, 0, 0}
 #define ORDER(name, since, question) {#name, CLAIM_ORDER, 8, offsetof(iut_claims, name), 0, NULL, since, question, 0, 0}
@@ -65,9 +68,9 @@ const claim_row claim_table[] = {
           "however they are asked for?"),
     SET(lm_architectures, "llama|qwen2|qwen3",
           "Which models does it load? Leave it out if all of them."),
-    SET(methods, "jacobi|lookahead|lookup",
-          "Which methods without a draft model does `generate` offer?"),
-    SET(greedy_methods, "jacobi|lookahead|lookup",
+    METHOD_SET(methods,
+          "Which methods does `generate` offer besides chains of a draft model's?"),
+    METHOD_SET(greedy_methods,
           "Which of these does it offer at temperature 0 alone?"),
     SET(pools, "lru|ring",
           "Which kinds of pool of n-grams does `pool` offer?"),
@@ -119,6 +122,10 @@ const claim_row claim_table[] = {
           "How many children a node at most? 1: chains alone. 0: no limit is known. Larger cases are not claimed."),
     LATER_NUMBER(tree_sampling, 1, 6,
           "Does `verify_tree` serve the logits of each request by a sampling of its own?"),
+    LATER_NUMBER(warm, 1, 7,
+          "May n-grams of one request serve the next? The output must not depend on them."),
+    LATER_NUMBER(ranks, INT32_MAX, 7,
+          "How many workers share the steps of lookahead? Leave it out if one."),
     {0}};
 /* clang-format on */
 

@@ -142,7 +142,7 @@ const layout_op layout[OP_COUNT] = {
     [OP_GENERATE] = {sizeof(B), NEEDS_NOTHING,
         {COUNT(VALUE_N, n, 0, MOST), COUNT(VALUE_GAMMA, gamma, 0, LARGE), COUNT(VALUE_K, k, 1, LARGE),
          COUNT(VALUE_EOS, eos, -1, MOST), COUNT(VALUE_PROMPTS, prompts, 0, LARGE),
-         COUNT(VALUE_METHOD, method, 0, IUT_LOOKUP),
+         COUNT(VALUE_METHOD, method, 0, IUT_OUROBOROS),
          {"size_0", VALUE_SIZE_0, false, AT(sizes[0]), IS(0), IS(LARGE), false},
          {"size_1", VALUE_SIZE_1, false, AT(sizes[1]), IS(0), IS(LARGE), false},
          {"size_2", VALUE_SIZE_2, false, AT(sizes[2]), IS(0), IS(LARGE), false},

@@ -1,8 +1,8 @@
-/* bench_decode.c - tokens a second of one sequence: plain decoding, a small draft model and
- * lookahead with W = G = 15, N = 5, all greedy, so that all emit the same tokens, which is
- * checked. Weights are random: how many drafts they let pass says nothing of a trained pair, so
- * the tokens of a step stand beside the time of a step. Each method decodes twice: its steps
- * launched one kernel after the other, and as graphs. Beside them plain decoding with the
+/* bench_decode.c - tokens a second of one sequence: plain decoding, a small draft model, a tree
+ * of it and lookahead with W = G = 15, N = 5, all greedy, so that all emit the same tokens,
+ * which is checked. Weights are random: how many drafts they let pass says nothing of a trained
+ * pair, so the tokens of a step stand beside the time of a step. Each method decodes twice: its
+ * steps launched one kernel after the other, and as graphs. Beside them plain decoding with the
  * products of cuBLAS, where that is installed. */
 #include "gpu/bench/model.h"
 #include "gpu/bench/parts.h"
@@ -159,6 +159,10 @@ static void measure_model(ag_bench *b, void *with)
     o.drafting = (ag_drafting){.method = AG_CHAIN, .gamma = DRAFTS};
     o.draft = ag_model_make(b, &small->config, s, &room);
     (void)measure(b, "draft model", of->name, AG_CANONICAL, s, &o, tokens, other);
+    as_shape shape;
+    ag_bench_check(b, as_shape_read("3-2-1", &shape, &b->e));
+    o.drafting = (ag_drafting){.method = AG_TREE, .shape = &shape, .siblings = AS_SIBLINGS_TOP};
+    (void)measure(b, "tree 3-2-1 of it", of->name, AG_CANONICAL, s, &o, tokens, other);
     as_lm_free(o.draft);
     as_lm_free(o.target);
     if (!library) return;
@@ -186,7 +190,7 @@ void ag_bench_decode(ag_bench *b)
            "|---|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n",
            b->dry ? DRY_BUDGET : BUDGET, PROMPT);
     b->repetitions = DECODINGS;
-    ag_bench_due(b, 2 * 2 * (library ? 4 : 3));
+    ag_bench_due(b, 2 * 2 * (library ? 5 : 4));
     models f32 = {AS_F32, library}, bf16 = {AS_BF16, library};
     (void)ag_bench_case(b, measure_model, &f32);
     (void)ag_bench_case(b, measure_model, &bf16);

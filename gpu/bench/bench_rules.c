@@ -4,8 +4,8 @@
  *
  * What a rule has to do depends on its input, so each gets the most that it can: greedy accepts
  * all drafts; a chain accepts all but the last, whose place is drawn from the residual; the
- * walk refuses all candidates but the last, which it accepts whole; the recursive rule refuses
- * all siblings. */
+ * walk refuses all candidates but the last, which it accepts whole; a rule on a tree refuses all
+ * siblings, block verification all drafts of a chain. */
 #include "gpu/bench/parts.h"
 #include "gpu/verify/verify.h"
 #include "gpu/verify/verify_tree.h"
@@ -42,7 +42,9 @@ typedef struct {
     int32_t *out, *path;       /* [n][TREE], larger than [n][ROWS] */
     int32_t *length, *taken;   /* [n] */
     ag_fault *fault;           /* [n] */
-    ag_trees *step;            /* [sets] on the host, their memory in `nodes` */
+    ag_trees *step;            /* [sets] on the host, their memory in `nodes`; of the first rule */
+    const int32_t *chain;      /* [n][NODES] the parents of a chain */
+    int on_tree;               /* the rule of a call, one of tree_rules */
     void *nodes;
     const as_sampling *served; /* by the transform */
     ag_scratch scratch;
@@ -128,12 +130,34 @@ static as_status walk(ag_bench *b, void *what)
     return s;
 }
 
-static as_status recursive(ag_bench *b, void *what)
+/* At their neutral parameters: TYPICAL and CONSTANT then accept nothing. */
+static const struct {
+    as_tree_rule rule;
+    const char *what;
+} tree_rules[] = {
+    {AS_TREE_GREEDY, "tree, greedy: 8 siblings, none the argmax, from logits"},
+    {AS_TREE_MATCH, "tree, match: 8 siblings, none drawn, from served rows"},
+    {AS_TREE_TARGET, "tree, target: 8 siblings refused, from served rows"},
+    {AS_TREE_ONEHOT, "tree, one-hot: 8 siblings refused, from served rows"},
+    {AS_TREE_RECURSIVE, "tree, recursive: 8 siblings refused, from served rows"},
+    {AS_TREE_SINGLE, "tree, single: 8 siblings refused, from served rows"},
+    {AS_TREE_KSEQ, "tree, kseq: 8 siblings refused, from served rows"},
+    {AS_TREE_BLOCK, "tree, block: 8 drafts of a chain refused, from served rows"},
+    {AS_TREE_TYPICAL, "tree, typical: 8 siblings refused, from served rows"},
+    {AS_TREE_CONSTANT, "tree, constant: 8 siblings refused, from served rows"},
+    {AS_TREE_LENIENT, "tree, lenient: 8 siblings refused, from served rows"}};
+enum { TREE_RULES = sizeof tree_rules / sizeof *tree_rules };
+
+static as_status on_tree(ag_bench *b, void *what)
 {
     const rules *r = what;
     as_status s = AS_OK;
-    for (int i = 0; i < r->sets && s == AS_OK; i++)
-        s = ag_verify_trees(&b->device, &r->step[i], &b->e);
+    for (int i = 0; i < r->sets && s == AS_OK; i++) {
+        ag_trees t = r->step[i];
+        t.rule += r->on_tree * r->n;
+        if (tree_rules[r->on_tree].rule == AS_TREE_BLOCK) t.parent = r->chain;
+        s = ag_verify_trees(&b->device, &t, &b->e);
+    }
     return s;
 }
 
@@ -258,7 +282,7 @@ static void make_trees(ag_bench *b, rules *r)
  * own, where p has little: they are refused by almost 1. */
 typedef struct {
     double u[NODES];
-    int32_t token[NODES], parent[NODES], p_row[NODES], q_row[NODES];
+    int32_t token[NODES], parent[NODES], chain[NODES], p_row[NODES], q_row[NODES];
 } one_case;
 
 static void grow(one_case *c, const int32_t *drawn, int32_t number)
@@ -267,6 +291,7 @@ static void grow(one_case *c, const int32_t *drawn, int32_t number)
         c->u[i] = 1 - 0x1p-24;
         c->token[i] = i ? drawn[i - 1] : -1;
         c->parent[i] = i ? 0 : -1;
+        c->chain[i] = i - 1;
         c->p_row[i] = number * ROWS + i;
         c->q_row[i] = i ? number * GAMMA + i - 1 : -1;
     }
@@ -275,10 +300,10 @@ static void grow(one_case *c, const int32_t *drawn, int32_t number)
 /* Steps over the rows of the chains. */
 static void make_steps(ag_bench *b, rules *r)
 {
-    enum { U, LAST, P_TOTAL, Q_TOTAL, TOKEN, PARENT, P_ROW, Q_ROW, RULE, COUNT, ARRAYS };
+    enum { U, LAST, P_TOTAL, Q_TOTAL, TOKEN, PARENT, CHAIN, P_ROW, Q_ROW, RULE, COUNT, ARRAYS };
     const size_t n = (size_t)r->n, V = (size_t)r->V, all = n * NODES,
-                 size[ARRAYS] = {8 * all, 16 * n,  8 * n * ROWS, 8 * n * GAMMA, 4 * all,
-                                 4 * all, 4 * all, 4 * all,      4 * n,         4 * n};
+                 size[ARRAYS] = {8 * all, 16 * n,  8 * n * ROWS, 8 * n * GAMMA,      4 * all, 4 * all,
+                                 4 * all, 4 * all, 4 * all,      4 * n * TREE_RULES, 4 * n};
     size_t at[ARRAYS + 1] = {0};
     for (int i = 0; i < ARRAYS; i++) at[i + 1] = at[i] + (size[i] + 15) / 16 * 16;
     char *host = calloc(1, at[ARRAYS]), *to;
@@ -297,13 +322,16 @@ static void make_steps(ag_bench *b, rules *r)
             memcpy(host + at[U] + 8 * first, one.u, sizeof one.u);
             memcpy(host + at[TOKEN] + 4 * first, one.token, sizeof one.token);
             memcpy(host + at[PARENT] + 4 * first, one.parent, sizeof one.parent);
+            memcpy(host + at[CHAIN] + 4 * first, one.chain, sizeof one.chain);
             memcpy(host + at[P_ROW] + 4 * first, one.p_row, sizeof one.p_row);
             memcpy(host + at[Q_ROW] + 4 * first, one.q_row, sizeof one.q_row);
-            ((int32_t *)(void *)(host + at[RULE]))[c] = AS_TREE_RECURSIVE;
+            for (size_t k = 0; k < TREE_RULES; k++)
+                ((int32_t *)(void *)(host + at[RULE]))[k * n + (size_t)c] = tree_rules[k].rule;
             ((int32_t *)(void *)(host + at[COUNT]))[c] = NODES;
         }
         ag_bench_check(b, ag_upload(&b->device, to, host, at[ARRAYS], &b->e));
         const float *p = r->p + rows * V, *q = r->q + drafts * V;
+        r->chain = (void *)(to + at[CHAIN]); /* the same in every set */
         void *const p_total = to + at[P_TOTAL], *const q_total = to + at[Q_TOTAL];
         ag_bench_check(b, ag_totals(&b->device, p, NULL, NULL, r->n * ROWS, r->V, p_total, &b->e));
         ag_bench_check(b, ag_totals(&b->device, q, NULL, NULL, r->n * GAMMA, r->V, q_total, &b->e));
@@ -312,6 +340,7 @@ static void make_steps(ag_bench *b, rules *r)
                                 .V = r->V,
                                 .p = p,
                                 .q = q,
+                                .logits = r->logits + rows * V,
                                 .p_total = p_total,
                                 .q_total = q_total,
                                 .rule = (void *)(to + at[RULE]),
@@ -380,19 +409,20 @@ static int32_t check_lengths(ag_bench *b, const rules *r, const char *what, int3
     return found;
 }
 
-/* Of the last call's trees most have all siblings refused: a token may be likely in p, too. */
+/* Of the last call's trees most have all drafts refused: a token may be likely in p, too. */
 static void check_steps(ag_bench *b, const rules *r)
 {
+    const char *what = tree_rules[r->on_tree].what;
     const size_t n = (size_t)r->n;
     int32_t *length = malloc(n * sizeof *length), refused = 0;
     if (!length) ag_bench_check(b, as_fail(&b->e, AS_NO_MEMORY, "no memory for lengths"));
     ag_bench_check(b, ag_download(&b->device, length, r->length, n * sizeof *length, &b->e));
     for (size_t i = 0; i < n; i++) {
-        if (length[i] < 1) ag_bench_check(b, as_fail(&b->e, AS_DEVICE, "recursive: case %zu failed", i));
+        if (length[i] < 1) ag_bench_check(b, as_fail(&b->e, AS_DEVICE, "%s: case %zu failed", what, i));
         refused += length[i] == 1;
     }
     if (n > 1 && 2 * refused < r->n)
-        ag_bench_check(b, as_fail(&b->e, AS_DEVICE, "recursive: %d of %d trees refused", refused, r->n));
+        ag_bench_check(b, as_fail(&b->e, AS_DEVICE, "%s: only %d of %d refused", what, refused, r->n));
     free(length);
 }
 
@@ -450,8 +480,10 @@ static void measure_chains(ag_bench *b, void *with)
     if (check_lengths(b, &r, "chain", GAMMA) == 0 && (b->dry || n > 1))
         ag_bench_check(b, as_fail(&b->e, AS_DEVICE, "chain: no draft was refused"));
     make_steps(b, &r);
-    measure(b, &r, "recursive, 8 siblings refused, from served rows", recursive, 0);
-    check_steps(b, &r);
+    for (r.on_tree = 0; r.on_tree < TREE_RULES; r.on_tree++) {
+        measure(b, &r, tree_rules[r.on_tree].what, on_tree, 0);
+        check_steps(b, &r);
+    }
     measure(b, &r, "served transform of 9 rows, temperature", serve, 0);
     r.served = &cut;
     measure(b, &r, "served transform of 9 rows, top-k 50, top-p 0.9", serve, 0);
@@ -478,7 +510,7 @@ static void measure_walks(ag_bench *b, void *with)
 void ag_bench_rules(ag_bench *b)
 {
     static const int32_t real[] = {32000, 128256}, dry[] = {40, 300};
-    ag_bench_due(b, 2 * 2 * 6);
+    ag_bench_due(b, 2 * 2 * (5 + TREE_RULES));
     printf("#### Acceptance rules and the served transform\n\n"
            "Microseconds of one call for so many cases, in a graph of calls on other rows, and "
            "what is aimed at.\n\n"

@@ -8,6 +8,18 @@
 
 /* ---- What a method needs. ---------------------------------------------------------- */
 
+/* What a tree of a draft model is called, and its rules; the model does not matter for them. */
+static as_status tree_twin(const ag_drafting *o, as_drafter **twin, as_error *e)
+{
+    as_status s = o->shape ? as_shape_check(o->shape, e)
+                           : as_fail(e, AS_BAD_INPUT, "drafter: a tree without a shape");
+    if (s == AS_OK) s = as_draft_none(twin, e);
+    if (s != AS_OK) return s;
+    (*twin)->name = as_siblings_name(o->siblings);
+    (*twin)->rules = as_siblings_rules(o->siblings);
+    return AS_OK;
+}
+
 /* The reference's drafter of the options, for its name, its rules and its refusals. */
 static as_status constructed(const ag_drafting *o, int32_t V, as_drafter **twin, as_error *e)
 {
@@ -25,6 +37,8 @@ static as_status constructed(const ag_drafting *o, int32_t V, as_drafter **twin,
         return as_draft_none(twin, e);
     case AG_PLAIN:
         return as_draft_none(twin, e);
+    case AG_TREE:
+        return tree_twin(o, twin, e);
     }
     return as_fail(e, AS_BAD_INPUT, "drafter: method %d is unknown", (int)o->method);
 }
@@ -34,13 +48,15 @@ as_status ag_drafting_check(const ag_drafting *o, int32_t V, as_rule rule, as_er
     as_drafter *twin = NULL;
     if (!as_rule_name(rule))
         return as_refuse(e, AS_BAD_INPUT, "rule", "decode: rule %d is unknown", (int)rule);
-    if (rule > AS_RULE_ONEHOT)
-        return as_refuse(e, AS_BAD_INPUT, "rule", "decode: there is no rule %s on a GPU",
+    if (rule > AS_RULE_ONEHOT && o->method != AG_TREE)
+        return as_refuse(e, AS_BAD_INPUT, "rule",
+                         "decode: on a GPU the rule %s is for trees of a draft model alone",
                          as_rule_name(rule));
     as_status s = constructed(o, V, &twin, e);
     if (s == AS_OK && !(twin->rules & 1u << rule))
         s = as_refuse(e, AS_BAD_INPUT, twin->cold ? twin->cold : "rule",
-                      "decode: %s does not go with the rule %s", twin->name, as_rule_name(rule));
+                      "decode: %s does not go with the rule %s", twin->name,
+                      as_rule_name(rule));
     as_drafter_free(twin);
     return s;
 }
@@ -91,6 +107,8 @@ static int64_t method_rows(const ag_drafting *o)
         return lookahead_rows(&o->lookahead);
     case AG_LOOKUP:
         return (int64_t)o->lookup.drafts + 1;
+    case AG_TREE:
+        return (int64_t)o->shape->drafts + 1;
     default:
         return 1;
     }
@@ -100,7 +118,8 @@ static int64_t method_rows(const ag_drafting *o)
 int32_t ag_drafting_rows(const ag_drafting *o, const ag_room *room)
 {
     int64_t rows = method_rows(o);
-    if (o->method != AG_LOOKAHEAD && rows > room->longest) rows = room->longest;
+    const bool chain = o->method != AG_LOOKAHEAD && o->method != AG_TREE;
+    if (chain && rows > room->longest) rows = room->longest;
     return (int32_t)(room->rows > 0 && room->rows < rows ? room->rows : rows);
 }
 
@@ -176,6 +195,20 @@ static void make_lookahead(maker *m, ag_drafter *d)
     make(m, &d->pool.buckets, B, sizeof *d->pool.buckets, "the pools' counts");
 }
 
+static void make_growth(maker *m, ag_drafter *d)
+{
+    ag_growth *g = &d->growth;
+    const size_t B = (size_t)d->batch.B, R = B * (size_t)d->batch.R;
+    const size_t levels = B * ((size_t)g->levels + 1), nodes = (size_t)g->end[g->levels];
+    make(m, &g->child, nodes, sizeof *g->child, "the tree's shape");
+    make(m, &g->children, nodes, sizeof *g->children, "the tree's shape");
+    make(m, &g->node, R, sizeof *g->node, "the trees' nodes");
+    make(m, &g->rows, levels, sizeof *g->rows, "the trees' levels");
+    make(m, &g->law, R, sizeof *g->law, "the drafts' laws");
+    make(m, &g->kept, B, sizeof *g->kept, "the draft model's paths");
+    make(m, &g->path, levels, sizeof *g->path, "the draft model's paths");
+}
+
 static int32_t givens(const ag_drafter *d)
 {
     if (d->method == AG_JACOBI && d->jacobi.init == AS_GUESS_GIVEN) return d->jacobi.givens;
@@ -188,6 +221,7 @@ static void make_all(maker *m, ag_drafter *d)
 {
     make_batch(m, &d->batch);
     if (d->method == AG_LOOKAHEAD) make_lookahead(m, d);
+    if (d->method == AG_TREE) make_growth(m, d);
     if (d->method == AG_JACOBI)
         make(m, &d->guess, (size_t)d->batch.B * (size_t)d->batch.R, sizeof *d->guess,
              "the guesses");
@@ -206,13 +240,17 @@ size_t ag_drafter_bytes(const ag_drafter *d)
 void ag_drafter_close(ag_drafter *d)
 {
     const ag_batch *b = &d->batch;
-    void *const array[] = {b->sequence,  b->history,     b->eos,         b->seed,
-                           b->position,  b->number,      b->tree,        b->asked,
-                           b->token,     b->parent,      b->uniform,     b->offset,
-                           b->row_token, b->row_parent,  b->row_of,      b->want,
-                           b->kept,      b->path,        d->given,       d->guess,
-                           d->window,    d->pool.number, d->pool.bucket, d->pool.buckets};
+    const ag_growth *g = &d->growth;
+    void *const array[] = {
+        b->sequence,  b->history,    b->eos,    b->seed,        b->position,    b->number,
+        b->tree,      b->asked,      b->token,  b->parent,      b->uniform,     b->offset,
+        b->row_token, b->row_parent, b->row_of, b->want,        b->kept,        b->path,
+        d->given,     d->guess,      d->window, d->pool.number, d->pool.bucket, d->pool.buckets,
+        g->child,     g->children,   g->node,   g->rows,        g->law,         g->kept,
+        g->path};
     for (size_t i = 0; i < sizeof array / sizeof array[0]; i++) ag_free(array[i]);
+    free(g->end);
+    free(g->most);
     *d = (ag_drafter){0};
 }
 
@@ -267,9 +305,13 @@ as_status ag_drafter_open(const ag_device *device, const ag_drafting *o, const a
         return as_fail(e, AS_LIMIT, "drafter: %d sequences of %d rows", (int)d->batch.B,
                        (int)d->batch.R);
     if (d->method == AG_LOOKAHEAD) s = size_pool(d, e);
+    d->growth.siblings = o->siblings;
+    if (d->method == AG_TREE) s = ag_growth_plan(o->shape, &d->growth, e);
     maker m = {device, 0, AS_OK, e};
     if (s == AS_OK) make_all(&m, d), s = m.status;
     if (s == AS_OK) s = take_given(d, e);
+    if (s == AS_OK && d->method == AG_TREE)
+        s = ag_growth_upload(device, o->shape, &d->growth, e);
     /* Rules may draw by the uniform of every slot, whoever asks for it. */
     if (s == AS_OK)
         s = ag_fill(device, d->batch.uniform, 0,
@@ -378,6 +420,8 @@ as_status ag_propose(const ag_drafter *d, as_error *e)
         ag_lookahead_propose(d);
     else if (d->method == AG_LOOKUP)
         ag_lookup_propose(d);
+    else if (d->method == AG_TREE)
+        ag_tree_propose(d);
     else
         ag_chain_propose(d);
     return ag_launched("propose", e);
@@ -404,6 +448,8 @@ as_status ag_observe(const ag_drafter *d, const ag_answers *a, as_error *e)
         ag_jacobi_observe(d, a);
     else if (d->method == AG_LOOKAHEAD)
         ag_lookahead_observe(d, a);
+    else if (d->method == AG_TREE)
+        ag_tree_observe(d, a);
     else
         ag_chain_observe(d, a);
     return ag_launched("observe", e);

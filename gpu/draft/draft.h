@@ -1,7 +1,7 @@
 /* draft.h - the drafters on the device: what as_drafter (ref/draft/draft.h) and the stop rules
  * of ref/decode.c do, for a batch of sequences, without the host. Token for token and state for
  * state those of ref/draft. Clauses JAC-01 to JAC-08, LAH-01 to LAH-17, LAH-23 to LAH-30,
- * POOL-01 to POOL-05, LKP-01 to LKP-05, STOP-01, STOP-02.
+ * POOL-01 to POOL-05, LKP-01 to LKP-05, TDR-01 to TDR-03, TDR-06, RNG-09, STOP-01, STOP-02.
  *
  * A step is ag_propose, ag_assemble, the model's forward, the rule, ag_observe, the model's
  * commit (gpu/draft/step.h). Each of the three is one launch, with the same arguments every time, and
@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include "gpu/device/device.h"
 #include "gpu/draft/step.h"
+#include "ref/draft/draft_tree.h"
 #include "ref/draft/jacobi.h"
 #include "ref/draft/lookahead.h"
 #include "ref/draft/prompt_lookup.h"
@@ -27,7 +28,8 @@ typedef enum {
     AG_CHAIN, /* of a draft model, which writes the tokens (as_draft_lm) */
     AG_JACOBI,
     AG_LOOKAHEAD,
-    AG_LOOKUP
+    AG_LOOKUP,
+    AG_TREE /* of a given shape, by a draft model (as_draft_tree) */
 } ag_method;
 
 /* The method and its options; only those of the method are looked at. */
@@ -37,6 +39,8 @@ typedef struct {
     as_jacobi jacobi;
     as_lookahead lookahead;
     as_lookup lookup;
+    const as_shape *shape; /* AG_TREE: copied */
+    as_siblings siblings;  /* AG_TREE */
 } ag_drafting;
 
 /* What a drafter is opened for; each at least 1 where nothing else is said. */
@@ -62,6 +66,22 @@ typedef struct {
     int32_t *buckets;       /* [B] in use */
 } ag_pool;
 
+/* The trees of AG_TREE. A slot is a place for a node that gets children: slot j of a level is row j
+ * of the level above, of `wide` for a sequence. Laws are the draft model's served rows, by which
+ * children are drawn: those of all sequences on a level stand together, level by level. */
+typedef struct {
+    as_siblings siblings;
+    int32_t levels;            /* below the root */
+    int32_t *end;              /* host: [levels + 1] nodes of the shape down to a level */
+    int32_t *most;             /* host: [levels + 1] children of a node above, at most */
+    int32_t *child, *children; /* [nodes] of a node of the shape: the first, and how many */
+    int32_t *node;             /* [B][R] the node of the shape that a row is */
+    int32_t *rows;             /* [B][levels + 1] of the tree down to a level */
+    int32_t *law;              /* [B][R] number of the law that drew a row; -1: the root */
+    int32_t *kept;             /* [B] rows that the draft model commits */
+    int32_t *path;             /* [B][levels + 1] these, counted as its last forward's */
+} ag_growth;
+
 /* The fields are device memory where they are arrays. Kernels take this by value. */
 typedef struct {
     const ag_device *device;
@@ -76,6 +96,7 @@ typedef struct {
     int32_t *guess;  /* [B][R] Jacobi's next */
     int32_t *window; /* [B][2][N - 1][W + N]: rows R_l, their columns numbered as R_0's */
     ag_pool pool;
+    ag_growth growth;
 } ag_drafter;
 
 /* AS_BAD_INPUT for what the drafter's constructor in ref/draft refuses, in its words, and for a
@@ -134,6 +155,38 @@ typedef struct {
  * LAW-03). One launch. AS_BAD_INPUT for another method or an i out of range. */
 as_status ag_chain_feed(const ag_drafter *d, const ag_feed *f, int32_t i, as_error *e);
 
+/* A level of all trees, and what of it is not the drafter's; all arrays are on the device. */
+typedef struct {
+    int32_t level; /* from 1 */
+    int32_t wide;  /* slots of a sequence */
+    int32_t share; /* rows of a sequence in the draft model's forward */
+    int32_t laws;  /* the number of the first slot's law */
+
+    const int32_t *number; /* [B] of the sequences in the draft model */
+    int32_t *broken;       /* [B] 1: the draft model gave logits that cannot be served */
+    int32_t *row_token, *row_parent, *row_of; /* [B share] of the forward; sequence -1: there is none */
+    int32_t *want;         /* [B wide] the row of each slot; of slots without one, some row */
+    int32_t *serve;        /* [B wide] the slot itself, -1: it gets no children */
+    const int32_t *state;  /* [B wide] of the laws; 0: good */
+    const float *q;        /* [B wide][V] the laws */
+    float *left;           /* [B wide][V] of these, without the siblings that may not come again */
+    int32_t *count;        /* [B wide] children */
+    int32_t *pick;         /* [B wide] the slot itself, -1: it has no further child */
+    uint64_t *uniform;     /* [B wide] by which the child is drawn */
+    const int32_t *drawn;  /* [B wide] */
+} ag_level;
+
+/* AG_TREE, between ag_propose and ag_assemble, for each level, one launch each. Slots, rows of the
+ * forward and numbers of laws: wide, share and laws. */
+void ag_tree_size(const ag_drafter *d, int32_t level, ag_level *l);
+/* The forward's rows: on level 1 what the draft model's cache lacks of the history, one or two of each
+ * sequence, which d->growth.kept and path [B][2] then commit; else the tree down to the level above. */
+as_status ag_tree_rows(const ag_drafter *d, const ag_level *l, as_error *e);
+/* The laws having been served: how many children each slot can have, and `left`. */
+as_status ag_tree_open(const ag_drafter *d, const ag_level *l, as_error *e);
+/* For k = 0 to the most children: takes the child k - 1 that was drawn, and asks for child k. */
+as_status ag_tree_child(const ag_drafter *d, const ag_level *l, int32_t k, as_error *e);
+
 /* What became of it: history, d->batch.sequence and the method's state. The trees must be those
  * of ag_propose. */
 as_status ag_observe(const ag_drafter *d, const ag_answers *a, as_error *e);
@@ -170,6 +223,13 @@ void ag_chain_observe(const ag_drafter *d, const ag_answers *w); /* and AG_LOOKU
 void ag_jacobi_propose(const ag_drafter *d);
 void ag_jacobi_observe(const ag_drafter *d, const ag_answers *w);
 void ag_lookup_propose(const ag_drafter *d);
+void ag_tree_propose(const ag_drafter *d);
+void ag_tree_observe(const ag_drafter *d, const ag_answers *w);
+
+/* What the host knows of a shape, which is good; and what the device does, whose memory is there. */
+as_status ag_growth_plan(const as_shape *shape, ag_growth *g, as_error *e);
+as_status ag_growth_upload(const ag_device *device, const as_shape *shape, const ag_growth *g,
+                           as_error *e);
 void ag_assemble_rows(const ag_drafter *d);
 void ag_lookahead_start(const ag_drafter *d, int32_t b);
 void ag_lookahead_propose(const ag_drafter *d);

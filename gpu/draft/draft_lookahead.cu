@@ -68,7 +68,7 @@ __device__ int32_t initial(const ag_drafter &d, const int32_t *history, const ag
         return guess_from(history, s.prompts, seed, 0, AS_INIT, j);
     case AS_FILL_CONSTANT:
         return (100 + i) % d.batch.V;
-    case AS_FILL_VOCABULARY: /* LAH-33 */
+    case AS_FILL_VOCABULARY: /* LAH-37 */
         return guess_from(nullptr, d.batch.V, seed, 0, AS_INIT, j);
     default:
         return d.lookahead.given[j % d.lookahead.givens];

@@ -35,7 +35,7 @@ typedef struct {
     int32_t rest;     /* Jacobi: tokens of the block that are not final; 0: it begins */
     int32_t filled;   /* lookahead: rows of the window that exist, */
     int32_t side;     /* and which of its two places it is in */
-    int32_t held;     /* chain: tokens that the draft model's cache holds */
+    int32_t held;     /* chain, tree: tokens that the draft model's cache holds */
 } ag_sequence;
 
 /* What as_tree (ref/lm/tree.h) says of one tree. rows 0: the sequence takes no part. */

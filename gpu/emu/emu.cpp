@@ -209,12 +209,16 @@ bool all_at(at where)
     return true;
 }
 
+bool same_place(const fiber &a, const fiber &b)
+{
+    return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+
 /* All threads of the block stand where `first` does. */
 void check_place(const fiber &first)
 {
     for (size_t i = 0; i < emu.threads; i++)
-        if (emu.block[i].line != first.line || std::strcmp(emu.block[i].file, first.file) != 0)
-            fail("threads stand at different barriers");
+        if (!same_place(emu.block[i], first)) fail("threads stand at different barriers");
 }
 
 /* All fibers stand at one and the same barrier: it opens. */
@@ -230,6 +234,13 @@ bool open_barrier()
     return true;
 }
 
+/* It waits at a warp operation, and is the first lane of its mask, which asks for all of them. */
+bool leads(size_t i)
+{
+    const fiber &f = emu.block[i];
+    return f.where == at::warp && (f.mask & (~f.mask + 1)) == UINT32_C(1) << i % 32;
+}
+
 /* The lanes of a mask that all stand at one operation exchange their values. */
 bool open_warp(size_t w, uint32_t mask, const fiber &asks)
 {
@@ -239,9 +250,7 @@ bool open_warp(size_t w, uint32_t mask, const fiber &asks)
         const size_t i = w * 32 + l;
         if (i >= emu.threads) fail("a warp operation names lanes that do not exist");
         const fiber &f = emu.block[i];
-        if (f.where != at::warp || f.mask != mask || f.line != asks.line ||
-            std::strcmp(f.file, asks.file) != 0)
-            return false;
+        if (f.where != at::warp || f.mask != mask || !same_place(f, asks)) return false;
         to.value[l] = f.value;
         to.votes |= static_cast<uint32_t>(f.predicate) << l;
     }
@@ -256,7 +265,7 @@ bool open_warps()
     bool any = false;
     for (size_t i = 0; i < emu.threads; i++) {
         const fiber &f = emu.block[i];
-        if (f.where == at::warp && open_warp(i / 32, f.mask, f)) any = true;
+        if (leads(i) && open_warp(i / 32, f.mask, f)) any = true;
     }
     return any;
 }
@@ -270,7 +279,7 @@ void run_ahead(size_t w)
         any = false;
         for (size_t i = w * 32; i < end; i++) {
             const fiber &f = emu.block[i];
-            if (f.where == at::warp && open_warp(w, f.mask, f)) any = true;
+            if (leads(i) && open_warp(w, f.mask, f)) any = true;
         }
         for (size_t i = w * 32; i < end; i++)
             if (emu.block[i].where == at::ready && any) enter_fiber(static_cast<int>(i));

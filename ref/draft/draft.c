@@ -1,6 +1,7 @@
 /* draft.c - what the drafters share: see draft.h. */
 #include "ref/draft/draft.h"
 
+#include "ref/dist/draw.h"
 #include "ref/num/fixed.h"
 
 int32_t as_chain_limit(const as_context *c)
@@ -9,6 +10,24 @@ int32_t as_chain_limit(const as_context *c)
     if (limit > c->depth) limit = c->depth;
     if (limit > c->rows) limit = c->rows;
     return limit > 0 ? limit : 0;
+}
+
+as_status as_answers(const as_plan *plan, const as_context *c, const float *const *logits, int32_t V,
+                     float *p, int32_t *answer, as_error *e)
+{
+    as_status s = AS_OK;
+    for (int32_t j = 0; j < plan->asked && s == AS_OK; j++) {
+        const float *row = logits[plan->drafts - plan->asked + j];
+        answer[j] = -1;
+        if (row && plan->drawn && c->sampling) {
+            const as_words r = as_random(c->seed, c->position, AS_WINDOW, (uint32_t)(plan->index + j));
+            s = as_serve(row, V, c->sampling, p, e);
+            if (s == AS_OK) answer[j] = as_draw(p, V, as_word64(r));
+        } else if (row) {
+            s = as_argmax(row, V, &answer[j], e);
+        }
+    }
+    return s;
 }
 
 bool as_is_eos(const int32_t *eos, int32_t eoses, int32_t token)

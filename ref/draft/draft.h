@@ -28,6 +28,7 @@ typedef struct {
     int32_t eoses;
     uint64_t seed;     /* of the sequence */
     uint64_t position; /* of the token after the root; 0 right after the prompt (RNG-02) */
+    int32_t ranks;     /* that share the rows of the step (LAH-31); 0 or 1: it is not shared */
 } as_context;
 
 /* What a step did, for its drafter and for a trace. Valid during the call. */
@@ -36,7 +37,9 @@ typedef struct {
     uint64_t position;          /* of the first token it emitted */
     const as_tree *tree;        /* its rows, */
     const as_plan *plan;        /* and what it did with them */
-    const float *const *logits; /* [rows][V]; NULL for a row whose logits nobody wanted */
+    /* [rows][V]; NULL for a row whose logits nobody wanted, or another rank has. */
+    const float *const *logits;
+    const int32_t *answer;      /* [plan->asked] */
     const int32_t *path;        /* [accepted + 1] the root and the rows accepted, downwards */
     int32_t accepted;           /* rows that the rule accepted */
     const int32_t *run;         /* [length] the tokens that the rule gave */
@@ -44,6 +47,7 @@ typedef struct {
     int32_t emitted; /* of these, what the stop rules left */
     /* [rows - 1] sum of min(p, q) at each draft; NULL under the greedy rule or without laws. */
     const double *overlap;
+    const int32_t *evaluated; /* [ranks] rows that each rank evaluated; NULL: they are not shared */
 } as_step;
 
 typedef struct as_drafter as_drafter;
@@ -60,6 +64,8 @@ typedef struct {
      * its history. */
     as_status (*observe)(as_drafter *, const as_context *c, const as_step *, as_error *);
     void (*free)(as_drafter *);
+    /* A digest of the state, begun with h. NULL: the rows of its steps cannot be shared. */
+    uint64_t (*digest)(const as_drafter *, uint64_t h);
 } as_drafter_ops;
 
 /* A method's own structure begins with this one. */
@@ -100,6 +106,12 @@ static inline void as_drafter_free(as_drafter *d) /* NULL is allowed */
 /* Drafts that one chain can use: the budget's last token is never a draft (STOP-03), and each
  * draft needs a row and a position. */
 int32_t as_chain_limit(const as_context *c);
+
+/* The answers that the plan asks for: LAH-14, by the sampling and the uniforms of the context.
+ * answer[j] is -1 where the row has no logits. p is scratch, [V], and may be NULL unless answers are
+ * drawn above T = 0. */
+as_status as_answers(const as_plan *plan, const as_context *c, const float *const *logits /* [rows][V] */,
+                     int32_t V, float *p, int32_t *answer /* [plan->asked] */, as_error *e);
 
 bool as_is_eos(const int32_t *eos /* [eoses] */, int32_t eoses, int32_t token);
 

@@ -62,7 +62,7 @@ static void free_drafter(as_drafter *base)
     free(base);
 }
 
-static const as_drafter_ops operations = {reset, propose, observe, free_drafter};
+static const as_drafter_ops operations = {reset, propose, observe, free_drafter, NULL};
 
 as_status as_draft_lm(as_lm *lm, const as_sampling *s, int32_t gamma, as_drafter **drafter,
                       as_error *e)

@@ -370,25 +370,36 @@ static as_status open_drafter(draft_tree *d, bool made, as_lm *lm, as_drafter **
     return s;
 }
 
-as_status as_draft_tree(as_lm *lm, const as_sampling *s, const as_shape *shape,
-                        as_siblings siblings, as_drafter **drafter, as_error *e)
+const char *as_siblings_name(as_siblings siblings)
 {
-    static const as_drafter_ops operations = {reset, propose_shape, observe, free_drafter};
     static const char *const name[] = {
         [AS_SIBLINGS_IID] = "a tree of independent siblings (LAW-07)",
         [AS_SIBLINGS_WITHOUT] = "a tree of siblings without replacement (LAW-07)",
         [AS_SIBLINGS_TOP] = "a tree of fixed siblings (LAW-07)"};
+    return name[siblings];
+}
+
+unsigned as_siblings_rules(as_siblings siblings)
+{
     static const unsigned rules[] = { /* TDR-04 */
         [AS_SIBLINGS_IID] = AS_RULES_OF_ANY_TREE | 1u << AS_RULE_RECURSIVE |
                             1u << AS_RULE_SINGLE | 1u << AS_RULE_KSEQ,
         [AS_SIBLINGS_WITHOUT] = AS_RULES_OF_ANY_TREE | 1u << AS_RULE_RECURSIVE,
         [AS_SIBLINGS_TOP] = AS_RULES_OF_ANY_TREE};
+    return rules[siblings];
+}
+
+as_status as_draft_tree(as_lm *lm, const as_sampling *s, const as_shape *shape,
+                        as_siblings siblings, as_drafter **drafter, as_error *e)
+{
+    static const as_drafter_ops operations = {reset, propose_shape, observe, free_drafter, NULL};
     as_status status = as_check_sampling(s, e);
     if (status == AS_OK) status = as_shape_check(shape, e);
     if (status != AS_OK) return status;
     draft_tree *d = calloc(1, sizeof *d);
     if (!d) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
-    d->base = (as_drafter){&operations, name[siblings], rules[siblings], lm->V, NULL};
+    d->base = (as_drafter){&operations, as_siblings_name(siblings), as_siblings_rules(siblings),
+                           lm->V, NULL};
     d->sampling = *s, d->siblings = siblings, d->shape = *shape;
     const bool made = allocate(d, shape->drafts, widest_level(shape), shape->drafts, 0);
     return open_drafter(d, made, lm, drafter, e);
@@ -397,7 +408,7 @@ as_status as_draft_tree(as_lm *lm, const as_sampling *s, const as_shape *shape,
 as_status as_draft_dynamic(as_lm *lm, const as_sampling *s, const as_dynamic *o,
                            as_drafter **drafter, as_error *e)
 {
-    static const as_drafter_ops operations = {reset, propose_dynamic, observe, free_drafter};
+    static const as_drafter_ops operations = {reset, propose_dynamic, observe, free_drafter, NULL};
     const int32_t k = o->expand;
     if (k < 1 || k > AS_DYNAMIC_MOST || o->depth < 1 || o->depth > AS_DYNAMIC_MOST ||
         o->drafts < 1 || o->drafts > AS_SHAPE_MOST)

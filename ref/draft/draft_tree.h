@@ -12,6 +12,10 @@ typedef enum {
     AS_SIBLINGS_TOP      /* the tokens of largest q */
 } as_siblings;
 
+/* TDR-04: what a refusal calls such a tree, and bit 1 << as_rule of the rules that can verify it. */
+const char *as_siblings_name(as_siblings siblings);
+unsigned as_siblings_rules(as_siblings siblings);
+
 /* A tree of that shape (copied) in every step, as far as the budget, the positions and the rows
  * of both models go. The rules are those of TDR-04. The model is the caller's and must outlive
  * the drafter, which keeps one sequence open in it. AS_BAD_INPUT of as_shape_check and

@@ -106,7 +106,7 @@ static as_status check(const as_jacobi *o, int32_t V, as_error *e)
 
 as_status as_draft_jacobi(const as_jacobi *o, int32_t V, as_drafter **drafter, as_error *e)
 {
-    static const as_drafter_ops operations = {reset, propose, observe, free_drafter};
+    static const as_drafter_ops operations = {reset, propose, observe, free_drafter, NULL};
     const as_status s = check(o, V, e);
     if (s != AS_OK) return s;
     jacobi *d = malloc(sizeof *d);

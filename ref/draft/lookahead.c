@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "ref/dist/draw.h"
 #include "ref/draft/switches.h"
+#include "ref/num/digest.h"
 
 typedef struct {
     as_drafter base;
@@ -21,7 +21,8 @@ typedef struct {
     int32_t filled;  /* rows of the window that exist; N - 1 once it is full */
     int32_t *window; /* [N][W + N] */
     int32_t *value;  /* [N - 1] an n-gram on its way to the pool */
-    float *p;        /* [V] a served row of the window */
+    int32_t *owner;  /* [owners] of the rows of this step, where they are shared */
+    int32_t owners;
     bool fits;       /* the tree of this step */
     char name[64];
 } lookahead;
@@ -154,7 +155,7 @@ static int32_t initial(const lookahead *d, const as_context *c, int32_t i, int32
         return as_guess(c->history, prompts, c->seed, 0, AS_INIT, (uint32_t)j);
     case AS_FILL_CONSTANT:
         return (100 + i) % d->base.V;
-    case AS_FILL_VOCABULARY: /* LAH-33 */
+    case AS_FILL_VOCABULARY: /* LAH-37 */
         return as_guess(NULL, d->base.V, c->seed, 0, AS_INIT, (uint32_t)j);
     default:
         return d->o.given[j % d->o.givens];
@@ -237,6 +238,9 @@ static as_status lay_window(const lookahead *d, as_tree *tree, as_plan *plan, as
             s = as_tree_add(tree, row_of(d, l)[i], l == 1 ? i : tree->rows - ribs, e);
     assert(s != AS_OK || tree->rows == n + (d->filled - 1) * ribs); /* LAH-10 */
     plan->drafts = tree->rows;
+    plan->asked = ribs;
+    plan->drawn = d->o.sampled;
+    plan->index = first(d);
     plan->wanted = d->filled > 1 ? tree->rows - ribs : 1; /* for the answers */
     return s;
 }
@@ -269,6 +273,26 @@ static bool fits(const lookahead *d, const as_context *c, const as_tree *tree,
     const bool candidates = tree->rows > plan->drafts;
     const int32_t depth = candidates && candidate > window ? candidate : window;
     return depth <= c->depth && tree->rows - 1 <= c->rows;
+}
+
+/* LAH-31: columns of the window, and candidates, in contiguous shares. */
+static as_status deal(lookahead *d, int32_t ranks, const as_tree *tree, as_plan *plan, as_error *e)
+{
+    const int32_t n = columns(d), ribs = n - first(d), length = d->o.N - 1;
+    const int32_t share = (n + ranks - 1) / ranks;
+    const int32_t part = ((tree->rows - plan->drafts) / length + ranks - 1) / ranks;
+    if (tree->rows > d->owners) {
+        int32_t *grown = realloc(d->owner, (size_t)tree->rows * sizeof *grown);
+        if (!grown) return as_fail(e, AS_NO_MEMORY, "no memory for the shares of %d rows", (int)tree->rows);
+        d->owner = grown;
+        d->owners = tree->rows;
+    }
+    for (int32_t r = 0; r < tree->rows; r++) {
+        const int32_t column = r < n ? r : first(d) + (r - n) % ribs;
+        d->owner[r] = r < plan->drafts ? column / share : (r - plan->drafts) / length / part;
+    }
+    plan->owner = d->owner;
+    return AS_OK;
 }
 
 /* ---- The pool. --------------------------------------------------------------------- */
@@ -322,29 +346,9 @@ static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, a
     if (s == AS_OK) s = lay_candidates(d, tree, plan, e);
     if (s != AS_OK) return s;
     d->fits = fits(d, c, tree, plan);
-    if (d->fits) return AS_OK;
+    if (d->fits) return c->ranks > 1 ? deal(d, c->ranks, tree, plan, e) : AS_OK;
     *plan = as_plan_drafts();
     return as_tree_plant(tree, c->history[c->n - 1], e);
-}
-
-/* LAH-14: what the window says after the tokens of its last row, whose last column is the last
- * row of the tree before the candidates. */
-static as_status answer(lookahead *d, const as_context *c, const as_step *step, as_error *e)
-{
-    const int32_t V = d->base.V, n = columns(d);
-    int32_t *new = row_of(d, d->filled);
-    as_status s = AS_OK;
-    for (int32_t i = first(d); i < n && s == AS_OK; i++) {
-        const float *logits = step->logits[step->plan->drafts - n + i];
-        if (!c->sampling || !d->o.sampled) {
-            s = as_argmax(logits, V, &new[i], e);
-        } else {
-            const as_words r = as_random(c->seed, c->position, AS_WINDOW, (uint32_t)i);
-            s = as_serve(logits, V, c->sampling, d->p, e);
-            if (s == AS_OK) new[i] = as_draw(d->p, V, as_word64(r));
-        }
-    }
-    return s;
 }
 
 /* LAH-27. */
@@ -358,8 +362,9 @@ static void filter(lookahead *d, const as_context *c)
 /* The window's part of a step: LAH-11, or LAH-13 and the shift. */
 static as_status advance(lookahead *d, const as_context *c, const as_step *step, as_error *e)
 {
-    as_status s = answer(d, c, step, e);
-    if (s != AS_OK) return s;
+    as_status s;
+    memcpy(row_of(d, d->filled) + first(d), step->answer,
+           (size_t)(columns(d) - first(d)) * sizeof *step->answer); /* LAH-14 */
     if (!full(d)) {
         fill(d);
         return AS_OK;
@@ -398,6 +403,17 @@ static as_status reset(as_drafter *base, as_error *e)
     return AS_OK;
 }
 
+/* LAH-36. */
+static uint64_t digest(const as_drafter *base, uint64_t h)
+{
+    const lookahead *d = (const lookahead *)base;
+    const int32_t *row;
+    h = as_digest(h, &d->o, 3 * sizeof d->o.W);
+    for (int32_t l = 0, n; (row = as_lookahead_row(base, l, &n)); l++)
+        h = as_digest(h, row, (size_t)n * sizeof *row);
+    return as_pool_digest(d->pool, h);
+}
+
 const int32_t *as_lookahead_row(const as_drafter *base, int32_t l, int32_t *n)
 {
     const lookahead *d = (const lookahead *)base;
@@ -412,6 +428,14 @@ as_pool *as_lookahead_pool(as_drafter *base)
     return ((lookahead *)base)->pool;
 }
 
+as_pool *as_lookahead_exchange_pool(as_drafter *base, as_pool *pool)
+{
+    lookahead *d = (lookahead *)base;
+    as_pool *had = d->pool;
+    d->pool = pool;
+    return had;
+}
+
 /* ---- Making one. ------------------------------------------------------------------- */
 
 static void free_drafter(as_drafter *base)
@@ -420,7 +444,7 @@ static void free_drafter(as_drafter *base)
     as_pool_free(d->pool);
     free(d->window);
     free(d->value);
-    free(d->p);
+    free(d->owner);
     free(d);
 }
 
@@ -470,7 +494,7 @@ static void name_rules(lookahead *d)
 as_status as_draft_lookahead(const as_lookahead *o, int32_t V, as_drafter **drafter,
                              as_error *e)
 {
-    static const as_drafter_ops operations = {reset, propose, observe, free_drafter};
+    static const as_drafter_ops operations = {reset, propose, observe, free_drafter, digest};
     as_status s = check(o, V, e);
     if (s != AS_OK) return s;
     lookahead *d = calloc(1, sizeof *d);
@@ -481,9 +505,8 @@ as_status as_draft_lookahead(const as_lookahead *o, int32_t V, as_drafter **draf
     name_rules(d);
     d->window = malloc((size_t)o->N * (size_t)(o->W + o->N) * sizeof *d->window);
     d->value = malloc((size_t)o->N * sizeof *d->value);
-    d->p = malloc((size_t)V * sizeof *d->p);
     s = as_pool_new(o->pool, V, o->G, o->N - 1, &d->pool, e);
-    if (s == AS_OK && (!d->window || !d->value || !d->p))
+    if (s == AS_OK && (!d->window || !d->value))
         s = as_fail(e, AS_NO_MEMORY, "no memory for a window of %d by %d tokens", (int)o->W,
                     (int)o->N);
     if (s == AS_OK)

@@ -1,6 +1,6 @@
 /* lookahead.h - lookahead decoding: a window of guessed tokens keeps producing n-grams, a pool
  * keeps these, and each step verifies the n-grams that begin with the last token. Clauses
- * LAH-01 to LAH-30; the switches are those of chapter 8's table. */
+ * LAH-01 to LAH-37; the switches are those of chapter 8's table. */
 #ifndef ASSAY_REF_DRAFT_LOOKAHEAD_H
 #define ASSAY_REF_DRAFT_LOOKAHEAD_H
 
@@ -51,5 +51,9 @@ const int32_t *as_lookahead_row(const as_drafter *d, int32_t l,
 
 /* The pool. Whatever is inserted into it, the output stays the same (LAH-28). */
 as_pool *as_lookahead_pool(as_drafter *d);
+
+/* Gives the drafter another pool, of the same V, G and length, and returns the one that it had,
+ * which is the caller's then. NULL leaves it without one: it may then be freed, or given one. */
+as_pool *as_lookahead_exchange_pool(as_drafter *d, as_pool *pool);
 
 #endif

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ref/num/digest.h"
 
 struct as_pool {
     as_pool_policy policy;
@@ -81,6 +82,17 @@ const int32_t *as_pool_find(const as_pool *p, int32_t key, int32_t *count)
     if (key < 0 || key >= p->V || !p->number[key]) return NULL;
     *count = held(p, key);
     return bucket_of(p, key) + 1;
+}
+
+uint64_t as_pool_digest(const as_pool *p, uint64_t h)
+{
+    const size_t value = (size_t)p->length * sizeof *p->bucket;
+    for (int32_t key = 0; key < p->V; key++) {
+        if (!p->number[key]) continue;
+        h = as_digest(h, &key, sizeof key);
+        h = as_digest(h, bucket_of(p, key), sizeof key + (size_t)held(p, key) * value);
+    }
+    return h;
 }
 
 static as_status open_bucket(as_pool *p, int32_t key, as_error *e)

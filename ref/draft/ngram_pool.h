@@ -45,6 +45,9 @@ void as_pool_replace(as_pool *pool, int32_t key, int32_t at,
 /* The values behind it move down. */
 void as_pool_remove(as_pool *pool, int32_t key, int32_t at);
 
+/* A digest of all that later answers depend on, begun with h (LAH-36). */
+uint64_t as_pool_digest(const as_pool *pool, uint64_t h);
+
 /* Tokens of a value. */
 int32_t as_pool_length(const as_pool *pool);
 

@@ -11,6 +11,7 @@
 #include "ref/dist/served.h"
 #include "ref/draft/draft_cache.h"
 #include "ref/draft/lookahead.h"
+#include "ref/draft/switches.h"
 
 typedef struct {
     as_drafter base;
@@ -25,6 +26,7 @@ typedef struct {
     as_walk walk;
     int32_t rows, wants; /* that there is room for */
     int32_t *want;       /* [rows] */
+    int32_t *window;     /* [rows] the window's answers */
     const float **row;   /* [rows] logits of the rows wanted, else NULL */
     float *logits;       /* [wants][V] */
 
@@ -32,7 +34,7 @@ typedef struct {
     int32_t room;
 
     /* The round. */
-    int32_t steps, drafts;
+    int32_t steps, drafts, inspired, changed; /* drafts, and n-grams of OUR-16 and OUR-17 */
     int32_t *answer;           /* [gamma + N + 2] e_1, e_2, ... at places 1, 2, ... */
     int32_t *suffix, *refined; /* [N - 1] */
 } ouroboros;
@@ -55,6 +57,31 @@ const as_ouroboros *as_ouroboros_preset(const char *name)
         if (strcmp(preset[i].name, name) == 0) return &preset[i].o;
     return NULL;
 }
+
+/* ---- Switches. --------------------------------------------------------------------- */
+
+/* clang-format off */
+#define VALUE(name, field, value, number) {name, value, offsetof(as_ouroboros, field), false, number}
+#define FLAG(name, field, no, yes) \
+    {name, no, offsetof(as_ouroboros, field), true, 0}, {name, yes, offsetof(as_ouroboros, field), true, 1}
+const as_switch as_ouroboros_switches[] = {
+    VALUE("init", givens, "prompt", 0),
+    FLAG("draft_bonus", draft_bonus, "no", "yes"),
+    FLAG("overrun", overrun, "no", "yes"),
+    FLAG("suffix_bonus", suffix_bonus, "no", "yes"),
+    VALUE("inspire", inspire, "phrase", AS_INSPIRE_PHRASE),
+    VALUE("inspire", inspire, "tail", AS_INSPIRE_TAIL),
+    VALUE("inspire", inspire, "none", AS_INSPIRE_NONE),
+    VALUE("refine", refine, "value", AS_REFINE_VALUE),
+    VALUE("refine", refine, "newest", AS_REFINE_NEWEST),
+    VALUE("refine", refine, "none", AS_REFINE_NONE),
+    FLAG("refine_refused", refine_few, "all", "few"),
+    {0}};
+/* clang-format on */
+
+_Static_assert(sizeof(as_inspire) == sizeof(unsigned) && sizeof(as_refine) == sizeof(unsigned) &&
+                   sizeof(int32_t) == sizeof(unsigned),
+               "the fields of as_ouroboros are set alike");
 
 static int32_t least(int32_t a, int32_t b)
 {
@@ -90,6 +117,7 @@ static as_status reserve_step(ouroboros *d, as_error *e)
     bool enough = true;
     if (d->tree.rows > d->rows) {
         enough = grow(&d->want, rows, sizeof *d->want) && grow(&d->row, rows, sizeof *d->row) &&
+                 grow(&d->window, rows, sizeof *d->window) &&
                  grow(&d->walk.run, rows, sizeof *d->walk.run) &&
                  grow(&d->walk.path, rows, sizeof *d->walk.path) &&
                  grow(&d->walk.option, rows, sizeof *d->walk.option);
@@ -171,6 +199,7 @@ static as_status draft_step(ouroboros *d, const as_context *c, int32_t *n, as_er
     if (s == AS_OK) s = reserve_step(d, e);
     if (s == AS_OK) s = forward(d, e);
     if (s == AS_OK) s = as_walk_tree(&d->tree, &d->plan, choose_argmax, d, &d->walk, e);
+    if (s == AS_OK) s = as_answers(&d->plan, &line, d->row, d->base.V, NULL, d->window, e);
     if (s == AS_OK) s = reserve_line(d, *n + d->walk.length, e);
     if (s != AS_OK) return s;
     const int32_t emitted = extend(d, c, *n);
@@ -178,6 +207,7 @@ static as_status draft_step(ouroboros *d, const as_context *c, int32_t *n, as_er
     const as_step step = {.tree = &d->tree,
                           .plan = &d->plan,
                           .logits = d->row,
+                          .answer = d->window,
                           .path = d->walk.path,
                           .accepted = d->walk.accepted,
                           .run = d->walk.run,
@@ -210,7 +240,7 @@ static as_status make_drafts(ouroboros *d, const as_context *c, as_error *e)
 {
     const int32_t room = as_chain_limit(c), asked = least(d->o.gamma, room);
     int32_t n = c->n;
-    d->steps = d->drafts = 0;
+    d->steps = d->drafts = d->inspired = d->changed = 0;
     as_status s = as_cache_begin(&d->cache, c->history, n, e);
     if (s == AS_OK) s = reserve_line(d, n, e);
     if (s != AS_OK) return s;
@@ -286,18 +316,18 @@ static as_status inspire(ouroboros *d, const as_step *step, as_error *e)
     for (int32_t i = l + (tail ? 1 : 2); i <= d->drafts - N + 2 && s == AS_OK; i++) {
         int32_t k = tail ? i + 1 : i;
         while (k <= i + N - 2 && draft[k].token == d->answer[k]) k++;
-        if (k > i + N - 2) s = as_pool_insert(d->pool, draft[i].token, &d->answer[i + 1], e);
+        if (k <= i + N - 2) continue;
+        s = as_pool_insert(d->pool, draft[i].token, &d->answer[i + 1], e);
+        d->inspired++;
     }
     return s;
 }
 
-/* OUR-18: d->suffix becomes d->refined. */
+/* OUR-18, (b) to (d): d->suffix becomes d->refined, another one. */
 static as_status refine_value(ouroboros *d, int32_t key, as_error *e)
 {
     const int32_t was = as_pool_place(d->pool, key, d->suffix),
                   is = as_pool_place(d->pool, key, d->refined);
-    if (memcmp(d->suffix, d->refined, (size_t)(d->o.N - 1) * sizeof *d->suffix) == 0)
-        return AS_OK;
     if (was < 0) return as_pool_insert(d->pool, key, d->refined, e);
     as_pool_replace(d->pool, key, was, d->refined);
     if (is >= 0) as_pool_remove(d->pool, key, least(was, is));
@@ -316,9 +346,12 @@ static as_status refine(ouroboros *d, const as_step *step, as_error *e)
         int32_t count;
         s = answer_suffix(d, step, 1 + d->drafts + i * length, e);
         if (s != AS_OK) break;
+        const bool changes =
+            memcmp(d->suffix, d->refined, (size_t)length * sizeof *d->suffix) != 0;
+        d->changed += changes;
         as_pool_find(d->pool, key, &count);
         if (d->o.refine == AS_REFINE_VALUE)
-            s = refine_value(d, key, e);
+            s = changes ? refine_value(d, key, e) : AS_OK; /* (a) */
         else
             as_pool_replace(d->pool, key, count - suffixes + i, d->refined);
     }
@@ -356,9 +389,23 @@ int32_t as_ouroboros_drafts(const as_drafter *base, int32_t *steps)
     return d->drafts;
 }
 
+int32_t as_ouroboros_inspired(const as_drafter *base, int32_t *refined)
+{
+    const ouroboros *d = (const ouroboros *)base;
+    *refined = d->changed;
+    return d->inspired;
+}
+
 as_drafter *as_ouroboros_lookahead(as_drafter *base)
 {
     return ((ouroboros *)base)->lookahead;
+}
+
+as_pool *as_ouroboros_exchange_pool(as_drafter *base, as_pool *pool)
+{
+    ouroboros *d = (ouroboros *)base;
+    d->pool = pool;
+    return as_lookahead_exchange_pool(d->lookahead, pool);
 }
 
 /* ---- Making one. ------------------------------------------------------------------- */
@@ -371,6 +418,7 @@ static void release(ouroboros *d)
     free(d->walk.path);
     free(d->walk.option);
     free(d->want);
+    free(d->window);
     free(d->row);
     free(d->logits);
     free(d->line);
@@ -421,7 +469,7 @@ static as_lookahead lookahead_of(const as_ouroboros *o)
 as_status as_draft_ouroboros(as_lm *lm, const as_ouroboros *o, as_drafter **drafter,
                              as_error *e)
 {
-    static const as_drafter_ops operations = {reset, propose, observe, free_drafter};
+    static const as_drafter_ops operations = {reset, propose, observe, free_drafter, NULL};
     const as_lookahead lookahead = lookahead_of(o);
     as_status s = check(o, e);
     if (s != AS_OK) return s;

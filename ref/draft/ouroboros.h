@@ -5,6 +5,7 @@
 #define ASSAY_REF_DRAFT_OUROBOROS_H
 
 #include "ref/draft/draft.h"
+#include "ref/draft/ngram_pool.h"
 #include "ref/lm/lm.h"
 
 typedef enum { AS_INSPIRE_PHRASE, AS_INSPIRE_TAIL, AS_INSPIRE_NONE } as_inspire;
@@ -36,8 +37,16 @@ as_status as_draft_ouroboros(as_lm *lm, const as_ouroboros *o, as_drafter **d, a
  * the rows behind them. *steps = the draft steps that made them. */
 int32_t as_ouroboros_drafts(const as_drafter *d, int32_t *steps);
 
+/* The n-grams that the last round inserted by inspiration (OUR-16); *refined = the suffixes that
+ * the target refined into others (OUR-17). */
+int32_t as_ouroboros_inspired(const as_drafter *d, int32_t *refined);
+
 /* The drafter of the draft steps, which has window and pool (lookahead.h). Whatever is inserted
  * into the pool, the output stays the same (OUR-22). */
 as_drafter *as_ouroboros_lookahead(as_drafter *d);
+
+/* As as_lookahead_exchange_pool: a pool that a drafter of the same V, W, N and switches had, which
+ * goes on in this one (OUR-04). */
+as_pool *as_ouroboros_exchange_pool(as_drafter *d, as_pool *pool);
 
 #endif

@@ -3,7 +3,6 @@
 #include "ref/verify/branch.h"
 
 #include <math.h>
-#include "ref/dist/draw.h"
 
 /* BLK-03, BLK-04: what is left of c * p when q is taken out. */
 static uint64_t left_of(double c, float p, float q)
@@ -47,11 +46,11 @@ static bool stands(const as_tree_step *s, double u, double c, int32_t at, int32_
 static int32_t last_token(const as_tree_step *s, as_masses *rest, double c, int32_t at, int32_t next, int32_t kept)
 {
     const float *p = s->node[at].p;
-    if (!next) return as_draw(p, s->V, s->u ? s->bonus : as_word64(as_branch_random(s, kept, AS_DRAW, 0)));
+    if (!next) return as_last_of_row(s, p, kept, false);
     rest->total = 0;
     for (int32_t x = 0; x < s->V; x++) rest->total += rest->w[x] = left_of(c, p[x], s->node[next].q[x]);
     if (rest->total == 0) as_masses_of(p, s->V, rest);
-    return as_masses_draw(rest, s->V, as_residual_uniform(s, kept));
+    return as_last_of_masses(s, rest, kept);
 }
 
 int32_t as_path_block(const as_tree_step *s, as_masses *rest, int32_t *path, int32_t *last)

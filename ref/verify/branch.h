@@ -75,17 +75,13 @@ static inline uint64_t as_branch_choice(const as_branch *b, as_purpose purpose)
     return b->step->u ? as_unit_to_64(b->step->u[b->at]) : as_word64(as_branch_random(b->step, b->depth, purpose, 0));
 }
 
-/* The uniform of the token that ends the step behind a choice in vain. */
-static inline uint64_t as_residual_uniform(const as_tree_step *s, int32_t depth)
-{
-    return s->u ? s->residual : as_word64(as_branch_random(s, depth, AS_RESIDUAL, 0));
-}
-
 /* The weights of a row (DIST-07). */
 void as_masses_of(const float *row, int32_t V, as_masses *m);
 
-/* DRAW-02; -1 iff the total is 0. */
-int32_t as_masses_draw(const as_masses *m, int32_t V, uint64_t U);
+/* The token that ends a step: behind a choice in vain among the children of a node at this depth, from what is left or
+ * from p; and from p behind a node that was not asked to choose. -1 iff there is no weight. */
+int32_t as_last_of_masses(const as_tree_step *s, const as_masses *m, int32_t depth);
+int32_t as_last_of_row(const as_tree_step *s, const float *p, int32_t depth, bool in_vain);
 
 /* a * b / c to the nearest integer, ties to even; a * b < 2^127, c > 0. */
 static inline as_u128 as_nearest(as_u128 a, as_u128 b, as_u128 c)

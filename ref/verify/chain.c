@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include "ref/dist/draw.h"
+#include "ref/dist/race.h"
 #include "ref/dist/residual.h"
 #include "ref/num/environment.h"
 #include "ref/num/uniform.h"
@@ -51,8 +52,12 @@ static int32_t verify(const float *const *p, const float *const *q, const int32_
     /* BON-02: one more token. RES-02, RES-03 after a rejection; else BON-01, and BON-03 if there
      * were no drafts. */
     const bool rejected = i < length;
+    const float *noise = s->given ? s->given->noise : NULL;
     const uint64_t U = last_uniform(s, i, rejected);
-    out[i] = rejected ? as_draw_residual(p[i], q[i], V, U) : as_draw(p[i], V, U);
+    if (noise) /* DRAW-07 */
+        out[i] = rejected ? as_race_residual(p[i], q[i], V, noise) : as_race(p[i], V, noise);
+    else
+        out[i] = rejected ? as_draw_residual(p[i], q[i], V, U) : as_draw(p[i], V, U);
     as_leave(before);
     return i + 1;
 }

@@ -48,6 +48,6 @@ int32_t as_branch_kseq(const as_branch *b, int32_t *last)
             return i;
     }
     leave(b, rho, &R);
-    *last = as_masses_draw(&R, b->step->V, as_residual_uniform(b->step, b->depth));
+    *last = as_last_of_masses(b->step, &R, b->depth);
     return -1;
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include "ref/dist/draw.h"
+#include "ref/dist/race.h"
 #include "ref/dist/served.h"
 #include "ref/num/environment.h"
 #include "ref/num/rows.h"
@@ -15,13 +16,40 @@ void as_masses_of(const float *row, int32_t V, as_masses *m)
     for (int32_t x = 0; x < V; x++) m->total += m->w[x] = as_weight(row[x]);
 }
 
-int32_t as_masses_draw(const as_masses *m, int32_t V, uint64_t U)
+/* DRAW-02. */
+static int32_t draw_masses(const as_masses *m, int32_t V, uint64_t U)
 {
     const uint64_t target = as_target(U, m->total);
     uint64_t sum = 0;
     for (int32_t x = 0; x < V; x++)
         if ((sum += m->w[x]) > target) return x;
     return -1;
+}
+
+/* DRAW-07. */
+static int32_t race_masses(const as_masses *m, int32_t V, const float *noise)
+{
+    int32_t best = -1;
+    for (int32_t x = 0; x < V; x++)
+        if (m->w[x] > 0 && (best < 0 || as_race_beats(m->w[x], noise[x], m->w[best], noise[best]))) best = x;
+    return best;
+}
+
+/* RNG-09 (d). */
+static uint64_t last_uniform(const as_tree_step *s, int32_t depth, bool in_vain)
+{
+    if (s->u) return in_vain ? s->residual : s->bonus;
+    return as_word64(as_branch_random(s, depth, in_vain ? AS_RESIDUAL : AS_DRAW, 0));
+}
+
+int32_t as_last_of_masses(const as_tree_step *s, const as_masses *m, int32_t depth)
+{
+    return s->noise ? race_masses(m, s->V, s->noise) : draw_masses(m, s->V, last_uniform(s, depth, true));
+}
+
+int32_t as_last_of_row(const as_tree_step *s, const float *p, int32_t depth, bool in_vain)
+{
+    return s->noise ? as_race(p, s->V, s->noise) : as_draw(p, s->V, last_uniform(s, depth, in_vain));
 }
 
 /* ---- What a request may be. -------------------------------------------------------- */
@@ -140,9 +168,8 @@ static int32_t bonus(const as_tree_step *s, int32_t at, int32_t depth)
     int32_t best = -1;
     const float *p = s->node[at].p;
     if (s->rule == AS_TREE_GREEDY) return as_argmax(p, s->V, &best, NULL) == AS_OK ? best : -1;
-    if (!s->u || s->rule != AS_TREE_MATCH)
-        return as_draw(p, s->V, s->u ? s->bonus : as_word64(as_branch_random(s, depth, AS_DRAW, 0)));
-    return as_draw(p, s->V, as_unit_to_64(s->u[at]));
+    if (s->u && s->rule == AS_TREE_MATCH) return as_draw(p, s->V, as_unit_to_64(s->u[at]));
+    return as_last_of_row(s, p, depth, false);
 }
 
 /* TRV-02. */

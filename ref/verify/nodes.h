@@ -49,6 +49,8 @@ typedef struct {
      * the token which the root's row decides. */
     const double *u;     /* [nodes] in [0, 1): of a node's test; MATCH, TARGET: of the choice among its children */
     uint64_t residual, bonus; /* of the last token: after a choice in vain; behind a node without children */
+    const float *noise;  /* [V] with u, in place of these two: a race has the last token (DRAW-07); NULL: a draw. GREEDY and
+                            MATCH have no such token */
     uint64_t seed, position;
 } as_tree_step;
 

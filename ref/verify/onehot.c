@@ -94,6 +94,6 @@ int32_t as_branch_onehot(const as_branch *b, int32_t *last)
         left.total -= left.w[t];                            /* ONEH-02 */
         left.w[t] = 0;
     }
-    *last = as_masses_draw(&left, b->step->V, as_residual_uniform(b->step, b->depth)); /* ONEH-04 */
+    *last = as_last_of_masses(b->step, &left, b->depth); /* ONEH-04 */
     return -1;
 }

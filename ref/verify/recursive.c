@@ -91,6 +91,6 @@ int32_t as_branch_recursive(const as_branch *given, int32_t *last)
         if (passes(b, i)) return i;
         if (!(i == 0 ? refuse_first(b) : refuse(b))) break;
     }
-    *last = as_masses_draw(&b->rest, b->step->V, as_residual_uniform(b->step, b->depth)); /* SIB-06 */
+    *last = as_last_of_masses(b->step, &b->rest, b->depth); /* SIB-06 */
     return -1;
 }

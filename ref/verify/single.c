@@ -2,8 +2,6 @@
  * has law p, and a refusal says nothing. Source: Leviathan et al. 2023, appendix. Clause NIR-01. */
 #include "ref/verify/branch.h"
 
-#include "ref/dist/draw.h"
-
 /* The id of largest P/Q, the lowest of equals; with Q = 0 it lets no child pass. */
 static int32_t steepest(const float *p, const float *q, int32_t V)
 {
@@ -26,6 +24,6 @@ int32_t as_branch_single(const as_branch *b, int32_t *last)
                       (as_u128)as_weight(p[t]) * as_weight(child->q[x])))
             return i;
     }
-    *last = as_draw(p, b->step->V, as_residual_uniform(b->step, b->depth));
+    *last = as_last_of_row(b->step, p, b->depth, true);
     return -1;
 }

@@ -37,6 +37,6 @@ int32_t as_branch_target(const as_branch *b, int32_t *last)
         left.total -= w;
         if (within(coin, alpha, sum) || (sigma < 1 && node->p[t] >= sigma)) return i; /* TGT-03 */
     }
-    *last = as_masses_draw(&left, b->step->V, as_residual_uniform(b->step, b->depth)); /* TGT-02 */
+    *last = as_last_of_masses(b->step, &left, b->depth); /* TGT-02 */
     return -1;
 }

@@ -2,15 +2,13 @@
  * Medusa's typical acceptance; constant thresholds of engines. Clauses TYP-01, CST-01. */
 #include "ref/verify/branch.h"
 
-#include "ref/dist/draw.h"
-
 /* CST-01. */
 int32_t as_branch_constant(const as_branch *b, int32_t *last)
 {
     const as_node *node = as_branch_node(b);
     for (int32_t i = 0; i < b->n; i++)
         if (node->p[as_branch_child(b, i)->token] >= (float)node->parameter[0]) return i;
-    *last = as_draw(node->p, b->step->V, as_residual_uniform(b->step, b->depth));
+    *last = as_last_of_row(b->step, node->p, b->depth, true);
     return -1;
 }
 
@@ -45,10 +43,6 @@ int32_t as_path_typical(const as_tree_step *s, as_masses *rest, int32_t *path, i
         if (depth > most) most = depth, best = i;
     }
     for (int32_t i = best, k = most; i > 0; i = s->node[i].parent) path[--k] = i;
-    const bool tried = has_children(s, best);
-    const uint64_t U = tried  ? as_residual_uniform(s, most)
-                       : s->u ? s->bonus
-                              : as_word64(as_branch_random(s, most, AS_DRAW, 0));
-    *last = as_draw(s->node[best].p, s->V, U);
+    *last = as_last_of_row(s, s->node[best].p, most, has_children(s, best));
     return most;
 }

@@ -16,6 +16,7 @@
 #define ASSAY_REF_VERIFY_VERIFY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "ref/lm/tree.h"
 #include "ref/status.h"
@@ -57,6 +58,7 @@ typedef struct {
     const double *accept; /* [n] u_i in [0, 1), multiples of 2^-29 */
     uint64_t residual;    /* U of the correction after a rejection */
     uint64_t bonus;       /* U of the token after the last accepted draft */
+    const float *noise;   /* [V] in place of these two: the last token comes by a race (DRAW-07); NULL: by a draw */
 } as_chain_uniforms;
 
 /* Draft i is accepted iff u_i * q_i(draft_i) < p_i(draft_i), strictly: a draft with p = 0 never
@@ -124,17 +126,23 @@ typedef struct {
     int32_t most;   /* rows that the step accepts at most, at least 1 */
     bool bonus;     /* one token more is emitted after `most` accepted rows */
     bool without;   /* siblings with laws were drawn without replacement, from one row (SIB-04) */
+    int32_t asked;  /* of the rows before the drafts, the last `asked` have answers for `observe` */
+    bool drawn;     /* above T = 0 these are drawn (LAH-14), not argmaxima */
+    int32_t index;  /* of the uniform of the first answer that is drawn */
+    /* [rows] until the next step: the rank that answers for a row (LAH-31). NULL: every rank. */
+    const int32_t *owner;
 } as_plan;
 
 /* Every row below the root is a wanted draft, without limit, with a bonus. */
 static inline as_plan as_plan_drafts(void)
 {
-    return (as_plan){1, 1, false, INT32_MAX, true, false};
+    return (as_plan){1, 1, false, INT32_MAX, true, false, 0, false, 0, NULL};
 }
 
 /* Sets *token, 0 or more, that follows `row`, `depth` rows having been accepted: an argmax, a
  * draw, or one of the n distinct tokens that the candidates have there, in the order of their
- * first appearance. A status other than AS_OK, with the reason in e, ends the walk. */
+ * first appearance. -1, where the row is another rank's (LAH-34), ends the walk. A status other
+ * than AS_OK, with the reason in e, ends the walk. */
 typedef as_status as_choose(void *data, int32_t row, int32_t depth,
                             const int32_t *option /* [n] */, int32_t n, int32_t *token,
                             as_error *e);

@@ -73,7 +73,6 @@ as_status as_walk_tree(const as_tree *t, const as_plan *plan, as_choose *choose,
         int32_t token = -1;
         const as_status s = choose(data, row, w->accepted, w->option, n, &token, e);
         if (s != AS_OK) return s;
-        assert(token >= 0);
         w->run[w->length++] = token;
         if (!among(token, w->option, n)) break;
         row = row_with(t, plan, w, token);

@@ -28,8 +28,8 @@ static void check_numbers(const json_t *args, const iut_claims *c)
                  {"greedy_identical", c->greedy_identical, 1},
                  {"lm_arithmetic", c->lm_arithmetic, 2},
                  {"lm_architectures", c->lm_architectures, 7},
-                 {"methods", c->methods, 7},
-                 {"greedy_methods", c->greedy_methods, 7},
+                 {"methods", c->methods, 15},
+                 {"greedy_methods", c->greedy_methods, 15},
                  {"pools", c->pools, 3}};
     for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
         MUST(field[i].value >= 0 && field[i].value <= field[i].most);

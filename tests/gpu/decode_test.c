@@ -30,9 +30,24 @@ enum {
     POISON = -99,
     BATCHES = 4
 };
-enum { PAPER, LADE, LLAMACPP, TRTLLM, JACOBI, ORIGINAL, HF, CHAIN, PLAIN, KINDS };
-static const char *const kind_name[KINDS] = {"paper",    "lade", "llamacpp", "trtllm", "jacobi",
-                                             "original", "hf",   "chain",    "plain"};
+enum {
+    PAPER,
+    LADE,
+    LLAMACPP,
+    TRTLLM,
+    JACOBI,
+    ORIGINAL,
+    HF,
+    CHAIN,
+    PLAIN,
+    IID,
+    WITHOUT,
+    TOP,
+    KINDS
+};
+static const char *const kind_name[KINDS] = {"paper",  "lade",     "llamacpp", "trtllm",
+                                             "jacobi", "original", "hf",       "chain",
+                                             "plain",  "iid",      "without",  "top"};
 
 static int batches; /* of each kind */
 static bool little; /* is asked for: few batches, or a small scale */
@@ -59,6 +74,7 @@ typedef struct {
     uint64_t number;
     int kind;
     both target, draft;
+    as_shape shape;
     ag_decoding o;
     int32_t requests;
     request r[REQUESTS];
@@ -109,6 +125,22 @@ static as_sampling some_sampling(uint64_t *seed)
                          top_p[below(seed, 3)], min_p[below(seed, 3)]};
 }
 
+/* As many drafts as `most`, on levels of up to `wide` nodes, whose parents are drawn. */
+static void make_shape(as_shape *shape, int32_t most, int32_t wide, uint64_t *seed)
+{
+    int32_t above = 0, end = 1, parent = 0; /* the level above has the nodes above to end - 1 */
+    shape->drafts = 0;
+    while (shape->drafts < most) {
+        const int32_t nodes = 1 + below(seed, wide), first = shape->drafts + 1;
+        parent = above;
+        for (int32_t i = 0; i < nodes && shape->drafts < most; i++) {
+            parent += below(seed, end - parent);
+            shape->parent[shape->drafts++] = parent;
+        }
+        above = first, end = shape->drafts + 1;
+    }
+}
+
 static void make_method(batch *c, uint64_t *seed)
 {
     ag_drafting *o = &c->o.drafting;
@@ -116,7 +148,8 @@ static void make_method(batch *c, uint64_t *seed)
                 : c->kind == JACOBI ? AG_JACOBI
                 : c->kind <= HF     ? AG_LOOKUP
                 : c->kind == CHAIN  ? AG_CHAIN
-                                    : AG_PLAIN;
+                : c->kind == PLAIN  ? AG_PLAIN
+                                    : AG_TREE;
     if (c->kind <= TRTLLM) o->lookahead = *as_lookahead_preset(kind_name[c->kind]);
     o->lookahead.W = 1 + below(seed, 5);
     o->lookahead.N = 2 + below(seed, 3);
@@ -125,16 +158,26 @@ static void make_method(batch *c, uint64_t *seed)
     o->lookup = *as_lookup_preset(c->kind == HF ? "hf" : "original");
     o->lookup.drafts = 1 + below(seed, 6);
     o->gamma = below(seed, 6);
+    if (o->method != AG_TREE) return;
+    make_shape(&c->shape, below(seed, 16), 1 + below(seed, 8), seed);
+    o->shape = &c->shape;
+    o->siblings = (as_siblings)(c->kind - IID);
 }
 
 static void make_rule(batch *c, uint64_t *seed)
 {
     static const as_rule any[] = {AS_RULE_CHAIN, AS_RULE_CHAIN, AS_RULE_MATCH, AS_RULE_ONEHOT};
+    static const as_rule of_trees[] = {AS_RULE_MATCH,     AS_RULE_ONEHOT,    AS_RULE_TARGET,
+                                       AS_RULE_RECURSIVE, AS_RULE_RECURSIVE, AS_RULE_SINGLE,
+                                       AS_RULE_KSEQ};
+    static const int of_siblings[] = {7, 5, 3};
     const as_lookahead *o = &c->o.drafting.lookahead;
     c->o.sampling = some_sampling(seed);
     c->o.draft_sampling = some_sampling(seed);
     if (c->kind == JACOBI || below(seed, 3) == 0) return; /* greedy */
-    if (c->kind <= TRTLLM)
+    if (c->kind >= IID)
+        c->o.rule = of_trees[below(seed, of_siblings[c->kind - IID])];
+    else if (c->kind <= TRTLLM)
         c->o.rule = o->rule;
     else
         c->o.rule = c->kind <= HF ? any[2 + below(seed, 2)] : any[below(seed, 4)];
@@ -174,6 +217,10 @@ static as_drafter *twin_of(const batch *c)
         break;
     case AG_PLAIN:
         ok(as_draft_none(&d, &why));
+        break;
+    case AG_TREE:
+        ok(as_draft_tree(c->draft.ref, &c->o.draft_sampling, &c->shape, c->o.drafting.siblings,
+                         &d, &why));
     }
     return d;
 }
@@ -315,17 +362,18 @@ static void compare(const batch *c)
 static void make_models(batch *c, uint64_t *seed)
 {
     const bool bad = below(seed, 4) == 0; /* one of the models; their weights are binary32 */
-    const bool bad_draft = bad && c->kind == CHAIN && coin(seed);
+    const bool drafts = c->kind == CHAIN || c->kind >= IID;
+    const bool bad_draft = bad && drafts && coin(seed);
     const int variant = bad ? 3 * below(seed, 2) : below(seed, 4);
     const uint64_t weights = splitmix(seed);
     const int32_t rows = c->o.rows > 0 ? c->o.rows : ROWS;
     const int32_t positions = below(seed, 3) ? 200 : 0; /* 0: as many as there are */
     c->target = make_model(variant, weights, bad && !bad_draft, positions, rows);
-    if (c->kind == CHAIN)
+    if (drafts)
         c->draft =
             make_model(variant, weights + (uint64_t)below(seed, 3) / 2, bad_draft, 0, rows);
     make_twin(&c->target, positions, c->o.sequences, (uint32_t)below(seed, 9));
-    if (c->kind == CHAIN) make_twin(&c->draft, 0, c->o.sequences, (uint32_t)below(seed, 9));
+    if (drafts) make_twin(&c->draft, 0, c->o.sequences, (uint32_t)below(seed, 9));
     c->o.target = c->target.gpu;
     c->o.draft = c->draft.gpu;
 }
@@ -380,19 +428,30 @@ START_TEST(as_the_reference)
 }
 END_TEST
 
-/* A draft model whose logits overflow here and there, under every rule: a chain that meets them
- * fails as the reference's, and the request that takes its place knows nothing of it. */
+static const struct {
+    int kind;
+    as_rule rule;
+} of_failures[] = {{CHAIN, AS_RULE_GREEDY},      {CHAIN, AS_RULE_MATCH},
+                   {CHAIN, AS_RULE_CHAIN},       {IID, AS_RULE_RECURSIVE},
+                   {WITHOUT, AS_RULE_RECURSIVE}, {TOP, AS_RULE_GREEDY}};
+
+/* A draft model whose logits overflow here and there: a chain or tree that meets them fails as
+ * the reference's, and the request that takes its place knows nothing of it. */
 START_TEST(a_draft_model_fails)
 {
     static batch c;
-    const as_rule rule[] = {AS_RULE_GREEDY, AS_RULE_MATCH, AS_RULE_CHAIN};
     int failed = 0, others = 0;
+    if (little && _i % 3 > 0) return;
     open_device(2);
     for (uint64_t n = 0; n < 3; n++) {
         uint64_t seed = n;
-        c = (batch){.number = n, .kind = CHAIN, .requests = REQUESTS};
-        c.o = (ag_decoding){.drafting = {.method = AG_CHAIN, .gamma = 3},
-                            .rule = rule[_i],
+        c = (batch){.number = n, .kind = of_failures[_i].kind, .requests = REQUESTS};
+        ok(as_shape_read("2-2-1", &c.shape, &why));
+        c.o = (ag_decoding){.drafting = {.method = c.kind == CHAIN ? AG_CHAIN : AG_TREE,
+                                         .gamma = 3,
+                                         .shape = &c.shape,
+                                         .siblings = (as_siblings)(c.kind - IID)},
+                            .rule = of_failures[_i].rule,
                             .sampling = {1.0f, 0, 1.0f, 0.0f},
                             .draft_sampling = {1.0f, 0, 1.0f, 0.0f},
                             .sequences = 1,
@@ -417,6 +476,56 @@ START_TEST(a_draft_model_fails)
     }
     ck_assert_int_gt(failed, 0);
     ck_assert_int_gt(others, 0);
+    ag_device_close(&device);
+}
+END_TEST
+
+/* Trees of 3-2-1 in short streams, a draft model that is the target and one that is not; fewer
+ * rows than the shape has, and a q of fewer tokens than a node has children. */
+static const struct {
+    int kind;
+    as_rule rule;
+    int32_t rows, top_k;
+} of_trees[] = {{IID, AS_RULE_RECURSIVE, 0, 0},
+                {IID, AS_RULE_KSEQ, 6, 0},
+                {WITHOUT, AS_RULE_RECURSIVE, 0, 0},
+                {WITHOUT, AS_RULE_RECURSIVE, 0, 2},
+                {TOP, AS_RULE_TARGET, 0, 0}};
+
+START_TEST(short_trees)
+{
+    static batch c;
+    open_device(3);
+    for (uint64_t n = little; n < 2; n++) {
+        uint64_t seed = n;
+        c = (batch){.number = n, .kind = of_trees[_i].kind, .requests = 3};
+        ok(as_shape_read("3-2-1", &c.shape, &why));
+        c.o = (ag_decoding){.drafting = {.method = AG_TREE,
+                                         .shape = &c.shape,
+                                         .siblings = (as_siblings)(c.kind - IID)},
+                            .rule = of_trees[_i].rule,
+                            .sampling = {0.5f, 0, 1.0f, 0.0f},
+                            .draft_sampling = {1.0f, of_trees[_i].top_k, 1.0f, 0.0f},
+                            .sequences = 2,
+                            .longest = PROMPT + BUDGET,
+                            .eoses = ENDS,
+                            .rows = of_trees[_i].rows,
+                            .stride = 2};
+        const int32_t rows = c.o.rows > 0 ? c.o.rows : ROWS;
+        c.target = make_model(0, 7, false, 0, rows);
+        c.draft = make_model(0, 7 + n, false, 0, rows);
+        make_twin(&c.target, 0, 2, 0);
+        make_twin(&c.draft, 0, 2, 0);
+        c.o.target = c.target.gpu;
+        c.o.draft = c.draft.gpu;
+        for (int i = 0; i < c.requests; i++) {
+            make_request(&c, &c.r[i], &seed);
+            c.r[i].prompts = 4 + i, c.r[i].budget = 9 + i, c.r[i].eoses = 0;
+        }
+        decode_all(&c, &seed);
+        compare(&c);
+        free_batch(&c);
+    }
     ag_device_close(&device);
 }
 END_TEST
@@ -473,16 +582,17 @@ static void replay(const batch *c)
     ag_decoder_close(d);
 }
 
-/* Every method and every rule; where little is asked for, the first two. */
+/* Every method and every rule, trees of two levels; where little is asked for, the first two. */
 static const struct {
     int kind;
     as_rule rule;
     int32_t stride;
 } of_steps[] = {
-    {PAPER, AS_RULE_GREEDY, 1},   {CHAIN, AS_RULE_CHAIN, 1},   {LADE, AS_RULE_ONEHOT, 2},
-    {LLAMACPP, AS_RULE_MATCH, 5}, {TRTLLM, AS_RULE_GREEDY, 2}, {JACOBI, AS_RULE_GREEDY, 5},
-    {ORIGINAL, AS_RULE_MATCH, 1}, {HF, AS_RULE_ONEHOT, 2},     {CHAIN, AS_RULE_GREEDY, 2},
-    {CHAIN, AS_RULE_MATCH, 5},    {PLAIN, AS_RULE_CHAIN, 2}};
+    {PAPER, AS_RULE_GREEDY, 1},      {CHAIN, AS_RULE_CHAIN, 1},   {LADE, AS_RULE_ONEHOT, 2},
+    {LLAMACPP, AS_RULE_MATCH, 5},    {TRTLLM, AS_RULE_GREEDY, 2}, {JACOBI, AS_RULE_GREEDY, 5},
+    {ORIGINAL, AS_RULE_MATCH, 1},    {HF, AS_RULE_ONEHOT, 2},     {CHAIN, AS_RULE_GREEDY, 2},
+    {CHAIN, AS_RULE_MATCH, 5},       {PLAIN, AS_RULE_CHAIN, 2},   {IID, AS_RULE_KSEQ, 2},
+    {WITHOUT, AS_RULE_RECURSIVE, 1}, {TOP, AS_RULE_TARGET, 5}};
 
 START_TEST(steps_are_replayed)
 {
@@ -499,9 +609,10 @@ START_TEST(steps_are_replayed)
                         .eoses = ENDS,
                         .stride = of_steps[_i].stride};
     make_method(&c, &seed);
+    if (c.kind >= IID) ok(as_shape_read("2-1", &c.shape, &why));
     c.target = make_model(0, 7, false, 250, ROWS);
     make_twin(&c.target, 250, 3, 0);
-    if (c.kind == CHAIN) {
+    if (c.kind == CHAIN || c.kind >= IID) {
         c.draft = make_model(0, 8, false, 0, ROWS);
         make_twin(&c.draft, 0, 3, 0);
     }
@@ -588,7 +699,8 @@ START_TEST(options_are_refused_by_name)
     o.rule = (as_rule)9;
     refused(&o, AS_BAD_INPUT, "decode: rule 9 is unknown");
     o.rule = AS_RULE_RECURSIVE;
-    refused(&o, AS_BAD_INPUT, "decode: there is no rule recursive on a GPU");
+    refused(&o, AS_BAD_INPUT,
+            "decode: on a GPU the rule recursive is for trees of a draft model alone");
     o = good;
     o.drafting = (ag_drafting){.method = AG_JACOBI, .jacobi = {.m = 3, .init = AS_GUESS_LAST}};
     refused(&o, AS_BAD_INPUT, "decode: jacobi does not go with the rule chain");
@@ -616,16 +728,90 @@ START_TEST(options_are_refused_by_name)
 }
 END_TEST
 
+START_TEST(trees_are_refused_by_name)
+{
+    open_device(0);
+    both target = make_model(0, 7, false, 0, ROWS), draft = make_model(0, 8, false, 0, ROWS);
+    ok(ag_llama(&device, &target.t->config, &target.t->weights,
+                &(ag_llama_options){.rows = 1100, .sequences = 2}, &target.gpu, &why));
+    make_twin(&draft, 0, 2, 0);
+    as_shape shape;
+    ok(as_shape_read("3-2-1", &shape, &why));
+    const ag_decoding good = {.target = target.gpu,
+                              .draft = draft.gpu,
+                              .drafting = {.method = AG_TREE, .shape = &shape},
+                              .rule = AS_RULE_RECURSIVE,
+                              .sampling = {1.0f, 0, 1.0f, 0.0f},
+                              .draft_sampling = {1.0f, 0, 1.0f, 0.0f},
+                              .sequences = 1,
+                              .longest = 5,
+                              .stride = 1};
+    ag_decoder *d;
+    ok(ag_decoder_open(&device, &good, &d, &why));
+    ag_decoder_close(d);
+    ag_decoding o = good;
+    o.rule = AS_RULE_CHAIN;
+    refused(&o, AS_BAD_INPUT,
+            "decode: a tree of independent siblings (LAW-07) does not go with the rule chain");
+    o.rule = AS_RULE_KSEQ;
+    o.drafting.siblings = AS_SIBLINGS_WITHOUT;
+    refused(&o, AS_BAD_INPUT,
+            "decode: a tree of siblings without replacement (LAW-07) does not go with the rule "
+            "kseq");
+    o.rule = AS_RULE_RECURSIVE;
+    o.drafting.siblings = AS_SIBLINGS_TOP;
+    refused(&o, AS_BAD_INPUT,
+            "decode: a tree of fixed siblings (LAW-07) does not go with the rule recursive");
+    o = good;
+    o.drafting.shape = NULL;
+    refused(&o, AS_BAD_INPUT, "drafter: a tree without a shape");
+    o = good;
+    o.draft = NULL;
+    refused(&o, AS_BAD_INPUT, "decode: a tree of a draft model, and there is none");
+    o = good;
+    shape.parent[1] = 2;
+    refused(
+        &o, AS_BAD_INPUT,
+        "tree: node 2 has parent 2; parents must stand before their children and never fall");
+    ok(as_shape_read("401-1", &shape, &why));
+    refused(&o, AS_LIMIT,
+            "decode: 1 sequences of 401 rows; the draft model takes 400 rows a forward");
+    ok(as_shape_read("256-3", &shape, &why));
+    refused(&o, AS_LIMIT, "decode: trees of 1025 rows; the rule recursive takes 1024");
+    o.rule = AS_RULE_MATCH;
+    ok(ag_decoder_open(&device, &o, &d, &why));
+    ag_decoder_close(d);
+    free_model(&target);
+    free_model(&draft);
+    ag_device_close(&device);
+}
+END_TEST
+
+static TCase *a_case(Suite *suite, const char *name)
+{
+    TCase *t = tcase_create(name);
+    tcase_set_timeout(t, 300);
+    suite_add_tcase(suite, t);
+    return t;
+}
+
 int main(int argc, char **argv)
 {
     batches = argc == 2 ? atoi(argv[1]) : scaled(BATCHES);
     little = argc == 2 ? batches < BATCHES : test_scale() < 0.25;
     if (argc > 2 || batches < 1) return 2;
-    TCase *t = tcase_create("decode");
-    tcase_add_loop_test(t, as_the_reference, 0, KINDS);
-    tcase_add_loop_test(t, a_draft_model_fails, 0, 3);
-    tcase_add_loop_test(t, steps_are_replayed, 0, (int)(sizeof of_steps / sizeof *of_steps));
-    tcase_add_loop_test(t, requests_are_refused_by_name, 0, 3);
-    tcase_add_test(t, options_are_refused_by_name);
-    return suite_main_within("gpu decode", t, 300);
+    Suite *suite = suite_create("gpu decode");
+    /* mutants.txt names the case that notices a fault. */
+    TCase *methods = a_case(suite, "methods"), *failures = a_case(suite, "failures");
+    TCase *trees = a_case(suite, "trees"), *steps = a_case(suite, "steps");
+    TCase *refusals = a_case(suite, "refusals");
+    tcase_add_loop_test(methods, as_the_reference, 0, KINDS);
+    tcase_add_loop_test(failures, a_draft_model_fails, 0,
+                        (int)(sizeof of_failures / sizeof *of_failures));
+    tcase_add_loop_test(trees, short_trees, 0, (int)(sizeof of_trees / sizeof *of_trees));
+    tcase_add_loop_test(steps, steps_are_replayed, 0, (int)(sizeof of_steps / sizeof *of_steps));
+    tcase_add_loop_test(refusals, requests_are_refused_by_name, 0, 3);
+    tcase_add_test(refusals, options_are_refused_by_name);
+    tcase_add_test(refusals, trees_are_refused_by_name);
+    return suite_run(suite);
 }

@@ -83,11 +83,18 @@ def build(fault, text, folder, a):
         command = [a.assay, "run", "--iut", f"plugin:{program}", "--iut-options", " ".join(options), "--level", "smoke",
                    "--samples", "2000", "--timeout", "600", "--jobs", "1", "--quiet", "--only", cases]
     else:
+        part = part.split("/")[0]
         link = [str(o) for o in (a.build / f"tests/gpu/CMakeFiles/gpu_{part}_test.dir").rglob("*.o")] + objects
         command = [program, *a.argument]
     libraries = ["-Wl,--start-group", *a.library, "-Wl,--end-group"]
     subprocess.run([a.cxx, "-o", str(program), *link, *libraries, "-fopenmp", *a.link], check=True)
     return command
+
+
+def environment(fault):
+    """One process, which can be ended, the whole sample, and of the test the case that the fault names."""
+    case = {} if is_plugin(fault) else {"CK_RUN_CASE": case for case in fault["test"].split("/")[1:]}
+    return {**os.environ, "CK_FORK": "no", "ASSAY_TEST_SCALE": "1", **case}
 
 
 def outcome(fault, a, limit):
@@ -99,8 +106,7 @@ def outcome(fault, a, limit):
         try:
             command = build(fault, text, Path(folder), a)
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit,
-                                  env={**os.environ, "CK_FORK": "no", "ASSAY_TEST_SCALE": "1"})
-            # one process, which can be ended, and the whole sample
+                                  env=environment(fault))
         except subprocess.CalledProcessError:
             return "it does not compile"
         except subprocess.TimeoutExpired:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Our kernels give the reference's verdict table: `verdicts.py ASSAY [options of assay run]` runs the
-suite on both, and fails where a case of --iut gpu has another state than the reference's. On the grid
-emulator, which --iut gpu then says it uses, at level smoke and with 2,000 samples, exactly the cases with
-more than 64 tokens are UNAVAILABLE instead."""
+suite on both, and fails where a case of --iut gpu has another state than the reference's. Ouroboros is
+NOT_CLAIMED, for no kernel drafts by it. On the grid emulator, which --iut gpu then says it uses, at level
+smoke and with 2,000 samples, exactly the cases with more than 64 tokens are UNAVAILABLE instead."""
 import collections
 import json
 import re
@@ -32,6 +32,8 @@ def vocabulary(name):
 
 
 def due_state(case, emulated):
+    if "ouroboros" in case["case"]:
+        return "NOT_CLAIMED"
     if emulated and vocabulary(case["case"]) > LARGEST and case["state"] != "NOT_CLAIMED":
         return "UNAVAILABLE"
     return case["state"]
@@ -57,7 +59,8 @@ def main():
             wrong.append(f"{name}: {case['state']}, not {due[name]}: {case['detail']}")
         elif case["state"] == "UNAVAILABLE" and BEYOND not in case["detail"]:
             wrong.append(f"{name}: UNAVAILABLE, but not for its vocabulary: {case['detail']}")
-    wrong += [f"{name}: on one side alone" for name in sorted(set(got) ^ set(due))]
+    # Which cases are drawn follows the claims (VER-11), and the reference claims more.
+    wrong += [f"{name}: on one side alone" for name in sorted(set(got) ^ set(due)) if "/drawn/" not in name]
     print(*wrong, sep="\n")
     count = collections.Counter(case["state"] for case in got.values())
     print(f"{device}: {len(got)} cases:", ", ".join(f"{n} {state}" for state, n in sorted(count.items())))

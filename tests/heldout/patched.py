@@ -4,7 +4,7 @@
     patched.py LIST ROOT BUILD [--level LEVEL ...] [--only GLOB ...] [--python PYTHON] [--jobs N]
     patched.py LIST ROOT BUILD --dry-run      applies and compiles every patch; never builds or starts assay
 
-LIST is a folder with list.md and patches/: requests, sampling, models, engines or trees. ROOT is a checkout of the
+LIST is a folder with list.md and patches/: requests, sampling, models, engines, trees or trees-2. ROOT is a checkout of the
 project, which stays as it is. Files of base/, beside the lists, stand for those of ROOT that have moved on since their
 patches; what they do not claim is not asked of them. BUILD is a folder for copies, builds, logs and result.json. A
 patch whose name begins with `ok-` is a correct variant, any other one a fault. The levels are run in their order until

@@ -42,14 +42,17 @@ class Echo:
             return [(p, 4 if len(p) > 1 else None) for p in prompts]
         return [(p, [4] if len(p) > 1 else None) for p in prompts]
 
-    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds):
+    def generate_by(self, method, sizes, target, prompts, k, eos, sampling, seeds, draft=None, gamma=0):
         assert (target, k, eos, seeds) == ("a target", 12, -1, [7, 8, 9])
-        answers = {("lookahead", (9, 3, 8)): [1], ("lookup", (2, 5)): [2]}
+        assert (draft, gamma) == (("a draft", 4) if method == "ouroboros" else (None, 0))
+        answers = {("lookahead", (9, 3, 8)): [1], ("lookup", (2, 5)): [2], ("ouroboros", (7, 4, 0)): [3]}
         return [(answers[method, sizes], None)] * len(prompts)
 
 
 architectures = {"no architecture": " ", "unknown architecture": "llama gpt2"}
 methods = {} if mode == "no methods" else {"methods": "lookahead lookup", "greedy_methods": "lookahead"}
+if mode == "ouroboros":
+    methods = {"methods": "lookup ouroboros", "warm": 1, "ranks": 4}
 own = {"totals": {"accepted_total": 1, "eos_always": 1}, "each": {"per_request": "sampling seed budget ends"}, "logprobs": {"logprobs": "raw"},
        "processors": {"processors": "repetition presence frequency"}}
 assay_iut.serve(Echo, name=mode, uniforms="own", lm_architectures=architectures.get(mode, "qwen3 llama"),

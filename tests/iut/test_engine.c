@@ -260,6 +260,33 @@ static void no_budget_is_no_token(void **unused)
     client_close(c);
 }
 
+/* OUR-04: what one request leaves changes the rounds of the next, where the instance is warm, and never its tokens. The
+ * pool goes on with another gamma and K, and ends with another N. */
+static void ouroboros_is_warm_if_chosen(void **unused)
+{
+    static const char *const options[] = {NULL, "warm=yes", "ouroboros=code warm=yes", "ouroboros=code"};
+    answers plain, cold, again, other, last;
+    (void)unused;
+    for (int i = 0; i < 4; i++) {
+        const bool warm = i == 1 || i == 2;
+        client *c = open_or_fail("ref", options[i]);
+        assert_int_equal(client_claims(c)->warm, warm);
+        assert_true(client_claims(c)->methods & IUT_OUROBOROS);
+        iut_generate_batch b = request(0, &plain);
+        ask(c, &b);
+        answers *const asked[] = {&cold, &again, &other, &again, &last};
+        for (int k = 0; k < 5; k++) {
+            b = request(k == 2 ? 2 : 1, asked[k]);
+            b.method = IUT_OUROBOROS, b.sizes[0] = 6, b.sizes[1] = k == 3 ? 2 : 4, b.sizes[2] = k == 2 ? 4 : 6;
+            ask(c, &b);
+            assert_memory_equal(asked[k]->out, plain.out, sizeof plain.out);
+            if (k == 1) assert_int_equal(memcmp(cold.accepted, again.accepted, sizeof cold.accepted) != 0, warm);
+        }
+        assert_memory_equal(cold.accepted, last.accepted, sizeof cold.accepted);
+        client_close(c);
+    }
+}
+
 static void bad_requests(void **unused)
 {
     static const int32_t short_counts[REQUESTS] = {4, 1, 3}, no_prompt[REQUESTS] = {4, 0, 5},
@@ -292,6 +319,11 @@ static void bad_requests(void **unused)
     REFUSED(OF_METHOD(IUT_LOOKAHEAD, 0), "W");
     REFUSED((OF_METHOD(IUT_LOOKAHEAD, 2), b.sizes[1] = 1), "N");
     REFUSED(OF_METHOD(IUT_LOOKUP, 0), "lookup");
+    REFUSED(OF_METHOD(IUT_OUROBOROS, 2), "ouroboros drafts from a model, and none is named");
+#define OUROBOROS(W, N, K) b.method = IUT_OUROBOROS, b.sizes[0] = W, b.sizes[1] = N, b.sizes[2] = K
+    REFUSED((OUROBOROS(0, 3, 1)), "W");
+    REFUSED((OUROBOROS(2, 1, 1)), "N");
+    REFUSED((OUROBOROS(2, 3, 5000)), "K 5000");
     iut_generate_batch b = request(3, &a); /* and it lives on */
     ask(c, &b);
     client_close(c);
@@ -487,7 +519,7 @@ static void python_slips(void **unused)
     }
 }
 
-/* What a client says of a request by a method without a draft model, and the first token. */
+/* What a client says of a request by a method, and the first token. */
 static const char *by(client *c, int32_t method, int32_t a, int32_t b, int32_t d,
                       float temperature, int32_t *token)
 {
@@ -495,6 +527,7 @@ static const char *by(client *c, int32_t method, int32_t a, int32_t b, int32_t d
     iut_generate_batch q = request(0, &got);
     q.target = "a target";
     q.method = method;
+    if (method == IUT_OUROBOROS) q.draft = "a draft", q.gamma = 4;
     q.sizes[0] = a, q.sizes[1] = b, q.sizes[2] = d;
     q.sampling.temperature = temperature;
     const bool ok = client_generate(c, &q) == CALL_OK;
@@ -518,6 +551,21 @@ static void python_methods(void **unused)
                 "unsupported: the method lookahead has no rule above temperature 0");
     assert_says(by(c, IUT_JACOBI, 4, 0, 0, 0, &token),
                 "unsupported: the method jacobi is not claimed");
+    client_close(c);
+}
+
+/* Ouroboros gets a draft model besides, and the others none (CLM-25). */
+static void python_ouroboros(void **unused)
+{
+    int32_t token;
+    (void)unused;
+    client *c = open_python("ouroboros");
+    const iut_claims *m = client_claims(c);
+    assert_true(m->methods == (IUT_LOOKUP | IUT_OUROBOROS) && m->warm == 1 && m->ranks == 4);
+    assert_string_equal(by(c, IUT_OUROBOROS, 7, 4, 0, 0.5f, &token), "");
+    assert_int_equal(token, 3);
+    assert_string_equal(by(c, IUT_LOOKUP, 2, 5, 0, 0, &token), "");
+    assert_int_equal(token, 2);
     client_close(c);
 }
 
@@ -575,6 +623,7 @@ int main(void)
         cmocka_unit_test(every_field_of_a_request_counts),
                                        cmocka_unit_test(frames_change_nothing),
                                        cmocka_unit_test(no_budget_is_no_token),
+                                       cmocka_unit_test(ouroboros_is_warm_if_chosen),
                                        cmocka_unit_test(bad_requests),
                                        cmocka_unit_test(arrays_arrive_empty),
                                        cmocka_unit_test(arrays_arrive_empty_without_frames),
@@ -587,6 +636,7 @@ int main(void)
         cmocka_unit_test(python_totals),
                                        cmocka_unit_test(python_slips),
                                        cmocka_unit_test(python_methods),
+                                       cmocka_unit_test(python_ouroboros),
                                        cmocka_unit_test(python_claims),
                                        cmocka_unit_test(python_example)};
     return cmocka_run_group_tests_name("generate", tests, NULL, NULL);

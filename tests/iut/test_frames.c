@@ -379,6 +379,8 @@ static void claims_have_words(void **state)
                {"lm_architectures", "qwen3", IUT_QWEN3},
                {"methods", "lookup", IUT_LOOKUP},
                {"greedy_methods", "lookahead", IUT_LOOKAHEAD},
+               {"methods", "ouroboros", IUT_OUROBOROS},
+               {"greedy_methods", "ouroboros", IUT_OUROBOROS},
                {"pools", "ring", IUT_POOL_RING},
                {"top_k_ties", "kept", IUT_TIES_KEPT},
                {"weights", "own", IUT_WEIGHTS_OWN},
@@ -425,7 +427,7 @@ static void claims_have_words(void **state)
     for (const claim_row *row = claim_table; row->name; row++) size += row->width;
     /* 4 bytes before the texts, and one and two before the numbers of 4, are padding; four times 4 are reserved. */
     assert_int_equal(size + 4 + 3 + 3 + 16, sizeof(iut_claims));
-    assert_int_equal(sizeof(iut_claims), 160);
+    assert_int_equal(sizeof(iut_claims), 168);
 }
 
 /* CLM-14: four steps, each once. */
@@ -567,6 +569,31 @@ static void tree_claims_travel(void **state)
     }
     json_object_set_new(args, "tree_rules", json_integer(4096));
     assert_false(claims_decode(args, &in, &ops, why, sizeof why));
+    json_decref(args);
+    json_decref(older);
+}
+
+/* CLM-25 to CLM-27: a suite that knows of group 7 alone hears of Ouroboros, of pools that stay and of ranks. */
+static void method_claims_travel(void **state)
+{
+    (void)state;
+    char why[300];
+    unsigned ops;
+    iut_claims in, out = {.size = sizeof out, .name = "n", .version = "v", .device = "d",
+                          .methods = IUT_LOOKUP | IUT_OUROBOROS, .greedy_methods = IUT_OUROBOROS, .warm = 1, .ranks = 8};
+    json_t *args = claims_encode(&out, 0, 7), *older = claims_encode(&out, 0, 6);
+    assert_true(claims_decode(args, &in, &ops, why, sizeof why));
+    assert_null(claims_difference(&in, &out));
+    assert_true(in.methods == 12 && in.greedy_methods == 8 && in.warm == 1 && in.ranks == 8);
+    assert_true(claims_decode(older, &in, &ops, why, sizeof why));
+    assert_true(in.methods == IUT_LOOKUP && in.greedy_methods == 0 && in.warm == 0 && in.ranks == 0);
+    assert_null(json_object_get(older, "warm"));
+    static const iut_claims bad[] = {{.methods = 16}, {.warm = 2}, {.warm = -1}, {.ranks = -1}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        iut_claims wrong = bad[i];
+        wrong.name = wrong.version = wrong.device = "x";
+        assert_false(claims_check(&wrong, why, sizeof why));
+    }
     json_decref(args);
     json_decref(older);
 }
@@ -732,6 +759,7 @@ int main(void)
         cmocka_unit_test(penalties_travel),
         cmocka_unit_test(later_claims_travel),
         cmocka_unit_test(tree_claims_travel),
+        cmocka_unit_test(method_claims_travel),
         cmocka_unit_test(claims_travel),
                                        cmocka_unit_test(model_operations_come_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);

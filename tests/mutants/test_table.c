@@ -13,7 +13,7 @@
 #include "conformance/subjects/mutants/mutants.h"
 #include "conformance/wire/claims.h"
 
-enum { CHAPTERS = 10, ALGORITHMS = 5 };
+enum { CHAPTERS = 11, ALGORITHMS = 5 };
 static char *chapters[CHAPTERS];
 
 static int read_spec(void **state)
@@ -27,7 +27,8 @@ static int read_spec(void **state)
                                                 "07-jacobi",
                                                 "08-lookahead",
                                                 "09-prompt-lookup",
-                                                "10-trees"};
+                                                "10-trees",
+                                                "11-ouroboros"};
     (void)state;
     for (int i = 0; i < CHAPTERS; i++) {
         char path[1000];
@@ -49,7 +50,7 @@ static int free_spec(void **state)
     return 0;
 }
 
-/* Of chapters 7 to 10 a clause may still be a draft. */
+/* Of chapters 7 to 11 a clause may still be a draft. */
 static bool is_clause(const char *clause)
 {
     char must[40], draft[40];
@@ -178,6 +179,9 @@ static const declaration declarations[] = {
     {"EMPTY_OTHER",       GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, OTHER, 0, G, 0, 0, 0, 0, 0},
     {"MAX_GAMMA_1",       GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, 1, 0, 0, 0, 0, 0},
     {"ADAPTIVE",          OWN,    53, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"ONE_COIN",          GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"RACES",             GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"RACES_F32",         GIVEN,  24, PROBS,  CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"LOGITS_VLLM",       GIVEN,  29, LOGITS, CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"LM_PLAIN",          0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"LM_STRIDED",        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_SELF_CONSISTENT, 0, 0, 0},
@@ -215,6 +219,8 @@ static const declaration declarations[] = {
     {"TREES_FIXED", GIVEN, 29, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_SMALL", GIVEN, 29, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, 3, 0, 0, 0, 0, 0},
     {"TREES_ONE_COIN", GIVEN, 29, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"TREES_RACE", GIVEN, 29, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"TREES_RACE_F32", GIVEN, 24, PROBS, CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_GIVEN", GIVEN, 29, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_OTHER", OWN, 53, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TRACES_PLAIN", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
@@ -229,6 +235,11 @@ static const declaration declarations[] = {
     {"ENGINE_NO_BONUS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
     {"ENGINE_DIAGONAL", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
     {"ENGINE_SHIFTS_TWICE", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
+    {"OUROBOROS_PAPER", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 6, 0, IUT_LM_CANONICAL, IUT_OUROBOROS, 0, 0},
+    {"OUROBOROS_CODE", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 6, 0, IUT_LM_CANONICAL, IUT_OUROBOROS, 0, 0},
+    {"OUROBOROS_WARM", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 6, 0, IUT_LM_CANONICAL, IUT_OUROBOROS, 0, 0},
+    {"OUROBOROS_RING", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 6, 0, IUT_LM_CANONICAL, IUT_OUROBOROS, 0, 0},
+    {"OUROBOROS_BARE", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 6, 0, IUT_LM_CANONICAL, IUT_OUROBOROS, 0, 0},
     {"ENGINE_POOL_STAYS", OWN, 53, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
 };
 /* clang-format on */

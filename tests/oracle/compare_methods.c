@@ -6,6 +6,7 @@
  * usage: compare_methods vectors FOLDER       the reference against trace.json
  *        compare_methods live [COUNT]         against the oracle, random requests 0 ... COUNT-1;
  *                                             each event of the table at least once in 800
+ *        compare_methods workers COUNT        of these the lookaheads, their steps shared by D ranks
  *        compare_methods one NUMBER           one of these, with its parameters
  *
  * Exit code 0: no difference. Clauses JAC, LAH, POOL, ONEH, LKP, STOP-01, STOP-02, STOP-05. */
@@ -16,10 +17,11 @@
 
 #include "conformance/oracle/methods/methods.h"
 #include "conformance/oracle/methods/toy.h"
+#include "conformance/subjects/ours/reference_traces.h"
 #include "tests/oracle/follow.h"
 #include "conformance/subjects/ours/path_lm.h"
 #include "tests/oracle/random_request.h"
-#include "tests/oracle/workers.h"
+#include "tests/ranks_in_turn.h"
 #include "tests/scale.h"
 #include "vectors/read/vectors.h"
 
@@ -49,7 +51,7 @@ static bool agrees_with(const char *name, as_lm *lm, const oracle_request *q,
 static bool agrees(const char *name, const vector_toy *toy, const oracle_request *q,
                    const oracle_method *m, const oracle_trace *want)
 {
-    static const follow_options plain = {NULL, NULL, prefix_of};
+    static const follow_options plain = {NULL, prefix_of};
     path_lm *lm = path_lm_new(toy, q->positions, q->rows);
     const bool good = agrees_with(name, &lm->base, q, m, &plain, want);
     as_lm_free(&lm->base);
@@ -58,9 +60,21 @@ static bool agrees(const char *name, const vector_toy *toy, const oracle_request
 
 /* ---- Vectors ---------------------------------------------------------------------- */
 
+static bool agrees_with_pair(const vector_group *g, const vector_test *t)
+{
+    oracle_trace trace;
+    ref_trace_vector(g, t, &trace);
+    const bool same = t->expected.error ? strcmp(trace.error, t->expected.error) == 0
+                                        : oracle_trace_alike(&trace, t->expected.trace);
+    if (!same) printf("%s: the rounds differ %s\n", t->id, trace.error);
+    oracle_trace_free(&trace);
+    return same;
+}
+
 static bool agrees_with_vector(const vector_group *g, const vector_test *t)
 {
     oracle_trace refusal = {.steps = 0};
+    if (g->draft) return agrees_with_pair(g, t);
     if (t->expected.trace)
         return agrees(t->id, g->toy, t->request, t->method, t->expected.trace);
     snprintf(refusal.error, sizeof refusal.error, "%s", t->expected.error);
@@ -218,11 +232,26 @@ static int compare_live(uint64_t requests)
 
 /* ---- Workers ---------------------------------------------------------------------- */
 
-static void watch_window(const as_drafter *lookahead, void *data)
+typedef struct {
+    uint64_t number;
+    const random_request *r;
+    const oracle_trace *want;
+    bool wrong[RANKS_IN_TURN];
+} shared_run;
+
+static void run_rank(as_ranks *ranks, void *data)
 {
-    ((workers_lm *)data)->drafter = lookahead;
+    shared_run *run = data;
+    const follow_options shared = {ranks, prefix_of};
+    char name[60];
+    path_lm *lm = path_lm_new(&run->r->toy, run->r->q.positions, run->r->q.rows);
+    snprintf(name, sizeof name, "request %" PRIu64 ", rank %d of %d", run->number, (int)ranks->rank,
+             (int)ranks->count);
+    run->wrong[ranks->rank] = !agrees_with(name, &lm->base, &run->r->q, &run->r->m, &shared, run->want);
+    as_lm_free(&lm->base);
 }
 
+/* Every rank has the oracle's trace. */
 static int compare_workers(uint64_t requests)
 {
     static const int32_t D[] = {1, 2, 3, 5, 8};
@@ -234,20 +263,18 @@ static int compare_workers(uint64_t requests)
         if (r.kind > ANY) continue;
         oracle_on(&r, &want);
         for (size_t k = 0; k < sizeof D / sizeof *D; k++, runs++) {
-            char name[40];
-            workers_lm *lm = workers_new(&r.toy, r.q.positions, r.q.rows, D[k]);
-            const follow_options dealt = {watch_window, lm, workers_prefix};
-            snprintf(name, sizeof name, "request %" PRIu64 ", D = %d", i, (int)D[k]);
-            wrong += !agrees_with(name, &lm->base, &r.q, &r.m, &dealt, &want);
-            window_shared += lm->window_shared;
-            candidates_shared += lm->candidates_shared;
-            as_lm_free(&lm->base);
+            shared_run run = {.number = i, .r = &r, .want = &want};
+            run_as_ranks(D[k], run_rank, &run);
+            for (int32_t d = 0; d < D[k]; d++) wrong += run.wrong[d];
+            for (int32_t s = 0; D[k] > 1 && s < want.steps; s++) {
+                window_shared += want.step[s].rows.n > 1;
+                candidates_shared += want.step[s].candidates.n > 1;
+            }
         }
         oracle_trace_free(&want);
     }
-    printf("%d runs, %d differ; several workers had columns in %d steps, candidates could be "
-           "dealt to several in %d\n",
-           (int)runs, (int)wrong, (int)window_shared, (int)candidates_shared);
+    printf("%d runs, %d differ; several ranks had columns in %d steps, candidates in %d\n", (int)runs,
+           (int)wrong, (int)window_shared, (int)candidates_shared);
     return wrong || window_shared < 100 || candidates_shared < 100;
 }
 

@@ -18,7 +18,7 @@ enum { ROWS = 128 };
 
 static bool agrees(as_lm *lm, const vector_test *t)
 {
-    static const follow_options plain = {NULL, NULL, NULL};
+    static const follow_options plain = {NULL, NULL};
     oracle_trace got;
     char fault[160], why[320];
     follow(lm, t->request, t->method, &plain, &got, fault, sizeof fault);

@@ -63,7 +63,8 @@ static void check_prefix(spy *s, int32_t step, const oracle_trace *t)
     int32_t n;
     if (!s->options->prefix) return;
     const int32_t *prefix = s->options->prefix(s->lm, &n);
-    bool same = n == s->q->n + s->emitted - 1;
+    const int32_t due = s->q->n + s->emitted - 1;
+    bool same = s->options->ranks ? n <= due : n == due;
     for (int32_t i = 0; same && i < n; i++)
         same = prefix[i] == (i < s->q->n ? s->q->prompt[i] : token_at(t, i - s->q->n));
     if (!same) blame(s, "the model holds other tokens than the history's", step);
@@ -130,12 +131,11 @@ void follow(as_lm *lm, const oracle_request *q, const oracle_method *m,
         ref_refuse(q, &e, trace);
         return;
     }
-    if (options->show) options->show(d, options->data);
     for (int run = 0; run < 2; run++) {
         spy s = {lm, q, m, options, 0, 0, fault, fault_size};
         const ref_trace_watch watch = {look, &s};
         oracle_trace_free(trace);
-        ref_trace(lm, d, q, m, &watch, trace, &result);
+        ref_trace(lm, d, q, m, options->ranks, &watch, trace, &result);
         if (!*trace->error) check_result(&s, trace, &result);
     }
     as_drafter_free(d);

@@ -6,13 +6,11 @@
 
 #include "conformance/oracle/methods/methods.h"
 #include "ref/lm/lm.h"
-#include "ref/draft/draft.h"
+#include "ref/ranks.h"
 
 typedef struct {
-    /* Optional: is shown the drafter, before the model is used. */
-    void (*show)(const as_drafter *drafter, void *data);
-    void *data;
-    /* The tokens committed, if the model can tell. NULL: not looked at. */
+    as_ranks *ranks; /* NULL: alone */
+    /* The tokens committed, if the model can tell; a rank may lack the last (LAH-35). NULL: not looked at. */
     const int32_t *(*prefix)(const as_lm *lm, int32_t *n);
 } follow_options;
 

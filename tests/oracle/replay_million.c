@@ -33,7 +33,7 @@ typedef struct {
 
 static struct {
     long cases, differences, accepted, rejected, bonus, empty, boundary, equal, p_zero, q_zero,
-        zero_u, refused, large;
+        zero_u, refused, large, tied;
 } tally;
 
 static uint64_t state;
@@ -197,9 +197,9 @@ static void count_edges(const test_case *c, int32_t len)
 
 static void chain(const test_case *c)
 {
-    const as_chain_uniforms ref_u = {c->accept, c->residual, c->bonus};
+    const as_chain_uniforms ref_u = {c->accept, c->residual, c->bonus, NULL};
     const oracle_uniforms u = {c->accept, oracle_unit_word(c->residual),
-                               oracle_unit_word(c->bonus)};
+                               oracle_unit_word(c->bonus), NULL};
     int32_t ref[MAX_DRAFTS + 1], fast[MAX_DRAFTS + 1], gmp[MAX_DRAFTS + 1];
     const int32_t r = as_verify_chain(c->p, c->q, c->draft, c->n, c->V, &ref_u, ref);
     const int32_t f = oracle_chain(c->p, c->q, c->draft, c->n, c->V, &u, 0, fast);
@@ -248,6 +248,46 @@ static void draws(const test_case *c)
         differ(c, "reference and GMP residual", NULL, 0, NULL, 0);
 }
 
+/* Noise of every magnitude that binary32 has; often one value for all, so that equal weights tie. */
+static void make_noise(float *noise, int32_t V)
+{
+    const bool same = below(&state, 4) == 0;
+    for (int32_t t = 0; t < V; t++)
+        noise[t] = same && t > 0            ? noise[0]
+                   : below(&state, 64) == 0 ? ldexpf(1 + (float)below(&state, 8), -149 + below(&state, 274))
+                                            : (float)-log(unit(&state) + 0x1p-60);
+}
+
+/* Does another id have just the quotient of the winner? */
+static bool is_tie(const float *w, const float *noise, int32_t V, int32_t won)
+{
+    for (int32_t t = 0; t < V; t++) {
+        const uint64_t own = oracle_weight(w[t]), most = oracle_weight(w[won]);
+        if (t != won && own > 0 && !oracle_race_beats(own, noise[t], most, noise[won]) &&
+            !oracle_race_beats(most, noise[won], own, noise[t]))
+            return true;
+    }
+    return false;
+}
+
+static void races(const test_case *c)
+{
+    static float noise[MAX_VOCAB];
+    make_noise(noise, c->V);
+    const as_chain_uniforms ref_u = {c->accept, 0, 0, noise};
+    const oracle_uniforms u = {c->accept, oracle_unit_word(0), oracle_unit_word(0), noise};
+    int32_t ref[MAX_DRAFTS + 1], fast[MAX_DRAFTS + 1], gmp[MAX_DRAFTS + 1];
+    const int32_t r = as_verify_chain(c->p, c->q, c->draft, c->n, c->V, &ref_u, ref);
+    const int32_t f = oracle_chain(c->p, c->q, c->draft, c->n, c->V, &u, 0, fast);
+    const int32_t g = oracle_gmp_chain(c->p, c->q, c->draft, c->n, c->V, &u, 0, gmp);
+    char why[200];
+    compare(c, "reference and GMP race", ref, r, gmp, g);
+    compare(c, "fast judge and GMP race", fast, f, gmp, g);
+    if (g && oracle_chain_judge(c->p, c->q, c->draft, c->n, c->V, &u, 0, ref, r, 0, why, sizeof why) != JUDGE_EXACT)
+        differ(c, why, ref, r, gmp, g);
+    tally.tied += g == 1 && c->n == 0 && is_tie(c->p[0], noise, c->V, gmp[0]);
+}
+
 /* The seeded forms: positions anywhere in 64 bits. */
 static void seeded(const test_case *c)
 {
@@ -276,18 +316,19 @@ int main(int argc, char **argv)
         chain(&c);
         match(&c);
         draws(&c);
+        if (tally.cases % 8 == 0) races(&c);
         seeded(&c);
     }
     printf("%ld cases, %ld differences\n"
            "accepted %ld, rejected %ld, bonus %ld, refused %ld, V over 4000: %ld\n"
-           "u*q = p %ld, p = q %ld, p = 0 %ld, q = 0 < p %ld, u = 0 %ld, empty residual %ld\n",
+           "u*q = p %ld, p = q %ld, p = 0 %ld, q = 0 < p %ld, u = 0 %ld, empty residual %ld, ties of a race %ld\n",
            tally.cases, tally.differences, tally.accepted, tally.rejected, tally.bonus,
            tally.refused, tally.large, tally.boundary, tally.equal, tally.p_zero, tally.q_zero,
-           tally.zero_u, tally.empty);
+           tally.zero_u, tally.empty, tally.tied);
     const long least = cases / 2000; /* the rarest edge must have been met now and then */
     const bool exercised =
         tally.boundary > least && tally.equal > least && tally.p_zero > least &&
-        tally.q_zero > least && tally.zero_u > least && tally.empty > least &&
+        tally.q_zero > least && tally.zero_u > least && tally.empty > least && tally.tied > least &&
         tally.refused > least && tally.bonus > least && tally.rejected > least;
     if (!exercised)
         printf("an edge was met too rarely: the comparison proves less than it says\n");

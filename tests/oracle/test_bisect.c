@@ -89,7 +89,7 @@ typedef struct {
 static int32_t run(const one_row *m, int32_t draft, double u, uint64_t U, int32_t out[2])
 {
     const float *const p[2] = {m->p, m->p}, *const q[1] = {m->q};
-    const as_chain_uniforms uniforms = {&u, U, 0};
+    const as_chain_uniforms uniforms = {&u, U, 0, NULL};
     return as_verify_chain(p, q, &draft, 1, m->V, &uniforms, out);
 }
 
@@ -118,7 +118,7 @@ static int32_t ref_plain(void *arg, uint64_t U)
 {
     const one_row *m = arg;
     const float *const p[1] = {m->p};
-    const as_chain_uniforms uniforms = {NULL, 0, U};
+    const as_chain_uniforms uniforms = {NULL, 0, U, NULL};
     int32_t out[1];
     assert_int_equal(as_verify_chain(p, NULL, NULL, 0, m->V, &uniforms, out), 1);
     return out[0];

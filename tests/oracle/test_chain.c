@@ -21,7 +21,7 @@ enum { NO_FLAGS = 0 };
 
 static oracle_uniforms uniforms(const double *accept, double residual, double bonus)
 {
-    return (oracle_uniforms){accept, oracle_unit_of(residual), oracle_unit_of(bonus)};
+    return (oracle_uniforms){accept, oracle_unit_of(residual), oracle_unit_of(bonus), NULL};
 }
 
 /* Both versions must emit `want`, whose list ends with -9. */
@@ -329,6 +329,40 @@ static void seeded(void **state)
     }
 }
 
+/* A race over three ids of p; with a draft, over what q leaves: 1/4 of id 0 and 1/4 of id 1. */
+static judge race_judged(const float *noise, int32_t got, bool draft, double tau)
+{
+    static const float p[3] = {0.5f, 0.25f, 0.25f}, q[3] = {0.25f, 0, 0.75f};
+    const float *const rows[2] = {p, p}, *const drafts[1] = {q};
+    const double accept = 1 - 0x1p-24;
+    const oracle_uniforms u = {&accept, oracle_unit_of(0), oracle_unit_of(0), noise};
+    const int32_t refused = 2;
+    char why[200];
+    return oracle_chain_judge(rows, drafts, &refused, draft, 3, &u, 0, &got, 1, tau, why, sizeof why);
+}
+
+/* LAY-23: shares of 1/2 and 1/4 are moved by 1/2 and 1/4 of tau, what a refusal left by 3/4 and 1/4 of it. */
+static void a_race_has_a_tolerance_in_shares(void **state)
+{
+    (void)state;
+    const double tau = 0x1p-10;
+    const float even[3] = {2, 1, 1}, near[3] = {2 + 0x1p-9f, 1, 8}, far[3] = {2 + 0x1p-7f, 1, 8};
+    assert_int_equal(race_judged(even, 0, false, 0), JUDGE_EXACT); /* the lowest of equals */
+    assert_int_equal(race_judged(even, 1, false, 0), JUDGE_WRONG);
+    assert_int_equal(race_judged(even, 1, false, tau), JUDGE_GREY);
+    assert_int_equal(race_judged(near, 1, false, tau), JUDGE_EXACT);
+    assert_int_equal(race_judged(near, 0, false, tau), JUDGE_GREY);
+    assert_int_equal(race_judged(near, 0, false, 0), JUDGE_WRONG);
+    assert_int_equal(race_judged(far, 0, false, tau), JUDGE_WRONG);
+    assert_int_equal(race_judged(far, 2, false, tau), JUDGE_WRONG);
+    const float left[3] = {1 + 0x1p-9f, 1, 0x1p-20f};
+    assert_int_equal(race_judged(left, 1, true, 0), JUDGE_EXACT);
+    assert_int_equal(race_judged(left, 0, true, tau), JUDGE_GREY);
+    assert_int_equal(race_judged(left, 0, true, tau / 4), JUDGE_WRONG);
+    assert_int_equal(race_judged(left, 2, true, tau), JUDGE_WRONG); /* nothing of it is left, however little noise */
+    assert_int_equal(race_judged(left, 3, true, tau), JUDGE_WRONG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +380,7 @@ int main(void)
         cmocka_unit_test(a_stretch_below_a_unit_of_weight),
         cmocka_unit_test(greedy),
         cmocka_unit_test(seeded),
+        cmocka_unit_test(a_race_has_a_tolerance_in_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

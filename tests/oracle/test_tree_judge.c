@@ -56,6 +56,35 @@ static void a_rest_that_rounding_left_is_open(void **state)
     assert_int_equal(verdict(&a, 0x1p-20), TREE_WRONG);
 }
 
+/* No child is asked for: what one refusal leaves of p is 9/32 of id 0 alone, or of 0 and 1 where q has less of 1. */
+static oracle_tree_verdict race_verdict(float q_of_1, const float *noise, int32_t got, double tau)
+{
+    const float p[V] = {0.4375f, 0.375f, 0.1875f}, q[V] = {0.15625f, q_of_1, 0.84375f - q_of_1}, *row[] = {p, q};
+    const oracle_tree_node node[] = {{.token = -1, .parent = -1, .p = 0, .q = -1}, {.token = 2, .parent = 0, .p = 0, .q = 1}};
+    const oracle_unit u[2] = {oracle_unit_of(0), oracle_unit_of(1 - 0x1p-24)};
+    const oracle_tree_request r = {.rule = ORACLE_TREE_RECURSIVE, .V = V, .rows = 2, .nodes = 2, .row = row, .node = node,
+                                   .u = u, .residual = oracle_unit_of(0), .bonus = oracle_unit_of(0), .noise = noise};
+    const int32_t none = -1;
+    char why[200];
+    return oracle_tree_judge(&r, &got, &none, 1, tau, why, sizeof why);
+}
+
+/* LAY-23: shares 18/19 and 1/19, of which p and q have 19/32 and 23/32. */
+static void a_race_has_a_tolerance_in_shares(void **state)
+{
+    (void)state;
+    const double tau = 0x1p-14;
+    const float q1 = 0.359375f, even[V] = {18, 1, 1}, near[V] = {18, 1 + 0x1p-13f, 1}, far[V] = {18, 1.125f, 1};
+    assert_int_equal(race_verdict(q1, even, 0, 0), TREE_EXACT);
+    assert_int_equal(race_verdict(q1, even, 1, 0), TREE_WRONG);
+    assert_int_equal(race_verdict(q1, even, 1, tau), TREE_GREY);
+    assert_int_equal(race_verdict(q1, near, 1, tau), TREE_GREY);
+    assert_int_equal(race_verdict(q1, near, 1, 0), TREE_WRONG);
+    assert_int_equal(race_verdict(q1, far, 1, tau), TREE_WRONG);
+    assert_int_equal(race_verdict(q1, even, 2, tau), TREE_WRONG); /* nothing of it is left */
+    assert_int_equal(race_verdict(0.375f, (const float[V]){1, 0x1p-20f, 1}, 1, tau), TREE_WRONG);
+}
+
 /* The child that was gone to stands before the refusal in question: that test was answered wrong. */
 static void a_child_before_it_is_judged(void **state)
 {
@@ -82,6 +111,7 @@ int main(void)
         cmocka_unit_test(a_rest_that_rounding_left_is_open),
         cmocka_unit_test(a_child_before_it_is_judged),
         cmocka_unit_test(a_first_refusal_leaves_nothing_at_all),
+        cmocka_unit_test(a_race_has_a_tolerance_in_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

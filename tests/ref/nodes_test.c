@@ -384,7 +384,7 @@ START_TEST(a_chain_is_the_rule_of_chains)
                                                          t.s.position + (uint64_t)k, row);
             } while (length <= counted && due[length - 1] == draft[length - 1]);
         } else {
-            const as_chain_uniforms x = {u, t.s.residual, t.s.bonus};
+            const as_chain_uniforms x = {u, t.s.residual, t.s.bonus, NULL};
             length = given ? as_verify_chain(p, q, draft, n, V, &x, due)
                            : as_verify_chain_seeded(p, q, draft, n, V, t.s.seed, t.s.position, due);
         }

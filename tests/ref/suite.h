@@ -7,17 +7,23 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* Runs a suite, or the one of its cases that CK_RUN_CASE names; the exit code for main. */
+static inline int suite_run(Suite *suite)
+{
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 /* Runs one test case as a suite, each test within so many seconds; the exit code for main. */
 static inline int suite_main_within(const char *name, TCase *tests, double seconds)
 {
     Suite *suite = suite_create(name);
     tcase_set_timeout(tests, seconds);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return suite_run(suite);
 }
 
 static inline int suite_main(const char *name, TCase *tests)

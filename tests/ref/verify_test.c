@@ -1,8 +1,9 @@
 /* verify_test.c - the acceptance rules: their boundaries by hand, and the chain against a walk
- * in integers on dyadic rows. Clauses ACC, RES-02, RES-03, BON, GRD-01, MAT-01. */
+ * in integers on dyadic rows. Clauses ACC, RES-02, RES-03, BON, GRD-01, MAT-01, DRAW-07. */
 #include <math.h>
 #include <string.h>
 
+#include "ref/dist/race.h"
 #include "ref/num/uniform.h"
 #include "ref/verify/verify.h"
 #include "tests/random.h"
@@ -16,7 +17,7 @@ static int32_t first(const float *p, const float *q, int32_t V, int32_t draft, d
 {
     const float *const rows[] = {p, p}, *const drafts[] = {q};
     int32_t out[2];
-    *emitted = as_verify_chain(rows, drafts, &draft, 1, V, &(as_chain_uniforms){&u, 0, 0}, out);
+    *emitted = as_verify_chain(rows, drafts, &draft, 1, V, &(as_chain_uniforms){&u, 0, 0, NULL}, out);
     return out[0];
 }
 
@@ -54,7 +55,7 @@ START_TEST(empty_lists_and_bad_ids)
     const float p[] = {0.25f, 0.75f};
     const float *const rows[] = {p, p, p}, *const q[] = {p, p};
     const double u[] = {0.0, 0.0};
-    const as_chain_uniforms uniforms = {u, 0, HALF};
+    const as_chain_uniforms uniforms = {u, 0, HALF, NULL};
     int32_t out[3] = {-7, -7, -7};
     ck_assert_int_eq(as_verify_chain(rows, q, NULL, 0, 2, &uniforms, out), 1);
     ck_assert_int_eq(out[0], 1);
@@ -152,7 +153,7 @@ START_TEST(chain_equals_the_integers)
         }
         const uint64_t residual = splitmix(&seed), bonus = splitmix(&seed) & ~UINT64_C(0xffff);
         const int32_t n = as_verify_chain(prow, qrow, draft, N, V,
-                                          &(as_chain_uniforms){unit, residual, bonus}, out);
+                                          &(as_chain_uniforms){unit, residual, bonus, NULL}, out);
         ck_assert_int_eq(n, integer_chain(p, q, draft, u, residual, bonus, expected));
         ck_assert_mem_eq(out, expected, (size_t)n * sizeof *out);
     }
@@ -177,7 +178,7 @@ START_TEST(seeded_chain)
         }
         const float *const prow[] = {p[0], p[1], p[2], p[3]}, *const qrow[] = {q[0], q[1],
                                                                                q[2]};
-        as_chain_uniforms given = {u, 0, as_word64(as_random(round, 1000 + N, AS_DRAW, 0))};
+        as_chain_uniforms given = {u, 0, as_word64(as_random(round, 1000 + N, AS_DRAW, 0)), NULL};
         const int32_t n = as_verify_chain_seeded(prow, qrow, draft, N, V, round, 1000, seeded);
         given.residual = as_word64(as_random(round, 1000 + (uint64_t)n - 1, AS_RESIDUAL, 0));
         ck_assert_int_eq(as_verify_chain(prow, qrow, draft, N, V, &given, out), n);
@@ -232,6 +233,57 @@ START_TEST(greedy)
 }
 END_TEST
 
+/* The token that ends a step, by a race (DRAW-07): from p if no draft is given, else from what is left of p. */
+static int32_t raced(const float *p, const float *q, int32_t n, int32_t draft, const float *noise)
+{
+    const float *const rows[] = {p, p}, *const drafts[] = {q};
+    const double u = 1.0 - 0x1p-29;
+    int32_t out[2];
+    const int32_t length =
+        as_verify_chain(rows, drafts, &draft, q ? 1 : 0, n, &(as_chain_uniforms){&u, 0, 0, noise}, out);
+    return out[length - 1];
+}
+
+START_TEST(races_by_hand)
+{
+    const float p[] = {0.5f, 0.25f, 0.25f, 0}, q[] = {0.75f, 0, 0.125f, 0.125f};
+    ck_assert_int_eq(raced(p, NULL, 4, 0, (const float[]){1, 1, 1, 0x1p-149f}), 0);  /* no weight, no chance */
+    ck_assert_int_eq(raced(p, NULL, 4, 0, (const float[]){4, 1, 1.5f, 1}), 1);       /* 1/8, 1/4, 1/6 */
+    ck_assert_int_eq(raced(p, NULL, 4, 0, (const float[]){2, 1, 1, 1}), 0);          /* of equals the lowest */
+    ck_assert_int_eq(raced(p, NULL, 4, 0, (const float[]){2, 1, 0.5f, 1}), 2);
+    ck_assert_int_eq(raced(p, q, 4, 0, (const float[]){0x1p-149f, 3, 1.25f, 1}), 2); /* of 1/4 and 1/8 are left: 1/12, 1/10 */
+    ck_assert_int_eq(raced(p, q, 4, 0, (const float[]){1, 2, 1.25f, 1}), 1);
+    ck_assert_int_eq(raced(p, p, 4, 3, (const float[]){1, 1, 0.25f, 1}), 2); /* nothing is left, so p counts (RES-03) */
+    /* Quotients that binary64 cannot tell apart: (1 - 2^-24) / (1 - 2^-24) and 1 / 1 tie, and a bit decides. */
+    const float near[] = {1 - 0x1p-24f, 1}, less[] = {1 - 0x1p-23f, 1};
+    ck_assert_int_eq(raced(near, NULL, 2, 0, near), 0);
+    ck_assert_int_eq(raced(less, NULL, 2, 0, near), 1);
+    ck_assert_int_eq(raced(near, NULL, 2, 0, less), 0);
+}
+END_TEST
+
+/* Rarely an id may be far ahead or behind by its noise alone: the exponents of binary32 span more than the integers. */
+START_TEST(races_at_the_ends_of_noise)
+{
+    ck_assert(as_race_beats(1, 0x1p-149f, UINT64_C(1) << 44, 0x1p127f));
+    ck_assert(!as_race_beats(UINT64_C(1) << 44, 0x1p127f, 1, 0x1p-149f));
+    ck_assert(!as_race_beats(0, 0x1p-149f, 0, 1));
+    ck_assert(as_race_beats(1, 0x1p127f, 0, 0x1p-149f));
+    for (int e = -100; e < 100; e++) {
+        ck_assert(!as_race_beats(3, ldexpf(1, e), 3, ldexpf(1, e)));
+        ck_assert(as_race_beats(3, ldexpf(1, e), 3, nextafterf(ldexpf(1, e), INFINITY)));
+        ck_assert(!as_race_beats(3, nextafterf(ldexpf(1, e), INFINITY), 3, ldexpf(1, e)));
+    }
+    as_error e;
+    ck_assert_int_eq(as_check_noise((const float[]){1, 0x1p-149f, 0x1p127f}, 3, &e), AS_OK);
+    const float bad[] = {0, -1, NAN, INFINITY};
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(as_check_noise((const float[]){1, bad[i]}, 2, &e), AS_BAD_INPUT);
+        ck_assert_ptr_nonnull(strstr(e.text, "id 1"));
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("verify");
@@ -241,5 +293,7 @@ int main(void)
     tcase_add_test(t, seeded_chain);
     tcase_add_test(t, match);
     tcase_add_test(t, greedy);
+    tcase_add_test(t, races_by_hand);
+    tcase_add_test(t, races_at_the_ends_of_noise);
     return suite_main("ref/verify", t);
 }

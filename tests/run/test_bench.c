@@ -1,7 +1,8 @@
-/* `assay bench lookahead` and `assay bench trees` from outside, on the trained pair. argv[1] is the program `assay`,
- * argv[2] the source folder. */
+/* `assay bench lookahead`, `scaling`, `trees` and `ouroboros` from outside, on the trained pair. argv[1] is the program
+ * `assay`, argv[2] the source folder. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,35 @@ static void every_part_has_its_table(void **unused)
     if (strstr(output, "nan")) fail_msg("a figure is missing in:\n%s", output);
 }
 
+/* Two sizes of each N: S of the first is that of plain `decode`, and the gain is a difference. */
+static void scaling_has_its_table(void **unused)
+{
+    static const char *const refused[] = {"--sizes 1", "--sizes 8", "--only grid", "--prompts 1"};
+    (void)unused;
+    for (int i = 0; i < 4; i++) {
+        char arguments[80];
+        snprintf(arguments, sizeof arguments, "bench scaling %s", refused[i]);
+        if (assay(arguments, both) != 2) fail_msg("%s: %s", arguments, output);
+    }
+    assert_int_equal(assay("bench scaling --prompts 2 --sizes 2 --only growth", both), 0);
+    assert_says("T = 1, repetitive text: S by rows");
+    assert_says("linear from 8 to 16 rows");
+    for (int N = 2; N <= 5; N++) {
+        char label[40];
+        double from, to, gain;
+        int rows, twice;
+        snprintf(label, sizeof label, "N = %d  S", N);
+        const char *line = strstr(output, label);
+        assert_non_null(line);
+        const int read = sscanf(line + strlen(label), "%d: %lf %d: %lf gain %lf", &rows, &from, &twice, &to, &gain);
+        assert_int_equal(read, 5);
+        assert_int_equal(rows, 2 * (N - 1));
+        assert_int_equal(twice, 4 * (N - 1));
+        assert_true(from >= 1 && to >= 1 && to <= N && from <= N);
+        assert_true(to - from - gain < 0.1 && gain - (to - from) < 0.1); /* a mean over prompts, not of their sum */
+    }
+}
+
 static int count_elements(const xmlNode *n, const char *name)
 {
     int count = 0;
@@ -171,6 +201,75 @@ static void trees_add_up(void **unused)
     }
 }
 
+static bool near(double x, double y)
+{
+    return x - y < 0.00051 && y - x < 0.00051;
+}
+
+/* At T = 0, which stands first; the bench has the seed 1000 for the first prompt. */
+static void figures_of_ouroboros_are_those_of_decode(void **unused)
+{
+    static const struct {
+        const char *label, *decode;
+    } list[] = {{"ouroboros paper, gamma 4", ""},
+                {"ouroboros paper, gamma 12", "--gamma 12"},
+                {"ouroboros code, gamma 4", "--preset code"}};
+    enum { METHODS = sizeof list / sizeof *list };
+    double target[METHODS], drafting[METHODS], at_cost[METHODS];
+    (void)unused;
+    keep_first_prompt();
+    assert_int_equal(assay("bench ouroboros --quick --prompts 1 --only methods", both), 0);
+    assert_says("1 held-out and 1 repetitive prompts, 24 tokens");
+    assert_says("T = 1, repetitive text");
+    if (strstr(output, "nan")) fail_msg("a figure is missing in:\n%s", output);
+    for (int i = 0; i < METHODS; i++) {
+        const char *line = strstr(output, list[i].label);
+        assert_non_null(line);
+        if (sscanf(line + strlen(list[i].label), "%lf(%*f) %*f(%*f) %% %lf(%*f) %*f %lf(", &target[i], &drafting[i],
+                   &at_cost[i]) != 3)
+            fail_msg("no figures of %s in:\n%s", list[i].label, output);
+    }
+    for (int i = 0; i < METHODS; i++) {
+        char arguments[200];
+        snprintf(arguments, sizeof arguments, "--method ouroboros --seed 1000 %s", list[i].decode);
+        const double S = decoded(arguments);
+        const char *at = strstr(output, "\ndrafts: ");
+        int steps = 0;
+        assert_non_null(at);
+        assert_int_equal(sscanf(at, "\ndrafts: %*d in %d draft steps", &steps), 1);
+        if (!near(target[i], S) || !near(drafting[i], 24.0 / steps) ||
+            !near(at_cost[i], 24 / (24 / S + 0.1 * steps)))
+            fail_msg("%s: %g, %g, %g, but decode has %g in %d draft steps", list[i].label, target[i], drafting[i],
+                     at_cost[i], S, steps);
+    }
+}
+
+/* Of 20 drafts the runs of k that match are no more than those of k - 1, and the common prefix is among the first. */
+static void tables_of_ouroboros_hold_together(void **unused)
+{
+    static const struct {
+        const char *part, *says;
+    } list[] = {{"parts", "suffixes, refinement"}, {"switches", "refine=newest"}, {"sizes", "K 10"},
+                {"warm", "warm, runs of 4"}};
+    char arguments[200];
+    (void)unused;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        snprintf(arguments, sizeof arguments, "bench ouroboros --quick --prompts 1 --only %s", list[i].part);
+        assert_int_equal(assay(arguments, both), 0);
+        assert_says(list[i].says);
+        if (strstr(output, "nan")) fail_msg("a figure is missing in:\n%s", output);
+    }
+    assert_int_equal(assay("bench ouroboros --quick --prompts 2 --only matches", both), 0);
+    double prefix, match[8];
+    const char *at = strstr(output, "common prefix ");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "common prefix %lf; in a row 1 to 8: %lf %lf %lf %lf %lf %lf %lf %lf", &prefix,
+                            &match[0], &match[1], &match[2], &match[3], &match[4], &match[5], &match[6], &match[7]),
+                     9);
+    assert_true(prefix <= match[0] && match[0] <= 20 && match[0] > 0);
+    for (int k = 1; k < 8; k++) assert_true(match[k] <= match[k - 1]);
+}
+
 /* Two texts, two temperatures; sizes 1 and 4 and lengths 2 and 3. */
 static void the_plot_has_every_point_and_curve(void **unused)
 {
@@ -199,9 +298,9 @@ static void the_page_shows_the_traces_that_are_printed(void **unused)
     read_output(f);
     fclose(f);
     strcpy(page, output);
-    static const char *const shown[] = {"--method tree", "--method lookahead"};
+    static const char *const shown[] = {"--method tree", "--method lookahead", "--method ouroboros"};
     const char *at = page;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         at = strstr(at, prompt);
         assert_non_null(at);
         at += strlen(prompt);
@@ -223,7 +322,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_part_has_its_table),
         cmocka_unit_test_setup_teardown(the_plot_has_every_point_and_curve, make_temporary,
                                         remove_temporary),
+        cmocka_unit_test(scaling_has_its_table),
         cmocka_unit_test(trees_add_up),
+        cmocka_unit_test_setup_teardown(figures_of_ouroboros_are_those_of_decode, make_temporary, remove_temporary),
+        cmocka_unit_test(tables_of_ouroboros_hold_together),
         cmocka_unit_test(the_page_shows_the_traces_that_are_printed),
     };
     if (argc != 3) return 2;

@@ -103,9 +103,11 @@ static void usage_errors_exit_2_and_say_what_to_do(void **unused)
         {"ledger x --alpha 1", "in (0, 1)"},
         {"explain", "assay explain: WORD is missing"},
         {"explain NO-99", "NO-99"},
-        {"bench", "it must be verify|cpu|speculative|lookahead|trees|gpu"},
+        {"bench", "it must be verify|cpu|speculative|lookahead|scaling|trees|ouroboros|gpu"},
         {"bench gpus", "gpus: PART must be verify|cpu"},
         {"bench speculative --seconds 1", "assay bench speculative: unknown option --seconds"},
+        {"bench ouroboros --prompts 0", "P must be a whole number from 1 to 200"},
+        {"bench ouroboros --only gamma", "methods|parts|switches|sizes|warm|matches"},
         {"bench trees --prompts 1", "P must be a whole number from 2 to 200"},
         {"bench verify --seconds 0", "above 0, at most"},
         {"bench cpu --seconds 0", "above 0, at most"},
@@ -201,8 +203,8 @@ static void help_and_version_exit_0(void **unused)
         "run",       "explain",       "decode",            "logits",
         "mutants",   "traces",        "vectors",           "bench",
         "bench cpu", "bench verify",  "bench speculative", "bench lookahead",
-        "bench trees", "coverage",  "interface",     "worker",            "ledger",
-        "models"};
+        "bench scaling", "plan", "bench trees", "bench ouroboros", "coverage",  "interface",     "worker",
+        "ledger",    "models"};
     (void)unused;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         char arguments[100], usage[100];

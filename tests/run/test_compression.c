@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "conformance/cli/bench/compression.h"
+#include "conformance/theory/lookahead.h"
 
 static void assert_near(double x, double y, double most)
 {
@@ -41,7 +42,7 @@ static void a_batch_is_the_longest_of_its_candidates(void **unused)
     for (int a = 0; a < 6; a++)
         for (int gamma = 1; gamma <= 4; gamma++)
             for (int b = 1; b <= 5; b++)
-                assert_near(compression_batch(alpha[a], gamma, b),
+                assert_near(theory_batch(alpha[a], gamma, b),
                             enumerated(alpha[a], gamma, b), 1e-12);
 }
 
@@ -49,18 +50,18 @@ static void a_batch_is_the_longest_of_its_candidates(void **unused)
 static void one_candidate_is_a_chain(void **unused)
 {
     (void)unused;
-    assert_near(compression_batch(0.8, 5, 1), (1 - pow(0.8, 6)) / 0.2, 1e-12);
-    assert_near(compression_batch(0.5, 1, 1), 1.5, 0);
+    assert_near(theory_batch(0.8, 5, 1), (1 - pow(0.8, 6)) / 0.2, 1e-12);
+    assert_near(theory_batch(0.5, 1, 1), 1.5, 0);
 }
 
 static void rare_candidates_help_less(void **unused)
 {
     (void)unused;
     /* (f - 1 + E) / f, E = 1 + 3/4 + 7/16 for alpha 1/2, gamma 2, b 2. */
-    assert_near(compression_steps(0.5, 1, 3, 2), 2.1875, 1e-15);
-    assert_near(compression_steps(0.5, 4, 3, 2), (3 + 2.1875) / 4, 1e-15);
-    assert_near(compression_steps(0.5, INFINITY, 3, 2), 1, 0);
-    assert_near(compression_steps(0.425, 3.106, 5, 15), 1.979, 5e-4);
+    assert_near(theory_lookahead(0.5, 1, 3, 2), 2.1875, 1e-15);
+    assert_near(theory_lookahead(0.5, 4, 3, 2), (3 + 2.1875) / 4, 1e-15);
+    assert_near(theory_lookahead(0.5, INFINITY, 3, 2), 1, 0);
+    assert_near(theory_lookahead(0.425, 3.106, 5, 15), 1.979, 5e-4);
 }
 
 enum { POINTS = 20 };
@@ -72,7 +73,7 @@ static void make_points(double alpha, double f, compression_point *p)
         p[i] = (compression_point){b[i / 4], 2 + i % 4, 0};
         /* from the enumeration where that is small, to stand on its own */
         const double E = p[i].b <= 4 ? enumerated(alpha, p[i].N - 1, p[i].b)
-                                     : compression_batch(alpha, p[i].N - 1, p[i].b);
+                                     : theory_batch(alpha, p[i].N - 1, p[i].b);
         p[i].S = (f - 1 + E) / f;
     }
 }
@@ -101,7 +102,7 @@ static void nothing_gained_is_an_f_without_end(void **unused)
     for (int i = 0; i < POINTS; i++) p[i].S = 1;
     const compression_model m = compression_fit(p, POINTS);
     assert_near(m.rms, 0, 0);
-    assert_near(compression_steps(m.alpha, m.f, 5, 15), 1, 0);
+    assert_near(theory_lookahead(m.alpha, m.f, 5, 15), 1, 0);
 }
 
 static void a_fit_says_what_it_misses(void **unused)
@@ -110,7 +111,7 @@ static void a_fit_says_what_it_misses(void **unused)
     const compression_point p[] = {{4, 3, 1.2}, {4, 3, 1.6}};
     (void)unused;
     const compression_model m = compression_fit(p, 2);
-    assert_near(compression_steps(m.alpha, m.f, 3, 4), 1.4, 1e-9);
+    assert_near(theory_lookahead(m.alpha, m.f, 3, 4), 1.4, 1e-9);
     assert_near(m.rms, 0.2, 1e-9);
 }
 

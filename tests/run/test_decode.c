@@ -2,6 +2,7 @@
  * `assay`, argv[2] the page that shows what it prints. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,21 @@ static void what_has_no_meaning_is_refused(void **unused)
         {"decode --prompt a --method tree --temperature 1 --siblings without --rule single",
          "a tree of siblings without replacement (LAW-07) does not go with the rule single"},
         {"decode --prompt a --method tree --temperature 1 --rule chain", "the rule chain"},
+        {"decode --prompt a --suffixes 3", "--suffixes has no meaning with --method ar"},
+        {"decode --prompt a --method lookahead --warm x", "--warm has no meaning with --method lookahead"},
+        {"decode --prompt a --method ouroboros --pool 3", "--pool has no meaning with --method ouroboros"},
+        {"decode --prompt a --method ouroboros --temperature 1 --rule match", "--rule has no meaning with"},
+        {"decode --prompt a --method ouroboros --preset lade", "--preset lade is unknown; there are paper and code"},
+        {"decode --prompt a --method ouroboros --switches inspire=tail,bonus=no", "bonus=no is unknown; chapter 11"},
+        {"decode --prompt a --method ouroboros --switches init=given", "--given is init=given"},
+        {"decode --prompt a --method ouroboros --given 1 --switches init=prompt", "init has no meaning with --given"},
+        {"decode --prompt a --method ouroboros --given 258", "--given: token 0 is \"258\""},
+        {"decode --prompt a --method ouroboros --given ,", "at least one id"},
+        {"decode --prompt a --method ouroboros --ngram 1", "N 1"},
+        {"decode --prompt a --method ouroboros --suffixes 4097", "K must be a whole number from 0 to 4096"},
+        {"decode --prompt a --method ouroboros --draft /no/such/folder", "/no/such/folder"},
+        {"decode --prompt a --method ouroboros --warm /no/such/file", "cannot read /no/such/file"},
+        {"decode --tokens 1 --method ouroboros --warm /etc/passwd", "/etc/passwd: token 0 is"},
         {"decode --prompt a --nonsense", "unknown option --nonsense"},
         {"decode --tokens 1,x", "token 1 is \"x\""},
         {"decode --tokens 1,258", "an id from 0 to 257"},
@@ -194,6 +210,116 @@ static void text_of_trees_is_plain_text(void **unused)
             assert_string_equal(output, plain[T]);
         }
     }
+}
+
+/* Nor does Ouroboros, whatever its pool has from requests before; above T = 0 under the seed of plain decoding. */
+static void text_of_ouroboros_is_plain_text(void **unused)
+{
+    static const char *const ways[] = {"",
+                                       "--preset code",
+                                       "--gamma 0",
+                                       "--gamma 9 --window 3 --ngram 2 --suffixes 5",
+                                       "--switches draft_bonus=no,overrun=no,refine=newest,refine_refused=few",
+                                       "--switches inspire=none,refine=none --suffixes 0",
+                                       "--given 32,116,104,101",
+                                       "--warm WARM"};
+    static char plain[2][sizeof output];
+    char arguments[400];
+    (void)unused;
+    FILE *f = fopen(temporary, "w");
+    assert_non_null(f);
+    fputs("And the LORD said\n\nIn the beginning", f);
+    assert_int_equal(fclose(f), 0);
+    for (int T = 0; T < 2; T++) {
+        const char *drawn = T ? " --temperature 1 --seed 5" : "";
+        snprintf(arguments, sizeof arguments, "decode --prompt 'In the beginning' --max-new 60%s", drawn);
+        assert_int_equal(assay(arguments, text_alone), 0);
+        strcpy(plain[T], output);
+        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+            const bool warm = strstr(ways[i], "WARM") != NULL;
+            snprintf(arguments, sizeof arguments,
+                     "decode --prompt 'In the beginning' --max-new 60 --method ouroboros %.*s%s%s",
+                     (int)strlen(ways[i]) - 4 * warm, ways[i], warm ? temporary : "", drawn);
+            assert_int_equal(assay(arguments, text_alone), 0);
+            assert_string_equal(output, plain[T]);
+        }
+    }
+}
+
+/* Forwards in the figures of the last run. */
+static int forwards(void)
+{
+    const char *at = strstr(output, " tokens, ");
+    int n = 0;
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, " tokens, %d forwards", &n), 1);
+    return n;
+}
+
+/* The same text twice: its phrases are in the pool the second time. */
+static void a_warm_pool_saves_forwards(void **unused)
+{
+    static const char cold[] = "decode --prompt And --max-new 80 --method ouroboros --seed 3";
+    char arguments[200];
+    (void)unused;
+    FILE *f = fopen(temporary, "w");
+    assert_non_null(f);
+    fputs("And\n", f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(assay(cold, rest_alone), 0);
+    const int due = forwards();
+    snprintf(arguments, sizeof arguments, "%s --warm %s", cold, temporary);
+    assert_int_equal(assay(arguments, rest_alone), 0);
+    if (forwards() >= due) fail_msg("%d forwards cold, and %d warm", due, forwards());
+}
+
+/* Steps of the JSON, the trace and the last lines tell of the same rounds. */
+static void the_rounds_of_ouroboros_add_up(void **unused)
+{
+    char arguments[300];
+    json_error_t e;
+    json_int_t sum[6] = {0}, printed[6];
+    (void)unused;
+    snprintf(arguments, sizeof arguments,
+             "decode --prompt 'And it came to pass' --max-new 60 --method ouroboros --window 6 --ngram 4 --gamma 3 "
+             "--trace --json %s",
+             temporary);
+    assert_int_equal(assay(arguments, both), 0);
+    const char *at = strstr(output, "\ndrafts: ");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at,
+                            "\ndrafts: %" JSON_INTEGER_FORMAT " in %" JSON_INTEGER_FORMAT " draft steps, accepted %"
+                            JSON_INTEGER_FORMAT "; n-grams inspired %" JSON_INTEGER_FORMAT ", suffixes refined %"
+                            JSON_INTEGER_FORMAT "\nsuffixes: %" JSON_INTEGER_FORMAT,
+                            &printed[0], &printed[1], &printed[2], &printed[3], &printed[4], &printed[5]),
+                     6);
+    json_t *root = json_load_file(temporary, 0, &e);
+    assert_non_null(root);
+    const json_t *steps = json_object_get(root, "steps");
+    json_int_t position = 0;
+    for (size_t i = 0; i < json_array_size(steps); i++) {
+        json_t *s = json_array_get(steps, i), *drafts = json_object_get(s, "drafts"),
+               *suffixes = json_object_get(s, "suffixes"), *run = json_object_get(s, "run");
+        const json_int_t n = (json_int_t)json_array_size(drafts),
+                         accepted = json_integer_value(json_object_get(s, "accepted"));
+        assert_int_equal(json_integer_value(json_object_get(s, "position")), position);
+        position += json_integer_value(json_object_get(s, "emitted"));
+        for (json_int_t k = 0; k < accepted && k < n; k++)
+            assert_true(json_equal(json_array_get(drafts, (size_t)k), json_array_get(run, (size_t)k)));
+        for (size_t k = 0; k < json_array_size(suffixes); k++)
+            assert_int_equal(json_array_size(json_array_get(suffixes, k)), 3);
+        assert_int_equal(json_array_size(json_object_get(s, "window")) > 0, i > 0 || n > 0);
+        sum[0] += n, sum[1] += json_integer_value(json_object_get(s, "draft_steps"));
+        sum[2] += accepted < n ? accepted : n;
+        sum[3] += json_integer_value(json_object_get(s, "inspired"));
+        sum[4] += json_integer_value(json_object_get(s, "refined"));
+        sum[5] += (json_int_t)json_array_size(suffixes);
+    }
+    assert_int_equal(position, 60);
+    for (int i = 0; i < 6; i++) assert_int_equal(sum[i], printed[i]);
+    for (int i = 0; i < 6; i++) assert_true(sum[i] > 0 || i == 3);
+    assert_says("draft steps\n  suffixes ");
+    json_decref(root);
 }
 
 /* Every rule of drawn trees decodes; depths and ranks add up to what was accepted. */
@@ -394,6 +520,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_long_prompt_is_read_in_pieces),
         cmocka_unit_test(draft_free_text_is_plain_text),
         cmocka_unit_test(text_of_trees_is_plain_text),
+        cmocka_unit_test(text_of_ouroboros_is_plain_text),
+        cmocka_unit_test(a_warm_pool_saves_forwards),
+        cmocka_unit_test(the_rounds_of_ouroboros_add_up),
         cmocka_unit_test(a_tree_shows_depths_and_ranks),
         cmocka_unit_test(a_seed_gives_its_text_again),
         cmocka_unit_test(figures_and_steps_go_to_standard_error),

@@ -92,7 +92,7 @@ static int32_t say_chain(const vector_group *g, const vector_test *t, const floa
 {
     if (g->uniforms == UNIFORMS_SEED)
         return as_verify_chain_seeded(p, q, t->draft, t->len, g->V, t->seed, t->position, out);
-    const as_chain_uniforms u = {t->u, word_of(t->u[t->len]), word_of(t->u[t->len + 1])};
+    const as_chain_uniforms u = {t->u, word_of(t->u[t->len]), word_of(t->u[t->len + 1]), NULL};
     return as_verify_chain(p, q, t->draft, t->len, g->V, &u, out);
 }
 

@@ -1,19 +1,21 @@
 /* make_traces.c - vectors of the decoding methods: every step of requests to small models.
- * Clauses JAC, LAH, POOL, ONEH, LKP.
+ * Clauses JAC, LAH, POOL, ONEH, LKP, OUR.
  * A test's flags are the switches that give another trace when they are set otherwise; each
  * value of each switch must show in some test, or nothing is made. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/oracle/methods/ouroboros.h"
 #include "vectors/make/make.h"
 #include "vectors/read/trace.h"
 
-enum { METHODS = 3, MOST_VALUES = 4, LONGEST = 32 };
+enum { MOST_VALUES = 4, LONGEST = 32 };
 
 typedef struct {
     maker *m;
     /* Values that some test tells from another value of the switch. */
-    bool shown[METHODS][ORACLE_SWITCHES][MOST_VALUES];
+    bool shown[ORACLE_METHODS][ORACLE_SWITCHES][MOST_VALUES];
+    const oracle_lm *draft; /* of the group under way */
 } tracer;
 
 /* ---- Models ----------------------------------------------------------------------- */
@@ -28,8 +30,10 @@ static vector_toy *toy_of(tracer *c)
 
 static void group(tracer *c, const char *id, oracle_method_name method)
 {
-    make_group(c->m, id, method == ORACLE_LOOKAHEAD ? "window" : "steps", false, UNIFORMS_NONE,
-               0);
+    const char *rationale = method == ORACLE_LOOKAHEAD   ? "window"
+                            : method == ORACLE_OUROBOROS ? "rounds"
+                                                         : "steps";
+    make_group(c->m, id, rationale, false, UNIFORMS_NONE, 0);
     c->m->g->method = method;
 }
 
@@ -468,6 +472,204 @@ static void lookup_preset(tracer *c, const char *preset)
     }
 }
 
+/* ---- Ouroboros -------------------------------------------------------------------- */
+
+/* A target whose states are the last two tokens, each with a favourite, and a draft model that has another row in
+ * `differ` of eight of them. */
+static void pair_group(tracer *c, const char *id, int32_t differ)
+{
+    group(c, id, ORACLE_OUROBOROS);
+    maker *m = c->m;
+    const int32_t V = m->g->V, S = V * V, cells = S * V;
+    int32_t *cls = set_take(m->set, (size_t)(V + 3 * cells), sizeof *cls);
+    vector_toy *toy = toy_of(c), *draft = set_take(m->set, 1, sizeof *draft);
+    if (!cls || !draft) abort();
+    int32_t *next = cls + V, *of_target = next + cells, *of_draft = of_target + cells;
+    for (int32_t t = 0; t < V; t++) cls[t] = t;
+    for (int32_t s = 0; s < S; s++) {
+        const bool other = make_below(m, 8) < differ;
+        const int32_t favourite = make_below(m, 3) ? (s + 1) % V : make_below(m, V);
+        for (int32_t t = 0; t < V; t++) {
+            next[s * V + t] = s % V * V + t;
+            of_target[s * V + t] = make_below(m, 3) + 3 * (t == favourite);
+            of_draft[s * V + t] = other ? make_below(m, 4) : of_target[s * V + t];
+        }
+    }
+    toy->automaton = draft->automaton = true;
+    toy->table = (oracle_table){V, S, V, 0, cls, next, of_target};
+    draft->table = (oracle_table){V, S, V, 0, cls, next, of_draft};
+    m->g->draft = draft;
+    c->draft = trace_keep_model(m->set, draft);
+    if (!c->draft) abort();
+}
+
+/* Sizes are drawn: three times of four such that a key has several values and several suffixes. */
+static oracle_method rounds(tracer *c, const char *preset, const int32_t *given)
+{
+    maker *m = c->m;
+    const bool rich = make_below(m, 4) > 0;
+    const int32_t least[] = {rich ? 2 : 0, rich ? 2 : 1, 2, rich}, more[] = {6, 4, rich ? 2 : 4, 4};
+    oracle_method x = {.name = ORACLE_OUROBOROS, .given = given, .draft = c->draft};
+    for (int32_t i = 0; i < 4; i++) x.size[i] = least[i] + make_below(m, more[i]);
+    oracle_preset(&x, preset);
+    return x;
+}
+
+static void guess(tracer *c, oracle_method *x, int32_t *given, int32_t n)
+{
+    x->given_n = x->sw[OUR_INIT] == OUR_INIT_GIVEN ? n : 0;
+    for (int32_t i = 0; i < x->given_n; i++) given[i] = make_below(c->m, c->m->g->V);
+}
+
+static void rounds_test(tracer *c, const oracle_method *x, bool warm)
+{
+    maker *m = c->m;
+    int32_t prompt[LONGEST];
+    oracle_request q = request(c, prompt, warm);
+    q.budget += 12;
+    if (make_below(m, 2)) q.positions = q.n + q.budget - 1 + make_below(m, 1 + x->size[2]);
+    if (make_below(m, 3) == 0) q.rows = x->size[0] + x->size[2] + make_below(m, 2 * x->size[2]);
+    if (make_below(m, 12) == 0) q.rows = 1 + make_below(m, 4);
+    end(c, &q, x);
+    add(c, "", &q, x);
+}
+
+/* Greedily, and every fourth sampled. */
+static void rounds_preset(tracer *c, const char *preset)
+{
+    char id[64];
+    snprintf(id, sizeof id, "trace.ouroboros.%s.pair", preset);
+    pair_group(c, id, 2);
+    for (int32_t k = 0; k < 16; k++) {
+        const oracle_method x = rounds(c, preset, NULL);
+        rounds_test(c, &x, k % 4 == 3);
+    }
+    make_close(c->m);
+}
+
+/* Any switches; every third time such that inspiration drives suffixes out of a small pool. */
+static void rounds_switches(tracer *c)
+{
+    static const int32_t small[] = {4, 2, 2, 2}, prompt[2] = {1, 2};
+    int32_t given[6];
+    pair_group(c, "trace.ouroboros.switches", 4);
+    for (int32_t k = 0; k < 24; k++) {
+        oracle_method x = rounds(c, k % 2 ? "code" : "paper", given);
+        for (int32_t i = 0; i < OUR_SWITCHES; i++)
+            if (make_below(c->m, 2)) x.sw[i] = make_below(c->m, oracle_switch_values(&oracle_ouroboros_switch[i]));
+        if (k % 3 == 0) {
+            memcpy(x.size, small, sizeof small);
+            x.sw[OUR_INSPIRE] = OUR_INSPIRE_TAIL, x.sw[OUR_REFINE] = OUR_REFINE_VALUE;
+        }
+        guess(c, &x, given, 1 + make_below(c->m, 6));
+        rounds_test(c, &x, k % 6 == 5);
+    }
+    oracle_method x = rounds(c, "code", NULL);
+    x.size[2] = 1;
+    add(c, "phrases of one token",
+        &(oracle_request){.prompt = prompt, .n = 2, .budget = 4, .eos = -1, .sampling = {0, 0, 1, 0}}, &x);
+    make_close(c->m);
+}
+
+/* Short phrases, refined by their values: in a small pool inspiration drives suffixes out, in a larger one several are
+ * refined. */
+static void rounds_short(tracer *c)
+{
+    pair_group(c, "trace.ouroboros.short", 5);
+    for (int32_t k = 0; k < 16; k++) {
+        oracle_method x = rounds(c, k % 2 ? "code" : "paper", NULL);
+        x.size[0] = 3 + k % 5, x.size[1] = k % 4 < 2 ? 2 : 4, x.size[2] = 2 + k % 8 / 6, x.size[3] = k % 4 < 2 ? 2 : 3;
+        x.sw[OUR_INSPIRE] = OUR_INSPIRE_TAIL, x.sw[OUR_REFINE] = OUR_REFINE_VALUE;
+        rounds_test(c, &x, k % 5 == 4);
+    }
+    make_close(c->m);
+}
+
+static void rounds_refused(tracer *c)
+{
+    static const int32_t prompt[2] = {1, 2};
+    const oracle_request q = {.prompt = prompt, .n = 2, .budget = 4, .eos = -1, .sampling = {0, 0, 1, 0}};
+    oracle_request few = q, none = q;
+    pair_group(c, "trace.ouroboros.refused", 2);
+    const oracle_method x = rounds(c, "paper", NULL);
+    oracle_method bad[] = {x, x, x};
+    bad[0].size[1] = 0, bad[1].size[2] = 1, bad[2].sw[OUR_INIT] = OUR_INIT_GIVEN;
+    add(c, "no column", &q, &bad[0]);
+    add(c, "phrases of one token", &q, &bad[1]);
+    add(c, "an empty list", &q, &bad[2]);
+    few.positions = q.n + q.budget - 2;
+    add(c, "one position too few", &few, &x);
+    none.budget = 0;
+    add(c, "a budget of 0", &none, &x);
+    make_close(c->m);
+}
+
+/* Ends the request with a round whose drafts all stand, so that the budget cuts neither its drafts nor its run. False:
+ * it has none behind the first few. */
+static bool end_with_a_round(const tracer *c, oracle_request *q, const oracle_method *x)
+{
+    const oracle_lm lm = trace_model(c->m->g);
+    oracle_trace whole, cut;
+    bool found = false;
+    oracle_decode(&lm, q, x, &whole);
+    q->budget = whole.tokens.n;
+    for (int32_t i = whole.steps - 1; i > 3 && !found; i--) {
+        const oracle_step *last = &whole.step[i - 1];
+        q->budget -= whole.step[i].emitted.n;
+        if (last->accepted < last->drafts.n || last->drafts.n < x->size[0]) continue;
+        oracle_decode(&lm, q, x, &cut);
+        found = cut.steps == i && oracle_step_alike(&cut.step[i - 1], last);
+        oracle_trace_free(&cut);
+    }
+    oracle_trace_free(&whole);
+    return found;
+}
+
+/* TRC-05: no end, no limit, no drawn first token, and a last round that the budget does not limit. */
+static void rounds_engine(tracer *c, const char *preset)
+{
+    enum { TRIES = 200 };
+    char id[64];
+    snprintf(id, sizeof id, "trace.ouroboros.%s.engine", preset);
+    pair_group(c, id, 2);
+    for (int32_t k = 0; k < 6; k++) {
+        int32_t prompt[LONGEST], given[LONGEST];
+        oracle_method x = {.name = ORACLE_OUROBOROS};
+        oracle_request q = {.n = 0};
+        bool serves = false;
+        for (int32_t tries = 0; !serves && tries < TRIES; tries++) {
+            x = rounds(c, preset, given);
+            x.sw[OUR_INIT] = OUR_INIT_GIVEN;
+            x.size[2] += x.size[2] == 2, x.size[3] += x.size[3] == 0;
+            q = (oracle_request){.prompt = prompt,
+                                 .n = x.size[2] - 1 + make_below(c->m, 8),
+                                 .budget = 24 + make_below(c->m, 24),
+                                 .eos = -1,
+                                 .sampling = {0, 0, 1, 0}};
+            for (int32_t i = 0; i < q.n; i++) prompt[i] = make_below(c->m, c->m->g->V);
+            guess(c, &x, given, x.size[1] + x.size[2] - 2);
+            serves = end_with_a_round(c, &q, &x);
+        }
+        if (!serves && !c->m->failed) {
+            c->m->failed = true;
+            snprintf(c->m->why, c->m->why_size, "%s: no request ends with a whole round", id);
+        }
+        add(c, "", &q, &x);
+    }
+    make_close(c->m);
+}
+
+static void ouroboros(tracer *c)
+{
+    rounds_preset(c, "paper");
+    rounds_preset(c, "code");
+    rounds_switches(c);
+    rounds_short(c);
+    rounds_refused(c);
+    rounds_engine(c, "paper");
+    rounds_engine(c, "code");
+}
+
 /* ---- Requests that the claim traces alone is asked for ------------------------------ */
 
 static void bounds(tracer *c, const char *id, oracle_method x)
@@ -494,7 +696,7 @@ static void bounds(tracer *c, const char *id, oracle_method x)
 static void all_shown(tracer *c)
 {
     maker *m = c->m;
-    for (int32_t name = 0; name < METHODS; name++) {
+    for (int32_t name = 0; name < ORACLE_METHODS; name++) {
         int32_t n;
         char word[32];
         const oracle_switch *s = oracle_method_switches((oracle_method_name)name, &n);
@@ -526,5 +728,6 @@ void make_traces(maker *m)
     oracle_method x = {.name = ORACLE_LOOKAHEAD, .size = {2, 3, 2}};
     oracle_preset(&x, "paper");
     bounds(&c, "trace.lookahead.bounds", x);
+    ouroboros(&c);
     all_shown(&c);
 }

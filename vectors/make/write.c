@@ -206,7 +206,7 @@ static void write_answer(FILE *f, const vector_group *g, const vector_answer *a)
     if (a->error)
         fprintf(f, "\"error\": \"%s\"", a->error);
     else if (g->kind == VECTOR_TRACE)
-        trace_write(f, a->trace);
+        trace_write(f, g, a->trace);
     else if (g->kind == VECTOR_TREE)
         tree_write(f, a);
     else if (g->kind == VECTOR_PHILOX)

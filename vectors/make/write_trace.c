@@ -39,13 +39,11 @@ static void write_pool(FILE *f, const oracle_pool *pool)
 
 /* ---- Inputs ----------------------------------------------------------------------- */
 
-void trace_write_model(FILE *f, const vector_group *g)
+static void write_toy(FILE *f, const char *member, const vector_toy *toy, int32_t V)
 {
-    const vector_toy *toy = g->toy;
-    fprintf(f, "      \"method\": \"%s\",\n      \"model\": {", oracle_method_text(g->method));
+    fprintf(f, "      \"%s\": {", member);
     if (toy->folder) {
-        fprintf(f, "\"form\": \"folder\", \"V\": %d, \"name\": \"%s\"},\n", (int)g->V,
-                toy->folder);
+        fprintf(f, "\"form\": \"folder\", \"V\": %d, \"name\": \"%s\"},\n", (int)V, toy->folder);
         return;
     }
     if (!toy->automaton) {
@@ -65,6 +63,13 @@ void trace_write_model(FILE *f, const vector_group *g)
     fputs(", ", f);
     write_member(f, "logits", m->logits, m->S * m->V);
     fputs("},\n", f);
+}
+
+void trace_write_model(FILE *f, const vector_group *g)
+{
+    fprintf(f, "      \"method\": \"%s\",\n", oracle_method_text(g->method));
+    write_toy(f, "model", g->toy, g->V);
+    if (g->draft) write_toy(f, "draft", g->draft, g->V);
 }
 
 static void write_float(FILE *f, const char *key, float x)
@@ -107,9 +112,11 @@ void trace_write_inputs(FILE *f, const vector_test *t)
 
 /* ---- Answers ---------------------------------------------------------------------- */
 
-static void write_step(FILE *f, const oracle_step *s)
+static void write_step(FILE *f, const oracle_step *s, bool rounds)
 {
-    fputs("{\"rows\": ", f);
+    fputc('{', f);
+    if (rounds) write_member(f, "drafts", s->drafts.t, s->drafts.n);
+    fputs(rounds ? ", \"rows\": " : "\"rows\": ", f);
     write_lists(f, &s->rows);
     fputs(", \"candidates\": ", f);
     write_lists(f, &s->candidates);
@@ -124,7 +131,7 @@ static void write_step(FILE *f, const oracle_step *s)
     fputc('}', f);
 }
 
-void trace_write(FILE *f, const oracle_trace *t)
+void trace_write(FILE *f, const vector_group *g, const oracle_trace *t)
 {
     write_member(f, "tokens", t->tokens.t, t->tokens.n);
     fputs(", \"window\": ", f);
@@ -134,7 +141,7 @@ void trace_write(FILE *f, const oracle_trace *t)
     fputs(", \"steps\": [", f);
     for (int32_t i = 0; i < t->steps; i++) {
         if (i) fputs(", ", f);
-        write_step(f, &t->step[i]);
+        write_step(f, &t->step[i], g->method == ORACLE_OUROBOROS);
     }
     fputc(']', f);
 }

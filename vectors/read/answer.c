@@ -39,7 +39,7 @@ static int32_t seeded_chain(const vector_group *g, const vector_test *t, unsigne
 {
     const step_rows r = rows_of(g, t);
     double accept[ROWS];
-    oracle_uniforms u = {accept, oracle_unit_word(0), oracle_unit_word(0)};
+    oracle_uniforms u = {accept, oracle_unit_word(0), oracle_unit_word(0), NULL};
     for (int32_t i = 0; i < t->len; i++)
         accept[i] = oracle_accept_uniform(t->seed, t->position + (uint64_t)i);
     const int32_t n = oracle_gmp_chain(r.p, r.q, t->draft, t->len, g->V, &u, flags, out);
@@ -55,7 +55,7 @@ static int32_t chain(const vector_group *g, const vector_test *t, unsigned flags
     if (g->uniforms == UNIFORMS_SEED) return seeded_chain(g, t, flags, out);
     const step_rows r = rows_of(g, t);
     const oracle_uniforms u = {t->u, oracle_unit_of(t->u[t->len]),
-                               oracle_unit_of(t->u[t->len + 1])};
+                               oracle_unit_of(t->u[t->len + 1]), NULL};
     return oracle_gmp_chain(r.p, r.q, t->draft, t->len, g->V, &u, flags, out);
 }
 

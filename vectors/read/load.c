@@ -578,7 +578,7 @@ static bool read_group(as_json *r, const json_t *o, vector_kind kind)
     if (!g) return as_json_no_memory(r);
     g->kind = kind;
     snprintf(keys, sizeof keys, "id clauses rationale %s tests", shared_keys(kind));
-    if (!as_json_has_keys(r, o, keys, "") || !get_id(r, o, vector_kind_name[kind], &g->id) ||
+    if (!as_json_has_keys(r, o, keys, kind == VECTOR_TRACE ? "draft" : "") || !get_id(r, o, vector_kind_name[kind], &g->id) ||
         !get_clauses(r, o, &g->clauses) || !reader_text(r, o, "rationale", &g->rationale))
         return false;
     if (!json_object_get(reader_of(r)->notes, g->rationale))

@@ -36,28 +36,37 @@ static int32_t place_of(const char *list, const char *name)
     return -1;
 }
 
-bool trace_read_model(as_json *r, const json_t *o, vector_group *g)
+/* The model of that member. */
+static bool read_toy(as_json *r, const json_t *o, const char *member, const vector_toy **to)
 {
-    const json_t *model = json_object_get(o, "model");
-    const char *form = json_string_value(json_object_get(model, "form"));
+    const json_t *model = json_object_get(o, member);
+    const int32_t place = place_of("hash automaton", json_string_value(json_object_get(model, "form")));
     vector_toy *toy = reader_take(r, 1, sizeof *toy);
     if (!toy) return false;
+    if (place < 0) return as_json_bad(r, member, "must have form hash or automaton");
+    toy->automaton = place == 1;
+    *to = toy;
+    const size_t mark = as_json_enter_object(r, member);
+    if (!(place ? read_automaton(r, model, &toy->table) : read_hash(r, model, &toy->hash)))
+        return false;
+    as_json_leave(r, mark);
+    return true;
+}
+
+bool trace_read_model(as_json *r, const json_t *o, vector_group *g)
+{
     const char *method = json_string_value(json_object_get(o, "method"));
     oracle_method_name name = 0;
     while (name < ORACLE_METHODS && !(method && strcmp(method, oracle_method_text(name)) == 0))
         name++;
     if (name == ORACLE_METHODS)
-        return as_json_bad(r, "method", "is none of those of chapters 7 to 9");
-    const int32_t place = place_of("hash automaton", form);
-    if (place < 0) return as_json_bad(r, "model", "must have form hash or automaton");
-    toy->automaton = place == 1;
+        return as_json_bad(r, "method", "is none of those of chapters 7 to 9 and 11");
+    const bool pair = name == ORACLE_OUROBOROS;
     g->method = name;
-    g->toy = toy;
-    const size_t mark = as_json_enter_object(r, "model");
-    if (!(place ? read_automaton(r, model, &toy->table) : read_hash(r, model, &toy->hash)))
-        return false;
-    as_json_leave(r, mark);
-    g->V = place ? toy->table.V : toy->hash.V;
+    if (!pair && json_object_get(o, "draft"))
+        return as_json_bad(r, "draft", "belongs to groups of ouroboros alone");
+    if (!read_toy(r, o, "model", &g->toy) || (pair && !read_toy(r, o, "draft", &g->draft))) return false;
+    g->V = trace_toy_model(g->toy).V;
     return true;
 }
 
@@ -87,7 +96,8 @@ static bool read_sizes(as_json *r, const json_t *o, oracle_method *m)
     if (!as_json_has_keys(r, sizes, names, "")) return false;
     for (int32_t i = 0; *reader_word(names, i, word, sizeof word); i++)
         if (!as_json_i32(r, sizes, word, 0,
-                         m->name == ORACLE_LOOKAHEAD ? TRACE_MAX_SIZE : TRACE_MAX_TOKENS,
+                         m->name == ORACLE_LOOKAHEAD || m->name == ORACLE_OUROBOROS ? TRACE_MAX_SIZE
+                                                                                    : TRACE_MAX_TOKENS,
                          &m->size[i]))
             return false;
     as_json_leave(r, mark);
@@ -123,6 +133,7 @@ bool trace_read_inputs(as_json *r, const vector_group *g, const json_t *o, vecto
     t->request = q;
     t->method = m;
     m->name = g->method;
+    if (g->draft && !(m->draft = trace_keep_model(reader_of(r)->set, g->draft))) return as_json_no_memory(r);
     return read_request(r, o, g->V, q) && read_sizes(r, o, m) &&
            reader_integers(r, o, "given", -1, 0, g->V - 1, &m->given, &m->given_n) &&
            read_switches(r, o, m);
@@ -183,7 +194,10 @@ static bool read_pool(as_json *r, const vector_group *g, const json_t *o, oracle
 
 static bool read_step(as_json *r, const vector_group *g, const json_t *o, oracle_step *s)
 {
-    return as_json_has_keys(r, o, "rows candidates accepted run emitted window pool", "") &&
+    const bool pair = g->method == ORACLE_OUROBOROS;
+    const char *keys = "drafts rows candidates accepted run emitted window pool";
+    return as_json_has_keys(r, o, pair ? keys : strchr(keys, ' ') + 1, "") &&
+           (!pair || read_tokens(r, g, o, "drafts", &s->drafts)) &&
            read_lists(r, g, o, "rows", &s->rows) &&
            read_lists(r, g, o, "candidates", &s->candidates) &&
            as_json_i32(r, o, "accepted", 0, TRACE_MAX_TOKENS, &s->accepted) &&

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "conformance/oracle/methods/ouroboros.h"
+
 /* ---- Memory of the set ------------------------------------------------------------ */
 
 /* `ok` turns false when memory is short. */
@@ -50,6 +52,7 @@ const oracle_trace *trace_keep(vector_set *set, const oracle_trace *from)
         copy->accepted = s->accepted;
         copy->rows = keep_lists(set, &s->rows, &ok);
         copy->candidates = keep_lists(set, &s->candidates, &ok);
+        copy->drafts = keep_list(set, &s->drafts, &ok);
         copy->run = keep_list(set, &s->run, &ok);
         copy->emitted = keep_list(set, &s->emitted, &ok);
         copy->window = keep_lists(set, &s->window, &ok);
@@ -87,7 +90,18 @@ const oracle_method *trace_keep_method(vector_set *set, const oracle_method *m)
 
 oracle_lm trace_model(const vector_group *g)
 {
-    const vector_toy *toy = g->toy;
+    return trace_toy_model(g->toy);
+}
+
+const oracle_lm *trace_keep_model(vector_set *set, const vector_toy *toy)
+{
+    oracle_lm *lm = set_take(set, 1, sizeof *lm);
+    if (lm) *lm = trace_toy_model(toy);
+    return lm;
+}
+
+oracle_lm trace_toy_model(const vector_toy *toy)
+{
     if (toy->folder) return toy->network;
     if (toy->automaton) return (oracle_lm){toy->table.V, oracle_table_logits, &toy->table};
     return (oracle_lm){toy->hash.V, oracle_hash_logits, &toy->hash};
@@ -234,12 +248,40 @@ static void lookup_clauses(const oracle_request *q, const oracle_method *m, clai
     memcpy(c, of, sizeof of);
 }
 
+static void ouroboros_clauses(const oracle_request *q, const oracle_method *m, const oracle_trace *t, claim *c,
+                              int32_t *n)
+{
+    const int32_t *sw = m->sw, N = m->size[2];
+    bool suffixes = false, whole = false, refused = false;
+    for (int32_t i = 0; i < t->steps; i++) {
+        const oracle_step *s = &t->step[i];
+        const bool has = s->candidates.n > 0 && s->candidates.l[0].n > s->drafts.n;
+        suffixes |= has;
+        whole |= has && s->accepted == s->drafts.n + N - 1;
+        refused |= s->accepted < s->drafts.n;
+    }
+    const bool warm = q->sampling.temperature != 0, inspires = refused && sw[OUR_INSPIRE] != OUR_INSPIRE_NONE;
+    const claim of[] = {{"OUR-02 OUR-03 OUR-05 OUR-06 OUR-07 OUR-08 OUR-11 OUR-21 OUR-23", true},
+                        {"OUR-09 OUR-10", suffixes},
+                        {"OUR-13", !warm},
+                        {"OUR-14", whole && !sw[OUR_SUFFIX_BONUS]},
+                        {"OUR-15", warm},
+                        {"OUR-16", inspires},
+                        {"OUR-12 OUR-17", suffixes && sw[OUR_REFINE] != OUR_REFINE_NONE},
+                        {"OUR-18", suffixes && sw[OUR_REFINE] == OUR_REFINE_VALUE},
+                        {"OUR-19", suffixes && sw[OUR_REFINE] == OUR_REFINE_NEWEST},
+                        {"OUR-25", true}};
+    *n = sizeof of / sizeof *of;
+    memcpy(c, of, sizeof of);
+}
+
 /* `n`: tokens of the prompt. */
 static const char *refusal_clauses(const char *error, const oracle_method *m, int32_t n)
 {
     const bool jacobi = m->name == ORACLE_JACOBI;
     if (!strcmp(error, "positions")) return "STOP-05";
     if (!strcmp(error, "prompt")) return n > 0 ? "STOP-07" : "STOP-06";
+    if (m->name == ORACLE_OUROBOROS) return "OUR-01";
     if (m->name == ORACLE_LOOKAHEAD && strlen(error) == 1) return "LAH-32"; /* W, N, G */
     if (!strcmp(error, "temperature")) return jacobi ? "JAC-07" : "LAH-22";
     if (!strcmp(error, "given")) return jacobi ? "JAC-06" : "LAH-04";
@@ -256,6 +298,8 @@ const char *trace_clauses(vector_set *set, const vector_test *t)
     if (t->request->budget == 0) return "STOP-08";
     if (t->method->name == ORACLE_LOOKAHEAD)
         lookahead_clauses(t->request, t->method, t->expected.trace, c, &n);
+    else if (t->method->name == ORACLE_OUROBOROS)
+        ouroboros_clauses(t->request, t->method, t->expected.trace, c, &n);
     else if (t->method->name == ORACLE_JACOBI)
         jacobi_clauses(t->method, c, &n);
     else

@@ -8,8 +8,10 @@
 /* Bounds on a request, so that hostile text costs little time. */
 enum { TRACE_MAX_V = 1024, TRACE_MAX_SIZE = 64, TRACE_MAX_TOKENS = 1024 };
 
-/* The group's model. */
+/* The group's model; any other one, and such a one as long as the set lives. */
 oracle_lm trace_model(const vector_group *g);
+oracle_lm trace_toy_model(const vector_toy *toy);
+const oracle_lm *trace_keep_model(vector_set *set, const vector_toy *toy);
 
 /* Fills the test's expectation. False: a flag names a switch that could be set otherwise
  * without another trace; `why` says so. */
@@ -41,7 +43,7 @@ const oracle_method *trace_keep_method(vector_set *set, const oracle_method *m);
     "prompt budget eos positions rows temperature top_k top_p min_p seed sizes given switches"
 void trace_write_model(FILE *f, const vector_group *g);
 void trace_write_inputs(FILE *f, const vector_test *t);
-void trace_write(FILE *f, const oracle_trace *t);
+void trace_write(FILE *f, const vector_group *g, const oracle_trace *t);
 bool trace_read_model(as_json *r, const json_t *o, vector_group *g);
 bool trace_read_inputs(as_json *r, const vector_group *g, const json_t *o, vector_test *t);
 bool trace_read_answer(as_json *r, const vector_group *g, const vector_test *t, const json_t *o,

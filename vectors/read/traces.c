@@ -165,14 +165,14 @@ void traces_write_head(FILE *f, const char *name)
     fputs(", \"traces\": [\n", f);
 }
 
-void traces_write_one(FILE *f, bool first, const char *id, const oracle_trace *observed)
+void traces_write_one(FILE *f, bool first, const vector_group *g, const char *id, const oracle_trace *observed)
 {
     fprintf(f, "%s{\"id\": \"%s\", \"observed\": {", first ? "" : ",\n", id);
     if (*observed->error) {
         fputs("\"error\": ", f);
         write_text(f, observed->error);
     } else {
-        trace_write(f, observed);
+        trace_write(f, g, observed);
     }
     fputs("}}", f);
 }

@@ -33,7 +33,7 @@ const vector_answer *traces_observed(const traces *t, const vector_group *g, int
 /* Writes a file: a head, an entry for each trace, an end. A trace with an error is a refusal,
  * and the error the word for what is refused. */
 void traces_write_head(FILE *f, const char *name);
-void traces_write_one(FILE *f, bool first, const char *id, const oracle_trace *observed);
+void traces_write_one(FILE *f, bool first, const vector_group *g, const char *id, const oracle_trace *observed);
 void traces_write_end(FILE *f);
 
 /* The first thing that differs from what is due: "step 3: pool, values of 7: expected ..., got

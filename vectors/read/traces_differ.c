@@ -96,7 +96,8 @@ static bool pools_differ(const oracle_pool *due, const oracle_pool *got, const l
 
 static bool steps_differ(const oracle_step *due, const oracle_step *got, const line *why)
 {
-    return lists_differ("candidates", &due->candidates, &got->candidates, why) ||
+    return list_differs("drafts", &due->drafts, &got->drafts, why) ||
+           lists_differ("candidates", &due->candidates, &got->candidates, why) ||
            rows_differ(&due->rows, &got->rows, why) ||
            number_differs("accepted", due->accepted, got->accepted, why) ||
            list_differs("run", &due->run, &got->run, why) ||

@@ -144,6 +144,7 @@ typedef struct {
     const char *op; /* arithmetic: operation.h lists them; else NULL */
     const char *rule; /* tree: "target" and so on (tree.h); else NULL */
     const vector_toy *toy;     /* trace: the model of its tests; else NULL */
+    const vector_toy *draft;   /* trace of Ouroboros: the draft model; else NULL */
     oracle_method_name method; /* trace */
     vector_uniforms uniforms;
     int32_t uniform_bits; /* UNITS */

@@ -78,7 +78,7 @@ static iut_status claims(iut *x, iut_claims *c)
     c->bad_draft = IUT_ERROR;
     c->empty = IUT_EMPTY_FROM_P;
     c->greedy_identical = 1;
-    if (c->size >= sizeof *c) { /* an older suite knows of no trees */
+    if (c->size >= offsetof(iut_claims, warm)) { /* an older suite knows of no trees */
         c->tree_rules = c->lossless_any = IUT_TREE_MATCH;
         c->tree_drawn = IUT_DRAWN_FIXED | IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
     }

@@ -34,13 +34,18 @@ bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char 
     return false;
 }
 
-const int32_t engine_methods[ENGINE_METHODS] = {0, IUT_JACOBI, IUT_LOOKAHEAD, IUT_LOOKUP};
+const int32_t engine_methods[ENGINE_METHODS] = {0, IUT_JACOBI, IUT_LOOKAHEAD, IUT_LOOKUP, IUT_OUROBOROS};
+
+bool engine_drafts(int32_t method)
+{
+    return method == 0 || method == IUT_OUROBOROS;
+}
 
 /* The methods of the claims are the oracle's, in their order. */
 const char *engine_method_name(int32_t method)
 {
     _Static_assert(IUT_JACOBI == 1 << ORACLE_JACOBI && IUT_LOOKAHEAD == 1 << ORACLE_LOOKAHEAD &&
-                       IUT_LOOKUP == 1 << ORACLE_LOOKUP,
+                       IUT_LOOKUP == 1 << ORACLE_LOOKUP && IUT_OUROBOROS == 1 << ORACLE_OUROBOROS,
                    "a method has its bit");
     for (oracle_method_name name = 0; name < ORACLE_METHODS; name++)
         if (method == 1 << name) return oracle_method_text(name);
@@ -173,20 +178,22 @@ iut_sampling engine_draw_sampling(uint64_t *rng)
 void engine_draw_sizes(int32_t method, uint64_t *rng, int32_t *sizes)
 {
     sizes[0] = method == IUT_LOOKUP ? 1 + probe_below(rng, 3) : 1 + probe_below(rng, 6);
-    sizes[1] = method == IUT_LOOKAHEAD ? 2 + probe_below(rng, 3)
-               : method == IUT_LOOKUP  ? 1 + probe_below(rng, 5)
-                                       : 0;
-    sizes[2] = method == IUT_LOOKAHEAD ? 1 + probe_below(rng, 8) : 0;
+    const bool grams = method == IUT_LOOKAHEAD || method == IUT_OUROBOROS;
+    sizes[1] = grams ? 2 + probe_below(rng, 3) : method == IUT_LOOKUP ? 1 + probe_below(rng, 5) : 0;
+    sizes[2] = method == IUT_LOOKAHEAD   ? 1 + probe_below(rng, 8)
+               : method == IUT_OUROBOROS ? probe_below(rng, 4)
+                                         : 0;
 }
 
 /* ---- Calls. ---------------------------------------------------------------------- */
 
-/* Accepted tokens of a step: JAC-02, LAH-29, LKP-05. */
+/* Accepted tokens of a step: JAC-02, LAH-29, LKP-05, CLM-25. */
 static int32_t most_accepted(const engine_request *q)
 {
     return q->method == IUT_JACOBI      ? q->sizes[0] - 1
            : q->method == IUT_LOOKAHEAD ? q->sizes[1] - 1
            : q->method == IUT_LOOKUP    ? q->sizes[1]
+           : q->method == IUT_OUROBOROS ? q->gamma + 2 * q->sizes[1] - 2
                                         : q->gamma;
 }
 
@@ -263,7 +270,7 @@ static void ask(const engine *e, const engine_request *q, iut_generate_batch *b)
 {
     b->size = sizeof *b;
     b->target = e->target.folder;
-    b->draft = q->gamma > 0 ? e->draft.folder : "";
+    b->draft = q->gamma > 0 || q->method == IUT_OUROBOROS ? e->draft.folder : "";
     b->gamma = q->gamma, b->k = q->k, b->eos = q->eos;
     b->method = q->method;
     memcpy(b->sizes, q->sizes, sizeof b->sizes);

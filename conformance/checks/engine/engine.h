@@ -1,6 +1,6 @@
 /* engine.h - what the checks of a whole engine share: a pair of models, prompts, and calls of
  * `generate`. Clauses LAY-01, LAY-07, LAY-08, STOP-01, STOP-02, and of the methods JAC-02,
- * LAH-29, LKP-05.
+ * LAH-29, LKP-05, OUR-23.
  *
  * Functions that return false have decided the case: the result says how. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_ENGINE_ENGINE_H
@@ -37,8 +37,8 @@ typedef struct {
 
 bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char *why,
                     size_t size);
-/* Drafts of a model, 0, and the methods without one. */
-enum { ENGINE_METHODS = 4 };
+/* Chains of a draft model's, 0, and the methods. */
+enum { ENGINE_METHODS = 5 };
 extern const int32_t engine_methods[ENGINE_METHODS];
 
 /* IUT_JACOBI ...; 0 is claimed by every engine. */
@@ -55,6 +55,9 @@ bool engine_is_exact(const iut_claims *claims);
 
 /* Is F32 or a finer arithmetic declared? In a coarser one other tokens are as close by chance. */
 bool engine_is_fine(const iut_claims *claims);
+
+/* Does it draft from a model? Only then is gamma more than 0, and a draft model named. */
+bool engine_drafts(int32_t method);
 
 /* CLM-09: is the method claimed for temperature 0 alone? */
 bool engine_is_greedy(const client *tested, int32_t method);

@@ -116,7 +116,7 @@ static void draft(job *j, int32_t way)
 {
     const int32_t most = gamma_within(MOST_GAMMA, j->e.x->iut);
     j->q.method = engine_methods[way];
-    j->q.gamma = way ? 0 : 1 + probe_below(&j->rng, most);
+    j->q.gamma = engine_drafts(j->q.method) ? 1 + probe_below(&j->rng, most) : 0;
     engine_draw_sizes(j->q.method, &j->rng, j->q.sizes);
 }
 
@@ -304,7 +304,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_engine_company = {
     .name = "engine.company",
-    .clauses = "LAY-15 LAY-07 INV-01 INV-03 CLM-08 CLM-12 CLM-15 LAY-01 STOP-02 KV-08 MAT-02",
+    .clauses = "LAY-15 CLM-26 LAY-07 INV-01 INV-03 CLM-08 CLM-12 CLM-15 LAY-01 STOP-02 KV-08 MAT-02",
     .summary = "an engine answers a request the same again, alone and in company",
     .plan = plan,
     .claimed = claimed,

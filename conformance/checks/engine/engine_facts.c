@@ -61,7 +61,7 @@ static void draw_call(job *j)
     engine_request *q = &j->q;
     q->sampling = engine_draw_sampling(&j->rng);
     q->k = 1 + probe_below(&j->rng, MOST_BUDGET);
-    q->gamma = j->method ? 0 : probe_below(&j->rng, most + 1);
+    q->gamma = engine_drafts(j->method) ? probe_below(&j->rng, most + 1) : 0;
     q->method = j->method;
     engine_draw_sizes(j->method, &j->rng, q->sizes);
     q->seed = probe_next(&j->rng);

@@ -1,6 +1,7 @@
 /* engine.greedy - an engine at temperature 0: with drafts the tokens are those of its own plain
  * decoding, for every gamma, end and budget, and whatever else is in the call (LAY-07); so they
- * are by every method that needs no draft model, for every size of it (JAC-09, LAH-28, LKP-07).
+ * are by every method, for every size of it (JAC-09, LAH-28, LKP-07, OUR-22), and after all
+ * other requests, where n-grams of one may serve the next (CLM-26).
  * Plain decoding is done alone, request by request, and is itself held against the oracle's
  * network.
  *
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "conformance/checks/engine/engine_ties.h"
+#include "conformance/checks/frame/probe.h"
 
 enum { GAMMA, END, LIMIT, BATCH, KINDS };
 static const char *const kind_name[KINDS] = {"gamma", "eos", "budget", "batch"};
@@ -19,10 +21,11 @@ enum { PROMPTS = 6, BUDGET = 40, GAMMAS = 8 };
 enum { EXPECTED = 20, TOKENS = 258 }; /* STAT-16; the largest vocabulary of a pair */
 enum { WHOLE = 2, TRIES = 40 }; /* prompts of whole streams under CLM-12, draws of each */
 
-/* Of each method: all sizes; ends, budgets and what is refused; several requests in a call. */
-enum { SIZES, STOPS, MIXED, METHOD_KINDS };
-static const char *const method_kind_name[METHOD_KINDS] = {"", "-stops", "-batch"};
-static const int32_t methods[] = {IUT_JACOBI, IUT_LOOKAHEAD, IUT_LOOKUP};
+/* Of each method: all sizes; ends, budgets and what is refused; several requests in a call; and in calls one after the
+ * other, where n-grams stay. */
+enum { SIZES, STOPS, MIXED, WARM, METHOD_KINDS };
+static const char *const method_kind_name[METHOD_KINDS] = {"", "-stops", "-batch", "-warm"};
+static const int32_t methods[] = {IUT_JACOBI, IUT_LOOKAHEAD, IUT_LOOKUP, IUT_OUROBOROS};
 enum { METHODS = sizeof methods / sizeof *methods };
 
 /* A case's variant: the kinds of drafts, then those of each method. */
@@ -31,17 +34,29 @@ static int32_t method_of(int32_t variant)
     return variant < KINDS ? 0 : methods[(variant - KINDS) / METHOD_KINDS];
 }
 
-static void plan_methods(check_plan *p, check_level level, int32_t pair)
+static int32_t kind_of(int32_t variant)
+{
+    return (variant - KINDS) % METHOD_KINDS;
+}
+
+/* Jacobi and prompt lookup have no n-grams that could stay. */
+static bool is_planned(check_level level, int32_t pair, int32_t variant)
 {
     static const int32_t smoke_kinds[PAIRS] = {METHOD_KINDS, STOPS + 1, 0};
-    for (int32_t i = 0; i < METHODS * METHOD_KINDS; i++) {
-        const int32_t kind = i % METHOD_KINDS;
-        if (level == LEVEL_SMOKE && kind >= smoke_kinds[pair]) continue;
+    const int32_t method = method_of(variant), kind = kind_of(variant);
+    const bool grams = method == IUT_LOOKAHEAD || method == IUT_OUROBOROS;
+    return (kind != WARM || (grams && pair != PAIR_TRAINED)) && (level != LEVEL_SMOKE || kind < smoke_kinds[pair]);
+}
+
+static void plan_methods(check_plan *p, check_level level, int32_t pair)
+{
+    for (int32_t variant = KINDS; variant < KINDS + METHODS * METHOD_KINDS; variant++) {
+        if (!is_planned(level, pair, variant)) continue;
         check_case *c =
             plan_case(p, &check_engine_greedy, "%s-%s%s", engine_pair_name[pair],
-                      engine_method_name(method_of(KINDS + i)), method_kind_name[kind]);
+                      engine_method_name(method_of(variant)), method_kind_name[kind_of(variant)]);
         c->engine.pair = pair;
-        c->engine.kind = KINDS + i;
+        c->engine.kind = variant;
         c->cost = 2e5;
     }
 }
@@ -68,8 +83,14 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     if (!engine_claimed(tested, (engine_pair)c->engine.pair, 0, why, size) ||
         !engine_claims_method(tested, method_of(c->engine.kind), why, size))
         return false;
-    if (c->engine.kind != END || !client_claims(tested)->eos_always) return true;
-    snprintf(why, size, "eos_always: there is no other end of sequence");
+    const iut_claims *m = client_claims(tested);
+    const bool warm = c->engine.kind >= KINDS && kind_of(c->engine.kind) == WARM;
+    if (c->engine.kind == END && m->eos_always)
+        snprintf(why, size, "eos_always: there is no other end of sequence");
+    else if (warm && !m->warm)
+        snprintf(why, size, "warm: n-grams of one request never serve the next");
+    else
+        return true;
     return false;
 }
 
@@ -109,7 +130,8 @@ static int64_t foreseen(const engine_prompt *p, const int32_t *out, int32_t leng
 static void expect(job *j, const engine_request *q, const engine_prompt *prompt, int32_t n)
 {
     for (int32_t i = 0; i < n; i++)
-        j->expected += q->method ? foreseen(&prompt[i], j->out + i * q->k, j->length[i]) : j->length[i] / 2;
+        j->expected += engine_drafts(q->method) ? j->length[i] / 2
+                                                : foreseen(&prompt[i], j->out + i * q->k, j->length[i]);
 }
 
 /* ---- Comparisons. ---------------------------------------------------------------- */
@@ -181,9 +203,20 @@ static bool with_gamma(job *j, engine_request *q, int32_t kind)
     return true;
 }
 
-/* ---- Methods without a draft model. ---------------------------------------------- */
+/* ---- Methods. -------------------------------------------------------------------- */
 
 typedef enum { SOME, COVER, EVERY } choice; /* of the sizes: COVER has every pair of values */
+
+/* Of Ouroboros they are drawn: gamma, W, N and K. */
+static bool draw_sizes(job *j, choice c, int32_t i, engine_request *q)
+{
+    static const int32_t W[] = {1, 2, 3, 5, 8}, count[] = {[SOME] = 2, [COVER] = 5, [EVERY] = 40};
+    q->gamma = gamma_within(1 + probe_below(&j->rng, 9), j->e.x->iut);
+    q->sizes[0] = W[probe_below(&j->rng, 5)];
+    q->sizes[1] = 2 + probe_below(&j->rng, 4);
+    q->sizes[2] = probe_below(&j->rng, 5);
+    return i < count[c];
+}
 
 /* Sizes number i; false: there are no more. */
 static bool sizes_of(int32_t method, choice c, int32_t i, int32_t *sizes)
@@ -209,7 +242,7 @@ static bool sizes_of(int32_t method, choice c, int32_t i, int32_t *sizes)
 static choice choice_of(const job *j, int32_t kind)
 {
     const check_level level = j->e.x->level;
-    if (kind == MIXED) return SOME;
+    if (kind >= MIXED) return SOME;
     if (level == LEVEL_SMOKE) return j->e.pair == PAIR_FEW && kind == SIZES ? COVER : SOME;
     if (j->e.pair == PAIR_FEW) return kind == SIZES || level == LEVEL_DEEP ? EVERY : COVER;
     return j->e.pair == PAIR_SELF || level == LEVEL_DEEP ? COVER : SOME;
@@ -245,33 +278,62 @@ static bool stops(job *j, engine_request *q, int32_t i, const char *sizes)
     return true;
 }
 
+/* CLM-26: requests one after the other, in calls of their own and together, each behind n-grams of all others. */
+static bool warm(job *j, const engine_request *q, const char *sizes)
+{
+    char what[120];
+    snprintf(what, sizeof what, "%s, after other requests (CLM-26)", sizes);
+    for (int32_t i = 0; i < 3 * j->prompts; i++) {
+        const int32_t one = probe_below(&j->rng, j->prompts);
+        if (!same(j, q, &one, 1, what) || (i % 4 == 3 && !same(j, q, in_order, j->prompts, what))) return false;
+    }
+    return true;
+}
+
+static bool next_sizes(job *j, choice c, int32_t i, engine_request *q)
+{
+    return q->method == IUT_OUROBOROS ? draw_sizes(j, c, i, q) : sizes_of(q->method, c, i, q->sizes);
+}
+
 /* CLM-09: sizes that were served at temperature 0. */
 static bool refuses(job *j, const engine_request *greedy)
 {
     char what[60];
     engine_request q = *greedy;
     q.sampling.temperature = 0.7f;
-    sizes_of(q.method, SOME, 0, q.sizes);
+    next_sizes(j, SOME, 0, &q);
     snprintf(what, sizeof what, "CLM-09: %s with a temperature of 0.7",
              engine_method_name(q.method));
     return !engine_is_greedy(j->e.x->iut, q.method) ||
            engine_refuses(&j->e, &q, &j->prompt[0], what);
 }
 
+static bool with_sizes(job *j, engine_request *q, int32_t kind, int32_t i)
+{
+    char what[80];
+    int at = snprintf(what, sizeof what, "%s %d %d %d", engine_method_name(q->method), (int)q->sizes[0],
+                      (int)q->sizes[1], (int)q->sizes[2]);
+    if (q->gamma > 0) snprintf(what + at, sizeof what - (size_t)at, ", gamma %d", (int)q->gamma);
+    switch (kind) {
+    case SIZES:
+        return same(j, q, in_order, j->prompts, what);
+    case STOPS:
+        return stops(j, q, i, what);
+    case MIXED:
+        return i >= 2 || mixed(j, q, what);
+    default:
+        return warm(j, q, what);
+    }
+}
+
 static bool with_method(job *j, engine_request *q)
 {
-    const int32_t kind = (j->variant - KINDS) % METHOD_KINDS;
+    const int32_t kind = kind_of(j->variant);
     const choice c = choice_of(j, kind);
-    char what[80];
     q->method = method_of(j->variant);
-    for (int32_t i = 0; sizes_of(q->method, c, i, q->sizes); i++) {
-        snprintf(what, sizeof what, "%s %d %d %d", engine_method_name(q->method),
-                 (int)q->sizes[0], (int)q->sizes[1], (int)q->sizes[2]);
+    for (int32_t i = 0; next_sizes(j, c, i, q); i++) {
         q->k = BUDGET, q->eos = -1;
-        if (kind == MIXED   ? i < 2 && !mixed(j, q, what)
-            : kind == STOPS ? !stops(j, q, i, what)
-                            : !same(j, q, in_order, j->prompts, what))
-            return false;
+        if (!with_sizes(j, q, kind, i)) return false;
     }
     return kind != STOPS || refuses(j, q);
 }
@@ -336,7 +398,7 @@ static void conclude(job *j)
     }
     engine_ties_conclude(&j->e, &j->ties);
     if (r->state != STATE_PASS) return;
-    if (j->variant >= KINDS && none)
+    if (!engine_drafts(method_of(j->variant)) && none)
         result_set(r, STATE_INCONCLUSIVE, "no guess was ever accepted: does it guess at all?");
     else if (j->e.pair == PAIR_SELF && none)
         result_set(
@@ -356,7 +418,7 @@ static bool is_small(engine_pair pair)
 
 static int32_t prompts_of(check_level level, engine_pair pair, int32_t variant)
 {
-    const bool mixed_methods = variant >= KINDS && (variant - KINDS) % METHOD_KINDS == MIXED;
+    const bool mixed_methods = variant >= KINDS && kind_of(variant) >= MIXED;
     if (mixed_methods) return PROMPTS;
     if (level == LEVEL_FULL && pair == PAIR_TRAINED && variant >= KINDS) return 2;
     if (level != LEVEL_SMOKE) return PROMPTS;
@@ -380,7 +442,8 @@ const check check_engine_greedy = {
     .clauses =
         "LAY-07 CLM-07 CLM-08 CLM-09 CLM-11 CLM-12 CLM-15 CLM-19 VOC-03 GRD-03 STOP-01 STOP-02 STOP-03 KV-08 LAY-01 "
         "JAC-02 JAC-04 JAC-05 JAC-07 JAC-08 JAC-09 JAC-10 LAH-02 LAH-07 LAH-12 LAH-18 "
-        "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07 STAT-16",
+        "LAH-28 LAH-29 LAH-30 LKP-03 LKP-05 LKP-06 LKP-07 STAT-16 CLM-25 CLM-26 OUR-11 OUR-12 "
+        "OUR-13 OUR-14 OUR-22 OUR-23 OUR-24",
     .summary = "an engine's greedy tokens are its own plain decoding's, drafts or not",
     .plan = plan,
     .claimed = claimed,

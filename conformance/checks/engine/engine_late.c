@@ -38,6 +38,7 @@ static const cell cells[] = {
     {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000},
      IUT_LOOKAHEAD, {5, 3, 4}, false},
     {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_LOOKUP, {2, 3}, false},
+    {"few-ouroboros-g4w5n3k2", PAIR_FEW, 4, {1, 0, 1, 0}, {0, 3000, 300000}, IUT_OUROBOROS, {5, 3, 2}, false},
     {"trained-g3-top8", PAIR_TRAINED, 3, {1, 8, 1, 0}, {0, 600, 30000}, 0, {0}, false},
     {"few-g0-mixed", PAIR_FEW, 0, {1, 0, 1, 0}, {1000, 6000, 300000}, 0, {0}, true},
     {"few-g3-mixed", PAIR_FEW, 3, {1, 0, 1, 0}, {1500, 6000, 300000}, 0, {0}, true},
@@ -61,14 +62,24 @@ static void plan(check_plan *p, check_level level)
     }
 }
 
+/* A method that is claimed. */
+static int32_t draw_way(check_draw *d)
+{
+    char why[200];
+    int32_t way;
+    do way = probe_below(&d->rng, ENGINE_METHODS);
+    while (!engine_claims_method(d->iut, engine_methods[way], why, sizeof why));
+    return way;
+}
+
 /* Of the small pair: the method, and with a draft model the drafts (VER-11). */
 static void draw_some(check_plan *p, check_draw *d)
 {
     static const int32_t count[] = {1, 3, 20};
     static const int64_t n[] = {800, 2500, 30000};
     for (int32_t i = 0; i < count[d->level]; i++) {
-        const int32_t way = probe_below(&d->rng, ENGINE_METHODS),
-                      gamma = way ? 0 : draw_gamma(d, 0, MOST_GAMMA);
+        const int32_t way = draw_way(d);
+        const int32_t gamma = engine_drafts(engine_methods[way]) ? draw_gamma(d, 0, MOST_GAMMA) : 0;
         check_case *c = draw_case(p, d, &check_engine_late, "few-%s-g%d",
                                   engine_method_name(engine_methods[way]), (int)gamma);
         c->V = engine_pair_V[PAIR_FEW];
@@ -365,7 +376,7 @@ const check check_engine_late = {
     .name = "engine.late",
     .clauses =
         "LAY-13 LAY-20 LAY-08 LAW-01 LAW-05 RNG-07 STOP-02 STOP-04 LAY-01 STAT-02 STAT-03 CLM-09 CLM-14 "
-        "JAC-07 LAH-28 LKP-07",
+        "JAC-07 LAH-28 LKP-07 OUR-22",
     .summary = "an engine's sampled tokens have the target's law, far into a stream",
     .plan = plan,
     .draw = draw_some,

@@ -1,5 +1,5 @@
 /* engine.law - an engine above temperature 0: the first k = gamma + 2 tokens after a prompt, by
- * a method without a draft model the first k of its cell, have the joint law of the target,
+ * one of the methods the first k of its cell, have the joint law of the target,
  * served under the request's sampling (LAY-08, LAH-28, LKP-07).
  *
  * Vocabularies are small, or top-k makes them so: every prefix of up to k tokens is a context
@@ -26,7 +26,7 @@
 
 typedef struct {
     int32_t method, sizes[3], k;
-} without; /* a draft model: k tokens by a method */
+} without; /* a chain of a draft model's: k tokens by a method */
 /* clang-format off */
 #define DRAFTS {0, {0}, 0}, 0
 
@@ -45,16 +45,16 @@ static const cell cells[] = {
     {"few-g1", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {4000, 10000, 1000000}, DRAFTS},
     {"few-g1-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {1000, 3000, 1000000}, DRAFTS},
     {"few-g1-topp0.8", PAIR_FEW, 1, 3, {1, 0, 0.8f, 0}, {1000, 3000, 1000000}, DRAFTS},
-    {"few-g2-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {2000, 5000, 1000000}, DRAFTS},
+    {"few-g2-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {3000, 5000, 1000000}, DRAFTS},
     {"few-g2-T1.3-topp0.7", PAIR_FEW, 2, 3, {1.3f, 0, 0.7f, 0}, {1000, 3000, 1000000}, DRAFTS},
     {"few-g4-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 5000, 1000000}, DRAFTS},
     {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}, DRAFTS},
     {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 3, {0.8f, 3, 1, 0}, {0, 0, 100000}, DRAFTS},
-    {"few-lookahead-w9n3g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {2000, 6000, 1000000},
+    {"few-lookahead-w9n3g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {3000, 6000, 1000000},
      {IUT_LOOKAHEAD, {9, 3, 8}, 4}, 0},
     {"few-lookahead-w9n3g8-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {2500, 6000, 1000000},
      {IUT_LOOKAHEAD, {9, 3, 8}, 4}, 0},
-    {"few-lookahead-w9n2g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
+    {"few-lookahead-w9n2g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {2000, 6000, 1000000},
      {IUT_LOOKAHEAD, {9, 2, 8}, 3}, 0},
     {"few-lookahead-w12n2g8-T1.2", PAIR_FEW, 0, 3, {1.2f, 0, 1, 0}, {0, 6000, 1000000},
      {IUT_LOOKAHEAD, {12, 2, 8}, 3}, 0},
@@ -68,6 +68,10 @@ static const cell cells[] = {
      {IUT_LOOKUP, {1, 2}, 3}, 0},
     {"few-lookup-n1k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
      {IUT_LOOKUP, {1, 2}, 3}, 0},
+    {"few-ouroboros-g2w3n3k2", PAIR_FEW, 2, 3, {1, 0, 1, 0}, {500, 6000, 1000000},
+     {IUT_OUROBOROS, {3, 3, 2}, 4}, 0},
+    {"few-ouroboros-g1w3n2k3-T0.7", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0}, {500, 6000, 1000000},
+     {IUT_OUROBOROS, {3, 2, 3}, 3}, 0},
     {"pruned-g1", PAIR_PRUNED, 1, 3, {1, 0, 1, 0}, {1000, 4000, 1000000}, DRAFTS},
     {"pruned-g2-T0.7", PAIR_PRUNED, 2, 1, {0.7f, 0, 1, 0}, {2000, 6000, 1000000}, DRAFTS},
     {"pruned-g2-top3", PAIR_PRUNED, 2, 2, {1, 3, 1, 0}, {0, 4000, 1000000}, DRAFTS},
@@ -547,7 +551,7 @@ const check check_engine_law = {
     .clauses =
         "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02 "
         "CLM-09 CLM-12 CLM-14 CLM-19 VOC-01 VOC-02 VOC-03 DIST-15 DIST-16 "
-        "JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07",
+        "JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07 OUR-22",
     .summary = "an engine's first gamma+2 sampled tokens have the target's joint law",
     .plan = plan,
     .draw = draw_some,

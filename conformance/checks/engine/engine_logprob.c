@@ -148,7 +148,7 @@ static bool all(job *j, int32_t method)
         if (!as_the_oracle(j, i)) return false;
     for (int32_t i = 0; i < TRIED; i++) {
         q.method = method;
-        q.gamma = method ? 0 : i == 0 ? most : 1 + probe_below(&j->rng, most);
+        q.gamma = !engine_drafts(method) ? 0 : i == 0 ? most : 1 + probe_below(&j->rng, most);
         engine_draw_sizes(method, &j->rng, q.sizes);
         snprintf(how, sizeof how, method ? "%s %d %d %d" : "%s, gamma %d", engine_method_name(method),
                  method ? (int)q.sizes[0] : (int)q.gamma, (int)q.sizes[1], (int)q.sizes[2]);

@@ -102,7 +102,7 @@ static bool draw_call(job *j)
     j->n = 2 + probe_below(&j->rng, REQUESTS - 1);
     j->q = plainly; /* the first call is greedy, whatever is claimed */
     j->q.method = j->method, j->q.each = j->each;
-    j->q.gamma = j->method ? 0 : probe_below(&j->rng, most + 1);
+    j->q.gamma = engine_drafts(j->method) ? probe_below(&j->rng, most + 1) : 0;
     engine_draw_sizes(j->method, &j->rng, j->q.sizes);
     if (j->calls++ > 0) j->q.sampling = draw_sampling(j);
     j->q.seed = probe_next(&j->rng);

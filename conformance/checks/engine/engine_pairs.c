@@ -35,6 +35,7 @@ static const cell cells[] = {
     {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_JACOBI, {4}},
     {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_LOOKAHEAD, {5, 3, 4}},
     {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {1500, 20000, 100000}, IUT_LOOKUP, {2, 3}},
+    {"few-ouroboros-g3w5n3k2", PAIR_FEW, 3, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_OUROBOROS, {5, 3, 2}},
 };
 /* clang-format on */
 enum { CELLS = sizeof cells / sizeof *cells };

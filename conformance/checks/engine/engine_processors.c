@@ -145,7 +145,7 @@ static bool one_round(job *j, bool alike)
     if (!decode_plainly(j, alike)) return false;
     for (int32_t some = 0; some < 2; some++) {
         const int32_t many = FEW + 1 + probe_below(&j->rng, MOST_GAMMA - FEW);
-        q.gamma = j->method ? 0 : gamma_within(alike == some ? FEW : many, j->e.x->iut);
+        q.gamma = !engine_drafts(j->method) ? 0 : gamma_within(alike == some ? FEW : many, j->e.x->iut);
         engine_draw_sizes(j->method, &j->rng, q.sizes);
         const int32_t first = some ? probe_below(&j->rng, REQUESTS) : 0;
         if (!as_plain(j, &q, first, some ? 1 + probe_below(&j->rng, REQUESTS - first) : REQUESTS)) return false;

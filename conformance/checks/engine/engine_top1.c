@@ -85,7 +85,7 @@ static bool all(job *j, int32_t method)
         q.seed = probe_next(&j->rng);
         q.method = 0, q.gamma = 0;
         if (!same(j, &q)) return false;
-        q.method = method, q.gamma = method ? 0 : 1 + probe_below(&j->rng, most);
+        q.method = method, q.gamma = engine_drafts(method) ? 1 + probe_below(&j->rng, most) : 0;
         engine_draw_sizes(method, &j->rng, q.sizes);
         if (!same(j, &q)) return false;
     }

@@ -8,6 +8,7 @@
 
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay.h"
+#include "conformance/checks/frame/coins.h"
 
 enum { V = 16, STATES = 4, GAMMA = 3, BAD_STATE = 1 };
 
@@ -47,7 +48,8 @@ static iut_status call_verify(const check_context *x, iut_op op, int32_t state,
                           .u = supplied ? u : NULL,
                           .seed = 1,
                           .out = out,
-                          .out_len = out_len};
+                          .out_len = out_len,
+                          .coins = op == OP_VERIFY ? coins_of_verify(client_claims(x->iut)) : 0}; /* u are equal */
     *call = op == OP_VERIFY ? client_verify(x->iut, &b) : client_verify_greedy(x->iut, &b);
     return *call == CALL_REFUSED ? client_status(x->iut) : IUT_OK;
 }
@@ -85,7 +87,7 @@ static bool still_serves(const check_context *x, const probe *good, check_result
 {
     if (!probe_load(good, x, r)) return false;
     for (int32_t i = 0; i < ROW_OPS; i++)
-        if (client_has(x->iut, row_ops[i]) &&
+        if (check_asks(x->iut, row_ops[i]) &&
             !result_call(r, x, "a good case after an error", call_op(x, row_ops[i], 0, false)))
             return false;
     return true;
@@ -96,7 +98,7 @@ static bool still_serves(const check_context *x, const probe *good, check_result
 static bool claimed_row(const client *tested, char *why, size_t size)
 {
     bool any = false;
-    for (int32_t i = 0; i < ROW_OPS; i++) any = any || client_has(tested, row_ops[i]);
+    for (int32_t i = 0; i < ROW_OPS; i++) any = any || check_asks(tested, row_ops[i]);
     if (client_claims(tested)->bad_row != IUT_ERROR)
         snprintf(why, size, "bad_row is not said");
     else if (!any)
@@ -108,8 +110,8 @@ static bool claimed_row(const client *tested, char *why, size_t size)
 
 static bool claimed_row_of_draft(const client *tested, char *why, size_t size)
 {
-    if (client_has(tested, OP_SERVED) ||
-        (client_has(tested, OP_STREAM) && client_claims(tested)->rule == IUT_RULE_TOKEN))
+    if (check_asks(tested, OP_SERVED) ||
+        (check_asks(tested, OP_STREAM) && client_claims(tested)->rule == IUT_RULE_TOKEN))
         return claimed_row(tested, why, size);
     snprintf(why, size, "neither served nor stream by the token rule is claimed");
     return false;
@@ -120,8 +122,8 @@ static bool claimed_probabilities(const client *tested, char *why, size_t size)
 {
     if (client_claims(tested)->input != IUT_FROM_PROBS)
         snprintf(why, size, "it does not start from probabilities");
-    else if (!client_has(tested, OP_DRAW) && !client_has(tested, OP_VERIFY) &&
-             !client_has(tested, OP_STREAM))
+    else if (!check_asks(tested, OP_DRAW) && !check_asks(tested, OP_VERIFY) &&
+             !check_asks(tested, OP_STREAM))
         snprintf(why, size, "no operation that uses rows of probabilities is claimed");
     else
         return claimed_row(tested, why, size);
@@ -130,7 +132,7 @@ static bool claimed_probabilities(const client *tested, char *why, size_t size)
 
 static bool claimed_probabilities_of_draft(const client *tested, char *why, size_t size)
 {
-    if (client_has(tested, OP_STREAM) && client_claims(tested)->rule == IUT_RULE_TOKEN)
+    if (check_asks(tested, OP_STREAM) && client_claims(tested)->rule == IUT_RULE_TOKEN)
         return claimed_probabilities(tested, why, size);
     snprintf(why, size, "stream by the token rule is not claimed");
     return false;
@@ -169,7 +171,7 @@ static void spoil(float *p, float *logit, int32_t kind)
  * it. `served` and `verify_greedy` use logits always. */
 static bool uses(const check_context *x, iut_op op, int32_t kind, bool of_draft)
 {
-    if (!client_has(x->iut, op)) return false;
+    if (!check_asks(x->iut, op)) return false;
     if (kind >= BAD_NEGATIVE && (op == OP_SERVED || op == OP_VERIFY_GREEDY)) return false;
     return !of_draft || op == OP_SERVED ||
            (op == OP_STREAM && client_claims(x->iut)->rule == IUT_RULE_TOKEN);
@@ -226,7 +228,7 @@ static void run_parameters(const check_context *x, probe *m, int32_t of_draft, c
 static bool claimed_draft(const client *tested, char *why, size_t size)
 {
     const iut_claims *k = client_claims(tested);
-    if (!client_has(tested, OP_VERIFY) && !client_has(tested, OP_VERIFY_GREEDY))
+    if (!check_asks(tested, OP_VERIFY) && !check_asks(tested, OP_VERIFY_GREEDY))
         snprintf(why, size, "neither %s nor %s is claimed", iut_op_name(OP_VERIFY),
                  iut_op_name(OP_VERIFY_GREEDY));
     else if (k->bad_draft != IUT_ERROR && k->bad_draft != IUT_REJECT)
@@ -259,7 +261,7 @@ static void run_draft(const check_context *x, probe *m, int32_t id, check_result
     const int32_t gamma = gamma_of(x);
     if (!probe_load(m, x, r)) return;
     for (int32_t i = 0; i < 2; i++)
-        for (int32_t place = 0; place < gamma && client_has(x->iut, ops[i]); place++) {
+        for (int32_t place = 0; place < gamma && check_asks(x->iut, ops[i]); place++) {
             int32_t draft[GAMMA] = {0, 0, 0}, out[GAMMA + 1], out_len; /* 0: the likeliest */
             call_result call;
             char what[60];

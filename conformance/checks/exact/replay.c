@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/frame/coins.h"
 #include "conformance/checks/frame/draw.h"
 #include "conformance/oracle/law/chain.h"
 
@@ -31,6 +32,7 @@ void steps_close(steps *s)
     free(s->u);
     free(s->out);
     free(s->out_len);
+    free(s->noise);
     memset(s, 0, sizeof *s);
 }
 
@@ -70,7 +72,8 @@ static int32_t call_size(int32_t V)
 static iut_verify_batch batch_of(const steps *s, const check_context *x, int32_t from,
                                  int32_t n)
 {
-    const bool supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED;
+    const iut_claims *claims = client_claims(x->iut);
+    const bool supplied = claims->uniforms == IUT_UNIFORMS_SUPPLIED;
     return (iut_verify_batch){.size = sizeof(iut_verify_batch),
                               .n = n,
                               .gamma = s->gamma,
@@ -79,7 +82,36 @@ static iut_verify_batch batch_of(const steps *s, const check_context *x, int32_t
                               .draft = steps_draft(s, from),
                               .u = supplied ? steps_u(s, from) : NULL,
                               .out = steps_out(s, from),
-                              .out_len = s->out_len + from};
+                              .out_len = s->out_len + from,
+                              .coins = s->coins ? s->coins : coins_of_verify(claims)};
+}
+
+/* One uniform for both (CLM-20). */
+static void join_coins(steps *s)
+{
+    for (int32_t i = 0; i < s->n; i++) steps_u(s, i)[s->gamma + 1] = steps_u(s, i)[s->gamma];
+}
+
+/* The cases of a batch from `from` on. */
+static bool ask(iut_verify_batch *batch, const steps *s, const check_context *x, int32_t V, int32_t from,
+                check_result *r)
+{
+    float *noise = batch->coins == IUT_COINS_RACE ? coins_noises(s->race, from, batch->n, V) : NULL;
+    if (batch->coins == IUT_COINS_RACE && !noise) {
+        result_set(r, STATE_ERROR, "the suite has no memory for %d races over %d tokens", (int)batch->n, (int)V);
+        return false;
+    }
+    batch->noise = noise;
+    const bool answered = result_call(r, x, iut_op_name(OP_VERIFY), client_verify(x->iut, batch));
+    free(noise);
+    return answered;
+}
+
+/* Greedy decisions have no coins. */
+static bool ask_greedy(iut_verify_batch *batch, const check_context *x, check_result *r)
+{
+    batch->coins = 0;
+    return result_call(r, x, iut_op_name(OP_VERIFY_GREEDY), client_verify_greedy(x->iut, batch));
 }
 
 iut_verify_batch steps_batch(steps *s, const check_context *x, uint64_t seed, uint64_t position)
@@ -87,6 +119,7 @@ iut_verify_batch steps_batch(steps *s, const check_context *x, uint64_t seed, ui
     for (int32_t i = 0; i < s->n * (s->gamma + 1); i++) s->out[i] = -1;
     memset(s->out_len, 0, (size_t)s->n * sizeof *s->out_len);
     iut_verify_batch batch = batch_of(s, x, 0, s->n);
+    if (batch.coins == IUT_COINS_ONE) join_coins(s);
     batch.seed = seed;
     batch.position = position;
     return batch;
@@ -106,10 +139,7 @@ static bool verify_all(steps *s, const check_context *x, int32_t V, bool greedy,
         iut_verify_batch batch = batch_of(s, x, from, n);
         batch.seed = all.seed + (uint64_t)from;
         batch.position = all.position;
-        const call_result call =
-            greedy ? client_verify_greedy(x->iut, &batch) : client_verify(x->iut, &batch);
-        if (!result_call(r, x, iut_op_name(greedy ? OP_VERIFY_GREEDY : OP_VERIFY), call))
-            return false;
+        if (!(greedy ? ask_greedy(&batch, x, r) : ask(&batch, s, x, V, from, r))) return false;
     }
     return true;
 }
@@ -143,18 +173,26 @@ bool replay_fits_whole(const check_case *c, const client *tested, char *why, siz
 
 bool replay_claimed(const check_case *c, const client *tested, char *why, size_t why_size)
 {
+    const int32_t coins = client_claims(tested)->coins;
+    if (!coins || (coins & IUT_COINS_TWO)) return replay_claimed_by_any(c, tested, why, why_size);
+    return (void)snprintf(why, why_size, "coins are not two"), false;
+}
+
+bool replay_claimed_by_any(const check_case *c, const client *tested, char *why, size_t why_size)
+{
     const iut_claims *k = client_claims(tested);
     const char *missing = NULL;
-    if (!check_has(tested, OP_VERIFY, why, why_size)) return false;
+    if (!check_offers(tested, OP_VERIFY, why, why_size)) return false;
     if (k->uniforms != IUT_UNIFORMS_SUPPLIED)
         missing = "uniforms are not supplied";
-    else if (k->map != IUT_MAP_CDF_BY_ID)
+    else if (k->map != IUT_MAP_CDF_BY_ID && !coins_race_alone(k, k->coins))
         missing = "map is not CDF by id";
     else if (k->rule != IUT_RULE_TOKEN && k->rule != IUT_RULE_MATCH)
         missing = "rule is neither token nor match";
     else if (k->arithmetic != IUT_ARITH_CANONICAL && k->arithmetic != IUT_ARITH_F64 &&
              k->arithmetic != IUT_ARITH_F32)
         missing = "arithmetic is none of canonical, F64, F32";
+    if (!missing && coins_too_large(k, k->coins, c->V, why, why_size)) return false;
     if (missing) return (void)snprintf(why, why_size, "%s", missing), false;
     return replay_fits(c, tested, why, why_size);
 }
@@ -190,7 +228,7 @@ static void rows_of(const steps *s, int32_t i, const probe *m, step_rows *rows)
         rows->q[j] = probe_q(m, state[j]);
     }
     rows->u =
-        (oracle_uniforms){u, oracle_unit_of(u[s->gamma]), oracle_unit_of(u[s->gamma + 1])};
+        (oracle_uniforms){u, oracle_unit_of(u[s->gamma]), oracle_unit_of(u[s->gamma + 1]), s->noise};
 }
 
 static judge judge_one(const steps *s, int32_t i, const probe *m, const iut_claims *claims,
@@ -298,6 +336,16 @@ void replay_fail(const steps *s, int32_t i, const probe *m, const check_context 
                (int)m->V, why, text);
 }
 
+/* Its answer is judged next. */
+static bool take_noise(steps *s, int32_t i, int32_t V, check_result *r)
+{
+    if (s->coins != IUT_COINS_RACE) return true;
+    free(s->noise);
+    s->noise = coins_noises(s->race, i, 1, V);
+    if (!s->noise) result_set(r, STATE_ERROR, "the suite has no memory for a race over %d tokens", (int)V);
+    return s->noise != NULL;
+}
+
 bool replay_run(steps *s, const probe *m, const check_context *x, double tau,
                 replay_tally *tally, check_result *r)
 {
@@ -305,6 +353,7 @@ bool replay_run(steps *s, const probe *m, const check_context *x, double tau,
     const iut_claims *claims = client_claims(x->iut);
     for (int32_t i = 0; i < s->n; i++) {
         char why[200] = "";
+        if (!take_noise(s, i, m->V, r)) return false;
         const judge verdict = judge_one(s, i, m, claims, tau, why, sizeof why);
         r->compared++;
         tally->exact += verdict == JUDGE_EXACT;

@@ -17,6 +17,9 @@ typedef struct {
     int32_t *state;         /* [room][gamma+1] */
     int32_t *draft;         /* [room][gamma] */
     double *u;              /* [room][gamma+2] */
+    int32_t coins;          /* IUT_COINS_*; 0: as is usual for the IUT (coins.h). ONE: u[gamma+1] becomes u[gamma] */
+    uint64_t race;          /* of the noise of a race, case by case (coins.h) */
+    float *noise;           /* [V] of the case that is judged, in a race; else NULL */
     int32_t *out, *out_len; /* [room][gamma+1], [room] */
 } steps;
 
@@ -69,6 +72,8 @@ typedef struct {
 /* Are the answers of supplied uniforms determined (LAY-12)? Token or match rule, CDF by id,
  * arithmetic with a tau, supplied uniforms; V within the declared limit. */
 bool replay_claimed(const check_case *c, const client *tested, char *why, size_t why_size);
+/* The same, whatever coins are claimed: the check asks those that are. The other asks two. */
+bool replay_claimed_by_any(const check_case *c, const client *tested, char *why, size_t why_size);
 /* V of the case within the declared limit (VAR-10)? Where gamma matters a run shortens it, by
  * case_within(). */
 bool replay_fits(const check_case *c, const client *tested, char *why, size_t why_size);

@@ -14,6 +14,7 @@
 #include "conformance/checks/exact/replay.h"
 #include "conformance/checks/exact/replay_vectors.h"
 #include "conformance/checks/exact/served_values.h"
+#include "conformance/checks/frame/coins.h"
 #include "conformance/oracle/law/chain.h"
 
 typedef struct {
@@ -64,6 +65,8 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
         missing = "is not claimed";
     else if (need[kind].rule && k->rule != need[kind].rule)
         missing = "follows another rule";
+    else if (kind == VECTOR_CHAIN && coins_race_alone(k, k->coins))
+        missing = "ends a step with a race";
     else if ((draws || kind == VECTOR_RESIDUAL) && k->input != IUT_FROM_PROBS)
         missing = "does not start from probabilities";
     else if (draws && k->map != IUT_MAP_CDF_BY_ID)
@@ -274,10 +277,25 @@ static bool tolerated(const replay *k, const steps *s, const probe *m, const vec
     if (k->g->kind == VECTOR_MATCH)
         return oracle_match_judge(p, t->draft, t->len, V, t->u, flags, out, n, tolerance(k),
                                   why, sizeof why) == JUDGE_GREY;
-    const oracle_uniforms u = {t->u, oracle_unit_of(t->u[t->len]),
-                               oracle_unit_of(t->u[t->len + 1])};
+    const double *last = steps_u(s, 0) + s->gamma;
+    const oracle_uniforms u = {t->u, oracle_unit_of(last[0]), oracle_unit_of(last[1]), NULL};
     return oracle_chain_judge(p, q, t->draft, t->len, V, &u, flags, out, n, tolerance(k), why,
                               sizeof why) == JUDGE_GREY;
+}
+
+/* The vector's uniforms. Where one coin ends a step, it is that of the two which the vector's answer rests on. */
+static void take_uniforms(const replay *k, const vector_test *t, const vector_answer *a, steps *s)
+{
+    const bool one = k->claims->coins && !(k->claims->coins & IUT_COINS_TWO);
+    const int32_t drafts = oracle_draft_count(t->draft, t->len, k->g->V, replay_flags(k->claims));
+    double *u = steps_u(s, 0), *last = u + s->gamma;
+    if (k->g->kind == VECTOR_MATCH) {
+        memcpy(u, t->u, (size_t)(t->len + 1) * sizeof *u);
+        return;
+    }
+    memcpy(u, t->u, (size_t)t->len * sizeof *u);
+    last[0] = t->u[t->len + (one && a->count > drafts)];
+    last[1] = t->u[t->len + 1];
 }
 
 static void run_steps(replay *k, const probe *m, const vector_test *t, steps *s, float *rows)
@@ -294,12 +312,7 @@ static void run_steps(replay *k, const probe *m, const vector_test *t, steps *s,
     steps_add(s, t->len);
     for (int32_t j = 0; j <= t->len; j++) s->state[j] = by_logits ? j : t->row[j];
     if (t->len) memcpy(s->draft, t->draft, (size_t)t->len * sizeof *s->draft);
-    if (k->g->uniforms == UNIFORMS_UNITS && k->g->kind == VECTOR_CHAIN) {
-        memcpy(s->u, t->u, (size_t)t->len * sizeof *s->u);
-        s->u[s->gamma] = t->u[t->len];
-        s->u[s->gamma + 1] = t->u[t->len + 1];
-    } else if (k->g->uniforms == UNIFORMS_UNITS)
-        memcpy(s->u, t->u, (size_t)(t->len + 1) * sizeof *s->u);
+    if (k->g->uniforms == UNIFORMS_UNITS && !by_logits) take_uniforms(k, t, a, s);
     iut_verify_batch b = steps_batch(s, k->x, t->seed, t->position);
     if (by_logits) call = load_rows(k, m, t, t->len + 1, greedy, rows);
     if (call == CALL_OK)

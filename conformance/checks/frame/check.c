@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/frame/coins.h"
 #include "conformance/checks/frame/plan.h"
 #include "conformance/checks/frame/probe.h"
 #include "conformance/wire/claims.h"
@@ -248,10 +249,25 @@ static const char *after_op(const char *text, const char *op)
     return text + length + 2;
 }
 
-bool check_has(const client *tested, iut_op op, char *why, size_t size)
+bool check_offers(const client *tested, iut_op op, char *why, size_t size)
 {
     if (client_has(tested, op)) return true;
     snprintf(why, size, "%s is not claimed", iut_op_name(op));
+    return false;
+}
+
+bool check_asks(const client *tested, iut_op op)
+{
+    const iut_claims *k = client_claims(tested);
+    const int32_t coins = op == OP_VERIFY ? k->coins : op == OP_VERIFY_TREE ? k->tree_coins : 0;
+    return client_has(tested, op) && !coins_race_alone(k, coins);
+}
+
+bool check_has(const client *tested, iut_op op, char *why, size_t size)
+{
+    if (!check_offers(tested, op, why, size)) return false;
+    if (check_asks(tested, op)) return true;
+    snprintf(why, size, "%s is a race", op == OP_VERIFY ? "coins" : "tree_coins");
     return false;
 }
 

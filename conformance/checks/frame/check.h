@@ -163,7 +163,10 @@ void result_figure(check_result *r, const char *name, double value);
  * Does nothing after a stop: what then is missing is no evidence. */
 void result_set(check_result *r, check_state state, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Is the operation claimed? If not, `why` says so: for `claimed` of a check. */
+bool check_offers(const client *tested, iut_op op, char *why, size_t size);
+/* And can its last token be asked for by a uniform (CLM-20)? Where a race is all that is claimed, replays alone ask. */
 bool check_has(const client *tested, iut_op op, char *why, size_t size);
+bool check_asks(const client *tested, iut_op op);
 
 /* How the IUT says that it serves rows (CLM-14). */
 oracle_filters check_filters(const client *tested);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/frame/coins.h"
+
 panel *batch_panel(const check_context *x, const panel_form *form, check_result *r)
 {
     char why[200];
@@ -34,7 +36,8 @@ bool batch_open(batch *b, const check_context *x, const panel *a, iut_op op, int
                  .N = N,
                  .gamma = gamma,
                  .k = k,
-                 .supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED};
+                 .supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED,
+                 .coins = coins_of_verify(client_claims(x->iut))};
     b->len = calloc(n, i), b->call.len = malloc(n * i);
     b->state = calloc(n * (g + 1), i), b->call.state = malloc(n * (g + 1) * i);
     b->draft = calloc(n * (g + 1), i), b->call.draft = malloc(n * (g + 1) * i);
@@ -64,6 +67,7 @@ void batch_fill(batch *b, const law_alias *q, law_random *g, bool whole)
             double u = law_unit(g, bits), most = 1 - 1.0 / (double)((uint64_t)1 << bits);
             b->u[i * (b->gamma + 2) + j] = kind == 0 ? 0 : kind == 1 ? most : u;
         }
+        if (b->coins == IUT_COINS_ONE) b->u[i * (b->gamma + 2) + b->gamma + 1] = b->u[i * (b->gamma + 2) + b->gamma];
     }
 }
 
@@ -88,7 +92,8 @@ static call_result send(batch *b, int32_t n, uint64_t seed)
                           .u = u,
                           .seed = seed,
                           .out = b->call.out,
-                          .out_len = b->call.out_len};
+                          .out_len = b->call.out_len,
+                          .coins = b->coins};
     iut_draw_batch d = {.size = sizeof d,
                         .n = n,
                         .state = b->call.state,
@@ -110,6 +115,7 @@ static call_result send(batch *b, int32_t n, uint64_t seed)
         return client_verify(iut_client, &v);
     case OP_VERIFY_GREEDY:
         v.u = NULL;
+        v.coins = 0;
         return client_verify_greedy(iut_client, &v);
     case OP_DRAW:
         return client_draw(iut_client, &d);

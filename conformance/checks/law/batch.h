@@ -16,6 +16,7 @@ typedef struct {
     int32_t N, gamma, k; /* k: tokens of an answer at most */
     uint64_t seed;
     bool supplied;
+    int32_t coins; /* of verify, as is usual for the IUT (coins.h) */
     int32_t *len, *state, *draft; /* [N], [N][gamma+1], [N][gamma] */
     double *u;                    /* [N][gamma+2] */
     int32_t *out, *out_len;       /* [N][k], [N] */

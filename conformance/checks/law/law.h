@@ -77,6 +77,7 @@ struct law_sampler {
     int32_t gamma, k, eos; /* eos: of streams; -1: none */
     bool drawn;            /* calls of a drawn shape */
     int32_t bits;          /* of supplied uniforms */
+    int32_t coins;         /* of verify, as is usual for the IUT (coins.h) */
     uint64_t seed; /* of the next stream: every stream has its own */
     law_random g;
     law_alias q;

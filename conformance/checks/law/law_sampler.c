@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/frame/coins.h"
 #include "conformance/checks/law/law.h"
 #include "conformance/checks/law/law_speed.h"
 #include "conformance/oracle/law/philox.h"
@@ -209,6 +210,7 @@ bool law_sampler_open_for(law_sampler *s, const check_case *c, const check_conte
                        .k = k,
                        .eos = -1,
                        .bits = law_bits(client_claims(x->iut)),
+                       .coins = coins_of_verify(client_claims(x->iut)),
                        .round = op == LAW_VERIFY ? verify_round : draw_round,
                        .seed = check_seed(x, c, 1)};
     law_seed(&s->g, check_seed(x, c, 2));
@@ -284,6 +286,7 @@ static void write_case(law_sampler *s, int32_t j, int32_t i, int32_t len, bool s
         state[d + 1] = due ? panel_next(s->a, state[d], draft[d]) : state[d];
     }
     for (int32_t d = 0; supplied && d < gamma + 2; d++) u[d] = law_unit(&s->g, s->bits);
+    if (supplied && s->coins == IUT_COINS_ONE) u[gamma + 1] = u[gamma];
 }
 
 static void count_accepts(law_sampler *s, int32_t j, bool opening)
@@ -343,7 +346,8 @@ static bool ask_verify(law_sampler *s, int32_t cases, int32_t position, bool sup
                           .seed = s->seed,
                           .position = (uint64_t)position,
                           .out = m->out,
-                          .out_len = m->out_len};
+                          .out_len = m->out_len,
+                          .coins = s->coins};
     return result_call(r, s->x, "verify", client_verify(s->x->iut, &b));
 }
 

@@ -72,9 +72,8 @@ static bool claimed(const check_case *c, const client *subject, char *why, size_
     const check_case within = case_within(c, subject);
     if (rows[c->variant].by_law)
         return law_claimed(&within, subject, rows[c->variant].law, why, why_size);
-    if (!client_has(subject, op))
-        missing = "the operation is not claimed";
-    else if (uses_uniforms && m->uniforms != IUT_UNIFORMS_SUPPLIED &&
+    if (!check_has(subject, op, why, why_size)) return false;
+    if (uses_uniforms && m->uniforms != IUT_UNIFORMS_SUPPLIED &&
              m->uniforms != IUT_UNIFORMS_SEEDED)
         missing = "it draws its own uniforms: meta.panel/law tests its panels";
     else if (m->max_vocab > 0 && c->V > m->max_vocab)

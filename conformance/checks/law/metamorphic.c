@@ -238,9 +238,8 @@ static bool batch_claimed(const check_case *c, const client *subject, char *why,
     const iut_claims *m = client_claims(subject);
     iut_op op = ops[c->variant].op;
     const char *missing = NULL;
-    if (!client_has(subject, op))
-        missing = "the operation is not claimed";
-    else if (op != OP_VERIFY_GREEDY && m->uniforms != IUT_UNIFORMS_SUPPLIED &&
+    if (!check_has(subject, op, why, why_size)) return false;
+    if (op != OP_VERIFY_GREEDY && m->uniforms != IUT_UNIFORMS_SUPPLIED &&
              m->uniforms != IUT_UNIFORMS_SEEDED)
         missing = "it draws its own uniforms: law.calls tests its batches";
     else if (m->max_vocab > 0 && c->V > m->max_vocab)

@@ -2,7 +2,10 @@
 #include "conformance/checks/tree/asked.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "conformance/checks/frame/coins.h"
 
 /* Rules that go to the first of equal siblings. None but the first of them has children: so an
  * implementation that merges equal siblings does the same. */
@@ -175,11 +178,11 @@ static bool is_absent(const trees *t, int32_t first, int32_t k)
     return k > 0;
 }
 
-void asked_ways(trees *t, const client *tested, uint64_t *rng)
+void asked_ways(trees *t, const client *tested, int32_t V, uint64_t *rng)
 {
     const iut_claims *m = client_claims(tested);
-    const int32_t coins = IUT_COINS_TWO | IUT_COINS_ONE, bonus = IUT_BONUS_DRAWN | IUT_BONUS_GIVEN;
-    if ((m->tree_coins & coins) == coins) t->coins = probe_below(rng, 2) ? IUT_COINS_ONE : IUT_COINS_TWO;
+    const int32_t bonus = IUT_BONUS_DRAWN | IUT_BONUS_GIVEN;
+    if (t->coins && m->tree_coins) t->coins = coins_some(m->tree_coins, V, rng), t->race = probe_next(rng);
     if ((m->tree_bonus & bonus) == bonus) t->given = probe_below(rng, 2);
 }
 
@@ -236,6 +239,7 @@ typedef struct {
     const float *row[2 * ASKED_STATES];
     oracle_tree_node node[TREE_NODES];
     oracle_unit u[TREE_NODES];
+    float *noise; /* of a race, else NULL */
     oracle_tree_request request;
 } question;
 
@@ -248,8 +252,15 @@ static oracle_tree_rule rule_of(const trees *t, int32_t i)
     return oracle_rule[rule];
 }
 
-static void question_of(question *w, const trees *t, int32_t i, int32_t V, const asked_rows *rows, unsigned flags)
+/* False, with an ERROR in `r`: memory is short. The caller frees the noise in either event. */
+static bool question_of(question *w, const trees *t, int32_t i, int32_t V, const asked_rows *rows, unsigned flags,
+                        check_result *r)
 {
+    w->noise = t->coins == IUT_COINS_RACE ? coins_noises(t->race, i, 1, V) : NULL;
+    if (t->coins == IUT_COINS_RACE && !w->noise) {
+        result_set(r, STATE_ERROR, "the suite has no memory for a race over %d tokens", (int)V);
+        return false;
+    }
     const int32_t first = t->first[i], n = t->node_count[i];
     const oracle_tree_rule rule = rule_of(t, i);
     const asked_rows *own = &rows[t->samplings ? t->sampling_of[i] : 0];
@@ -276,9 +287,11 @@ static void question_of(question *w, const trees *t, int32_t i, int32_t V, const
                                        .u = t->supplied ? w->u : NULL,
                                        .residual = oracle_unit_of(t->last[2 * i]),
                                        .bonus = oracle_unit_of(t->last[2 * i + 1]),
+                                       .noise = w->noise,
                                        .seed = t->seed + (uint64_t)i,
                                        .position = t->position,
                                        .flags = flags};
+    return true;
 }
 
 /* All there is to say about a wrong answer. */
@@ -351,10 +364,12 @@ oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, i
     const int32_t width = t->depth + 1;
     question w;
     char why[300];
-    question_of(&w, t, i, V, rows, replay_flags(k));
-    if (!take_given(&w, t, i, r)) return TREE_WRONG;
-    return oracle_tree_judge(&w.request, t->out + i * width, t->out_node + i * width, t->out_len[i], replay_tau(k, V),
-                             why, sizeof why);
+    oracle_tree_verdict v = TREE_WRONG;
+    if (question_of(&w, t, i, V, rows, replay_flags(k), r) && take_given(&w, t, i, r))
+        v = oracle_tree_judge(&w.request, t->out + i * width, t->out_node + i * width, t->out_len[i], replay_tau(k, V),
+                              why, sizeof why);
+    free(w.noise);
+    return v;
 }
 
 bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *rows, replay_tally *tally,
@@ -363,8 +378,10 @@ bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *
     const iut_claims *k = client_claims(x->iut);
     for (int32_t i = 0; i < t->n; i++) {
         question w;
-        question_of(&w, t, i, V, rows, replay_flags(k));
-        if (!judge_one(&w, t, i, replay_tau(k, V), tally, r)) return false;
+        const bool right = question_of(&w, t, i, V, rows, replay_flags(k), r) &&
+                           judge_one(&w, t, i, replay_tau(k, V), tally, r);
+        free(w.noise);
+        if (!right) return false;
     }
     return true;
 }
@@ -372,19 +389,17 @@ bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *
 bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
-    const int32_t determined = IUT_COINS_TWO | IUT_COINS_ONE;
+    const bool race = coins_race_alone(m, m->tree_coins);
     const char *missing = NULL;
-    if (!check_has(tested, OP_VERIFY_TREE, why, size)) return false;
+    if (!check_offers(tested, OP_VERIFY_TREE, why, size) || coins_too_large(m, m->tree_coins, V, why, size)) return false;
     if (uniforms ? m->uniforms != uniforms : !m->uniforms)
         missing = uniforms == IUT_UNIFORMS_SUPPLIED ? "uniforms are not supplied"
                   : uniforms                        ? "uniforms are not seeded"
                                                     : "the source of uniforms is not declared";
     else if (m->tree_drawn == 0)
         missing = "tree_drawn is not declared";
-    else if (uniforms && m->map != IUT_MAP_CDF_BY_ID)
+    else if (uniforms && m->map != IUT_MAP_CDF_BY_ID && !race)
         missing = "map is not CDF by id";
-    else if (m->tree_coins && !(m->tree_coins & determined))
-        missing = "tree_coins is a race";
     else if (uniforms && m->arithmetic != IUT_ARITH_CANONICAL &&
              (uniforms == IUT_UNIFORMS_SEEDED || (m->arithmetic != IUT_ARITH_F64 && m->arithmetic != IUT_ARITH_F32)))
         missing = "arithmetic decides too little";

@@ -32,7 +32,7 @@ void asked_rows_of(asked_rows *to, const probe *m);
 void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, asked_sizes most, uint64_t *rng);
 
 /* How the next call has its last tokens, where the IUT claims more than one way: coins, and bonus drawn or given. */
-void asked_ways(trees *t, const client *tested, uint64_t *rng);
+void asked_ways(trees *t, const client *tested, int32_t V, uint64_t *rng);
 
 /* One of the ways in which siblings may have come, by tree_drawn. */
 int32_t asked_drawing(const client *tested, uint64_t *rng);
@@ -49,8 +49,8 @@ bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *
 oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, int32_t V, const asked_rows *rows,
                                   check_result *r);
 
-/* Are answers determined: the operation, an arithmetic with a tau, CDF by id, uniforms from that source, two coins or
- * one, V within the limit? uniforms 0: under GREEDY, which takes none and rounds nothing. */
+/* Are answers determined: the operation, an arithmetic with a tau, CDF by id, uniforms from that source, V
+ * within the limit? uniforms 0: under GREEDY, which takes none and rounds nothing. */
 bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why, size_t size);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "conformance/checks/frame/coins.h"
 #include "conformance/checks/frame/draw.h"
 #include "conformance/checks/tree/asked.h"
 
@@ -99,11 +100,10 @@ static int32_t rules_of(const check_case *c, const client *tested)
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
-    if (!check_has(tested, OP_VERIFY_TREE, why, size)) return false;
+    if (!check_offers(tested, OP_VERIFY_TREE, why, size)) return false;
+    if (coins_too_large(m, m->tree_coins, c->tree.V, why, size)) return false;
     if (!m->tree_drawn || !m->uniforms)
         snprintf(why, size, "tree_drawn or uniforms are not declared");
-    else if (m->tree_coins && !(m->tree_coins & (IUT_COINS_TWO | IUT_COINS_ONE)))
-        snprintf(why, size, "tree_coins is a race");
     else if (!rules_of(c, tested))
         snprintf(why, size, "tree_rules has none whose answers are determined there");
     else if (m->max_vocab > 0 && c->tree.V > m->max_vocab)
@@ -337,8 +337,8 @@ static void ask_all(const check_case *c, const check_context *x, const probe *m,
         bool differs[ASKED_ROOM];
         twin w;
         trees_clear(t), trees_clear(other);
-        asked_ways(t, x->iut, rng);
-        other->coins = t->coins, other->given = t->given;
+        asked_ways(t, x->iut, c->tree.V, rng);
+        other->coins = t->coins, other->race = t->race, other->given = t->given;
         while (t->n < call && done + t->n < c->n) asked_add(t, m, x, some_rule(rules, x->iut, rng), most, rng);
         if (!trees_ask(t, x, c->tree.V, seed, position, r)) return;
         while (other->n < t->n) {

@@ -117,7 +117,7 @@ static void ask_all(const check_case *c, const check_context *x, const probe *m,
     for (int64_t done = 0; going && done < c->n; done += t->n) {
         const int32_t call = 1 + probe_below(rng, ASKED_ROOM);
         trees_clear(t);
-        asked_ways(t, x->iut, rng);
+        asked_ways(t, x->iut, c->tree.V, rng);
         while (t->n < call && done + t->n < c->n)
             asked_add(t, m, x, c->tree.rule ? c->tree.rule : asked_rule(x->iut, rng), most, rng);
         going = trees_ask(t, x, c->tree.V, probe_next(rng), probe_next(rng) >> 16, r) &&
@@ -141,7 +141,7 @@ const check check_tree_replay = {
     .name = "tree.replay",
     .clauses = "TRV-01 TRV-02 TRV-03 TRV-04 TRV-05 TRV-06 SIB-01 SIB-02 SIB-03 SIB-04 SIB-05 SIB-06 REC-01 REC-02 TGT-01 "
                "TGT-02 TGT-03 MAT-03 GRD-04 ONEH-07 NIR-01 KSQ-01 KSQ-02 KSQ-03 BLK-02 BLK-03 BLK-04 TYP-01 CST-01 LEN-01 "
-               "TRV-08 RNG-09 LAY-02 LAY-10",
+               "TRV-08 DRAW-07 RNG-09 CLM-20 LAY-02 LAY-10 LAY-23",
     .summary = "random rows, trees and uniforms give the specified tokens and nodes",
     .plan = plan_replay,
     .draw = draw_replay,

@@ -9,7 +9,7 @@ enum { SAMPLINGS = TREE_SAMPLINGS };
 
 static void plan(check_plan *p, check_level level)
 {
-    static const int64_t n[] = {800, 6000, 40000};
+    static const int64_t n[] = {1500, 6000, 40000};
     static const int32_t V[] = {8, 65};
     for (size_t i = 0; i < sizeof V / sizeof *V; i++) {
         check_case *c = plan_case(p, &check_tree_requests, "V%d", (int)V[i]);
@@ -85,7 +85,7 @@ static void ask_all(const check_case *c, const check_context *x, const probe *m,
     for (int64_t done = 0; going && done < c->n; done += t->n) {
         const int32_t call = 1 + probe_below(rng, ASKED_ROOM);
         trees_clear(t);
-        asked_ways(t, x->iut, rng);
+        asked_ways(t, x->iut, c->tree.V, rng);
         if (!serve_all(m, x, t, memory, rows, rng, r)) return;
         while (t->n < call && done + t->n < c->n) {
             t->sampling_of[t->n] = probe_below(rng, SAMPLINGS);

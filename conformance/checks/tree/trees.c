@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/frame/coins.h"
+
 const char *const tree_rule_name[TREE_RULES] = {"target", "recursive", "match",   "greedy",  "kseq",     "block",
                                                 "onehot", "single",    "typical", "lenient", "constant", "other"};
 const char *const tree_drawn_name[TREE_DRAWN] = {"fixed", "iid", "without", "mixed"};
@@ -71,7 +73,7 @@ bool trees_open(trees *t, const check_context *x, int32_t room, int32_t node_roo
     *t = (trees){.room = room, .node_room = node_room, .depth = depth,
                  .supplied = claims->uniforms == IUT_UNIFORMS_SUPPLIED,
                  .given = claims->tree_bonus == IUT_BONUS_GIVEN,
-                 .coins = claims->tree_coins == 0 || (claims->tree_coins & IUT_COINS_TWO) ? IUT_COINS_TWO : IUT_COINS_ONE};
+                 .coins = claims->uniforms != IUT_UNIFORMS_SUPPLIED ? 0 : claims->tree_coins ? coins_usual(claims->tree_coins) : IUT_COINS_TWO};
     t->first = malloc(n * i), t->node_count = malloc(n * i), t->rule = malloc(n * i), t->out_len = malloc(n * i);
     t->sampling_of = malloc(n * i);
     t->token = malloc(m * i), t->parent = malloc(m * i), t->state = malloc(m * i), t->q_state = malloc(m * i);
@@ -151,7 +153,7 @@ static bool is_answer(const trees *t, int32_t i, int32_t V, check_result *r)
     return true;
 }
 
-call_result trees_call(trees *t, const check_context *x, uint64_t seed, uint64_t position)
+static call_result call(trees *t, const check_context *x, const float *noise, uint64_t seed, uint64_t position)
 {
     const size_t size = (size_t)t->n * (size_t)(t->depth + 1) * sizeof *t->out;
     memset(t->out, 0xff, size);
@@ -177,6 +179,7 @@ call_result trees_call(trees *t, const check_context *x, uint64_t seed, uint64_t
                         .sampling_of = t->samplings ? t->sampling_of : NULL,
                         .u = t->supplied ? t->u : NULL,
                         .last = t->supplied ? t->last : NULL,
+                        .noise = noise,
                         .bonus = t->given ? t->bonus : NULL,
                         .seed = seed,
                         .position = position,
@@ -186,9 +189,21 @@ call_result trees_call(trees *t, const check_context *x, uint64_t seed, uint64_t
     return client_verify_tree(x->iut, &b);
 }
 
+call_result trees_call(trees *t, const check_context *x, uint64_t seed, uint64_t position)
+{
+    return call(t, x, NULL, seed, position);
+}
+
 bool trees_ask(trees *t, const check_context *x, int32_t V, uint64_t seed, uint64_t position, check_result *r)
 {
-    if (!result_call(r, x, "verify_tree", trees_call(t, x, seed, position))) return false;
+    float *noise = t->coins == IUT_COINS_RACE ? coins_noises(t->race, 0, t->n, V) : NULL;
+    if (t->coins == IUT_COINS_RACE && !noise) {
+        result_set(r, STATE_ERROR, "the suite has no memory for %d races over %d tokens", (int)t->n, (int)V);
+        return false;
+    }
+    const bool answered = result_call(r, x, "verify_tree", call(t, x, noise, seed, position));
+    free(noise);
+    if (!answered) return false;
     for (int32_t i = 0; i < t->n; i++)
         if (!is_answer(t, i, V, r)) return false;
     return true;

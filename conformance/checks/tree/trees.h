@@ -30,7 +30,8 @@ typedef struct {
     int32_t room, node_room, depth; /* requests and nodes that fit; levels of a tree at most */
     int32_t n, nodes;
     bool supplied, given; /* uniforms; bonus tokens */
-    int32_t coins;        /* IUT_COINS_*: TWO where it is claimed */
+    int32_t coins;        /* IUT_COINS_*: TWO where it is claimed; 0: uniforms are not supplied */
+    uint64_t race;        /* of the noise of a race, request by request (coins.h) */
     int32_t samplings;    /* 0: those of the panel */
     iut_sampling sampling[TREE_SAMPLINGS], draft_sampling[TREE_SAMPLINGS];
     uint64_t seed, position; /* of the last call */
@@ -55,7 +56,7 @@ static inline void trees_clear(trees *t)
  * neutral, uniforms 0. Returns the number of its root. */
 int32_t trees_add(trees *t, const tree_shape *s, int32_t rule, int32_t drawn);
 
-/* One call with all requests; its answers are reset. */
+/* One call with all requests; its answers are reset. Not for a race. */
 call_result trees_call(trees *t, const check_context *x, uint64_t seed, uint64_t position);
 /* The same, V being the panel's. Then the hard facts: counts, ids, paths, and nothing behind them. False: `r` says what
  * happened. */

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/cli/arguments/switches.h"
 #include "ref/draft/jacobi.h"
 #include "ref/draft/lookahead.h"
 #include "ref/draft/prompt_lookup.h"
-#include "ref/draft/switches.h"
 
 bool method_known(const char *method)
 {
@@ -22,42 +22,8 @@ static bool say(char *why, size_t size, const char *what, const char *value, con
     return false;
 }
 
-/* ---- Switches of lookahead and prompt lookup. -------------------------------------------- */
-
-/* The switches of a method, and the chapter that has them. */
-typedef struct {
-    const as_switch *list;
-    int chapter;
-} switch_list;
-
-static const switch_list of_lookahead = {as_lookahead_switches, 8},
-                         of_lookup = {as_lookup_switches, 9};
-
-/* "NAME=VALUE" of length n. Tokens come by --given alone. */
-static bool set_one(void *o, const switch_list *of, const char *text, size_t n)
-{
-    const size_t name = strcspn(text, "=");
-    return name < n && strncmp(text, "init=given", 10) != 0 &&
-           as_set_switch(o, of->list, text, name, text + name + 1, n - name - 1);
-}
-
-static bool set_all(void *o, const switch_list *of, const char *text, char *why,
-                    size_t why_size)
-{
-    while (text && *text) {
-        const size_t n = strcspn(text, ",");
-        if (!set_one(o, of, text, n)) {
-            snprintf(why, why_size,
-                     "--switches: %.*s is unknown; chapter %d of the specification has the "
-                     "switches and their values%s",
-                     (int)n, text, of->chapter,
-                     of == &of_lookahead ? "; --given is init=given" : "");
-            return false;
-        }
-        text += n + (text[n] == ',');
-    }
-    return true;
-}
+static const switch_list of_lookahead = {as_lookahead_switches, 8, true},
+                         of_lookup = {as_lookup_switches, 9, false};
 
 /* ---- Drafters. ------------------------------------------------------------------------- */
 
@@ -78,11 +44,7 @@ static bool lookahead(const method_options *o, const method_guesses *given, int3
     x.W = number(o->window, 5);
     x.N = number(o->ngram, 4);
     x.G = o->pool == UINT64_MAX ? x.W : (int32_t)o->pool;
-    if (!set_all(&x, &of_lookahead, o->switches, why, why_size)) return false;
-    if (given && o->switches && strstr(o->switches, "init=")) {
-        snprintf(why, why_size, "--switches: init has no meaning with --given; leave it out");
-        return false;
-    }
+    if (!switches_set(&x, &of_lookahead, o->switches, given != NULL, why, why_size)) return false;
     if (given) x.init = AS_FILL_GIVEN, x.given = given->token, x.givens = given->n;
     *verify = x.rule;
     if (as_draft_lookahead(&x, V, d, &e) == AS_OK) return true;
@@ -117,7 +79,7 @@ static bool lookup(const method_options *o, as_drafter **d, char *why, size_t wh
     as_lookup x = *preset;
     x.longest = number(o->ngram, x.longest);
     x.drafts = number(o->gamma, x.drafts);
-    if (!set_all(&x, &of_lookup, o->switches, why, why_size)) return false;
+    if (!switches_set(&x, &of_lookup, o->switches, false, why, why_size)) return false;
     if (as_draft_lookup(&x, d, &e) == AS_OK) return true;
     snprintf(why, why_size, "%s", e.text);
     return false;
@@ -247,6 +209,13 @@ static json_t *pool_json(as_drafter *d, int32_t length)
     return all;
 }
 
+void method_add_state(json_t *step, as_drafter *lookahead)
+{
+    json_object_set_new(step, "window", window_json(lookahead));
+    json_object_set_new(step, "pool",
+                        pool_json(lookahead, as_pool_length(as_lookahead_pool(lookahead))));
+}
+
 json_t *method_json(const char *method, as_drafter *d, const as_step *s)
 {
     json_t *step =
@@ -254,9 +223,6 @@ json_t *method_json(const char *method, as_drafter *d, const as_step *s)
                   (json_int_t)s->position, "rows", rows_json(s->tree), "candidates",
                   candidates_json(s->tree, s->plan), "path", list(s->path, s->accepted + 1),
                   "run", list(s->run, s->length), "emitted", (int)s->emitted);
-    if (step && strcmp(method, "lookahead") == 0) {
-        json_object_set_new(step, "window", window_json(d));
-        json_object_set_new(step, "pool", pool_json(d, as_pool_length(as_lookahead_pool(d))));
-    }
+    if (step && strcmp(method, "lookahead") == 0) method_add_state(step, d);
     return step;
 }

@@ -41,6 +41,9 @@ typedef void method_show_token(const void *data, int32_t token);
 void method_show(const char *method, const as_drafter *d, const as_step *s,
                  method_show_token *show, const void *data);
 
+/* Adds window and pool of a lookahead drafter to a step. */
+void method_add_state(json_t *step, as_drafter *lookahead);
+
 /* The step whole: rows, candidates, path, run; of lookahead the window and the pool after it.
  * NULL: out of memory. */
 json_t *method_json(const char *method, as_drafter *d, const as_step *s);

@@ -116,7 +116,7 @@ static uint64_t verify_steps(const workload *w, double *bytes)
         const step *s = &w->step[i];
         const float *const p[2] = {row_of(w, w->p, s->row), row_of(w, w->p, s->row + 1)};
         const float *const q[1] = {row_of(w, w->q, s->row)};
-        const as_chain_uniforms u = {&s->accept, s->U, s->U};
+        const as_chain_uniforms u = {&s->accept, s->U, s->U, NULL};
         int32_t out[2];
         const int32_t n = as_verify_chain(p, q, &s->draft, 1, w->V, &u, out);
         accepted += n == 2;
@@ -263,7 +263,7 @@ static int bench_verify(double seconds)
 
 static const option what_options[] = {
     {"PART", NULL, "what to measure", OPTION_CHOICE, .at = 0,
-     .must = "verify|cpu|speculative|lookahead|trees|gpu", .needed = true},
+     .must = "verify|cpu|speculative|lookahead|scaling|trees|ouroboros|gpu", .needed = true},
 };
 
 static const option_table what_table = {
@@ -276,7 +276,9 @@ static const option_table what_table = {
     "cpu          matrix products and whole steps of a model\n"
     "speculative  the trained pair with drafts against without\n"
     "lookahead    tokens a step of lookahead and prompt lookup\n"
+    "scaling      tokens a step of lookahead over the rows of a forward\n"
     "trees        tokens and rows a step of trees of drafts\n"
+    "ouroboros    tokens a forward of Ouroboros, its parts and sizes\n"
     "gpu          kernels and steps on a GPU, as shares of what it can do; needs a build with\n"
     "             nvcc; exit code 77: there is no GPU; [--dry] [--json FILE] [--only\n"
     "             products|rules|steps|decode|shapes] [--seconds LIMIT] [--models FOLDER]\n"};
@@ -306,8 +308,10 @@ int bench_main(int argc, char **argv)
     argc--, argv++;
     if (strcmp(part, "gpu") == 0) return bench_device(argv);
     if (strcmp(part, "lookahead") == 0) return bench_lookahead(argc, argv);
+    if (strcmp(part, "scaling") == 0) return bench_scaling(argc, argv);
     if (strcmp(part, "speculative") == 0) return bench_speculative(argc, argv);
     if (strcmp(part, "trees") == 0) return bench_trees(argc, argv);
+    if (strcmp(part, "ouroboros") == 0) return bench_ouroboros(argc, argv);
     return strcmp(part, "cpu") == 0 ? repeated(&cpu_table, bench_cpu, argc, argv)
                                     : repeated(&verify_table, bench_verify, argc, argv);
 }

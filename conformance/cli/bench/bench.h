@@ -9,11 +9,13 @@ int bench_main(int argc, char **argv); /* argv[0] is "bench"; returns the exit c
  * code. */
 int bench_cpu(double seconds);
 
-/* That of bench_speculative.c, which takes about a minute, that of bench_lookahead.c, and that of
- * bench_trees.c; argv[0] is the part's name. */
+/* That of bench_speculative.c, which takes about a minute, and those of bench_lookahead.c, bench_scaling.c,
+ * bench_trees.c and bench_ouroboros.c; argv[0] is the part's name. */
 int bench_speculative(int argc, char **argv);
 int bench_lookahead(int argc, char **argv);
+int bench_scaling(int argc, char **argv);
 int bench_trees(int argc, char **argv);
+int bench_ouroboros(int argc, char **argv);
 
 /* That of bench_device.c: becomes bench_gpu, with options from argv[1] on; argv[0] is
  * overwritten. Returns only if there is no such program. */

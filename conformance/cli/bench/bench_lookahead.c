@@ -4,7 +4,6 @@
  *
  * S is the same on every machine, being counted; the part `clock` alone measures time, with
  * plain decoding in turn. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "conformance/cli/bench/bench.h"
 #include "conformance/cli/bench/bench_measure.h"
 #include "conformance/cli/bench/compression_plot.h"
+#include "conformance/theory/lookahead.h"
 
 enum { REPEATS = 5, CLOCK_PROMPTS = 4, SIZES = 5, LENGTHS = 4 };
 
@@ -179,7 +179,7 @@ static void print_axes(const compression_axes *a)
         const compression_point *p = &a->point[i];
         if (i == 0 || p->b != p[-1].b) printf("%s  W = G = %-3d", i ? "\n" : "", (int)p->b);
         printf("  N=%d %.2f %.2f", (int)p->N, p->S,
-               compression_steps(a->model.alpha, a->model.f, p->N, p->b));
+               theory_lookahead(a->model.alpha, a->model.f, p->N, p->b));
     }
     puts("");
 }
@@ -199,16 +199,12 @@ static bool grid(bench *b, float T, const bench_text *text)
 
 /* ---- One switch at a time. ------------------------------------------------------------- */
 
-/* Mean and standard error, over the prompts, of how much more S is than the reference's. */
+/* How much more S is than the reference's. */
 static void print_against(const bench_result *r, const bench_result *reference, int32_t n)
 {
-    double sum = 0, squares = 0;
-    for (int32_t i = 0; i < n; i++) {
-        const double more = 100 * (r->S[i] / reference->S[i] - 1);
-        sum += more, squares += more * more;
-    }
-    const double mean = sum / n, variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0;
-    printf("  %+6.1f %% +- %.1f\n", mean, sqrt(fmax(0, variance) / n));
+    double error;
+    const double more = bench_more(r->S, reference->S, n, &error);
+    printf("  %+6.1f %% +- %.1f\n", more, error);
 }
 
 static bool compare(bench *b, float T, const bench_text *text, const bench_method *m, int32_t n)

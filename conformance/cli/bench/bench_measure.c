@@ -2,6 +2,7 @@
  * a model and a drafter that pass everything on. */
 #include "conformance/cli/bench/bench_measure.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +107,7 @@ static as_status drafter_observe(as_drafter *d, const as_context *c, const as_st
 }
 
 static const as_drafter_ops drafter_ops = {drafter_reset, drafter_propose, drafter_observe,
-                                           NULL};
+                                           NULL, NULL};
 
 /* ---- The pair and its prompts. --------------------------------------------------------- */
 
@@ -250,6 +251,31 @@ double bench_quantile(double *x, int32_t n, double q)
 {
     qsort(x, (size_t)n, sizeof *x, by_value);
     return x[(int32_t)(q * (n - 1) + 0.5)];
+}
+
+bench_ratio bench_ratio_of(const double *above, const double *below, int32_t n)
+{
+    double sum = 0, over = 0, squares = 0;
+    for (int32_t i = 0; i < n; i++) sum += above[i], over += below[i];
+    if (over == 0) return (bench_ratio){0};
+    const double value = sum / over;
+    for (int32_t i = 0; i < n; i++) {
+        const double left = above[i] - value * below[i];
+        squares += left * left;
+    }
+    return (bench_ratio){value, n > 1 ? sqrt(squares * n / (n - 1)) / over : 0, over};
+}
+
+double bench_more(const double *x, const double *y, int32_t n, double *error)
+{
+    double sum = 0, squares = 0;
+    for (int32_t i = 0; i < n; i++) {
+        const double more = 100 * (x[i] / y[i] - 1);
+        sum += more, squares += more * more;
+    }
+    const double mean = sum / n, variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 0;
+    *error = sqrt(fmax(0, variance) / n);
+    return mean;
 }
 
 static void quartiles(bench_result *r, int32_t n)

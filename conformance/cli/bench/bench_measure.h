@@ -57,6 +57,17 @@ typedef enum { BENCH_DONE, BENCH_NO_RULE, BENCH_FAILED } bench_outcome;
 bench_outcome bench_measure(const bench_pair *b, const bench_method *m, float temperature,
                             const bench_text *text, int32_t prompts, bench_result *r);
 
+/* A ratio of sums over prompts, and its standard error, the prompts being independent. */
+typedef struct {
+    double value, error;
+    double over; /* the sum below */
+} bench_ratio;
+
+bench_ratio bench_ratio_of(const double *above /* [n] */, const double *below /* [n] */, int32_t n);
+
+/* By how many percent x is more than y, prompt by prompt: the mean, and its standard error. */
+double bench_more(const double *x /* [n] */, const double *y /* [n] */, int32_t n, double *error);
+
 /* Sorts x and returns the value below which the share q of it lies. */
 double bench_quantile(double *x /* [n] */, int32_t n, double q);
 

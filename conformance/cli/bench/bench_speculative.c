@@ -1,8 +1,7 @@
 /* `assay bench speculative`: how much faster the trained pair decodes with drafts than without,
  * beside what the formula says.
  *
- * Leviathan et al. 2023, theorem 3.8: with acceptance a and a draft step of c target steps,
- * gamma drafts a step give (1 - a^(gamma+1)) / ((1 - a)(gamma c + 1)). It takes the rows of a
+ * The first figure is theorem 3.8 of Leviathan et al. 2023 (THY-08). It takes the rows of a
  * verification to be free. They are not where the weights sit in a cache; so the second figure
  * has the measured cost of gamma + 1 rows in the place of the 1. All parts are measured in the
  * same run, plain and drafted decoding in turn. */
@@ -15,6 +14,7 @@
 #include "conformance/cli/arguments/options.h"
 #include "conformance/cli/bench/bench.h"
 #include "conformance/cli/bench/bench_measure.h"
+#include "conformance/theory/chain.h"
 #include "conformance/wire/clock.h"
 #include "ref/decode.h"
 
@@ -111,11 +111,6 @@ static double forward_time(as_lm *lm, int32_t rows)
 
 /* ---- The table. ------------------------------------------------------------------------ */
 
-static double expected_tokens(double a, int32_t gamma)
-{
-    return a < 1 ? (1 - pow(a, gamma + 1)) / (1 - a) : gamma + 1;
-}
-
 static bool line(const pair *p, as_drafter *none, as_drafter *drafter, float temperature,
                  int32_t gamma, double c, double one)
 {
@@ -131,11 +126,11 @@ static bool line(const pair *p, as_drafter *none, as_drafter *drafter, float tem
         all.accepted += drafted.accepted, all.reached += drafted.reached;
     }
     const double median = bench_quantile(ratio, REPEATS, 0.5);
-    const double a = (double)all.accepted / (double)all.reached, e = expected_tokens(a, gamma),
+    const double a = (double)all.accepted / (double)all.reached, e = theory_tokens(a, gamma),
                  rows = forward_time(p->target.lm, gamma + 1) / one;
     printf("%4.1f %6d %8.3f %8.2f %8.2f %8.2f %10.2f %10.2f %8.2fx (%.2f..%.2f)\n",
            (double)temperature, (int)gamma, a, (double)all.tokens / (double)all.steps, e, rows,
-           e / (gamma * c + 1), e / (gamma * c + rows), median, ratio[0], ratio[REPEATS - 1]);
+           theory_walltime(a, gamma, c, 1), theory_walltime(a, gamma, c, rows), median, ratio[0], ratio[REPEATS - 1]);
     return true;
 }
 

@@ -4,7 +4,6 @@
  * `formula` is the sum over the nodes of a shape of the product of the rates along the path (TDR-07). The rates, by
  * rank, come from the repetitive prompts, never from the text that the line measures. Sequoia's tree is made from them,
  * too. Steps whose last levels the budget cuts are left out. All is counted: the table is the same on every machine. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -123,27 +122,18 @@ static bool decode(const bench_pair *b, const bench_text *text, const method *m,
 
 /* ---- Figures. -------------------------------------------------------------------------- */
 
-/* A ratio of sums over prompts, and its standard error, the prompts being independent. */
-typedef struct {
-    double value, error;
-    int64_t over;
-} ratio;
-
 /* Numerator and denominator of prompt i; `which` is theirs. */
 typedef void part(const tree_tally *t, int32_t which, int64_t *above, int64_t *below);
 
-static ratio ratio_of(const measured *m, part *of, int32_t which)
+static bench_ratio ratio_of(const measured *m, part *of, int32_t which)
 {
-    int64_t above, below, sum = 0, over = 0;
-    double squares = 0;
-    for (int32_t i = 0; i < m->n; i++) of(&m->of[i], which, &above, &below), sum += above, over += below;
-    const double value = over ? (double)sum / (double)over : 0;
+    double above[BENCH_PROMPTS], below[BENCH_PROMPTS];
     for (int32_t i = 0; i < m->n; i++) {
-        of(&m->of[i], which, &above, &below);
-        const double left = (double)above - value * (double)below;
-        squares += left * left;
+        int64_t x, y;
+        of(&m->of[i], which, &x, &y);
+        above[i] = (double)x, below[i] = (double)y;
     }
-    return (ratio){value, over ? sqrt(squares * m->n / (m->n - 1)) / (double)over : 0, over};
+    return bench_ratio_of(above, below, m->n);
 }
 
 static void tokens_a_step(const tree_tally *t, int32_t which, int64_t *above, int64_t *below)
@@ -176,7 +166,7 @@ static void print_depths(const measured *m)
         if (ratio_of(m, accepted_at, d * TREE_RANKS).over == 0) break;
         printf("    depth %2d%s", (int)d + 1, d == TREE_DEPTHS - 1 ? "+" : " ");
         for (int32_t k = 0; k < TREE_RANKS; k++) {
-            const ratio a = ratio_of(m, accepted_at, d * TREE_RANKS + k);
+            const bench_ratio a = ratio_of(m, accepted_at, d * TREE_RANKS + k);
             if (a.over == 0) break;
             printf("  %.3f(%.3f) of %lld", a.value, a.error, (long long)a.over);
         }
@@ -215,9 +205,9 @@ static bool line(const bench_pair *b, const method *m, float T, measured *scratc
     if (m->shape && as_shape_read(m->shape, &shape, NULL) != AS_OK) return false;
     if (!decode(b, &b->text[1], m, &shape, T, scratch)) return false;
     for (int32_t k = 0; k < TREE_RANKS; k++) p[k] = ratio_of(scratch, accepted_of_rank, k).value;
-    const ratio other = ratio_of(scratch, tokens_a_step, 0);
+    const bench_ratio other = ratio_of(scratch, tokens_a_step, 0);
     if (!decode(b, &b->text[0], m, &shape, T, scratch)) return false;
-    const ratio tokens = ratio_of(scratch, tokens_a_step, 0), rows = ratio_of(scratch, rows_a_step, 0);
+    const bench_ratio tokens = ratio_of(scratch, tokens_a_step, 0), rows = ratio_of(scratch, rows_a_step, 0);
     printf("  %-30s %6.3f(%.3f) %6.2f ", m->label, tokens.value, tokens.error, rows.value);
     if (m->way == DYNAMIC)
         printf("%8s", "-");

@@ -3,22 +3,7 @@
 
 #include <math.h>
 
-double compression_batch(double alpha, int32_t gamma, int32_t b)
-{
-    /* The longest of b is at least i with probability 1 - (1 - alpha^i)^b; an expectation is
-     * the sum of these. */
-    double longest = 0, right = 1;
-    for (int32_t i = 1; i <= gamma; i++) {
-        right *= alpha;
-        longest += 1 - pow(1 - right, b);
-    }
-    return 1 + longest;
-}
-
-double compression_steps(double alpha, double f, int32_t N, int32_t b)
-{
-    return 1 + (compression_batch(alpha, N - 1, b) - 1) / f;
-}
+#include "conformance/theory/lookahead.h"
 
 /* For one alpha S - 1 is a multiple of E - 1: the best 1/f is that of a line through 0, cut to
  * f >= 1. */
@@ -26,13 +11,13 @@ static compression_model best_f(double alpha, const compression_point *p, int32_
 {
     double xy = 0, xx = 0, squares = 0;
     for (int32_t i = 0; i < n; i++) {
-        const double x = compression_batch(alpha, p[i].N - 1, p[i].b) - 1;
+        const double x = theory_batch(alpha, p[i].N - 1, p[i].b) - 1;
         xy += x * (p[i].S - 1);
         xx += x * x;
     }
     const double g = xx > 0 ? fmin(1, fmax(0, xy / xx)) : 0;
     for (int32_t i = 0; i < n; i++) {
-        const double miss = compression_steps(alpha, 1 / g, p[i].N, p[i].b) - p[i].S;
+        const double miss = theory_lookahead(alpha, 1 / g, p[i].N, p[i].b) - p[i].S;
         squares += miss * miss;
     }
     return (compression_model){alpha, 1 / g, sqrt(squares / n)};

@@ -7,6 +7,7 @@
 
 #include "conformance/suite/report/svg.h"
 #include "conformance/suite/report/xml.h"
+#include "conformance/theory/lookahead.h"
 
 enum { WIDTH = 270, HEIGHT = 190, LEFT = 34, TOP = 30, RIGHT = 60, BOTTOM = 40, ACROSS = 2 };
 
@@ -72,7 +73,7 @@ static void draw_curve(const canvas *c, const compression_model *m, int32_t N)
     size_t n = 0;
     for (int32_t b = 1; b <= (int32_t)c->sizes && n + 24 < sizeof points; b++)
         n += (size_t)snprintf(points + n, sizeof points - n, "%.1f,%.1f ", x_of(c, b),
-                              y_of(c, compression_steps(m->alpha, m->f, N, b)));
+                              y_of(c, theory_lookahead(m->alpha, m->f, N, b)));
     svg_element(c->w, "polyline");
     svg_text(c->w, "points", points);
     svg_text(c->w, "fill", "none");

@@ -33,7 +33,7 @@ static void write_group(FILE *f, const mutant *m, const vector_group *g, bool *f
             method_trace_vector(m->variant.fault, g, &g->test[i], &trace);
         else
             ref_trace_vector(g, &g->test[i], &trace);
-        traces_write_one(f, *first, g->test[i].id, &trace);
+        traces_write_one(f, *first, g, g->test[i].id, &trace);
         *first = false;
         oracle_trace_free(&trace);
     }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include "conformance/oracle/law/lane.h"
@@ -105,6 +106,41 @@ static int32_t source_draw(const source *s, int32_t V, oracle_unit u)
     return -1; /* only a total of 0 gets here: else target < total */
 }
 
+/* w*E2 > w2*E: a fused multiply-add tells what a rounded product lost, and nothing underflows. The first difference is
+ * exact where the products are close, and elsewhere far larger than what was lost. */
+int oracle_race_beats(uint64_t w, float noise, uint64_t w2, float noise2)
+{
+    const double product = (double)w2 * (double)noise, lost = fma((double)w2, (double)noise, -product);
+    return fma((double)w, (double)noise2, -product) > lost;
+}
+
+static uint64_t source_at(const source *s, int32_t t)
+{
+    return source_sum(s, t, t + 1);
+}
+
+static int32_t source_race(const source *s, int32_t V, const float *noise)
+{
+    int32_t best = -1;
+    for (int32_t t = 0; t < V; t++) {
+        const uint64_t w = source_at(s, t);
+        if (w > 0 && (best < 0 || oracle_race_beats(w, noise[t], source_at(s, best), noise[best]))) best = t;
+    }
+    return best;
+}
+
+int32_t oracle_race(const float *w, int32_t V, const float *noise)
+{
+    const source s = make_source(w, NULL, V);
+    return source_race(&s, V, noise);
+}
+
+/* By a race, if there is noise. */
+static int32_t source_last(const source *s, int32_t V, oracle_unit u, const float *noise)
+{
+    return noise ? source_race(s, V, noise) : source_draw(s, V, u);
+}
+
 int32_t oracle_draw(const float *w, int32_t V, oracle_unit u)
 {
     const source s = make_source(w, NULL, V);
@@ -140,12 +176,13 @@ int32_t oracle_chain(const float *const *p, const float *const *q, const int32_t
         const int32_t x = draft[i];
         if (!oracle_accepts(p[i][x], q[i][x], u->accept[i], flags)) {
             const source s = source_correction(p[i], q[i], V);
-            out[i] = source_draw(&s, V, u->residual);
+            out[i] = source_last(&s, V, u->residual, u->noise);
             return i + 1;
         }
         out[i] = x;
     }
-    out[count] = oracle_draw(p[count], V, u->bonus);
+    const source s = make_source(p[count], NULL, V);
+    out[count] = source_last(&s, V, u->bonus, u->noise);
     return count + 1;
 }
 
@@ -160,7 +197,7 @@ int32_t oracle_chain_seeded(const float *const *p, const float *const *q, const 
     for (int32_t i = 0; i < count; i++, position++) {
         const double accept = oracle_accept_uniform(seed, position);
         const uint64_t U = oracle_draw_uniform(seed, position, LANE_RESIDUAL);
-        const oracle_uniforms u = {&accept, oracle_unit_word(U), oracle_unit_word(U)};
+        const oracle_uniforms u = {&accept, oracle_unit_word(U), oracle_unit_word(U), NULL};
         int32_t two[2];
         const float *const rows[2] = {p[i], p[i]};
         const int32_t emitted = oracle_chain(rows, &q[i], &draft[i], 1, V, &u, flags, two);
@@ -235,6 +272,32 @@ static judge source_judge(const source *s, int32_t V, oracle_unit u, int32_t got
                  (int)source_draw(s, V, u));
 }
 
+/* The shares are those of the row as it is, for a factor of all of them changes no race. */
+static double share_at(const source *s, int32_t t)
+{
+    return s->q ? fmax(0, (double)s->w[t] - (double)s->q[t]) : (double)s->w[t];
+}
+
+static double moved_by(const source *s, int32_t t, double tau)
+{
+    return tau * ((double)s->w[t] + (s->q ? (double)s->q[t] : 0));
+}
+
+static judge source_race_judge(const source *s, int32_t V, const float *noise, int32_t got, double tau, int32_t place,
+                               char *why, size_t why_size)
+{
+    if (got < 0 || got >= V)
+        return wrong(why, why_size, "position %d: %d is no id of the vocabulary", (int)place, (int)got);
+    const int32_t due = source_race(s, V, noise);
+    if (got == due) return JUDGE_EXACT;
+    const double reach = (share_at(s, got) + moved_by(s, got, tau)) / (double)noise[got];
+    bool grey = tau > 0 && source_has(s, got);
+    for (int32_t t = 0; grey && t < V; t++) grey = (share_at(s, t) - moved_by(s, t, tau)) / (double)noise[t] <= reach;
+    if (grey) return JUDGE_GREY;
+    return wrong(why, why_size, "position %d: drew %d, whose share over noise is %.12g; %d has %.12g", (int)place, (int)got,
+                 share_at(s, got) / (double)noise[got], (int)due, due < 0 ? 0 : share_at(s, due) / (double)noise[due]);
+}
+
 judge oracle_draw_judge(const float *w, int32_t V, oracle_unit u, int32_t got, double tau,
                         char *why, size_t why_size)
 {
@@ -255,7 +318,14 @@ static judge accept_judge(float p, float q, double u, unsigned flags, int stood,
                  (int)place, stood ? "accepted" : "rejected", u, (double)q, (double)p);
 }
 
-static judge correction_judge(const float *p, const float *q, int32_t V, oracle_unit u,
+static judge last_judge(const source *s, int32_t V, oracle_unit u, const float *noise, int32_t got, double tau,
+                        int32_t place, char *why, size_t why_size)
+{
+    return noise ? source_race_judge(s, V, noise, got, tau, place, why, why_size)
+                 : source_judge(s, V, u, got, tau, place, why, why_size);
+}
+
+static judge correction_judge(const float *p, const float *q, int32_t V, const oracle_uniforms *u,
                               unsigned flags, int32_t got, double tau, int32_t place, char *why,
                               size_t why_size)
 {
@@ -263,7 +333,7 @@ static judge correction_judge(const float *p, const float *q, int32_t V, oracle_
         p[got] > 0)
         return JUDGE_EXACT;
     const source s = source_correction(p, q, V);
-    return source_judge(&s, V, u, got, tau, place, why, why_size);
+    return last_judge(&s, V, u->residual, u->noise, got, tau, place, why, why_size);
 }
 
 /* What any rule's answer must look like: a possible length, and drafts before the last token.
@@ -300,10 +370,9 @@ judge oracle_chain_judge(const float *const *p, const float *const *q, const int
                                       i < last, tau, i, why, why_size));
     if (sum == JUDGE_WRONG) return sum;
     if (last < count)
-        return worse(sum, correction_judge(p[last], q[last], V, u->residual, flags, got[last],
-                                           tau, last, why, why_size));
+        return worse(sum, correction_judge(p[last], q[last], V, u, flags, got[last], tau, last, why, why_size));
     const source s = make_source(p[last], NULL, V);
-    return worse(sum, source_judge(&s, V, u->bonus, got[last], tau, last, why, why_size));
+    return worse(sum, last_judge(&s, V, u->bonus, u->noise, got[last], tau, last, why, why_size));
 }
 
 judge oracle_match_judge(const float *const *p, const int32_t *draft, int32_t n, int32_t V,

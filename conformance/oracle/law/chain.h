@@ -1,7 +1,7 @@
 /* chain.h - what a verification step must emit, given its rows and uniforms: the judge of
  * replays. It knows nothing but exact facts about integers and binary64, and shares no code
  * with the reference. chain_gmp.h answers the same questions in slow rationals. Clauses DRAW-01
- * to DRAW-05, ACC, RES, BON, GRD-01, GRD-02, MAT, LAY-02, LAY-10; VAR-04 to VAR-07.
+ * to DRAW-05, DRAW-07, ACC, RES, BON, GRD-01, GRD-02, MAT, LAY-02, LAY-10, LAY-23; VAR-04 to VAR-07.
  *
  * Rows are binary32 in [0, 1], V < 2^20. A draft of -1 ends the list of drafts (ACC-07). */
 #ifndef ASSAY_CONFORMANCE_ORACLE_LAW_CHAIN_H
@@ -33,6 +33,7 @@ typedef struct {
     const double *accept; /* [n] in [0, 1), any binary64 */
     oracle_unit residual; /* of the correction */
     oracle_unit bonus;    /* of the token after the last draft */
+    const float *noise;   /* [V] in place of these two: the last token comes by a race (DRAW-07); NULL: by a draw */
 } oracle_uniforms;
 
 /* ---- What must come out. Each returns the tokens written to out, 1 to n + 1, or 0 when a
@@ -45,6 +46,12 @@ uint64_t oracle_total(const float *w /* [V] */, int32_t V);
 
 /* DRAW-02. -1 iff the total is 0. */
 int32_t oracle_draw(const float *w /* [V] */, int32_t V, oracle_unit u);
+
+/* w / noise > w2 / noise2 as exact numbers; weights below 2^45, noises above 0 (DRAW-07). */
+int oracle_race_beats(uint64_t w, float noise, uint64_t w2, float noise2);
+
+/* DRAW-07. -1 iff the total is 0. */
+int32_t oracle_race(const float *w /* [V] */, int32_t V, const float *noise /* [V] */);
 
 /* u*q < p as exact numbers (ACC-01): u any binary64 in [0, 1). */
 int oracle_accepts(float p, float q, double u, unsigned flags);
@@ -77,7 +84,7 @@ int32_t oracle_greedy(const float *const *logits /* [n+1][V] */, const int32_t *
                       int32_t n, int32_t V, unsigned flags, int32_t *out /* [n+1] */);
 
 /* ---- Judges. EXACT: the specified answer. GREY: the answer that some uniforms within tau of
- * the given ones, inside [0, 1), would have given (LAY-10). WRONG: neither; `why` then tells
+ * the given ones, inside [0, 1), would have given (LAY-10), or shares within tau a race (LAY-23). WRONG: neither; `why` then tells
  * the first fact that does not fit. A judge walks the answer it is given: which drafts it
  * accepted and what it drew is read off its length. With tau = 0 there is no GREY. */
 typedef enum { JUDGE_EXACT, JUDGE_GREY, JUDGE_WRONG } judge;

@@ -100,6 +100,32 @@ static int32_t draw(const float *p, const float *q, int32_t V, oracle_unit u)
     return id;
 }
 
+/* DRAW-07: w(t)*E(best) > w(best)*E(t), noises in units of 2^-149. */
+static int32_t race(const float *p, const float *q, int32_t V, const float *noise)
+{
+    mpz_t w, E, most, of_most, left, right;
+    mpz_inits(w, E, most, of_most, left, right, (mpz_ptr)0);
+    int32_t id = -1;
+    for (int32_t t = 0; t < V; t++) {
+        weight_at(w, p, q, t);
+        units_of(E, noise[t]);
+        mpz_mul(left, w, of_most);
+        mpz_mul(right, most, E);
+        if (mpz_sgn(w) == 0 || (id >= 0 && mpz_cmp(left, right) <= 0)) continue;
+        id = t;
+        mpz_set(most, w);
+        mpz_set(of_most, E);
+    }
+    mpz_clears(w, E, most, of_most, left, right, (mpz_ptr)0);
+    return id;
+}
+
+/* The token that ends a step: by a race, if there is noise. */
+static int32_t last(const float *p, const float *q, int32_t V, oracle_unit u, const float *noise)
+{
+    return noise ? race(p, q, V, noise) : draw(p, q, V, u);
+}
+
 static bool residual_is_empty(const float *p, const float *q, int32_t V)
 {
     mpz_t W;
@@ -164,12 +190,12 @@ int32_t oracle_gmp_chain(const float *const *p, const float *const *q, const int
         i++;
     }
     if (i == count)
-        out[i] = draw(p[i], NULL, V, u->bonus); /* BON-01, BON-03 */
+        out[i] = last(p[i], NULL, V, u->bonus, u->noise); /* BON-01, BON-03 */
     else if (residual_is_empty(p[i], q[i], V))
-        out[i] = draw(p[i], NULL, V, u->residual);
+        out[i] = last(p[i], NULL, V, u->residual, u->noise);
     else
-        out[i] = draw(p[i], q[i], V, u->residual); /* RES-02; above, RES-03 */
-    return i + 1;                                  /* BON-02 */
+        out[i] = last(p[i], q[i], V, u->residual, u->noise); /* RES-02; above, RES-03 */
+    return i + 1;                                            /* BON-02 */
 }
 
 int32_t oracle_gmp_match(const float *const *p, const int32_t *draft, int32_t n, int32_t V,

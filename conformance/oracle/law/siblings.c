@@ -72,6 +72,26 @@ int32_t oracle_draw_z(mpz_t *R, const mpz_t Z, int32_t V, oracle_unit u)
     return id;
 }
 
+int32_t oracle_race_z(mpz_t *R, int32_t V, const float *noise)
+{
+    int32_t id = -1;
+    mpz_t E, of_most, left, right;
+    mpz_inits(E, of_most, left, right, (mpz_ptr)0);
+    for (int32_t x = 0; x < V; x++) {
+        if (mpz_sgn(R[x]) == 0) continue;
+        mpz_set_d(E, ldexp((double)noise[x], UNIT));
+        if (id >= 0) {
+            mpz_mul(left, R[x], of_most);
+            mpz_mul(right, R[id], E);
+            if (mpz_cmp(left, right) <= 0) continue;
+        }
+        id = x;
+        mpz_set(of_most, E);
+    }
+    mpz_clears(E, of_most, left, right, (mpz_ptr)0);
+    return id;
+}
+
 bool oracle_unit_below(oracle_unit u, const mpq_t below)
 {
     mpq_t number;

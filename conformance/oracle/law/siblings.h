@@ -45,6 +45,8 @@ void oracle_trial_end(oracle_trial *t);
 
 /* DRAW-02 from integers; -1 when Z = 0. */
 int32_t oracle_draw_z(mpz_t *R, const mpz_t Z, int32_t V, oracle_unit u);
+/* DRAW-07 alike; noises are above 0. */
+int32_t oracle_race_z(mpz_t *R, int32_t V, const float *noise);
 /* u < below */
 bool oracle_unit_below(oracle_unit u, const mpq_t below);
 

@@ -245,6 +245,11 @@ static oracle_unit last_unit(const oracle_tree_request *r, int32_t depth, bool i
     return seeded_draw(r, depth, in_vain ? LANE_RESIDUAL : LANE_DRAW, 0);
 }
 
+static int32_t draw_last(const oracle_tree_request *r, mpz_t *R, const mpz_t Z, oracle_unit u)
+{
+    return r->noise ? oracle_race_z(R, r->V, r->noise) : oracle_draw_z(R, Z, r->V, u);
+}
+
 /* Of MATCH's token. */
 static oracle_unit choice_unit(const reading *c, int32_t node)
 {
@@ -329,7 +334,7 @@ static int32_t answer_block(const reading *c, int32_t *token, int32_t *path)
         path[i] = k.node[i];
     }
     block_last(R, Z, &k, tau);
-    token[tau] = oracle_draw_z(R, Z, c->r->V, last_unit(c->r, tau, tau < k.b.n));
+    token[tau] = draw_last(c->r, R, Z, last_unit(c->r, tau, tau < k.b.n));
     close_chain(&k);
     mpq_clear(below);
     mpz_clear(Z);
@@ -355,7 +360,7 @@ static int32_t answer_node(const reading *c, int32_t node, int32_t *token)
         *token = oracle_draw_z(t.R, t.Z, c->r->V, choice_unit(c, node));
         child = child_with(&m, *token);
     } else {
-        *token = oracle_draw_z(t.R, t.Z, c->r->V, last_unit(c->r, c->depth[node], m.f.n > 0));
+        *token = draw_last(c->r, t.R, t.Z, last_unit(c->r, c->depth[node], m.f.n > 0));
     }
     const int32_t to = child >= 0 ? m.node[child] : -1;
     oracle_trial_end(&t);
@@ -489,11 +494,17 @@ static double as_real(const mpz_t n, mp_bitcnt_t shift)
     return x;
 }
 
+/* What to shift out of Z before a binary64 surely holds it. */
+static mp_bitcnt_t shift_of(const mpz_t Z)
+{
+    enum { BITS = 512 };
+    const size_t bits = mpz_sizeinbase(Z, 2);
+    return bits > BITS ? bits - BITS : 0;
+}
+
 static stretch stretch_of(mpz_t *R, const mpz_t Z, int32_t token)
 {
-    enum { BITS = 512 }; /* that a binary64 surely holds */
-    const size_t bits = mpz_sizeinbase(Z, 2);
-    const mp_bitcnt_t shift = bits > BITS ? bits - BITS : 0;
+    const mp_bitcnt_t shift = shift_of(Z);
     mpz_t before;
     mpz_init(before);
     for (int32_t x = 0; x < token; x++) mpz_add(before, before, R[x]);
@@ -521,6 +532,53 @@ static oracle_tree_verdict judge_draw(const answered *a, int32_t place, mpz_t *R
     if (tol > 0 && has && (reaches(&s, real(u), tol) || reaches(&exact, real(u), tol))) return TREE_GREY;
     return wrong(a, "place %d: drew %d, which owns [%.12g, %.12g) of %.12g; u = %.12g points at %d", (int)place,
                  (int)got, s.from, s.to, s.total, real(u), (int)due_token);
+}
+
+/* A race, and the rows that it rests on: p, and what was taken out of it. */
+typedef struct {
+    const float *noise, *p;
+    const float *const *q; /* [n] NULL: none */
+    int32_t n;
+} race;
+
+/* LAY-23: by how much a share may be off. */
+static double moved_by(const race *of, int32_t x, double tol)
+{
+    double sum = (double)of->p[x];
+    for (int32_t i = 0; i < of->n; i++) sum += of->q[i] ? (double)of->q[i][x] : 0;
+    return tol * sum;
+}
+
+/* Has the token the largest share over noise, each share being moved as far as it may? */
+static bool may_win(const race *of, mpz_t *R, const mpz_t Z, int32_t V, int32_t got, double tol)
+{
+    const mp_bitcnt_t shift = shift_of(Z);
+    const double total = as_real(Z, shift);
+    const double reach = (as_real(R[got], shift) / total + moved_by(of, got, tol)) / (double)of->noise[got];
+    for (int32_t x = 0; x < V; x++)
+        if (mpz_sgn(R[x]) > 0 &&
+            (as_real(R[x], shift) / total - moved_by(of, x, tol)) / (double)of->noise[x] > reach)
+            return false;
+    return true;
+}
+
+/* DRAW-07; otherwise as judge_draw(). */
+static oracle_tree_verdict judge_race(const answered *a, int32_t place, const race *of, mpz_t *R, const mpz_t Z,
+                                      int32_t got, bool has, double tol, mpz_t *Re, mpz_srcptr Ze)
+{
+    const int32_t V = a->c.r->V, due_token = oracle_race_z(R, V, of->noise);
+    if (due_token == got) return TREE_EXACT;
+    if (too_wide(tol)) return TREE_OPEN;
+    if (tol > 0 && has && (may_win(of, R, Z, V, got, tol) || (Re && may_win(of, Re, Ze, V, got, tol)))) return TREE_GREY;
+    return wrong(a, "place %d: the race went to %d, and is won by %d", (int)place, (int)got, (int)due_token);
+}
+
+/* The last token of a step that draws none before. */
+static oracle_tree_verdict judge_ending(const answered *a, int32_t place, const race *of, mpz_t *R, const mpz_t Z,
+                                        oracle_unit u, int32_t got, bool has, double tol, mpz_t *Re, mpz_srcptr Ze)
+{
+    return of->noise ? judge_race(a, place, of, R, Z, got, has, tol, Re, Ze)
+                     : judge_draw(a, place, R, Z, u, got, has, tol, Re, Ze);
 }
 
 /* LAW-05: what every arithmetic must keep. */
@@ -584,8 +642,9 @@ static oracle_tree_verdict judge_last(const trying *y, oracle_tree_verdict befor
     if (masked == TREE_WRONG) return masked;
     if (y->t->empty && a->c.r->flags & ORACLE_EMPTY_OTHER) return before;
     const bool has = y->exact && mpz_sgn(y->exact->R[got]) > 0;
-    return worse(before, judge_draw(a, y->place, y->t->R, y->t->Z, u, got, has, tolerance(a, y->t->left),
-                                    y->exact ? y->exact->R : NULL, y->exact ? y->exact->Z : NULL));
+    const race of = {a->c.r->noise, y->m->f.p, y->m->q, y->m->f.n};
+    return worse(before, judge_ending(a, y->place, &of, y->t->R, y->t->Z, u, got, has, tolerance(a, y->t->left),
+                                      y->exact ? y->exact->R : NULL, y->exact ? y->exact->Z : NULL));
 }
 
 /* A further refusal left nothing (SIB-05). Rounding may leave a little there, and test the children behind: was one of
@@ -674,8 +733,9 @@ static oracle_tree_verdict judge_block(const answered *a)
         oracle_row_z(Re, Ze, k.p[tau], V, true);
     const bool other = share == 0 && a->c.r->flags & ORACLE_EMPTY_OTHER;
     if (v != TREE_WRONG && !other)
-        v = worse(v, judge_draw(a, tau, R, Z, last_unit(a->c.r, tau, tau < k.b.n), got, mpz_sgn(Re[got]) > 0,
-                                tolerance(a, share), Re, Ze));
+        v = worse(v, judge_ending(a, tau, &(race){a->c.r->noise, k.p[tau], k.q + tau, tau < k.b.n}, R, Z,
+                                  last_unit(a->c.r, tau, tau < k.b.n), got, mpz_sgn(Re[got]) > 0, tolerance(a, share),
+                                  Re, Ze));
     mpz_clears(Z, Ze, (mpz_ptr)0);
     oracle_row_free(R, V);
     oracle_row_free(Re, V);

@@ -1,6 +1,6 @@
 /* tree.h - what a step on a tree of drafts must emit, by chapter 10 alone: the specified answer,
  * the judge of another one, and what refusals leave. Clauses TRV, SIB, REC, TGT, MAT-03, GRD-04, ONEH-07,
- * NIR, KSQ, BLK, TYP, CST, LEN, RNG-09, RNG-10, LAY-02, LAY-10; VAR-04 to VAR-06.
+ * NIR, KSQ, BLK, TYP, CST, LEN, DRAW-07, RNG-09, RNG-10, LAY-02, LAY-10, LAY-23; VAR-04 to VAR-06.
  *
  * It is written from the clauses in integers of any size. V < 2^20. */
 #ifndef ASSAY_CONFORMANCE_ORACLE_LAW_TREE_H
@@ -43,6 +43,8 @@ typedef struct {
     const oracle_unit *u;          /* [nodes] in [0, 1): of a node's test; TARGET, MATCH: of the choice among a node's
                                       children. NULL: the uniforms of RNG-09 and RNG-10 */
     oracle_unit residual, bonus;   /* of the last token: a child was looked for in vain, or there was none */
+    const float *noise;            /* [V] with u, in place of these two: a race has the last token (DRAW-07); NULL: a
+                                      draw. GREEDY and MATCH have no such token */
     uint64_t seed, position;       /* u NULL: `position` is that of the root's row */
     unsigned flags;                /* ORACLE_* of chain.h; with BAD_DRAFT_ENDS an invalid id is a placeholder */
 } oracle_tree_request;

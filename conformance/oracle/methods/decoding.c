@@ -7,6 +7,7 @@
 
 #include "conformance/oracle/law/chain.h"
 #include "conformance/oracle/law/philox.h"
+#include "conformance/oracle/methods/ouroboros.h"
 
 __extension__ typedef unsigned __int128 u128;
 
@@ -164,7 +165,8 @@ static const struct {
     int32_t switches;
 } method_table[] = {{"jacobi", "block pad", jacobi_switch, JACOBI_SWITCHES},
                     {"lookahead", "W N G", lookahead_switch, LAH_SWITCHES},
-                    {"lookup", "longest drafts", lookup_switch, LKP_SWITCHES}};
+                    {"lookup", "longest drafts", lookup_switch, LKP_SWITCHES},
+                    {"ouroboros", "gamma W N K", oracle_ouroboros_switch, OUR_SWITCHES}};
 
 /* The table of chapter 8, a row a preset, in the order of the switches. */
 static const struct {
@@ -219,6 +221,11 @@ int32_t oracle_switch_values(const oracle_switch *s)
 
 bool oracle_preset(oracle_method *m, const char *preset)
 {
+    oracle_ouroboros o;
+    if (m->name == ORACLE_OUROBOROS && oracle_ouroboros_preset(&o, preset)) {
+        memcpy(m->sw, o.sw, sizeof o.sw);
+        return true;
+    }
     for (size_t i = 0; m->name == ORACLE_LOOKAHEAD && i < 4; i++)
         if (!strcmp(lookahead_preset[i].name, preset)) {
             memcpy(m->sw, lookahead_preset[i].sw, sizeof lookahead_preset[i].sw);
@@ -324,7 +331,10 @@ void oracle_decode(const oracle_lm *lm, const oracle_request *q, const oracle_me
                    oracle_trace *trace)
 {
     oracle_seeded_lane l = oracle_seeded(q->seed);
-    oracle_decode_by(&l.base, lm, q, m, trace);
+    if (m->name == ORACLE_OUROBOROS)
+        oracle_ouroboros_trace(lm, q, m, trace);
+    else
+        oracle_decode_by(&l.base, lm, q, m, trace);
 }
 
 void oracle_plain(const oracle_lm *lm, const oracle_request *q, oracle_trace *trace)
@@ -343,7 +353,7 @@ void oracle_plain(const oracle_lm *lm, const oracle_request *q, oracle_trace *tr
 bool oracle_step_alike(const oracle_step *a, const oracle_step *b)
 {
     return a->accepted == b->accepted && oracle_lists_alike(&a->rows, &b->rows) &&
-           oracle_lists_alike(&a->candidates, &b->candidates) &&
+           oracle_lists_alike(&a->candidates, &b->candidates) && oracle_alike(&a->drafts, &b->drafts) &&
            oracle_alike(&a->run, &b->run) && oracle_alike(&a->emitted, &b->emitted) &&
            oracle_lists_alike(&a->window, &b->window) && oracle_pool_alike(&a->pool, &b->pool);
 }
@@ -363,6 +373,7 @@ void oracle_step_free(oracle_step *s)
 {
     oracle_lists_free(&s->rows);
     oracle_lists_free(&s->candidates);
+    oracle_list_free(&s->drafts);
     oracle_list_free(&s->run);
     oracle_list_free(&s->emitted);
     oracle_lists_free(&s->window);

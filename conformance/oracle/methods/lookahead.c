@@ -44,7 +44,7 @@ static int32_t initial(const lookahead *a, int32_t i, int32_t j)
         return oracle_drawn_from(d, d->q->prompt, d->q->n, LANE_INIT, 0, j);
     case LAH_INIT_CONSTANT:
         return (100 + i) % d->lm->V;
-    case LAH_INIT_VOCABULARY: /* LAH-33 */
+    case LAH_INIT_VOCABULARY: /* LAH-37 */
         return oracle_drawn_from(d, NULL, d->lm->V, LANE_INIT, 0, j);
     default:
         return d->method->given[j % d->method->given_n];

@@ -32,9 +32,15 @@ typedef struct {
 
 /* ---- Methods ---------------------------------------------------------------------- */
 
-typedef enum { ORACLE_JACOBI, ORACLE_LOOKAHEAD, ORACLE_LOOKUP, ORACLE_METHODS } oracle_method_name;
+typedef enum {
+    ORACLE_JACOBI,
+    ORACLE_LOOKAHEAD,
+    ORACLE_LOOKUP,
+    ORACLE_OUROBOROS, /* ouroboros.h */
+    ORACLE_METHODS
+} oracle_method_name;
 
-/* A switch of chapters 7 to 9: its name, and its values by name, blanks between. The value of a
+/* A switch of chapters 7 to 9 and 11: its name, and its values by name, blanks between. The value of a
  * switch is the place of its name in the list. */
 typedef struct {
     const char *name, *values;
@@ -74,14 +80,16 @@ enum { LKP_RULE_ONEHOT, LKP_RULE_MATCH };
 
 enum { ORACLE_SWITCHES = LAH_SWITCHES };
 
-/* Sizes: block m, pad (a token) of Jacobi; W, N, G of lookahead; longest n, drafts K of lookup.
- * `given` serves the inits of that name. Switches: 0 is no, 1 is yes. */
+/* Sizes: block m, pad (a token) of Jacobi; W, N, G of lookahead; longest n, drafts K of lookup;
+ * gamma, W, N, K of Ouroboros. `given` serves the inits of that name. Switches: 0 is no, 1 is
+ * yes. */
 typedef struct {
     oracle_method_name name;
-    int32_t size[3];
+    int32_t size[4];
     int32_t sw[ORACLE_SWITCHES];
     const int32_t *given; /* [given_n] */
     int32_t given_n;
+    const oracle_lm *draft; /* the draft model of Ouroboros, without limits */
 } oracle_method;
 
 /* "jacobi", and the blank-separated names of its sizes; the switches and their number. */
@@ -94,7 +102,7 @@ bool oracle_switch_later(oracle_method_name name, int32_t s);
 int32_t oracle_switch_values(const oracle_switch *s);
 
 /* Sets the switches of a preset: paper, lade, llamacpp, trtllm; original, hf (which have
- * longest and drafts too). False when the method has none of that name. */
+ * longest and drafts too); paper, code of Ouroboros. False when the method has none of that name. */
 bool oracle_preset(oracle_method *m, const char *preset);
 
 /* ---- Traces ----------------------------------------------------------------------- */
@@ -105,6 +113,7 @@ bool oracle_preset(oracle_method *m, const char *preset);
 typedef struct {
     oracle_lists rows;       /* the paths below the root, in order; the root's own is empty */
     oracle_lists candidates; /* verified in this step: values of the pool, drafts, guess */
+    oracle_list drafts;      /* of a round of Ouroboros, which its candidates begin with */
     int32_t accepted;        /* tokens of the rows accepted, before the stop rules */
     oracle_list run;         /* the tokens of the step before the stop rules; k = run.n - 1 */
     oracle_list emitted;

@@ -336,6 +336,37 @@ void oracle_ouroboros_decode(oracle_instance *x, const oracle_pair *pair,
     oracle_trace_free(&drafted);
 }
 
+void oracle_ouroboros_trace(const oracle_lm *target, const oracle_request *q,
+                            const oracle_method *m, oracle_trace *trace)
+{
+    const int32_t *z = m->size;
+    const oracle_pair pair = {target, m->draft, 0, 0};
+    oracle_ouroboros o = {
+        .gamma = z[0], .W = z[1], .N = z[2], .K = z[3], .given = m->given, .given_n = m->given_n};
+    oracle_instance x = {.warm = false};
+    oracle_rounds rounds;
+    memcpy(o.sw, m->sw, sizeof o.sw);
+    oracle_ouroboros_decode(&x, &pair, q, &o, &rounds);
+    *trace = (oracle_trace){.tokens = rounds.tokens,
+                            .window0 = rounds.window0,
+                            .pool0 = rounds.pool0,
+                            .steps = rounds.rounds,
+                            .step = oracle_take((size_t)rounds.rounds + 1, sizeof *trace->step)};
+    memcpy(trace->error, rounds.error, sizeof trace->error);
+    for (int32_t i = 0; i < rounds.rounds; i++) {
+        oracle_round *r = &rounds.round[i];
+        trace->step[i] = r->step;
+        trace->step[i].drafts = r->drafts;
+        r->step = (oracle_step){.accepted = 0};
+        r->drafts = (oracle_list){0};
+    }
+    rounds.tokens = (oracle_list){0}; /* they are the trace's now */
+    rounds.window0 = (oracle_lists){0};
+    rounds.pool0 = (oracle_pool){0};
+    oracle_rounds_free(&rounds);
+    oracle_pool_free(&x.pool);
+}
+
 bool oracle_rounds_alike(const oracle_rounds *a, const oracle_rounds *b)
 {
     bool same = !strcmp(a->error, b->error) && a->rounds == b->rounds &&

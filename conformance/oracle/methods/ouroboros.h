@@ -71,6 +71,9 @@ typedef struct {
 void oracle_ouroboros_decode(oracle_instance *x, const oracle_pair *pair,
                              const oracle_request *q, const oracle_ouroboros *m,
                              oracle_rounds *trace);
+/* A request to a fresh instance as one of oracle_decode; m->draft is the draft model. */
+void oracle_ouroboros_trace(const oracle_lm *target, const oracle_request *q,
+                            const oracle_method *m, oracle_trace *trace);
 bool oracle_rounds_alike(const oracle_rounds *a, const oracle_rounds *b);
 void oracle_rounds_free(oracle_rounds *trace);
 

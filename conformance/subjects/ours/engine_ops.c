@@ -16,6 +16,8 @@ void engine_ops_free(engine_ops *x)
 {
     forget(&x->target);
     forget(&x->draft);
+    as_pool_free(x->warm.pool);
+    x->warm = (engine_ops_warm){0};
 }
 
 static bool is_loaded(const engine_ops_model *m, const char *folder, int32_t positions)
@@ -45,8 +47,11 @@ static as_status load(engine_ops_model *m, const char *folder, const engine_ops_
 as_status engine_ops_load(engine_ops *x, const iut_generate_batch *b,
                           const engine_ops_manner *how, as_error *e)
 {
-    if (b->method && (b->gamma || *b->draft))
+    const bool ouroboros = b->method == IUT_OUROBOROS;
+    if (b->method && !ouroboros && (b->gamma || *b->draft))
         return as_fail(e, AS_BAD_INPUT, "generate: a draft model with a method that has none");
+    if (ouroboros && !*b->draft)
+        return as_refuse(e, AS_BAD_INPUT, "draft", "generate: ouroboros drafts from a model, and none is named");
     if (b->gamma > 0 && !*b->draft)
         return as_fail(e, AS_BAD_INPUT, "generate: %d drafts a step, but no draft model",
                        (int)b->gamma);
@@ -122,7 +127,7 @@ static bool matches(const choices *choice)
 static as_rule rule_of(const iut_generate_batch *b, const engine_ops_manner *how, const iut_sampling *sampling)
 {
     if (sampling->temperature == 0) return AS_RULE_GREEDY;
-    if (matches(how->choice)) return AS_RULE_MATCH;
+    if (matches(how->choice) || b->method == IUT_OUROBOROS) return AS_RULE_MATCH; /* OUR-15 */
     if (b->method == IUT_LOOKAHEAD) return how->choice->lookahead->rule;
     return b->method ? AS_RULE_ONEHOT : AS_RULE_CHAIN;
 }
@@ -137,11 +142,14 @@ as_status engine_ops_translate(const iut_generate_batch *b, const engine_ops_man
                               .jacobi = {.m = size[0], .init = AS_GUESS_LAST},
                               .lookahead = *how->choice->lookahead,
                               .lookup = *how->choice->lookup};
+    if (how->ouroboros) plan->ouroboros = *how->ouroboros;
+    plan->ouroboros.gamma = b->gamma;
+    plan->ouroboros.W = size[0], plan->ouroboros.N = size[1], plan->ouroboros.K = size[2];
     plan->lookahead.W = size[0], plan->lookahead.N = size[1], plan->lookahead.G = size[2];
     if (matches(how->choice)) plan->lookahead.rule = AS_RULE_MATCH;
     plan->lookup.longest = size[0], plan->lookup.drafts = size[1];
     if (b->method == 0 || b->method == IUT_JACOBI || b->method == IUT_LOOKAHEAD ||
-        b->method == IUT_LOOKUP)
+        b->method == IUT_LOOKUP || (b->method == IUT_OUROBOROS && how->ouroboros))
         return AS_OK;
     return as_fail(e, AS_LIMIT, "generate: there is no method %d", (int)b->method);
 }
@@ -152,11 +160,42 @@ as_status engine_ops_check_rule(const engine_ops_plan *plan, as_error *e)
     return as_fail(e, AS_LIMIT, "generate: this preset decodes at temperature 0 alone");
 }
 
-static as_status open_drafter(const engine_ops *x, const iut_generate_batch *b,
-                              const engine_ops_plan *plan, as_drafter **d, as_error *e)
+/* ---- Ouroboros: a pool that goes from one drafter to the next. OUR-04. ------------- */
+
+static bool goes_on(const engine_ops_warm *w, const as_ouroboros *o, int32_t V)
+{
+    return w->pool && w->V == V && w->W == o->W && w->N == o->N;
+}
+
+static as_status open_ouroboros(engine_ops *x, const engine_ops_plan *plan, as_drafter **d, as_error *e)
+{
+    engine_ops_warm *w = &x->warm;
+    const as_status s = as_draft_ouroboros(x->draft.lm, &plan->ouroboros, d, e);
+    if (s != AS_OK || !goes_on(w, &plan->ouroboros, x->draft.lm->V)) return s;
+    as_pool_free(as_ouroboros_exchange_pool(*d, w->pool));
+    w->pool = NULL;
+    return AS_OK;
+}
+
+static void close_drafter(engine_ops *x, const iut_generate_batch *b, const engine_ops_plan *plan, as_drafter *d)
+{
+    const as_ouroboros *o = &plan->ouroboros;
+    if (d && b->method == IUT_OUROBOROS && o->warm) {
+        as_pool_free(x->warm.pool);
+        x->warm = (engine_ops_warm){as_ouroboros_exchange_pool(d, NULL), x->draft.lm->V, o->W, o->N};
+    }
+    as_drafter_free(d);
+}
+
+/* ---- Requests. --------------------------------------------------------------------- */
+
+static as_status open_drafter(engine_ops *x, const iut_generate_batch *b, const engine_ops_plan *plan, as_drafter **d,
+                              as_error *e)
 {
     const int32_t V = x->target.lm->V;
     switch (b->method) {
+    case IUT_OUROBOROS:
+        return open_ouroboros(x, plan, d, e);
     case IUT_JACOBI:
         return as_draft_jacobi(&plan->jacobi, V, d, e);
     case IUT_LOOKAHEAD:
@@ -187,20 +226,20 @@ static as_status keep(as_lm *lm, int32_t sequence, int32_t kept, as_error *e)
 }
 
 /* A drafter serves all requests of one sampling. */
-static as_status prepare(const engine_ops *x, const iut_generate_batch *b, const engine_ops_manner *how, int32_t i,
+static as_status prepare(engine_ops *x, const iut_generate_batch *b, const engine_ops_manner *how, int32_t i,
                          engine_ops_plan *plan, as_drafter **drafter, as_error *e)
 {
     if (i > 0 && !b->samplings) return AS_OK;
-    as_drafter_free(*drafter);
+    close_drafter(x, b, plan, *drafter);
     *drafter = NULL;
     as_status s = engine_ops_translate(b, how, i, plan, e);
     if (s == AS_OK) s = open_drafter(x, b, plan, drafter, e);
     return s == AS_OK ? engine_ops_check_rule(plan, e) : s;
 }
 
-static as_status each(const engine_ops *x, const iut_generate_batch *b, const engine_ops_manner *how, as_error *e)
+static as_status each(engine_ops *x, const iut_generate_batch *b, const engine_ops_manner *how, as_error *e)
 {
-    engine_ops_plan plan;
+    engine_ops_plan plan = {.rule = AS_RULE_GREEDY};
     as_drafter *drafter = NULL;
     asked a = {.prompt = b->prompt, .ends = b->ends};
     int32_t kept = 0;
@@ -215,7 +254,7 @@ static as_status each(const engine_ops *x, const iut_generate_batch *b, const en
         a.prompt += n;
         if (b->end_count && b->ends) a.ends += b->end_count[a.i];
     }
-    as_drafter_free(drafter);
+    close_drafter(x, b, &plan, drafter);
     as_lm_close(x->target.lm, a.sequence);
     return s;
 }

@@ -9,6 +9,7 @@
 #include "ref/decode.h"
 #include "ref/draft/jacobi.h"
 #include "ref/draft/lookahead.h"
+#include "ref/draft/ouroboros.h"
 #include "ref/draft/prompt_lookup.h"
 
 enum { ENGINE_OPS_ROWS = 512 }; /* of a sequence's share of a forward */
@@ -21,13 +22,22 @@ typedef struct {
     int32_t sequences; /* that it has room for */
 } engine_ops_model;
 
+/* What the last request of Ouroboros left to the next (OUR-04). */
+typedef struct {
+    as_pool *pool; /* NULL: nothing */
+    int32_t V, W, N;
+} engine_ops_warm;
+
 typedef struct {
     engine_ops_model target, draft;
+    engine_ops_warm warm;
 } engine_ops;
 
 /* How it decodes, where the request leaves that open. */
 typedef struct {
     const choices *choice; /* rule and presets; above T = 0 by the match rule, if that is chosen */
+    const as_ouroboros *ouroboros; /* its switches, and whether it is warm, the same in all calls; NULL: it is
+                                      not offered */
     int threads;           /* as in as_llama_options */
     const lm_maker *maker;
     int32_t sequences, rows; /* that the models have room for; 0: one, and its share */
@@ -42,6 +52,7 @@ typedef struct {
     as_jacobi jacobi; /* of these, what b->method names */
     as_lookahead lookahead;
     as_lookup lookup;
+    as_ouroboros ouroboros;
 } engine_ops_plan;
 
 /* CLM-09: those of the methods that decode at temperature 0 alone. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/oracle/methods/ouroboros.h"
 #include "conformance/subjects/ours/path_lm.h"
 #include "ref/draft/switches.h"
 
@@ -15,16 +16,18 @@ typedef struct {
     const ref_trace_watch *watch;
     oracle_trace *trace;
     bool noted;
+    as_drafter *window; /* who has window and pool; NULL: nobody */
+    bool drafted;       /* Ouroboros: there has been a draft step, so that the window exists */
 } scribe;
 
 /* ---- What a step shows ------------------------------------------------------------ */
 
 static void show_window(const scribe *s, oracle_lists *window)
 {
-    const bool stale = s->m->sw[LAH_KEY] == LAH_KEY_STALE;
+    const bool stale = s->m->name == ORACLE_LOOKAHEAD && s->m->sw[LAH_KEY] == LAH_KEY_STALE;
     const int32_t *row;
     int32_t n;
-    for (int32_t l = 0; (row = as_lookahead_row(s->inner, l, &n)); l++) {
+    for (int32_t l = 0; (row = as_lookahead_row(s->window, l, &n)); l++) {
         const int32_t hidden = l == 0 && !stale;
         oracle_append(oracle_another(window), row + hidden, n - hidden);
     }
@@ -38,7 +41,7 @@ void ref_show_values(const int32_t *value, int32_t count, int32_t length, oracle
 
 static void show_pool(const scribe *s, oracle_pool *pool)
 {
-    const as_pool *from = as_lookahead_pool(s->inner);
+    const as_pool *from = as_lookahead_pool(s->window);
     pool->of = oracle_take((size_t)s->lm->V, sizeof *pool->of);
     for (int32_t t = 0; t < s->lm->V; t++) {
         int32_t count;
@@ -52,8 +55,11 @@ static void show_pool(const scribe *s, oracle_pool *pool)
 
 static void show_state(const scribe *s, oracle_lists *window, oracle_pool *pool)
 {
-    if (s->m->name != ORACLE_LOOKAHEAD) return;
-    show_window(s, window);
+    if (!s->window) return;
+    if (s->m->name == ORACLE_OUROBOROS && !s->drafted)
+        for (int32_t l = 0; l < s->trace->window0.n; l++) oracle_add_copy(window, &s->trace->window0.l[l]);
+    else
+        show_window(s, window);
     show_pool(s, pool);
 }
 
@@ -68,11 +74,45 @@ static void show_path(const as_tree *t, int32_t r, oracle_list *path)
 
 void ref_show_tree(const oracle_method *m, const as_tree *t, int32_t first, oracle_step *to)
 {
-    const int32_t drafts = t->rows - first,
-                  length = m->name == ORACLE_LOOKAHEAD ? m->size[1] - 1 : drafts;
+    const int32_t drafts = t->rows - first, length = m->name == ORACLE_LOOKAHEAD   ? m->size[1] - 1
+                                                     : m->name == ORACLE_OUROBOROS ? m->size[2] - 1
+                                                                                   : drafts;
     for (int32_t r = 0; r < t->rows; r++) show_path(t, r, oracle_another(&to->rows));
     for (int32_t r = first; r < t->rows; r += length)
         show_path(t, r + length - 1, oracle_another(&to->candidates));
+}
+
+/* Drafts, and what stands behind them; the reference makes its window at the first draft step. */
+static void show_round(scribe *s, const as_tree *t, oracle_step *to)
+{
+    int32_t steps;
+    const int32_t n = as_ouroboros_drafts(s->inner, &steps);
+    s->drafted |= steps > 0;
+    for (int32_t r = 1; r <= n; r++) oracle_push(&to->drafts, t->row[r].token);
+    ref_show_tree(s->m, t, 1 + n, to);
+    if (t->rows == 1 + n && n > 0) show_path(t, n, oracle_another(&to->candidates));
+}
+
+/* OUR-03: the window before the first round is that of a lookahead of its own before its first step. */
+static as_status show_first_window(scribe *s, const as_context *c, as_error *e)
+{
+    as_lookahead o = *as_lookahead_preset("paper");
+    as_context line = *c;
+    as_tree tree = {0};
+    as_plan plan;
+    scribe first = *s;
+    o.W = o.G = s->m->size[1], o.N = s->m->size[2];
+    if (s->m->sw[OUR_INIT] == OUR_INIT_GIVEN)
+        o.init = AS_FILL_GIVEN, o.given = s->m->given, o.givens = s->m->given_n;
+    line.depth = line.rows = INT32_MAX;
+    as_status status = as_draft_lookahead(&o, s->lm->V, &first.window, e);
+    if (status != AS_OK) return status;
+    status = as_tree_plant(&tree, c->history[c->n - 1], e);
+    if (status == AS_OK) status = as_drafter_propose(first.window, &line, &tree, &plan, e);
+    if (status == AS_OK) show_window(&first, &s->trace->window0);
+    as_tree_free(&tree);
+    as_drafter_free(first.window);
+    return status;
 }
 
 /* ---- The drafter ------------------------------------------------------------------ */
@@ -87,9 +127,15 @@ static as_status propose(as_drafter *d, const as_context *c, as_tree *tree, as_p
                          as_error *e)
 {
     scribe *s = (scribe *)d;
-    const as_status status = as_drafter_propose(s->inner, c, tree, plan, e);
-    if (status == AS_OK && !s->noted) show_state(s, &s->trace->window0, &s->trace->pool0);
+    const bool pair = s->m->name == ORACLE_OUROBOROS, notes = !s->noted;
+    as_status status = AS_OK;
     s->noted = true;
+    if (notes && pair) {
+        status = show_first_window(s, c, e);
+        show_pool(s, &s->trace->pool0);
+    }
+    if (status == AS_OK) status = as_drafter_propose(s->inner, c, tree, plan, e);
+    if (status == AS_OK && notes && !pair) show_state(s, &s->trace->window0, &s->trace->pool0);
     return status;
 }
 
@@ -102,6 +148,12 @@ static as_status observe(as_drafter *d, const as_context *c, const as_step *step
 static void free_drafter(as_drafter *d)
 {
     (void)d;
+}
+
+static uint64_t digest(const as_drafter *d, uint64_t h)
+{
+    const as_drafter *inner = ((const scribe *)d)->inner;
+    return inner->ops->digest ? inner->ops->digest(inner, h) : h;
 }
 
 oracle_step *ref_another_step(oracle_trace *t)
@@ -120,7 +172,10 @@ static void note(void *data, const as_step *step)
     scribe *s = data;
     oracle_step *to = ref_another_step(s->trace);
     to->accepted = step->accepted;
-    ref_show_tree(s->m, step->tree, step->plan->drafts, to);
+    if (s->m->name == ORACLE_OUROBOROS)
+        show_round(s, step->tree, to);
+    else
+        ref_show_tree(s->m, step->tree, step->plan->drafts, to);
     oracle_append(&to->run, step->run, step->length);
     oracle_append(&to->emitted, step->run, step->emitted);
     show_state(s, &to->window, &to->pool);
@@ -203,10 +258,13 @@ void ref_refuse(const oracle_request *q, const as_error *e, oracle_trace *trace)
 }
 
 void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_method *m,
-               const ref_trace_watch *watch, oracle_trace *trace, as_result *result)
+               as_ranks *ranks, const ref_trace_watch *watch, oracle_trace *trace, as_result *result)
 {
-    static const as_drafter_ops ops = {reset, propose, observe, free_drafter};
-    scribe s = {{&ops, d->name, d->rules, d->V, d->cold}, d, lm, m, watch, trace, false};
+    static const as_drafter_ops ops = {reset, propose, observe, free_drafter, digest};
+    scribe s = {.base = {&ops, d->name, d->rules, d->V, d->cold}, .inner = d, .lm = lm, .m = m, .watch = watch, .trace = trace};
+    s.window = m->name == ORACLE_LOOKAHEAD   ? d
+               : m->name == ORACLE_OUROBOROS ? as_ouroboros_lookahead(d)
+                                             : NULL;
     const oracle_sampling *p = &q->sampling;
     const as_request r = {.target = lm,
                           .drafter = &s.base,
@@ -219,7 +277,8 @@ void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_m
                           .eoses = q->eos >= 0,
                           .budget = q->budget,
                           .trace = note,
-                          .trace_data = &s};
+                          .trace_data = &s,
+                          .ranks = ranks};
     as_error e = {.text = ""};
     int32_t *out = oracle_take((size_t)(q->budget > 0 ? q->budget : 0) + 1, sizeof *out);
     *trace = (oracle_trace){.steps = 0};
@@ -230,17 +289,46 @@ void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_m
     free(out);
 }
 
+as_ouroboros ref_ouroboros_of(const oracle_method *m)
+{
+    const int32_t *z = m->size, *sw = m->sw;
+    return (as_ouroboros){.gamma = z[0],
+                          .W = z[1],
+                          .N = z[2],
+                          .K = z[3],
+                          .draft_bonus = sw[OUR_DRAFT_BONUS],
+                          .overrun = sw[OUR_OVERRUN],
+                          .suffix_bonus = sw[OUR_SUFFIX_BONUS],
+                          .inspire = (as_inspire)sw[OUR_INSPIRE],
+                          .refine = (as_refine)sw[OUR_REFINE],
+                          .refine_few = sw[OUR_REFINE_REFUSED] == OUR_REFINE_FEW,
+                          .given = sw[OUR_INIT] == OUR_INIT_GIVEN ? m->given : NULL,
+                          .givens = sw[OUR_INIT] == OUR_INIT_GIVEN ? m->given_n : 0};
+}
+
+/* A list that is empty has no drafter of its own: the lookahead's word for it is the same. */
+static as_status drafter_of_vector(const oracle_method *m, as_lm *draft, int32_t V, as_drafter **d, as_error *e)
+{
+    if (!draft) return ref_drafter_of(m, V, d, e);
+    if (m->sw[OUR_INIT] == OUR_INIT_GIVEN && m->given_n < 1)
+        return as_refuse(e, AS_BAD_INPUT, "given", "an empty list of first tokens");
+    const as_ouroboros o = ref_ouroboros_of(m);
+    return as_draft_ouroboros(draft, &o, d, e);
+}
+
 void ref_trace_vector(const vector_group *g, const vector_test *t, oracle_trace *trace)
 {
-    path_lm *lm = path_lm_new(g->toy, t->request->positions, t->request->rows);
+    path_lm *lm = path_lm_new(g->toy, t->request->positions, t->request->rows),
+            *draft = g->draft ? path_lm_new(g->draft, 0, 0) : NULL;
     as_drafter *d = NULL;
     as_error e = {.text = ""};
     as_result result;
     *trace = (oracle_trace){.steps = 0};
-    if (ref_drafter_of(t->method, lm->base.V, &d, &e) == AS_OK)
-        ref_trace(&lm->base, d, t->request, t->method, NULL, trace, &result);
+    if (drafter_of_vector(t->method, draft ? &draft->base : NULL, lm->base.V, &d, &e) == AS_OK)
+        ref_trace(&lm->base, d, t->request, t->method, NULL, NULL, trace, &result);
     else
         ref_refuse(t->request, &e, trace);
     as_drafter_free(d);
+    if (draft) as_lm_free(&draft->base);
     as_lm_free(&lm->base);
 }

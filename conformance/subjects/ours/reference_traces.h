@@ -10,6 +10,7 @@
 #include "ref/decode.h"
 #include "ref/draft/jacobi.h"
 #include "ref/draft/lookahead.h"
+#include "ref/draft/ouroboros.h"
 #include "ref/draft/prompt_lookup.h"
 #include "vectors/read/vectors.h"
 
@@ -17,6 +18,7 @@
 as_lookahead ref_lookahead_of(const oracle_method *m);
 as_lookup ref_lookup_of(const oracle_method *m);
 as_jacobi ref_jacobi_of(const oracle_method *m);
+as_ouroboros ref_ouroboros_of(const oracle_method *m);
 /* Its rule under the request's temperature; where there is none, one that must be refused. */
 as_rule ref_rule_of(const oracle_request *q, const oracle_method *m);
 /* A drafter for it, of a vocabulary of V. */
@@ -28,10 +30,10 @@ typedef struct {
     void *data;
 } ref_trace_watch;
 
-/* Decodes the request with the drafter; the tokens are those that the reference gave out. A
+/* Decodes the request with the drafter, as one of these ranks unless NULL; the tokens are those that the reference gave out. A
  * refusal stands in trace->error, as the word of TRC-03. The caller frees the trace. */
 void ref_trace(as_lm *lm, as_drafter *d, const oracle_request *q, const oracle_method *m,
-               const ref_trace_watch *watch, oracle_trace *trace, as_result *result);
+               as_ranks *ranks, const ref_trace_watch *watch, oracle_trace *trace, as_result *result);
 
 /* Parts of it, for who decodes elsewhere: another step of the trace, all zeros; its rows and
  * candidates by the tree; values of a key, or rows of a window, one behind the other; a

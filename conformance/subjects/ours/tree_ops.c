@@ -117,6 +117,7 @@ static as_tree_step step_of(const request *r)
                           .u = given ? b->u + r->from : NULL,
                           .residual = given ? word(b->last[2 * (ptrdiff_t)r->i]) : 0,
                           .bonus = given ? word(b->last[2 * (ptrdiff_t)r->i + 1]) : 0,
+                          .noise = given && b->noise ? b->noise + (ptrdiff_t)r->i * r->rows->V : NULL,
                           .seed = b->seed + (uint64_t)r->i,
                           .position = b->position};
 }

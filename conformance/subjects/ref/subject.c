@@ -13,6 +13,7 @@
 #include "conformance/subjects/ours/model_ops.h"
 #include "conformance/subjects/ours/tree_ops.h"
 #include "ref/dist/draw.h"
+#include "ref/dist/race.h"
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"
 #include "ref/draft/ngram_pool.h"
@@ -40,6 +41,7 @@ struct iut {
     model_ops lm;
     engine_ops engine;
     int threads; /* of the models */
+    as_ouroboros ouroboros;
 };
 
 static iut_status status_of(as_status s)
@@ -90,6 +92,17 @@ static bool set_threads(iut *x, const char *word)
     return true;
 }
 
+/* ouroboros=paper|code, warm=no|yes */
+static bool set_ouroboros(iut *x, const char *word)
+{
+    const bool yes = strcmp(word, "warm=yes") == 0, says = yes || strcmp(word, "warm=no") == 0;
+    const as_ouroboros *preset = strncmp(word, "ouroboros=", 10) == 0 ? as_ouroboros_preset(word + 10) : NULL;
+    const bool warm = says ? yes : x->ouroboros.warm;
+    if (preset) x->ouroboros = *preset;
+    x->ouroboros.warm = warm;
+    return says || preset;
+}
+
 static void destroy(iut *x)
 {
     forget_panel(x);
@@ -109,12 +122,15 @@ static iut *create(const char *options, char *error, size_t error_size)
     }
     *x = (iut){.choice = choices_default(),
                .gamma = -1,
+               .ouroboros = *as_ouroboros_preset("paper"),
                .threads = 1}; /* the suite runs an instance on every processor */
     snprintf(text, sizeof text, "%s", options);
     for (char *word = strtok_r(text, " ,", &rest); word; word = strtok_r(NULL, " ,", &rest)) {
-        if (choices_take(&x->choice, word) || set_threads(x, word)) continue;
+        if (choices_take(&x->choice, word) || set_ouroboros(x, word) || set_threads(x, word)) continue;
         snprintf(error, error_size,
-                 "ref: no option %.60s; there are " CHOICES_WORDS ", threads=1..9", word);
+                 "ref: no option %.60s; there are " CHOICES_WORDS
+                 ", ouroboros=paper|code, warm=no|yes, threads=1..9",
+                 word);
         destroy(x);
         return NULL;
     }
@@ -137,7 +153,7 @@ static void claim_trees(const iut *x, iut_claims *c)
     c->tree_bonus = IUT_BONUS_DRAWN | IUT_BONUS_GIVEN;
     c->max_children = AS_TREE_CHILDREN;
     c->tree_sampling = 1;
-    if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED) c->coins = c->tree_coins = IUT_COINS_TWO | IUT_COINS_ONE;
+    if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED) c->coins = c->tree_coins = IUT_COINS_TWO | IUT_COINS_ONE | IUT_COINS_RACE;
 }
 
 static iut_status claims(iut *x, iut_claims *c)
@@ -149,7 +165,11 @@ static iut_status claims(iut *x, iut_claims *c)
     if (c->size >= offsetof(iut_claims, logprobs))
         c->per_request = IUT_PER_SAMPLING | IUT_PER_SEED | IUT_PER_BUDGET | IUT_PER_ENDS;
     if (c->size >= offsetof(iut_claims, coins)) c->draft_vocab = IUT_VOCAB_FOLDER;
-    if (c->size >= sizeof *c) claim_trees(x, c);
+    if (c->size >= offsetof(iut_claims, warm)) claim_trees(x, c);
+    if (c->size >= sizeof *c) {
+        c->methods |= IUT_OUROBOROS;
+        c->warm = x->ouroboros.warm;
+    }
     return IUT_OK;
 }
 
@@ -327,7 +347,7 @@ static bool reserve_step(iut *x, int32_t gamma)
 
 /* One step of the rule in force over p_row and q_row. u as iut_verify_batch has it, or NULL:
  * seeded. */
-static int32_t run_rule(iut *x, const int32_t *draft, int32_t n, int32_t gamma, const double *u,
+static int32_t run_rule(iut *x, const int32_t *draft, int32_t n, int32_t gamma, const double *u, const float *noise,
                         uint64_t seed, uint64_t position, int32_t *out)
 {
     if (x->choice.rule == IUT_RULE_MATCH) {
@@ -337,7 +357,7 @@ static int32_t run_rule(iut *x, const int32_t *draft, int32_t n, int32_t gamma, 
     }
     if (!u)
         return as_verify_chain_seeded(x->p_row, x->q_row, draft, n, x->V, seed, position, out);
-    const as_chain_uniforms given = {u, supplied(u[gamma]), supplied(u[gamma + 1])};
+    const as_chain_uniforms given = {u, supplied(u[gamma]), supplied(u[gamma + 1]), noise};
     return as_verify_chain(x->p_row, x->q_row, draft, n, x->V, &given, out);
 }
 
@@ -364,11 +384,17 @@ static iut_status case_failed(iut *x, int32_t i)
     return status_of(as_fail(&x->error, AS_BAD_INPUT, "case %d: %.200s", (int)i, why.text));
 }
 
-/* CLM-20: given uniforms, one or two, are read alike. */
-static iut_status check_coins(iut *x, int32_t coins)
+/* CLM-20: given uniforms, one or two, are read alike. noise is that of n cases. */
+static iut_status check_coins(iut *x, int32_t coins, const float *noise, int32_t n)
 {
-    if (coins == 0 || coins == IUT_COINS_TWO || coins == IUT_COINS_ONE) return IUT_OK;
-    return status_of(as_fail(&x->error, AS_LIMIT, "coins = %d; there are two (1) and one (2)", (int)coins));
+    if (coins != 0 && coins != IUT_COINS_TWO && coins != IUT_COINS_ONE && coins != IUT_COINS_RACE)
+        return status_of(as_fail(&x->error, AS_LIMIT, "coins = %d; there are two (1), one (2) and a race (4)", (int)coins));
+    if ((coins == IUT_COINS_RACE) != (noise != NULL))
+        return status_of(as_fail(&x->error, AS_BAD_INPUT, "coins = %d %s noise, which a race (4) has, and it alone",
+                                 (int)coins, noise ? "with" : "without"));
+    for (int32_t i = 0; noise && i < n; i++)
+        if (as_check_noise(noise + (ptrdiff_t)i * x->V, x->V, &x->error) != AS_OK) return case_failed(x, i);
+    return IUT_OK;
 }
 
 static iut_status verify(iut *x, iut_verify_batch *b)
@@ -377,7 +403,9 @@ static iut_status verify(iut *x, iut_verify_batch *b)
     if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
         return status_of(
             as_fail(&x->error, AS_BAD_INPUT, "verify: uniforms are due and none are given"));
-    if (b->size >= sizeof *b && check_coins(x, b->coins) != IUT_OK) return IUT_UNSUPPORTED;
+    const float *noise = b->size >= sizeof *b ? b->noise : NULL;
+    const iut_status coins = b->size >= sizeof *b ? check_coins(x, b->coins, noise, b->n) : IUT_OK;
+    if (coins != IUT_OK) return coins;
     if (!reserve_step(x, g)) return IUT_NO_MEMORY;
     for (int32_t i = 0; i < b->n; i++) {
         const int32_t *draft = b->draft + (ptrdiff_t)i * g;
@@ -385,8 +413,8 @@ static iut_status verify(iut *x, iut_verify_batch *b)
             x->choice.uniforms == IUT_UNIFORMS_SUPPLIED ? b->u + (ptrdiff_t)i * (g + 2) : NULL;
         const int32_t n = prepare_case(x, draft, b->len[i], b->state + (ptrdiff_t)i * (g + 1));
         if (n < 0) return case_failed(x, i);
-        b->out_len[i] = run_rule(x, draft, n, g, u, b->seed + (uint64_t)i, b->position,
-                                 b->out + (ptrdiff_t)i * (g + 1));
+        b->out_len[i] = run_rule(x, draft, n, g, u, noise ? noise + (ptrdiff_t)i * x->V : NULL, b->seed + (uint64_t)i,
+                                 b->position, b->out + (ptrdiff_t)i * (g + 1));
     }
     return IUT_OK;
 }
@@ -457,7 +485,8 @@ static iut_status verify_tree(iut *x, iut_tree_batch *b)
     const bool given = x->choice.uniforms == IUT_UNIFORMS_SUPPLIED;
     if (given && (!b->u || !b->last))
         return status_of(as_fail(&x->error, AS_BAD_INPUT, "verify_tree: uniforms are due and none are given"));
-    if (check_coins(x, b->coins) != IUT_OK) return IUT_UNSUPPORTED;
+    const iut_status coins = check_coins(x, b->coins, b->noise, b->n);
+    if (coins != IUT_OK) return coins;
     const size_t rows = 2 * (size_t)b->samplings * (size_t)x->S;
     tree_source source = {x, b, calloc(rows + 1, sizeof(float *))};
     const tree_ops_rows from = {
@@ -501,7 +530,7 @@ static int32_t stream_one(iut *x, const iut_stream_batch *b, int32_t state, uint
     for (int32_t step = 0; m < b->k; step++) {
         const int32_t useful = b->k - m - 1, n = b->gamma < useful ? b->gamma : useful;
         if (!propose(x, state, n, seed, (uint64_t)m)) return -1;
-        const int32_t run = run_rule(x, x->drafts, n, n, NULL, seed, (uint64_t)m, x->run);
+        const int32_t run = run_rule(x, x->drafts, n, n, NULL, NULL, seed, (uint64_t)m, x->run);
         accepted[step] = run - 1;
         for (int32_t i = 0; i < run; i++) {
             out[m++] = x->run[i];
@@ -581,7 +610,7 @@ static iut_status cache_poison(iut *x)
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
     const engine_ops_manner how = {
-        .choice = &x->choice, .threads = x->threads, .maker = &maker};
+        .choice = &x->choice, .ouroboros = &x->ouroboros, .threads = x->threads, .maker = &maker};
     return answer_of(engine_ops_generate(&x->engine, b, &how, &x->error));
 }
 

@@ -44,6 +44,8 @@ any of the methods below; what it lacks is not claimed and not tested.
                                                  a block), "lookahead" (W, N, G) or "lookup" (longest n-gram,
                                                  drafts); claim methods="jacobi lookup", or what you have, and
                                                  those for temperature 0 alone as greedy_methods, too
+                                                 With "ouroboros" among them (W, N, K), it gets the keywords `draft`
+                                                 and `gamma` as `generate` does, None and 0 by the other methods
                                                  With the claim per_request="sampling seed budget ends", or some of
                                                  these, both get the keyword `each`: for each request its sampling,
                                                  seed, budget and ends, whatever of it is claimed or not
@@ -432,6 +434,8 @@ class Server:
             answers = self.iut.generate(args["target"], args["draft"] or None, prompts, args["gamma"], k, eos,
                                         sampling, seeds, **more)
         else:
+            if self.claims["methods"] & METHODS["ouroboros"]:
+                more.update(draft=args["draft"] or None, gamma=args["gamma"])
             answers = self.iut.generate_by(*self.method(args, sampling), args["target"], prompts, k, eos,
                                            sampling, seeds, **more)
         answers = list(answers)
@@ -454,8 +458,8 @@ class Server:
                 for s, seed, budget, more in zip(own, seeds, budgets, ends)]
 
     def method(self, args, sampling):
-        """The method of a request without a draft model, and its sizes."""
-        word, sizes = next((word, {"jacobi": 1, "lookahead": 3, "lookup": 2}[word])
+        """The method of a request, and its sizes."""
+        word, sizes = next((word, {"jacobi": 1, "lookahead": 3, "lookup": 2, "ouroboros": 3}[word])
                            for word, number in METHODS.items() if number == args["method"])
         if not self.claims.get("methods", 0) & METHODS[word]:
             raise Unsupported(f"the method {word} is not claimed")

@@ -72,6 +72,34 @@ int32_t draw_of_total(const model *m, lane *l, uint32_t id, const float *w, doub
     return fault(m->fault, DRAW_PAST_END) ? m->V : m->V - 1;
 }
 
+bool draw_ahead(double w, float noise, double w2, float noise2, bool exact)
+{
+    if (!exact) return (float)w / noise > (float)w2 / noise2;
+    return (as_u128)(uint64_t)w * (uint64_t)ldexpf(noise2, 48) > (as_u128)(uint64_t)w2 * (uint64_t)ldexpf(noise, 48);
+}
+
+static bool ahead(const model *m, const float *w, const float *noise, int32_t x, int32_t best)
+{
+    const bool exact = m->set.arithmetic == IUT_ARITH_CANONICAL;
+    const double own = exact ? (double)as_weight(w[x]) : (double)w[x],
+                 other = exact ? (double)as_weight(w[best]) : (double)w[best];
+    if (fault(m->fault, RACE_TIMES_NOISE)) return own * (double)noise[x] > other * (double)noise[best];
+    if (fault(m->fault, RACE_LOG_FORGOTTEN)) return log(own) + (double)noise[x] > log(other) + (double)noise[best];
+    return draw_ahead(own, noise[x], other, noise[best], exact);
+}
+
+int32_t draw_race(const model *m, const float *w, const float *noise)
+{
+    const bool exact = m->set.arithmetic == IUT_ARITH_CANONICAL;
+    int32_t best = -1;
+    for (int32_t x = 0; x < m->V; x++) {
+        if (fault(m->fault, RACE_LAST_TILE) && x % 128 == 127) continue;
+        if (exact ? as_weight(w[x]) == 0 : !(w[x] > 0)) continue;
+        if (best < 0 || ahead(m, w, noise, x, best)) best = x;
+    }
+    return best;
+}
+
 int32_t rule_draw(const model *m, lane *l, uint32_t id, const float *w)
 {
     return draw_of_total(m, l, id, w, draw_sum(m, 0, w, m->V));

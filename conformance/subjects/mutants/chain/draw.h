@@ -13,4 +13,11 @@ double draw_sum(const model *m, double before, const float *w /* [n] */, int32_t
  */
 int32_t draw_of_total(const model *m, lane *l, uint32_t id, const float *w /* [V] */, double W);
 
+/* w / noise > w2 / noise2: for integers below 2^53 if `exact`, else as quotients of binary32. Noise is a multiple of
+ * 2^-48 below 2^6, as the suite's is. */
+bool draw_ahead(double w, float noise, double w2, float noise2, bool exact);
+
+/* DRAW-07 from a row. -1: there is no weight. */
+int32_t draw_race(const model *m, const float *w /* [V] */, const float *noise /* [V] */);
+
 #endif

@@ -192,8 +192,10 @@ static int32_t corrected(const step *s, int32_t i)
     if (fault(f, RESIDUAL_REUSES_ACCEPT)) id = name(s, LANE_ACCEPT, i);
     if (fault(f, SHARED_NOISE)) id = name(s, LANE_DRAFT, i);
     if (fault(f, RESIDUAL_FROM_P)) return rule_draw(s->m, s->l, id, p);
+    if (s->noise && fault(f, RACE_FROM_P)) return draw_race(s->m, p, s->noise);
     rule_residual(s->m, p, q, r);
     double W = draw_sum(s->m, 0, r, V);
+    if (s->noise) return draw_race(s->m, W > 0 ? r : p, s->noise);
     if (W == 0) return draw_empty(s, id, p);
     if (fault(f, RESIDUAL_UNCLAMPED)) return draw_unclamped(s, id, p, q, W);
     if (fault(f, RESIDUAL_ARGMAX)) return first_largest(r, V);
@@ -213,6 +215,8 @@ static int32_t bonus(const step *s, int32_t n)
     if (n > 0 && fault(f, BONUS_REUSES_ACCEPT)) id = name(s, LANE_ACCEPT, n - 1);
     if (n > 0 && fault(f, BONUS_ROW_BEFORE)) row = p_row(s, n - 1);
     if (n > 0 && fault(f, BONUS_FROM_Q)) row = q_row(s, n);
+    if (n > 0 && fault(f, ONE_COIN_READ_AS_TWO)) id = name(s, LANE_ACCEPT, n - 1);
+    if (s->noise && !fault(f, RACE_BY_UNIFORM)) return draw_race(s->m, row, s->noise);
     return rule_draw(s->m, s->l, id, row);
 }
 
@@ -469,7 +473,7 @@ int32_t rule_stream(model *m, lane *l, int32_t start, int32_t gamma, int32_t k, 
     for (int32_t round = 0; done < k; round++) {
         const int32_t at = fault(m->fault, STEPS_SHARE) ? 0 : done;
         const bool fewer = m->set.manner == MANNER_ADAPTIVE && gamma > 1 && round % 2;
-        step s = {m, l, state, draft, fewer ? gamma - 1 : gamma, at, round};
+        step s = {m, l, state, draft, fewer ? gamma - 1 : gamma, at, round, NULL};
         int32_t stand = 0, first = 0;
         state[0] = now;
         if (again >= 0 && fault(m->fault, TOKEN_REPEATED)) run[first++] = again;

@@ -38,6 +38,7 @@ typedef struct {
     int32_t n;
     int32_t at;
     int32_t round; /* number of the step in its stream */
+    const float *noise; /* [V] of a race for the last token; NULL: a draw */
 } step;
 
 /* Runs the rule that the setting declares. Writes at most n+2 tokens to out and returns how

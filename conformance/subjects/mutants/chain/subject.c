@@ -125,6 +125,7 @@ static iut_status claims(iut *x, iut_claims *c)
         .greedy_identical = 1,
         .max_gamma = s->manner == MANNER_MAX_GAMMA_1 ? 1 : RULES_MAX_GAMMA,
         .max_vocab = s->map == IUT_MAP_GUMBEL ? 1024 : 0,
+        .coins = s->manner == MANNER_ONE_COIN ? IUT_COINS_ONE : s->manner == MANNER_RACE ? IUT_COINS_RACE : 0,
         .order = a->m.filters.order,
         .top_k_ties = a->m.filters.ties_kept ? IUT_TIES_KEPT : 0,
     };
@@ -458,6 +459,8 @@ static iut_status verify_with(subject *a, iut_verify_batch *b, bool greedy)
     source s = source_of(a, b->u, b->seed, b->position, false);
     if (!greedy && s.uniforms == IUT_UNIFORMS_SUPPLIED && !b->u)
         return subject_fail(a, IUT_BAD_INPUT, "verify: uniforms are to be supplied");
+    if (!greedy && m->set.manner == MANNER_RACE && !b->noise)
+        return subject_fail(a, IUT_BAD_INPUT, "verify: the noise of a race is to be supplied");
     s.gamma = b->gamma;
     m->row_bad = false;
     for (int32_t i = 0; i < b->n; i++) {
@@ -465,7 +468,9 @@ static iut_status verify_with(subject *a, iut_verify_batch *b, bool greedy)
         if (st != IUT_OK) return st;
         next_case(&s, b->seed, i, b->n);
         if (b->u) s.u = b->u + (size_t)i * ((size_t)b->gamma + 2);
-        const step one = {m, &s.lane, state, draft, b->len[i], 0, 0};
+        const size_t whose = fault(m->fault, RACE_NOISE_OF_FIRST) ? 0 : (size_t)i;
+        const float *noise = !greedy && m->set.manner == MANNER_RACE ? b->noise + whose * (size_t)m->V : NULL;
+        const step one = {m, &s.lane, state, draft, b->len[i], 0, 0, noise};
         int32_t accepted;
         const int32_t count =
             greedy ? rule_greedy(&one, run, &accepted) : rule_step(&one, run, &accepted);

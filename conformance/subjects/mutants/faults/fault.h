@@ -38,12 +38,15 @@ typedef enum {
     MANNER_EMPTY_OTHER,
     MANNER_MAX_GAMMA_1,
     MANNER_ADAPTIVE,
+    MANNER_ONE_COIN, /* ends a step with one uniform */
+    MANNER_RACE,     /* or with a race */
     MANNER_VLLM_TIES,    /* min-p before top-k, which keeps ties */
-    MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next six */
+    MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next seven */
     MANNER_TREE_LAST_OF_EQUAL, /* names the last of equal siblings */
     MANNER_TREE_FIXED,    /* has the rules for any tree alone */
     MANNER_TREE_SMALL,    /* takes small trees alone */
-    MANNER_TREE_ONE_COIN, /* ends a step with one uniform */
+    MANNER_TREE_ONE_COIN, /* as MANNER_ONE_COIN and MANNER_RACE */
+    MANNER_TREE_RACE,
     MANNER_TREE_GIVEN,    /* takes the bonus from its caller */
     MANNER_TREE_OTHER,    /* tries independent siblings from the last on, and says that its rule is its own */
     MANNER_POOL,         /* keeps pools of n-grams, and nothing else (pool_subject.h) */
@@ -79,6 +82,11 @@ typedef enum {
     MANNER_LOOKUP,
     MANNER_JACOBI_WARM,    /* a Jacobi that samples above T = 0 */
     MANNER_LOOKAHEAD_COLD, /* lookahead at T = 0 alone */
+    MANNER_OUROBOROS,      /* Ouroboros alone, as its paper has it */
+    MANNER_OUROBOROS_CODE, /* as its code has it */
+    MANNER_OUROBOROS_WARM, /* its pool stays from request to request */
+    MANNER_OUROBOROS_RING, /* its pool overwrites slots in turn */
+    MANNER_OUROBOROS_BARE, /* no answer of the target enters its pool */
     MANNER_ORIGINAL,     /* LKP as it was first published */
     MANNER_STALE_KEY,    /* lookahead with other switches, or with what costs speed alone */
     MANNER_RING_POOL,

@@ -18,7 +18,7 @@
 #include "ref/dist/served.h"
 #include "ref/num/uniform.h"
 
-enum { POSITIONS = METHOD_POSITIONS, ROWS = METHOD_ROWS, MAX_GAMMA = 16 };
+enum { POSITIONS = METHOD_POSITIONS, ROWS = METHOD_ROWS, MAX_GAMMA = 16, ROUNDS_GAMMA = 6 };
 enum { EVERY_PENALTY = IUT_REPETITION | IUT_PRESENCE | IUT_FREQUENCY };
 enum { EVERY_OWN = IUT_PER_SAMPLING | IUT_PER_SEED | IUT_PER_BUDGET | IUT_PER_ENDS };
 enum { LATE = 40, CYCLE = 32, MANY = 8, PAGE = 16, FIRST_PAGE = 300, MET = 16 }; /* of faults */
@@ -169,7 +169,7 @@ static iut_status claims(iut *x, iut_claims *c)
                             .rule = IUT_RULE_TOKEN,
                             .arithmetic = self(x)->says->arithmetic,
                             .greedy_identical = bits,
-                            .max_gamma = one_alone ? 1 : MAX_GAMMA,
+                            .max_gamma = methods == IUT_OUROBOROS ? ROUNDS_GAMMA : one_alone ? 1 : MAX_GAMMA,
                             .lm_arithmetic = bits ? IUT_LM_CANONICAL : 0,
                             .methods = methods,
                             .greedy_methods = method_greedy_claims(self(x)->manner),
@@ -180,7 +180,8 @@ static iut_status claims(iut *x, iut_claims *c)
                             .per_request = mixed ? EVERY_OWN : 0,
                             .logprobs = mixed ? IUT_LOGPROB_RAW : 0,
                             .processors = penalties ? EVERY_PENALTY : 0,
-                            .draft_vocab = pruned ? IUT_VOCAB_FOLDER : 0};
+                            .draft_vocab = pruned ? IUT_VOCAB_FOLDER : 0,
+                            .warm = self(x)->manner == MANNER_OUROBOROS_WARM};
     *c = all;
     return IUT_OK;
 }
@@ -215,9 +216,9 @@ static iut_status load_pair(engine *a, const iut_generate_batch *b)
 {
     iut_status s = load(a, &a->target, b->target);
     if (s == IUT_OK && a->manner == MANNER_ENGINE_OWN_END) s = read_own_end(a);
-    if (s == IUT_OK && b->gamma > 0) s = load(a, &a->draft, b->draft);
+    if (s == IUT_OK && *b->draft) s = load(a, &a->draft, b->draft);
     if (s != IUT_OK) return s;
-    if (b->gamma > 0 && a->draft.V != a->target.V)
+    if (*b->draft && a->draft.V != a->target.V)
         return fail(a, IUT_BAD_INPUT, "the models have different vocabularies");
     const size_t cells = (size_t)(MAX_GAMMA + 1) * (size_t)a->target.V;
     free(a->logits), free(a->p), free(a->q), free(a->judged), free(a->spare), free(a->own);
@@ -646,6 +647,7 @@ static iut_status by_method(request *r, int32_t *out, int32_t *told)
     method_job j = {.fault = a->fault,
                     .manner = a->manner,
                     .lm = a->target.lm,
+                    .draft = a->draft.lm,
                     .V = a->target.V,
                     .k = r->b->k,
                     .eos = r->b->eos,
@@ -670,7 +672,7 @@ static iut_status decode(request *r, int32_t *out, int32_t *told)
     engine *a = r->a;
     bool ended = false;
     iut_status s = cut(a, &a->target, 0);
-    if (s == IUT_OK && r->b->gamma > 0) s = cut(a, &a->draft, 0);
+    if (s == IUT_OK && *r->b->draft) s = cut(a, &a->draft, 0);
     if (s == IUT_OK) s = feed(a, &a->target, r->history, r->n - 1, NULL);
     if (s == IUT_OK && r->b->method) return by_method(r, out, told);
     while (s == IUT_OK && !ended && r->m < r->budget) {

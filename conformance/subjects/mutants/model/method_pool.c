@@ -37,6 +37,8 @@ static int32_t place_of(const method_pool *p, int32_t key, const int32_t *value)
     const size_t size = (size_t)tokens * sizeof *value;
     int32_t at = 0;
     if (fault(p->fault, POOL_DUPLICATES)) return p->count[key];
+    for (int32_t i = p->count[key] - 1; fault(p->fault, OUR_DUPLICATE_NEWEST) && i >= 0; i--)
+        if (memcmp(slot(p, key, i), value, size) == 0) return i;
     while (at < p->count[key] && memcmp(slot(p, key, at), value, size) != 0) at++;
     return at;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/oracle/methods/ouroboros.h"
+#include "conformance/subjects/mutants/model/method_ouroboros.h"
 #include "conformance/subjects/mutants/model/method_steps.h"
 #include "conformance/subjects/mutants/model/method_trace.h"
 #include "conformance/subjects/mutants/model/penalties.h"
@@ -15,6 +17,7 @@ typedef struct {
     method_run run;
     jacobi_state jacobi;
     method_window window;
+    method_rounds rounds;
 } state;
 
 /* ---- Engines ------------------------------------------------------------------------- */
@@ -47,6 +50,12 @@ uint8_t method_claims(manner how)
     case MANNER_JACOBI:
     case MANNER_JACOBI_WARM:
         return IUT_JACOBI;
+    case MANNER_OUROBOROS:
+    case MANNER_OUROBOROS_CODE:
+    case MANNER_OUROBOROS_WARM:
+    case MANNER_OUROBOROS_RING:
+    case MANNER_OUROBOROS_BARE:
+        return IUT_OUROBOROS;
     case MANNER_LOOKUP:
     case MANNER_ORIGINAL:
         return IUT_LOOKUP;
@@ -65,6 +74,7 @@ const char *method_refusal(fault_point f, manner how, const iut_generate_batch *
 {
     const bool cold = b->sampling.temperature == 0,
                greedy = method_greedy_claims(how) & (uint8_t)b->method;
+    if (b->method == IUT_OUROBOROS) return *b->draft ? method_rounds_refusal(b->gamma, b->sizes) : "no draft model";
     if (b->gamma != 0) return "a method has no draft model: gamma is 0 then";
     if (greedy && !cold && !fault(f, JAC_WARM) && !fault(f, LAH_WARM))
         return "this method decodes greedily; the temperature has to be 0";
@@ -87,8 +97,18 @@ static void choose_lookahead(manner how, int32_t *sw)
     sw[LAH_WINDOW] = stale ? LAH_WINDOW_SAMPLED : LAH_WINDOW_ARGMAX;
 }
 
+/* The preset `paper`, or `code`; a bare one neither inspires nor refines. */
+static oracle_method ouroboros_of(manner how, const iut_generate_batch *b)
+{
+    oracle_method m = {.name = ORACLE_OUROBOROS, .size = {b->gamma, b->sizes[0], b->sizes[1], b->sizes[2]}};
+    oracle_preset(&m, how == MANNER_OUROBOROS_CODE ? "code" : "paper");
+    if (how == MANNER_OUROBOROS_BARE) m.sw[OUR_INSPIRE] = OUR_INSPIRE_NONE, m.sw[OUR_REFINE] = OUR_REFINE_NONE;
+    return m;
+}
+
 oracle_method method_of_engine(manner how, const iut_generate_batch *b)
 {
+    if (b->method == IUT_OUROBOROS) return ouroboros_of(how, b);
     oracle_method m = {.name = b->method == IUT_JACOBI      ? ORACLE_JACOBI
                                : b->method == IUT_LOOKAHEAD ? ORACLE_LOOKAHEAD
                                                             : ORACLE_LOOKUP};
@@ -105,6 +125,22 @@ oracle_method method_of_engine(manner how, const iut_generate_batch *b)
 static bool has_window(const state *a)
 {
     return a->j->how->name == ORACLE_LOOKAHEAD;
+}
+
+static bool has_rounds(const state *a)
+{
+    return a->j->how->name == ORACLE_OUROBOROS;
+}
+
+/* The window, and whose it is; NULL: there is none. */
+static const method_window *window_of(const state *a)
+{
+    return has_rounds(a) ? &a->rounds.window : has_window(a) ? &a->window : NULL;
+}
+
+static const method_job *owner_of(const state *a)
+{
+    return has_rounds(a) ? &a->rounds.line : a->j;
 }
 
 /* CLM-18: each row by the tokens before it, those of the tree included. */
@@ -124,14 +160,16 @@ static bool penalise_tree(const method_job *j, const method_tree *t)
     return true;
 }
 
-static void propose(state *a)
+static iut_status propose(state *a)
 {
+    if (has_rounds(a)) return method_rounds_propose(&a->rounds, a->j, &a->tree);
     if (has_window(a))
         method_window_propose(&a->window, a->j, &a->tree);
     else if (a->j->how->name == ORACLE_JACOBI)
         jacobi_propose(&a->jacobi, a->j, &a->tree);
     else
         lookup_propose(a->j, &a->tree);
+    return IUT_OK;
 }
 
 static iut_status verify(state *a)
@@ -140,6 +178,7 @@ static iut_status verify(state *a)
     iut_status s = method_verify(a->j, &a->tree, paths, &a->run);
     if (s == IUT_OK && a->j->how->name == ORACLE_JACOBI)
         jacobi_observe(&a->jacobi, a->j, &a->tree, &a->run);
+    if (s == IUT_OK && has_rounds(a)) method_rounds_decide(&a->rounds, a->j, &a->tree, &a->run);
     if (s == IUT_OK && has_window(a))
         s = method_window_answer(&a->window, a->j, &a->tree, &a->run);
     return s;
@@ -176,16 +215,19 @@ static iut_status step(state *a, int32_t *out, int32_t *told, bool *ended)
 {
     method_job *j = a->j;
     method_outcome o = {.before = j->n, .m = j->m};
-    propose(a);
-    iut_status s = method_tree_forward(j, &a->tree);
+    iut_status s = propose(a);
+    if (s == IUT_OK) s = method_tree_forward(j, &a->tree);
     if (s == IUT_OK && !penalise_tree(j, &a->tree)) s = method_fail(j, IUT_NO_MEMORY, "out of memory");
     if (s == IUT_OK) s = verify(a);
     if (s != IUT_OK) return s;
     if (j->manner != MANNER_NO_BONUS) *told = a->run.count - 1;
     *ended = o.ended = emit(a, out, &o.emitted);
     if (has_window(a)) method_window_observe(&a->window, j, &a->tree, &a->run, &o);
-    method_trace_step(j, &a->tree, &a->run, &o, has_window(a) ? &a->window : NULL);
-    return keep(a, o.emitted);
+    if (has_rounds(a)) s = method_rounds_observe(&a->rounds, j, &a->tree, &a->run, &o);
+    method_trace_step(j, &a->tree, &a->run, &o, window_of(a), owner_of(a));
+    if (has_rounds(a) && j->trace)
+        oracle_append(&j->trace->step[j->trace->steps - 1].drafts, a->rounds.draft, a->rounds.drafts);
+    return s == IUT_OK ? keep(a, o.emitted) : s;
 }
 
 /* Tokens of a step. */
@@ -193,6 +235,7 @@ static int32_t longest(const method_job *j)
 {
     const int32_t *z = j->how->size;
     return j->how->name == ORACLE_JACOBI      ? z[0]
+           : j->how->name == ORACLE_OUROBOROS ? z[0] + 2 * z[2] - 1
            : j->how->name == ORACLE_LOOKAHEAD ? z[1]
                                               : z[1] + 1;
 }
@@ -206,13 +249,15 @@ iut_status method_decode(method_job *j, int32_t *out, int32_t *told)
     a->j = j;
     bool ok = method_tree_open(&a->tree, j->V);
     if (has_window(a)) ok = method_window_open(&a->window, j) && ok;
+    if (has_rounds(a)) ok = method_rounds_open(&a->rounds, j) && ok;
     if (!ok) s = method_fail(j, IUT_NO_MEMORY, "out of memory");
-    if (ok && !ended) method_trace_start(j, has_window(a) ? &a->window : NULL);
+    if (ok && !ended) method_trace_start(j, window_of(a), owner_of(a));
     while (s == IUT_OK && !ended) {
         if (fault(j->fault, RUN_WHOLE_STEPS) && j->m > 0 && j->m + longest(j) > j->k) break;
         s = step(a, out, told++, &ended);
     }
     if (has_window(a)) method_window_close(&a->window, j);
+    if (has_rounds(a)) method_rounds_close(&a->rounds, j);
     method_tree_close(&a->tree);
     free(a);
     return s;

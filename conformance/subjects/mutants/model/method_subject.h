@@ -1,5 +1,4 @@
-/* method_subject.h - one plain implementation of the methods without a draft model (chapters 7,
- * 8 and 9), with one fault or none, under all their switches. It serves engines, and the trace vectors (method_trace.h). */
+/* method_subject.h - one plain implementation of the methods (chapters 7 to 9 and 11), with one fault or none, under all their switches. It serves engines, and the trace vectors (method_trace.h). */
 #ifndef ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_MODEL_METHOD_SUBJECT_H
 #define ASSAY_CONFORMANCE_SUBJECTS_MUTANTS_MODEL_METHOD_SUBJECT_H
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "conformance/oracle/methods/ouroboros.h"
+#include "conformance/subjects/mutants/model/method_ouroboros.h"
 #include "conformance/subjects/mutants/model/method_subject.h"
 
 /* ---- What a step shows ---------------------------------------------------------------- */
@@ -44,15 +46,15 @@ static void show_rows(const method_tree *t, oracle_step *to)
         oracle_append(oracle_another(&to->candidates), t->token + t->first[c], t->length[c]);
 }
 
-void method_trace_start(const method_job *j, const method_window *w)
+void method_trace_start(const method_job *j, const method_window *w, const method_job *of)
 {
     if (!j->trace || !w) return;
-    show_window(j, w, &j->trace->window0);
+    show_window(of, w, &j->trace->window0);
     show_pool(&w->pool, &j->trace->pool0);
 }
 
 void method_trace_step(const method_job *j, const method_tree *t, const method_run *run,
-                       const method_outcome *o, const method_window *w)
+                       const method_outcome *o, const method_window *w, const method_job *of)
 {
     oracle_trace *to = j->trace;
     if (!to) return;
@@ -63,7 +65,7 @@ void method_trace_step(const method_job *j, const method_tree *t, const method_r
     oracle_append(&s->emitted, run->token, o->emitted);
     oracle_append(&to->tokens, run->token, o->emitted);
     if (!w) return;
-    show_window(j, w, &s->window);
+    show_window(of, w, &s->window);
     show_pool(&w->pool, &s->pool);
 }
 
@@ -81,6 +83,14 @@ static const char *refuse_lookahead(fault_point f, const oracle_method *m, bool 
     if (!warm) return NULL;
     if (sw[LAH_RULE] == LAH_RULE_NONE && !fault(f, LAH_NONE_DECODES)) return "temperature";
     return sw[LAH_ACCEPT_WINDOW] ? "accept_window" : NULL;
+}
+
+/* OUR-01. */
+static const char *refuse_ouroboros(fault_point f, const oracle_method *m)
+{
+    if (m->size[1] < 1) return "W";
+    if (m->size[2] < 2) return fault(f, OUR_N_IS_W) ? "W" : "N";
+    return m->sw[OUR_INIT] == OUR_INIT_GIVEN && m->given_n < 1 ? "given" : NULL;
 }
 
 /* The name of what is refused, or NULL. */
@@ -103,6 +113,8 @@ static const char *refused(fault_point f, int32_t V, const oracle_request *q,
         return warm ? "temperature" : NULL;
     case ORACLE_LOOKAHEAD:
         return refuse_lookahead(f, m, warm);
+    case ORACLE_OUROBOROS:
+        return refuse_ouroboros(f, m);
     default:
         return m->size[0] < 1 ? "longest" : m->size[1] < 1 ? "drafts" : NULL;
     }
@@ -113,7 +125,9 @@ static const char *refused(fault_point f, int32_t V, const oracle_request *q,
 /* What the subject's arrays do not hold is no vector's. */
 static bool holds(const oracle_request *q, const oracle_method *m)
 {
-    const bool window = m->name != ORACLE_LOOKAHEAD || !method_window_refusal(m->size);
+    const bool window = m->name == ORACLE_LOOKAHEAD   ? !method_window_refusal(m->size)
+                        : m->name == ORACLE_OUROBOROS ? !method_rounds_refusal(m->size[0], m->size + 1)
+                                                      : true;
     return window && q->n + q->budget + METHOD_ROWS < METHOD_POSITIONS;
 }
 
@@ -130,6 +144,7 @@ static void decode(fault_point f, const vector_group *g, const vector_test *t,
     method_job j = {.fault = f,
                     .manner = MANNER_USUAL,
                     .toy = g->toy,
+                    .draft_toy = g->draft,
                     .how = t->method,
                     .V = g->V,
                     .k = q->budget,

@@ -11,8 +11,8 @@ void method_trace_vector(fault_point f, const vector_group *g, const vector_test
 
 /* Into j->trace, if there is one: window (NULL: the method has none) and pool before the first
  * step; a step, and both after it. */
-void method_trace_start(const method_job *j, const method_window *w);
+void method_trace_start(const method_job *j, const method_window *w, const method_job *of /* the window */);
 void method_trace_step(const method_job *j, const method_tree *t, const method_run *run,
-                       const method_outcome *o, const method_window *w);
+                       const method_outcome *o, const method_window *w, const method_job *of);
 
 #endif

@@ -20,6 +20,8 @@ typedef struct {
     manner manner;
     iut *lm; /* holds all of the history but its last token, the root; or NULL, and there is */
     const vector_toy *toy; /* a model of the trace vectors (method_toy.h) */
+    iut *draft;            /* of Ouroboros, empty; or NULL, and there is */
+    const vector_toy *draft_toy;
     const oracle_method *how;
     int32_t V, k, eos;
     int32_t positions, rows; /* what a forward holds */

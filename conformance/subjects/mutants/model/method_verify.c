@@ -195,6 +195,7 @@ static iut_status by_match(method_job *j, method_tree *t, method_run *run)
 static bool by_match_rule(const method_job *j)
 {
     const oracle_method *m = j->how;
+    if (m->name == ORACLE_OUROBOROS) return true; /* OUR-15 */
     return m->name == ORACLE_LOOKUP ? m->sw[LKP_RULE] == LKP_RULE_MATCH
                                     : m->sw[LAH_RULE] == LAH_RULE_MATCH;
 }
@@ -214,7 +215,7 @@ iut_status method_verify(method_job *j, method_tree *t, bool paths, method_run *
     if (paths && !method_is_warm(j)) {
         by_paths(j, t, run);
     } else {
-        if (!method_is_warm(j))
+        if (!method_is_warm(j) || fault(j->fault, OUR_GREEDY_ALWAYS))
             by_greedy(j, t, run);
         else
             s = by_match_rule(j) ? by_match(j, t, run) : by_onehot(j, t, run);

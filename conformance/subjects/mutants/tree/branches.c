@@ -131,7 +131,7 @@ int32_t branch_recursive(walk *w, int32_t *last)
     }
     if (FAULTY(TREE_LAST_FROM_P) || (FAULTY(TREE_CHAIN_LAST_FROM_P) && is_chain(w)))
         w->Z = walk_weigh(w, walk_p(w, w->at), w->R);
-    *last = walk_draw(w, w->R, w->Z, FAULTY(TREE_LAST_BY_TEST) ? walk_test(w, w->n - 1) : last_word(w));
+    *last = walk_last(w, w->R, w->Z, FAULTY(TREE_LAST_BY_TEST) ? walk_test(w, w->n - 1) : last_word(w));
     return -1;
 }
 
@@ -174,7 +174,7 @@ int32_t branch_target(walk *w, int32_t *last)
     }
     const uint64_t coin = walk_word(w, LANE_ACCEPT, w->depth, 0, w->at);
     if (!(Z > 0)) Z = walk_weigh(w, p, w->R);
-    *last = walk_draw(w, w->R, Z, FAULTY(TREE_COIN_REUSED) ? coin : last_word(w));
+    *last = walk_last(w, w->R, Z, FAULTY(TREE_COIN_REUSED) ? coin : last_word(w));
     return -1;
 }
 
@@ -207,7 +207,7 @@ int32_t branch_onehot(walk *w, int32_t *last)
         w->Z = 0;
         for (int32_t x = 0; x < w->m->V; x++) w->Z = walk_rounded(w, w->Z + w->R[x]);
     }
-    *last = walk_draw(w, w->R, w->Z, last_word(w));
+    *last = walk_last(w, w->R, w->Z, last_word(w));
     return -1;
 }
 
@@ -222,7 +222,7 @@ int32_t branch_constant(walk *w, int32_t *last)
     }
     if (best >= 0) return best;
     w->Z = walk_weigh(w, p, w->R);
-    *last = walk_draw(w, w->R, w->Z, last_word(w));
+    *last = walk_last(w, w->R, w->Z, last_word(w));
     return -1;
 }
 
@@ -260,7 +260,7 @@ int32_t branch_single(walk *w, int32_t *last)
         for (int32_t x = 0; x < w->m->V; x++) w->Z += w->R[x] = fmax(w->R[x] - w->Q[x], 0);
         if (w->Z == 0) w->Z = walk_weigh(w, walk_p(w, w->at), w->R);
     }
-    *last = walk_draw(w, w->R, w->Z, last_word(w));
+    *last = walk_last(w, w->R, w->Z, last_word(w));
     return -1;
 }
 
@@ -336,6 +336,6 @@ int32_t branch_kseq(walk *w, int32_t *last)
         if (walk_passes(w, walk_test(w, i), scale, w->Q[t], w->R[t], walk_exact(w) ? 65536 : 1)) return i;
     }
     if (!FAULTY(TREE_KSEQ_LAST_FROM_P)) leave_kseq(w, scale);
-    *last = walk_draw(w, w->R, w->Z, last_word(w));
+    *last = walk_last(w, w->R, w->Z, last_word(w));
     return -1;
 }

@@ -77,7 +77,7 @@ int32_t path_block(walk *w, int32_t *path, int32_t *last)
     if (kept == w->n) return *last = walk_bonus(w), kept;
     double Z = left_of(w, at_kept, w->at, w->child[kept]);
     if (!(Z > 0)) Z = walk_weigh(w, walk_p(w, w->at), w->next);
-    *last = walk_draw(w, w->next, Z, walk_word(w, LANE_RESIDUAL, kept, 0, -1));
+    *last = walk_last(w, w->next, Z, walk_word(w, LANE_RESIDUAL, kept, 0, -1));
     return kept;
 }
 
@@ -116,6 +116,6 @@ int32_t path_typical(walk *w, int32_t *path, int32_t *last)
         if (rest > 0)
             for (int32_t i = 0; i < w->n; i++) w->R[walk_token(w, w->child[i])] = 0, Z = rest;
     }
-    *last = walk_draw(w, w->R, Z, walk_word(w, LANE_RESIDUAL, most, 0, -1));
+    *last = walk_last(w, w->R, Z, walk_word(w, LANE_RESIDUAL, most, 0, -1));
     return most;
 }

@@ -33,6 +33,7 @@ static iut_status claims(iut *x, iut_claims *c)
     if (how == MANNER_TREE_OTHER) c->tree_rules = IUT_TREE_OTHER, c->tree_drawn = IUT_DRAWN_IID;
     if (how == MANNER_TREE_SMALL) c->max_nodes = 7, c->max_children = 2, c->max_gamma = 3;
     if (how == MANNER_TREE_ONE_COIN) c->tree_coins = IUT_COINS_ONE;
+    if (how == MANNER_TREE_RACE) c->tree_coins = IUT_COINS_RACE;
     if (how == MANNER_TREE_GIVEN) c->tree_bonus = IUT_BONUS_GIVEN;
     c->tree_sampling = m->set.input == IUT_FROM_LOGITS;
     c->lossless_any = c->tree_rules & ANY;

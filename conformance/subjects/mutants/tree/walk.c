@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "conformance/subjects/mutants/chain/draw.h"
 #include "conformance/subjects/mutants/chain/source.h"
 #include "ref/num/fixed.h"
 
@@ -68,6 +69,29 @@ int32_t walk_draw(const walk *w, const double *R, double Z, uint64_t word)
         if (R[x] > 0 && sum > point) return x;
     }
     return last;
+}
+
+/* DRAW-07. */
+static int32_t race(const walk *w, const double *R, const float *noise)
+{
+    int32_t best = -1;
+    for (int32_t x = 0; x < w->m->V; x++) {
+        if (!(R[x] > 0)) continue;
+        const bool ahead = best < 0 ? true
+                           : FAULTY(TREE_RACE_TIMES_NOISE)
+                               ? R[x] * (double)noise[x] > R[best] * (double)noise[best]
+                               : draw_ahead(R[x], noise[x], R[best], noise[best], walk_exact(w));
+        if (ahead) best = x;
+    }
+    return best;
+}
+
+int32_t walk_last(walk *w, const double *R, double Z, uint64_t word)
+{
+    const iut_tree_batch *b = w->b;
+    if (!b->noise) return walk_draw(w, R, Z, word);
+    if (FAULTY(TREE_RACE_FROM_P)) walk_weigh(w, walk_p(w, w->at), w->next), R = w->next;
+    return race(w, R, b->noise + (FAULTY(TREE_RACE_NOISE_OF_FIRST) ? 0 : (size_t)w->i) * (size_t)w->m->V);
 }
 
 /* ---- Nodes, rows, uniforms. ------------------------------------------------------------ */
@@ -261,7 +285,7 @@ int32_t walk_bonus(walk *w)
         for (int32_t x = 0; x < m->V; x++) Z += w->next[x] = fmax(w->next[x] - w->Q[x], 0);
         if (Z == 0) Z = walk_weigh(w, p, w->next);
     }
-    return walk_draw(w, w->next, Z, walk_word(w, LANE_DRAW, w->depth, 0, -1));
+    return walk_last(w, w->next, Z, walk_word(w, LANE_DRAW, w->depth, 0, -1));
 }
 
 /* The place of the child with the largest logit. */

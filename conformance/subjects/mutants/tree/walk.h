@@ -38,6 +38,8 @@ double walk_weigh(const walk *w, const float *row, double *to); /* a row; return
 double walk_rounded(const walk *w, double x);
 bool walk_exact(const walk *w);
 int32_t walk_draw(const walk *w, const double *R, double Z, uint64_t word);
+/* The token that ends a step: by a race if there is noise, else by the word. */
+int32_t walk_last(walk *w, const double *R, double Z, uint64_t word);
 /* u * a * b < c * d */
 bool walk_passes(const walk *w, uint64_t word, double a, double b, double c, double d);
 /* a * b / c, to the nearest integer in the integers of the chapter */
