@@ -16,11 +16,19 @@ KNOWN = {"$schema", "title", "description", "$defs", "$ref", "type", "const", "e
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
 
 
+def check_words(schema):
+    """Leaves unless this validator knows each word of the schema."""
+    if unknown := set(schema) - KNOWN:
+        sys.exit(f"schema.json uses {sorted(unknown)}, which this validator does not know")
+    inner = [schema.get("items"), schema.get("additionalProperties"), *schema.get("oneOf", []),
+             *schema.get("properties", {}).values(), *schema.get("$defs", {}).values()]
+    for part in inner:
+        if isinstance(part, dict):
+            check_words(part)
+
+
 def errors(value, schema, root, where):
     """The first thing wrong with `value`, or None."""
-    unknown = set(schema) - KNOWN
-    if unknown:
-        sys.exit(f"schema.json uses {sorted(unknown)}, which this validator does not know")
     if "$ref" in schema:
         return errors(value, root["$defs"][schema["$ref"].rsplit("/", 1)[1]], root, where)
     if "oneOf" in schema:
@@ -86,8 +94,8 @@ def shorten(trace):
         del trace[2:]
 
 
-def breakages(document):
-    """Copies with one thing broken: a key too many or too few, a value of another type."""
+def small_copy(document):
+    """A copy of it with a few tests, each with a few entries, or a group of each method or rule."""
     small = copy.deepcopy(document)
     methods = {group.get("method", group.get("rule")): group for group in reversed(small["groups"])}
     small["groups"] = small["groups"][:2] if None in methods else list(methods.values())
@@ -97,26 +105,34 @@ def breakages(document):
         group["tests"], group["rows"] = group["tests"][:2], group.get("rows", [])[:1]
         if not group["rows"]:
             del group["rows"]
-    for path in places(small):
+    return small
+
+
+def breakages(small):
+    """Breaks one thing after the other: a key too many or too few, a value of another type. Each is mended before
+    the next."""
+    for path in list(places(small)):
         target = at(small, path)
         if isinstance(target, dict):
-            broken = copy.deepcopy(small)
-            at(broken, path)["surplus"] = 1
-            yield path, "a key too many", broken
-        if path and path[:1] != ("notes",) and isinstance(path[-1], str) and path[-1] != "alternatives":
-            broken = copy.deepcopy(small)
-            del at(broken, path[:-1])[path[-1]]
-            yield path, "a key too few", broken
-        if path:
-            broken = copy.deepcopy(small)
-            at(broken, path[:-1])[path[-1]] = None
-            yield path, "null", broken
+            target["surplus"] = 1
+            yield path, "a key too many"
+            del target["surplus"]
+        if not path:
+            continue
+        holder, key = at(small, path[:-1]), path[-1]
+        if path[:1] != ("notes",) and isinstance(key, str) and key != "alternatives":
+            del holder[key]
+            yield path, "a key too few"
+        holder[key] = None
+        yield path, "null"
+        holder[key] = target
 
 
 def main():
     folder = sys.argv[1]
     with open(os.path.join(folder, "schema.json")) as f:
         schema = json.load(f)
+    check_words(schema)
     files = [f for f in sorted(glob.glob(os.path.join(folder, "*.json"))) if not f.endswith("schema.json")]
     if not files:
         sys.exit(f"no vectors in {folder}")
@@ -129,10 +145,13 @@ def main():
             sys.exit(found)
         if "--self-test" not in sys.argv:
             continue
-        for path, what, broken in breakages(document):
-            if errors(broken, schema, schema, "") is None:
+        small = small_copy(document)
+        for path, what in breakages(small):
+            if errors(small, schema, schema, "") is None:
                 sys.exit(f"{name}: {what} at {path} was not noticed")
             noticed += 1
+        if found := errors(small, schema, schema, os.path.basename(name)):
+            sys.exit(f"a breakage was not mended: {found}")
     print(f"{len(files)} files valid, {noticed} breakages noticed")
 
 
