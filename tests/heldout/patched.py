@@ -4,7 +4,7 @@
     patched.py LIST ROOT BUILD [--level LEVEL ...] [--only GLOB ...] [--python PYTHON] [--jobs N]
     patched.py LIST ROOT BUILD --dry-run      applies and compiles every patch; never builds or starts assay
 
-LIST is a folder with list.md and patches/: requests, sampling, models, engines, trees or trees-2. ROOT is a checkout of the
+LIST is a folder with list.md and patches/, beside this file. ROOT is a checkout of the
 project, which stays as it is. Files of base/, beside the lists, stand for those of ROOT that have moved on since their
 patches; what they do not claim is not asked of them. BUILD is a folder for copies, builds, logs and result.json. A
 patch whose name begins with `ok-` is a correct variant, any other one a fault. The levels are run in their order until
@@ -42,9 +42,17 @@ OPTIONS = {
     "ok-recursive-exact-integers": ["--timeout", "60"],  # integers without a limit, in Python
     "ok-seeded-canonical-integers": ["--timeout", "60"],
     "seeded-test-index-by-node": ["--iut-options", "uniforms=seeded"],  # else uniforms are supplied
+    "seed-promise-not-kept": ["--iut-options", "uniforms=seeded"],
+    "warm-answers-again": ["--iut-options", "warm=yes"],  # else no pool stays
+    "ok-warm-at-greedy-alone": ["--iut-options", "warm=yes"],
 }
 # Variants that bring no traces: `ref` always does, the same library as a plugin does not.
-NO_TRACES = {"ok-jacobi-drawn-guesses", "ok-lookahead-accepts-window", "ok-lookup-last-match"}
+NO_TRACES = {
+    "ok-jacobi-drawn-guesses", "ok-lookahead-accepts-window", "ok-lookup-last-match",
+    "ok-suffixes-newest-first", "ok-one-suffix", "ok-no-suffix-near-budget", "ok-no-drafts-near-end", "ok-larger-pool",
+    "ok-no-refinement", "ok-inspires-accepted", "ok-pool-from-prompt", "ok-drafts-by-success", "ok-first-round-plain",
+    "ok-window-constant", "ok-window-rotates",
+}
 
 
 class Trouble(Exception):
