@@ -4,9 +4,9 @@
     patched.py LIST ROOT BUILD [--level LEVEL ...] [--only GLOB ...] [--python PYTHON] [--jobs N]
     patched.py LIST ROOT BUILD --dry-run      applies and compiles every patch; never builds or starts assay
 
-LIST is a folder with list.md and patches/, beside this file. ROOT is a checkout of the
-project, which stays as it is. Files of base/, beside the lists, stand for those of ROOT that have moved on since their
-patches; what they do not claim is not asked of them. BUILD is a folder for copies, builds, logs and result.json. A
+LIST is a folder with list.md and patches/, beside this file. ROOT is a checkout of the project, which stays as it
+is. Files of LIST/base, if there are any, stand for those of ROOT that have moved on since the patches; what they do
+not claim is not asked of them. BUILD is a folder for copies, builds, logs and result.json. A
 patch whose name begins with `ok-` is a correct variant, any other one a fault. The levels are run in their order until
 one fails.
 PYTHON runs the adapters and needs NumPy.
@@ -31,7 +31,6 @@ ENOUGH = 0.85
 UNDECIDED = 4  # the exit code of a run that neither passed nor failed
 PLUGIN = "conformance/adapters/c/example_plugin.c"
 PYTHON = "conformance/adapters/python/"
-BASE = Path(__file__).resolve().parent / "base"
 # What each kind of patch is built on, and what must pass without a patch before a verdict means anything.
 CONTROLS = [PLUGIN, *(f"{PYTHON}example_{name}.py" for name in ("generate", "batch", "model", "pool", "trees")), "ref/",
             "conformance/subjects/ours/"]
@@ -84,17 +83,18 @@ def apply(patch, where):
             where, "the patch does not apply")
 
 
-def fresh_copy(root, to, *parts):
-    """A copy of some files and folders of the checkout under `to`, which is new; files of base/ in place of its own."""
+def fresh_copy(args, to, *parts):
+    """A copy of some files and folders of ROOT under `to`, which is new; files of LIST/base in place of its own."""
     shutil.rmtree(to, ignore_errors=True)
     for part in parts:
-        source, target = root / part, to / part
+        source, target = args.root / part, to / part
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
         else:
             shutil.copy2(source, target)
-    shutil.copytree(BASE, to, dirs_exist_ok=True)
+    if (args.list / "base").exists():
+        shutil.copytree(args.list / "base", to, dirs_exist_ok=True)
 
 
 # ---- Builds: what `assay run --iut` is given. ------------------------------------------------------
@@ -178,7 +178,7 @@ def run_case(args, tree, name, file, patch):
             if patch:
                 tree.restore(file)
     where = args.build / "work" / name
-    fresh_copy(args.root, where, "conformance/iut.h", "conformance/adapters")
+    fresh_copy(args, where, "conformance/iut.h", "conformance/adapters")
     if patch:
         apply(patch, where)
     iut = build_plugin(where) if file == PLUGIN else build_python(where, file, args.python)
@@ -187,7 +187,7 @@ def run_case(args, tree, name, file, patch):
 
 def dry_case(args, name, file, patch):
     where = args.build / "work" / name
-    fresh_copy(args.root, where, "conformance", "ref")
+    fresh_copy(args, where, "conformance", "ref", "vectors/read")
     apply(patch, where)
     if file == PLUGIN:
         build_plugin(where)
