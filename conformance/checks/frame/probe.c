@@ -57,10 +57,50 @@ void probe_close(probe *m)
     free(m->q);
     free(m->p_logit);
     free(m->q_logit);
+    free(m->d2t);
+    free(m->draft_q);
+    free(m->draft_q_logit);
     free(m->cum_p);
     free(m->cum_q);
     free(m->cum_r);
     free(m);
+}
+
+/* Each third id is the target's alone. */
+static bool has_draft(int32_t id)
+{
+    return id % 3 != 2;
+}
+
+bool probe_prune(probe *m)
+{
+    const int32_t n = m->V - m->V / 3;
+    const size_t own = (size_t)m->S * (size_t)n;
+    m->d2t = malloc((size_t)n * sizeof *m->d2t);
+    m->draft_q = malloc(own * sizeof *m->draft_q);
+    m->draft_q_logit = malloc(own * sizeof *m->draft_q_logit);
+    if (!m->d2t || !m->draft_q || !m->draft_q_logit) return false;
+    for (int32_t t = 0, i = 0; t < m->V; t++)
+        if (has_draft(t)) m->d2t[i++] = t;
+    for (int32_t s = 0; s < m->S; s++)
+        for (int32_t t = 0; t < m->V; t++) {
+            if (has_draft(t)) continue;
+            probe_q(m, s)[t - 1] += probe_q(m, s)[t];
+            probe_q(m, s)[t] = 0.0f;
+        }
+    m->view.draft_V = n;
+    m->view.d2t = m->d2t, m->view.draft_q = m->draft_q, m->view.draft_q_logit = m->draft_q_logit;
+    return true;
+}
+
+static void fill_draft(probe *m)
+{
+    const int32_t n = m->view.draft_V;
+    for (int64_t s = 0; s < m->S; s++)
+        for (int32_t i = 0; i < n; i++) {
+            m->draft_q[s * n + i] = m->q[s * m->V + m->d2t[i]];
+            m->draft_q_logit[s * n + i] = m->q_logit[s * m->V + m->d2t[i]];
+        }
 }
 
 /* DIST-07: exact in binary64, where a binary32 t times 2^44 is a number of 24 bits. */
@@ -106,6 +146,7 @@ bool probe_finish(probe *m, const oracle_filters *from_logits)
             !serve(m->q_logit + at, m->V, &m->view.draft, from_logits, m->q + at))
             return false;
     }
+    fill_draft(m);
     probe_tables(m);
     return true;
 }

@@ -18,6 +18,8 @@ typedef struct {
     int32_t V, S;
     int32_t *cls, *next;              /* [V], [S][C] */
     float *p, *q, *p_logit, *q_logit; /* [S][V] */
+    int32_t *d2t;                     /* [view.draft_V] after probe_prune(), else NULL; and the draft's own rows: */
+    float *draft_q, *draft_q_logit;   /* [S][view.draft_V] */
     uint64_t *cum_p, *cum_q, *cum_r;  /* [S][V] weights of p, q, max(0, p-q), cumulative */
 } probe;
 
@@ -25,6 +27,10 @@ typedef struct {
  * state depends on state and class. NULL if memory is short. */
 probe *probe_open(int32_t S, int32_t V);
 void probe_close(probe *m); /* NULL is allowed */
+
+/* Gives the draft ids of its own (VOC-01): all but each third, whose q goes to the id before it. Before probe_finish().
+ * False: memory is short. */
+bool probe_prune(probe *m);
 
 /* After the rows p and q are filled: logits = fl32(log p), -INFINITY where p is 0; for an IUT
  * that serves logits itself, p and q become the served rows of those logits; then the tables.

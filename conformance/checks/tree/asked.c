@@ -1,6 +1,7 @@
 /* asked.c - see asked.h. */
 #include "conformance/checks/tree/asked.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +10,52 @@
 
 /* Rules that go to the first of equal siblings. None but the first of them has children: so an
  * implementation that merges equal siblings does the same. */
-enum { LARGE = 128, FIRST_OF_EQUAL = IUT_TREE_TARGET | IUT_TREE_MATCH | IUT_TREE_GREEDY | IUT_TREE_ONEHOT };
+enum { LARGE = 128, WIDE = 40, TRIES = 4, FIRST_OF_EQUAL = IUT_TREE_TARGET | IUT_TREE_MATCH | IUT_TREE_GREEDY | IUT_TREE_ONEHOT };
 
-probe *asked_probe(int32_t S, int32_t V, probe_shape shape, uint64_t *rng)
+/* The two largest entries of a row, of multiples of 2^-24. */
+static void find_largest(const float *row, int32_t V, int32_t *first, int32_t *second)
+{
+    *first = 0, *second = 1;
+    if (row[1] > row[0]) *first = 1, *second = 0;
+    for (int32_t x = 2; x < V; x++)
+        if (row[x] > row[*first])
+            *second = *first, *first = x;
+        else if (row[x] > row[*second])
+            *second = x;
+}
+
+/* The two largest become equal; an odd unit goes to a third entry, which stays below. */
+static void tie(float *row, int32_t V)
+{
+    int32_t a, b;
+    find_largest(row, V, &a, &b);
+    const double sum = ((double)row[a] + (double)row[b]) * 0x1p24, half = floor(sum / 2);
+    const bool odd = sum > 2 * half;
+    int32_t third = 0;
+    while (odd && third < V && (third == a || third == b || row[third] >= (float)((half - 1) * 0x1p-24))) third++;
+    if (third == V || half < 1) return;
+    row[a] = row[b] = (float)(half * 0x1p-24);
+    if (odd) row[third] += 0x1p-24f;
+}
+
+/* The largest entry stands alone. */
+static void untie(float *row, int32_t V)
+{
+    int32_t a, b;
+    find_largest(row, V, &a, &b);
+    if (row[a] == row[b]) row[a] += 0x1p-24f, row[b] -= 0x1p-24f;
+}
+
+probe *asked_probe(const client *tested, int32_t S, int32_t V, probe_shape shape, uint64_t *rng)
 {
     probe *m = probe_general(S, V, shape, rng);
+    const bool pruned = m && V > 2 && (client_claims(tested)->draft_vocab & IUT_VOCAB_PANEL);
+    const bool first = client_claims(tested)->tie == IUT_TIE_FIRST, coarse = shape != PROBE_FINE && V > 1;
     for (int32_t s = 3; m && s < S; s += 4) memcpy(probe_q(m, s), probe_p(m, s), (size_t)V * sizeof *m->q);
+    for (int32_t s = 1; m && coarse && first && s < S; s += 4) tie(probe_p(m, s), V);
+    for (int32_t s = 0; m && coarse && !first && s < S; s++) untie(probe_p(m, s), V);
+    if (pruned && !probe_prune(m)) return probe_close(m), NULL;
+    for (int32_t s = 3; pruned && s < S; s += 4) memcpy(probe_p(m, s), probe_q(m, s), (size_t)V * sizeof *m->q);
     return m;
 }
 
@@ -197,9 +238,12 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
 {
     const iut_claims *k = client_claims(x->iut);
     const bool q_zero = k->q_zero == IUT_ACCEPT || k->q_zero == IUT_REJECT;
-    const int32_t children = rule == IUT_TREE_BLOCK ? 1 : most.children;
-    const bool large = probe_below(rng, most.nodes > LARGE ? 2 : 4) == 0, whole = probe_below(rng, 16) == 0, hard = most.children > ASKED_USUAL.children && probe_below(rng, 2);
-    const int32_t nodes = least(least(large ? most.nodes : 12, most.nodes), k->max_nodes);
+    const bool large = probe_below(rng, most.nodes > LARGE ? 2 : 4) == 0;
+    const int32_t kind = probe_below(rng, 16);
+    const bool whole = kind == 0, wide = kind == 1,
+               hard = wide || (most.children > ASKED_USUAL.children && probe_below(rng, 2));
+    const int32_t children = rule == IUT_TREE_BLOCK ? 1 : wide && most.children < WIDE ? WIDE : most.children,
+                  nodes = least(least(large || wide ? most.nodes : 12, most.nodes), k->max_nodes);
     tree_shape s;
     tree_shape_draw(&s, large && nodes > LARGE ? nodes - nodes / 8 : 1, nodes, least(t->depth, k->max_gamma),
                     least(children, k->max_children), rng);
@@ -291,6 +335,92 @@ static bool question_of(question *w, const trees *t, int32_t i, int32_t V, const
                                        .seed = t->seed + (uint64_t)i,
                                        .position = t->position,
                                        .flags = flags};
+    return true;
+}
+
+/* ---- Uniforms next to a boundary. ------------------------------------------------------ */
+
+/* A uniform of the request, by its place: of a node, or behind the nodes those of the last token. */
+static void put_uniform(question *w, int32_t place, double u)
+{
+    if (place < w->request.nodes)
+        w->u[place] = oracle_unit_of(u);
+    else
+        w->request.residual = w->request.bonus = oracle_unit_of(u);
+}
+
+typedef struct {
+    int32_t n, token[TREE_NODES], node[TREE_NODES];
+} due_answer;
+
+static due_answer due_at(question *w, int32_t place, double u)
+{
+    char why[100];
+    due_answer a;
+    put_uniform(w, place, u);
+    a.n = oracle_tree(&w->request, a.token, a.node, why, sizeof why);
+    return a;
+}
+
+static bool same_answer(const due_answer *a, const due_answer *b)
+{
+    return a->n == b->n && !memcmp(a->token, b->token, (size_t)a->n * sizeof *a->token) &&
+           (a->n < 2 || !memcmp(a->node, b->node, (size_t)(a->n - 1) * sizeof *a->node));
+}
+
+/* A multiple of 2^-24 whose neighbour has another answer, or -1 where all have the same. */
+static double boundary_of(question *w, int32_t place, bool above)
+{
+    int32_t low = 0, high = (1 << 24) - 1;
+    const due_answer first = due_at(w, place, 0), last = due_at(w, place, (double)high * 0x1p-24);
+    if (same_answer(&first, &last)) return -1;
+    while (high - low > 1) {
+        const int32_t middle = low + (high - low) / 2;
+        const due_answer a = due_at(w, place, (double)middle * 0x1p-24);
+        if (same_answer(&a, &first))
+            low = middle;
+        else
+            high = middle;
+    }
+    return (double)(above ? high : low) * 0x1p-24;
+}
+
+/* A child that others stand before, if one is found soon; any place in one of four. */
+static int32_t some_place(const trees *t, int32_t places, uint64_t *rng)
+{
+    const int32_t i = t->n - 1, first = t->first[i];
+    int32_t place = probe_below(rng, places);
+    if (probe_below(rng, 4) == 0) return place;
+    for (int32_t tries = 0; tries < places; tries++, place = (place + 1) % places)
+        for (int32_t k = 1; k < place && place < t->node_count[i]; k++)
+            if (t->token[first + place] >= 0 && t->parent[first + k] == t->parent[first + place]) return place;
+    return place;
+}
+
+bool asked_sharpen(trees *t, const check_context *x, int32_t V, const asked_rows *rows, uint64_t *rng, check_result *r)
+{
+    const iut_claims *k = client_claims(x->iut);
+    const int32_t i = t->n - 1, n = t->node_count[i], places = n + (t->coins != IUT_COINS_RACE);
+    const bool above = probe_below(rng, 2),
+               fine = k->arithmetic == IUT_ARITH_CANONICAL || k->arithmetic == IUT_ARITH_F64;
+    double u = -1;
+    question w;
+    if (!t->supplied || !fine || t->rule[i] == IUT_TREE_GREEDY) return true;
+    if (!question_of(&w, t, i, V, rows, replay_flags(k), r)) return false;
+    for (int32_t tries = 0; u < 0 && tries < TRIES; tries++) {
+        const int32_t place = some_place(t, places, rng);
+        const oracle_unit before = place < n ? w.u[place] : w.request.residual, bonus = w.request.bonus;
+        u = boundary_of(&w, place, above);
+        if (u < 0 && place < n)
+            w.u[place] = before;
+        else if (u < 0)
+            w.request.residual = before, w.request.bonus = bonus;
+        else if (place < n)
+            t->u[t->first[i] + place] = u;
+        else
+            t->last[2 * i] = t->last[2 * i + 1] = u;
+    }
+    free(w.noise);
     return true;
 }
 

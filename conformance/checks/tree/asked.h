@@ -20,16 +20,22 @@ typedef struct {
     const float *p[ASKED_STATES], *q[ASKED_STATES], *logit[ASKED_STATES];
 } asked_rows;
 
-/* probe_general() with q = p in each fourth state, so that a refusal may leave nothing (SIB-05). */
-probe *asked_probe(int32_t S, int32_t V, probe_shape shape, uint64_t *rng);
+/* probe_general() with q = p in each fourth state, so that a refusal may leave nothing (SIB-05). In another fourth the two
+ * largest of p are equal; if the IUT does not declare the first of equal logits, they never are. The draft has ids of its
+ * own where the IUT takes such panels. */
+probe *asked_probe(const client *tested, int32_t S, int32_t V, probe_shape shape, uint64_t *rng);
 
 void asked_rows_of(asked_rows *to, const probe *m);
 
 /* The next request: a chain, a bush or a wide tree; siblings of each node in a way that the IUT claims, repeats, placeholders, tokens
  * from q and from anywhere, uniforms up to their ends, and parameters that are not neutral.
- * Where nodes may have many children, half of the requests have most of them refused. In one of 16 the children are all
- * that p has, with coins near 1. */
+ * In one of 16 nodes may have 40 children, most of which are refused; where nodes may have many anyway, in half of them.
+ * In one of 16 the children are all that p has, with coins near 1. */
 void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, asked_sizes most, uint64_t *rng);
+
+/* Moves one supplied uniform of the request that was added last to a multiple of 2^-24 at which the answer that is due
+ * changes, if there is one; for arithmetic that decides there. rows: the panel's. False: `r` says that memory is short. */
+bool asked_sharpen(trees *t, const check_context *x, int32_t V, const asked_rows *rows, uint64_t *rng, check_result *r);
 
 /* How the next call has its last tokens, where the IUT claims more than one way: coins, and bonus drawn or given. */
 void asked_ways(trees *t, const client *tested, int32_t V, uint64_t *rng);

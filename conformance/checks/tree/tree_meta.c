@@ -360,7 +360,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     enum { LARGE_V = 2048 };
     uint64_t rng = check_seed(x, c, 0);
     trees t = {0}, other = {0};
-    probe *m = asked_probe(c->tree.V > LARGE_V ? 4 : ASKED_STATES, c->tree.V, (probe_shape)c->tree.rows, &rng);
+    probe *m = asked_probe(x->iut, c->tree.V > LARGE_V ? 4 : ASKED_STATES, c->tree.V, (probe_shape)c->tree.rows, &rng);
     if (trees_open(&t, x, ASKED_ROOM, ASKED_ROOM * TREE_NODES, c->tree.gamma, r) &&
         trees_open(&other, x, ASKED_ROOM, ASKED_ROOM * TREE_NODES, c->tree.gamma, r) && probe_serve(m, x, r))
         ask_all(c, x, m, &t, &other, &rng, r);

@@ -5,6 +5,8 @@
 #include "conformance/checks/frame/draw.h"
 #include "conformance/checks/tree/asked.h"
 
+enum { SHARP = 4, SHARP_LARGE = 32, LARGE_V = 256 }; /* of so many requests one has a uniform next to a boundary */
+
 /* A rule, or 0: requests of all rules in one call. */
 typedef struct {
     int32_t rule, V;
@@ -111,6 +113,7 @@ static void ask_all(const check_case *c, const check_context *x, const probe *m,
 {
     replay_tally tally = {0, 0};
     const asked_sizes most = c->drawn ? (asked_sizes){c->tree.nodes, c->tree.children} : ASKED_USUAL;
+    uint64_t sharp = check_seed(x, c, 1);
     asked_rows rows;
     bool going = true;
     asked_rows_of(&rows, m);
@@ -118,9 +121,11 @@ static void ask_all(const check_case *c, const check_context *x, const probe *m,
         const int32_t call = 1 + probe_below(rng, ASKED_ROOM);
         trees_clear(t);
         asked_ways(t, x->iut, c->tree.V, rng);
-        while (t->n < call && done + t->n < c->n)
+        while (going && t->n < call && done + t->n < c->n) {
             asked_add(t, m, x, c->tree.rule ? c->tree.rule : asked_rule(x->iut, rng), most, rng);
-        going = trees_ask(t, x, c->tree.V, probe_next(rng), probe_next(rng) >> 16, r) &&
+            going = probe_below(&sharp, c->tree.V > LARGE_V ? SHARP_LARGE : SHARP) > 0 || asked_sharpen(t, x, c->tree.V, &rows, &sharp, r);
+        }
+        going = going && trees_ask(t, x, c->tree.V, probe_next(rng), probe_next(rng) >> 16, r) &&
                 asked_judge(t, x, c->tree.V, &rows, &tally, r);
     }
     if (going) replay_report(&tally, r);
@@ -130,7 +135,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
     trees t = {0};
-    probe *m = asked_probe(states_of(c->tree.V), c->tree.V, (probe_shape)c->tree.rows, &rng);
+    probe *m = asked_probe(x->iut, states_of(c->tree.V), c->tree.V, (probe_shape)c->tree.rows, &rng);
     if (trees_open(&t, x, ASKED_ROOM, ASKED_ROOM * TREE_NODES, c->tree.gamma, r) && probe_serve(m, x, r))
         ask_all(c, x, m, &t, &rng, r);
     trees_close(&t);

@@ -113,7 +113,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
     trees t = {0};
-    probe *m = asked_probe(ASKED_STATES, c->tree.V, PROBE_DENSE, &rng);
+    probe *m = asked_probe(x->iut, ASKED_STATES, c->tree.V, PROBE_DENSE, &rng);
     if (m && client_claims(x->iut)->tie == IUT_TIE_FIRST) tie(m);
     float *memory = malloc(2 * SAMPLINGS * ASKED_STATES * (size_t)c->tree.V * sizeof *memory);
     if (!memory)
