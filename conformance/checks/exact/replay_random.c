@@ -113,7 +113,6 @@ static void run(const check_case *planned, const check_context *x, check_result 
     probe *m = probe_general(states_of(c->V), c->V, (probe_shape)c->variant, &rng);
     replay_tally tally = {0, 0};
     steps s;
-    if (m && c->drawn && c->V > 2 && (claims->draft_vocab & IUT_VOCAB_PANEL) && !probe_prune(m)) probe_close(m), m = NULL;
     bool going = steps_open(&s, c->gamma, BATCH, r) && probe_serve(m, x, r);
     s.coins = coins_of_verify(claims), s.race = check_seed(x, c, 2);
     if (c->drawn) s.sizes = &sizes, s.coins = coins_some(claims->coins, c->V, &sizes);
