@@ -6,9 +6,8 @@
 
 LIST is a folder with list.md and patches/, beside this file. ROOT is a checkout of the project, which stays as it
 is. Files of LIST/base, if there are any, stand for those of ROOT that have moved on since the patches; what they do
-not claim is not asked of them. BUILD is a folder for copies, builds, logs and result.json. A
-patch whose name begins with `ok-` is a correct variant, any other one a fault. The levels are run in their order until
-one fails.
+not claim is not asked of them. BUILD is a folder for copies, builds, logs and result.json. A patch whose name begins
+with `ok-` is a correct variant, any other one a fault. The levels are run in their order until one fails.
 PYTHON runs the adapters and needs NumPy.
 
 Exit code: 0 if at least 85 % of the faults were noticed and no variant was accused, 1 if not, 2 for wrong

@@ -8,9 +8,15 @@
 
 #include "conformance/checks/frame/coins.h"
 
+enum {
+    LARGE = 128, /* nodes */
+    WIDE = 40,   /* children */
+    TRIES = 4    /* places in which a boundary is sought */
+};
+
 /* Rules that go to the first of equal siblings. None but the first of them has children: so an
  * implementation that merges equal siblings does the same. */
-enum { LARGE = 128, WIDE = 40, TRIES = 4, FIRST_OF_EQUAL = IUT_TREE_TARGET | IUT_TREE_MATCH | IUT_TREE_GREEDY | IUT_TREE_ONEHOT };
+enum { FIRST_OF_EQUAL = IUT_TREE_TARGET | IUT_TREE_MATCH | IUT_TREE_GREEDY | IUT_TREE_ONEHOT };
 
 /* The two largest entries of a row, of multiples of 2^-24. */
 static void find_largest(const float *row, int32_t V, int32_t *first, int32_t *second)
@@ -385,7 +391,7 @@ static double boundary_of(question *w, int32_t place, bool above)
     return (double)(above ? high : low) * 0x1p-24;
 }
 
-/* A child that others stand before, if one is found soon; any place in one of four. */
+/* A child that others stand before, if there is one; any place in one of four. */
 static int32_t some_place(const trees *t, int32_t places, uint64_t *rng)
 {
     const int32_t i = t->n - 1, first = t->first[i];

@@ -26,7 +26,8 @@ int32_t oracle_position(const oracle_decoding *d);
 int32_t oracle_path_argmax(oracle_decoding *d, const oracle_list *path);
 void oracle_path_weights(oracle_decoding *d, const oracle_list *path, uint64_t *w /* [V] */);
 
-/* Entry floor(U*n / 2^64) of n tokens (of 0, 1, ... n - 1 if t is NULL), by the seed's draw uniform (RNG-05) of that name. */
+/* Entry floor(U*n / 2^64) of n tokens (of 0, 1, ... n - 1 if t is NULL), by the seed's draw uniform (RNG-05) of that
+ * name. */
 int32_t oracle_drawn_from(const oracle_decoding *d, const int32_t *t, int32_t n,
                           uint32_t purpose, int32_t position, int32_t index);
 
