@@ -2,13 +2,14 @@
 """Known faults in the kernels, each of which a test must notice.
 
     mutants.py --source ROOT --build FOLDER --cxx COMPILER [--only NAME] [--every N]
+    mutants.py --source ROOT --texts
 
 A fault is a text of one file of gpu/ and what stands there instead, or flags of the compiler
 (mutants.txt). The file is changed in a copy, compiled as the emulator's library compiles it, and
 linked in front of the unchanged rest with the test that must fail. A fault of the plugin becomes a
 plugin, and `assay run` must call it not conformant. A fault that nobody notices, whose text is no longer
 there, or that keeps the test from ending though it does not say so, makes this fail; so does a file
-that is built without a fault, and whose test fails."""
+that is built without a fault, and whose test fails. `--texts` only asks whether each text still stands."""
 import argparse
 import os
 import subprocess
@@ -100,8 +101,6 @@ def environment(fault):
 def outcome(fault, a, limit):
     """What comes of it: FAILS, PASSES, HANGS, or another text that says what went wrong."""
     text = changed(fault, a.source)
-    if text is None:
-        return "its text does not stand in the file exactly once"
     with tempfile.TemporaryDirectory() as folder:
         try:
             command = build(fault, text, Path(folder), a)
@@ -133,18 +132,26 @@ def controls(faults):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--source", type=Path, required=True)
-    parser.add_argument("--build", type=Path, required=True)
-    parser.add_argument("--cxx", required=True)
+    parser.add_argument("--texts", action="store_true", help="ask only whether each fault's text stands")
+    parser.add_argument("--build", type=Path)
+    parser.add_argument("--cxx")
     parser.add_argument("--only", default="")
     parser.add_argument("--every", type=int, default=1, help="one of so many, beside those marked `always`")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--library", nargs="+", required=True, help="archives that tests and plugins need")
+    parser.add_argument("--library", nargs="+", default=[], help="archives that tests and plugins need")
     parser.add_argument("--assay", help="the program that judges plugins")
     parser.add_argument("--link", default="", type=str.split, help="further words for the linker")
     parser.add_argument("--argument", nargs="*", default=[], help="of the tests")
     a = parser.parse_args()
     start = time.monotonic()
-    faults = [f for f in chosen(read_faults(a.source / "tests/gpu/mutants.txt"), a.every) if a.only in f["name"]]
+    listed = read_faults(a.source / "tests/gpu/mutants.txt")
+    gone = [f for f in listed if changed(f, a.source) is None]
+    for f in gone:
+        print(f"{f['name']}: its text does not stand in {f['file']} exactly once")
+    if a.texts or gone:
+        print(f"the texts of {len(listed) - len(gone)} faults stand, of {len(gone)} not")
+        return 1 if gone or not listed else 0
+    faults = [f for f in chosen(listed, a.every) if a.only in f["name"]]
     none = controls(faults)
     limit, alive, hung = {}, 0, 0
     with ThreadPoolExecutor(a.jobs) as pool:
