@@ -270,7 +270,8 @@ static void ask(const engine *e, const engine_request *q, iut_generate_batch *b)
 {
     b->size = sizeof *b;
     b->target = e->target.folder;
-    b->draft = q->gamma > 0 || q->method == IUT_OUROBOROS ? e->draft.folder : "";
+    const char *draft = q->itself ? e->target.folder : e->draft.folder;
+    b->draft = q->gamma > 0 || q->method == IUT_OUROBOROS ? draft : "";
     b->gamma = q->gamma, b->k = q->k, b->eos = q->eos;
     b->method = q->method;
     memcpy(b->sizes, q->sizes, sizeof b->sizes);
@@ -309,6 +310,7 @@ static bool call(engine *e, const engine_request *q, iut_generate_batch *b)
         ok = facts(e, q, b->out + (int64_t)i * q->k, b->out_len[i],
                    b->accepted + (int64_t)i * q->k, i) &&
              logprobs_are_there(e, q, b->out_len[i], i);
+    if (ok && q->accepted) memcpy(q->accepted, b->accepted, places * sizeof *b->accepted);
     free(b->accepted);
     return ok;
 }

@@ -101,7 +101,7 @@ typedef struct {
     int32_t variant, prompts;
     engine_prompt prompt[PROMPTS];
     int32_t plain[PROMPTS][BUDGET];
-    int32_t out[PROMPTS * BUDGET], length[PROMPTS];
+    int32_t out[PROMPTS * BUDGET], length[PROMPTS], accepted[PROMPTS * BUDGET];
     float due[PROMPTS][BUDGET], logprob[PROMPTS * BUDGET]; /* of weights of its own, where told (CLM-15) */
     engine_ties ties;
     int64_t expected; /* accepted drafts, of the requests that tell theirs (STAT-16) */
@@ -207,14 +207,17 @@ static bool with_gamma(job *j, engine_request *q, int32_t kind)
 
 typedef enum { SOME, COVER, EVERY } choice; /* of the sizes: COVER has every pair of values */
 
-/* Of Ouroboros they are drawn: gamma, W, N and K. */
+/* Of Ouroboros they are drawn: gamma, W, N and K. Suffixes are reached where all drafts are accepted: of few drafts,
+ * or where the target drafts for itself. */
 static bool draw_sizes(job *j, choice c, int32_t i, engine_request *q)
 {
-    static const int32_t W[] = {1, 2, 3, 5, 8}, count[] = {[SOME] = 2, [COVER] = 5, [EVERY] = 40};
-    q->gamma = gamma_within(1 + probe_below(&j->rng, 9), j->e.x->iut);
+    static const int32_t gamma[] = {0, 1, 1, 1, 2, 2, 3, 4, 6, 9}, W[] = {1, 2, 5, 8, 15}, N[] = {2, 3, 3, 4, 5},
+                         K[] = {0, 1, 3, 4, 9}, count[] = {[SOME] = 2, [COVER] = 5, [EVERY] = 40};
+    q->gamma = gamma_within(gamma[probe_below(&j->rng, 10)], j->e.x->iut);
+    q->itself = i % 2;
     q->sizes[0] = W[probe_below(&j->rng, 5)];
-    q->sizes[1] = 2 + probe_below(&j->rng, 4);
-    q->sizes[2] = probe_below(&j->rng, 5);
+    q->sizes[1] = N[probe_below(&j->rng, 5)];
+    q->sizes[2] = K[probe_below(&j->rng, 5)];
     return i < count[c];
 }
 
@@ -243,9 +246,20 @@ static choice choice_of(const job *j, int32_t kind)
 {
     const check_level level = j->e.x->level;
     if (kind >= MIXED) return SOME;
+    /* An end inside a suffix is rare. */
+    if (kind == STOPS && method_of(j->variant) == IUT_OUROBOROS && j->e.pair == PAIR_FEW)
+        return level == LEVEL_SMOKE ? COVER : EVERY;
     if (level == LEVEL_SMOKE) return j->e.pair == PAIR_FEW && kind == SIZES ? COVER : SOME;
     if (j->e.pair == PAIR_FEW) return kind == SIZES || level == LEVEL_DEEP ? EVERY : COVER;
     return j->e.pair == PAIR_SELF || level == LEVEL_DEEP ? COVER : SOME;
+}
+
+/* Does the token at place t of a plain stream stand there for the first time? */
+static bool is_new(const job *j, int32_t i, int32_t t)
+{
+    int32_t first = 0;
+    while (j->plain[i][first] != j->plain[i][t]) first++;
+    return first == t;
 }
 
 /* The token of a plain stream that comes late for the first time: an end of sequence that runs
@@ -253,12 +267,50 @@ static choice choice_of(const job *j, int32_t kind)
 static int32_t late_token(const job *j, int32_t i)
 {
     int32_t late = 0;
-    for (int32_t t = 1; t < BUDGET; t++) {
-        int32_t first = 0;
-        while (j->plain[i][first] != j->plain[i][t]) first++;
-        if (first == t) late = t;
-    }
+    for (int32_t t = 1; t < BUDGET; t++)
+        if (is_new(j, i, t)) late = t;
     return j->plain[i][late];
+}
+
+/* depth[t]: how deep in a run token t was accepted where it stands in its stream for the first time, at most; 0: it
+ * never was, or the engine does not tell its steps. */
+static void find_depths(const job *j, int32_t *depth)
+{
+    for (int32_t t = 0; t < TOKENS; t++) depth[t] = 0;
+    for (int32_t i = 0; i < j->prompts; i++) {
+        const int32_t *accepted = j->accepted + i * BUDGET;
+        for (int32_t step = 0, begin = 0; step < BUDGET && accepted[step] >= 0; begin += accepted[step++] + 1)
+            for (int32_t d = 1; d <= accepted[step] && begin + d <= j->length[i]; d++) {
+                const int32_t token = j->plain[i][begin + d - 1];
+                if (d > depth[token] && is_new(j, i, begin + d - 1)) depth[token] = d;
+            }
+    }
+}
+
+/* Ends of sequence inside the runs that the requests have without an end: tokens that were accepted there, the
+ * deepest first. */
+static bool deep_ends(job *j, engine_request *q, const char *sizes)
+{
+    enum { ENDS = 6 };
+    char what[100];
+    int32_t depth[TOKENS];
+    if (client_claims(j->e.x->iut)->accepted_total) return true; /* steps are not told */
+    q->eos = -1, q->accepted = j->accepted;
+    const bool ok = same(j, q, in_order, j->prompts, sizes);
+    q->accepted = NULL;
+    if (!ok) return false;
+    find_depths(j, depth);
+    for (int32_t i = 0; i < ENDS; i++) {
+        int32_t end = 0;
+        for (int32_t t = 1; t < TOKENS; t++)
+            if (depth[t] > depth[end]) end = t;
+        if (depth[end] == 0) break;
+        depth[end] = 0;
+        q->eos = end;
+        snprintf(what, sizeof what, "%s, eos %d", sizes, (int)end);
+        if (!same(j, q, in_order, j->prompts, what)) return false;
+    }
+    return true;
 }
 
 static bool stops(job *j, engine_request *q, int32_t i, const char *sizes)
@@ -270,6 +322,7 @@ static bool stops(job *j, engine_request *q, int32_t i, const char *sizes)
         snprintf(what, sizeof what, "%s, eos %d", sizes, (int)q->eos);
         if (!same(j, q, in_order, j->prompts, what)) return false;
     }
+    if (!deep_ends(j, q, sizes)) return false;
     for (int32_t b = 0; b < 3; b++) {
         q->eos = -1, q->k = budget[b];
         snprintf(what, sizeof what, "%s, budget %d", sizes, (int)q->k);

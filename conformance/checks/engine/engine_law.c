@@ -26,9 +26,10 @@
 
 typedef struct {
     int32_t method, sizes[3], k;
+    bool itself; /* the target drafts for itself */
 } without; /* a chain of a draft model's: k tokens by a method */
 /* clang-format off */
-#define DRAFTS {0, {0}, 0}, 0
+#define DRAFTS {0}, 0
 
 typedef struct {
     const char *name;
@@ -51,27 +52,27 @@ static const cell cells[] = {
     {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}, DRAFTS},
     {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 3, {0.8f, 3, 1, 0}, {0, 0, 100000}, DRAFTS},
     {"few-lookahead-w9n3g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {3000, 6000, 1000000},
-     {IUT_LOOKAHEAD, {9, 3, 8}, 4}, 0},
+     {IUT_LOOKAHEAD, {9, 3, 8}, 4, false}, 0},
     {"few-lookahead-w9n3g8-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {2500, 6000, 1000000},
-     {IUT_LOOKAHEAD, {9, 3, 8}, 4}, 0},
+     {IUT_LOOKAHEAD, {9, 3, 8}, 4, false}, 0},
     {"few-lookahead-w9n2g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {2000, 6000, 1000000},
-     {IUT_LOOKAHEAD, {9, 2, 8}, 3}, 0},
+     {IUT_LOOKAHEAD, {9, 2, 8}, 3, false}, 0},
     {"few-lookahead-w12n2g8-T1.2", PAIR_FEW, 0, 3, {1.2f, 0, 1, 0}, {0, 6000, 1000000},
-     {IUT_LOOKAHEAD, {12, 2, 8}, 3}, 0},
+     {IUT_LOOKAHEAD, {12, 2, 8}, 3, false}, 0},
     {"few-jacobi-m4", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
-     {IUT_JACOBI, {4}, 4}, 0},
+     {IUT_JACOBI, {4}, 4, false}, 0},
     {"few-jacobi-m3-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {1500, 6000, 1000000},
-     {IUT_JACOBI, {3}, 4}, 0},
+     {IUT_JACOBI, {3}, 4, false}, 0},
     {"few-lookup-n2k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
-     {IUT_LOOKUP, {2, 2}, 4}, 0},
+     {IUT_LOOKUP, {2, 2}, 4, false}, 0},
     {"few-lookup-n1k2-T0.8", PAIR_FEW, 0, 3, {0.8f, 0, 1, 0}, {2500, 6000, 1000000},
-     {IUT_LOOKUP, {1, 2}, 3}, 0},
+     {IUT_LOOKUP, {1, 2}, 3, false}, 0},
     {"few-lookup-n1k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
-     {IUT_LOOKUP, {1, 2}, 3}, 0},
+     {IUT_LOOKUP, {1, 2}, 3, false}, 0},
     {"few-ouroboros-g2w3n3k2", PAIR_FEW, 2, 3, {1, 0, 1, 0}, {500, 6000, 1000000},
-     {IUT_OUROBOROS, {3, 3, 2}, 4}, 0},
-    {"few-ouroboros-g1w3n2k3-T0.7", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0}, {500, 6000, 1000000},
-     {IUT_OUROBOROS, {3, 2, 3}, 3}, 0},
+     {IUT_OUROBOROS, {3, 3, 2}, 4, false}, 0},
+    {"few-ouroboros-g1w8n2k4-T0.7-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {2000, 6000, 1000000},
+     {IUT_OUROBOROS, {8, 2, 4}, 5, true}, 0},
     {"pruned-g1", PAIR_PRUNED, 1, 3, {1, 0, 1, 0}, {1000, 4000, 1000000}, DRAFTS},
     {"pruned-g2-T0.7", PAIR_PRUNED, 2, 1, {0.7f, 0, 1, 0}, {2000, 6000, 1000000}, DRAFTS},
     {"pruned-g2-top3", PAIR_PRUNED, 2, 2, {1, 3, 1, 0}, {0, 4000, 1000000}, DRAFTS},
@@ -81,7 +82,10 @@ static const cell cells[] = {
 /* The tables of chi-square: all tokens, the first two, and those of neighbouring requests. */
 enum { ALL, TWO, NEIGHBOURS, TABLES = NEIGHBOURS + NEIGHBOUR_TABLES };
 enum { CELLS = sizeof cells / sizeof *cells, MOST_TOKENS = 6, MOST_V = 258, MOST_DRAWN_GAMMA = 2 };
-enum { DRAWN = ENGINE_TEMPERATURES * ENGINE_FILTERS }; /* variants of a drawn case */
+/* Variants of a drawn case: of pairs with chains of drafts, then of each method. */
+enum { SAMPLINGS = ENGINE_TEMPERATURES * ENGINE_FILTERS, DRAWN_FEW = CELLS, DRAWN_PRUNED = DRAWN_FEW + SAMPLINGS,
+       DRAWN_METHODS = DRAWN_PRUNED + SAMPLINGS };
+enum { METHOD_TOKENS = 4 };
 enum { FEW_REQUESTS = 8, MANY_REQUESTS = 128 }; /* of a call */
 static const double QUICK = 0.5;                /* seconds: the next call may be larger */
 
@@ -114,7 +118,29 @@ static void draw_pair(check_plan *p, check_draw *d, engine_pair pair, int32_t co
                                   filters & ENGINE_MIN_P ? "-minp" : "");
         c->V = engine_pair_V[pair];
         c->gamma = gamma;
-        c->variant = CELLS + (pair == PAIR_PRUNED ? DRAWN : 0) + temperature * ENGINE_FILTERS + filters;
+        c->variant = (pair == PAIR_PRUNED ? DRAWN_PRUNED : DRAWN_FEW) + temperature * ENGINE_FILTERS + filters;
+        c->n = n[d->level];
+        c->cost = 60.0 * (double)c->n;
+        c->tables = TABLES;
+        c->statistical = true;
+    }
+}
+
+/* Every method in turn, under any temperature and filters. */
+static void draw_methods(check_plan *p, check_draw *d, int32_t rounds)
+{
+    static const int64_t n[] = {1000, 3000, 100000};
+    for (int32_t i = 0; i < rounds * (ENGINE_METHODS - 1); i++) {
+        const int32_t place = i % (ENGINE_METHODS - 1), method = engine_methods[1 + place],
+                      temperature = probe_below(&d->rng, ENGINE_TEMPERATURES),
+                      filters = probe_below(&d->rng, ENGINE_FILTERS),
+                      gamma = gamma_within(probe_below(&d->rng, MOST_DRAWN_GAMMA + 1), d->iut);
+        check_case *c = draw_case(p, d, &check_engine_law, "few-%s%s%s%s", engine_method_name(method),
+                                  filters & ENGINE_TOP_K ? "-top" : "", filters & ENGINE_TOP_P ? "-topp" : "",
+                                  filters & ENGINE_MIN_P ? "-minp" : "");
+        c->V = engine_pair_V[PAIR_FEW];
+        c->gamma = engine_drafts(method) ? gamma : 0;
+        c->variant = DRAWN_METHODS + place * SAMPLINGS + temperature * ENGINE_FILTERS + filters;
         c->n = n[d->level];
         c->cost = 60.0 * (double)c->n;
         c->tables = TABLES;
@@ -124,32 +150,44 @@ static void draw_pair(check_plan *p, check_draw *d, engine_pair pair, int32_t co
 
 static void draw_some(check_plan *p, check_draw *d)
 {
-    static const int32_t few[] = {4, 16, 48}, pruned[] = {1, 3, 12};
+    static const int32_t few[] = {4, 16, 48}, pruned[] = {1, 3, 12}, rounds[] = {1, 3, 12};
     draw_pair(p, d, PAIR_FEW, few[d->level]);
     draw_pair(p, d, PAIR_PRUNED, pruned[d->level]);
+    draw_methods(p, d, rounds[d->level]);
 }
 
 static engine_pair pair_of(const check_case *c)
 {
-    return c->variant < CELLS ? cells[c->variant].pair : c->variant < CELLS + DRAWN ? PAIR_FEW : PAIR_PRUNED;
+    return c->variant < CELLS                                        ? cells[c->variant].pair
+           : c->variant >= DRAWN_PRUNED && c->variant < DRAWN_METHODS ? PAIR_PRUNED
+                                                                      : PAIR_FEW;
+}
+
+static int32_t method_of(const check_case *c)
+{
+    return c->variant < CELLS           ? cells[c->variant].by.method
+           : c->variant < DRAWN_METHODS ? 0
+                                        : engine_methods[1 + (c->variant - DRAWN_METHODS) / SAMPLINGS];
 }
 
 /* A drawn case has the sampling, the prompt and the head that its seed says. */
 static cell cell_of(const check_case *c, const check_context *x)
 {
     if (c->variant < CELLS) return cells[c->variant];
-    const int32_t drawn = (c->variant - CELLS) % DRAWN;
+    const int32_t drawn = (c->variant - CELLS) % SAMPLINGS;
     uint64_t rng = check_seed(x, c, 2);
     cell of = {.pair = pair_of(c), .gamma = c->gamma, .prompt = probe_below(&rng, LM_PROMPTS)};
     of.sampling = engine_sampling(drawn / ENGINE_FILTERS, drawn % ENGINE_FILTERS, &rng);
     if (of.pair == PAIR_PRUNED) of.head = probe_next(&rng) | 1;
+    of.by.method = method_of(c), of.by.k = METHOD_TOKENS;
+    if (of.by.method) engine_draw_sizes(of.by.method, &rng, of.by.sizes);
     return of;
 }
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     return engine_claimed(tested, pair_of(c), c->gamma, why, size) &&
-           engine_claims_law(tested, c->variant < CELLS ? cells[c->variant].by.method : 0, why, size);
+           engine_claims_law(tested, method_of(c), why, size);
 }
 
 /* ---- The tree of prefixes. ------------------------------------------------------- */
@@ -519,7 +557,8 @@ static engine_request request_of(const cell *of, uint64_t seed)
                         .eos = -1,
                         .sampling = of->sampling,
                         .seed = seed,
-                        .method = by->method};
+                        .method = by->method,
+                        .itself = by->itself};
     memcpy(q.sizes, by->sizes, sizeof q.sizes);
     return q;
 }
