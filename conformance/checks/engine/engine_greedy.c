@@ -211,8 +211,8 @@ typedef enum { SOME, COVER, EVERY } choice; /* of the sizes: COVER has every pai
  * or where the target drafts for itself. */
 static bool draw_sizes(job *j, choice c, int32_t i, engine_request *q)
 {
-    static const int32_t gamma[] = {0, 1, 1, 1, 2, 2, 3, 4, 6, 9}, W[] = {1, 2, 5, 8, 15}, N[] = {2, 3, 3, 4, 5},
-                         K[] = {0, 1, 3, 4, 9}, count[] = {[SOME] = 2, [COVER] = 5, [EVERY] = 40};
+    static const int32_t gamma[] = {0, 1, 1, 1, 2, 2, 3, 4, 6, 9}, W[] = {1, 2, 5, 8, 12}, N[] = {2, 3, 3, 4, 5},
+                         K[] = {0, 1, 3, 4, 6}, count[] = {[SOME] = 2, [COVER] = 5, [EVERY] = 40};
     q->gamma = gamma_within(gamma[probe_below(&j->rng, 10)], j->e.x->iut);
     q->itself = i % 2;
     q->sizes[0] = W[probe_below(&j->rng, 5)];

@@ -643,7 +643,7 @@ static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
 static iut_status by_method(request *r, int32_t *out, int32_t *told)
 {
     engine *a = r->a;
-    oracle_method how = method_of_engine(a->manner, r->b);
+    oracle_method how = method_of_engine(a->fault, a->manner, r->b);
     method_job j = {.fault = a->fault,
                     .manner = a->manner,
                     .lm = a->target.lm,

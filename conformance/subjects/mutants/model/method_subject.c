@@ -98,17 +98,19 @@ static void choose_lookahead(manner how, int32_t *sw)
 }
 
 /* The preset `paper`, or `code`; a bare one neither inspires nor refines. */
-static oracle_method ouroboros_of(manner how, const iut_generate_batch *b)
+static oracle_method ouroboros_of(fault_point f, manner how, const iut_generate_batch *b)
 {
     oracle_method m = {.name = ORACLE_OUROBOROS, .size = {b->gamma, b->sizes[0], b->sizes[1], b->sizes[2]}};
+    if (fault(f, OUR_N_IS_K) && b->sizes[2] >= 2) m.size[2] = b->sizes[2], m.size[3] = b->sizes[1];
+    if (fault(f, OUR_GAMMA_IN_PHRASES)) m.size[0] = method_least(b->gamma * b->sizes[1], 10) /* rows */;
     oracle_preset(&m, how == MANNER_OUROBOROS_CODE ? "code" : "paper");
     if (how == MANNER_OUROBOROS_BARE) m.sw[OUR_INSPIRE] = OUR_INSPIRE_NONE, m.sw[OUR_REFINE] = OUR_REFINE_NONE;
     return m;
 }
 
-oracle_method method_of_engine(manner how, const iut_generate_batch *b)
+oracle_method method_of_engine(fault_point f, manner how, const iut_generate_batch *b)
 {
-    if (b->method == IUT_OUROBOROS) return ouroboros_of(how, b);
+    if (b->method == IUT_OUROBOROS) return ouroboros_of(f, how, b);
     oracle_method m = {.name = b->method == IUT_JACOBI      ? ORACLE_JACOBI
                                : b->method == IUT_LOOKAHEAD ? ORACLE_LOOKAHEAD
                                                             : ORACLE_LOOKUP};

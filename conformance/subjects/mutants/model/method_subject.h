@@ -14,7 +14,7 @@ const char *method_refusal(fault_point f, manner how, const iut_generate_batch *
 
 /* The method of such a call: Jacobi with `prompt`, the presets `paper` and `hf`, above T = 0 by
  * `onehot`, unless the manner is about something else. */
-oracle_method method_of_engine(manner how, const iut_generate_batch *b);
+oracle_method method_of_engine(fault_point f, manner how, const iut_generate_batch *b);
 
 /* Decodes a request whose prompt is in the cache but for the root. `told` are the hits of each
  * step; out and told are [k]. */
