@@ -5,6 +5,7 @@
 #ifndef ASSAY_TESTS_SCALE_H
 #define ASSAY_TESTS_SCALE_H
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,11 +29,25 @@ static inline int scaled(int whole)
     return n < 1 ? 1 : n;
 }
 
+/* Of an event that a whole sample must show so often, how often a part of it must, from 0 to 1: two standard
+ * deviations less than its share. */
+static inline long least_events(long whole, double part)
+{
+    const double share = (double)whole * part;
+    return part < 1 ? (long)(share - 2 * sqrt(share)) : whole;
+}
+
+/* Is the sample so small that it only shows the paths through memory, as with the sanitizers? */
+static inline int only_paths(void)
+{
+    return test_scale() < 0.1;
+}
+
 /* The step of a loop over combinations that take the same paths through memory: 1, but `step`
- * at a scale for sanitizers. */
+ * where only these are shown. */
 static inline int thinned(int step)
 {
-    return test_scale() < 0.25 ? step : 1;
+    return only_paths() ? step : 1;
 }
 
 #endif

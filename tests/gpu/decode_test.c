@@ -798,7 +798,7 @@ static TCase *a_case(Suite *suite, const char *name)
 int main(int argc, char **argv)
 {
     batches = argc == 2 ? atoi(argv[1]) : scaled(BATCHES);
-    little = argc == 2 ? batches < BATCHES : test_scale() < 0.25;
+    little = argc == 2 ? batches < BATCHES : only_paths();
     if (argc > 2 || batches < 1) return 2;
     Suite *suite = suite_create("gpu decode");
     /* mutants.txt names the case that notices a fault. */

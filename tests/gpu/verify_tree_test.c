@@ -539,8 +539,7 @@ static void check_calls(int32_t V, int32_t calls, int32_t most, int processors, 
 /* Of the whole sample there have to be so many; of a part of it in proportion, less two standard deviations. */
 static void at_least(long whole, long n, const char *what, int32_t which)
 {
-    const double share = (double)whole * test_scale();
-    const long least = test_scale() < 1 ? (long)(share - 2 * sqrt(share)) : whole;
+    const long least = least_events(whole, test_scale());
     ck_assert_msg(n >= least, "%s %d: %ld, not %ld", what, (int)which, n, least);
 }
 

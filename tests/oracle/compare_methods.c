@@ -218,9 +218,11 @@ static bool presets_agree(void)
     return good;
 }
 
+enum { WHOLE = 80000 };
+
 static int compare_live(uint64_t requests)
 {
-    const int32_t floor = (int32_t)(requests / 800);
+    const int32_t floor = (int32_t)least_events(100, (double)requests / WHOLE);
     int32_t wrong = !presets_agree();
     for (uint64_t i = 0; i < requests && wrong < 20; i++) wrong += !agrees_on(i);
     for (request_kind kind = PAPER; kind < KINDS; kind++) print_events(kind);
@@ -298,7 +300,7 @@ int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
     if (!strcmp(mode, "live"))
-        return compare_live(argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)scaled(80000));
+        return compare_live(argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)scaled(WHOLE));
     if (argc < 3) mode = "";
     if (!strcmp(mode, "vectors")) return compare_vectors(argv[2]);
     if (!strcmp(mode, "workers")) return compare_workers(strtoull(argv[2], NULL, 10));

@@ -596,7 +596,7 @@ START_TEST(plain_tokens)
         ck_assert_mem_eq(m->seen.log, bits, (size_t)rows * sizeof *bits);
         drop(m);
     }
-    const int64_t least = test_scale() < 0.25 ? 1 : scaled(100);
+    const int64_t least = only_paths() ? 1 : scaled(100);
     ck_assert(v.full >= least && v.leaf >= least && v.repeat >= least && v.budget >= least);
     ck_assert(v.end >= least && v.rows >= least && v.positions >= least);
     for (int d = 1; d <= DEPTHS; d++)
