@@ -406,6 +406,24 @@ static void lookahead_switches(tracer *c)
     make_close(c->m);
 }
 
+/* LAH-12: a window that fills does not verify, though the pool has the n-grams of a prompt that goes on as it was. */
+static void lookahead_filling(tracer *c)
+{
+    static const int32_t size[][3] = {{2, 3, 4}, {5, 4, 2}, {2, 5, 1}, {7, 5, 15}};
+    constant_group(c, "trace.lookahead.filling", ORACLE_LOOKAHEAD);
+    for (int32_t k = 0; k < 4; k++) {
+        int32_t prompt[LONGEST];
+        oracle_request q = request(c, prompt, k % 2);
+        oracle_method x = {.name = ORACLE_LOOKAHEAD, .size = {size[k][0], size[k][1], size[k][2]}};
+        oracle_preset(&x, "paper");
+        x.sw[LAH_VERIFY_FILLING] = 0, x.sw[LAH_POOL_FROM_PROMPT] = 1;
+        q.n = LONGEST;
+        for (int32_t i = 0; i < q.n; i++) prompt[i] = 2; /* the model's argmax */
+        add(c, "", &q, &x);
+    }
+    make_close(c->m);
+}
+
 static void lookahead_refused(tracer *c)
 {
     static const int32_t prompt[2] = {1, 2};
@@ -720,6 +738,7 @@ void make_traces(maker *m)
     for (int32_t i = 0; i < 4; i++) lookahead_preset(&c, preset[i]);
     lookahead_switches(&c);
     lookahead_refused(&c);
+    lookahead_filling(&c);
     lookup_preset(&c, "original");
     lookup_preset(&c, "hf");
     engines(&c);

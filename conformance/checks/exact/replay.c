@@ -200,7 +200,7 @@ bool replay_claimed_by_any(const check_case *c, const client *tested, char *why,
 double replay_tau(const iut_claims *claims, int32_t V)
 {
     if (claims->arithmetic == IUT_ARITH_CANONICAL) return 0.0;
-    return claims->arithmetic == IUT_ARITH_F64 ? 0x1p-48 : 0x1p-20 * (1.0 + V * 0x1p-13);
+    return claims->arithmetic == IUT_ARITH_F64 ? 0x1p-48 : 0x1p-18 * (1.0 + V * 0x1p-13);
 }
 
 unsigned replay_flags(const iut_claims *claims)
