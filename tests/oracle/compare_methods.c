@@ -6,7 +6,7 @@
  * usage: compare_methods vectors FOLDER       the reference against trace.json
  *        compare_methods live [COUNT]         against the oracle, random requests 0 ... COUNT-1;
  *                                             each event of the table at least once in 800
- *        compare_methods workers COUNT        of these the lookaheads, their steps shared by D ranks
+ *        compare_methods workers [COUNT]      of these the lookaheads, their steps shared by D ranks
  *        compare_methods one NUMBER           one of these, with its parameters
  *
  * Exit code 0: no difference. Clauses JAC, LAH, POOL, ONEH, LKP, STOP-01, STOP-02, STOP-05. */
@@ -301,11 +301,12 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "";
     if (!strcmp(mode, "live"))
         return compare_live(argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)scaled(WHOLE));
+    if (!strcmp(mode, "workers"))
+        return compare_workers(argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)scaled(WHOLE / 20));
     if (argc < 3) mode = "";
     if (!strcmp(mode, "vectors")) return compare_vectors(argv[2]);
-    if (!strcmp(mode, "workers")) return compare_workers(strtoull(argv[2], NULL, 10));
     if (!strcmp(mode, "one")) return compare_one(strtoull(argv[2], NULL, 10));
-    fputs("usage: compare_methods vectors FOLDER | live [COUNT] | workers COUNT | one "
+    fputs("usage: compare_methods vectors FOLDER | live [COUNT] | workers [COUNT] | one "
           "NUMBER\n",
           stderr);
     return 2;
