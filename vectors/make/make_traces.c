@@ -320,6 +320,17 @@ static void jacobi(tracer *c)
     make_close(c->m);
 }
 
+/* JAC-11, in groups of its own: who lacks it brings the others. */
+static void jacobi_vocabulary(tracer *c)
+{
+    hash_group(c, "trace.jacobi.vocabulary.hash", ORACLE_JACOBI, 1, 64);
+    for (int32_t i = 0; i < 4; i++) jacobi_test(c, 2 + 3 * i, JACOBI_VOCABULARY, 0);
+    make_close(c->m);
+    cyclic_group(c, "trace.jacobi.vocabulary.cyclic", ORACLE_JACOBI);
+    for (int32_t i = 0; i < 4; i++) jacobi_test(c, 2 + 3 * i, JACOBI_VOCABULARY, 0);
+    make_close(c->m);
+}
+
 /* ---- Lookahead -------------------------------------------------------------------- */
 
 static const int32_t width[] = {1, 2, 5, 15}, length[] = {2, 3, 4, 5},
@@ -734,6 +745,7 @@ void make_traces(maker *m)
 {
     tracer c = {.m = m};
     jacobi(&c);
+    jacobi_vocabulary(&c);
     static const char *const preset[] = {"paper", "lade", "llamacpp", "trtllm"};
     for (int32_t i = 0; i < 4; i++) lookahead_preset(&c, preset[i]);
     lookahead_switches(&c);

@@ -214,6 +214,7 @@ static void lookahead_clauses(const oracle_request *q, const oracle_method *m,
         {"LAH-26", sw[LAH_KEY] == LAH_KEY_STALE},
         {"LAH-27", warm && sw[LAH_EOS_FILTER]},
         {"LAH-29", true},
+        {"LAH-37", sw[LAH_INIT] == LAH_INIT_VOCABULARY},
         {"ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05", random},
         {"POOL-01", true},
         {"POOL-02", sw[LAH_POOL] == LAH_POOL_LRU},
@@ -226,10 +227,11 @@ static void lookahead_clauses(const oracle_request *q, const oracle_method *m,
 
 static void jacobi_clauses(const oracle_method *m, claim *c, int32_t *n)
 {
-    *n = 1;
+    *n = 2;
     c[0] = (claim){m->size[0] > 1 ? "JAC-01 JAC-02 JAC-03 JAC-04 JAC-05 JAC-06 JAC-08"
                                   : "JAC-01 JAC-02 JAC-04 JAC-08",
                    true};
+    c[1] = (claim){"JAC-11", m->size[0] > 1 && m->sw[JACOBI_INIT] == JACOBI_VOCABULARY};
 }
 
 static void lookup_clauses(const oracle_request *q, const oracle_method *m, claim *c,

@@ -14,7 +14,7 @@ static int32_t fresh(const method_job *j, int32_t i)
     case JACOBI_PROMPT:
         return method_drawn_from(j, j->history, j->prompt, at, AS_INIT, i);
     case JACOBI_VOCABULARY:
-        return method_drawn_from(j, NULL, j->V, at, AS_INIT, i);
+        return method_drawn_from(j, NULL, j->V - (fault(j->fault, JAC_VOCABULARY_SHORT) ? 1 : 0), at, AS_INIT, i);
     default:
         if (fault(j->fault, JAC_GIVEN_AGAIN)) return m->given[i % m->given_n];
         return m->given[method_least(i, m->given_n - 1)];

@@ -26,7 +26,7 @@ static int32_t initial(const method_job *j, int32_t l, int32_t i, int32_t index)
     if (m->sw[LAH_INIT] == LAH_INIT_CONSTANT)
         return (100 + i + (fault(f, LAH_CONSTANT_BY_ROW) ? l : 0)) % j->V;
     const int32_t at = fault(f, LAH_INIT_LATE) ? j->m : 0; /* LAH-06 */
-    const bool any = m->sw[LAH_INIT] == LAH_INIT_VOCABULARY;
+    const bool any = m->sw[LAH_INIT] == LAH_INIT_VOCABULARY && !fault(f, LAH_VOCABULARY_OF_PROMPT);
     return method_drawn_from(j, any ? NULL : j->history, any ? j->V : j->prompt, at, AS_INIT,
                              index + (fault(f, LAH_INIT_INDEX_1) ? 1 : 0));
 }
