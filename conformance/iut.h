@@ -356,7 +356,7 @@ typedef struct {
     const char *target; /* folder, as of iut_model */
     const char *draft;  /* folder of the draft model; "": there is none, and gamma is 0 */
     int32_t n;          /* requests */
-    int32_t gamma;      /* drafts a step at most; 0 is plain decoding */
+    int32_t gamma;      /* drafts a step at most; 0 is plain decoding, but for OUROBOROS */
     int32_t method;     /* 0, or one of IUT_JACOBI ...; but for OUROBOROS, draft is "" and gamma 0 then */
     int32_t sizes[3];   /* jacobi: tokens of a block; lookahead: W, N, G; lookup: longest n-gram, drafts;
                            ouroboros: W, N, K, where gamma is the drafts that a round asks for (OUR-07) */

@@ -29,8 +29,8 @@ static inline int scaled(int whole)
     return n < 1 ? 1 : n;
 }
 
-/* Of an event that a whole sample must show so often, how often a part of it must, from 0 to 1: two standard
- * deviations less than its share. */
+/* A whole sample must show an event `whole` times. A part of it, 0 to 1, must show the event's share less two standard
+ * deviations. */
 static inline long least_events(long whole, double part)
 {
     const double share = (double)whole * part;

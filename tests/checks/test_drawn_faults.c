@@ -11,7 +11,6 @@
 #include "conformance/subjects/mutants/mutants.h"
 #include "conformance/subjects/ref/subject.h"
 #include "conformance/suite/run.h"
-#include "tests/scale.h"
 
 enum { SEEDS = 2 }; /* the first alone with the sanitizers */
 
@@ -244,8 +243,8 @@ static const struct {
 static void drawn_cases_notice_every_fault(void **unused)
 {
     (void)unused;
-    for (size_t i = 0; i < sizeof planted / sizeof *planted; i += (size_t)thinned(6))
-        for (uint64_t seed = 1; seed <= SEEDS; seed += (uint64_t)thinned(SEEDS)) {
+    for (size_t i = 0; i < sizeof planted / sizeof *planted; i++)
+        for (uint64_t seed = 1; seed <= SEEDS; seed++) {
             char only[80];
             snprintf(only, sizeof only, "%s/drawn/*", planted[i].check);
             if (run(planted[i].fault, only, planted[i].options, LEVEL_FULL, seed) != EXIT_NOT_CONFORMANT)
@@ -260,7 +259,7 @@ static void drawn_cases_acquit_the_reference(void **unused)
     for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
         char only[80];
         snprintf(only, sizeof only, "%s/drawn/*", planted[i].check);
-        assert_int_equal(run(NONE, only, planted[i].options, thinned(2) > 1 ? LEVEL_SMOKE : LEVEL_FULL, 1),
+        assert_int_equal(run(NONE, only, planted[i].options, LEVEL_FULL, 1),
                          EXIT_CONFORMANT);
     }
 }
@@ -279,7 +278,7 @@ static void a_draft_of_unsaid_fate_is_not_asked(void **unused)
     iut_api api = *mutant_api("Q_ZERO_REJECT");
     (void)unused;
     api.claims = claims_no_fate;
-    for (uint64_t seed = 1; seed <= SEEDS; seed += (uint64_t)thinned(SEEDS)) {
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         run_report r;
         const run_options o = {.api = &api,
                                .iut = "mutant",

@@ -143,6 +143,8 @@ def main():
     parser.add_argument("--link", default="", type=str.split, help="further words for the linker")
     parser.add_argument("--argument", nargs="*", default=[], help="of the tests")
     a = parser.parse_args()
+    if not a.texts and not (a.build and a.cxx):
+        parser.error("--build and --cxx, or --texts")
     start = time.monotonic()
     listed = read_faults(a.source / "tests/gpu/mutants.txt")
     gone = [f for f in listed if changed(f, a.source) is None]

@@ -5,7 +5,7 @@
  *
  * usage: compare_methods vectors FOLDER       the reference against trace.json
  *        compare_methods live [COUNT]         against the oracle, random requests 0 ... COUNT-1;
- *                                             each event of the table at least once in 800
+ *                                             each event of the table about once in 800
  *        compare_methods workers [COUNT]      of these the lookaheads, their steps shared by D ranks
  *        compare_methods one NUMBER           one of these, with its parameters
  *

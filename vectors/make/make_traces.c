@@ -320,7 +320,7 @@ static void jacobi(tracer *c)
     make_close(c->m);
 }
 
-/* JAC-11, in groups of its own: who lacks it brings the others. */
+/* JAC-11. An engine that lacks it still brings the other groups. */
 static void jacobi_vocabulary(tracer *c)
 {
     hash_group(c, "trace.jacobi.vocabulary.hash", ORACLE_JACOBI, 1, 64);
@@ -417,7 +417,7 @@ static void lookahead_switches(tracer *c)
     make_close(c->m);
 }
 
-/* LAH-12: a window that fills does not verify, though the pool has the n-grams of a prompt that goes on as it was. */
+/* LAH-12: a window that fills does not verify, though the pool has the n-grams of a prompt of one token, repeated. */
 static void lookahead_filling(tracer *c)
 {
     static const int32_t size[][3] = {{2, 3, 4}, {5, 4, 2}, {2, 5, 1}, {7, 5, 15}};

@@ -129,9 +129,12 @@ static int64_t foreseen(const engine_prompt *p, const int32_t *out, int32_t leng
 /* Every second token at least is a draft, if the draft model is the target. */
 static void expect(job *j, const engine_request *q, const engine_prompt *prompt, int32_t n)
 {
+    const bool itself = q->gamma > 0 && (q->itself || j->e.pair == PAIR_SELF);
     for (int32_t i = 0; i < n; i++)
-        j->expected += engine_drafts(q->method) ? j->length[i] / 2
-                                                : foreseen(&prompt[i], j->out + i * q->k, j->length[i]);
+        if (!engine_drafts(q->method))
+            j->expected += foreseen(&prompt[i], j->out + i * q->k, j->length[i]);
+        else if (itself)
+            j->expected += j->length[i] / 2;
 }
 
 /* ---- Comparisons. ---------------------------------------------------------------- */
@@ -272,8 +275,8 @@ static int32_t late_token(const job *j, int32_t i)
     return j->plain[i][late];
 }
 
-/* depth[t]: how deep in a run token t was accepted where it stands in its stream for the first time, at most; 0: it
- * never was, or the engine does not tell its steps. */
+/* depth[t]: the deepest place in a run at which t was accepted, of the places where t is new in its stream. 0: there
+ * is none, or steps are not told. */
 static void find_depths(const job *j, int32_t *depth)
 {
     for (int32_t t = 0; t < TOKENS; t++) depth[t] = 0;
@@ -294,7 +297,7 @@ static bool deep_ends(job *j, engine_request *q, const char *sizes)
     enum { ENDS = 6 };
     char what[100];
     int32_t depth[TOKENS];
-    if (client_claims(j->e.x->iut)->accepted_total) return true; /* steps are not told */
+    if (client_claims(j->e.x->iut)->accepted_total || j->e.end >= 0) return true; /* no steps, or no other end */
     q->eos = -1, q->accepted = j->accepted;
     const bool ok = same(j, q, in_order, j->prompts, sizes);
     q->accepted = NULL;
@@ -366,7 +369,9 @@ static bool with_sizes(job *j, engine_request *q, int32_t kind, int32_t i)
     char what[80];
     int at = snprintf(what, sizeof what, "%s %d %d %d", engine_method_name(q->method), (int)q->sizes[0],
                       (int)q->sizes[1], (int)q->sizes[2]);
-    if (q->gamma > 0) snprintf(what + at, sizeof what - (size_t)at, ", gamma %d", (int)q->gamma);
+    if (engine_drafts(q->method))
+        snprintf(what + at, sizeof what - (size_t)at, ", gamma %d%s", (int)q->gamma,
+                 q->itself ? ", the target drafts" : "");
     switch (kind) {
     case SIZES:
         return same(j, q, in_order, j->prompts, what);
@@ -453,10 +458,10 @@ static void conclude(job *j)
     if (r->state != STATE_PASS) return;
     if (!engine_drafts(method_of(j->variant)) && none)
         result_set(r, STATE_INCONCLUSIVE, "no guess was ever accepted: does it guess at all?");
-    else if (j->e.pair == PAIR_SELF && none)
+    else if (none)
         result_set(
             r, STATE_INCONCLUSIVE,
-            "no draft was ever accepted, though the draft model is the target: are there "
+            "no draft was ever accepted, though the draft model was the target: are there "
             "drafts at all?");
     else
         result_set(r, STATE_PASS,

@@ -102,7 +102,7 @@ static oracle_method ouroboros_of(fault_point f, manner how, const iut_generate_
 {
     oracle_method m = {.name = ORACLE_OUROBOROS, .size = {b->gamma, b->sizes[0], b->sizes[1], b->sizes[2]}};
     if (fault(f, OUR_N_IS_K) && b->sizes[2] >= 2) m.size[2] = b->sizes[2], m.size[3] = b->sizes[1];
-    if (fault(f, OUR_GAMMA_IN_PHRASES)) m.size[0] = method_least(b->gamma * b->sizes[1], 10) /* rows */;
+    if (fault(f, OUR_GAMMA_IN_PHRASES)) m.size[0] = method_least(b->gamma * b->sizes[1], 10); /* a tree has METHOD_ROWS rows */
     oracle_preset(&m, how == MANNER_OUROBOROS_CODE ? "code" : "paper");
     if (how == MANNER_OUROBOROS_BARE) m.sw[OUR_INSPIRE] = OUR_INSPIRE_NONE, m.sw[OUR_REFINE] = OUR_REFINE_NONE;
     return m;
@@ -186,6 +186,12 @@ static iut_status verify(state *a)
     return s;
 }
 
+/* Is place i of the run one of a suffix's tokens, or behind them? */
+static bool in_suffix(const state *a, int32_t i)
+{
+    return has_rounds(a) && a->rounds.suffixes > 0 && i >= a->rounds.drafts;
+}
+
 /* STOP-01, STOP-02. */
 static bool emit(state *a, int32_t *out, int32_t *emitted)
 {
@@ -196,7 +202,8 @@ static bool emit(state *a, int32_t *out, int32_t *emitted)
         if (j->m < j->k) out[j->m] = x;
         j->m++;
         j->history[j->n++] = x;
-        if (x == j->eos && !(fault(j->fault, RUN_EOS_INSIDE) && i + 1 < count)) return true;
+        const bool passed = fault(j->fault, RUN_EOS_INSIDE) || (fault(j->fault, OUR_SUFFIX_RUNS_ON) && in_suffix(a, i));
+        if (x == j->eos && !(passed && i + 1 < count)) return true;
         if (j->m == j->k && !fault(j->fault, RUN_OVERRUN)) return true;
     }
     return j->m >= j->k;
