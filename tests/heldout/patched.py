@@ -41,6 +41,8 @@ OPTIONS = {
     "ok-seeded-canonical-integers": ["--timeout", "60"],
     "seeded-test-index-by-node": ["--iut-options", "uniforms=seeded"],  # else uniforms are supplied
     "seeded-position-32-bits": ["--iut-options", "uniforms=seeded"],
+    "seeded-request-seed-xor": ["--iut-options", "uniforms=seeded"],
+    "onehot-index-counts-repeats": ["--iut-options", "uniforms=seeded"],
     "seed-promise-not-kept": ["--iut-options", "uniforms=seeded"],
     "warm-answers-again": ["--iut-options", "warm=yes"],  # else no pool stays
     "ok-warm-at-greedy-alone": ["--iut-options", "warm=yes"],
