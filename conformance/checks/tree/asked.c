@@ -196,6 +196,7 @@ static void some_parameters(trees *t, const probe *m, int32_t first, uint64_t *r
             break;
         case IUT_TREE_KSEQ:
             if (K > 1 && probe_below(rng, 2)) x[0] = 65536 + probe_below(rng, (K - 1) * 65536);
+            if (K == 1) x[0] = 65536 * (k % 3); /* of no meaning there */
             break;
         case IUT_TREE_TYPICAL:
         case IUT_TREE_CONSTANT:

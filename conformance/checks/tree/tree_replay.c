@@ -109,44 +109,65 @@ static bool claimed_seeded(const check_case *c, const client *tested, char *why,
     return asked_claimed(tested, c->tree.V, IUT_UNIFORMS_SEEDED, why, size) && has_rule(c, tested, why, size);
 }
 
-static void ask_all(const check_case *c, const check_context *x, const probe *m, trees *t, uint64_t *rng, check_result *r)
+/* A case's requests on one panel; the generators go on on the next. */
+typedef struct {
+    const check_case *c;
+    const check_context *x;
+    trees t;
+    uint64_t rng, sharp;
+    replay_tally tally;
+} asking;
+
+static bool ask_some(asking *a, const probe *m, int64_t n, check_result *r)
 {
-    replay_tally tally = {0, 0};
+    const check_case *c = a->c;
+    const check_context *x = a->x;
+    trees *t = &a->t;
     const asked_sizes most = c->drawn ? (asked_sizes){c->tree.nodes, c->tree.children} : ASKED_USUAL;
-    uint64_t sharp = check_seed(x, c, 1);
+    const int32_t blunt = c->tree.V > LARGE_V ? SHARP_LARGE : SHARP;
     asked_rows rows;
     bool going = true;
     asked_rows_of(&rows, m);
-    for (int64_t done = 0; going && done < c->n; done += t->n) {
-        const int32_t call = 1 + probe_below(rng, ASKED_ROOM);
+    for (int64_t done = 0; going && done < n; done += t->n) {
+        const int32_t call = 1 + probe_below(&a->rng, ASKED_ROOM);
         trees_clear(t);
-        asked_ways(t, x->iut, c->tree.V, rng);
-        while (going && t->n < call && done + t->n < c->n) {
-            asked_add(t, m, x, c->tree.rule ? c->tree.rule : asked_rule(x->iut, rng), most, rng);
-            going = probe_below(&sharp, c->tree.V > LARGE_V ? SHARP_LARGE : SHARP) > 0 || asked_sharpen(t, x, c->tree.V, &rows, &sharp, r);
+        asked_ways(t, x->iut, c->tree.V, &a->rng);
+        while (going && t->n < call && done + t->n < n) {
+            asked_add(t, m, x, c->tree.rule ? c->tree.rule : asked_rule(x->iut, &a->rng), most, &a->rng);
+            going = probe_below(&a->sharp, blunt) > 0 || asked_sharpen(t, x, c->tree.V, &rows, &a->sharp, r);
         }
-        going = going && trees_ask(t, x, c->tree.V, probe_next(rng), probe_next(rng) >> 16, r) &&
-                asked_judge(t, x, c->tree.V, &rows, &tally, r);
+        going = going && trees_ask(t, x, c->tree.V, probe_next(&a->rng), probe_next(&a->rng) >> 16, r) &&
+                asked_judge(t, x, c->tree.V, &rows, &a->tally, r);
     }
-    if (going) replay_report(&tally, r);
+    return going;
+}
+
+static bool ask_panel(asking *a, uint64_t *rows, int64_t n, check_result *r)
+{
+    const check_case *c = a->c;
+    probe *m = asked_probe(a->x->iut, states_of(c->tree.V), c->tree.V, (probe_shape)c->tree.rows, rows);
+    const bool going = probe_serve(m, a->x, r) && ask_some(a, m, n, r);
+    probe_close(m);
+    return going;
 }
 
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
-    uint64_t rng = check_seed(x, c, 0);
-    trees t = {0};
-    probe *m = asked_probe(x->iut, states_of(c->tree.V), c->tree.V, (probe_shape)c->tree.rows, &rng);
-    if (trees_open(&t, x, ASKED_ROOM, ASKED_ROOM * TREE_NODES, c->tree.gamma, r) && probe_serve(m, x, r))
-        ask_all(c, x, m, &t, &rng, r);
-    trees_close(&t);
-    probe_close(m);
+    asking a = {.c = c, .x = x, .rng = check_seed(x, c, 0), .sharp = check_seed(x, c, 1)};
+    uint64_t other = check_seed(x, c, 2);
+    /* INV-04: half of the requests find a second panel of the same shape. */
+    const int64_t second = c->tree.V > LARGE_V ? 0 : c->n / 2;
+    if (trees_open(&a.t, x, ASKED_ROOM, ASKED_ROOM * TREE_NODES, c->tree.gamma, r) &&
+        ask_panel(&a, &a.rng, c->n - second, r) && (second == 0 || ask_panel(&a, &other, second, r)))
+        replay_report(&a.tally, r);
+    trees_close(&a.t);
 }
 
 const check check_tree_replay = {
     .name = "tree.replay",
     .clauses = "TRV-01 TRV-02 TRV-03 TRV-04 TRV-05 TRV-06 SIB-01 SIB-02 SIB-03 SIB-04 SIB-05 SIB-06 REC-01 REC-02 TGT-01 "
                "TGT-02 TGT-03 MAT-03 GRD-04 ONEH-07 NIR-01 KSQ-01 KSQ-02 KSQ-03 BLK-02 BLK-03 BLK-04 TYP-01 CST-01 LEN-01 "
-               "TRV-08 VOC-01 VOC-02 DRAW-07 RNG-09 CLM-20 LAY-02 LAY-10 LAY-23",
+               "TRV-08 VOC-01 VOC-02 DRAW-07 RNG-09 CLM-20 INV-04 LAY-02 LAY-10 LAY-23",
     .summary = "random rows, trees and uniforms give the specified tokens and nodes",
     .plan = plan_replay,
     .draw = draw_replay,

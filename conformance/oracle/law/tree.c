@@ -87,7 +87,7 @@ static bool read_parameter(const reading *c, int32_t i)
     if (c->r->rule == ORACLE_TREE_CONSTANT) fine = a[0] > 0;
     if (c->r->rule == ORACLE_TREE_KSEQ) {
         const double least = ldexp(1, RHO_BITS);
-        fine = a[0] == 0 || (a[0] >= least && a[0] <= least * K && a[0] == floor(a[0]));
+        fine = K < 2 || a[0] == 0 || (a[0] >= least && a[0] <= least * K && a[0] == floor(a[0]));
     }
     return fine || due(c, "node %d has the parameters %g, %g", (int)i, a[0], a[1]);
 }
