@@ -65,8 +65,9 @@ void tree_shape_draw(tree_shape *s, int32_t least, int32_t nodes, int32_t depth,
 
 /* ---- Calls. -------------------------------------------------------------------------- */
 
-bool trees_open(trees *t, const check_context *x, int32_t room, int32_t node_room, int32_t depth, check_result *r)
+bool trees_open(trees *t, const check_context *x, int32_t room, int32_t node_room, int32_t most, check_result *r)
 {
+    const int32_t depth = gamma_within(most, x->iut);
     const size_t n = (size_t)room, m = (size_t)node_room, k = n * (size_t)(depth + 1), i = sizeof(int32_t),
                  d = sizeof(double);
     const iut_claims *claims = client_claims(x->iut);

@@ -42,8 +42,9 @@ typedef struct {
     int32_t *out, *out_node, *out_len;
 } trees;
 
-/* False, with an ERROR in `r`: memory is short. trees_close() in either event. */
-bool trees_open(trees *t, const check_context *x, int32_t room, int32_t node_room, int32_t depth, check_result *r);
+/* Paths of `most` drafts, or of max_gamma if that is less. False, with an ERROR in `r`: memory is short. trees_close()
+ * in either event. */
+bool trees_open(trees *t, const check_context *x, int32_t room, int32_t node_room, int32_t most, check_result *r);
 void trees_close(trees *t);
 
 /* No requests. */
