@@ -5,7 +5,7 @@
  *
  * usage: compare_methods vectors FOLDER       the reference against trace.json
  *        compare_methods live [COUNT]         against the oracle, random requests 0 ... COUNT-1;
- *                                             each event of the table about once in 800
+ *                                             each event of the table at least once in 800
  *        compare_methods workers [COUNT]      of these the lookaheads, their steps shared by D ranks
  *        compare_methods one NUMBER           one of these, with its parameters
  *
@@ -218,11 +218,11 @@ static bool presets_agree(void)
     return good;
 }
 
-enum { WHOLE = 80000 };
+enum { WHOLE = 200000 };
 
 static int compare_live(uint64_t requests)
 {
-    const int32_t floor = (int32_t)least_events(100, (double)requests / WHOLE);
+    const int32_t floor = (int32_t)(requests / 800);
     int32_t wrong = !presets_agree();
     for (uint64_t i = 0; i < requests && wrong < 20; i++) wrong += !agrees_on(i);
     for (request_kind kind = PAPER; kind < KINDS; kind++) print_events(kind);
@@ -302,7 +302,7 @@ int main(int argc, char **argv)
     if (!strcmp(mode, "live"))
         return compare_live(argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)scaled(WHOLE));
     if (!strcmp(mode, "workers"))
-        return compare_workers(argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)scaled(WHOLE / 20));
+        return compare_workers(argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t)scaled(WHOLE / 50));
     if (argc < 3) mode = "";
     if (!strcmp(mode, "vectors")) return compare_vectors(argv[2]);
     if (!strcmp(mode, "one")) return compare_one(strtoull(argv[2], NULL, 10));

@@ -104,8 +104,8 @@ typedef struct {
     const engine_each *each;  /* [n] of the call; NULL: its requests do not differ */
     const iut_processors *processors; /* [n] of the call, as claimed (CLM-18); NULL: all are off */
     float *logprob;           /* [n][k] to be told, NaN behind the end (CLM-17); NULL: not asked for */
-    bool itself;       /* the draft model is the target */
-    int32_t *accepted; /* [n][k] as told (CLM-11), after a call that was right; NULL: of no interest */
+    bool itself;              /* the draft model is the target */
+    int32_t *accepted;        /* [n][k] as told (CLM-11), after a call that was right; NULL: of no interest */
 } engine_request;
 
 /* One call with n prompts, and the hard facts of its answer (LAY-01): ids in range, counts that
