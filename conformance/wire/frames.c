@@ -222,22 +222,32 @@ static json_t *build_head(const frame *f)
                      "tensors", list);
 }
 
+/* The header as JSON behind the prefix's room, which is left unset. *size: the header's bytes.
+ * A short header, as nearly all are, is written in one pass. */
+static uint8_t *dump_head(const json_t *head, size_t *size)
+{
+    for (size_t room = 256;; room = *size) {
+        uint8_t *bytes = malloc(FRAME_PREFIX + room);
+        *size = bytes ? json_dumpb(head, (char *)bytes + FRAME_PREFIX, room, JSON_COMPACT) : 0;
+        if (*size && *size <= room) return bytes;
+        free(bytes);
+        if (*size == 0 || *size > FRAME_MAX_HEADER) return NULL;
+    }
+}
+
 uint8_t *frame_encode(const frame *f, size_t *size)
 {
     json_t *head = build_head(f);
-    const size_t header = head ? json_dumpb(head, NULL, 0, JSON_COMPACT) : 0;
-    uint8_t *bytes =
-        header && header <= FRAME_MAX_HEADER ? malloc(FRAME_PREFIX + header) : NULL;
-    if (bytes) {
-        uint64_t length = 4 + header;
-        const uint32_t head_length = (uint32_t)header;
-        for (int32_t i = 0; i < f->tensors; i++) length += f->tensor[i].size;
-        memcpy(bytes, &length, sizeof length);
-        memcpy(bytes + sizeof length, &head_length, sizeof head_length);
-        json_dumpb(head, (char *)bytes + FRAME_PREFIX, header, JSON_COMPACT);
-        *size = FRAME_PREFIX + header;
-    }
+    size_t header;
+    uint8_t *bytes = head ? dump_head(head, &header) : NULL;
     json_decref(head);
+    if (!bytes) return NULL;
+    uint64_t length = 4 + header;
+    const uint32_t head_length = (uint32_t)header;
+    for (int32_t i = 0; i < f->tensors; i++) length += f->tensor[i].size;
+    memcpy(bytes, &length, sizeof length);
+    memcpy(bytes + sizeof length, &head_length, sizeof head_length);
+    *size = FRAME_PREFIX + header;
     return bytes;
 }
 

@@ -43,17 +43,23 @@ static void put_row(const llama *m, const llama_sequence *s, int32_t layer, int3
               llama_waiting(m, s, layer, 1, row) + at, m->config.head_dim);
 }
 
-/* The chunk in which a row stands, up to it: its ancestors back to the start of the chunk, or
- * back to the prefix and then the prefix's part of the chunk. */
-static void assemble(const llama *m, const llama_sequence *s, int32_t layer, int32_t head,
+/* Puts a row and its ancestors into the chunk in which the row stands, back to the chunk's
+ * start or to the prefix. Whether the prefix has a part of the chunk before them. */
+static bool put_path(const llama *m, const llama_sequence *s, int32_t layer, int32_t head,
                      int32_t row, float *chunk)
 {
-    const size_t d = (size_t)m->config.head_dim, n = (size_t)(s->length % AS_POSITIONS);
     for (;; row = s->parent[row]) {
         put_row(m, s, layer, head, row, chunk);
-        if (s->position[row] % AS_POSITIONS == 0) return;
-        if (s->parent[row] < 0) break;
+        if (s->position[row] % AS_POSITIONS == 0) return false;
+        if (s->parent[row] < 0) return true;
     }
+}
+
+/* Puts the prefix's part of the chunk in which the prefix ends. */
+static void put_prefix(const llama *m, const llama_sequence *s, int32_t layer, int32_t head,
+                       float *chunk)
+{
+    const size_t d = (size_t)m->config.head_dim, n = (size_t)(s->length % AS_POSITIONS);
     const float *page = llama_chunk(m, s->page[chunk_of(s->length)], layer, head);
     for (size_t i = 0; i < d; i++)
         memcpy(chunk + i * AS_POSITIONS, page + i * AS_POSITIONS, n * sizeof *chunk);
@@ -133,19 +139,24 @@ static void look(const llama_pass *p, const llama_block *b, int32_t i, int32_t h
     }
 }
 
-/* What row i of a block sees behind the whole pages. */
+/* What row i of a block sees behind the whole pages. *prefix: does the tail begin with the
+ * prefix's part of a chunk? */
 static void look_behind(const llama_pass *p, int32_t layer, const llama_block *b, int32_t i,
-                        int32_t head, const scratch *t)
+                        int32_t head, const scratch *t, bool *prefix)
 {
     const llama_sequence *s = p->row[b->first + i].s;
     const int32_t row = p->row[b->first + i].row, position = s->position[row];
     int32_t end = s->end[row];
     for (int32_t c = chunk_of(position) - 1; c >= chunk_of(s->length); c--, end = s->end[end])
         look(p, b, i, head, t, c, end_chunk(p, s->slot[end], head), AS_POSITIONS);
-    if (i > 0 && s->parent[row] == p->row[b->first + i - 1].row)
+    if (i > 0 && s->parent[row] == p->row[b->first + i - 1].row) {
         put_row(p->m, s, layer, head, row, t->tail);
-    else
-        assemble(p->m, s, layer, head, row, t->tail);
+        *prefix = *prefix && position % AS_POSITIONS != 0;
+    } else {
+        const bool wanted = put_path(p->m, s, layer, head, row, t->tail);
+        if (wanted && !*prefix) put_prefix(p->m, s, layer, head, t->tail);
+        *prefix = wanted;
+    }
     look(p, b, i, head, t, chunk_of(position), t->tail, position % AS_POSITIONS + 1);
 }
 
@@ -159,8 +170,9 @@ static void attend(const llama_pass *p, int32_t layer, const llama_block *b, int
     for (int32_t c = 0; c < chunk_of(s->length); c++)
         for (int32_t i = 0; i < b->n; i++)
             look(p, b, i, head, t, c, llama_chunk(p->m, s->page[c], layer, head), AS_POSITIONS);
+    bool prefix = false;
     for (int32_t i = 0; i < b->n; i++) {
-        look_behind(p, layer, b, i, head, t);
+        look_behind(p, layer, b, i, head, t, &prefix);
         const int32_t seen = chunk_of(s->position[p->row[b->first + i].row]) + 1;
         for (int32_t g = 0; g < p->group; g++) {
             const size_t at = ((size_t)i * (size_t)p->group + (size_t)g) * chunks;
@@ -176,7 +188,9 @@ static void assemble_end(const llama_pass *p, int32_t layer, int32_t i)
 {
     const int32_t heads = p->m->config.kv_heads;
     const llama_row *end = &p->end[i / heads];
-    assemble(p->m, end->s, layer, i % heads, end->row, end_chunk(p, i / heads, i % heads));
+    float *chunk = end_chunk(p, i / heads, i % heads);
+    if (put_path(p->m, end->s, layer, i % heads, end->row, chunk))
+        put_prefix(p->m, end->s, layer, i % heads, chunk);
 }
 
 /* The chunk ends first, since any block may need any of them. No team for one thread: see

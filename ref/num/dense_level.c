@@ -246,19 +246,18 @@ static void rotate(float *head, int32_t d, const float *c, const float *s)
     }
 }
 
-/* Scores of the 64 positions of a chunk (ARI-14): a lane owns a position, and all are computed
- * side by side. What stands at positions that are not seen is not used. */
-static void scores(const float *query, int32_t d, float scale, const float *key,
-                   float *score /* [AS_POSITIONS] */)
+/* Scores of a chunk's first `vectors` vectors of positions (ARI-14): a lane owns a position,
+ * and all are computed side by side. What stands at positions that are not seen is not used. */
+INLINE void scores(int vectors, const float *query, int32_t d, float scale, const float *key,
+                   float *score)
 {
-    enum { CHUNK = AS_POSITIONS / LANES };
-    lanes t[CHUNK];
-    for (int v = 0; v < CHUNK; v++) t[v] = splat(0.0f);
+    lanes t[AS_POSITIONS / LANES];
+    for (int v = 0; v < vectors; v++) t[v] = splat(0.0f);
     for (int32_t k = 0; k < d; k++, key += AS_POSITIONS) {
         const lanes q = splat(query[k]);
-        for (int v = 0; v < CHUNK; v++) t[v] = fused(q, load(key + v * LANES), t[v]);
+        for (int v = 0; v < vectors; v++) t[v] = fused(q, load(key + v * LANES), t[v]);
     }
-    for (int v = 0; v < CHUNK; v++) store(score + v * LANES, t[v] * splat(scale));
+    for (int v = 0; v < vectors; v++) store(score + v * LANES, t[v] * splat(scale));
 }
 
 /* o_i for `vectors` vectors of dimensions (ARI-17): a lane owns a dimension. */
@@ -278,7 +277,12 @@ static void attend(const float *query, int32_t d, float scale, const float *key,
                    const float *value, int32_t n, float *m, float *l, float *o)
 {
     float e[AS_POSITIONS], greatest = -INFINITY, sum = 0.0f;
-    scores(query, d, scale, key, e);
+    if (n > AS_POSITIONS / 2)
+        scores(AS_POSITIONS / LANES, query, d, scale, key, e);
+    else if (n > AS_POSITIONS / 4)
+        scores(AS_POSITIONS / 2 / LANES, query, d, scale, key, e);
+    else
+        scores(AS_POSITIONS / 4 / LANES, query, d, scale, key, e);
     for (int32_t p = 0; p < n; p++) greatest = e[p] > greatest ? e[p] : greatest;
     for (int32_t p = 0; p < n; p++) e[p] = as_exp_core(e[p] - greatest);
     for (int32_t p = 0; p < n; p++) sum += e[p];
