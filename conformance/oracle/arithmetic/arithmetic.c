@@ -187,10 +187,10 @@ float oracle_widen_f16(uint16_t bits)
     return sign * ldexpf((float)(1024 + fraction), exponent - 25);
 }
 
-/* ---- The machine's fma ------------------------------------------------------------ */
+/* ---- The machine's fma and addition ----------------------------------------------- */
 
 /* The loops below are compiled twice: with the operations that the caller names, and with the
- * machine's fma in their place, whose value is fast_fma32's and fmaf's by IEEE 754. */
+ * machine's fma and addition in their place. Its fma has fast_fma32's and fmaf's value by IEEE 754. */
 static bool has_machine_fma(void)
 {
 #if defined(__x86_64__)
@@ -204,7 +204,7 @@ static bool has_machine_fma(void)
 
 bool oracle_by_machine(const oracle_ops *o)
 {
-    return (o->fma == fast_fma32 || o->fma == fmaf) && has_machine_fma();
+    return (o->fma == fast_fma32 || o->fma == fmaf) && o->add == fast_add32 && has_machine_fma();
 }
 
 /* ---- Dot products ---------------------------------------------------------------- */

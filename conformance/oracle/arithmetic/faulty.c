@@ -5,6 +5,9 @@
 #include <math.h>
 #include <string.h>
 #include "conformance/oracle/arithmetic/machine.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 enum { CHUNK = 128, GROUP = 8, POSITIONS = 64 };
 
@@ -193,14 +196,27 @@ static float from_end(const oracle_faulty *f, const float *x, const float *w, in
     return t;
 }
 
+/* The lanes of strided_of() over n numbers, n a multiple of 8, by one register. */
+MACHINE_FMA static void lanes_by_machine(const float *x, const float *w, int32_t n, float *lane)
+{
+#if defined(__x86_64__)
+    __m256 c = _mm256_setzero_ps();
+    for (int32_t k = 0; k < n; k += 8) c = _mm256_fmadd_ps(_mm256_loadu_ps(x + k), _mm256_loadu_ps(w + k), c);
+    _mm256_storeu_ps(lane, c);
+#else
+    for (int32_t k = 0; k < n; k++) lane[k % 8] = __builtin_fmaf(x[k], w[k], lane[k % 8]);
+#endif
+}
+
 /* Eight lanes, lane i taking the indices k = i mod 8, then a tree. */
 TWICE float strided_of(const oracle_ops *o, bool machine, const float *x, const float *w, int32_t K)
 {
     float lane[8] = {0};
-    for (int32_t k = 0; k < K; k += 8)
-        for (int32_t i = 0; i < least(8, K - k); i++) lane[i] = fma_of(o, machine, x[k + i], w[k + i], lane[i]);
+    int32_t k = 0;
+    if (machine) lanes_by_machine(x, w, k = K / 8 * 8, lane);
+    for (; k < K; k++) lane[k % 8] = fma_of(o, machine, x[k], w[k], lane[k % 8]);
     for (int32_t half = 4; half; half /= 2)
-        for (int32_t i = 0; i < half; i++) lane[i] = o->add(lane[i], lane[i + half]);
+        for (int32_t i = 0; i < half; i++) lane[i] = add_of(o, machine, lane[i], lane[i + half]);
     return lane[0];
 }
 
@@ -456,6 +472,25 @@ int32_t oracle_faulty_kv_head(const oracle_faulty *f, int32_t h, int32_t heads,
     return oracle_has(f, KV_HEAD) ? h % kv_heads : oracle_kv_head(h, heads, kv_heads);
 }
 
+/* out[k] = fma(w, x[k], out[k]) for n of them. */
+TWICE void weigh_of(const oracle_ops *o, bool machine, float w, const float *restrict x, int32_t n, float *restrict out)
+{
+    for (int32_t k = 0; k < n; k++) out[k] = fma_of(o, machine, w, x[k], out[k]);
+}
+
+MACHINE_FMA static void weigh_by_machine(const oracle_ops *o, float w, const float *x, int32_t n, float *out)
+{
+    weigh_of(o, true, w, x, n, out);
+}
+
+static void weigh(const oracle_ops *o, float w, const float *x, int32_t n, float *out)
+{
+    if (oracle_by_machine(o))
+        weigh_by_machine(o, w, x, n, out);
+    else
+        weigh_of(o, false, w, x, n, out);
+}
+
 /* A query head reads one KV head. */
 typedef struct {
     const oracle_faulty *f;
@@ -524,7 +559,7 @@ static void chunk(const reader *a, const oracle_entry *e, int32_t n, float m, fl
                                                     : o->sub(t->score, m));
         const float *value = t->value + a->at;
         *l = o->add(*l, w);
-        for (int32_t k = 0; k < a->d; k++) out[k] = o->fma(w, value[k], out[k]);
+        weigh(o, w, value, a->d, out);
     }
 }
 
@@ -561,7 +596,7 @@ static void combine(const reader *a, const oracle_entry *e, int32_t n, float *ou
         const float w = o->exp(o->sub(m, M));
         chunk(a, e + from, to - from, m, &l, part);
         L = o->fma(w, l, L);
-        for (int32_t k = 0; k < a->d; k++) out[k] = o->fma(w, part[k], out[k]);
+        weigh(o, w, part, a->d, out);
     }
     for (int32_t k = 0; k < a->d; k++)
         out[k] =
