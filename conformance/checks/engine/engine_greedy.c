@@ -45,7 +45,9 @@ static bool is_planned(check_level level, int32_t pair, int32_t variant)
     static const int32_t smoke_kinds[PAIRS] = {METHOD_KINDS, STOPS + 1, 0};
     const int32_t method = method_of(variant), kind = kind_of(variant);
     const bool grams = method == IUT_LOOKAHEAD || method == IUT_OUROBOROS;
-    return (kind != WARM || (grams && pair != PAIR_TRAINED)) && (level != LEVEL_SMOKE || kind < smoke_kinds[pair]);
+    if (kind == WARM && (!grams || pair == PAIR_TRAINED)) return false;
+    if (level == LEVEL_SMOKE && pair == PAIR_SELF && kind == STOPS && !engine_drafts(method)) return false;
+    return level != LEVEL_SMOKE || kind < smoke_kinds[pair];
 }
 
 static void plan_methods(check_plan *p, check_level level, int32_t pair)

@@ -36,7 +36,7 @@ static void add_cells(check_plan *p, check_level level, const check *which, int6
                                   shape_name[e->rows]);
         c->tree.V = e->V, c->tree.gamma = ASKED_DEPTH, c->tree.rule = e->rule, c->tree.rows = (int32_t)e->rows;
         c->n = n[level] / share;
-        if (e->V > 256) c->n /= 10;
+        c->n /= e->V > LARGE_V ? 10 : e->V > 64 ? 2 : 1;
         c->cost = 20 * cost_of_rows(c->n, e->V);
     }
 }
@@ -69,7 +69,7 @@ static void draw_cells(check_plan *p, check_draw *d, const check *which, int64_t
         check_case *c = draw_rows(p, d, which, name, 1 << 18, DEEPEST, n);
         c->tree.rule = chosen, c->tree.rows = rows;
         c->tree.nodes = nodes[draw_place(d, DRAW_FIRST, 8)], c->tree.children = children[draw_place(d, DRAW_SECOND, 8)];
-        if (c->tree.V > LARGE) c->n = c->tree.V > LARGEST ? 12 : 24;
+        if (c->tree.V > LARGE) c->n = c->tree.V > LARGEST ? 6 : 24;
         c->cost = 20 * cost_of_rows(c->n, c->tree.V);
     }
 }

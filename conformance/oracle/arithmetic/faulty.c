@@ -196,38 +196,56 @@ static float from_end(const oracle_faulty *f, const float *x, const float *w, in
     return t;
 }
 
-/* The lanes of strided_of() over n numbers, n a multiple of 8, by one register. */
-MACHINE_FMA static void lanes_by_machine(const float *x, const float *w, int32_t n, float *lane)
+enum { SIDE = 4 }; /* rows that are taken side by side, so that one need not wait for the other */
+
+/* The lanes of strided_of() over n numbers, n a multiple of 8: a register a row. */
+MACHINE_FMA TWICE void lanes_by_machine(const float *x, const float *w, int32_t n, int32_t K, int32_t rows, float lane[SIDE][8])
 {
 #if defined(__x86_64__)
-    __m256 c = _mm256_setzero_ps();
-    for (int32_t k = 0; k < n; k += 8) c = _mm256_fmadd_ps(_mm256_loadu_ps(x + k), _mm256_loadu_ps(w + k), c);
-    _mm256_storeu_ps(lane, c);
+    __m256 c[SIDE];
+    for (int32_t r = 0; r < rows; r++) c[r] = _mm256_setzero_ps();
+    for (int32_t k = 0; k < n; k += 8)
+        for (int32_t r = 0; r < rows; r++)
+            c[r] = _mm256_fmadd_ps(_mm256_loadu_ps(x + k), _mm256_loadu_ps(w + (int64_t)r * K + k), c[r]);
+    for (int32_t r = 0; r < rows; r++) _mm256_storeu_ps(lane[r], c[r]);
 #else
-    for (int32_t k = 0; k < n; k++) lane[k % 8] = __builtin_fmaf(x[k], w[k], lane[k % 8]);
+    for (int32_t r = 0; r < rows; r++)
+        for (int32_t k = 0; k < n; k++) lane[r][k % 8] = __builtin_fmaf(x[k], w[(int64_t)r * K + k], lane[r][k % 8]);
 #endif
 }
 
-/* Eight lanes, lane i taking the indices k = i mod 8, then a tree. */
-TWICE float strided_of(const oracle_ops *o, bool machine, const float *x, const float *w, int32_t K)
+/* What is left of the rows from k on, then a tree. */
+TWICE void end_lanes(const oracle_ops *o, bool machine, const float *x, const float *w, int32_t k, int32_t K, int32_t rows,
+                     float lane[SIDE][8], float *t)
 {
-    float lane[8] = {0};
-    int32_t k = 0;
-    if (machine) lanes_by_machine(x, w, k = K / 8 * 8, lane);
-    for (; k < K; k++) lane[k % 8] = fma_of(o, machine, x[k], w[k], lane[k % 8]);
-    for (int32_t half = 4; half; half /= 2)
-        for (int32_t i = 0; i < half; i++) lane[i] = add_of(o, machine, lane[i], lane[i + half]);
-    return lane[0];
+    for (int32_t r = 0; r < rows; r++) {
+        for (int32_t i = k; i < K; i++)
+            lane[r][i % 8] = fma_of(o, machine, x[i], w[(int64_t)r * K + i], lane[r][i % 8]);
+        for (int32_t half = 4; half; half /= 2)
+            for (int32_t i = 0; i < half; i++) lane[r][i] = add_of(o, machine, lane[r][i], lane[r][i + half]);
+        t[r] = lane[r][0];
+    }
 }
 
-MACHINE_FMA static float strided_by_machine(const oracle_ops *o, const float *x, const float *w, int32_t K)
+MACHINE_FMA static void strided_by_machine(const float *x, const float *w, int32_t K, int32_t rows, float *t)
 {
-    return strided_of(o, true, x, w, K);
+    float lane[SIDE][8] = {{0}};
+    const int32_t whole = K / 8 * 8;
+    if (rows == SIDE)
+        lanes_by_machine(x, w, whole, K, SIDE, lane);
+    else
+        lanes_by_machine(x, w, whole, K, rows, lane);
+    end_lanes(NULL, true, x, w, whole, K, rows, lane, t);
 }
 
-static float strided(const oracle_faulty *f, const float *x, const float *w, int32_t K)
+/* Eight lanes, lane i taking the indices k = i mod 8, then a tree: t[r] for each of `rows` rows of w, SIDE at most. */
+static void strided(const oracle_faulty *f, const float *x, const float *w, int32_t K, int32_t rows, float *t)
 {
-    return oracle_by_machine(&f->o) ? strided_by_machine(&f->o, x, w, K) : strided_of(&f->o, false, x, w, K);
+    float lane[SIDE][8] = {{0}};
+    if (oracle_by_machine(&f->o))
+        strided_by_machine(x, w, K, rows, t);
+    else
+        end_lanes(&f->o, false, x, w, 0, K, rows, lane, t);
 }
 
 static float reversed(const oracle_faulty *f, const float *x, const float *w, int32_t K)
@@ -269,6 +287,7 @@ static float split(const oracle_faulty *f, const float *x, const float *w, int32
 float oracle_faulty_dot(const oracle_faulty *f, const float *x, const float *w, int32_t K)
 {
     const int32_t chunks = (K + CHUNK - 1) / CHUNK;
+    float t;
     switch ((int)f->fault) {
     case ORACLE_FAULT_FLAT:
         return chain(f, x, w, K, 0.0f);
@@ -283,7 +302,7 @@ float oracle_faulty_dot(const oracle_faulty *f, const float *x, const float *w, 
     case ORACLE_FAULT_SPLIT:
         return split(f, x, w, K);
     case ORACLE_FAULT_STRIDED:
-        return strided(f, x, w, K);
+        return strided(f, x, w, K, 1, &t), t;
     case ORACLE_FAULT_REVERSED:
         return reversed(f, x, w, K);
     case ORACLE_FAULT_WIDE:
@@ -333,6 +352,11 @@ void oracle_faulty_product(const oracle_faulty *f, const float *W, const float *
     const bool first = bias && oracle_has(f, BIAS_FIRST);
     if (!between(f, ORACLE_FAULT_FLAT, ORACLE_FAULT_TRANSPOSED)) {
         oracle_product(&f->o, W, bias, x, N, K, y);
+        return;
+    }
+    if (oracle_has(f, STRIDED)) {
+        for (int32_t n = 0; n < N; n += SIDE) strided(f, x, W + (int64_t)n * K, K, least(N - n, SIDE), y + n);
+        for (int32_t n = 0; bias && n < N; n++) y[n] = f->o.add(y[n], bias[n]);
         return;
     }
     for (int32_t n = 0; n < N; n++) {
@@ -498,12 +522,35 @@ typedef struct {
     float scale;
 } reader;
 
-static void score(const reader *a, const float *query, oracle_entry *e)
+/* One chain of fma an entry, for n of them. */
+TWICE void products_of(const oracle_ops *o, bool machine, const float *query, int32_t d, int32_t at, int32_t n, oracle_entry *e)
+{
+    float c[SIDE] = {0};
+    for (int32_t k = 0; k < d; k++)
+        for (int32_t r = 0; r < n; r++) c[r] = fma_of(o, machine, query[k], e[r].key[at + k], c[r]);
+    for (int32_t r = 0; r < n; r++) e[r].product = c[r];
+}
+
+MACHINE_FMA static void products_by_machine(const reader *a, const float *query, int32_t n, oracle_entry *e)
+{
+    for (; n >= SIDE; n -= SIDE, e += SIDE) products_of(NULL, true, query, a->d, a->at, SIDE, e);
+    products_of(NULL, true, query, a->d, a->at, n, e);
+}
+
+static void products(const reader *a, const float *query, int32_t n, oracle_entry *e)
+{
+    const oracle_ops *o = &a->f->o;
+    if (oracle_has(a->f, SCORE_CHUNKS))
+        for (int32_t t = 0; t < n; t++) e[t].product = oracle_dot(o, query, e[t].key + a->at, a->d);
+    else if (oracle_by_machine(o))
+        products_by_machine(a, query, n, e);
+    else
+        for (int32_t t = 0; t < n; t++) products_of(o, false, query, a->d, a->at, 1, e + t);
+}
+
+static void score(const reader *a, oracle_entry *e)
 {
     const oracle_faulty *f = a->f;
-    const float *key = e->key + a->at;
-    e->product = oracle_has(f, SCORE_CHUNKS) ? oracle_dot(&f->o, query, key, a->d)
-                                             : chain(f, query, key, a->d, 0.0f);
     e->score = f->o.mul(e->product, a->scale);
     if (oracle_has(f, SCORE_DIVIDED)) e->score = e->product / sqrtf((float)a->d);
     if (oracle_has(f, MASKED_TERM) && !e->seen) e->score = f->o.add(e->score, -10000.0f);
@@ -607,7 +654,8 @@ void oracle_faulty_attention(const oracle_faulty *f, const float *query, int32_t
                              oracle_entry *e, int32_t n, int32_t kv_head, float *out)
 {
     const reader a = {f, d, kv_head * d, oracle_scale(d)};
-    for (int32_t t = 0; t < n; t++) score(&a, query, &e[t]);
+    products(&a, query, n, e);
+    for (int32_t t = 0; t < n; t++) score(&a, &e[t]);
     if (oracle_has(f, SCALE_QUERY)) score_scaled(&a, query, e, n);
     memset(out, 0, (size_t)d * sizeof *out);
     if (oracle_has(f, SOFTMAX_FIRST))
