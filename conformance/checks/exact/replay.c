@@ -197,10 +197,21 @@ bool replay_claimed_by_any(const check_case *c, const client *tested, char *why,
     return replay_fits(c, tested, why, why_size);
 }
 
+bool replay_own_rows(const iut_claims *claims)
+{
+    return claims->input == IUT_FROM_LOGITS && claims->arithmetic != IUT_ARITH_CANONICAL;
+}
+
+bool replay_fine(const iut_claims *claims)
+{
+    return claims->arithmetic == IUT_ARITH_CANONICAL ||
+           (claims->arithmetic == IUT_ARITH_F64 && !replay_own_rows(claims));
+}
+
 double replay_tau(const iut_claims *claims, int32_t V)
 {
     if (claims->arithmetic == IUT_ARITH_CANONICAL) return 0.0;
-    return claims->arithmetic == IUT_ARITH_F64 ? 0x1p-48 : 0x1p-18 * (1.0 + V * 0x1p-13);
+    return replay_fine(claims) ? 0x1p-48 : 0x1p-18 * (1.0 + V * 0x1p-13);
 }
 
 unsigned replay_flags(const iut_claims *claims)

@@ -80,6 +80,11 @@ bool replay_fits(const check_case *c, const client *tested, char *why, size_t wh
 /* The same of V and gamma, for cases that cannot be shortened. */
 bool replay_fits_whole(const check_case *c, const client *tested, char *why, size_t why_size);
 
+/* Are rows served from logits in another arithmetic than canonical? They lack the roundings of DIST-05 and DIST-13. */
+bool replay_own_rows(const iut_claims *claims);
+/* Are the rows those that the suite has, and sums at least in binary64? */
+bool replay_fine(const iut_claims *claims);
+
 /* tau of LAY-10; 0 for canonical bits. */
 double replay_tau(const iut_claims *claims, int32_t V);
 /* The declared variations, as the oracle's flags. */

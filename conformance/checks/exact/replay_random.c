@@ -42,8 +42,7 @@ static void draw(check_plan *p, check_draw *d)
 {
     static const int32_t count[] = {6, 24, 200};
     static const char *const name[PROBE_SHAPES] = {"dense", "peaked", "fine", "masked", "tail"};
-    const uint8_t arithmetic = client_claims(d->iut)->arithmetic;
-    const bool fine = arithmetic == IUT_ARITH_CANONICAL || arithmetic == IUT_ARITH_F64;
+    const bool fine = replay_fine(client_claims(d->iut));
     for (int32_t i = 0; i < count[d->level]; i++) {
         int32_t shape = probe_below(&d->rng, PROBE_SHAPES);
         if (shape == PROBE_FINE && !fine) shape = PROBE_DENSE; /* what it rounds is beyond replay_tau() */

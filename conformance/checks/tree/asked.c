@@ -161,12 +161,12 @@ static int32_t next_of_support(const trees *t, const probe *m, int32_t at, bool 
     return -1;
 }
 
-/* A threshold, or now and then the p of a child itself. */
-static double some_threshold(const trees *t, const probe *m, int32_t first, int32_t k, uint64_t *rng)
+/* A threshold, or now and then the p of a child itself, where the implementation has the same p. */
+static double some_threshold(const trees *t, const probe *m, int32_t first, int32_t k, bool own_rows, uint64_t *rng)
 {
     const int32_t n = t->node_count[t->n - 1], child = k + 1 + probe_below(rng, n - k);
     const double u = 0.5 * (double)(float)probe_u24(rng);
-    if (child < n && t->parent[first + child] == k && t->token[first + child] >= 0) {
+    if (!own_rows && child < n && t->parent[first + child] == k && t->token[first + child] >= 0) {
         const float p = probe_p(m, t->state[first + k])[t->token[first + child]];
         if (p > 0) return (double)p;
     }
@@ -185,7 +185,7 @@ static double some_share(uint64_t *rng)
     return probe_below(rng, 2) ? 1 : (double)(float)(1 - probe_u24(rng));
 }
 
-static void some_parameters(trees *t, const probe *m, int32_t first, uint64_t *rng)
+static void some_parameters(trees *t, const probe *m, int32_t first, bool own_rows, uint64_t *rng)
 {
     for (int32_t k = 0; k < t->node_count[t->n - 1]; k++) {
         double *x = t->parameter + 2 * (first + k);
@@ -200,7 +200,7 @@ static void some_parameters(trees *t, const probe *m, int32_t first, uint64_t *r
             break;
         case IUT_TREE_TYPICAL:
         case IUT_TREE_CONSTANT:
-            x[0] = some_threshold(t, m, first, k, rng);
+            x[0] = some_threshold(t, m, first, k, own_rows, rng);
             break;
         case IUT_TREE_LENIENT:
             x[0] = some_share(rng);
@@ -272,7 +272,7 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
         t->state[at] = t->state[first_equal(t, first, at)];
         t->bonus[at] = t->bonus[first_equal(t, first, at)];
     }
-    some_parameters(t, m, first, rng);
+    some_parameters(t, m, first, replay_own_rows(k), rng);
     for (int32_t j = 1; j < s.nodes; j++)
         if (is_absent(t, first, j) && probe_below(rng, 2)) t->q_state[first + j] = -1;
     t->last[2 * i] = some_uniform(rng);
@@ -408,8 +408,7 @@ bool asked_sharpen(trees *t, const check_context *x, int32_t V, const asked_rows
 {
     const iut_claims *k = client_claims(x->iut);
     const int32_t i = t->n - 1, n = t->node_count[i], places = n + (t->coins != IUT_COINS_RACE);
-    const bool above = probe_below(rng, 2),
-               fine = k->arithmetic == IUT_ARITH_CANONICAL || k->arithmetic == IUT_ARITH_F64;
+    const bool above = probe_below(rng, 2), fine = replay_fine(k);
     double u = -1;
     question w;
     if (!t->supplied || !fine || t->rule[i] == IUT_TREE_GREEDY) return true;
@@ -471,13 +470,34 @@ static bool take_given(const question *w, trees *t, int32_t i, check_result *r)
     return true;
 }
 
-static bool judge_one(const question *w, trees *t, int32_t i, double tau, replay_tally *tally, check_result *r)
+/* LAY-10: is a threshold so close to a child's p that rows of the implementation's own may have it on the other side? */
+static bool is_close(const question *w)
 {
-    const int32_t width = t->depth + 1;
+    const oracle_tree_rule rule = w->request.rule;
+    const int32_t which = rule == ORACLE_TREE_TARGET ? 1 : 0;
+    if (rule != ORACLE_TREE_TARGET && rule != ORACLE_TREE_TYPICAL && rule != ORACLE_TREE_CONSTANT) return false;
+    for (int32_t k = 1; k < w->request.nodes; k++) {
+        const oracle_tree_node *above = &w->node[w->node[k].parent];
+        if (w->node[k].token < 0 || above->p < 0) continue;
+        const double p = (double)w->row[above->p][w->node[k].token], x = above->parameter[which];
+        if (fabs(p - x) <= p * 0x1p-10) return true;
+    }
+    return false;
+}
+
+/* An answer, held against what is due. */
+static oracle_tree_verdict verdict_on(const question *w, const trees *t, int32_t i, const iut_claims *k, char *why, size_t size)
+{
+    const int32_t at = i * (t->depth + 1);
+    if (replay_own_rows(k) && is_close(w)) return TREE_OPEN;
+    return oracle_tree_judge(&w->request, t->out + at, t->out_node + at, t->out_len[i], replay_tau(k, w->request.V), why, size);
+}
+
+static bool judge_one(const question *w, trees *t, int32_t i, const iut_claims *k, replay_tally *tally, check_result *r)
+{
     char why[300] = "";
     if (!take_given(w, t, i, r)) return false;
-    switch (oracle_tree_judge(&w->request, t->out + i * width, t->out_node + i * width, t->out_len[i], tau, why,
-                              sizeof why)) {
+    switch (verdict_on(w, t, i, k, why, sizeof why)) {
     case TREE_EXACT:
         tally->exact++;
         break;
@@ -498,13 +518,11 @@ oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, i
                                   check_result *r)
 {
     const iut_claims *k = client_claims(x->iut);
-    const int32_t width = t->depth + 1;
     question w;
     char why[300];
     oracle_tree_verdict v = TREE_WRONG;
     if (question_of(&w, t, i, V, rows, replay_flags(k), r) && take_given(&w, t, i, r))
-        v = oracle_tree_judge(&w.request, t->out + i * width, t->out_node + i * width, t->out_len[i], replay_tau(k, V),
-                              why, sizeof why);
+        v = verdict_on(&w, t, i, k, why, sizeof why);
     free(w.noise);
     return v;
 }
@@ -516,7 +534,7 @@ bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *
     for (int32_t i = 0; i < t->n; i++) {
         question w;
         const bool right = question_of(&w, t, i, V, rows, replay_flags(k), r) &&
-                           judge_one(&w, t, i, replay_tau(k, V), tally, r);
+                           judge_one(&w, t, i, k, tally, r);
         free(w.noise);
         if (!right) return false;
     }

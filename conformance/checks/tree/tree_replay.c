@@ -57,8 +57,7 @@ static void draw_cells(check_plan *p, check_draw *d, const check *which, int64_t
     enum { LARGE = 2048, LARGEST = 32768, DEEPEST = 33 };
     static const int32_t count[] = {6, 24, 200};
     static const int32_t nodes[] = {2, 17, 33, 65, 129, 300, 310, TREE_NODES}, children[] = {1, 2, 3, 9, 17, 33, 65, 129};
-    const uint8_t arithmetic = client_claims(d->iut)->arithmetic;
-    const bool fine = arithmetic == IUT_ARITH_CANONICAL || arithmetic == IUT_ARITH_F64;
+    const bool fine = replay_fine(client_claims(d->iut));
     for (int32_t i = 0; i < count[d->level]; i++) {
         char name[40];
         const int32_t chosen = asked_rule(d->iut, &d->rng);

@@ -40,15 +40,15 @@ served_filters served_filters_of(manner how)
 {
     switch (how) {
     case MANNER_VLLM_TIES:
-        return (served_filters){"vllm", "Tmkp", true};
+        return (served_filters){"vllm", "Tmkp", true, false};
     case MANNER_ENGINE_VLLM:
-        return (served_filters){"vllm", "Tmkp", false};
+        return (served_filters){"vllm", "Tmkp", false, false};
     case MANNER_ENGINE_LLAMACPP:
-        return (served_filters){"llamacpp", "kpmT", false};
+        return (served_filters){"llamacpp", "kpmT", false, false};
     case MANNER_ENGINE_MLX:
-        return (served_filters){"mlx", "pmkT", false};
+        return (served_filters){"mlx", "pmkT", false, false};
     default:
-        return (served_filters){NULL, "Tkpm", false};
+        return (served_filters){NULL, "Tkpm", false, false};
     }
 }
 
@@ -137,6 +137,14 @@ static void divide(const ranking *r, float *row, int32_t V)
     for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] = r->a[i].e / W;
 }
 
+/* The softmax of what is left, in binary64. */
+static void divide_wide(const ranking *r, double max, double T, float *row)
+{
+    double W = 0;
+    for (int32_t i = 0; i < r->keep; i++) W += exp(((double)r->a[i].logit - max) / T);
+    for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] = (float)(exp(((double)r->a[i].logit - max) / T) / W);
+}
+
 /* DIST-04. */
 static void one_hot(fault_point f, const float *logits, int32_t V, float max, float *row)
 {
@@ -183,7 +191,10 @@ served_status served_row(fault_point f, const served_filters *how, const float *
         qsort(r.a, (size_t)r.n, sizeof *r.a, by_rank);
         filter(&r, steps_of(f, how), T);
     }
-    divide(&r, row, V);
+    if (how->wide)
+        divide_wide(&r, (double)max, (double)T, row);
+    else
+        divide(&r, row, V);
     free(r.a);
     return SERVED_OK;
 }

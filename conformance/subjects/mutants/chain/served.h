@@ -13,6 +13,7 @@ typedef struct {
     const char *order; /* a word of the claim; NULL: none is made */
     char step[5];      /* T, k, p, m: temperature, top-k, top-p, min-p as they are applied */
     bool ties_kept;    /* DIST-16 */
+    bool wide;         /* what the filters left is served in binary64, and rounded once */
 } served_filters;
 
 served_filters served_filters_of(manner how);
