@@ -102,6 +102,28 @@ static void empty_residual(void **state)
                      JUDGE_WRONG);
 }
 
+/* LAY-10: where p and q are nearly equal, an implementation that serves its rows itself has another residual. Of an
+ * empty one it may emit any id that p has; of one with half of the mass, none beyond twice tau. */
+static void own_rows(void **state)
+{
+    (void)state;
+    static const float equal[4] = {0.25f, 0.5f, 0, 0.25f}, other[4] = {0.5f, 0.5f, 0, 0};
+    const float *const p[2] = {equal, equal}, *const same[1] = {equal}, *const half[1] = {other};
+    const int32_t draft = 2, first = 0, third = 2, last = 3;
+    const double accept = 0, tau = 0x1p-18;
+    const oracle_uniforms u = uniforms(&accept, 0.9, 0);
+    char why[200];
+    assert_int_equal(oracle_chain_judge(p, same, &draft, 1, 4, &u, 0, &first, 1, tau, why, sizeof why), JUDGE_WRONG);
+    assert_int_equal(oracle_chain_judge(p, same, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &first, 1, tau, why, sizeof why),
+                     JUDGE_GREY);
+    assert_int_equal(oracle_chain_judge(p, same, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &third, 1, tau, why, sizeof why),
+                     JUDGE_WRONG);
+    assert_int_equal(oracle_chain_judge(p, half, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &last, 1, tau, why, sizeof why),
+                     JUDGE_EXACT);
+    assert_int_equal(oracle_chain_judge(p, half, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &first, 1, tau, why, sizeof why),
+                     JUDGE_WRONG);
+}
+
 static void q_zero(void **state)
 {
     (void)state;
@@ -370,6 +392,7 @@ int main(void)
         cmocka_unit_test(ends_of_the_list),
         cmocka_unit_test(correction),
         cmocka_unit_test(empty_residual),
+        cmocka_unit_test(own_rows),
         cmocka_unit_test(q_zero),
         cmocka_unit_test(exactness),
         cmocka_unit_test(products_that_round),

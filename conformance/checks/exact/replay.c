@@ -220,6 +220,7 @@ unsigned replay_flags(const iut_claims *claims)
     if (claims->q_zero == IUT_REJECT) flags |= ORACLE_Q_ZERO_REJECTS;
     if (claims->bad_draft == IUT_REJECT) flags |= ORACLE_BAD_DRAFT_ENDS;
     if (claims->empty != IUT_EMPTY_FROM_P) flags |= ORACLE_EMPTY_OTHER;
+    if (replay_own_rows(claims)) flags |= ORACLE_OWN_ROWS;
     return flags;
 }
 

@@ -43,6 +43,7 @@ uint64_t oracle_weight(float t)
 typedef struct {
     const float *w, *q; /* q NULL: w itself */
     uint64_t total;
+    bool own; /* the rows are an implementation's own: it may have a residual where these have none */
 } source;
 
 static inline float residual_at(const source *s, int32_t t)
@@ -64,7 +65,7 @@ static uint64_t source_sum(const source *s, int32_t from, int32_t to)
 
 static source make_source(const float *w, const float *q, int32_t V)
 {
-    source s = {w, q, 0};
+    source s = {w, q, 0, false};
     s.total = source_sum(&s, 0, V);
     return s;
 }
@@ -248,7 +249,7 @@ static judge wrong(char *why, size_t why_size, const char *format, ...)
 /* Does the id have a stretch of the total? Other arithmetics than the canonical resolve less than a unit of weight. */
 static bool source_has(const source *s, int32_t t)
 {
-    return s->q ? residual_at(s, t) > 0 : s->w[t] > 0;
+    return s->q && !s->own ? residual_at(s, t) > 0 : s->w[t] > 0;
 }
 
 /* Does `got` own a stretch [before, after) of the total that some u' near u points into? The
@@ -332,7 +333,13 @@ static judge correction_judge(const float *p, const float *q, int32_t V, const o
     if (flags & ORACLE_EMPTY_OTHER && make_source(p, q, V).total == 0 && got >= 0 && got < V &&
         p[got] > 0)
         return JUDGE_EXACT;
-    const source s = source_correction(p, q, V);
+    source s = source_correction(p, q, V);
+    if (flags & ORACLE_OWN_ROWS && tau > 0) {
+        const double share = (double)make_source(p, q, V).total / (double)make_source(p, NULL, V).total;
+        if (tau > share * 0x1p-8 && got >= 0 && got < V && p[got] > 0) return JUDGE_GREY;
+        if (!u->noise) tau /= share;
+        s.own = true;
+    }
     return last_judge(&s, V, u->residual, u->noise, got, tau, place, why, why_size);
 }
 

@@ -26,7 +26,9 @@ static inline oracle_unit oracle_unit_word(uint64_t U)
 enum {
     ORACLE_Q_ZERO_REJECTS = 1, /* VAR-04: a draft with q = 0 is rejected even if p > 0 */
     ORACLE_BAD_DRAFT_ENDS = 2, /* VAR-05: an invalid id ends the drafts, and is no error */
-    ORACLE_EMPTY_OTHER = 4 /* VAR-06, judges only: an empty residual may emit any id of p > 0 */
+    ORACLE_EMPTY_OTHER = 4, /* VAR-06, judges only: an empty residual may emit any id of p > 0 */
+    ORACLE_OWN_ROWS = 8     /* judges only: the implementation serves its rows itself, so a residual is off by as much
+                               as p and q are, however small its share of the mass is (LAY-10) */
 };
 
 typedef struct {

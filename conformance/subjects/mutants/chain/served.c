@@ -40,15 +40,15 @@ served_filters served_filters_of(manner how)
 {
     switch (how) {
     case MANNER_VLLM_TIES:
-        return (served_filters){"vllm", "Tmkp", true, false};
+        return (served_filters){"vllm", "Tmkp", true, 0};
     case MANNER_ENGINE_VLLM:
-        return (served_filters){"vllm", "Tmkp", false, false};
+        return (served_filters){"vllm", "Tmkp", false, 0};
     case MANNER_ENGINE_LLAMACPP:
-        return (served_filters){"llamacpp", "kpmT", false, false};
+        return (served_filters){"llamacpp", "kpmT", false, 0};
     case MANNER_ENGINE_MLX:
-        return (served_filters){"mlx", "pmkT", false, false};
+        return (served_filters){"mlx", "pmkT", false, 0};
     default:
-        return (served_filters){NULL, "Tkpm", false, false};
+        return (served_filters){NULL, "Tkpm", false, 0};
     }
 }
 
@@ -59,9 +59,9 @@ static void top_k(ranking *r)
     if (k <= 0) return;
     if (fault(r->f, TOPK_ONE_LESS) && k > 1) k--;
     if (k > r->keep) k = r->keep;
-    const bool ties_kept = (r->ties_kept && !fault(r->f, TIES_CUT)) || fault(r->f, TOPK_KEEPS_TIES);
-    while (ties_kept && k < r->keep && r->a[k].logit == r->a[k - 1].logit)
-        k++;
+    const bool ties_kept =
+        (r->ties_kept && !fault(r->f, TIES_CUT)) || fault(r->f, TOPK_KEEPS_TIES);
+    while (ties_kept && k < r->keep && r->a[k].logit == r->a[k - 1].logit) k++;
     r->keep = k;
 }
 
@@ -117,10 +117,10 @@ static void filter(ranking *r, const char *step, float T)
 
 static const char *steps_of(fault_point f, const served_filters *how)
 {
-    return fault(f, TOPP_BEFORE_TOPK)                              ? "Tpkm"
+    return fault(f, TOPP_BEFORE_TOPK)                             ? "Tpkm"
            : fault(f, T_AFTER_FILTERS) || fault(f, ENGINE_T_LAST) ? "kpmT"
-           : fault(f, ORDER_DENIED)                                ? "Tkpm"
-                                                                   : how->step;
+           : fault(f, ORDER_DENIED)                               ? "Tkpm"
+                                                                  : how->step;
 }
 
 /* DIST-13. */
@@ -137,12 +137,22 @@ static void divide(const ranking *r, float *row, int32_t V)
     for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] = r->a[i].e / W;
 }
 
-/* The softmax of what is left, in binary64. */
+/* The softmax of what is left, in binary64, and rounded once. */
 static void divide_wide(const ranking *r, double max, double T, float *row)
 {
     double W = 0;
     for (int32_t i = 0; i < r->keep; i++) W += exp(((double)r->a[i].logit - max) / T);
-    for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] = (float)(exp(((double)r->a[i].logit - max) / T) / W);
+    for (int32_t i = 0; i < r->keep; i++)
+        row[r->a[i].id] = (float)(exp(((double)r->a[i].logit - max) / T) / W);
+}
+
+/* The same in binary32, added as the ids come. */
+static void divide_narrow(const ranking *r, float max, float T, float *row)
+{
+    float W = 0;
+    for (int32_t i = 0; i < r->keep; i++)
+        W += row[r->a[i].id] = expf((r->a[i].logit - max) / T);
+    for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] /= W;
 }
 
 /* DIST-04. */
@@ -167,8 +177,8 @@ static float largest(fault_point f, const float *logits, int32_t V)
     return max;
 }
 
-served_status served_row(fault_point f, const served_filters *how, const float *logits, int32_t V,
-                         const iut_sampling *s, bool of_draft, float *row)
+served_status served_row(fault_point f, const served_filters *how, const float *logits,
+                         int32_t V, const iut_sampling *s, bool of_draft, float *row)
 {
     const float max = largest(f, logits, V);
     const float T = fault(f, T_IGNORED) && !of_draft ? 1 : s->temperature;
@@ -191,8 +201,10 @@ served_status served_row(fault_point f, const served_filters *how, const float *
         qsort(r.a, (size_t)r.n, sizeof *r.a, by_rank);
         filter(&r, steps_of(f, how), T);
     }
-    if (how->wide)
+    if (how->arithmetic == IUT_ARITH_F64)
         divide_wide(&r, (double)max, (double)T, row);
+    else if (how->arithmetic == IUT_ARITH_F32)
+        divide_narrow(&r, max, T, row);
     else
         divide(&r, row, V);
     free(r.a);

@@ -65,7 +65,7 @@ iut *subject_create(const char *name, variant v, char *error, size_t error_size)
     a->m.fault = v.fault;
     a->m.set = settings[v.setting];
     a->m.filters = served_filters_of(a->m.set.manner);
-    a->m.filters.wide = a->m.set.arithmetic == IUT_ARITH_F64;
+    a->m.filters.arithmetic = a->m.set.arithmetic;
     return (iut *)a;
 }
 
