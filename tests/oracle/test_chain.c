@@ -102,25 +102,33 @@ static void empty_residual(void **state)
                      JUDGE_WRONG);
 }
 
-/* LAY-10: where p and q are nearly equal, an implementation that serves its rows itself has another residual. Of an
- * empty one it may emit any id that p has; of one with half of the mass, none beyond twice tau. */
+/* LAY-10: where p and q are nearly equal, an implementation that serves its rows itself has
+ * another residual. Of an empty one it may emit any id that p has; of one with half of the
+ * mass, none beyond twice tau. */
 static void own_rows(void **state)
 {
     (void)state;
     static const float equal[4] = {0.25f, 0.5f, 0, 0.25f}, other[4] = {0.5f, 0.5f, 0, 0};
-    const float *const p[2] = {equal, equal}, *const same[1] = {equal}, *const half[1] = {other};
+    const float *const p[2] = {equal, equal}, *const same[1] = {equal},
+                       *const half[1] = {other};
     const int32_t draft = 2, first = 0, third = 2, last = 3;
     const double accept = 0, tau = 0x1p-18;
     const oracle_uniforms u = uniforms(&accept, 0.9, 0);
     char why[200];
-    assert_int_equal(oracle_chain_judge(p, same, &draft, 1, 4, &u, 0, &first, 1, tau, why, sizeof why), JUDGE_WRONG);
-    assert_int_equal(oracle_chain_judge(p, same, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &first, 1, tau, why, sizeof why),
+    assert_int_equal(
+        oracle_chain_judge(p, same, &draft, 1, 4, &u, 0, &first, 1, tau, why, sizeof why),
+        JUDGE_WRONG);
+    assert_int_equal(oracle_chain_judge(p, same, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &first, 1,
+                                        tau, why, sizeof why),
                      JUDGE_GREY);
-    assert_int_equal(oracle_chain_judge(p, same, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &third, 1, tau, why, sizeof why),
+    assert_int_equal(oracle_chain_judge(p, same, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &third, 1,
+                                        tau, why, sizeof why),
                      JUDGE_WRONG);
-    assert_int_equal(oracle_chain_judge(p, half, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &last, 1, tau, why, sizeof why),
+    assert_int_equal(oracle_chain_judge(p, half, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &last, 1,
+                                        tau, why, sizeof why),
                      JUDGE_EXACT);
-    assert_int_equal(oracle_chain_judge(p, half, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &first, 1, tau, why, sizeof why),
+    assert_int_equal(oracle_chain_judge(p, half, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &first, 1,
+                                        tau, why, sizeof why),
                      JUDGE_WRONG);
 }
 
@@ -360,15 +368,18 @@ static judge race_judged(const float *noise, int32_t got, bool draft, double tau
     const oracle_uniforms u = {&accept, oracle_unit_of(0), oracle_unit_of(0), noise};
     const int32_t refused = 2;
     char why[200];
-    return oracle_chain_judge(rows, drafts, &refused, draft, 3, &u, 0, &got, 1, tau, why, sizeof why);
+    return oracle_chain_judge(rows, drafts, &refused, draft, 3, &u, 0, &got, 1, tau, why,
+                              sizeof why);
 }
 
-/* LAY-23: shares of 1/2 and 1/4 are moved by 1/2 and 1/4 of tau, what a refusal left by 3/4 and 1/4 of it. */
+/* LAY-23: shares of 1/2 and 1/4 are moved by 1/2 and 1/4 of tau, what a refusal left by 3/4 and
+ * 1/4 of it. */
 static void a_race_has_a_tolerance_in_shares(void **state)
 {
     (void)state;
     const double tau = 0x1p-10;
-    const float even[3] = {2, 1, 1}, near[3] = {2 + 0x1p-9f, 1, 8}, far[3] = {2 + 0x1p-7f, 1, 8};
+    const float even[3] = {2, 1, 1}, near[3] = {2 + 0x1p-9f, 1, 8},
+                far[3] = {2 + 0x1p-7f, 1, 8};
     assert_int_equal(race_judged(even, 0, false, 0), JUDGE_EXACT); /* the lowest of equals */
     assert_int_equal(race_judged(even, 1, false, 0), JUDGE_WRONG);
     assert_int_equal(race_judged(even, 1, false, tau), JUDGE_GREY);
@@ -381,7 +392,8 @@ static void a_race_has_a_tolerance_in_shares(void **state)
     assert_int_equal(race_judged(left, 1, true, 0), JUDGE_EXACT);
     assert_int_equal(race_judged(left, 0, true, tau), JUDGE_GREY);
     assert_int_equal(race_judged(left, 0, true, tau / 4), JUDGE_WRONG);
-    assert_int_equal(race_judged(left, 2, true, tau), JUDGE_WRONG); /* nothing of it is left, however little noise */
+    assert_int_equal(race_judged(left, 2, true, tau),
+                     JUDGE_WRONG); /* nothing of it is left, however little noise */
     assert_int_equal(race_judged(left, 3, true, tau), JUDGE_WRONG);
 }
 

@@ -43,7 +43,8 @@ uint64_t oracle_weight(float t)
 typedef struct {
     const float *w, *q; /* q NULL: w itself */
     uint64_t total;
-    bool own; /* the rows are an implementation's own: it may have a residual where these have none */
+    bool own; /* the rows are an implementation's own: it may have a residual where these have
+                 none */
 } source;
 
 static inline float residual_at(const source *s, int32_t t)
@@ -107,11 +108,13 @@ static int32_t source_draw(const source *s, int32_t V, oracle_unit u)
     return -1; /* only a total of 0 gets here: else target < total */
 }
 
-/* w*E2 > w2*E: a fused multiply-add tells what a rounded product lost, and nothing underflows. The first difference is
- * exact where the products are close, and elsewhere far larger than what was lost. */
+/* w*E2 > w2*E: a fused multiply-add tells what a rounded product lost, and nothing underflows.
+ * The first difference is exact where the products are close, and elsewhere far larger than
+ * what was lost. */
 int oracle_race_beats(uint64_t w, float noise, uint64_t w2, float noise2)
 {
-    const double product = (double)w2 * (double)noise, lost = fma((double)w2, (double)noise, -product);
+    const double product = (double)w2 * (double)noise,
+                 lost = fma((double)w2, (double)noise, -product);
     return fma((double)w, (double)noise2, -product) > lost;
 }
 
@@ -125,7 +128,9 @@ static int32_t source_race(const source *s, int32_t V, const float *noise)
     int32_t best = -1;
     for (int32_t t = 0; t < V; t++) {
         const uint64_t w = source_at(s, t);
-        if (w > 0 && (best < 0 || oracle_race_beats(w, noise[t], source_at(s, best), noise[best]))) best = t;
+        if (w > 0 &&
+            (best < 0 || oracle_race_beats(w, noise[t], source_at(s, best), noise[best])))
+            best = t;
     }
     return best;
 }
@@ -246,7 +251,8 @@ static judge wrong(char *why, size_t why_size, const char *format, ...)
     return JUDGE_WRONG;
 }
 
-/* Does the id have a stretch of the total? Other arithmetics than the canonical resolve less than a unit of weight. */
+/* Does the id have a stretch of the total? Other arithmetics than the canonical resolve less
+ * than a unit of weight. */
 static bool source_has(const source *s, int32_t t)
 {
     return s->q && !s->own ? residual_at(s, t) > 0 : s->w[t] > 0;
@@ -284,19 +290,23 @@ static double moved_by(const source *s, int32_t t, double tau)
     return tau * ((double)s->w[t] + (s->q ? (double)s->q[t] : 0));
 }
 
-static judge source_race_judge(const source *s, int32_t V, const float *noise, int32_t got, double tau, int32_t place,
-                               char *why, size_t why_size)
+static judge source_race_judge(const source *s, int32_t V, const float *noise, int32_t got,
+                               double tau, int32_t place, char *why, size_t why_size)
 {
     if (got < 0 || got >= V)
-        return wrong(why, why_size, "position %d: %d is no id of the vocabulary", (int)place, (int)got);
+        return wrong(why, why_size, "position %d: %d is no id of the vocabulary", (int)place,
+                     (int)got);
     const int32_t due = source_race(s, V, noise);
     if (got == due) return JUDGE_EXACT;
     const double reach = (share_at(s, got) + moved_by(s, got, tau)) / (double)noise[got];
     bool grey = tau > 0 && source_has(s, got);
-    for (int32_t t = 0; grey && t < V; t++) grey = (share_at(s, t) - moved_by(s, t, tau)) / (double)noise[t] <= reach;
+    for (int32_t t = 0; grey && t < V; t++)
+        grey = (share_at(s, t) - moved_by(s, t, tau)) / (double)noise[t] <= reach;
     if (grey) return JUDGE_GREY;
-    return wrong(why, why_size, "position %d: drew %d, whose share over noise is %.12g; %d has %.12g", (int)place, (int)got,
-                 share_at(s, got) / (double)noise[got], (int)due, due < 0 ? 0 : share_at(s, due) / (double)noise[due]);
+    return wrong(why, why_size,
+                 "position %d: drew %d, whose share over noise is %.12g; %d has %.12g",
+                 (int)place, (int)got, share_at(s, got) / (double)noise[got], (int)due,
+                 due < 0 ? 0 : share_at(s, due) / (double)noise[due]);
 }
 
 judge oracle_draw_judge(const float *w, int32_t V, oracle_unit u, int32_t got, double tau,
@@ -319,23 +329,24 @@ static judge accept_judge(float p, float q, double u, unsigned flags, int stood,
                  (int)place, stood ? "accepted" : "rejected", u, (double)q, (double)p);
 }
 
-static judge last_judge(const source *s, int32_t V, oracle_unit u, const float *noise, int32_t got, double tau,
-                        int32_t place, char *why, size_t why_size)
+static judge last_judge(const source *s, int32_t V, oracle_unit u, const float *noise,
+                        int32_t got, double tau, int32_t place, char *why, size_t why_size)
 {
     return noise ? source_race_judge(s, V, noise, got, tau, place, why, why_size)
                  : source_judge(s, V, u, got, tau, place, why, why_size);
 }
 
-static judge correction_judge(const float *p, const float *q, int32_t V, const oracle_uniforms *u,
-                              unsigned flags, int32_t got, double tau, int32_t place, char *why,
-                              size_t why_size)
+static judge correction_judge(const float *p, const float *q, int32_t V,
+                              const oracle_uniforms *u, unsigned flags, int32_t got, double tau,
+                              int32_t place, char *why, size_t why_size)
 {
     if (flags & ORACLE_EMPTY_OTHER && make_source(p, q, V).total == 0 && got >= 0 && got < V &&
         p[got] > 0)
         return JUDGE_EXACT;
     source s = source_correction(p, q, V);
     if (flags & ORACLE_OWN_ROWS && tau > 0) {
-        const double share = (double)make_source(p, q, V).total / (double)make_source(p, NULL, V).total;
+        const double share =
+            (double)make_source(p, q, V).total / (double)make_source(p, NULL, V).total;
         if (tau > share * 0x1p-8 && got >= 0 && got < V && p[got] > 0) return JUDGE_GREY;
         if (!u->noise) tau /= share;
         s.own = true;
@@ -377,9 +388,11 @@ judge oracle_chain_judge(const float *const *p, const float *const *q, const int
                                       i < last, tau, i, why, why_size));
     if (sum == JUDGE_WRONG) return sum;
     if (last < count)
-        return worse(sum, correction_judge(p[last], q[last], V, u, flags, got[last], tau, last, why, why_size));
+        return worse(sum, correction_judge(p[last], q[last], V, u, flags, got[last], tau, last,
+                                           why, why_size));
     const source s = make_source(p[last], NULL, V);
-    return worse(sum, last_judge(&s, V, u->bonus, u->noise, got[last], tau, last, why, why_size));
+    return worse(sum,
+                 last_judge(&s, V, u->bonus, u->noise, got[last], tau, last, why, why_size));
 }
 
 judge oracle_match_judge(const float *const *p, const int32_t *draft, int32_t n, int32_t V,
