@@ -180,9 +180,13 @@ double served_bound(const iut_claims *claims, int32_t V, double want, double x)
     return (unit * (4.0 + fabs(x)) + V * sum) * want + smallest(claims->arithmetic);
 }
 
+static const double UNDERFLOW = -87; /* e^x is below 2^-125 */
+
 static bool near_enough(const iut_claims *claims, int32_t V, double got, double want, double x)
 {
-    if (want == 0.0) return got == 0.0;
+    /* Where e^x has no normal number, a wider arithmetic may have left one of its least; what is masked or cut has 0. */
+    const bool underflows = x < UNDERFLOW && x > -INFINITY;
+    if (want == 0.0) return got == 0.0 || (underflows && got > 0.0 && got <= smallest(claims->arithmetic));
     return got >= 0.0 && (got > 0.0 || want < smallest(claims->arithmetic)) &&
            fabs(got - want) <= served_bound(claims, V, want, x);
 }
@@ -200,7 +204,7 @@ int32_t served_differs(const iut_claims *claims, const float *logit, int32_t V,
             continue;
         }
         const double w = (double)want[t];
-        const double x = T > 0.0 && w > 0.0 ? ((double)logit[t] - (double)top) / T : 0.0;
+        const double x = T > 0.0 ? ((double)logit[t] - (double)top) / T : 0.0;
         if (!near_enough(claims, V, (double)got[t], w, x)) return t;
         if (w > 0.0)
             *worst = fmax(*worst, fabs((double)got[t] - w) / served_bound(claims, V, w, x));
