@@ -103,6 +103,15 @@ static bool is_leaf(const vector_tree *tree, int32_t node)
     return true;
 }
 
+/* Where a bad draft ends a list (VAR-05), no clause says what becomes of one in a tree. */
+static bool is_said(const asking *k, const vector_tree *tree)
+{
+    if (k->claims->bad_draft != IUT_REJECT) return true;
+    for (int32_t i = 1; i < tree->nodes; i++)
+        if (tree->token[i] < -1 || tree->token[i] >= k->g->V) return false;
+    return true;
+}
+
 /* A tree within the limits that are declared, siblings as they are claimed? A parent that is to be refused counts as
  * the root. */
 static bool is_claimed(const asking *k, const vector_test *t, tree_shape *s)
@@ -200,7 +209,7 @@ static bool ask_test(asking *k, const vector_test *t)
 {
     const vector_answer *due = replay_due(k->claims, t);
     tree_shape s;
-    if (!due) return k->open++, true;
+    if (!due || !is_said(k, t->tree)) return k->open++, true;
     if (!is_claimed(k, t, &s)) return k->unclaimed++, true;
     if (due->error) return ask_refused(k, t, due, &s);
     add(k, t, due, &s);
