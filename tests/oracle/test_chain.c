@@ -102,34 +102,30 @@ static void empty_residual(void **state)
                      JUDGE_WRONG);
 }
 
+/* An answer to a draft that p does not have, refused at once; the correction is drawn by 0.9. */
+static judge own_judged(const float *p, const float *q, unsigned flags, int32_t got)
+{
+    const float *const rows[2] = {p, p};
+    const int32_t refused = 2;
+    const double accept = 0;
+    const oracle_uniforms u = uniforms(&accept, 0.9, 0);
+    char why[200];
+    return oracle_chain_judge(rows, &q, &refused, 1, 4, &u, flags, &got, 1, 0x1p-18, why,
+                              sizeof why);
+}
+
 /* LAY-10: where p and q are nearly equal, an implementation that serves its rows itself has
- * another residual. Of an empty one it may emit any id that p has; of one with half of the
- * mass, none beyond twice tau. */
+ * another residual. Of an empty one it may emit any id that p has; of one with a quarter of the
+ * mass, none beyond four times tau. */
 static void own_rows(void **state)
 {
     (void)state;
-    static const float equal[4] = {0.25f, 0.5f, 0, 0.25f}, other[4] = {0.5f, 0.5f, 0, 0};
-    const float *const p[2] = {equal, equal}, *const same[1] = {equal},
-                       *const half[1] = {other};
-    const int32_t draft = 2, first = 0, third = 2, last = 3;
-    const double accept = 0, tau = 0x1p-18;
-    const oracle_uniforms u = uniforms(&accept, 0.9, 0);
-    char why[200];
-    assert_int_equal(
-        oracle_chain_judge(p, same, &draft, 1, 4, &u, 0, &first, 1, tau, why, sizeof why),
-        JUDGE_WRONG);
-    assert_int_equal(oracle_chain_judge(p, same, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &first, 1,
-                                        tau, why, sizeof why),
-                     JUDGE_GREY);
-    assert_int_equal(oracle_chain_judge(p, same, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &third, 1,
-                                        tau, why, sizeof why),
-                     JUDGE_WRONG);
-    assert_int_equal(oracle_chain_judge(p, half, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &last, 1,
-                                        tau, why, sizeof why),
-                     JUDGE_EXACT);
-    assert_int_equal(oracle_chain_judge(p, half, &draft, 1, 4, &u, ORACLE_OWN_ROWS, &first, 1,
-                                        tau, why, sizeof why),
-                     JUDGE_WRONG);
+    static const float p[4] = {0.25f, 0.5f, 0, 0.25f}, other[4] = {0.5f, 0.5f, 0, 0};
+    assert_int_equal(own_judged(p, p, 0, 0), JUDGE_WRONG);
+    assert_int_equal(own_judged(p, p, ORACLE_OWN_ROWS, 0), JUDGE_GREY);
+    assert_int_equal(own_judged(p, p, ORACLE_OWN_ROWS, 2), JUDGE_WRONG);
+    assert_int_equal(own_judged(p, other, ORACLE_OWN_ROWS, 3), JUDGE_EXACT);
+    assert_int_equal(own_judged(p, other, ORACLE_OWN_ROWS, 0), JUDGE_WRONG);
 }
 
 static void q_zero(void **state)

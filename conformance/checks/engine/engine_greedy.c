@@ -39,7 +39,7 @@ static int32_t kind_of(int32_t variant)
     return (variant - KINDS) % METHOD_KINDS;
 }
 
-/* Jacobi and prompt lookup have no n-grams that could stay. */
+/* Jacobi and prompt lookup have no n-grams that could stay. Where no model drafts, "few" stops early at smoke. */
 static bool is_planned(check_level level, int32_t pair, int32_t variant)
 {
     static const int32_t smoke_kinds[PAIRS] = {METHOD_KINDS, STOPS + 1, 0};

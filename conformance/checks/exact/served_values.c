@@ -184,7 +184,7 @@ static const double UNDERFLOW = -87; /* e^x is below 2^-125 */
 
 static bool near_enough(const iut_claims *claims, int32_t V, double got, double want, double x)
 {
-    /* Where e^x has no normal number, a wider arithmetic may have left one of its least; what is masked or cut has 0. */
+    /* Where e^x has no normal number, a wider arithmetic may have left one of its least. What is masked has 0. */
     const bool underflows = x < UNDERFLOW && x > -INFINITY;
     if (want == 0.0) return got == 0.0 || (underflows && got > 0.0 && got <= smallest(claims->arithmetic));
     return got >= 0.0 && (got > 0.0 || want < smallest(claims->arithmetic)) &&

@@ -470,7 +470,7 @@ static bool take_given(const question *w, trees *t, int32_t i, check_result *r)
     return true;
 }
 
-/* LAY-10: is a threshold so close to a child's p that rows of the implementation's own may have it on the other side? */
+/* LAY-10: is a threshold so close to a child's p that the implementation's own rows may have it on the other side? */
 static bool is_close(const question *w)
 {
     const oracle_tree_rule rule = w->request.rule;
