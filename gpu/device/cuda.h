@@ -32,6 +32,13 @@
 #include <cstdint>
 #include "gpu/device/device.h"
 
+/* The shared memory that a launch on a device gets for so many bytes: whole words of 16. If one
+ * byte of such a word is there, CUDA's compiler may load the whole word. */
+static inline size_t shared_words(size_t bytes)
+{
+    return (bytes + 15) / 16 * 16;
+}
+
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
 #define LAUNCH(kernel, grid, block, shared, device, ...)                                       \
@@ -137,7 +144,8 @@ static inline void launch_kernel(const ag_device *d, unsigned n, void (*kernel)(
 {
     cudaLaunchAttribute a[2] = {};
     cudaLaunchConfig_t c = {};
-    c.gridDim = grid, c.blockDim = block, c.dynamicSmemBytes = shared;
+    c.gridDim = grid, c.blockDim = block;
+    c.dynamicSmemBytes = shared_words(shared);
     c.stream = static_cast<cudaStream_t>(d->stream), c.attrs = a;
     if (n > 1) {
         a[c.numAttrs].id = cudaLaunchAttributeClusterDimension;
@@ -212,8 +220,9 @@ static inline as_status allow_shared(const ag_device *d, size_t bytes, const cha
     static int ordinal = -1;
     static size_t allowed;
     if (d->ordinal == ordinal && bytes <= allowed) return AS_OK;
-    const cudaError_t code = cudaFuncSetAttribute(
-        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+    const cudaError_t code =
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shared_words(bytes)));
     if (code != cudaSuccess) {
         (void)cudaGetLastError();
         return as_fail(e, status_of(code), "GPU: kernel %s with %zu bytes of shared memory: %s",

@@ -77,7 +77,9 @@ static as_status check_architecture(const cudaDeviceProp *p, as_error *e)
 {
     cudaFuncAttributes of;
     const cudaError_t code = cudaFuncGetAttributes(&of, probe);
-    if (code == cudaSuccess) return AS_OK;
+    if (code != cudaErrorNoKernelImageForDevice && code != cudaErrorInvalidDeviceFunction &&
+        code != cudaErrorUnsupportedPtxVersion)
+        return check(code, "asking for its kernels", e); /* not of the architecture */
     (void)cudaGetLastError();
     return as_fail(e, AS_DEVICE,
                    "GPU: %.60s has compute capability %d.%d, the kernels are built for %s and "

@@ -32,7 +32,8 @@ typedef enum {
     EMU_NO_DRIVER,
     EMU_OLD_DRIVER, /* of CUDA 11.4 */
     EMU_NO_DEVICE,
-    EMU_OLD_DEVICE /* of compute capability 7.5 */
+    EMU_OLD_DEVICE,   /* of compute capability 7.5 */
+    EMU_BROKEN_DEVICE /* an earlier launch of the process has failed */
 } emu_trouble;
 void emu_machine(emu_trouble t);
 

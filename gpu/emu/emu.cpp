@@ -867,6 +867,8 @@ const char *cudaGetErrorString(cudaError_t e)
         return "no device";
     case cudaErrorNoKernelImageForDevice:
         return "no kernel image";
+    case cudaErrorLaunchFailure:
+        return "launch failure";
     case cudaErrorIllegalState:
         return "nothing is recorded, or something is already";
     case cudaErrorStreamCaptureUnsupported:
@@ -899,7 +901,7 @@ void emu_memory(size_t bytes)
 cudaError_t cudaGetDeviceCount(int *n)
 {
     const emu_trouble t = machine.trouble;
-    *n = t == EMU_FINE || t == EMU_OLD_DEVICE;
+    *n = t == EMU_FINE || t == EMU_OLD_DEVICE || t == EMU_BROKEN_DEVICE;
     return t == EMU_NO_DRIVER || t == EMU_OLD_DRIVER ? cudaErrorInsufficientDriver
            : t == EMU_NO_DEVICE                      ? cudaErrorNoDevice
                                                      : cudaSuccess;
@@ -927,7 +929,9 @@ cudaError_t emu_allow(const void *kernel, int bytes)
 
 cudaError_t emu_function(void)
 {
-    return machine.trouble == EMU_OLD_DEVICE ? cudaErrorNoKernelImageForDevice : cudaSuccess;
+    return machine.trouble == EMU_OLD_DEVICE      ? cudaErrorNoKernelImageForDevice
+           : machine.trouble == EMU_BROKEN_DEVICE ? cudaErrorLaunchFailure
+                                                  : cudaSuccess;
 }
 
 struct emu_event {

@@ -203,9 +203,12 @@ typedef enum {
     cudaSuccess,
     cudaErrorMemoryAllocation = 2,
     cudaErrorInsufficientDriver = 35,
+    cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoDevice = 100,
     cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorUnsupportedPtxVersion = 222,
     cudaErrorIllegalState = 401,
+    cudaErrorLaunchFailure = 719,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901
 } cudaError_t;

@@ -407,7 +407,8 @@ static const struct {
     {EMU_NO_DEVICE, IUT_NO_DEVICE,
      "the driver finds no device (no device): see what nvidia-smi lists"},
     {EMU_OLD_DEVICE, IUT_FAILED,
-     "grid emulator has compute capability 7.5, the kernels are built for"}};
+     "grid emulator has compute capability 7.5, the kernels are built for"},
+    {EMU_BROKEN_DEVICE, IUT_FAILED, "GPU: asking for its kernels: launch failure"}};
 
 /* The plugin loads, claims, and answers every operation with the reason; a device that is there
  * and cannot be used is a failure. */
