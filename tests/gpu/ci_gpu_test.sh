@@ -65,23 +65,32 @@ program "$folder/bin/device_pair_test" "$device"' [ -d "$1/target" ]'
 program "$folder/bin/device_draft_test" "$device"' echo "cases: $1"'
 mkdir -p "$folder/share/assay/vectors/models/target"
 cp -r "$(dirname "$script")/../vectors/models/draft" "$folder/share/assay/vectors/models/"
-# The suite: against the fast path, and at level full.
+# The suite: against the fast path, and at the levels smoke, with traces, and full.
 program "$folder/bin/traces_gpu" 'echo "{}" >"$1"'
-program "$folder/bin/assay" 'if [ "$4" = --iut-options ]; then
-        [ "$6 $7 $8 ${16}" = "--level smoke --claims --json" ] || exit 2
-        echo "{\"cases\": []}" >"${17}"
-        case $5 in
+program "$folder/bin/assay" '[ "$1 $2 $4 $5 $6" = "run --iut --jobs 1 --timeout" ] && [ -f "${3#plugin:}" ] || exit 2
+    case $LD_LIBRARY_PATH in "$folder/lib/suite:$folder/lib:"*) ;; *) exit 2 ;; esac
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --json) json=$2 ;; --level) level=$2 ;; --iut-options) mode=$2 ;; --budget) budget=$2 ;; --traces) traces=$2 ;;
+        esac
+        shift
+    done
+    [ "$budget" -gt 0 ] || exit 2
+    if [ -n "$mode" ]; then
+        [ "$level" = smoke ] || exit 2
+        echo "{\"cases\": []}" >"$json"
+        case $mode in
         products=free,storage=f32,promise=identical) echo "$FREE"; [ "$FREE" = CONFORMANT ]; exit ;;
         products=fixed-shape,storage=bf16,*) echo CONFORMANT; exit "${FIXED:-0}" ;;
         esac
         echo CONFORMANT
         exit
     fi
-    [ "$1 $2 $4 $5 $6 ${10} ${12}" = "run --iut --level full --jobs --json --log" ] || exit 2
-    case $LD_LIBRARY_PATH in "$folder/lib/suite:$folder/lib:"*) ;; *) exit 2 ;; esac
-    echo "$7" >"$top/suite-jobs"; echo "{}" >"${13}"
-    [ -f "${3#plugin:}" ] && printf "{\"verdict\": \"%s\",\n \"cases\": []\n}" "$VERDICT" >"${11}"
-    echo "$VERDICT: 1 case"; [ "$VERDICT" = CONFORMANT ]'
+    [ "$level" = full ] || [ -s "$traces" ] || exit 2
+    printf "{\"verdict\": \"%s\",\n \"cases\": []\n}" "$VERDICT" >"$json"
+    echo "$VERDICT: 1 case at level $level"
+    [ "$level" != full ] || [ -z "${STOPPED:-}" ] || exit 4
+    [ "$VERDICT" = CONFORMANT ]'
 mkdir -p "$folder/lib/assay"
 : >"$folder/lib/assay/libassay_gpu.so"
 export VERDICT=CONFORMANT FREE=CONFORMANT
@@ -120,41 +129,44 @@ program "$tools/ncu" 'while [ "$1" != --log-file ]; do
     [ -n "${SILENT:-}" ] || printf "\"Kernel\",\"of %s\"\n" "$6" >"$2"
     echo "$sections" >"$top/sections"
     shift 2; exec "$@"'
-# The device, 4 tests, traces, 5 suites, 5 benches, 3 profiles, the sanitizer, 12 under it.
-expect 0 '^32 passed, 0 failed, 2 not run$'
-says 'assert report["passed"] == 32 and report["commit"] == "abc" and report["device"] == "Stand-in GPU", report
+# The device, 4 tests, traces, 6 suites, 5 benches, 3 profiles, the sanitizer, 12 under it.
+expect 0 '^33 passed, 0 failed, 2 not run$'
+says 'assert report["passed"] == 33 and report["commit"] == "abc" and report["device"] == "Stand-in GPU", report
 assert report["driver"] == "580.0" and report["trouble"] == ""
-assert report["suite"] == {"verdict": "CONFORMANT", "cases": []}
+assert report["suite"] == report["full"] == {"verdict": "CONFORMANT", "cases": []}
 assert [(b["bench"], b["dry"]) for b in report["benches"]] == 5 * [("Kernels and steps", True)]
 assert list(report["modes"]) == [f"suite, {m}, {s}" for m in ("free", "fixed-shape") for s in ("f32", "bf16")]
 assert [{r["what"] for r in b["results"] if "unit" not in r} for b in report["benches"]] == [
     {"step"}, {"product"}, {"rule"}, {"decoding"}, {"shapes"}]
 order = [parts.index(p) for p in ("device", "device_a_test", "suite", "compute-sanitizer", "device_a_test memcheck",
     "bench_gpu steps", "bench_gpu products", "bench_gpu rules", "peers steps", "profile products", "bench_gpu decode",
-    "bench_gpu shapes", "suite, free, f32", "device_a_test racecheck")]
+    "bench_gpu shapes", "suite, free, f32", "device_a_test racecheck", "suite, full")]
 assert order == sorted(order), parts
 assert not any(n.startswith("device_pair_test ") for n in parts), parts
 assert [outcome[p] for p in parts if p.startswith("peers")] == 2 * ["not run"]'
-same "$(cd "$out" && echo *)" "gpu.json gpu.md logs.tar.gz profile.csv suite.json suite.jsonl"
+same "$(cd "$out" && echo *)" "full.json gpu.json gpu.md logs.tar.gz profile.csv suite.json"
 same "$(cat "$top/sections")" ' SpeedOfLight SchedulerStats WarpStateStats MemoryWorkloadAnalysis Occupancy'
 same "$(cut -d, -f2 "$out/profile.csv" | tr '\n' ' ')" '"of products" "of steps" "of rules" '
 has 'not run: peers products, not run: peers steps; of: tests suite memcheck steps' "$out/gpu.md"
 has '^\| device_a_test racecheck \| ok \|' "$out/gpu.md"
-has '^CONFORMANT: 1 case$' "$out/gpu.md"
+has '^CONFORMANT: 1 case at level smoke$' "$out/gpu.md"
+has '^### The suite on the device \(suite, full\)$' "$out/gpu.md"
 has '^\| dry \| ours \| BF16 \| 64 \|' "$out/gpu.md"
 has '^### Kernels and steps \(bench_gpu rules\)$' "$out/gpu.md"
 same "$(grep '^#' "$out/gpu.md" | sort | uniq -d)" ''
 same "$(logged device-draft-test.out)" 'cases: 40'
 same "$(logged device-draft-test-memcheck.out)" 'cases: 10'
-# The sanitizer's runs: several at once, at most three quarters of the processors; as many of the suite.
+# The sanitizer's runs: several at once, at most three quarters of the processors.
 at_once=$(cut -d' ' -f1 "$top/at-once" | sort -n | tail -n 1)
 if [ "$at_once" -le 3 ] || [ "$at_once" -gt 6 ]; then fail "the sanitizer ran $at_once at once"; fi
-same "$(cat "$top/suite-jobs")" 6
 rm "$top/at-once"
 # One at a time: the longest first, after the look at the tool; and memcheck also looks for leaks.
 MODE=Exclusive_Process expect 0 '^16 passed, 0 failed, 0 not run$' --only suite,memcheck,sanitizers
-same "$(cut -d' ' -f1 "$top/at-once" | sort -u) $(cat "$top/suite-jobs")" '1 1'
+same "$(cut -d' ' -f1 "$top/at-once" | sort -u)" 1
 same "$(sed -n '2s/^[0-9]* //p' "$top/at-once")" 'device_draft_test --tool memcheck --leak-check full --report-api-errors no'
+# The slower tools begin with the shortest.
+same "$(sed -n 's/^[0-9]* //p' "$top/at-once" | grep racecheck | cut -d' ' -f1 | tr '\n' ' ')" \
+    'device_b_test device_a_test device_draft_test '
 same "$(grep -c -- '_test --tool memcheck --leak-check full --report-api-errors no$' "$top/at-once")" 3
 
 # From here on the benches are stand-ins, too, which also print what is no part of the table.
@@ -214,10 +226,15 @@ mv "$top/ncu" "$tools"
 # ---- Two runs for all. ---------------------------------------------------------------------------------
 
 expect 0 ', 0 failed, 0 not run$' --part 1
-says 'assert report["groups"] == "tests suite memcheck steps", report'
+says 'assert report["groups"] == "tests suite memcheck steps full", report'
 expect 0 ', 0 failed, 2 not run$' --part 2
 says 'assert report["groups"] == "products rules peers profile decode shapes modes sanitizers", report'
 expect 3 '^ci/gpu: --part is 1 or 2' --part 3
+
+# A level that its budget stops has not run; what it has found by then has failed.
+STOPPED=1 expect 0 '^suite, full +not run' --only full
+has '^CONFORMANT: 1 case at level full$' "$top/printed"
+VERDICT='NOT CONFORMANT' expect 1 '^suite, full +FAILED' --only full
 
 # ---- What fails. ---------------------------------------------------------------------------------------
 
@@ -252,7 +269,8 @@ mv "$top/checker" "$tools/compute-sanitizer"
 # ---- What takes too long. ------------------------------------------------------------------------------
 
 # A suite that hangs, and writes half a report: its worker has a group of processes of its own, and ends with it.
-hangs='bash -c "set -m; sleep 1000 & echo \$! >$top/worker.pid"; printf "{\"verdict\": " >"${11}"; sleep 1000'
+hangs='while [ "$1" != --json ]; do shift; done
+    bash -c "set -m; sleep 1000 & echo \$! >$top/worker.pid"; printf "{\"verdict\": " >"$2"; sleep 1000'
 program "$folder/bin/assay" "$hangs"
 GPU_SECONDS=5 expect 1 '^suite +OUT OF TIME' --only suite
 says 'assert report["suite"] is None and report["failed"] == 1, report'
