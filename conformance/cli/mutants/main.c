@@ -1,8 +1,10 @@
 /* main.c - see main.h. */
 #include <errno.h>
 #include <fnmatch.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "conformance/checks/frame/check.h"
 #include "conformance/cli/arguments/options.h"
@@ -40,7 +42,8 @@ static bool set_share(const char *text, void *to)
 
 #define AT(field) .at = offsetof(command, field)
 static const option options[] = {
-    {"--only", "GLOB", "mutants of these names; case does not matter; may be repeated", OPTION_LIST, AT(only)},
+    {"--only", "GLOB", "mutants of these names; case does not matter; may be repeated",
+     OPTION_LIST, AT(only)},
     {"--look-alikes", "all|K/N", "all of these, or each N-th from number K on", OPTION_CUSTOM,
      AT(look_alikes), .set = set_share, .must = "all or K/N with K < N", .otherwise = "all"},
     {"--list", NULL, "name, clause, check and provenance of each, and nothing else",
@@ -99,63 +102,123 @@ static bool named(const command *c, const mutant *m)
     return matches;
 }
 
-/* Calls `visit` for each mutant that is wanted, and says which look-alikes were left out. */
-static size_t for_each(const command *c, void (*visit)(void *arg, const mutant *m), void *arg)
+/* The mutants that are wanted, in the table's order; says which look-alikes are left out. */
+typedef struct {
+    const mutant *of[MUTANTS_MOST];
+    size_t n;
+} selection;
+
+/* False where none is called so. */
+static bool selected(const command *c, selection *s)
 {
-    size_t n = 0, look_alikes = 0, left_out = 0;
+    size_t look_alikes = 0, left_out = 0;
+    s->n = 0;
     for (size_t i = 0; i < mutant_count; i++) {
         const mutant *m = &mutant_table[i];
         if (!named(c, m)) continue;
-        n++;
         if (m->kind == MUTANT_LOOKALIKE &&
             look_alikes++ % c->look_alikes.of != c->look_alikes.part)
             left_out++;
         else
-            visit(arg, m);
+            s->of[s->n++] = m;
     }
     if (left_out)
-        printf("\nskipped: %zu of %zu look-alikes: --look-alikes %llu/%llu\n", left_out,
+        printf("skipped: %zu of %zu look-alikes: --look-alikes %llu/%llu\n\n", left_out,
                look_alikes, (unsigned long long)c->look_alikes.part,
                (unsigned long long)c->look_alikes.of);
-    if (n == 0)
-        options_refuse(&table, "no mutant is called %s; --list names them all",
-                       c->only.count ? c->only.text[0] : "so");
-    return n;
+    return s->n + left_out > 0 ||
+           options_refuse(&table, "no mutant is called %s; --list names them all",
+                          c->only.count ? c->only.text[0] : "so");
 }
 
-static void print_one(void *arg, const mutant *m)
+static int list(const selection *s)
 {
-    (void)arg;
-    printf("%-28s %-8s %-20s %s [%s]\n", m->name, m->clause, m->check, m->text, m->provenance);
+    for (size_t i = 0; i < s->n; i++) {
+        const mutant *m = s->of[i];
+        printf("%-28s %-8s %-20s %s [%s]\n", m->name, m->clause, m->check, m->text,
+               m->provenance);
+    }
+    return EXIT_CONFORMANT;
 }
 
-static int list(const command *c)
+/* ---- Several at a time --------------------------------------------------------------- */
+
+/* `one` is called for each i < n, by several threads; `tell` after it, in the order of i, by
+ * one at a time. */
+typedef struct {
+    size_t n, next, told;
+    bool done[MUTANTS_MOST];
+    pthread_mutex_t lock; /* guards all but n */
+    void (*one)(void *arg, size_t i);
+    void (*tell)(void *arg, size_t i);
+    void *arg;
+} crew;
+
+static void *work(void *arg)
 {
-    return for_each(c, print_one, NULL) ? EXIT_CONFORMANT : EXIT_USAGE;
+    crew *x = arg;
+    pthread_mutex_lock(&x->lock);
+    while (x->next < x->n) {
+        const size_t i = x->next++;
+        pthread_mutex_unlock(&x->lock);
+        x->one(x->arg, i);
+        pthread_mutex_lock(&x->lock);
+        x->done[i] = true;
+        while (x->told < x->n && x->done[x->told]) x->tell(x->arg, x->told++);
+    }
+    pthread_mutex_unlock(&x->lock);
+    return NULL;
+}
+
+enum { THREADS_MOST = 256 };
+
+/* Each mutant has a thread of its own; where there are more threads, each has several. */
+static void run_crew(crew *x, run_options *run)
+{
+    pthread_t thread[THREADS_MOST];
+    int started = 0;
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int jobs = run->jobs > 0 ? run->jobs : processors > 0 ? (int)processors : 1;
+    if (jobs > THREADS_MOST) jobs = THREADS_MOST;
+    const int at_once = x->n < (size_t)jobs ? (int)x->n : jobs;
+    run->jobs = at_once > 0 ? jobs / at_once : 1;
+    pthread_mutex_init(&x->lock, NULL);
+    while (started < at_once - 1 && pthread_create(&thread[started], NULL, work, x) == 0)
+        started++;
+    work(x);
+    for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
+    pthread_mutex_destroy(&x->lock);
 }
 
 /* ---- The matrix ---------------------------------------------------------------------- */
 
 typedef struct {
     const command *c;
+    const selection *of;
     const kill_lock *lock;
-    matrix_row *row; /* [n] */
-    size_t n, right;
+    matrix_row row[MUTANTS_MOST];
+    size_t n, right; /* of those that are told */
 } matrix;
 
-static void judge(void *arg, const mutant *m)
+static void judge(void *arg, size_t i)
 {
     matrix *x = arg;
-    matrix_row *row = &x->row[x->n++];
+    const mutant *m = x->of->of[i];
     const recorded_kill *k = kills_find(x->lock, m->name);
     if (!x->c->lock || m->kind != MUTANT_FAULT)
-        matrix_run(m, &x->c->run, check_list, x->c->quick, row);
+        matrix_run(m, &x->c->run, check_list, x->c->quick, &x->row[i]);
     else if (x->c->quick)
-        matrix_run_locked(m, k, &x->c->run, check_list, row);
+        matrix_run_locked(m, k, &x->c->run, check_list, &x->row[i]);
     else
-        matrix_run_searched(m, k, &x->c->run, check_list, row);
-    matrix_print_row(stdout, check_list, row);
-    x->right += row->judged_rightly;
+        matrix_run_searched(m, k, &x->c->run, check_list, &x->row[i]);
+}
+
+static void tell_row(void *arg, size_t i)
+{
+    matrix *x = arg;
+    matrix_print_row(stdout, check_list, &x->row[i]);
+    x->right += x->row[i].judged_rightly;
+    x->n++;
 }
 
 static void close_with(const matrix *x)
@@ -169,30 +232,35 @@ static void close_with(const matrix *x)
             printf("  %s: %s\n", x->row[i].mutant->name, x->row[i].why);
 }
 
-static int run_matrix(const command *c, const kill_lock *lock)
+static int run_matrix(command *c, const selection *of, const kill_lock *lock)
 {
-    matrix x = {.c = c, .lock = lock, .row = calloc(mutant_count, sizeof(matrix_row))};
-    if (!x.row) return options_refuse(&table, "out of memory"), EXIT_ERROR;
+    matrix *x = calloc(1, sizeof *x);
+    if (!x) return options_refuse(&table, "out of memory"), EXIT_ERROR;
+    crew all = {.n = of->n, .one = judge, .tell = tell_row, .arg = x};
+    x->c = c, x->of = of, x->lock = lock;
     matrix_print_head(stdout, check_list);
-    const size_t wanted = for_each(c, judge, &x);
-    if (!c->quick) matrix_print_laws(stdout, x.row, x.n);
-    close_with(&x);
-    const bool right = x.right == x.n && kills_without_fault(lock, stdout) == 0;
+    run_crew(&all, &c->run);
+    if (!c->quick) matrix_print_laws(stdout, x->row, x->n);
+    close_with(x);
+    const bool right = x->right == x->n && kills_without_fault(lock, stdout) == 0;
     int code = right ? EXIT_CONFORMANT : EXIT_NOT_CONFORMANT;
-    if (c->json && !matrix_json(c->json, check_list, x.row, x.n, right)) {
+    if (c->json && !matrix_json(c->json, check_list, x->row, x->n, right)) {
         options_refuse(&table, "cannot write %s: %s", c->json, strerror(errno));
         code = EXIT_ERROR;
     }
-    free(x.row);
-    return wanted ? code : EXIT_USAGE;
+    free(x);
+    return code;
 }
 
 /* ---- The lock ------------------------------------------------------------------------ */
 
 typedef struct {
     const command *c;
+    const selection *of;
     const kill_lock *old;
     kill_lock lock;
+    recorded_kill kill[MUTANTS_MOST];
+    bool killed[MUTANTS_MOST];
     size_t kept, found, missing;
     bool out_of_memory;
 } relocking;
@@ -202,19 +270,23 @@ static void put(relocking *x, const recorded_kill *k)
     x->out_of_memory = !kills_put(&x->lock, k) || x->out_of_memory;
 }
 
-static void relock_one(void *arg, const mutant *m)
+static void search(void *arg, size_t i)
 {
     relocking *x = arg;
-    recorded_kill k;
+    const mutant *m = x->of->of[i];
+    if (m->kind == MUTANT_FAULT)
+        x->killed[i] = matrix_search(m, &x->c->run, check_list, &x->kill[i]);
+}
+
+static void tell_kill(void *arg, size_t i)
+{
+    relocking *x = arg;
+    const mutant *m = x->of->of[i];
     if (m->kind != MUTANT_FAULT) return;
-    if (matrix_search(m, &x->c->run, check_list, &k)) {
-        put(x, &k);
-        x->found++;
-        printf("%-28s %s\n", m->name, k.id);
-    } else {
-        x->missing++;
-        printf("%-28s NO CASE KILLS IT\n", m->name);
-    }
+    if (x->killed[i]) put(x, &x->kill[i]);
+    x->found += x->killed[i];
+    x->missing += !x->killed[i];
+    printf("%-28s %s\n", m->name, x->killed[i] ? x->kill[i].id : "NO CASE KILLS IT");
     fflush(stdout);
 }
 
@@ -229,23 +301,28 @@ static void keep_others(relocking *x)
     }
 }
 
-static int relock(const command *c, const kill_lock *old)
+static int relock(command *c, const selection *of, const kill_lock *old)
 {
-    relocking x = {.c = c, .old = old};
+    relocking *x = calloc(1, sizeof *x);
     int code = EXIT_CONFORMANT;
-    keep_others(&x);
-    if (!for_each(c, relock_one, &x)) code = EXIT_USAGE;
-    if (x.out_of_memory) {
+    if (!x) return options_refuse(&table, "out of memory"), EXIT_ERROR;
+    crew all = {.n = of->n, .one = search, .tell = tell_kill, .arg = x};
+    x->c = c, x->of = of, x->old = old;
+    keep_others(x);
+    run_crew(&all, &c->run);
+    if (x->out_of_memory) {
         options_refuse(&table, "out of memory");
         code = EXIT_ERROR;
-    } else if (code == EXIT_CONFORMANT && !kills_write(&x.lock, c->relock)) {
+    } else if (!kills_write(&x->lock, c->relock)) {
         options_refuse(&table, "cannot write %s: %s", c->relock, strerror(errno));
         code = EXIT_ERROR;
     }
-    printf("%zu lines found, %zu kept, %zu faults that no case kills\n", x.found, x.kept,
-           x.missing);
-    kills_free(&x.lock);
-    return code == EXIT_CONFORMANT && x.missing ? EXIT_NOT_CONFORMANT : code;
+    printf("%zu lines found, %zu kept, %zu faults that no case kills\n", x->found, x->kept,
+           x->missing);
+    if (code == EXIT_CONFORMANT && x->missing) code = EXIT_NOT_CONFORMANT;
+    kills_free(&x->lock);
+    free(x);
+    return code;
 }
 
 /* Of a lock that is to be written, only the lines that stay are read. */
@@ -263,6 +340,7 @@ int mutants_main(int argc, char **argv)
 {
     char vectors[4096];
     kill_lock lock;
+    selection of;
     int code;
     command c = {.look_alikes = {0, 1},
                  .run = {.level = LEVEL_SMOKE,
@@ -271,10 +349,10 @@ int mutants_main(int argc, char **argv)
                          .writes_traces = writes_traces}};
     if (!options_read(&table, &c, argc, argv, &c.given, &code)) return code;
     share_folder("vectors", vectors, sizeof vectors);
-    if (!options_agree(&c)) return EXIT_USAGE;
-    if (c.list) return list(&c);
-    code = EXIT_USAGE;
-    if (read_lock(&c, &lock)) code = c.relock ? relock(&c, &lock) : run_matrix(&c, &lock);
+    if (!options_agree(&c) || !selected(&c, &of)) return EXIT_USAGE;
+    if (c.list) return list(&of);
+    if (!read_lock(&c, &lock)) return EXIT_USAGE;
+    code = c.relock ? relock(&c, &of, &lock) : run_matrix(&c, &of, &lock);
     kills_free(&lock);
     return code;
 }

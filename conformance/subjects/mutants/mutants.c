@@ -86,6 +86,8 @@ const mutant mutant_table[] = {
 #undef LIAR
 };
 const size_t mutant_count = sizeof mutant_table / sizeof *mutant_table;
+_Static_assert(sizeof mutant_table / sizeof *mutant_table <= MUTANTS_MOST,
+               "more mutants than the commands have room for");
 
 static bool same_name(const char *a, const char *b)
 {

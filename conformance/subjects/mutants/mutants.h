@@ -26,7 +26,8 @@ typedef struct {
 } mutant;
 
 extern const mutant mutant_table[];
-extern const size_t mutant_count;
+extern const size_t mutant_count; /* at most MUTANTS_MOST */
+enum { MUTANTS_MOST = 1024 };
 
 /* NULL, and a list of the names on standard error, when there is none of that name. Case does
  * not matter, and '-' reads as '_'. */
