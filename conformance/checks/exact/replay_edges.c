@@ -101,6 +101,36 @@ static void rows_dyadic(const probe *m, int32_t state, uint64_t *rng)
     shift_mass(m, state, probe_below(rng, m->V), m->V / 2, rng);
 }
 
+/* q: powers of two, so that each p < q has a uniform with u*q = p. Of every second token p is
+ * any multiple of 2^-12 below q; the others gain, in all a power of two. */
+static void rows_powers(const probe *m, int32_t state, uint64_t *rng)
+{
+    float *p = probe_p(m, state), *q = probe_q(m, state);
+    const int32_t V = m->V;
+    int32_t lost = 0, moved = 1;
+    memset(q, 0, (size_t)V * sizeof *q);
+    q[0] = 1.0f;
+    for (int32_t t = 1; t < V; t++) {
+        int32_t from = probe_below(rng, t);
+        while (q[from] == 0x1p-12f) from = (from + 1) % t;
+        q[from] /= 2;
+        q[t] = q[from];
+    }
+    memcpy(p, q, (size_t)V * sizeof *p);
+    for (int32_t t = 1; t < V; t += 2) {
+        const int32_t units = probe_below(rng, (int32_t)(0x1p12f * q[t])) + 1;
+        p[t] -= 0x1p-12f * (float)units;
+        lost += units;
+    }
+    while (2 * moved <= lost) moved *= 2;
+    for (int32_t t = 1; lost > moved; t += 2) {
+        const float back = fminf(q[t] - p[t], 0x1p-12f * (float)(lost - moved));
+        p[t] += back;
+        lost -= (int32_t)(0x1p12f * back);
+    }
+    for (int32_t i = 0; i < moved; i++) p[2 * probe_below(rng, (V + 1) / 2)] += 0x1p-12f;
+}
+
 /* Residuals on one token (first, inside, last) and on two. */
 static void rows_support(const probe *m, int32_t state, uint64_t *rng)
 {
@@ -222,6 +252,8 @@ static const edge_group groups[] = {
     {"dyadic-V2", 2, 20, 1, SHORT_BITS, rows_dyadic, drive_row},
     {"dyadic-V3", 3, 20, 1, SHORT_BITS, rows_dyadic, drive_row},
     {"dyadic-V64", 64, 10, 1, SHORT_BITS, rows_dyadic, drive_row},
+    {"powers-V17", 17, 30, 1, SHORT_BITS, rows_powers, drive_row},
+    {"powers-V64", 64, 10, 1, SHORT_BITS, rows_powers, drive_row},
     {"positions-dense", 16, 32, 4, LONG_BITS, rows_dense, drive_positions},
     {"positions-masked", 64, 32, 3, LONG_BITS, rows_masked, drive_positions},
     {"positions-dyadic", 32, 32, 5, SHORT_BITS, rows_dyadic, drive_positions},

@@ -108,6 +108,8 @@ static bool accepts(const step *s, int32_t i)
     if (fault(f, ACCEPT_16_BIT) && o.q > 0)
         return l->lt(l, o.u, 65536, ceil(65536 * o.p / o.q));
     if (fault(f, ACCEPT_LE)) return l->lt(l, o.u, o.q, nextafter(o.p, INFINITY));
+    if (fault(f, ACCEPT_BY_LOGARITHMS) && o.p > 0 && log(o.p / o.q) + log(o.q) < log(o.p))
+        return l->lt(l, o.u, o.q, nextafter(o.p, INFINITY));
     if (fault(f, ACCEPT_CLOSED_24))
         return l->lt(l, o.u, o.q / (1 - 0x1p-24), nextafter(o.p, INFINITY));
     return l->lt(l, o.u, o.q, o.p);
