@@ -16,8 +16,8 @@
  * at the end of a product that may take no longer than a few of those. Neither lets a block
  * wait for one that might not be running.
  *
- * What the shapes are chosen by. Of it docs/measurements-h100.md has what a device says: where it
- * holds, and that too few warps are ready from 5 rows on.
+ * What the shapes are chosen by. docs/measurements-h100.md has what a device says of it: with few
+ * rows it holds; with 8 rows of 2-byte weights, and from 32 rows on, too few warps are ready.
  *
  * Bytes in flight. A load from memory takes about 0.7 us under load, so 3.0 TB/s (H100) want 16
  * KiB in flight on each of 132 multiprocessors, 4.3 TB/s (H200) 23 KiB, and about twice that
