@@ -47,7 +47,8 @@
  * Many rows wait for arithmetic: there, idle multiprocessors count, so the split is the one
  * with the shortest rounds (32 rows, 64 outputs a block: 4096 outputs split in two are 128
  * blocks for 132 places; 14336 in four, 896 blocks, are 7 rounds of one group instead of 2 of
- * four), and blocks are narrower where even that leaves many idle. */
+ * four; but with 16 rows a block takes two groups at once, and 14336 outputs are not split),
+ * and blocks are narrower where even that leaves many idle. */
 #include "gpu/num/dense.h"
 
 #include "gpu/device/arrival.cuh"
@@ -380,10 +381,12 @@ template <class T> __global__ void __launch_bounds__(THREADS, T::RESIDENT) produ
 
 /* ---- Choosing. --------------------------------------------------------------------------- */
 
-/* Among how many blocks the groups of an output are split: as many as finish first, if all
- * groups take the same time and a multiprocessor runs RESIDENT blocks at a time; but more only
- * for a sixteenth less. A product of few rows waits for memory, whichever multiprocessors ask
- * for it: it is split no further once three quarters of them do. */
+/* Among how many blocks the groups of an output are split: as many as finish first, if a
+ * multiprocessor runs RESIDENT blocks at a time; but more only for a sixteenth less. Where one
+ * runs, a block takes CHUNKS chunks in the time of one: on an H100 a round of blocks with work
+ * for 32 of 256 threads took as long as one with work for 128. A product of few rows waits for
+ * memory, whichever multiprocessors ask for it: all its groups take the same time, and it is
+ * split no further once three quarters of the multiprocessors ask. */
 template <class T> int32_t splits_of(int32_t processors, int64_t blocks, int32_t groups)
 {
     const int64_t slots = static_cast<int64_t>(processors) * T::RESIDENT;
@@ -392,7 +395,8 @@ template <class T> int32_t splits_of(int32_t processors, int64_t blocks, int32_t
     for (int32_t s = 1; s <= groups && s <= SHARERS; s++) {
         const int32_t share = parts_of(groups, s);
         if (parts_of(groups, share) < s) continue; /* some would have none */
-        const int64_t time = (blocks * s + slots - 1) / slots * share;
+        const int32_t turns = T::RESIDENT > 1 ? share : parts_of(share * AS_GROUP, T::CHUNKS);
+        const int64_t time = (blocks * s + slots - 1) / slots * turns;
         if (s == 1 || time * 16 <= least_time * 15) least_time = time, best = s;
         if (T::RESIDENT > 1 && blocks * s * 4 >= processors * INT64_C(3)) break;
     }

@@ -285,7 +285,7 @@ static bool floors(const law_sampler *s, double draws, double *eps, bool *strict
 int64_t law_samples(check_level level, int32_t V)
 {
     static const int64_t small[] = {20000, 400000, 10000000},
-                         large[] = {10000, 100000, 1000000};
+                         large[] = {4000, 100000, 1000000};
     return V <= 1024 ? small[level] : large[level];
 }
 

@@ -79,7 +79,7 @@ static void set_case(check_case *c, const cell *e, order kind, int64_t n)
 static void plan_cells(check_plan *p, check_level level, const cell *cells, size_t count, order kind)
 {
     enum { WIDE_V = 256, SHARE = 4 };
-    static const int64_t samples[] = {10000, 60000, 10000000};
+    static const int64_t samples[] = {6000, 60000, 10000000};
     for (size_t i = 0; i < count; i++) {
         const cell *e = &cells[i];
         set_case(plan_case(p, &check_tree_law, "%s-%s-%s-V%d%s", tree_rule_name[bit_of(e->rule)],

@@ -9,7 +9,7 @@ enum { SAMPLINGS = TREE_SAMPLINGS };
 
 static void plan(check_plan *p, check_level level)
 {
-    static const int64_t n[] = {1000, 6000, 40000};
+    static const int64_t n[] = {700, 6000, 40000};
     static const int32_t V[] = {8, 65};
     for (size_t i = 0; i < sizeof V / sizeof *V; i++) {
         check_case *c = plan_case(p, &check_tree_requests, "V%d", (int)V[i]);
