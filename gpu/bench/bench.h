@@ -23,7 +23,7 @@
 enum {
     AG_REPETITIONS = 25, /* at most, */
     AG_FEW = 3,          /* and at least, where time is short */
-    AG_MOST_JOBS = 3,
+    AG_MOST_JOBS = 5,
     AG_MOST_ROWS = 128,
     AG_NO_DEVICE = 77,    /* exit codes */
     AG_OUT_OF_TIME = 124, /* as timeout(1) has it */

@@ -51,15 +51,48 @@ static as_status without_cluster(ag_bench *b, void *what)
     return s;
 }
 
-/* Room for the products of the set, in clusters and without. */
+/* Ours, where so many blocks share an output as are asked for, or as can. */
+static as_status shared_by(ag_bench *b, void *what, int32_t sharers)
+{
+    b->device.sharers = sharers;
+    const as_status s = ours(b, what);
+    b->device.sharers = 0;
+    return s;
+}
+
+enum { MOST_SHARERS = 1 << 20 };
+
+static as_status not_shared(ag_bench *b, void *what)
+{
+    return shared_by(b, what, 1);
+}
+
+static as_status shared_most(ag_bench *b, void *what)
+{
+    return shared_by(b, what, MOST_SHARERS);
+}
+
+/* The layout, with so many sharers; 0: as planned. */
+static ag_product_layout layout_of(ag_bench *b, const products *p, int32_t sharers)
+{
+    ag_product_layout layout;
+    b->device.sharers = sharers;
+    ag_bench_check(b, ag_product_layout_of(&b->device, &p->set.m[0], p->R, &layout, &b->e));
+    b->device.sharers = 0;
+    return layout;
+}
+
+/* Room for the products of the set, in clusters and without, shared as planned and by most. */
 static void reserve(ag_bench *b, products *p)
 {
     const int32_t cluster = b->device.cluster;
-    for (int with = 0; with < 2; with++) {
-        b->device.cluster = with ? cluster : 1;
+    for (int way = 0; way < 4; way++) {
+        b->device.cluster = way % 2 ? cluster : 1;
+        b->device.sharers = way / 2 ? MOST_SHARERS : 0;
         ag_bench_check(
             b, ag_parts_reserve(&b->device, &p->set.m[0], AG_MOST_ROWS, &p->parts, &b->e));
     }
+    b->device.sharers = 0;
 }
 
 /* The share of the read bandwidth that is aimed at: of one row, from 64 MB; else 0. */
@@ -125,10 +158,12 @@ static void measure_rows(ag_bench *b, void *with)
 {
     products *p = with;
     ag_job job[AG_MOST_JOBS] = {{ours, p}};
-    int jobs = 1, alone = 0, library = 0;
-    ag_product_layout layout;
+    int jobs = 1, alone = 0, whole = 0, most = 0, library = 0;
+    const ag_product_layout layout = layout_of(b, p, 0);
     ag_samples s;
-    ag_bench_check(b, ag_product_layout_of(&b->device, &p->set.m[0], p->R, &layout, &b->e));
+    if (layout.sharers > 1) job[whole = jobs++] = (ag_job){not_shared, p};
+    if (layout_of(b, p, MOST_SHARERS).sharers != layout.sharers)
+        job[most = jobs++] = (ag_job){shared_most, p};
     if (layout.clustered) job[alone = jobs++] = (ag_job){without_cluster, p};
     if (p->cublas && p->set.m[0].storage == AS_F32) job[library = jobs++] = (ag_job){theirs, p};
     for (int k = 0; k < jobs; k++) {
@@ -143,6 +178,8 @@ static void measure_rows(ag_bench *b, void *with)
     ag_number(b, "split", layout.sharers);
     printf(" %d |", layout.sharers);
     report_other(b, &s, p->set.n, alone, "us_without_cluster", "without_cluster_times_ours");
+    report_other(b, &s, p->set.n, whole, "us_not_shared", "not_shared_times_ours");
+    report_other(b, &s, p->set.n, most, "us_shared_most", "shared_most_times_ours");
     report_other(b, &s, p->set.n, library, "cublas_us", "cublas_times_ours");
     printf("\n");
 }
@@ -156,7 +193,7 @@ static void measure_set(ag_bench *b, void *with)
     p->one_row = 0;
     if (!ag_set_make(b, p->N, p->K, p->storage, &p->set)) {
         printf("| %d | %d | %s | not run: the device's memory is too small | | | | | | | | | | "
-               "| | |\n",
+               "| | | | | | |\n",
                p->N, p->K, ag_storage_name(p->storage));
         return;
     }
@@ -239,10 +276,10 @@ void ag_bench_products(ag_bench *b)
         "least "
         "time T(rows); x1: times the time of one row; split: blocks that share an output; no "
         "cluster: where these meet in device memory, as they do where there are no clusters; "
-        "cuBLAS: pedantic; both in turn with ours, and how many times our time that is.\n\n"
+        "whole, most: where no blocks share an output, and where as many do as can; cuBLAS: pedantic; all in turn with ours, and how many times our time that is.\n\n"
         "| outputs | inputs | weights | rows | median | least | most | read | aim | T | x1 | "
-        "split | no cluster | x | cuBLAS | x |\n"
-        "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+        "split | no cluster | x | whole | x | most | x | cuBLAS | x |\n"
+        "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
     for (int half = 0; half < 2; half++) {
         const as_storage s = half ? AS_BF16 : AS_F32;
         for (size_t i = 0; !b->dry && i < (b->profile ? 2 : sizeof shape / sizeof *shape); i++)

@@ -18,6 +18,7 @@ typedef struct {
     char name[128];
     int ordinal, processors; /* streaming multiprocessors */
     int cluster;             /* blocks that a cluster may have; 1: there are none */
+    int sharers;             /* blocks that share a product's output, for benches; 0: as planned */
     int overlap;             /* 1: a launch may begin while the one before it runs (cuda.h) */
     int emulated;            /* 1: there is no GPU, but the grid emulator */
     size_t shared;           /* bytes of shared memory that a block may have */

@@ -387,14 +387,19 @@ template <class T> __global__ void __launch_bounds__(THREADS, T::RESIDENT) produ
  * for 32 of 256 threads took as long as one with work for 128. A product of few rows waits for
  * memory, whichever multiprocessors ask for it: all its groups take the same time, and it is
  * split no further once three quarters of the multiprocessors ask. */
-template <class T> int32_t splits_of(int32_t processors, int64_t blocks, int32_t groups)
+template <class T> int32_t splits_of(const ag_device *d, int64_t blocks, int32_t groups)
 {
+    const int32_t processors = d->processors;
     const int64_t slots = static_cast<int64_t>(processors) * T::RESIDENT;
     int64_t least_time = 0;
     int32_t best = 1;
     for (int32_t s = 1; s <= groups && s <= SHARERS; s++) {
         const int32_t share = parts_of(groups, s);
         if (parts_of(groups, share) < s) continue; /* some would have none */
+        if (d->sharers > 0) {
+            if (s <= d->sharers) best = s;
+            continue;
+        }
         const int32_t turns = T::RESIDENT > 1 ? share : parts_of(share * AS_GROUP, T::CHUNKS);
         const int64_t time = (blocks * s + slots - 1) / slots * turns;
         if (s == 1 || time * 16 <= least_time * 15) least_time = time, best = s;
@@ -415,7 +420,7 @@ template <class T> plan plan_of(const ag_device *d, int32_t N, int32_t K, int32_
 {
     plan p = {parts_of(R, T::TILE), parts_of(N, T::WIDTH), 1, 0, false, T::SHARED};
     p.groups = parts_of(parts_of(K, AS_CHUNK), AS_GROUP);
-    p.splits = splits_of<T>(d->processors, static_cast<int64_t>(p.tiles) * p.widths, p.groups);
+    p.splits = splits_of<T>(d, static_cast<int64_t>(p.tiles) * p.widths, p.groups);
     const size_t left = static_cast<size_t>(parts_of(p.groups, p.splits)) * T::OUTPUTS * 4;
     p.clustered = p.splits > 1 && p.splits <= d->cluster && p.shared + left <= d->shared;
     if (p.clustered) p.shared += left;

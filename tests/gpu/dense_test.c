@@ -122,14 +122,19 @@ static void check_rows(const pair *m, int32_t R, const ag_parts *parts, uint64_t
     free(got);
 }
 
+/* Outputs are shared as planned, by two blocks, and by four, or as many as there are groups for. */
 static void check_matrix(int32_t N, int32_t K, as_storage s)
 {
     static const int32_t rows[] = {1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33, MOST_ROWS};
     pair m = make(N, K, s, (uint64_t)N * 1000 + (uint64_t)K);
     ag_parts parts = {0};
-    ok(ag_parts_reserve(&device, &m.device, MOST_ROWS, &parts, &why));
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i += (size_t)thinned(3))
+    for (device.sharers = 4; device.sharers >= 0; device.sharers -= 2)
+        ok(ag_parts_reserve(&device, &m.device, MOST_ROWS, &parts, &why));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i += (size_t)thinned(3)) {
+        device.sharers = 2 * (int)((i + (size_t)N) % 3);
         check_rows(&m, rows[i], &parts, (i + (size_t)device.cluster) % 5, false);
+    }
+    device.sharers = 0;
     ag_parts_free(&parts);
     discard(&m);
 }
