@@ -454,19 +454,19 @@ static bool is_leaf(const question *w, int32_t node)
     return true;
 }
 
-/* What is given as bonus is due in place of the token that would have been drawn (TRV-05). */
-static bool take_given(const question *w, trees *t, int32_t i, check_result *r)
+/* What is given as bonus is due in place of the token that would have been drawn (TRV-05). False, and why says it,
+ * where the last token is another. */
+static bool take_given(const question *w, trees *t, int32_t i, char *why, size_t size)
 {
     const int32_t width = t->depth + 1, n = t->out_len[i], end = n > 1 ? t->out_node[i * width + n - 2] : 0;
     int32_t *last = &t->out[i * width + n - 1], token[TREE_NODES], nodes[TREE_NODES];
-    char why[100];
+    const int32_t given = t->bonus[t->first[i] + end];
     if (!t->given || !is_leaf(w, end)) return true;
-    if (*last != t->bonus[t->first[i] + end]) {
-        result_set(r, STATE_FAIL, "request %d: the bonus is %d, and %d was given (TRV-05)", (int)i, (int)*last,
-                   (int)t->bonus[t->first[i] + end]);
+    if (*last != given) {
+        snprintf(why, size, "the bonus is %d, and %d was given (TRV-05)", (int)*last, (int)given);
         return false;
     }
-    if (oracle_tree(&w->request, token, nodes, why, sizeof why) == n) *last = token[n - 1];
+    if (oracle_tree(&w->request, token, nodes, why, size) == n) *last = token[n - 1];
     return true;
 }
 
@@ -493,11 +493,35 @@ static oracle_tree_verdict verdict_on(const question *w, const trees *t, int32_t
     return oracle_tree_judge(&w->request, t->out + at, t->out_node + at, t->out_len[i], replay_tau(k, w->request.V), why, size);
 }
 
+static oracle_tree_verdict verdict_as_named(const question *w, trees *t, int32_t i, const iut_claims *k, char *why,
+                                            size_t size)
+{
+    return take_given(w, t, i, why, size) ? verdict_on(w, t, i, k, why, size) : TREE_WRONG;
+}
+
+/* TRV-03: where the tokens gone to are those due, the nodes due may stand for those named: these have their paths. */
+static oracle_tree_verdict verdict_of(const question *w, trees *t, int32_t i, const iut_claims *k, char *why, size_t size)
+{
+    const int32_t n = t->out_len[i];
+    int32_t *out = t->out + i * (t->depth + 1), *path = t->out_node + i * (t->depth + 1), last = out[n - 1];
+    int32_t token[TREE_NODES], nodes[TREE_NODES], named[TREE_NODES];
+    const size_t gone = (size_t)(n - 1) * sizeof *path;
+    if (n > 1 && oracle_tree(&w->request, token, nodes, why, size) == n && !memcmp(out, token, gone) &&
+        memcmp(path, nodes, gone)) {
+        memcpy(named, path, gone);
+        memcpy(path, nodes, gone);
+        const oracle_tree_verdict v = verdict_as_named(w, t, i, k, why, size);
+        if (v != TREE_WRONG) return v;
+        memcpy(path, named, gone);
+        out[n - 1] = last;
+    }
+    return verdict_as_named(w, t, i, k, why, size);
+}
+
 static bool judge_one(const question *w, trees *t, int32_t i, const iut_claims *k, replay_tally *tally, check_result *r)
 {
     char why[300] = "";
-    if (!take_given(w, t, i, r)) return false;
-    switch (verdict_on(w, t, i, k, why, sizeof why)) {
+    switch (verdict_of(w, t, i, k, why, sizeof why)) {
     case TREE_EXACT:
         tally->exact++;
         break;
@@ -521,8 +545,7 @@ oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, i
     question w;
     char why[300];
     oracle_tree_verdict v = TREE_WRONG;
-    if (question_of(&w, t, i, V, rows, replay_flags(k), r) && take_given(&w, t, i, r))
-        v = verdict_on(&w, t, i, k, why, sizeof why);
+    if (question_of(&w, t, i, V, rows, replay_flags(k), r)) v = verdict_of(&w, t, i, k, why, sizeof why);
     free(w.noise);
     return v;
 }

@@ -155,7 +155,7 @@ static bool is_due(const asking *k, int32_t i)
     const vector_answer *a = k->due[i];
     const int32_t width = k->t.depth + 1, *out = k->t.out + i * width, n = a->count + a->then_any;
     if (k->t.out_len[i] != n || memcmp(out, a->tokens, (size_t)a->count * sizeof *out)) return false;
-    const int32_t end = n > 1 ? k->t.out_node[i * width + n - 2] : 0;
+    const int32_t end = n > 1 ? a->node[n - 2] : 0; /* whichever node of its path was named (TRV-03) */
     return !a->then_any || k->rows.p[k->test[i]->tree->p[end]][out[n - 1]] > 0;
 }
 

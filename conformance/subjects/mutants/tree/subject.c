@@ -35,6 +35,7 @@ static iut_status claims(iut *x, iut_claims *c)
     if (how == MANNER_TREE_ONE_COIN) c->tree_coins = IUT_COINS_ONE;
     if (how == MANNER_TREE_RACE) c->tree_coins = IUT_COINS_RACE;
     if (how == MANNER_TREE_GIVEN) c->tree_bonus = IUT_BONUS_GIVEN;
+    if (how == MANNER_TREE_LAST_OF_EQUAL) c->tree_bonus |= IUT_BONUS_GIVEN;
     c->tree_sampling = m->set.input == IUT_FROM_LOGITS;
     c->lossless_any = c->tree_rules & ANY;
     c->lossless_drawn = c->tree_rules & (DRAWN | IUT_TREE_OTHER);

@@ -329,12 +329,20 @@ static int32_t anywhere(const walk *w, int32_t token, int32_t otherwise)
     return otherwise;
 }
 
-static int32_t last_equal(const walk *w, int32_t place)
+static bool same_path(const walk *w, int32_t a, int32_t b)
 {
-    int32_t equal = place;
-    for (int32_t j = place + 1; j < w->n; j++)
-        if (walk_token(w, w->child[j]) == walk_token(w, w->child[place])) equal = j;
-    return equal;
+    const int32_t *parent = w->b->parent + w->from;
+    for (; a > 0 && b > 0 && a != b; a = parent[a], b = parent[b])
+        if (walk_token(w, a) != walk_token(w, b)) return false;
+    return a == b;
+}
+
+/* TRV-03: any node may be named whose path has the same tokens. */
+static int32_t last_equal(const walk *w, int32_t node)
+{
+    int32_t last = w->nodes - 1;
+    while (!same_path(w, last, node)) last--;
+    return last;
 }
 
 static int32_t descend(walk *w, int32_t *path, int32_t *last)
@@ -346,10 +354,11 @@ static int32_t descend(walk *w, int32_t *path, int32_t *last)
         if (w->n == 0 && (!draws || w->b->bonus)) return *last = walk_bonus(w), w->depth;
         const int32_t next = rule(w, last);
         if (next < 0 || w->n == 0) return w->depth;
-        const int32_t named = w->m->set.manner == MANNER_TREE_LAST_OF_EQUAL ? last_equal(w, next) : next;
         w->at = w->child[next];
         if (FAULTY(TREE_WRONG_BRANCH)) w->at = anywhere(w, walk_token(w, w->at), w->at);
-        path[w->depth] = FAULTY(TREE_PATH_OF_FIRST_SIBLING) ? w->child[0] : FAULTY(TREE_WRONG_BRANCH) ? w->at : w->child[named];
+        path[w->depth] = FAULTY(TREE_PATH_OF_FIRST_SIBLING)                  ? w->child[0]
+                         : w->m->set.manner == MANNER_TREE_LAST_OF_EQUAL ? last_equal(w, w->at)
+                                                                         : w->at;
     }
 }
 
