@@ -137,14 +137,14 @@ static void begin_report(ag_bench *b, const char *name)
            "driver for CUDA %d.%d; launches %s; %s%s\n\n",
            name, b->device.name, f->major, f->minor, b->device.processors,
            (double)f->memory / 1e9, f->runtime / 1000, f->runtime % 1000 / 10, f->driver / 1000,
-           f->driver % 1000 / 10, b->device.overlap ? "overlap" : "do not overlap", date,
+           f->driver % 1000 / 10, b->device.overlap != AG_APART ? "overlap" : "do not overlap", date,
            b->dry ? "; dry run: nothing is timed" : "");
     put(b,
         "{\"bench\": \"%s\", \"device\": \"%s\", \"capability\": \"%d.%d\", "
         "\"multiprocessors\": %d, \"memory\": %zu, \"cuda\": %d, \"driver_cuda\": %d, "
         "\"overlap\": %s, \"date\": \"%s\", \"dry\": %s, \"repetitions\": %d, \"results\": [",
         name, b->device.name, f->major, f->minor, b->device.processors, f->memory, f->runtime,
-        f->driver, b->device.overlap ? "true" : "false", date, b->dry ? "true" : "false",
+        f->driver, b->device.overlap != AG_APART ? "true" : "false", date, b->dry ? "true" : "false",
         b->dry ? 1 : AG_REPETITIONS);
 }
 

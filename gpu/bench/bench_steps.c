@@ -73,7 +73,7 @@ static void close_model(steps *p)
 
 /* ---- Steps. ----------------------------------------------------------------------------- */
 
-enum { LAUNCHED = 7 /* repetitions of what is not a graph: no share is of it */ };
+enum { LAUNCHED = 7 /* repetitions of what is not a graph: no share is of it */, WAYS = 3 };
 
 /* The rows of the step before are replaced: every step is the same. */
 static as_status one_step(ag_bench *b, void *what)
@@ -91,35 +91,48 @@ static as_status one_step(ag_bench *b, void *what)
     return ag_llama_step(p->lm, &s, &b->e);
 }
 
-/* The same, where no launch begins before the one before it has ended. */
-static as_status step_by_step(ag_bench *b, void *what)
+static as_status step_with(ag_bench *b, void *what, int overlap)
 {
     const steps *p = what;
-    ag_llama_overlap(p->lm, 0);
+    ag_llama_overlap(p->lm, overlap);
     const as_status s = one_step(b, what);
     ag_llama_overlap(p->lm, b->device.overlap);
     return s;
 }
 
-/* The logits of both are there, and ours the same bits. */
-static void look(ag_bench *b, steps *p, const ag_job *job /* [2] */)
+/* The same, where no launch begins before the one before it has ended. */
+static as_status step_apart(ag_bench *b, void *what)
+{
+    return step_with(b, what, AG_APART);
+}
+
+/* The same, where launches overlap and no product asks for weights before its turn. */
+static as_status step_in_turn(ag_bench *b, void *what)
+{
+    return step_with(b, what, AG_OVERLAP);
+}
+
+/* The logits of all are there, and ours the same bits. */
+static void look(ag_bench *b, steps *p, const ag_job *job /* [WAYS] */)
 {
     const size_t n = (size_t)p->R * (size_t)p->of->config.V;
     float *y = ag_bench_graph_outputs(b, &job[0], p->logits, n, "step");
-    float *apart = ag_bench_graph_outputs(b, &job[1], p->logits, n, "step");
-    if (p->products == AG_CANONICAL && memcmp(y, apart, n * sizeof *y) != 0)
-        ag_bench_check(b,
-                       as_fail(&b->e, AS_DEVICE,
-                               "step: %d rows: launches that overlap leave other bits", p->R));
+    for (int way = 1; way < WAYS; way++) {
+        float *other = ag_bench_graph_outputs(b, &job[way], p->logits, n, "step");
+        if (p->products == AG_CANONICAL && memcmp(y, other, n * sizeof *y) != 0)
+            ag_bench_check(b,
+                           as_fail(&b->e, AS_DEVICE,
+                                   "step: %d rows: launches that overlap leave other bits", p->R));
+        free(other);
+    }
     free(y);
-    free(apart);
 }
 
-/* How many times the time of a step it takes so, of pairs of repetitions. */
-static double without_overlap(const ag_samples *s)
+/* How many times the time of a step another way takes, of pairs of repetitions. */
+static double times_step(const ag_samples *s, int way)
 {
     double ratio[AG_REPETITIONS];
-    for (int i = 0; i < s->n; i++) ratio[i] = s->us[1][i] / s->us[0][i];
+    for (int i = 0; i < s->n; i++) ratio[i] = s->us[way][i] / s->us[0][i];
     return ag_times_of(ratio, s->n).median;
 }
 
@@ -156,8 +169,8 @@ static void measure_rows(ag_bench *b, void *with)
     b->repetitions = LAUNCHED;
     const ag_times launched = b->profile ? (ag_times){0} : ag_bench_time(b, one_step, p);
     b->repetitions = AG_REPETITIONS;
-    const ag_job job[] = {{one_step, p}, {step_by_step, p}};
-    const int jobs = b->device.overlap ? 2 : 1;
+    const ag_job job[WAYS] = {{one_step, p}, {step_apart, p}, {step_in_turn, p}};
+    const int jobs = b->device.overlap != AG_EARLY ? 1 : p->products == AG_CANONICAL ? WAYS : WAYS - 1;
     ag_samples samples;
     look(b, p, job);
     ag_bench_time_graphs(b, job, jobs, &samples);
@@ -171,10 +184,12 @@ static void measure_rows(ag_bench *b, void *with)
     ag_cell(b, 1, t.median);
     ag_cell(b, 1, t.low);
     ag_cell(b, 1, t.high);
-    if (jobs == 2)
-        ag_cell(b, 3, without_overlap(&samples));
-    else
-        printf(" - |");
+    for (int way = 1; way < WAYS; way++) {
+        if (way < jobs)
+            ag_cell(b, 3, times_step(&samples, way));
+        else
+            printf(" - |");
+    }
     ag_cell(b, 3, ag_share(t.median, *one_row));
     ag_cell(b, 3, ag_share(ag_share(p->bytes, seconds), b->read));
     if (p->products == AG_CANONICAL) {
@@ -186,7 +201,8 @@ static void measure_rows(ag_bench *b, void *with)
         printf("\n");
     }
     report_json(b, p, launched, t, *one_row, *ours);
-    if (jobs == 2) ag_measured(b, "without_overlap_times_ours", without_overlap(&samples));
+    if (jobs > 1) ag_measured(b, "without_overlap_times_ours", times_step(&samples, 1));
+    if (jobs > 2) ag_measured(b, "without_early_times_ours", times_step(&samples, 2));
 }
 
 /* The rows of the table; those of the library are some of ours. */
@@ -207,7 +223,7 @@ static void measure_model(ag_bench *b, void *with)
     const ag_shape *of = p->of;
     if (!b->dry && !ag_bench_fits(b, ag_model_needs(&of->config, p->storage))) {
         printf("| %s | %s | %s | not run: %.1f GB of memory are unused, about %.1f are needed "
-               "| | | | | | | | | | |\n",
+               "| | | | | | | | | | | |\n",
                of->name, ag_products_name(p->products), ag_storage_name(p->storage),
                (double)b->facts.unused / 1e9, ag_model_needs(&of->config, p->storage) / 1e9);
         return;
@@ -273,14 +289,15 @@ void ag_bench_steps(ag_bench *b)
         "Microseconds of a step of so many rows, a chain on a prefix of %d positions, all "
         "logits wanted: launched one by one, and as a graph (median, least, most; the rest "
         "is of these); apart: the time, in turn with it, when no launch begins before the one "
-        "before it has ended, times that; x1: times the time of one row; read: the weights' "
+        "before it has ended, times that; in turn: the same, when launches overlap and no product asks for weights "
+        "before its turn; x1: times the time of one row; read: the weights' "
         "bytes, share of the "
         "read bandwidth; T: share of the least time T(rows), and what is aimed at; ours: a "
         "library's time, times that of our products in the same storage (F16: in BF16), at "
         "least 1.0 being aimed at in F32. The fixed shape has %d rows.\n\n"
-        "| model | products | weights | rows | launched | graph | least | most | apart | x1 | "
+        "| model | products | weights | rows | launched | graph | least | most | apart | in turn | x1 | "
         "read | T | aim | ours |\n"
-        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n",
         b->dry ? DRY_PREFIX : PREFIX, SHAPE);
     const int first = b->dry ? AG_DRY_SHAPE : 0, end = b->dry ? AG_DRY_SHAPE + 1 : AG_DRY_SHAPE;
     ag_bench_due(b, (end - first) * due(b, library));

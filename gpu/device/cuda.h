@@ -151,7 +151,7 @@ static inline void launch_kernel(const ag_device *d, unsigned n, void (*kernel)(
         a[c.numAttrs].id = cudaLaunchAttributeClusterDimension;
         a[c.numAttrs++].val.clusterDim = {1, 1, n};
     }
-    if (d->overlap) {
+    if (d->overlap != AG_APART) {
         a[c.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
         a[c.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
     }

@@ -59,7 +59,7 @@ static as_status check_code(ag_device *d, as_error *e)
     const bool hopper = answer[2] == 1.0f;
     const char *const overlap = std::getenv("ASSAY_GPU_OVERLAP");
     d->cluster = hopper ? largest_cluster(d) : 1;
-    d->overlap = hopper && !(overlap && std::strcmp(overlap, "0") == 0);
+    d->overlap = !hopper || (overlap && std::strcmp(overlap, "0") == 0) ? AG_APART : AG_EARLY;
     if (s != AS_OK || (answer[0] == 0.0f && answer[1] == 0x1p-127f)) return s;
     return as_fail(e, AS_DEVICE,
                    "GPU: the kernels compute with other roundings than the reference's (%a and "

@@ -14,12 +14,16 @@
 extern "C" {
 #endif
 
+/* A launch begins when the one before it has ended; it may begin while that one runs (cuda.h); and a product asks for
+ * weights meanwhile. */
+enum { AG_APART, AG_OVERLAP, AG_EARLY };
+
 typedef struct {
     char name[128];
     int ordinal, processors; /* streaming multiprocessors */
     int cluster;             /* blocks that a cluster may have; 1: there are none */
     int sharers;             /* blocks that share a product's output, for benches; 0: as planned */
-    int overlap;             /* 1: a launch may begin while the one before it runs (cuda.h) */
+    int overlap;             /* AG_APART, AG_OVERLAP or AG_EARLY */
     int emulated;            /* 1: there is no GPU, but the grid emulator */
     size_t shared;           /* bytes of shared memory that a block may have */
     size_t cache;            /* bytes of the cache that all multiprocessors share */

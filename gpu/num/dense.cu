@@ -433,7 +433,7 @@ template <class T> void plan_early(const ag_device *d, const plan &p, job *j)
 {
     const int32_t blocks = p.widths * p.splits;
     j->early = 0, j->first = least(blocks, d->processors * T::RESIDENT);
-    if (!d->overlap || p.tiles > 1) return;
+    if (d->overlap != AG_EARLY || p.tiles > 1) return;
     const int32_t share = parts_of(p.groups, p.splits) * AS_GROUP; /* chunks of a block */
     const int32_t chunks = least(least(share, parts_of(j->K, AS_CHUNK)), T::CHUNKS);
     const int64_t bytes = T::PANELS * T::LANES * static_cast<int64_t>(sizeof(uint4));

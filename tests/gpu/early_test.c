@@ -43,7 +43,7 @@ START_TEST(a_quarter_of_the_cache)
     static const int32_t N[] = {32, 64, 512}, K[] = {256, 2048}, R[] = {1, 2, 4, 8, 16, 32};
     emu_processors(PROCESSORS);
     ok(ag_device_open(&device, 0, &why));
-    ck_assert(device.overlap);
+    ck_assert_int_eq(device.overlap, AG_EARLY);
     for (size_t n = 0; n < sizeof N / sizeof *N; n++)
         for (size_t k = 0; k < sizeof K / sizeof *K; k++)
             for (size_t r = 0; r < sizeof R / sizeof *R; r++) {
