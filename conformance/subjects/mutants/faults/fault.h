@@ -41,8 +41,9 @@ typedef enum {
     MANNER_ONE_COIN, /* ends a step with one uniform */
     MANNER_RACE,     /* or with a race */
     MANNER_VLLM_TIES,    /* min-p before top-k, which keeps ties */
-    MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next seven */
+    MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next eight */
     MANNER_TREE_LAST_OF_EQUAL, /* names the last node of a path's tokens */
+    MANNER_TREE_MERGED,   /* goes on below each node of a path's tokens, under MATCH and GREEDY */
     MANNER_TREE_FIXED,    /* has the rules for any tree alone */
     MANNER_TREE_SMALL,    /* takes small trees alone */
     MANNER_TREE_ONE_COIN, /* as MANNER_ONE_COIN and MANNER_RACE */

@@ -240,12 +240,27 @@ static bool uses_q(const walk *w)
     return w->rule & (IUT_TREE_RECURSIVE | IUT_TREE_KSEQ | IUT_TREE_SINGLE | IUT_TREE_LENIENT | IUT_TREE_BLOCK);
 }
 
+static bool same_path(const walk *w, int32_t a, int32_t b)
+{
+    const int32_t *parent = w->b->parent + w->from;
+    for (; a > 0 && b > 0 && a != b; a = parent[a], b = parent[b])
+        if (walk_token(w, a) != walk_token(w, b)) return false;
+    return a == b;
+}
+
+/* A walk that merges repeats also goes on below the others of a node's path. */
+static bool is_below(const walk *w, int32_t node)
+{
+    const bool merges = w->m->set.manner == MANNER_TREE_MERGED && (w->rule & (IUT_TREE_MATCH | IUT_TREE_GREEDY));
+    return merges ? same_path(w, parent_of(w, node), w->at) : parent_of(w, node) == w->at;
+}
+
 /* TRV-01: as they stand in the list. */
 void walk_children(walk *w)
 {
     w->n = 0;
-    for (int32_t k = w->at + 1; k < w->nodes; k++) {
-        if (parent_of(w, k) != w->at) continue;
+    for (int32_t k = 1; k < w->nodes; k++) {
+        if (!is_below(w, k)) continue;
         if (walk_token(w, k) < 0 && FAULTY(TREE_PADDING_ENDS_SIBLINGS)) break;
         if (walk_token(w, k) < 0) continue;
         if (FAULTY(TREE_EIGHT_SIBLINGS) && w->n == 8) break;
@@ -327,14 +342,6 @@ static int32_t anywhere(const walk *w, int32_t token, int32_t otherwise)
     for (int32_t k = 1; k < w->nodes; k++)
         if (!walk_absent(w, k) && walk_token(w, k) == token && depth_of(w, k) == w->depth + 1) return k;
     return otherwise;
-}
-
-static bool same_path(const walk *w, int32_t a, int32_t b)
-{
-    const int32_t *parent = w->b->parent + w->from;
-    for (; a > 0 && b > 0 && a != b; a = parent[a], b = parent[b])
-        if (walk_token(w, a) != walk_token(w, b)) return false;
-    return a == b;
 }
 
 /* TRV-03: any node may be named whose path has the same tokens. */
