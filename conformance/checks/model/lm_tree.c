@@ -325,6 +325,14 @@ static bool length_refused(job *j, int32_t keep, const char *what)
            unharmed(j, what);
 }
 
+/* KV-06: a row too many, of two sequences together. */
+static bool too_many_together(job *j, const int32_t *token, const int32_t *parent)
+{
+    const int32_t sequence[] = {0, 1}, rows[] = {ROWS / 2, ROWS + 1 - ROWS / 2}, none[] = {0, 0};
+    iut_forward_batch b = {sizeof b, 2, ROWS + 1, 0, sequence, rows, none, token, parent, none, j->got};
+    return lm_refused(&j->m, "forward", client_forward(j->m.x->iut, &b), "more rows than the capacity, of two sequences");
+}
+
 /* KV-06, and KV-03 about lengths that the prefix does not have. */
 static bool ask_capacity(job *j)
 {
@@ -341,7 +349,7 @@ static bool ask_capacity(job *j)
                     lm_try_forward(&j->m, 0, token, parent, wide, &wide, 0, j->got), rows))
         return false;
     snprintf(j->refusal, sizeof j->refusal, "; %s: %.200s", rows, client_text(j->m.x->iut));
-    if (!unharmed(j, rows)) return false;
+    if (!unharmed(j, rows) || !too_many_together(j, token, parent) || !unharmed(j, rows)) return false;
     /* Sequence 2 is filled up to its last position; one more is refused, and it stays full. */
     int32_t none = 0, length = -1;
     if (!lm_fill(&j->m, 2, 0, token, POSITIONS, ROWS - 7, NULL) ||
