@@ -45,6 +45,7 @@ OPTIONS = {
     "onehot-index-counts-repeats": ["--iut-options", "uniforms=seeded"],
     "block-tests-by-position": ["--iut-options", "uniforms=seeded"],
     "ref-chain-correction-of-first-position": ["--iut-options", "uniforms=seeded"],
+    "seed-by-place-of-the-root": ["--iut-options", "uniforms=seeded"],
     "seeded-bonus-by-the-correction-purpose": ["--iut-options", "uniforms=seeded"],
     "seed-promise-not-kept": ["--iut-options", "uniforms=seeded"],
     "warm-answers-again": ["--iut-options", "warm=yes"],  # else no pool stays
