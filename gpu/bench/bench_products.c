@@ -276,7 +276,8 @@ void ag_bench_products(ag_bench *b)
         "least "
         "time T(rows); x1: times the time of one row; split: blocks that share an output; no "
         "cluster: where these meet in device memory, as they do where there are no clusters; "
-        "whole, most: where no blocks share an output, and where as many do as can; cuBLAS: pedantic; all in turn with ours, and how many times our time that is.\n\n"
+        "whole, most: where no blocks share an output, and where as many do as can; cuBLAS: pedantic; "
+        "all in turn with ours, and how many times our time that is.\n\n"
         "| outputs | inputs | weights | rows | median | least | most | read | aim | T | x1 | "
         "split | no cluster | x | whole | x | most | x | cuBLAS | x |\n"
         "|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");

@@ -330,7 +330,8 @@ static bool too_many_together(job *j, const int32_t *token, const int32_t *paren
 {
     const int32_t sequence[] = {0, 1}, rows[] = {ROWS / 2, ROWS + 1 - ROWS / 2}, none[] = {0, 0};
     iut_forward_batch b = {sizeof b, 2, ROWS + 1, 0, sequence, rows, none, token, parent, none, j->got};
-    return lm_refused(&j->m, "forward", client_forward(j->m.x->iut, &b), "more rows than the capacity, of two sequences");
+    return lm_refused(&j->m, "forward", client_forward(j->m.x->iut, &b),
+                      "more rows than the capacity, of two sequences");
 }
 
 /* KV-06, and KV-03 about lengths that the prefix does not have. */

@@ -500,7 +500,8 @@ static oracle_tree_verdict verdict_as_named(const question *w, trees *t, int32_t
 }
 
 /* TRV-03: where the tokens gone to are those due, the nodes due may stand for those named: these have their paths. */
-static oracle_tree_verdict verdict_of(const question *w, trees *t, int32_t i, const iut_claims *k, char *why, size_t size)
+static oracle_tree_verdict verdict_of(const question *w, trees *t, int32_t i, const iut_claims *k, char *why,
+                                      size_t size)
 {
     const int32_t n = t->out_len[i];
     int32_t *out = t->out + i * (t->depth + 1), *path = t->out_node + i * (t->depth + 1), last = out[n - 1];
