@@ -31,17 +31,17 @@ typedef struct {
 
 static const cell cells[] = {
     {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 8000, 300000}, 0, {0}, false},
-    {"few-g0-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {500, 8000, 300000}, 0, {0}, false},
-    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {700, 6000, 300000}, 0, {0}, false},
-    {"few-g8-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {800, 4000, 300000}, 0, {0}, false},
+    {"few-g0-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {600, 8000, 300000}, 0, {0}, false},
+    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1000, 6000, 300000}, 0, {0}, false},
+    {"few-g8-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {1200, 4000, 300000}, 0, {0}, false},
     {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_JACOBI, {4}, false},
     {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000},
      IUT_LOOKAHEAD, {5, 3, 4}, false},
     {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_LOOKUP, {2, 3}, false},
     {"few-ouroboros-g4w5n3k2", PAIR_FEW, 4, {1, 0, 1, 0}, {0, 3000, 300000}, IUT_OUROBOROS, {5, 3, 2}, false},
     {"trained-g3-top8", PAIR_TRAINED, 3, {1, 8, 1, 0}, {0, 600, 30000}, 0, {0}, false},
-    {"few-g0-mixed", PAIR_FEW, 0, {1, 0, 1, 0}, {700, 6000, 300000}, 0, {0}, true},
-    {"few-g3-mixed", PAIR_FEW, 3, {1, 0, 1, 0}, {700, 6000, 300000}, 0, {0}, true},
+    {"few-g0-mixed", PAIR_FEW, 0, {1, 0, 1, 0}, {1000, 6000, 300000}, 0, {0}, true},
+    {"few-g3-mixed", PAIR_FEW, 3, {1, 0, 1, 0}, {1000, 6000, 300000}, 0, {0}, true},
 };
 /* clang-format on */
 enum { CELLS = sizeof cells / sizeof *cells };
@@ -76,7 +76,7 @@ static int32_t draw_way(check_draw *d)
 static void draw_some(check_plan *p, check_draw *d)
 {
     static const int32_t count[] = {1, 3, 20};
-    static const int64_t n[] = {300, 2500, 30000};
+    static const int64_t n[] = {500, 2500, 30000};
     for (int32_t i = 0; i < count[d->level]; i++) {
         const int32_t way = draw_way(d);
         const int32_t gamma = engine_drafts(engine_methods[way]) ? draw_gamma(d, 0, MOST_GAMMA) : 0;

@@ -43,10 +43,10 @@ typedef struct {
 
 static const cell cells[] = {
     {"few-g0", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1000, 3000, 1000000}, DRAFTS},
-    {"few-g1", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {3000, 10000, 1000000}, DRAFTS},
+    {"few-g1", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {4000, 10000, 1000000}, DRAFTS},
     {"few-g1-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {1000, 3000, 1000000}, DRAFTS},
     {"few-g1-topp0.8", PAIR_FEW, 1, 3, {1, 0, 0.8f, 0}, {1000, 3000, 1000000}, DRAFTS},
-    {"few-g2-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {2000, 5000, 1000000}, DRAFTS},
+    {"few-g2-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {3000, 5000, 1000000}, DRAFTS},
     {"few-g2-T1.3-topp0.7", PAIR_FEW, 2, 3, {1.3f, 0, 0.7f, 0}, {1000, 3000, 1000000}, DRAFTS},
     {"few-g4-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 5000, 1000000}, DRAFTS},
     {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}, DRAFTS},
