@@ -51,7 +51,7 @@ static const cell cells[] = {
     {"few-g4-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 5000, 1000000}, DRAFTS},
     {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}, DRAFTS},
     {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 3, {0.8f, 3, 1, 0}, {0, 0, 100000}, DRAFTS},
-    {"few-lookahead-w9n3g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1000, 6000, 1000000},
+    {"few-lookahead-w9n3g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {3000, 6000, 1000000},
      {IUT_LOOKAHEAD, {9, 3, 8}, 4, false}, 0},
     {"few-lookahead-w9n3g8-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {2500, 6000, 1000000},
      {IUT_LOOKAHEAD, {9, 3, 8}, 4, false}, 0},
