@@ -161,8 +161,8 @@ typedef struct {
 /* -- Panel: a language model whose law is known. ------------------------------------------------
  * A finite automaton: after token t in state s comes state next[s*C + cls[t]]. Rows therefore differ
  * by position and by previous token, at any V. p and q are the served rows of target and draft, for
- * rules that start from probabilities; the logits are for implementations that serve them
- * themselves, with `target` and `draft` as sampling parameters. It is loaded once and kept until the
+ * rules that start from probabilities; the logits are for greedy decisions (GRD-02), and for implementations that
+ * serve them themselves, with `target` and `draft` as sampling parameters. It is loaded once and kept until the
  * next `panel` call; a batch then names rows by state. Copy what you keep. */
 typedef struct {
     float temperature; /* 0: greedy */
@@ -269,7 +269,8 @@ typedef struct {
     uint64_t seed;        /* stream i has seed `seed + i`, its first token stands at position 0 */
     int32_t *out;         /* [n][k] arrives filled with -1 */
     int32_t *out_len;     /* [n] */
-    int32_t *accepted;    /* [n][k] accepted drafts of step 0, 1, ...; arrives -1; leave -1 if not told */
+    int32_t *accepted;    /* [n][k] accepted drafts of step 0, 1, ...; arrives -1; leave -1 if not told. Where the
+                             end cut the last step, its count may be that before the cut or after */
 } iut_stream_batch;
 
 /* -- Model: a real one, its key-value cache, and a tree of rows (chapters 1 and 2). ---------------

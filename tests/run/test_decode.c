@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "tests/run/command.h"
+#include "tests/scale.h"
 
 static const char *page;
 static const char text_alone[] = "2>/dev/null", rest_alone[] = "2>&1 >/dev/null";
@@ -154,6 +155,12 @@ static void a_long_prompt_is_read_in_pieces(void **unused)
     assert_string_equal(output, plain);
 }
 
+/* Tokens of a text that is one of many. */
+static int some_tokens(void)
+{
+    return only_paths() ? 12 : 60;
+}
+
 /* Nor does any method without a draft model change it, whatever its parameters. */
 static void draft_free_text_is_plain_text(void **unused)
 {
@@ -173,12 +180,13 @@ static void draft_free_text_is_plain_text(void **unused)
         "lookahead --switches shift=abspad,bonus=no,pool=ring"};
     static char plain[sizeof output];
     (void)unused;
-    assert_int_equal(assay("decode --prompt 'In the beginning' --max-new 60", text_alone), 0);
+    char arguments[200];
+    snprintf(arguments, sizeof arguments, "decode --prompt 'In the beginning' --max-new %d", some_tokens());
+    assert_int_equal(assay(arguments, text_alone), 0);
     strcpy(plain, output);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        char arguments[200];
         snprintf(arguments, sizeof arguments,
-                 "decode --prompt 'In the beginning' --max-new 60 --method %s", methods[i]);
+                 "decode --prompt 'In the beginning' --max-new %d --method %s", some_tokens(), methods[i]);
         assert_int_equal(assay(arguments, text_alone), 0);
         assert_string_equal(output, plain);
     }
@@ -199,13 +207,13 @@ static void text_of_trees_is_plain_text(void **unused)
     (void)unused;
     for (int T = 0; T < 2; T++) {
         const char *warm = T ? " --temperature 1 --seed 5" : "";
-        snprintf(arguments, sizeof arguments, "decode --prompt 'In the beginning' --max-new 60%s", warm);
+        snprintf(arguments, sizeof arguments, "decode --prompt 'In the beginning' --max-new %d%s", some_tokens(), warm);
         assert_int_equal(assay(arguments, text_alone), 0);
         strcpy(plain[T], output);
         for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
             snprintf(arguments, sizeof arguments,
-                     "decode --prompt 'In the beginning' --max-new 60 --method tree %s%s%s", trees[i], warm,
-                     T ? " --rule match" : "");
+                     "decode --prompt 'In the beginning' --max-new %d --method tree %s%s%s", some_tokens(), trees[i],
+                     warm, T ? " --rule match" : "");
             assert_int_equal(assay(arguments, text_alone), 0);
             assert_string_equal(output, plain[T]);
         }
@@ -232,14 +240,15 @@ static void text_of_ouroboros_is_plain_text(void **unused)
     assert_int_equal(fclose(f), 0);
     for (int T = 0; T < 2; T++) {
         const char *drawn = T ? " --temperature 1 --seed 5" : "";
-        snprintf(arguments, sizeof arguments, "decode --prompt 'In the beginning' --max-new 60%s", drawn);
+        snprintf(arguments, sizeof arguments, "decode --prompt 'In the beginning' --max-new %d%s", some_tokens(),
+                 drawn);
         assert_int_equal(assay(arguments, text_alone), 0);
         strcpy(plain[T], output);
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             const bool warm = strstr(ways[i], "WARM") != NULL;
             snprintf(arguments, sizeof arguments,
-                     "decode --prompt 'In the beginning' --max-new 60 --method ouroboros %.*s%s%s",
-                     (int)strlen(ways[i]) - 4 * warm, ways[i], warm ? temporary : "", drawn);
+                     "decode --prompt 'In the beginning' --max-new %d --method ouroboros %.*s%s%s",
+                     some_tokens(), (int)strlen(ways[i]) - 4 * warm, ways[i], warm ? temporary : "", drawn);
             assert_int_equal(assay(arguments, text_alone), 0);
             assert_string_equal(output, plain[T]);
         }

@@ -209,16 +209,30 @@ static double add_units(float *entry, double units)
     return units - ((double)*entry - before);
 }
 
-/* row = units * 2^-bits; the units missing to 2^bits go to the largest entry. With bits above 24 that rounds, and the
- * entries after it take the rest: the row sums to 1 where one of them is small enough to have it. */
-static void from_units(float *row, int32_t V, int32_t bits)
+static int32_t first_largest(const float *row, int32_t V)
+{
+    int32_t largest = 0;
+    for (int32_t t = 1; t < V; t++)
+        if (row[t] > row[largest]) largest = t;
+    return largest;
+}
+
+/* Where V is more than the levels of a row, many entries are largest. */
+static int32_t some_largest(const float *row, int32_t V, uint64_t *rng)
+{
+    const int32_t first = first_largest(row, V);
+    int32_t left = 0, at = first;
+    for (int32_t t = first; t < V; t++) left += row[t] == row[first];
+    for (left = probe_below(rng, left); left > 0; left -= row[at] == row[first]) at++;
+    return at;
+}
+
+/* row = units * 2^-bits; the units missing to 2^bits go to an entry, one of the largest. With bits above 24 that rounds, and
+ * the entries after it take the rest: the row sums to 1 where one of them is small enough to have it. */
+static void from_units(float *row, int32_t V, int32_t bits, int32_t largest)
 {
     double missing = ldexp(1.0, bits);
-    int32_t largest = 0;
-    for (int32_t t = 0; t < V; t++) {
-        missing -= (double)row[t];
-        if (row[t] > row[largest]) largest = t;
-    }
+    for (int32_t t = 0; t < V; t++) missing -= (double)row[t];
     missing = add_units(&row[largest], missing);
     for (int32_t t = 0; t < V && missing != 0; t++)
         if ((double)row[t] > fabs(missing)) missing = add_units(&row[t], missing);
@@ -227,9 +241,10 @@ static void from_units(float *row, int32_t V, int32_t bits)
 
 void probe_random(float *row, int32_t V, int32_t bits, probe_shape shape, uint64_t *rng)
 {
+    enum { LEVELS = 4096 };
     double total = 0.0;
     for (int32_t t = 0; t < V; t++) {
-        const double x = (double)(1 + (probe_next(rng) >> 52)); /* 1..4096 */
+        const double x = (double)(1 + (probe_next(rng) >> 52)); /* 1..LEVELS */
         const bool masked = shape >= PROBE_MASKED && (probe_next(rng) >> 63) != 0;
         row[t] = masked ? 0.0f : (float)(shape == PROBE_PEAKED ? x * x * x * x : x);
         total += (double)row[t];
@@ -240,7 +255,7 @@ void probe_random(float *row, int32_t V, int32_t bits, probe_shape shape, uint64
     }
     for (int32_t t = 0; t < V; t++)
         row[t] = (float)floor((double)row[t] * ldexp(1.0 - 0x1p-20, bits) / total);
-    from_units(row, V, bits);
+    from_units(row, V, bits, V > LEVELS ? some_largest(row, V, rng) : first_largest(row, V));
 }
 
 void probe_mix(float *out, const float *row, const float *other, int32_t V, int32_t bits,
@@ -250,7 +265,7 @@ void probe_mix(float *out, const float *row, const float *other, int32_t V, int3
         const double units = (double)row[t] * lambda + (double)other[t] * (256 - lambda);
         out[t] = (float)floor(ldexp(units, bits - 8));
     }
-    from_units(out, V, bits);
+    from_units(out, V, bits, first_largest(out, V));
 }
 
 void probe_tail(float *p, float *q, int32_t V, uint64_t *rng)

@@ -113,25 +113,26 @@ static int32_t likeliest(const probe *m, int32_t state)
     return best;
 }
 
-/* Where V is beyond 16 bits, an id that has the low 16 of the one that is drawn at the parent under MATCH, or else of the
- * likeliest. */
-static int32_t like_due(const trees *t, const probe *m, int32_t at)
+/* Where V is beyond 16 bits, the id that is due at the parent: the one that is drawn there, or under GREEDY the likeliest; or
+ * one that has the low 16 bits of it. */
+static int32_t due_or_like(const trees *t, const probe *m, int32_t at, uint64_t *rng)
 {
     const int32_t above = t->first[t->n - 1] + t->parent[at], state = t->state[above],
-                  due = t->rule[t->n - 1] == IUT_TREE_MATCH ? oracle_draw(probe_p(m, state), m->V, oracle_unit_of(t->u[above]))
-                                                            : likeliest(m, state),
+                  due = t->rule[t->n - 1] == IUT_TREE_GREEDY
+                            ? likeliest(m, state)
+                            : oracle_draw(probe_p(m, state), m->V, oracle_unit_of(t->u[above])),
                   other = due ^ 1 << 16;
-    return other < m->V ? other : due;
+    return other < m->V && probe_below(rng, 2) ? other : due;
 }
 
-/* A token from q, from anywhere, the likeliest or one like it, a sibling's, or none. q_zero: it may be one that q does not
- * have. */
+/* A token from q, from anywhere, the likeliest, one due or like it, a sibling's, or none. q_zero: it may be one that q does
+ * not have. */
 static int32_t some_token(const trees *t, const probe *m, int32_t at, int32_t row, bool q_zero, uint64_t *rng)
 {
     const int32_t kind = probe_below(rng, 16),
                   any = kind == 3 ? likeliest(m, t->state[t->first[t->n - 1] + t->parent[at]])
-                        : kind == 4 && m->V > 1 << 16 ? like_due(t, m, at)
-                                                      : probe_below(rng, m->V);
+                        : kind < 7 && m->V > 1 << 16 ? due_or_like(t, m, at, rng)
+                                                     : probe_below(rng, m->V);
     if (kind == 0) return -1;
     if (kind < 3 && t->parent[at - 1] == t->parent[at] && t->token[at - 1] >= 0) return t->token[at - 1];
     if (kind < 8 && (q_zero || probe_q(m, row)[any] > 0)) return any;

@@ -325,6 +325,11 @@ static int32_t some_rule(int32_t rules, const client *tested, uint64_t *rng)
     return rule;
 }
 
+static bool is_limited(const iut_claims *m)
+{
+    return m->max_nodes > 0 || m->max_children > 0 || m->max_gamma > 0;
+}
+
 static void ask_all(const check_case *c, const check_context *x, const probe *m, trees *t, trees *other, uint64_t *rng,
                     check_result *r)
 {
@@ -352,7 +357,10 @@ static void ask_all(const check_case *c, const check_context *x, const probe *m,
             if (!going) fail(t, other, i, c->tree.kind, r);
         }
     }
-    if (going) result_set(r, STATE_PASS, "%lld pairs of requests have one answer each", (long long)r->compared);
+    if (going && r->compared == 0 && is_limited(client_claims(x->iut)))
+        result_set(r, STATE_NOT_CLAIMED, "within the limits of nodes, children and depth no request has another like it");
+    else if (going)
+        result_set(r, STATE_PASS, "%lld pairs of requests have one answer each", (long long)r->compared);
 }
 
 static void run(const check_case *c, const check_context *x, check_result *r)

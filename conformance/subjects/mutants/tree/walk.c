@@ -263,6 +263,7 @@ void walk_children(walk *w)
         if (!is_below(w, k)) continue;
         if (walk_token(w, k) < 0 && FAULTY(TREE_PADDING_ENDS_SIBLINGS)) break;
         if (walk_token(w, k) < 0) continue;
+        if (FAULTY(TREE_LARGE_IDS_LEFT) && walk_token(w, k) > 65535) continue;
         if (FAULTY(TREE_EIGHT_SIBLINGS) && w->n == 8) break;
         if (FAULTY(TREE_MASK_OF_32) && k >= 32) break;
         w->child[w->n++] = k;
