@@ -195,7 +195,7 @@ typedef struct {
     uint32_t size;
     int32_t n;     /* cases */
     int32_t gamma; /* drafts of a case at most */
-    const int32_t *len;   /* [n]          drafts of the case, 0..gamma */
+    const int32_t *len;   /* [n]          drafts of the case, 0..gamma; states and drafts behind them mean nothing */
     const int32_t *state; /* [n][gamma+1] position i uses rows p[state] and q[state] */
     const int32_t *draft; /* [n][gamma]   a -1 ends the drafts of its case (ACC-07) */
     const double *u;      /* [n][gamma+2] in [0,1): accept 0..gamma-1, residual, bonus; IUT_UNIFORMS_SUPPLIED

@@ -152,7 +152,7 @@ void engine_fill_prompt(const engine *e, int32_t text, int32_t n, uint64_t *rng,
 
 void engine_make_prompt(const engine *e, int32_t i, uint64_t *rng, engine_prompt *p)
 {
-    static const int32_t lengths[] = {63, 40, 1, 20, 64, 200};
+    static const int32_t lengths[] = {63, 40, 1, 20, 64, 256};
     engine_fill_prompt(e, i, lengths[i % 6], rng, p);
 }
 
@@ -173,6 +173,13 @@ iut_sampling engine_draw_sampling(uint64_t *rng)
 {
     const int32_t temperature = probe_below(rng, ENGINE_TEMPERATURES);
     return engine_sampling(temperature, probe_below(rng, ENGINE_FILTERS), rng);
+}
+
+int32_t engine_draw_gamma(const client *tested, uint64_t *rng)
+{
+    static const int32_t many[] = {9, 15, 16, 17, 33};
+    const int32_t few = 1 + probe_below(rng, 8);
+    return gamma_within(probe_below(rng, 4) ? few : many[probe_below(rng, 5)], tested);
 }
 
 void engine_draw_sizes(int32_t method, uint64_t *rng, int32_t *sizes)

@@ -82,6 +82,8 @@ enum { ENGINE_TEMPERATURES = 7, ENGINE_TOP_K = 1, ENGINE_TOP_P = 2, ENGINE_MIN_P
 iut_sampling engine_sampling(int32_t temperature, int32_t filters, uint64_t *rng);
 /* Any of them. */
 iut_sampling engine_draw_sampling(uint64_t *rng);
+/* Drafts a step: 1 to 8, of four requests one up to 33, within the declared limit. */
+int32_t engine_draw_gamma(const client *tested, uint64_t *rng);
 /* Sizes of a method. */
 void engine_draw_sizes(int32_t method, uint64_t *rng, int32_t *sizes /* [3] */);
 

@@ -14,13 +14,13 @@
 #include "conformance/checks/frame/probe.h"
 
 /* Each way to draft, at temperature 0 and then above it. */
-enum { WAYS = ENGINE_METHODS, N = 10, BUDGET = 12, MOST_GAMMA = 8, ALONE = 2 };
+enum { WAYS = ENGINE_METHODS, N = 10, BUDGET = 12, ALONE = 2, CHUNK = 0 };
 
-/* Lengths of the prompts, before their order is drawn: both sides of pages of 16 and 64, two
- * beyond 300, one beyond 512. */
+/* Lengths of the prompts, before their order is drawn: both sides of pages of 16 and 64, one at the end of one or several
+ * chunks of 128, two beyond 300, one beyond 512. */
 static const struct {
     int32_t least, more;
-} lengths[N] = {{1, 0},  {2, 13},  {16, 0},   {17, 30},  {48, 15},
+} lengths[N] = {{1, 0},  {2, 13},  {16, 0},   {17, 30},  {CHUNK, 0},
                 {64, 0}, {65, 30}, {320, 60}, {330, 60}, {513, 60}};
 
 static bool is_seeded(int32_t kind)
@@ -92,13 +92,21 @@ static void shuffle(uint64_t *rng, int32_t *a)
     }
 }
 
+/* One to four chunks, and as often one token more or less. */
+static int32_t chunks(uint64_t *rng)
+{
+    const int32_t whole = 128 * (1 + probe_below(rng, 4));
+    return probe_below(rng, 2) ? whole : whole - 1 + 2 * probe_below(rng, 2);
+}
+
 static void draw_prompts(job *j)
 {
     int32_t of[N];
     shuffle(&j->rng, of);
     shuffle(&j->rng, j->order);
     for (int32_t i = 0; i < N; i++) {
-        const int32_t n = lengths[of[i]].least + probe_below(&j->rng, lengths[of[i]].more + 1);
+        const int32_t least = lengths[of[i]].least,
+                      n = least == CHUNK ? chunks(&j->rng) : least + probe_below(&j->rng, lengths[of[i]].more + 1);
         engine_fill_prompt(&j->e, i, n, &j->rng, &j->prompt[i]);
     }
 }
@@ -114,9 +122,8 @@ static bool ask(job *j, const int32_t *order, int32_t first, int32_t n, answers 
 /* From here on the requests are drafted. */
 static void draft(job *j, int32_t way)
 {
-    const int32_t most = gamma_within(MOST_GAMMA, j->e.x->iut);
     j->q.method = engine_methods[way];
-    j->q.gamma = engine_drafts(j->q.method) ? 1 + probe_below(&j->rng, most) : 0;
+    j->q.gamma = engine_drafts(j->q.method) ? engine_draw_gamma(j->e.x->iut, &j->rng) : 0;
     engine_draw_sizes(j->q.method, &j->rng, j->q.sizes);
 }
 

@@ -17,7 +17,7 @@
 
 enum { GAMMA, END, LIMIT, BATCH, KINDS };
 static const char *const kind_name[KINDS] = {"gamma", "eos", "budget", "batch"};
-enum { PROMPTS = 6, BUDGET = 40, GAMMAS = 8 };
+enum { PROMPTS = 6, BUDGET = 40, GAMMAS = 8, MANY = 17 };
 enum { EXPECTED = 20, TOKENS = 258 }; /* STAT-16; the largest vocabulary of a pair */
 enum { WHOLE = 2, TRIES = 40 }; /* prompts of whole streams under CLM-12, draws of each */
 
@@ -437,7 +437,8 @@ static bool all(job *j)
     if (j->variant == BATCH) return batches(j, &q);
     for (q.gamma = j->gammas; q.gamma >= 1; q.gamma -= j->stride, q.k = BUDGET)
         if (!with_gamma(j, &q, j->variant)) return false;
-    return true;
+    q.gamma = gamma_within(MANY, j->e.x->iut);
+    return j->variant != GAMMA || q.gamma <= j->gammas || with_gamma(j, &q, GAMMA);
 }
 
 /* What a reader of a PASS must know: did drafts play a part at all? */

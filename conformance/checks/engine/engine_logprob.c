@@ -15,7 +15,7 @@ static const double SPREAD = 4;
 
 /* Lengths of prompts: both sides of pages and chunks of 16, 64 and 256, and one of two windows. The first SHORT are all
  * that the largest pair is asked at smoke. */
-static const int32_t lengths[PROMPTS] = {14, 15, 33, 62, 120, 250, 300, 590};
+static const int32_t lengths[PROMPTS] = {14, 15, 33, 62, 120, 256, 300, 590};
 
 static void plan(check_plan *p, check_level level)
 {
@@ -148,7 +148,7 @@ static bool all(job *j, int32_t method)
         if (!as_the_oracle(j, i)) return false;
     for (int32_t i = 0; i < TRIED; i++) {
         q.method = method;
-        q.gamma = !engine_drafts(method) ? 0 : i == 0 ? most : 1 + probe_below(&j->rng, most);
+        q.gamma = !engine_drafts(method) ? 0 : i == 0 ? most : engine_draw_gamma(j->e.x->iut, &j->rng);
         engine_draw_sizes(method, &j->rng, q.sizes);
         snprintf(how, sizeof how, method ? "%s %d %d %d" : "%s, gamma %d", engine_method_name(method),
                  method ? (int)q.sizes[0] : (int)q.gamma, (int)q.sizes[1], (int)q.sizes[2]);

@@ -9,7 +9,7 @@
 #include "conformance/checks/engine/engine_ties.h"
 #include "conformance/checks/frame/probe.h"
 
-enum { REQUESTS = 7, BUDGET = 24, MOST_PROMPT = 40, MOST_GAMMA = 8 };
+enum { REQUESTS = 7, BUDGET = 24, MOST_PROMPT = 40 };
 
 static void plan(check_plan *p, check_level level)
 {
@@ -97,12 +97,12 @@ static void draw_ends(job *j, int32_t i)
 
 static bool draw_call(job *j)
 {
-    const int32_t claims = client_claims(j->e.x->iut)->per_request, most = gamma_within(MOST_GAMMA, j->e.x->iut);
+    const int32_t claims = client_claims(j->e.x->iut)->per_request;
     const engine_request plainly = {.k = BUDGET, .eos = -1, .sampling = {0, 0, 1, 0}};
     j->n = 2 + probe_below(&j->rng, REQUESTS - 1);
     j->q = plainly; /* the first call is greedy, whatever is claimed */
     j->q.method = j->method, j->q.each = j->each;
-    j->q.gamma = engine_drafts(j->method) ? probe_below(&j->rng, most + 1) : 0;
+    j->q.gamma = engine_drafts(j->method) && probe_below(&j->rng, 8) ? engine_draw_gamma(j->e.x->iut, &j->rng) : 0;
     engine_draw_sizes(j->method, &j->rng, j->q.sizes);
     if (j->calls++ > 0) j->q.sampling = draw_sampling(j);
     j->q.seed = probe_next(&j->rng);

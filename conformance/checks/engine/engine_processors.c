@@ -9,7 +9,8 @@
 #include "conformance/checks/engine/engine_ties.h"
 #include "conformance/checks/frame/probe.h"
 
-enum { REQUESTS = 5, BUDGET = 18, MOST_PROMPT = 30, FEW = 2, MOST_GAMMA = 8, TRIED = 3, TRIES = 8, KINDS = 3 };
+enum { REQUESTS = 5, BUDGET = 18, MOST_PROMPT = 30, WINDOW = 60, TRIED = 3, TRIES = 8, KINDS = 3 };
+enum { FEW = 2, MOST_GAMMA = 8 }; /* drafts */
 
 static const char *const kind_name[KINDS] = {"repetition", "presence", "frequency"};
 static const iut_processors off = {1, 0, 0};
@@ -81,12 +82,14 @@ static iut_processors draw_mix(job *j)
     return p;
 }
 
-/* Every other prompt repeats itself, and the first is short: where every token was there, all are penalised alike. */
+/* Every other prompt repeats itself, and the first is short: where every token was there, all are penalised alike. The
+ * second may be longer than a window of penalties, which drafts that are refused must not shift. */
 static void draw_prompts(job *j)
 {
     for (int32_t i = 0; i < REQUESTS; i++) {
         engine_prompt *p = &j->prompt[i];
-        const int32_t text = probe_below(&j->rng, LM_PROMPTS), n = 1 + probe_below(&j->rng, i ? MOST_PROMPT : 3),
+        const int32_t text = probe_below(&j->rng, LM_PROMPTS), more = i == 1 ? probe_below(&j->rng, 4) * WINDOW : 0,
+                      n = more + 1 + probe_below(&j->rng, i ? MOST_PROMPT : 3),
                       period = 2 + probe_below(&j->rng, j->e.pair == PAIR_FEW ? 2 : 8);
         engine_fill_prompt(&j->e, text, n, &j->rng, p);
         for (int32_t t = period; i % 2 && t < p->n; t++) p->token[t] = p->token[t - period];

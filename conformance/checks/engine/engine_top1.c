@@ -7,7 +7,7 @@
 #include "conformance/checks/engine/engine_ties.h"
 #include "conformance/checks/frame/probe.h"
 
-enum { PROMPTS = 4, BUDGET = 24, MOST_PROMPT = 40, MOST_GAMMA = 8, ROUNDS = 3 };
+enum { PROMPTS = 4, BUDGET = 24, MOST_PROMPT = 40, ROUNDS = 3 };
 
 static void plan(check_plan *p, check_level level)
 {
@@ -74,7 +74,6 @@ static bool same(job *j, const engine_request *q)
 static bool all(job *j, int32_t method)
 {
     static const float T[ROUNDS] = {1, 0.6f, 2};
-    const int32_t most = gamma_within(MOST_GAMMA, j->e.x->iut);
     engine_request q = {.k = BUDGET, .eos = -1, .sampling = {0, 0, 1, 0}};
     for (int32_t i = 0; i < PROMPTS; i++) {
         engine_fill_prompt(&j->e, i, 1 + probe_below(&j->rng, MOST_PROMPT), &j->rng, &j->prompt[i]);
@@ -85,7 +84,7 @@ static bool all(job *j, int32_t method)
         q.seed = probe_next(&j->rng);
         q.method = 0, q.gamma = 0;
         if (!same(j, &q)) return false;
-        q.method = method, q.gamma = engine_drafts(method) ? 1 + probe_below(&j->rng, most) : 0;
+        q.method = method, q.gamma = engine_drafts(method) ? engine_draw_gamma(j->e.x->iut, &j->rng) : 0;
         engine_draw_sizes(method, &j->rng, q.sizes);
         if (!same(j, &q)) return false;
     }

@@ -104,6 +104,7 @@ static void fill(steps *s, const probe *m, int64_t n, uint64_t *rng)
             if (j < s->len[i])
                 steps_draft(s, i)[j] = probe_draw(m->cum_q + (int64_t)state * m->V, m->V, rng);
         }
+        steps_beyond(s, i, m);
     }
 }
 
@@ -399,6 +400,9 @@ static void run(const check_case *planned, const check_context *x, check_result 
         if (r->state == STATE_PASS && c->drawn)
             runs[c->variant](c, x, m, wide ^ high_word, 0, &rng, r);
         if (r->state == STATE_PASS && c->drawn) runs[c->variant](c, x, m, last, 0, &rng, r);
+        /* A step whose positions, and a call whose seeds, carry into their high word. */
+        if (r->state == STATE_PASS && c->variant < ACCEPT_BITS)
+            runs[c->variant](c, x, m, high_word - (uint64_t)c->n / 2, high_word - 1 - (uint64_t)c->gamma / 2, &rng, r);
     }
     result_set(r, STATE_PASS, "%lld answers have the specified bits", (long long)r->compared);
     probe_close(m);

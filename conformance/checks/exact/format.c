@@ -10,7 +10,7 @@
 #include "conformance/checks/exact/replay.h"
 #include "conformance/checks/frame/draw.h"
 
-enum { STATES = 8, STATES_WIDE = 2, WIDE = 4096, WIDEST = 32768, STREAM_TOKENS = 12 };
+enum { STATES = 8, STATES_WIDE = 2, WIDE = 4096, STREAM_TOKENS = 12 };
 
 static const int32_t vocabularies[] = {2, 3, 17, 64, 1000, 32000};
 enum { VOCABULARIES = sizeof vocabularies / sizeof *vocabularies };
@@ -34,16 +34,18 @@ static void draw_some(check_plan *p, check_draw *d, const check *check_, int32_t
 {
     static const int32_t count[] = {2, 8, 60};
     for (int32_t i = 0; i < count[d->level]; i++) {
-        const bool masked = probe_below(&d->rng, 2) != 0;
-        check_case *c = draw_rows(p, d, check_, masked ? "masked" : "dense", 1 << 18, gamma_most, 1000);
-        c->variant = masked ? PROBE_MASKED : PROBE_DENSE;
+        static const char *const name[] = {"dense", "masked", "head"};
+        static const probe_shape shape[] = {PROBE_DENSE, PROBE_MASKED, PROBE_HEAD};
+        const int32_t kind = probe_below(&d->rng, 3);
+        check_case *c = draw_rows(p, d, check_, name[kind], 1 << 18, gamma_most, 1000);
+        c->variant = shape[kind];
         c->n = draw_cases(d, (int32_t)c->n);
     }
 }
 
 static probe *panel_of(const check_case *c, uint64_t *rng)
 {
-    const int32_t S = c->V > WIDEST ? 1 : c->V > WIDE ? STATES_WIDE : STATES;
+    const int32_t S = c->V > WIDE ? STATES_WIDE : STATES;
     return probe_general(S, c->V, (probe_shape)c->variant, rng);
 }
 
@@ -137,6 +139,7 @@ static void fill(steps *s, const probe *m, int64_t n, uint64_t *rng)
         }
         if (s->len[i] && probe_below(rng, 4) == 0)
             steps_draft(s, i)[probe_below(rng, s->len[i])] = -1;
+        steps_beyond(s, i, m);
         for (int32_t j = 0; j < s->gamma + 2; j++) {
             const double u = probe_u24(rng); /* and both ends of the range (DRAW-04) */
             steps_u(s, i)[j] = i % 8 == 0 ? 0 : i % 8 == 4 ? 1 - 0x1p-24 : u;

@@ -111,6 +111,7 @@ static void fill(steps *s, const probe *m, int64_t n, uint64_t *rng)
             const float *logit = m->p_logit + (int64_t)state * m->V;
             if (j < s->len[i]) steps_draft(s, i)[j] = some_draft(logit, m->V, rng);
         }
+        steps_beyond(s, i, m);
     }
 }
 
@@ -200,7 +201,7 @@ static void draw_stream(check_plan *p, check_draw *d)
     static const int32_t count[] = {3, 12, 80};
     for (int32_t i = 0; i < count[d->level]; i++) {
         const int32_t kind = probe_below(&d->rng, DRAFTS);
-        check_case *c = draw_rows(p, d, &check_greedy_stream, drafts_name[kind], 1 << 16, STEPS_GAMMA, STATES);
+        check_case *c = draw_rows(p, d, &check_greedy_stream, drafts_name[kind], 1 << 18, STEPS_GAMMA, STATES);
         c->variant = kind;
         c->n = draw_cases(d, (int32_t)c->n);
     }

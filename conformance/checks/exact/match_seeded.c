@@ -29,7 +29,7 @@ static void draw(check_plan *p, check_draw *d)
     static const int32_t count[] = {3, 12, 80};
     for (int32_t i = 0; i < count[d->level]; i++) {
         const bool masked = probe_below(&d->rng, 2) != 0;
-        check_case *c = draw_rows(p, d, &check_match_seeded, masked ? "masked" : "dense", 1 << 16, STEPS_GAMMA, 200);
+        check_case *c = draw_rows(p, d, &check_match_seeded, masked ? "masked" : "dense", 1 << 18, STEPS_GAMMA, 200);
         c->variant = masked ? PROBE_MASKED : PROBE_DENSE;
         c->n = draw_cases(d, (int32_t)c->n);
     }

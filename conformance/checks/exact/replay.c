@@ -50,6 +50,14 @@ int32_t steps_add(steps *s, int32_t len)
     return i;
 }
 
+void steps_beyond(steps *s, int32_t i, const probe *m)
+{
+    for (int32_t j = s->len[i]; j < s->gamma; j++) {
+        steps_draft(s, i)[j] = probe_draw(m->cum_q + (int64_t)steps_state(s, i)[j] * m->V, m->V, &s->stale);
+        steps_state(s, i)[j + 1] = probe_below(&s->stale, m->S);
+    }
+}
+
 void steps_add_one(steps *s, int32_t state, int32_t draft, double accept, double residual,
                    double bonus)
 {

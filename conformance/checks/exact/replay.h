@@ -13,6 +13,7 @@ typedef struct {
     int32_t gamma, n, room; /* room: cases that fit */
     uint64_t *sizes;        /* state of draw_batch(), which then sizes the calls; NULL: as many cases as V allows */
     bool overflow;          /* a case found no room: steps_verify then reports an ERROR */
+    uint64_t stale;         /* state of the generator of what stands behind the lists */
     int32_t *len;           /* [room] */
     int32_t *state;         /* [room][gamma+1] */
     int32_t *draft;         /* [room][gamma] */
@@ -32,6 +33,8 @@ void steps_close(steps *s);
 /* The next case: `len` drafts, states and uniforms 0, drafts -1. Returns its index; the caller
  * writes its rows through the accessors below. */
 int32_t steps_add(steps *s, int32_t len);
+/* Drafts and states behind the list of case i, which mean nothing: drafts from q, as an earlier step leaves them. */
+void steps_beyond(steps *s, int32_t i, const probe *m);
 /* A case of at most one draft: its row, its draft (-1: none), and its three uniforms. */
 void steps_add_one(steps *s, int32_t state, int32_t draft, double accept, double residual,
                    double bonus);

@@ -13,18 +13,25 @@
 #include "conformance/stats/power.h"
 
 enum { RACE_CELLS = 1 << 27 }; /* noise of a case's races, which have one number an id */
-enum { BATCH = 4096, STATES = 16, STATES_WIDE = 4, WIDE = 4096, WIDEST = 32768 };
+enum { BATCH = 4096, STATES = 16, STATES_WIDE = 4, STATES_WIDEST = 2, WIDE = 4096, WIDEST = 32768 };
 
-/* One state is enough where the ids are what is asked. */
+/* Few states are enough where the ids are what is asked. */
 static int32_t states_of(int32_t V)
 {
-    return V > WIDEST ? 1 : V > WIDE ? STATES_WIDE : STATES;
+    return V > WIDEST ? STATES_WIDEST : V > WIDE ? STATES_WIDE : STATES;
 }
 
 static void plan(check_plan *p, check_level level)
 {
     static const int32_t V[] = {2, 3, 8, 64, 1024, 32000};
     static const int64_t cases[] = {10000, 100000, 1000000};
+    for (int32_t masked = 0; masked < 2; masked++) { /* a call of more than 2^16 rows */
+        check_case *c = plan_case(p, &check_replay_random, masked ? "V3-g17" : "V8-g17");
+        c->V = masked ? 3 : 8, c->gamma = 17;
+        c->variant = masked ? PROBE_MASKED : PROBE_DENSE;
+        c->n = BATCH << 2 * (int)level;
+        c->cost = cost_of_rows(9 * c->n, c->V);
+    }
     for (int32_t i = 0; i < 6; i++)
         for (int32_t masked = 0; masked < 2; masked++) {
             check_case *c = plan_case(p, &check_replay_random, "V%d-%s", (int)V[i],
@@ -41,10 +48,11 @@ static void plan(check_plan *p, check_level level)
 static void draw(check_plan *p, check_draw *d)
 {
     static const int32_t count[] = {6, 24, 200};
-    static const char *const name[PROBE_SHAPES] = {"dense", "peaked", "fine", "masked", "tail"};
+    static const char *const name[PROBE_SHAPES] = {"dense", "peaked", "fine", "masked", "tail", "head"};
     const bool fine = replay_fine(client_claims(d->iut));
     for (int32_t i = 0; i < count[d->level]; i++) {
-        int32_t shape = probe_below(&d->rng, PROBE_SHAPES);
+        const int32_t place = draw_place(d, DRAW_FIRST, PROBE_SHAPES + 2);
+        int32_t shape = place < PROBE_HEAD ? place : PROBE_HEAD; /* what kernels meet behind filters: three of eight */
         if (shape == PROBE_FINE && !fine) shape = PROBE_DENSE; /* what it rounds is beyond replay_tau() */
         draw_rows(p, d, &check_replay_random, name[shape], 1 << 18, STEPS_GAMMA, 1500)->variant = shape;
     }
@@ -75,6 +83,7 @@ static void add(steps *s, const probe *m, bool q_zero, uint64_t *rng)
     for (int32_t j = 0; j < s->len[i]; j++)
         steps_draft(s, i)[j] = some_draft(m, steps_state(s, i)[j], q_zero, rng);
     for (int32_t j = 0; j < s->gamma + 2; j++) steps_u(s, i)[j] = some_uniform(rng);
+    steps_beyond(s, i, m);
 }
 
 /* A case whose first rejection stands at a place that is drawn, so that late ones are as frequent as early ones. Before
@@ -99,6 +108,7 @@ static void add_to_place(steps *s, const probe *m, bool q_zero, bool match, uint
         }
         steps_draft(s, i)[j] = draft;
     }
+    steps_beyond(s, i, m);
 }
 
 static void run(const check_case *planned, const check_context *x, check_result *r)

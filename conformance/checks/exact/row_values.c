@@ -13,6 +13,7 @@
 #include "conformance/checks/exact/exact.h"
 #include "conformance/checks/exact/replay.h"
 #include "conformance/checks/exact/served_values.h"
+#include "conformance/checks/frame/draw.h"
 #include "conformance/oracle/law/chain.h"
 #include "conformance/oracle/law/served.h"
 
@@ -88,19 +89,20 @@ static void compare_residual(const probe *m, int32_t s, const check_context *x,
 static void run_residual(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
-    const int32_t S = c->V > WIDE ? 4 : STATES;
+    enum { ROWS = 67 }; /* of a call: states come back in it */
+    const int32_t S = c->V > WIDE ? 4 : STATES, n = c->V > WIDE ? ROWS / 4 : ROWS;
     const size_t row = (size_t)c->V * sizeof(float);
     probe *m = probe_open(S, c->V);
-    float *got = malloc((size_t)S * row), *want = malloc(row);
-    int32_t state[STATES];
+    float *got = malloc((size_t)n * row), *want = malloc(row);
+    int32_t state[ROWS];
     for (int32_t s = 0; m && s < S; s++) residual_rows(m, s, &rng);
-    for (int32_t s = 0; s < S; s++) state[s] = S - 1 - s;
+    for (int32_t i = 0; i < n; i++) state[i] = i < S ? S - 1 - i : probe_below(&rng, S);
     if (!got || !want)
         result_set(r, STATE_ERROR, "the suite is short of memory");
     else if (probe_serve(m, x, r)) {
-        memset(got, 0xff, (size_t)S * row); /* NaN */
-        if (result_call(r, x, "residual", client_residual(x->iut, S, state, got)))
-            for (int32_t i = 0; i < S && r->state == STATE_PASS; i++)
+        memset(got, 0xff, (size_t)n * row); /* NaN */
+        if (result_call(r, x, "residual", client_residual(x->iut, n, state, got)))
+            for (int32_t i = 0; i < n && r->state == STATE_PASS; i++)
                 compare_residual(m, state[i], x, got + (int64_t)i * c->V, want, r);
     }
     result_set(r, STATE_PASS, "%lld rows as specified", (long long)r->compared);
@@ -120,19 +122,31 @@ const check check_residual_values = {
 
 /* -- draw -------------------------------------------------------------------------- */
 
-enum { DENSE, MASKED, SHORT_SUM, DRAW_KINDS };
+enum { DENSE, MASKED, SHORT_SUM, HEAD, DRAW_KINDS };
+static const char *const draw_kind[DRAW_KINDS] = {"dense", "masked", "sum-0.75", "head"};
 
 static void plan_draw(check_plan *p, check_level level)
 {
     static const int32_t V[] = {2, 3, 64, 1001, 32000};
-    static const char *const kind[] = {"dense", "masked", "sum-0.75"};
     for (int32_t i = 0; i < (level == LEVEL_SMOKE ? 4 : 5); i++)
-        for (int32_t k = 0; k < DRAW_KINDS; k++) {
-            check_case *c = plan_case(p, &check_draw_values, "V%d-%s", (int)V[i], kind[k]);
+        for (int32_t k = 0; k < HEAD; k++) {
+            check_case *c = plan_case(p, &check_draw_values, "V%d-%s", (int)V[i], draw_kind[k]);
             c->V = V[i];
             c->cost = cost_of_rows(100, c->V);
             c->variant = k;
         }
+}
+
+/* Of any vocabulary (VER-11): ids beyond 16 bits, and rows of which most is empty. */
+static void draw_draws(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {4, 12, 60};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t kind = probe_below(&d->rng, 3) ? HEAD : probe_below(&d->rng, 2) ? DENSE : MASKED;
+        check_case *c = draw_rows(p, d, &check_draw_values, draw_kind[kind], 1 << 18, 0, 1);
+        c->variant = kind;
+        c->cost = cost_of_rows(100, c->V);
+    }
 }
 
 static bool claimed_draw(const check_case *c, const client *tested, char *why, size_t size)
@@ -153,16 +167,15 @@ static bool claimed_draw(const check_case *c, const client *tested, char *why, s
     return false;
 }
 
-/* The uniforms of one row: both ends, and the grid points around about 1000 boundaries at most.
- */
-static int32_t uniforms_of(const uint64_t *cum, int32_t V, double *u /* [3072] */)
+/* The uniforms of one row: both ends, and the grid points around `most` boundaries at most, from `first` on. */
+static int32_t uniforms_of(const uint64_t *cum, int32_t V, int32_t most, int32_t first, double *u /* [3 most + 2] */)
 {
     const double total = (double)cum[V - 1];
-    const int32_t stride = 1 + V / 1002;
+    const int32_t stride = 1 + (V - 1) / most;
     int32_t n = 0;
     u[n++] = 0.0;
     u[n++] = 1.0 - 0x1p-24;
-    for (int32_t t = 0; t < V; t += stride) {
+    for (int32_t t = first % stride; t < V; t += stride) {
         const double at = ceil((double)cum[t] / total * 0x1p24);
         for (double k = at - 1; k <= at + 1; k++)
             if (k >= 0 && k < 0x1p24) u[n++] = k * 0x1p-24;
@@ -170,60 +183,77 @@ static int32_t uniforms_of(const uint64_t *cum, int32_t V, double *u /* [3072] *
     return n;
 }
 
-static void judge_row(const probe *m, int32_t s, const check_context *x, const double *u,
-                      const int32_t *token, int32_t n, replay_tally *tally, check_result *r)
+/* Draws of all rows, in one call. */
+typedef struct {
+    int32_t n;
+    double *u;
+    int32_t *state, *token;
+} draw_call;
+
+static void judge_draws(const probe *m, const draw_call *d, const check_context *x, replay_tally *tally,
+                        check_result *r)
 {
     const double tau = replay_tau(client_claims(x->iut), m->V);
-    for (int32_t i = 0; i < n && r->state == STATE_PASS; i++) {
+    for (int32_t i = 0; i < d->n && r->state == STATE_PASS; i++) {
         char why[200] = "";
-        const judge verdict = oracle_draw_judge(probe_p(m, s), m->V, oracle_unit_of(u[i]),
-                                                token[i], tau, why, sizeof why);
+        const judge verdict = oracle_draw_judge(probe_p(m, d->state[i]), m->V, oracle_unit_of(d->u[i]), d->token[i],
+                                                tau, why, sizeof why);
         r->compared++;
         tally->exact += verdict == JUDGE_EXACT;
         tally->grey += verdict == JUDGE_GREY;
         if (verdict == JUDGE_WRONG)
-            result_set(r, STATE_FAIL, "draw from row %d with u = %a: %s", (int)s, u[i], why);
+            result_set(r, STATE_FAIL, "draw %d, from row %d with u = %a: %s", (int)i, (int)d->state[i], d->u[i], why);
     }
 }
 
-static void draw_row(const probe *m, int32_t s, const check_context *x, replay_tally *tally,
-                     check_result *r)
+/* In an order of their own: neighbours in a call have other rows. */
+static void shuffle(draw_call *d, uint64_t *rng)
 {
-    enum { MOST = 3072 };
-    double *u = malloc(MOST * sizeof *u);
-    int32_t *state = malloc(MOST * sizeof *state), *token = malloc(MOST * sizeof *token);
-    if (!u || !state || !token)
+    for (int32_t i = d->n - 1; i > 0; i--) {
+        const int32_t k = probe_below(rng, i + 1), state = d->state[i];
+        const double u = d->u[i];
+        d->state[i] = d->state[k], d->u[i] = d->u[k];
+        d->state[k] = state, d->u[k] = u;
+    }
+}
+
+static void ask_draws(const probe *m, const check_context *x, uint64_t *rng, check_result *r)
+{
+    enum { BOUNDARIES = 1000, WORK = 1 << 20 }; /* the judge adds up a row for each draw */
+    const int32_t within = m->V > 1024 ? WORK / m->V : BOUNDARIES, most = within < 4 ? 4 : within;
+    const size_t room = (size_t)m->S * (size_t)(3 * most + 2);
+    draw_call d = {0, malloc(room * sizeof *d.u), malloc(room * sizeof *d.state), malloc(room * sizeof *d.token)};
+    replay_tally tally = {0, 0};
+    if (!d.u || !d.state || !d.token)
         result_set(r, STATE_ERROR, "the suite is short of memory");
     else {
-        const int32_t n = uniforms_of(m->cum_p + (int64_t)s * m->V, m->V, u);
-        for (int32_t i = 0; i < n; i++) {
-            state[i] = s;
-            token[i] = -1;
+        for (int32_t s = 0; s < m->S; s++) {
+            const int32_t n = uniforms_of(m->cum_p + (int64_t)s * m->V, m->V, most, probe_below(rng, m->V), d.u + d.n);
+            for (int32_t i = 0; i < n; i++) d.state[d.n + i] = s, d.token[d.n + i] = -1;
+            d.n += n;
         }
-        iut_draw_batch batch = {sizeof batch, n, state, u, 0, 0, token};
-        if (result_call(r, x, "draw", client_draw(x->iut, &batch)))
-            judge_row(m, s, x, u, token, n, tally, r);
+        shuffle(&d, rng);
+        iut_draw_batch batch = {sizeof batch, d.n, d.state, d.u, 0, 0, d.token};
+        if (result_call(r, x, "draw", client_draw(x->iut, &batch))) judge_draws(m, &d, x, &tally, r);
     }
-    free(u);
-    free(state);
-    free(token);
+    replay_report(&tally, r);
+    free(d.u);
+    free(d.state);
+    free(d.token);
 }
 
 static void run_draw(const check_case *c, const check_context *x, check_result *r)
 {
+    static const probe_shape shape[DRAW_KINDS] = {PROBE_DENSE, PROBE_MASKED, PROBE_DENSE, PROBE_HEAD};
     uint64_t rng = check_seed(x, c, 0);
-    const int32_t S = c->V > 64 ? 1 : STATES;
-    probe *m = probe_open(S, c->V);
-    replay_tally tally = {0, 0};
-    for (int32_t s = 0; m && s < S; s++) {
+    probe *m = probe_open(c->V > 64 ? 2 : STATES, c->V);
+    for (int32_t s = 0; m && s < m->S; s++) {
         float *p = probe_p(m, s);
-        probe_random(p, c->V, 22, c->variant == MASKED ? PROBE_MASKED : PROBE_DENSE, &rng);
+        probe_random(p, c->V, 22, shape[c->variant], &rng);
         memcpy(probe_q(m, s), p, (size_t)c->V * sizeof *p);
         for (int32_t t = 0; t < c->V && c->variant == SHORT_SUM; t++) p[t] *= 0.75f; /* exact */
     }
-    if (probe_serve(m, x, r))
-        for (int32_t s = 0; s < S && r->state == STATE_PASS; s++) draw_row(m, s, x, &tally, r);
-    replay_report(&tally, r);
+    if (probe_serve(m, x, r)) ask_draws(m, x, &rng, r);
     probe_close(m);
 }
 
@@ -232,6 +262,7 @@ const check check_draw_values = {
     .clauses = "DRAW-01 DRAW-02 DRAW-03 DRAW-04 DRAW-05 DRAW-06 LAY-02",
     .summary = "draws on both sides of every boundary, from any total",
     .plan = plan_draw,
+    .draw = draw_draws,
     .claimed = claimed_draw,
     .run = run_draw,
 };

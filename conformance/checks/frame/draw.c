@@ -10,7 +10,7 @@ static int32_t within(int32_t most, int32_t limit)
 }
 
 /* Classes of vocabularies and their size; places in check_draw.dealt, behind one a class. */
-enum { CLASSES = 4, CLASS = 12, DEALT_CLASSES = CLASSES, DEALT_GAMMAS, DEALT_BATCHES, DEALT_OWN };
+enum { CLASSES = 4, CLASS = 16, DEALT_CLASSES = CLASSES, DEALT_GAMMAS, DEALT_BATCHES, DEALT_OWN };
 _Static_assert(DEALT_OWN + DRAW_SECOND < sizeof((check_draw){0}.dealt) / sizeof(uint64_t),
                "a list has no room in check_draw");
 
@@ -33,10 +33,11 @@ int32_t draw_place(check_draw *d, draw_list list, int32_t n)
 
 /* In order, by size: each class as often as any other. */
 static const int32_t vocabs[CLASSES][CLASS] = {
-    {2, 3, 4, 5, 7, 9, 13, 17, 31, 33, 61, 63},
-    {65, 67, 97, 127, 129, 251, 255, 257, 511, 513, 1001, 1023},
-    {1025, 2047, 2049, 4093, 4097, 8191, 8193, 16381, 16385, 32003, 32767, 32769},
-    {50257, 50280, 65521, 65537, 100003, 128256, 128257, 131071, 131073, 151643, 151665, 151936}};
+    {2, 3, 4, 5, 6, 7, 9, 10, 13, 17, 31, 33, 34, 61, 62, 63},
+    {65, 66, 67, 97, 127, 129, 130, 251, 255, 257, 258, 511, 513, 1001, 1022, 1023},
+    {1025, 2047, 2049, 4093, 4096, 4097, 8191, 8192, 8193, 16381, 16385, 32002, 32003, 32767, 32768, 32769},
+    {50257, 50280, 65521, 65536, 65537, 100003, 128256, 128257, 131071, 131072, 131073, 151646, 151665, 151936, 256000,
+     262144}};
 
 /* How many of the class are within a limit. */
 static int32_t class_size(int32_t class, int32_t limit)

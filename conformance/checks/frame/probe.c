@@ -239,11 +239,33 @@ static void from_units(float *row, int32_t V, int32_t bits, int32_t largest)
     for (int32_t t = 0; t < V; t++) row[t] = (float)ldexp((double)row[t], -bits);
 }
 
+/* An id of a head: anywhere, the next of a run, or at an end of a block of 32 to 1024 ids. */
+static int32_t head_id(int32_t V, int32_t kind, int32_t next, uint64_t *rng)
+{
+    const int32_t block = 32 << probe_below(rng, 6), ends = 2 * (V / block) + 2,
+                  end = (probe_below(rng, ends) + 1) / 2 * block - probe_below(rng, 2);
+    if (kind == 0) return probe_below(rng, V);
+    return kind == 1 ? next % V : end < 0 ? 0 : end < V ? end : V - 1;
+}
+
+/* At most 64 ids have all the mass, or eight or nine parts in ten of it. */
+static double fill_head(float *row, int32_t V, uint64_t *rng)
+{
+    const int32_t n = 1 + probe_below(rng, V < 64 ? V : 64), kind = probe_below(rng, 3), from = probe_below(rng, V);
+    const bool alone = probe_below(rng, 2) == 0;
+    double total = 0.0;
+    for (int32_t t = 0; t < V; t++) row[t] = alone ? 0.0f : (float)(1 + (probe_next(rng) >> 52));
+    for (int32_t i = 0; i < n; i++)
+        row[head_id(V, kind, from + i, rng)] = (float)((double)(1 + (probe_next(rng) >> 52)) * 8 * V / n);
+    for (int32_t t = 0; t < V; t++) total += (double)row[t];
+    return total;
+}
+
 void probe_random(float *row, int32_t V, int32_t bits, probe_shape shape, uint64_t *rng)
 {
     enum { LEVELS = 4096 };
-    double total = 0.0;
-    for (int32_t t = 0; t < V; t++) {
+    double total = shape == PROBE_HEAD ? fill_head(row, V, rng) : 0.0;
+    for (int32_t t = 0; t < V && shape != PROBE_HEAD; t++) {
         const double x = (double)(1 + (probe_next(rng) >> 52)); /* 1..LEVELS */
         const bool masked = shape >= PROBE_MASKED && (probe_next(rng) >> 63) != 0;
         row[t] = masked ? 0.0f : (float)(shape == PROBE_PEAKED ? x * x * x * x : x);

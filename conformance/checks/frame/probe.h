@@ -63,7 +63,7 @@ double probe_u24(uint64_t *rng);
 int32_t probe_draw(const uint64_t *cum /* [V] */, int32_t V, uint64_t *rng);
 
 /* -- Rows: multiples of 2^-bits that sum to 1. ------------------------------------- */
-typedef enum { PROBE_DENSE, PROBE_PEAKED, PROBE_FINE, PROBE_MASKED, PROBE_TAIL, PROBE_SHAPES } probe_shape;
+typedef enum { PROBE_DENSE, PROBE_PEAKED, PROBE_FINE, PROBE_MASKED, PROBE_TAIL, PROBE_HEAD, PROBE_SHAPES } probe_shape;
 
 /* A random row; with bits above 24, of multiples as far as binary32 has them. DENSE: comparable
  * entries; PEAKED: a few hold most of the mass; FINE: as DENSE; MASKED: about half of the entries

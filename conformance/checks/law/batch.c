@@ -60,7 +60,7 @@ void batch_fill(batch *b, const law_alias *q, law_random *g, bool whole)
         for (int32_t j = 0; j < b->gamma; j++) {
             draft[j] = law_alias_draw(q, state[j], g);
             state[j + 1] = panel_next(b->a, state[j], draft[j]);
-            if (j >= b->len[i] || (!whole && law_word(g) % 16 == 0)) draft[j] = -1;
+            if (!whole && law_word(g) % 16 == 0) draft[j] = -1;
         }
         for (int32_t j = 0; j < b->gamma + 2; j++) {
             uint64_t kind = law_word(g) % 8;

@@ -79,7 +79,7 @@ struct law_sampler {
     int32_t bits;          /* of supplied uniforms */
     int32_t coins;         /* of verify, as is usual for the IUT (coins.h) */
     uint64_t seed; /* of the next stream: every stream has its own */
-    law_random g;
+    law_random g, stale; /* stale: of what stands behind a list of drafts */
     law_alias q;
     struct law_room *room; /* arrays of one call */
     /* Steps that began at state s, and those whose first token was their first draft. */

@@ -419,12 +419,12 @@ check_case *law_draw_case(check_plan *plan, check_draw *d, const check *owner, c
 static const int32_t narrow[] = {2, 3, 5, 7, 8, 9, 11, 13, 15, 17, 31, 33};
 static const int32_t middle[] = {63, 65, 67, 127};
 static const int32_t wide[] = {129, 251, 255, 257, 509, 511, 513, 1001};
-static const int32_t large[] = {4093, 8191, 8193, 32003, 50257, 65537, 131073, 151665};
+static const int32_t large[] = {4093, 4096, 8191, 8193, 32003, 32768, 50257, 65537, 131073, 151665, 262144};
 #define LENGTH(list) ((int32_t)(sizeof(list) / sizeof *(list)))
 
 void law_draw_shapes(check_plan *plan, check_draw *d, const check *owner, law_op op)
 {
-    enum { MOST = 33, SLOW = 3 }; /* SLOW: the last of `large`, a quarter of a second each */
+    enum { MOST = 33, SLOW = 4 }; /* SLOW: the last of `large`, a quarter of a second each */
     static const int64_t streams[] = {16000, 100000, 1000000};
     static const int32_t rounds[] = {1, 3, 12};
     const int32_t gamma = op == LAW_DRAW ? 0 : MOST;

@@ -214,6 +214,7 @@ bool law_sampler_open_for(law_sampler *s, const check_case *c, const check_conte
                        .round = op == LAW_VERIFY ? verify_round : draw_round,
                        .seed = check_seed(x, c, 1)};
     law_seed(&s->g, check_seed(x, c, 2));
+    law_seed(&s->stale, check_seed(x, c, 2) + 1);
     s->room = room_new((size_t)n, (size_t)c->gamma, (size_t)k);
     s->trials = calloc(S, sizeof *s->trials);
     s->first = calloc(S, sizeof *s->first);
@@ -281,9 +282,8 @@ static void write_case(law_sampler *s, int32_t j, int32_t i, int32_t len, bool s
     m->len[j] = len;
     state[0] = m->at[i];
     for (int32_t d = 0; d < gamma; d++) {
-        const bool due = d < len;
-        draft[d] = due ? law_alias_draw(&s->q, state[d], &s->g) : -1;
-        state[d + 1] = due ? panel_next(s->a, state[d], draft[d]) : state[d];
+        draft[d] = law_alias_draw(&s->q, state[d], d < len ? &s->g : &s->stale);
+        state[d + 1] = panel_next(s->a, state[d], draft[d]);
     }
     for (int32_t d = 0; supplied && d < gamma + 2; d++) u[d] = law_unit(&s->g, s->bits);
     if (supplied && s->coins == IUT_COINS_ONE) u[gamma + 1] = u[gamma];

@@ -15,7 +15,7 @@
 #include "conformance/oracle/methods/pool.h"
 
 enum { GRID, IDS, TEXT };
-enum { MANY_KEYS = 5000, OPERATIONS = 256, MOST_G = 15, MOST_REST = 4 }; /* of a call */
+enum { MANY_KEYS = 5000, OPERATIONS = 4096, RANDOM = 256, MOST_G = 15, MOST_REST = 4 }; /* of a call */
 static const char *const kind_name[] = {[IUT_POOL_LRU] = "lru", [IUT_POOL_RING] = "ring"};
 
 static check_case *plan_one(check_plan *p, check_level level, const char *name)
@@ -118,7 +118,8 @@ static void look_up(job *j, int32_t key)
 static void insert_numbered(job *j, int32_t key, int32_t i, int32_t digits)
 {
     int32_t value[MOST_REST];
-    for (int32_t t = rest(j) - 1; t >= 0; t--, i /= digits) value[t] = i % digits;
+    const int32_t apart = j->V > digits ? j->V / digits : 1; /* they differ in their high bits */
+    for (int32_t t = rest(j) - 1; t >= 0; t--, i /= digits) value[t] = i % digits * apart;
     operation(j, 1, key, value);
 }
 
@@ -194,7 +195,8 @@ static bool play(job *j)
  * one that has long gone. Look-ups in between, at times two. */
 static bool play_edges(job *j)
 {
-    const int32_t digits = j->V = MOST_G * 8; /* of every value the last token tells */
+    const int32_t digits = MOST_G * 8; /* of every value the last token tells */
+    j->V = j->ids > digits ? j->ids : digits;
     int32_t next = 0;
     j->n = 0;
     look_up(j, 0);
@@ -229,6 +231,17 @@ static bool play_keys(job *j)
     return play(j);
 }
 
+/* More keys than a table begins with room for, each with two values. */
+static bool play_many(job *j)
+{
+    const int32_t keys = j->ids < OPERATIONS / 3 ? j->ids : OPERATIONS / 3, apart = j->ids / keys;
+    j->V = j->ids;
+    j->n = 0;
+    for (int32_t i = 0; i < 2 * keys; i++) insert_numbered(j, i % keys * apart, i, j->V);
+    for (int32_t i = 0; i < keys; i++) look_up(j, i * apart);
+    return play(j);
+}
+
 /* Of each of three keys 2G + 2 different values or more; every third time a look-up. */
 static bool play_random(job *j)
 {
@@ -239,10 +252,10 @@ static bool play_random(job *j)
         for (int32_t t = 0; t < rest(j); t++) different *= digits;
         digits += different < values;
     }
-    j->V = digits > 3 ? digits : 3;
+    j->V = j->ids > digits ? j->ids : digits;
     j->n = 0;
     for (int32_t key = 0; key < 3; key++) look_up(j, key);
-    while (j->n < OPERATIONS - 3) {
+    while (j->n < RANDOM - 3) {
         const int32_t key = probe_below(&j->rng, 3);
         if (probe_below(&j->rng, 3) == 0)
             look_up(j, key);
@@ -256,7 +269,7 @@ static bool play_random(job *j)
 /* The first twice, in pools of one shape: the second must not begin where the first ended. */
 static bool play_all(job *j, int64_t sequences)
 {
-    bool ok = play_edges(j) && play_edges(j) && play_keys(j);
+    bool ok = play_edges(j) && play_edges(j) && play_keys(j) && (j->N != 3 || play_many(j));
     for (int64_t i = 0; i < sequences && ok; i++) ok = play_random(j);
     return ok;
 }

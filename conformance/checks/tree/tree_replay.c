@@ -25,7 +25,7 @@ static const cell cells[] = {
     {0, HOT_V, PROBE_DENSE},               {IUT_TREE_GREEDY, HOT_V, PROBE_DENSE},
 };
 
-static const char *const shape_name[PROBE_SHAPES] = {"dense", "peaked", "fine", "masked", "tail"};
+static const char *const shape_name[PROBE_SHAPES] = {"dense", "peaked", "fine", "masked", "tail", "head"};
 
 static void add_cells(check_plan *p, check_level level, const check *which, int64_t share)
 {

@@ -424,7 +424,8 @@ static iut_status take_case(subject *a, const iut_verify_batch *b, int32_t i, bo
     if (len < 0 || len > b->gamma)
         return subject_fail(a, IUT_BAD_INPUT, "case %d: len %d, give 0 to gamma = %d", (int)i, (int)len,
                     (int)b->gamma);
-    memcpy(state, b->state + at * rows, rows * sizeof *state);
+    const size_t from = fault(a->m.fault, ROWS_IN_16_BITS) ? at * rows % (1 << 16) : at * rows;
+    memcpy(state, b->state + from, rows * sizeof *state);
     memcpy(draft, b->draft + at * (rows - 1), (rows - 1) * sizeof *draft);
     if (fault(a->m.fault, BATCH_MIXED) && i > 0)
         state[len] = b->state[(at - 1) * rows + rows - 1];
@@ -471,7 +472,8 @@ static iut_status verify_with(subject *a, iut_verify_batch *b, bool greedy)
         if (b->u) s.u = b->u + (size_t)i * ((size_t)b->gamma + 2);
         const size_t whose = fault(m->fault, RACE_NOISE_OF_FIRST) ? 0 : (size_t)i;
         const float *noise = !greedy && m->set.manner == MANNER_RACE ? b->noise + whose * (size_t)m->V : NULL;
-        const step one = {m, &s.lane, state, draft, b->len[i], 0, 0, noise};
+        const int32_t len = fault(m->fault, LENGTH_IGNORED) ? b->gamma : b->len[i];
+        const step one = {m, &s.lane, state, draft, len, 0, 0, noise};
         int32_t accepted;
         const int32_t count =
             greedy ? rule_greedy(&one, run, &accepted) : rule_step(&one, run, &accepted);
