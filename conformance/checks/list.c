@@ -28,7 +28,8 @@ const check *const check_list[] = {
     &check_lm_long,            &check_engine_greedy, &check_engine_law,
     &check_engine_facts,       &check_engine_late,   &check_engine_company,
     &check_engine_top1,        &check_engine_mixed,  &check_engine_pairs,
-    &check_engine_logprob,     &check_engine_processors, &check_pool_values,
+    &check_engine_logprob,     &check_engine_processors, &check_engine_models,
+    &check_pool_values,
     NULL};
 /* clang-format on */
 _Static_assert(sizeof check_list / sizeof *check_list <= CHECKS_MOST + 1, "raise CHECKS_MOST");

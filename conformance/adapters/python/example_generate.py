@@ -130,7 +130,7 @@ class Draft(Llama):
 def served(logits, s):
     """One row as it is sampled from: temperature, top-k, top-p, min-p; at temperature 0 its argmax alone."""
     if s.temperature == 0:
-        return np.eye(len(logits))[logits.argmax()]
+        return (np.arange(len(logits)) == logits.argmax()).astype(np.float64)
     e = np.exp((logits - logits.max()).astype(np.float64) / s.temperature)
     rank = np.argsort(-logits, kind="stable")
     if s.top_k > 0:

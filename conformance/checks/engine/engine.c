@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "conformance/checks/frame/probe.h"
-#include "conformance/checks/model/lm_small.h"
 #include "conformance/oracle/methods/methods.h"
 
 enum { BYTES = 256 }; /* the trained pair's vocabulary begins with them; BOS comes next */
@@ -109,43 +108,59 @@ static bool read_end(engine *e)
     json_t *config = json_load_file(file, 0, NULL);
     const json_t *end = json_object_get(config, "eos_token_id");
     const json_int_t token = json_integer_value(end);
-    const bool ok = json_is_integer(end) && token >= 0 && token < engine_pair_V[e->pair];
+    const bool ok = json_is_integer(end) && token >= 0 && token < e->V;
     if (ok)
         e->end = (int32_t)token;
     else
         result_set(e->r, STATE_ERROR, "%s: eos_token_id must be one id, 0 to %d", file,
-                   (int)engine_pair_V[e->pair] - 1);
+                   (int)e->V - 1);
     json_decref(config);
     return ok;
 }
 
+static void begin(engine *e, const check_context *x, check_result *r, engine_pair pair, int32_t V)
+{
+    *e = (engine){.x = x, .r = r, .pair = pair, .V = V, .target = {.x = x, .r = r}, .end = -1};
+    e->draft = e->target;
+}
+
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair)
 {
-    *e = (engine){.x = x, .r = r, .pair = pair, .target = {.x = x, .r = r}};
-    e->draft = e->target;
-    e->end = -1;
+    begin(e, x, r, pair, engine_pair_V[pair]);
     return lm_folder(&e->target, target_of[pair]) && lm_folder(&e->draft, draft_of[pair]) &&
+           (!client_claims(x->iut)->eos_always || read_end(e));
+}
+
+static bool open_form(lm *m, const lm_form *form)
+{
+    char why[300] = "";
+    m->folder = lm_form_folder(form, why, sizeof why);
+    if (!m->folder) result_set(m->r, STATE_ERROR, "%s", why);
+    return m->folder != NULL;
+}
+
+bool engine_open_forms(engine *e, const check_context *x, check_result *r, const lm_form *target, const lm_form *draft)
+{
+    begin(e, x, r, PAIRS, target->V);
+    return open_form(&e->target, target) && open_form(&e->draft, draft) &&
            (!client_claims(x->iut)->eos_always || read_end(e));
 }
 
 bool engine_draw_head(engine *e, uint64_t seed)
 {
-    char why[300] = "";
     const lm_form form = lm_form_pruned(seed);
-    e->draft.folder = lm_form_folder(&form, why, sizeof why);
-    if (!e->draft.folder) result_set(e->r, STATE_ERROR, "%s", why);
-    return e->draft.folder != NULL;
+    return open_form(&e->draft, &form);
 }
 
 void engine_fill_prompt(const engine *e, int32_t text, int32_t n, uint64_t *rng,
                         engine_prompt *p)
 {
     const char *words = lm_prompts[text % LM_PROMPTS];
-    const bool bytes = engine_pair_V[e->pair] > BYTES;
+    const bool bytes = e->pair == PAIR_SELF || e->pair == PAIR_TRAINED;
     const size_t length = strlen(words);
     p->n = n;
     for (int32_t t = 0; t < n; t++)
-        p->token[t] = !bytes   ? probe_below(rng, engine_pair_V[e->pair])
+        p->token[t] = !bytes   ? probe_below(rng, e->V)
                       : t == 0 ? BYTES
                                : (unsigned char)words[(size_t)(t - 1) % length];
 }
@@ -244,7 +259,7 @@ static bool ends(const engine_request *q, int32_t i, int32_t token)
 static bool facts(engine *e, const engine_request *q, const int32_t *out, int32_t length,
                   const int32_t *accepted, int32_t i)
 {
-    const int32_t V = engine_pair_V[e->pair], budget = q->each ? q->each[i].budget : q->k;
+    const int32_t V = e->V, budget = q->each ? q->each[i].budget : q->k;
     e->r->compared++;
     if (length < 1 || length > budget) {
         result_set(e->r, STATE_FAIL, "request %d: %d tokens, budget %d (STOP-02)", (int)i,

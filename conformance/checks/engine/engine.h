@@ -7,10 +7,11 @@
 #define ASSAY_CONFORMANCE_CHECKS_ENGINE_ENGINE_H
 
 #include "conformance/checks/model/lm.h"
+#include "conformance/checks/model/lm_small.h"
 
 extern const check check_engine_greedy, check_engine_law, check_engine_late,
     check_engine_facts, check_engine_company, check_engine_top1, check_engine_mixed, check_engine_pairs,
-    check_engine_logprob, check_engine_processors;
+    check_engine_logprob, check_engine_processors, check_engine_models;
 
 /* "few": six tokens, target and draft with weights of their own; "self": the trained draft
  * model, drafting for itself; "trained": the pair; "pruned": few's target, and a draft model with a vocabulary of its
@@ -28,7 +29,8 @@ typedef struct {
 typedef struct {
     const check_context *x;
     check_result *r;
-    engine_pair pair;
+    engine_pair pair; /* PAIRS: two forms */
+    int32_t V;
     lm target, draft; /* their folders */
     int32_t end;      /* CLM-12: the end of every stream; -1: as the request says */
     /* Of drafted requests, as far as they are told: step by step, or as totals. */
@@ -64,6 +66,8 @@ bool engine_is_greedy(const client *tested, int32_t method);
 const char *engine_method_name(int32_t method); /* "jacobi" ... */
 
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair);
+/* Two models of one vocabulary. */
+bool engine_open_forms(engine *e, const check_context *x, check_result *r, const lm_form *target, const lm_form *draft);
 /* Another draft model of the pruned pair: the number of its own ids and the ids are drawn from `seed`. */
 bool engine_draw_head(engine *e, uint64_t seed);
 

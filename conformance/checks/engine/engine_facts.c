@@ -56,7 +56,7 @@ typedef struct {
 
 static void draw_call(job *j)
 {
-    const int32_t most = gamma_within(MOST_GAMMA, j->e.x->iut), V = engine_pair_V[j->e.pair];
+    const int32_t most = gamma_within(MOST_GAMMA, j->e.x->iut), V = j->e.V;
     const bool ends = probe_below(&j->rng, 4) > 0;
     engine_request *q = &j->q;
     q->sampling = engine_draw_sampling(&j->rng);

@@ -92,7 +92,7 @@ static void draw_ends(job *j, int32_t i)
     engine_each *own = &j->each[i];
     own->ends = probe_below(&j->rng, ENGINE_ENDS + 1);
     for (int32_t k = 0; k < own->ends; k++)
-        own->end[k] = k == 0 ? probe_below(&j->rng, engine_pair_V[j->e.pair]) : late_token(j, i);
+        own->end[k] = k == 0 ? probe_below(&j->rng, j->e.V) : late_token(j, i);
 }
 
 static bool draw_call(job *j)

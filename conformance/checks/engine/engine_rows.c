@@ -21,7 +21,7 @@ bool engine_rows_open(engine_rows *w, const engine *e, bool draft, int32_t capac
 {
     const char *const folder[] = {e->target.folder, e->draft.folder};
     char why[300] = "the memory is too short";
-    *w = (engine_rows){.r = e->r, .V = engine_pair_V[e->pair], .filters = check_filters(e->x->iut)};
+    *w = (engine_rows){.r = e->r, .V = e->V, .filters = check_filters(e->x->iut)};
     w->logits = malloc((size_t)w->V * sizeof *w->logits);
     bool ok = w->logits;
     for (int i = ROWS_TARGET; ok && i <= (draft ? ROWS_DRAFT : ROWS_TARGET); i++) {

@@ -1,13 +1,14 @@
 /* lm_long.c - lm.long: what only many positions and many rows show (LAY-17): a path beyond the positions at which
- * tables of angles, pages and chunks end; trees of more rows than a tile; a long text in one forward and in several. */
+ * tables of angles, pages and chunks end; trees of more rows than a tile; a long text in one forward and in several;
+ * trees, scattered commits and truncations across the ends of long pages. */
 #include <stdio.h>
 
 #include "conformance/checks/frame/probe.h"
 #include "conformance/checks/model/lm_drive.h"
 
-enum { PATH, TREE, PREFILL, KINDS };
-static const char *const kind_name[] = {"path", "tree", "prefill"};
-enum { LENGTH = 2304, CHUNK = 192, TREE_PREFIX = 61, TREE_ROWS = 340, TEXT = 1100 };
+enum { PATH, TREE, PREFILL, TURNS, KINDS };
+static const char *const kind_name[] = {"path", "tree", "prefill", "turns"};
+enum { LENGTH = 2304, CHUNK = 192, TREE_PREFIX = 61, TREE_ROWS = 340, TEXT = 1100, TURNED = 1100 };
 
 enum { FORMS = 3, VOCABULARY = 23 };
 
@@ -58,12 +59,12 @@ static const lm_form forms[FORMS] = {{.name = "far-llama",
 
 static void plan(check_plan *p, check_level level)
 {
-    for (int32_t f = 0; level > LEVEL_SMOKE && f < FORMS; f++)
-        for (int32_t kind = 0; kind < KINDS; kind++) {
+    for (int32_t f = 0; f < FORMS; f += level == LEVEL_SMOKE ? 2 : 1)
+        for (int32_t kind = level == LEVEL_SMOKE ? TURNS : 0; kind < KINDS; kind++) {
             check_case *c = plan_case(p, &check_lm_long, "%s-%s", forms[f].name, kind_name[kind]);
             c->model.folder = f;
             c->model.kind = kind;
-            c->cost = kind == PATH ? 1.5e5 : 6e4;
+            c->cost = kind == PATH ? 1.5e5 : kind == TURNS ? 8e4 : 6e4;
         }
 }
 
@@ -160,6 +161,57 @@ static void write_prefill(lm_script *s, uint64_t *rng)
     }
 }
 
+/* A spine of every second row, from the first on, and a leaf beside each; all are wanted. */
+enum { BUSH = 24 };
+static void add_bush(lm_script *s, int32_t sequence, uint64_t *rng)
+{
+    lm_part *p = lm_add_tree(s, sequence, BUSH, BUSH);
+    for (int32_t i = 0; p && i < BUSH; i++) {
+        lm_numbers(s, p->token)[i] = probe_below(rng, VOCABULARY);
+        lm_numbers(s, p->parent)[i] = i % 2 ? i - 1 : i - 2 < 0 ? -1 : i - 2;
+        lm_numbers(s, p->want)[i] = i;
+    }
+}
+
+/* Sequence 0 goes beyond an end of pages by a path of scattered rows, back, and beyond it again; the other one, which
+ * is short, has a tree of its own beside it. */
+static void turn(lm_script *s, int32_t end, uint64_t *rng)
+{
+    for (int32_t again = 0; again < 2; again++) {
+        lm_add_step(s, STEP_FORWARD);
+        add_bush(s, 0, rng);
+        add_bush(s, 1, rng);
+        lm_add_step(s, STEP_COMMIT);
+        lm_add_part(s, 1, again ? 3 : -1, 0);
+        lm_add_part(s, 0, BUSH - 2, 0);
+        lm_add_step(s, STEP_READ);
+        for (int32_t at = end - 4; at < end + 4; at++) lm_add_part(s, 0, at, 0);
+        lm_add_step(s, STEP_FORWARD);
+        add_chain(s, 0, end - 2, 2, rng, near_an_end);
+        lm_add_step(s, STEP_TRUNCATE);
+        lm_add_part(s, 0, again ? end + 1 : end - 3, 0);
+    }
+}
+
+static void write_turns(lm_script *s, uint64_t *rng)
+{
+    lm_add_load(s, 2, TURNED, CHUNK, 3);
+    lm_add_step(s, STEP_FORWARD);
+    add_chain(s, 1, 0, TREE_PREFIX, rng, near_an_end);
+    lm_add_step(s, STEP_COMMIT);
+    lm_add_part(s, 1, TREE_PREFIX - 1, 0);
+    for (int32_t at = 0, end = 256; end < TURNED; at = end + 1, end *= 2) {
+        for (int32_t n; at < end - 5; at += n) {
+            n = end - 5 - at < CHUNK ? end - 5 - at : CHUNK;
+            lm_add_step(s, STEP_FORWARD);
+            add_chain(s, 0, at, n, rng, near_an_end);
+            lm_add_step(s, STEP_COMMIT);
+            lm_add_part(s, 0, n - 1, 0);
+        }
+        turn(s, end, rng);
+    }
+}
+
 static void add_reads(lm_script *s, int32_t sequence, int32_t n)
 {
     lm_add_step(s, STEP_READ);
@@ -169,8 +221,8 @@ static void add_reads(lm_script *s, int32_t sequence, int32_t n)
 
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
-    static void (*const writes[KINDS])(lm_script *, uint64_t *) = {write_path, write_tree, write_prefill};
-    static const int32_t sequence[KINDS] = {0, 1, 1}, length[KINDS] = {LENGTH, TREE_PREFIX, TEXT};
+    static void (*const writes[KINDS])(lm_script *, uint64_t *) = {write_path, write_tree, write_prefill, write_turns};
+    static const int32_t sequence[KINDS] = {0, 1, 1, 0}, length[KINDS] = {LENGTH, TREE_PREFIX, TEXT, 1025};
     uint64_t rng = check_seed(x, c, 0);
     lm_script s = {0};
     writes[c->model.kind](&s, &rng);
@@ -181,7 +233,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_lm_long = {
     .name = "lm.long",
-    .clauses = "TREE-02 TREE-05 TREE-06 TREE-07 ARI-12 KV-01 KV-02 LAY-06 LAY-17",
+    .clauses = "TREE-02 TREE-03 TREE-05 TREE-06 TREE-07 ARI-12 KV-01 KV-02 KV-03 LAY-06 LAY-17",
     .summary = "paths of thousands of positions and forwards of hundreds of rows are like short ones",
     .plan = plan,
     .claimed = claimed,

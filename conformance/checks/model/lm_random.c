@@ -80,12 +80,13 @@ static void play_last(job *j)
 /* Capacities at which pages and tiles end, and others; or those of the load before, in another layout. */
 static void add_load(job *j)
 {
-    static const int32_t positions[] = {40, 65, 96, 128, 130, 200}, rows[] = {12, 31, 33, 64, 100, 150};
+    static const int32_t positions[] = {40, 65, 96, 128, 130, 200}, rows[] = {12, 31, 33, 64, 100, 150},
+                         other[] = {1, 1, 17, 33, LM_MOST_SEQUENCES};
     const uint32_t layout = (uint32_t)probe_next(&j->rng);
     if (j->state.sequences > 0 && below(j, 3) == 0)
         lm_add_load(&j->script, j->state.sequences, j->state.positions, j->state.rows, layout);
     else
-        lm_add_load(&j->script, below(j, 8) ? 2 + below(j, 4) : 1, positions[below(j, 6)], rows[below(j, 6)], layout);
+        lm_add_load(&j->script, below(j, 8) ? 2 + below(j, 4) : other[below(j, 5)], positions[below(j, 6)], rows[below(j, 6)], layout);
     play_last(j);
 }
 

@@ -65,7 +65,7 @@ static inline int32_t *lm_numbers(const lm_script *s, int32_t at)
 
 /* ---- Playing one. ---------------------------------------------------------------------------- */
 
-enum { LM_MOST_SEQUENCES = 8 };
+enum { LM_MOST_SEQUENCES = 65 };
 
 /* What a sequence is after some steps. */
 typedef struct {

@@ -138,7 +138,7 @@ static struct {
 
 typedef struct {
     const form *form;
-    uint64_t rng, own; /* own: of the noise */
+    uint64_t rng, own, crowd; /* own: of the noise; crowd: of the rows that are there twice */
     int32_t kept[MOST_OWNS]; /* [owns] rows of the output matrix, ascending */
     char header[16384];
     size_t used; /* of the header */
@@ -229,6 +229,22 @@ static bool put_map(writer *w)
     return name_tensor(w, "d2t", "I64", shape, 0);
 }
 
+/* The last sixteenth of the ids. */
+enum { LOUD = 16 };
+static bool is_loud(const form *f, size_t id)
+{
+    return f->crowded && id >= (size_t)(f->V - f->V / LOUD);
+}
+
+/* Of the rows since `begin` the last one is, as often as not, one of those before it once more. */
+static void crowd(writer *w, size_t begin, int32_t rows)
+{
+    const size_t size = (w->size - begin) / (size_t)rows;
+    const int32_t near = w->form->V / LOUD + 1, before = rows - 1 < near ? rows - 1 : near;
+    uint8_t *last = w->data + w->size - size;
+    if (before > 0 && probe_below(&w->crowd, 2)) memcpy(last, last - size * (size_t)(1 + probe_below(&w->crowd, before)), size);
+}
+
 /* A tensor [rows][columns], or [rows] with columns 0, named "part" of the model or of a layer.
  * Of the output matrix the rows of a draft vocabulary stay. */
 static bool put(writer *w, int layer, const char *part, int rows, int columns, double scale,
@@ -239,10 +255,11 @@ static bool put(writer *w, int layer, const char *part, int rows, int columns, d
     if (!reserve(w, 4 * count)) return false;
     const bool output = strcmp(part, "lm_head.weight") == 0, pruned = output && w->form->owns;
     for (size_t i = 0; i < count; i++) {
-        const bool faint = w->form->faint && output && i / (size_t)columns % 20 == 7;
-        const size_t before = w->size;
-        put_weight(w, faint ? 0x1p-127 : scale, shift);
-        if (pruned && !is_kept(w, (int32_t)(i / (size_t)columns))) w->size = before;
+        const size_t row = columns ? i / (size_t)columns : i, before = w->size;
+        const bool faint = w->form->faint && output && row % 20 == 7;
+        put_weight(w, faint ? 0x1p-127 : output && is_loud(w->form, row) ? 1.15 * scale : scale, shift);
+        if (pruned && !is_kept(w, (int32_t)row)) w->size = before;
+        if (output && w->form->crowded && (i + 1) % (size_t)columns == 0) crowd(w, begin, (int32_t)row + 1);
     }
     if (layer < 0)
         snprintf(name, sizeof name, "%s", part);
@@ -338,7 +355,8 @@ static size_t make_config(const form *f, char *text, size_t size)
 /* Both files of a form. `data` has the second and is the caller's to free; NULL: memory is short. */
 static uint8_t *make_files(const form *f, char *config, size_t config_size, lm_file file[LM_FILES])
 {
-    writer w = {.form = f, .rng = f->noise > 0 ? f->seed - 1 : f->seed, .own = f->seed};
+    const uint64_t base = f->noise > 0 ? f->seed - 1 : f->seed;
+    writer w = {.form = f, .rng = base, .own = f->seed, .crowd = ~base};
     const size_t length = make_config(f, config, config_size);
     uint8_t *data = length && put_all(&w) ? malloc(8 + w.used + w.size) : NULL;
     if (data) {
@@ -437,7 +455,7 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions)
 {
     static const char *const eps[] = {"1e-02", "1e-03", "1e-05", "1e-06"};
     static const char *const theta[] = {"10.0", "100.0", "5000.0", "10000.0", "1000000.0"};
-    static const int32_t head[] = {4, 6, 8, 10, 16, 20, 32};
+    static const int32_t head[] = {4, 6, 8, 10, 16, 20, 32, 64, 96, 128};
     lm_form f = {.architecture = architecture,
                  .positions = positions,
                  .stored = (uint8_t)probe_below(rng, 3),
@@ -453,6 +471,36 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions)
                  .theta = theta[probe_below(rng, 5)]};
     f.heads = f.kv_heads * between(rng, 1, f.kv_heads > 2 ? 3 : 7);
     f.seed = probe_next(rng);
+    snprintf(f.name, sizeof f.name, "drawn-%016llx", (unsigned long long)f.seed);
+    return f;
+}
+
+static int32_t one_of(uint64_t *rng, const int32_t *list, int32_t n)
+{
+    return list[probe_below(rng, n)];
+}
+
+lm_form lm_form_draw_target(uint64_t *rng, uint8_t architecture, bool wide, int32_t most_V)
+{
+    enum { FEW = 24, LARGE = 1 << 12 };
+    static const int32_t V[] = {6, FEW, FEW, 300, 1031, 32003}, wide_V[] = {70001, 100003, 131073}, head[] = {8, 20, 64, 80, 96, 128, 256},
+                         positions[] = {33, 64, 65, 96, 100, 128, 129, 200, 255, 257};
+    lm_form f = lm_form_draw(rng, architecture, one_of(rng, positions, 10));
+    f.V = wide ? one_of(rng, wide_V, 3) : one_of(rng, V, 6);
+    if (most_V > 0 && f.V > most_V) f.V = most_V < FEW ? most_V : FEW;
+    f.head_dim = one_of(rng, head, 7);
+    f.tied = f.V <= FEW && f.tied;
+    f.crowded = !f.tied;
+    f.llama3 = false;
+    if (f.V > LARGE) f.hidden = 2 * between(rng, 4, 8), f.layers = 1;
+    return f;
+}
+
+lm_form lm_form_draft(const lm_form *target)
+{
+    lm_form f = *target;
+    f.seed++;
+    f.noise = 0.02;
     snprintf(f.name, sizeof f.name, "drawn-%016llx", (unsigned long long)f.seed);
     return f;
 }

@@ -21,6 +21,7 @@ typedef struct {
     bool tied, llama3;
     bool faint;   /* rows of subnormal weights */
     bool flat;    /* logits of size 1, not 2: laws in which every token counts */
+    bool crowded; /* not tied: many rows of the output matrix are there twice, and the last sixteenth are the largest */
     double noise; /* share of each weight that is the form's own; the rest is that of the form
                      whose seed is one less. 0: all */
     int32_t owns;      /* ids of the draft's own vocabulary (VOC-01), 64 at most, not tied; 0: it has V */
@@ -31,6 +32,12 @@ typedef struct {
 
 /* A form of that architecture: one to five KV heads, groups of one to seven, and odd sizes. */
 lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions);
+
+/* A target for engines, and a draft model that is like it: 6 to 32,003 tokens, or `wide` 70,001 to 131,073, within
+ * `most_V` unless that is 0; heads of 8 to 256; few positions, which requests can fill. Equal largest logits are
+ * frequent, and so are the last ids. */
+lm_form lm_form_draw_target(uint64_t *rng, uint8_t architecture, bool wide, int32_t most_V);
+lm_form lm_form_draft(const lm_form *target);
 
 /* "pruned" with other ids of its own, one to five of six; two or more have a gap. */
 lm_form lm_form_pruned(uint64_t seed);

@@ -38,6 +38,7 @@ typedef struct {
     served_filters filters;
     cache target, draft;
     int32_t own_end;       /* of the target: MANNER_ENGINE_OWN_END */
+    int32_t positions;     /* of the target: ENGINE_CONTEXT_SHIFTED */
     float *logits, *p, *q; /* [MAX_GAMMA+1][V] each */
     float *judged;         /* the same: logits with penalties, which decide */
     float *spare;          /* [V] */
@@ -200,22 +201,25 @@ static iut_status load(engine *a, cache *c, const char *folder)
     return c->folder ? IUT_OK : fail(a, IUT_NO_MEMORY, "out of memory");
 }
 
-static iut_status read_own_end(engine *a)
+/* A number of the target's config.json. */
+static iut_status read_number(engine *a, const char *name, int32_t *to)
 {
     char file[4096];
     snprintf(file, sizeof file, "%s/config.json", a->target.folder);
     json_t *config = json_load_file(file, 0, NULL);
-    const json_t *end = json_object_get(config, "eos_token_id");
-    const bool ok = json_is_integer(end);
-    a->own_end = ok ? (int32_t)json_integer_value(end) : -1;
+    const json_t *number = json_object_get(config, name);
+    const bool ok = json_is_integer(number);
+    *to = ok ? (int32_t)json_integer_value(number) : -1;
     json_decref(config);
-    return ok ? IUT_OK : fail(a, IUT_BAD_INPUT, "config.json has no eos_token_id");
+    return ok ? IUT_OK : fail(a, IUT_BAD_INPUT, "config.json lacks a number");
 }
 
 static iut_status load_pair(engine *a, const iut_generate_batch *b)
 {
     iut_status s = load(a, &a->target, b->target);
-    if (s == IUT_OK && a->manner == MANNER_ENGINE_OWN_END) s = read_own_end(a);
+    if (s == IUT_OK && a->manner == MANNER_ENGINE_OWN_END) s = read_number(a, "eos_token_id", &a->own_end);
+    if (s == IUT_OK && fault(a->fault, ENGINE_CONTEXT_SHIFTED))
+        s = read_number(a, "max_position_embeddings", &a->positions);
     if (s == IUT_OK && *b->draft) s = load(a, &a->draft, b->draft);
     if (s != IUT_OK) return s;
     if (*b->draft && a->draft.V != a->target.V)
@@ -483,6 +487,15 @@ static bool stands_greedily(const engine *a, const float *logits, int32_t draft)
     return argmax(logits, a->target.V) == draft;
 }
 
+/* ENGINE_LAST_OF_EQUALS. */
+static int32_t last_of_equals(const float *logits, int32_t V)
+{
+    int32_t best = 0;
+    for (int32_t t = 1; t < V; t++)
+        if (logits[t] >= logits[best]) best = t;
+    return best;
+}
+
 static int32_t by_greedy(request *r, int32_t g, int32_t *token)
 {
     const engine *a = r->a;
@@ -491,7 +504,8 @@ static int32_t by_greedy(request *r, int32_t g, int32_t *token)
     for (int32_t i = 0; fault(a->fault, ENGINE_OWN_EMITTED) && is_pruned(a) && i < n; i++)
         r->history[r->n + i] = own_id(a, r->history[r->n + i]);
     const int32_t at = fault(a->fault, ENGINE_BONUS_ROW) && n == g && g > 0 ? g - 1 : n;
-    *token = argmax(row(a, a->judged, at), a->target.V);
+    const bool last = fault(a->fault, ENGINE_LAST_OF_EQUALS) && g > 0;
+    *token = (last ? last_of_equals : argmax)(row(a, a->judged, at), a->target.V);
     return n;
 }
 
@@ -605,6 +619,7 @@ static void tell_logprobs(const request *r, int32_t accepted)
 /* Emits the accepted drafts and the token behind them; true when an end was among them. */
 static bool emit(request *r, int32_t accepted, int32_t token, int32_t *out)
 {
+    for (int32_t i = 0; fault(r->a->fault, ENGINE_SIXTEEN_BITS) && i < accepted; i++) r->history[r->n + i] &= 0xffff;
     r->history[r->n + accepted] = token;
     tell_logprobs(r, accepted);
     for (int32_t i = 0; i <= accepted; i++) {
@@ -615,9 +630,25 @@ static bool emit(request *r, int32_t accepted, int32_t token, int32_t *out)
     return false;
 }
 
+/* ENGINE_CONTEXT_SHIFTED: the later half of the history moves to its front. */
+static iut_status drop_half(request *r)
+{
+    engine *a = r->a;
+    const int32_t half = r->n / 2;
+    r->n -= half;
+    memmove(r->history, r->history + half, (size_t)r->n * sizeof *r->history);
+    iut_status s = cut(a, &a->target, 0);
+    if (s == IUT_OK) s = cut(a, &a->draft, 0);
+    return s == IUT_OK ? feed(a, &a->target, r->history, r->n - 1, NULL) : s;
+}
+
 static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
 {
     engine *a = r->a;
+    if (fault(a->fault, ENGINE_CONTEXT_SHIFTED) && r->b->gamma > 0 && r->n > 1 && r->n + r->b->gamma > a->positions) {
+        const iut_status dropped = drop_half(r);
+        if (dropped != IUT_OK) return dropped;
+    }
     const bool fewer = a->manner == MANNER_ENGINE_FEWER && r->steps++ % 2;
     const int32_t useful = r->budget - r->m - 1, root = r->n,
                   most = fewer ? r->b->gamma / 2 : r->b->gamma, g = most < useful ? most : useful;

@@ -207,12 +207,15 @@ void net_norm(const net *a, const net_setting *s, const float *x, const float *g
     lm_format_results(a->format, y, (int64_t)rows * n);
 }
 
+enum { TURNED = 64 }; /* numbers of a head, of the fault */
+
 void net_turn(const net *a, const oracle_layer *w, int32_t position, float *q, float *k)
 {
     const oracle_config *m = &a->m->config;
     const int32_t d = m->head_dim;
     float c[ORACLE_MAX_HEAD / 2], s[ORACLE_MAX_HEAD / 2];
     oracle_faulty_turn(&a->faulty, a->frequency, d / 2, position, c, s);
+    for (int32_t i = TURNED / 2; fault(a->fault, LM_HEAD_HALF_TURNED) && i < d / 2; i++) c[i] = 1, s[i] = 0;
     for (int32_t h = 0; h < m->heads; h++)
         oracle_faulty_head(&a->faulty, q + h * d, d, w->q_norm, m->eps, c, s);
     for (int32_t h = 0; h < m->kv_heads; h++)

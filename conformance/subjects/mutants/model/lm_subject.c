@@ -12,6 +12,8 @@
 #include "conformance/subjects/mutants/model/lm_net.h"
 #include "ref/num/environment.h"
 
+enum { FAR = 256 }; /* a position, of faults */
+
 typedef struct {
     int32_t length;      /* committed */
     int32_t high;        /* positions that were ever written: for the faults that look there */
@@ -242,7 +244,7 @@ static bool is_chain(const share *h)
 static bool sees_row(const lm_subject *a, const sequence *q, int32_t r, int32_t other)
 {
     const fault_point f = a->net.fault;
-    if (fault(f, LM_SEES_SIBLINGS)) return other <= r;
+    if (fault(f, LM_SEES_SIBLINGS) || (fault(f, LM_FAR_SIBLINGS) && q->length >= FAR)) return other <= r;
     if (fault(f, LM_SEES_PARENT_ONLY)) return other == r || other == q->parent[r];
     if (fault(f, LAH_SEES_SPINE) && other == 1) return true;
     if (fault(f, LAH_SEES_ROW_BEFORE) && other == r - 1) return true;
@@ -255,6 +257,7 @@ static int32_t committed(const lm_subject *a, const share *h)
 {
     const sequence *q = h->q;
     if (fault(a->net.fault, KV_STALE_TAIL) && q->high > q->length) return q->high;
+    if (fault(a->net.fault, KV_FAR_TAIL) && q->high > FAR && q->length < FAR) return FAR;
     if (fault(a->net.fault, KV_SKIPPED_STEP) && h->rows == 1 && q->last_commit > 1)
         return q->length - 1;
     if (fault(a->net.fault, LAH_ONE_POSITION_MORE) && !is_chain(h)) return q->length + 1;

@@ -1,0 +1,180 @@
+/* engine.models - an engine at temperature 0 on models of other shapes than the pairs': vocabularies of more than 16
+ * bits, equal largest logits, wide heads, odd groups, and a context that requests fill to its last position (LAY-07).
+ * Plain decoding is held against the oracle's network, drafts against plain decoding; so is top_k = 1 above
+ * temperature 0, where an engine sorts or sums its whole row (LAY-18). */
+#include <stdio.h>
+#include <string.h>
+
+#include "conformance/checks/engine/engine_ties.h"
+#include "conformance/checks/frame/probe.h"
+
+enum { PROMPTS = 3, BUDGET = 16, MANY_V = 70001, MORE_V = 131073, FEW = 24, LARGE = 4096 };
+
+/* "wide" and "wider" have ids of more than 16 bits; "short" ends one position after a page of 64; "heads" has five for each of three
+ * KV heads. Heads are wide, and turn fast. */
+enum { FORMS = 4 };
+static const lm_form forms[FORMS] = {
+    {.name = "wide", .architecture = IUT_LLAMA, .seed = 1620, .stored = LM_BF16, .positions = 100, .V = MANY_V, .layers = 1,
+     .hidden = 16, .heads = 4, .kv_heads = 2, .head_dim = 16, .ffn = 40, .crowded = true, .eps = "1e-05",
+     .theta = "10000.0"},
+    {.name = "wider", .architecture = IUT_LLAMA, .seed = 1650, .stored = LM_BF16, .positions = 33, .V = MORE_V, .layers = 1,
+     .hidden = 8, .heads = 3, .kv_heads = 1, .head_dim = 8, .ffn = 24, .crowded = true, .eps = "1e-05",
+     .theta = "10000.0"},
+    {.name = "short", .architecture = IUT_LLAMA, .seed = 1630, .stored = LM_F32, .positions = 65, .V = FEW, .layers = 2,
+     .hidden = 24, .heads = 3, .kv_heads = 3, .head_dim = 96, .ffn = 33, .crowded = true, .eps = "1e-06",
+     .theta = "50.0"},
+    {.name = "heads", .architecture = IUT_LLAMA, .seed = 1640, .stored = LM_F32, .positions = 129, .V = FEW, .layers = 2,
+     .hidden = 32, .heads = 15, .kv_heads = 3, .head_dim = 128, .ffn = 48, .crowded = true, .eps = "1e-05",
+     .theta = "100.0"}};
+
+static double cost_of(const lm_form *f)
+{
+    return 2e4 + 5 * f->V + (double)f->heads * f->head_dim * f->positions;
+}
+
+static void plan(check_plan *p, check_level level)
+{
+    (void)level;
+    for (int32_t i = 0; i < FORMS; i++) {
+        check_case *c = plan_case(p, &check_engine_models, "%s", forms[i].name);
+        c->engine.kind = i;
+        c->cost = cost_of(&forms[i]);
+    }
+}
+
+/* One of the architectures that are claimed; Llama, where nothing is said. */
+static uint8_t architecture(uint64_t *rng, const client *tested)
+{
+    const uint8_t served = client_claims(tested)->lm_architectures;
+    uint8_t one = IUT_LLAMA;
+    do
+        one = (uint8_t)(1 << probe_below(rng, 3));
+    while (served && !(served & one));
+    return served ? one : IUT_LLAMA;
+}
+
+/* A case keeps what its form is drawn from; an even one has a large vocabulary. */
+static lm_form drawn_form(int32_t seed, const client *tested)
+{
+    uint64_t rng = (uint64_t)(uint32_t)seed;
+    const uint8_t one = architecture(&rng, tested);
+    return lm_form_draw_target(&rng, one, seed % 2 == 0, client_claims(tested)->max_vocab);
+}
+
+static void draw(check_plan *p, check_draw *d)
+{
+    const int32_t cases = d->level == LEVEL_SMOKE ? 1 : d->level == LEVEL_FULL ? 12 : 60;
+    for (int32_t i = 0; i < cases; i++) {
+        const int32_t any = probe_below(&d->rng, INT32_MAX / 2 - FORMS), seed = 2 * (FORMS + any) + (i % 3 != 1);
+        const lm_form f = drawn_form(seed, d->iut);
+        check_case *c = draw_case(p, d, &check_engine_models, "V%d-p%d-h%d", (int)f.V, (int)f.positions, (int)f.head_dim);
+        c->engine.kind = seed;
+        c->cost = cost_of(&f);
+    }
+}
+
+static lm_form form_of(const check_case *c, const client *tested)
+{
+    return c->engine.kind < FORMS ? forms[c->engine.kind] : drawn_form(c->engine.kind, tested);
+}
+
+static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
+{
+    const iut_claims *m = client_claims(tested);
+    const lm_form f = form_of(c, tested);
+    if (!check_has(tested, OP_GENERATE, why, size)) return false;
+    if (m->max_vocab > 0 && f.V > m->max_vocab) return (void)snprintf(why, size, "max_vocab is %d", m->max_vocab), false;
+    return lm_serves_kind(tested, f.architecture, why, size);
+}
+
+typedef struct {
+    engine e;
+    uint64_t rng;
+    int32_t positions;
+    engine_prompt prompt[PROMPTS];
+    int32_t plain[PROMPTS][BUDGET];
+    int32_t out[PROMPTS * BUDGET], length[PROMPTS];
+    engine_ties ties;
+} job;
+
+/* The first fills the context: all its tokens but the last emitted one need a position (STOP-05). The second leaves one
+ * position. */
+static void make_prompts(job *j)
+{
+    const int32_t whole = j->positions - BUDGET + 1, tokens[PROMPTS] = {whole, whole - 1, 1};
+    for (int32_t i = 0; i < PROMPTS; i++) engine_fill_prompt(&j->e, i, tokens[i], &j->rng, &j->prompt[i]);
+}
+
+/* The first n prompts in one call, each against its plain stream. */
+static bool same(job *j, const engine_request *q, int32_t n)
+{
+    char what[100];
+    snprintf(what, sizeof what, "gamma %d%s%s, %d of a call", (int)q->gamma, q->itself ? ", the target drafts" : "",
+             q->sampling.temperature > 0 ? ", top_k 1 (LAY-18)" : "", (int)n);
+    if (!engine_generate(&j->e, q, j->prompt, n, j->out, j->length)) return false;
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t *plain = j->plain[i];
+        engine_ties_asked(&j->ties, i);
+        for (int32_t t = 0; t < j->length[i]; t++) {
+            const int32_t got = j->out[i * q->k + t];
+            if (got == plain[t]) continue;
+            const engine_difference d = {what, false, i, &j->prompt[i], plain, t, got, NULL, NULL};
+            if (!engine_tie(&j->e, &j->ties, &d)) return false;
+            break; /* another stream from here on */
+        }
+    }
+    return true;
+}
+
+static bool decode_plainly(job *j, const engine_request *q)
+{
+    for (int32_t i = 0; i < PROMPTS; i++)
+        if (!engine_generate(&j->e, q, &j->prompt[i], 1, j->plain[i], j->length) ||
+            !engine_plain_is_right(&j->e, i, &j->prompt[i], j->plain[i], BUDGET))
+            return false;
+    return true;
+}
+
+/* Is top_k = 1 to be asked for above temperature 0? As of engine.top1. */
+static bool samples(const iut_claims *m)
+{
+    return m->rule && m->rule != IUT_RULE_NOT_LOSSLESS && !engine_keeps_equals(m);
+}
+
+static bool all(job *j)
+{
+    engine_request q = {.k = BUDGET, .eos = -1, .sampling = {0, 0, 1, 0}};
+    const bool dear = j->e.V > LARGE && j->e.x->level == LEVEL_SMOKE;
+    const int32_t rounds = dear ? 3 : 5;
+    make_prompts(j);
+    if (!decode_plainly(j, &q) || !same(j, &q, PROMPTS)) return false;
+    for (int32_t i = 0; i < rounds; i++) {
+        q.gamma = engine_draw_gamma(j->e.x->iut, &j->rng);
+        q.itself = i % 2;
+        q.seed = probe_next(&j->rng);
+        if (i == rounds - 1 && samples(client_claims(j->e.x->iut))) q.sampling = (iut_sampling){0.8f, 1, 1, 0};
+        if (!same(j, &q, i % 2 ? PROMPTS : 1)) return false;
+    }
+    return true;
+}
+
+static void run(const check_case *c, const check_context *x, check_result *r)
+{
+    const lm_form target = form_of(c, x->iut), draft = lm_form_draft(&target);
+    job j = {.rng = check_seed(x, c, 0), .positions = target.positions};
+    if (!engine_open_forms(&j.e, x, r, &target, &draft) || !all(&j)) return;
+    char form[200];
+    lm_form_text(&target, form, sizeof form);
+    engine_ties_conclude(&j.e, &j.ties);
+    result_set(r, STATE_PASS, "%d prompts, up to the last of %d positions; %s", (int)PROMPTS, (int)target.positions, form);
+}
+
+const check check_engine_models = {
+    .name = "engine.models",
+    .clauses = "LAY-07 LAY-18 LAY-01 CLM-08 CLM-15 GRD-02 GRD-03 DIST-09 STOP-02 STOP-03 STOP-05 KV-08",
+    .summary = "an engine's greedy tokens on models of other shapes, up to the end of their context",
+    .plan = plan,
+    .draw = draw,
+    .claimed = claimed,
+    .run = run,
+};
