@@ -60,6 +60,7 @@ enum { IUT_LLAMA = 1, IUT_QWEN2 = 2, IUT_QWEN3 = 4 }; /* architectures, added up
 enum { IUT_JACOBI = 1, IUT_LOOKAHEAD = 2, IUT_LOOKUP = 4, IUT_OUROBOROS = 8 };
 enum { IUT_POOL_LRU = 1, IUT_POOL_RING = 2 }; /* kinds of pool of n-grams (POOL-02, POOL-03), added up */
 enum { IUT_TIES_CUT = 1, IUT_TIES_KEPT };     /* top-k among equal logits: DIST-09, or all of them (DIST-16) */
+enum { IUT_MODELS_ANY = 1, IUT_MODELS_EXPORTED }; /* EXPORTED: those of `assay models export` alone (CLM-28) */
 enum { IUT_WEIGHTS_FOLDER = 1, IUT_WEIGHTS_OWN }; /* OWN: made from the folder's, quantised say (CLM-15) */
 /* What `generate` takes of each request, added up (CLM-16). */
 enum { IUT_PER_SAMPLING = 1, IUT_PER_SEED = 2, IUT_PER_BUDGET = 4, IUT_PER_ENDS = 8 };
@@ -156,6 +157,9 @@ typedef struct {
     /* Since 7, like IUT_OUROBOROS: methods. An older iut_claims, of 160 bytes, ends here. */
     int32_t warm;  /* 1: n-grams of one request may serve the next; its output does not depend on them (CLM-26) */
     int32_t ranks; /* workers that share the steps of lookahead (LAH-31); 0: one */
+    /* Since 8: an older iut_claims, of 168 bytes, ends here. */
+    int32_t models;      /* IUT_MODELS_*: folders that it loads; 0: ANY */
+    int32_t reserved_5;  /* 0 */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------

@@ -126,6 +126,8 @@ const claim_row claim_table[] = {
           "May n-grams of one request serve the next? The output must not depend on them."),
     LATER_NUMBER(ranks, INT32_MAX, 7,
           "How many workers share the steps of lookahead? Leave it out if one."),
+    LATER_CHOICE(models, "any|exported", 8,
+          "Does it load any folder of its architectures, or those of `assay models export` alone?"),
     {0}};
 /* clang-format on */
 

@@ -38,7 +38,7 @@ extern const claim_row claim_table[];
 int32_t claim_words(const claim_row *row); /* of a choice or a set: how many */
 int32_t claim_most(const claim_row *row);  /* the largest number that it may have */
 
-enum { CLAIMS_SINCE = 7 }; /* the last group that is known here */
+enum { CLAIMS_SINCE = 8 }; /* the last group that is known here */
 
 /* A new object with the claims of the groups up to `since`, or NULL if memory runs out or a text is not UTF-8. */
 json_t *claims_encode(const iut_claims *claims, unsigned ops, int32_t since);

@@ -150,4 +150,5 @@ if __name__ == "__main__":
     parser.add_argument("--padding", type=int, help="the token of padding (a control)")
     parser.add_argument("--hotter", type=float, default=1, help="times the temperature, with drafts (a control)")
     assay_iut.serve(Engine(parser.parse_args()), name="onnxruntime-genai", version=og.__version__, uniforms="own",
-                    rule="token", map="other", arithmetic="f32", input="logits", methods="lookup", accepted_total=1)
+                    rule="token", map="other", arithmetic="f32", input="logits", methods="lookup", models="exported",
+                    accepted_total=1)

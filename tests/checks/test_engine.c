@@ -63,6 +63,7 @@ static iut_status claims(iut *x, iut_claims *c)
     c->lm_arithmetic = said.lm_arithmetic;
     c->greedy_identical = said.greedy_identical;
     c->lm_architectures = said.lm_architectures;
+    c->models = said.models;
     c->max_gamma = said.max_gamma;
     c->eos_always = said.eos_always;
     if (!own_ids) c->draft_vocab = 0;
@@ -597,7 +598,7 @@ static void greedy_methods_refuse_and_the_others_sample(void **unused)
 
 /* Every case of the suite: claimed with these architectures iff it is with all of them and its
  * model is none of the named ones. */
-static void claims_but_for(uint8_t architectures, const char *without, const char *says)
+static void claims_but_for(iut_claims claimed, const char *without, const char *says)
 {
     int32_t left_out = 0;
     check_plan plan;
@@ -605,7 +606,8 @@ static void claims_but_for(uint8_t architectures, const char *without, const cha
     client *all, *some;
     set_up(HONEST, (iut_claims){.lm_arithmetic = IUT_LM_CANONICAL});
     all = open_spoilt(api());
-    said.lm_architectures = architectures;
+    said = claimed;
+    said.lm_arithmetic = IUT_LM_CANONICAL;
     some = open_spoilt(api());
     assert_true(plan_all(&plan, check_list, LEVEL_FULL));
     for (size_t i = 0; i < plan.count; i++) {
@@ -626,13 +628,21 @@ static void claims_but_for(uint8_t architectures, const char *without, const cha
 static void architectures_that_are_not_served_are_not_claimed(void **unused)
 {
     (void)unused;
-    claims_but_for(IUT_LLAMA | IUT_QWEN3, "lm.*/@(biased*|*qwen2*)",
+    claims_but_for((iut_claims){.lm_architectures = IUT_LLAMA | IUT_QWEN3}, "lm.*/@(biased*|*qwen2*)",
                    "lm_architectures has no Qwen2");
-    claims_but_for(IUT_LLAMA | IUT_QWEN2, "lm.*/@(normed*|*qwen3*)",
+    claims_but_for((iut_claims){.lm_architectures = IUT_LLAMA | IUT_QWEN2}, "lm.*/@(normed*|*qwen3*)",
                    "lm_architectures has no Qwen3");
-    claims_but_for(IUT_LLAMA, "lm.*/@([bn]*|*qwen*)", "lm_architectures has no Qwen");
-    claims_but_for(IUT_QWEN2 | IUT_QWEN3, "[el][mn]*/!([bn]*|*qwen*)",
+    claims_but_for((iut_claims){.lm_architectures = IUT_LLAMA}, "lm.*/@([bn]*|*qwen*)", "lm_architectures has no Qwen");
+    claims_but_for((iut_claims){.lm_architectures = IUT_QWEN2 | IUT_QWEN3}, "[el][mn]*/!([bn]*|*qwen*)",
                    "lm_architectures has no Llama");
+}
+
+/* CLM-28. */
+static void models_that_are_not_exported_are_not_claimed(void **unused)
+{
+    (void)unused;
+    claims_but_for((iut_claims){.models = IUT_MODELS_EXPORTED}, "@(lm.random|lm.long|engine.models)/*",
+                   "`assay models export` alone");
 }
 
 /* CLM-19. */
@@ -705,6 +715,7 @@ int main(void)
         cmocka_unit_test(penalties_have_near_ties),
         cmocka_unit_test(greedy_methods_refuse_and_the_others_sample),
         cmocka_unit_test(architectures_that_are_not_served_are_not_claimed),
+        cmocka_unit_test(models_that_are_not_exported_are_not_claimed),
         cmocka_unit_test(draft_vocabularies_that_are_not_claimed_are_not_asked_for),
         cmocka_unit_test(without_generate_nothing_is_claimed),
     };

@@ -62,18 +62,31 @@ def cache_root():
     return os.environ.get("ASSAY_CACHE") or os.path.join(base, "assay")
 
 
+fleeting = []  # the folder of what is made of drawn models
+
+
+def root_for(folder):
+    """Where the folder's conversion is kept. A drawn model lies in a folder of the suite's run, and is met once: its
+    conversion goes when the program ends."""
+    if not os.path.basename(os.path.dirname(os.path.abspath(folder))).startswith("assay-models-"):
+        return cache_root()
+    fleeting.extend([] if fleeting else [tempfile.TemporaryDirectory(prefix="assay-conversions-")])
+    return fleeting[0].name
+
+
 def kept(folder, kind, name, make):
     """What make(path) writes at a fresh path, kept under the digest of the folder, this file and the kind. A name in
     the cache is whole: it is made beside, then renamed; of two at once the second finds it there."""
+    root = root_for(folder)
     digest = hashlib.sha256(kind.encode())
     for path in [os.path.abspath(__file__), *(os.path.join(folder, f) for f in sorted(os.listdir(folder)))]:
         with open(path, "rb") as file:
             data = file.read()
         digest.update(f"{os.path.basename(path)} {len(data)} ".encode() + data)
-    whole = os.path.join(cache_root(), f"{kind}-{digest.hexdigest()[:32]}")
+    whole = os.path.join(root, f"{kind}-{digest.hexdigest()[:32]}")
     if not os.path.exists(whole):
-        os.makedirs(cache_root(), exist_ok=True)
-        part = tempfile.mkdtemp(prefix="part-", dir=cache_root())
+        os.makedirs(root, exist_ok=True)
+        part = tempfile.mkdtemp(prefix="part-", dir=root)
         try:
             make(os.path.join(part, name))
             os.rename(part, whole)

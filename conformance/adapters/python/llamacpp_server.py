@@ -120,4 +120,5 @@ if __name__ == "__main__":
     assay_iut.serve(Engine(options), name="llama.cpp server", version=f"xllamacpp {xllamacpp.__version__}",
                     uniforms="own", rule="token" if options.rejection else "match", map="other",
                     arithmetic=arithmetic, input="logits", methods="lookup", lm_architectures="llama",
-                    accepted_total=1, max_vocab=258, processors="repetition presence frequency", **claims)
+                    accepted_total=1, max_vocab=assay_models.BYTES,
+                    processors="repetition presence frequency", **claims)

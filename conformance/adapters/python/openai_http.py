@@ -178,4 +178,5 @@ if __name__ == "__main__":
     if options.penalties:
         limits["processors"] = options.penalties
     assay_iut.serve(Engine(options), name="openai_http", version="1", uniforms="own", rule=options.rule, map="other",
-                    arithmetic=options.arithmetic, input="logits", lm_architectures="llama", **claims, **limits)
+                    arithmetic=options.arithmetic, input="logits", lm_architectures="llama", models="exported",
+                    **claims, **limits)

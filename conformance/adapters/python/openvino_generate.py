@@ -108,5 +108,6 @@ if __name__ == "__main__":
         parser.error("--precision own needs --arithmetic: say what the engine computes in on this machine")
     assay_iut.serve(Engine(options), name="OpenVINO GenAI", version=openvino_genai.__version__, uniforms="own",
                     rule="token", map="other", arithmetic=arithmetic, input="logits", methods="lookup",
-                    lm_architectures="llama", accepted_total=1, max_vocab=258, processors="repetition presence frequency",
+                    lm_architectures="llama", accepted_total=1, max_vocab=assay_models.BYTES,
+                    processors="repetition presence frequency",
                     **({"weights": "own"} if options.own_weights else {}))

@@ -138,7 +138,9 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.ascending:
         ascending()
-    assay_iut.serve(Engine(given), name="transformers.generate", methods="lookup",
+    # Tokens that are letters, and layers that can be left out.
+    models = "exported" if given.universal or given.early_exit else "any"
+    assay_iut.serve(Engine(given), name="transformers.generate", methods="lookup", models=models,
                     version=f"transformers {transformers.__version__}, torch {torch.__version__}",
                     uniforms="own", uniform_bits=24, rule="token", map="other",
                     arithmetic="f32", input="logits", top_k_ties="kept", processors="repetition")

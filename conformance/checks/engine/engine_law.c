@@ -186,7 +186,9 @@ static cell cell_of(const check_case *c, const check_context *x)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
+    const bool own_head = c->drawn && pair_of(c) == PAIR_PRUNED;
     return engine_claimed(tested, pair_of(c), c->gamma, why, size) &&
+           (!own_head || lm_serves_kind(tested, IUT_LLAMA, why, size)) &&
            engine_claims_law(tested, method_of(c), why, size);
 }
 

@@ -1,6 +1,7 @@
 /* engine_rows.c - see engine_rows.h. */
 #include "conformance/checks/engine/engine_rows.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,7 @@ bool engine_rows_clear(const engine_rows *w, const oracle_sampling *s, engine_ma
 {
     double below[MOST_V];
     if (s->temperature == 0) return true;
+    assert(w->V <= MOST_V);
     for (int32_t t = 0; t < w->V; t++) below[t] = (double)w->logits[t];
     qsort(below, (size_t)w->V, sizeof *below, by_value);
     for (int32_t i = w->V - 1; i >= 0; i--) below[i] -= below[0];

@@ -20,12 +20,19 @@ const char *const lm_prompts[LM_PROMPTS] = {
 
 /* ---- Claims. --------------------------------------------------------------------- */
 
-bool lm_serves_kind(const client *tested, uint8_t architecture, char *why, size_t size)
+static bool serves(const client *tested, uint8_t architecture, char *why, size_t size)
 {
     static const char *const name[] = {"Llama", "Qwen2", "Qwen3"};
     const uint8_t served = client_claims(tested)->lm_architectures;
     if (served == 0 || (served & architecture)) return true;
     snprintf(why, size, "lm_architectures has no %s", name[architecture / 2]);
+    return false;
+}
+
+bool lm_serves_kind(const client *tested, uint8_t architecture, char *why, size_t size)
+{
+    if (client_claims(tested)->models != IUT_MODELS_EXPORTED) return serves(tested, architecture, why, size);
+    snprintf(why, size, "models are those of `assay models export` alone");
     return false;
 }
 
@@ -36,24 +43,34 @@ static uint8_t architecture_of(const char *model)
 
 bool lm_serves(const client *tested, const char *model, char *why, size_t size)
 {
-    return lm_serves_kind(tested, architecture_of(model), why, size);
+    return serves(tested, architecture_of(model), why, size);
 }
 
-bool lm_claimed(const client *tested, const char *model, unsigned needs, char *why, size_t size)
-{
-    return lm_claimed_kind(tested, architecture_of(model), needs, why, size);
-}
-
-bool lm_claimed_kind(const client *tested, uint8_t architecture, unsigned needs, char *why, size_t size)
+static bool has_operations(const client *tested, char *why, size_t size)
 {
     static const iut_op all[] = {OP_MODEL, OP_FORWARD, OP_COMMIT, OP_TRUNCATE};
     for (int i = 0; i < 4; i++)
         if (!check_has(tested, all[i], why, size)) return false;
-    if (!lm_serves_kind(tested, architecture, why, size)) return false;
+    return true;
+}
+
+static bool has(const client *tested, unsigned needs, char *why, size_t size)
+{
     if ((needs & LM_BITS) && client_claims(tested)->lm_arithmetic == 0)
         return (void)snprintf(why, size, "lm_arithmetic is not said"), false;
     return (!(needs & LM_CACHE) || check_has(tested, OP_CACHE_READ, why, size)) &&
            (!(needs & LM_POISON) || check_has(tested, OP_CACHE_POISON, why, size));
+}
+
+bool lm_claimed(const client *tested, const char *model, unsigned needs, char *why, size_t size)
+{
+    return has_operations(tested, why, size) && lm_serves(tested, model, why, size) && has(tested, needs, why, size);
+}
+
+bool lm_claimed_kind(const client *tested, uint8_t architecture, unsigned needs, char *why, size_t size)
+{
+    return has_operations(tested, why, size) && lm_serves_kind(tested, architecture, why, size) &&
+           has(tested, needs, why, size);
 }
 
 /* ---- Open and close. ------------------------------------------------------------- */

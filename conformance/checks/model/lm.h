@@ -30,7 +30,7 @@ bool lm_claimed(const client *tested, const char *model, unsigned needs, char *w
                 size_t why_size);
 /* CLM-07 alone. */
 bool lm_serves(const client *tested, const char *model, char *why, size_t why_size);
-/* The same of an architecture, IUT_LLAMA ..., for models without a name. */
+/* The same of an architecture, IUT_LLAMA ..., for models without a name, which are not exported (CLM-28). */
 bool lm_claimed_kind(const client *tested, uint8_t architecture, unsigned needs, char *why,
                      size_t why_size);
 bool lm_serves_kind(const client *tested, uint8_t architecture, char *why, size_t why_size);

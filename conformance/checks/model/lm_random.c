@@ -86,7 +86,8 @@ static void add_load(job *j)
     if (j->state.sequences > 0 && below(j, 3) == 0)
         lm_add_load(&j->script, j->state.sequences, j->state.positions, j->state.rows, layout);
     else
-        lm_add_load(&j->script, below(j, 8) ? 2 + below(j, 4) : other[below(j, 5)], positions[below(j, 6)], rows[below(j, 6)], layout);
+        lm_add_load(&j->script, below(j, 8) ? 2 + below(j, 4) : other[below(j, 5)],
+                    positions[below(j, 6)], rows[below(j, 6)], layout);
     play_last(j);
 }
 
@@ -116,7 +117,7 @@ static void add_tree(job *j, int32_t sequence, int32_t rows)
 static void add_forward(job *j)
 {
     int32_t sequence[LM_MOST_SEQUENCES], left = j->state.rows;
-    const int32_t n = some(j, sequence), most = below(j, 5) == 0 ? left : 9;
+    const int32_t n = some(j, sequence), size = below(j, 5), most = size == 0 ? left : size == 1 ? 1 : 9;
     lm_add_step(&j->script, STEP_FORWARD);
     for (int32_t i = 0; i < n && left > 0; i++) {
         const int32_t rows = 1 + below(j, most < left ? most : left);

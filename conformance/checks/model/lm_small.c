@@ -165,7 +165,9 @@ static void put_weight(writer *w, double scale, double shift)
     if (w->form->stored == F16) {
         /* |x| < 2: exponent -112 to 15 of the binary32 becomes that of binary16, or 0. */
         const int exponent = (int)(bits >> 23 & 255) - 112;
-        const bool faint = exponent < 1 || (shift == 0 && probe_below(&w->rng, 8) == 0);
+        /* A draft that is like its target takes a random number wherever that does. */
+        const bool draws = shift == 0 && (w->form->crowded || exponent >= 1),
+                   faint = (draws && probe_below(&w->rng, 8) == 0) || exponent < 1;
         half = (uint16_t)((bits >> 16 & 0x8000) | (faint ? 0 : (uint32_t)exponent << 10) |
                           (bits >> 13 & 0x3ff));
     }
@@ -242,7 +244,8 @@ static void crowd(writer *w, size_t begin, int32_t rows)
     const size_t size = (w->size - begin) / (size_t)rows;
     const int32_t near = w->form->V / LOUD + 1, before = rows - 1 < near ? rows - 1 : near;
     uint8_t *last = w->data + w->size - size;
-    if (before > 0 && probe_below(&w->crowd, 2)) memcpy(last, last - size * (size_t)(1 + probe_below(&w->crowd, before)), size);
+    if (before < 1 || probe_below(&w->crowd, 2)) return;
+    memcpy(last, last - size * (size_t)(1 + probe_below(&w->crowd, before)), size);
 }
 
 /* A tensor [rows][columns], or [rows] with columns 0, named "part" of the model or of a layer.
@@ -482,17 +485,20 @@ static int32_t one_of(uint64_t *rng, const int32_t *list, int32_t n)
 
 lm_form lm_form_draw_target(uint64_t *rng, uint8_t architecture, bool wide, int32_t most_V)
 {
-    enum { FEW = 24, LARGE = 1 << 12 };
-    static const int32_t V[] = {6, FEW, FEW, 300, 1031, 32003}, wide_V[] = {70001, 100003, 131073}, head[] = {8, 20, 64, 80, 96, 128, 256},
+    static const int32_t V[] = {6, LM_FEW, LM_FEW, 300, 1031, 32003}, wide_V[] = {LM_MANY, 100003, LM_MOST},
+                         head[] = {8, 20, 64, 80, 96, 128, 256},
                          positions[] = {33, 64, 65, 96, 100, 128, 129, 200, 255, 257};
     lm_form f = lm_form_draw(rng, architecture, one_of(rng, positions, 10));
     f.V = wide ? one_of(rng, wide_V, 3) : one_of(rng, V, 6);
-    if (most_V > 0 && f.V > most_V) f.V = most_V < FEW ? most_V : FEW;
+    if (most_V > 0 && f.V > most_V) f.V = most_V < LM_FEW ? most_V : LM_FEW;
     f.head_dim = one_of(rng, head, 7);
-    f.tied = f.V <= FEW && f.tied;
-    f.crowded = !f.tied;
+    f.tied = f.V <= LM_FEW && f.tied;
+    f.crowded = true;
     f.llama3 = false;
-    if (f.V > LARGE) f.hidden = 2 * between(rng, 4, 8), f.layers = 1;
+    if (f.V >= LM_MANY) f.layers = 1;
+    /* A multiple of the heads, as some loaders ask of Llama's. */
+    f.hidden = f.heads * (12 / f.heads + between(rng, 1, f.V >= LM_MANY ? 1 : 3));
+    if (f.hidden % 2) f.hidden += f.heads;
     return f;
 }
 

@@ -21,7 +21,7 @@ typedef struct {
     bool tied, llama3;
     bool faint;   /* rows of subnormal weights */
     bool flat;    /* logits of size 1, not 2: laws in which every token counts */
-    bool crowded; /* not tied: many rows of the output matrix are there twice, and the last sixteenth are the largest */
+    bool crowded; /* if not tied: half of the output matrix repeats rows near by, and its last sixteenth is larger */
     double noise; /* share of each weight that is the form's own; the rest is that of the form
                      whose seed is one less. 0: all */
     int32_t owns;      /* ids of the draft's own vocabulary (VOC-01), 64 at most, not tied; 0: it has V */
@@ -33,10 +33,13 @@ typedef struct {
 /* A form of that architecture: one to five KV heads, groups of one to seven, and odd sizes. */
 lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions);
 
-/* A target for engines, and a draft model that is like it: 6 to 32,003 tokens, or `wide` 70,001 to 131,073, within
- * `most_V` unless that is 0; heads of 8 to 256; few positions, which requests can fill. Equal largest logits are
- * frequent, and so are the last ids. */
+/* Sizes of what follows, in tokens: few, and more than 16 bits count. */
+enum { LM_FEW = 24, LM_MANY = 70001, LM_MOST = 131073 };
+
+/* A target for engines: 6 to 32,003 tokens, or `wide` LM_MANY to LM_MOST; within `most_V` unless that is 0. It has
+ * heads of 8 to 256, and few positions, which requests can fill. */
 lm_form lm_form_draw_target(uint64_t *rng, uint8_t architecture, bool wide, int32_t most_V);
+/* A draft model that is like such a target. */
 lm_form lm_form_draft(const lm_form *target);
 
 /* "pruned" with other ids of its own, one to five of six; two or more have a gap. */
