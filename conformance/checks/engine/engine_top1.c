@@ -13,7 +13,7 @@ static void plan(check_plan *p, check_level level)
 {
     for (int32_t pair = 0; pair < PAIRS; pair++)
         for (int32_t way = 0; way < ENGINE_METHODS; way++) {
-            if (level == LEVEL_SMOKE && pair != PAIR_FEW && (way || pair == PAIR_TRAINED)) continue;
+            if (level == LEVEL_SMOKE && pair != PAIR_FEW && way) continue;
             if (pair == PAIR_PRUNED && way) continue;
             check_case *c = plan_case(p, &check_engine_top1, "%s-%s", engine_pair_name[pair],
                                       engine_method_name(engine_methods[way]));
