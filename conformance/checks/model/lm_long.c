@@ -184,8 +184,6 @@ static void turn(lm_script *s, int32_t end, uint64_t *rng)
         lm_add_step(s, STEP_COMMIT);
         lm_add_part(s, 1, again ? 3 : -1, 0);
         lm_add_part(s, 0, BUSH - 2, 0);
-        lm_add_step(s, STEP_READ);
-        for (int32_t at = end - 4; at < end + 4; at++) lm_add_part(s, 0, at, 0);
         lm_add_step(s, STEP_FORWARD);
         add_chain(s, 0, end - 2, 2, rng, near_an_end);
         lm_add_step(s, STEP_TRUNCATE);
