@@ -614,6 +614,19 @@ static void rounds_short(tracer *c)
     make_close(c->m);
 }
 
+/* Short phrases in pools of several suffixes a key, of which the target confirms older ones as they stand. */
+static void rounds_confirmed(tracer *c)
+{
+    pair_group(c, "trace.ouroboros.confirmed", 4);
+    for (int32_t k = 0; k < 12; k++) {
+        oracle_method x = rounds(c, k % 2 ? "code" : "paper", NULL);
+        x.size[0] = 2 + k % 3, x.size[1] = 6, x.size[2] = 3, x.size[3] = 5;
+        x.sw[OUR_REFINE] = OUR_REFINE_VALUE, x.sw[OUR_INSPIRE] = OUR_INSPIRE_TAIL;
+        rounds_test(c, &x, k % 4 == 3);
+    }
+    make_close(c->m);
+}
+
 static void rounds_refused(tracer *c)
 {
     static const int32_t prompt[2] = {1, 2};
@@ -694,6 +707,7 @@ static void ouroboros(tracer *c)
     rounds_preset(c, "code");
     rounds_switches(c);
     rounds_short(c);
+    rounds_confirmed(c);
     rounds_refused(c);
     rounds_engine(c, "paper");
     rounds_engine(c, "code");
