@@ -134,15 +134,10 @@ static bool as_alone(job *j, const int32_t *order, int32_t first, int32_t n, con
 {
     if (!ask(j, order, first, n, &j->now)) return false;
     for (int32_t i = 0; i < n; i++) {
-        const int32_t at = order ? order[i] : first + i, *out = j->now.out + i * BUDGET,
-                      *due = j->alone.out + at * BUDGET;
-        engine_ties_asked(&j->ties, at);
-        for (int32_t t = 0; t < j->now.length[i]; t++) {
-            if (out[t] == due[t]) continue;
-            const engine_difference d = {what, false, at, &j->prompt[at], due, t, out[t], NULL, NULL};
-            if (!engine_tie(&j->e, &j->ties, &d)) return false;
-            break; /* another stream from here on */
-        }
+        const int32_t at = order ? order[i] : first + i;
+        const engine_beside b = {
+            .what = what, .i = at, .prompt = &j->prompt[at], .plain = j->alone.out + at * BUDGET};
+        if (!engine_ties_compare(&j->e, &j->ties, &b, j->now.out + i * BUDGET, j->now.length[i])) return false;
     }
     return true;
 }

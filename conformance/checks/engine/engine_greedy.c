@@ -151,16 +151,13 @@ static bool same(job *j, const engine_request *q, const int32_t *order, int32_t 
     if (!engine_generate(&j->e, q, ordered, n, j->out, j->length)) return false;
     if (j->e.steps + j->e.totals > told) expect(j, q, ordered, n);
     for (int32_t i = 0; i < n; i++) {
-        engine_ties_asked(&j->ties, order[i]);
-        for (int32_t t = 0; t < j->length[i]; t++) {
-            const int32_t got = j->out[i * q->k + t];
-            if (got == j->plain[order[i]][t]) continue;
-            const double apart = fabs((double)j->logprob[i * q->k + t] - (double)j->due[order[i]][t]);
-            const engine_difference d = {
-                what, false, order[i], &ordered[i], j->plain[order[i]], t, got, q->logprob ? &apart : NULL, NULL};
-            if (!engine_tie(&j->e, &j->ties, &d)) return false;
-            break; /* another stream from here on */
-        }
+        const engine_beside b = {.what = what,
+                                 .i = order[i],
+                                 .prompt = &ordered[i],
+                                 .plain = j->plain[order[i]],
+                                 .due = q->logprob ? j->due[order[i]] : NULL,
+                                 .logprob = q->logprob ? j->logprob + i * q->k : NULL};
+        if (!engine_ties_compare(&j->e, &j->ties, &b, j->out + i * q->k, j->length[i])) return false;
     }
     return true;
 }

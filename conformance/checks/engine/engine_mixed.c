@@ -132,20 +132,15 @@ static bool is_greedy(const iut_sampling *s)
 
 static bool as_plain(job *j, int32_t i)
 {
-    const int32_t *out = j->out + i * BUDGET;
     const iut_sampling *s = &j->each[i].sampling;
-    const bool warm = s->temperature > 0;
     char what[120];
     if (!is_greedy(s)) return true;
     snprintf(what, sizeof what, "gamma %d, temperature %g, top_k %d, among %d other requests (LAY-20)", (int)j->q.gamma,
              (double)s->temperature, (int)s->top_k, (int)j->n - 1);
-    engine_ties_asked(&j->ties, i);
     j->greedy++;
-    for (int32_t t = 0; t < j->length[i]; t++) {
-        const engine_difference d = {what, warm, i, &j->prompt[i], j->plain[i], t, out[t], NULL, NULL};
-        if (out[t] != j->plain[i][t]) return engine_tie(&j->e, &j->ties, &d);
-    }
-    return true;
+    const engine_beside b = {
+        .what = what, .warm = s->temperature > 0, .i = i, .prompt = &j->prompt[i], .plain = j->plain[i]};
+    return engine_ties_compare(&j->e, &j->ties, &b, j->out + i * BUDGET, j->length[i]);
 }
 
 /* Are streams a function of their seeds, up to near-ties? */

@@ -172,16 +172,12 @@ static bool same(job *j, const engine_request *q, int32_t n)
              q->sampling.temperature > 0 ? ", top_k 1 (LAY-18)" : "", (int)n);
     if (!engine_generate(&j->e, q, j->prompt, n, j->out, j->length)) return false;
     for (int32_t i = 0; i < n; i++) {
-        const int32_t *plain = j->plain[i];
-        engine_ties_asked(&j->ties, i);
-        for (int32_t t = 0; t < j->length[i]; t++) {
-            const int32_t got = j->out[i * q->k + t];
-            if (got == plain[t]) continue;
-            const bool warm = q->sampling.temperature > 0;
-            const engine_difference d = {what, warm, i, &j->prompt[i], plain, t, got, NULL, NULL};
-            if (!engine_tie(&j->e, &j->ties, &d)) return false;
-            break; /* another stream from here on */
-        }
+        const engine_beside b = {.what = what,
+                                 .warm = q->sampling.temperature > 0,
+                                 .i = i,
+                                 .prompt = &j->prompt[i],
+                                 .plain = j->plain[i]};
+        if (!engine_ties_compare(&j->e, &j->ties, &b, j->out + i * q->k, j->length[i])) return false;
     }
     return true;
 }

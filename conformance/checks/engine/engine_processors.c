@@ -121,19 +121,14 @@ static bool as_plain(job *j, const engine_request *drafted, int32_t first, int32
     q.processors = &j->processors[first];
     if (!engine_generate(&j->e, &q, &j->prompt[first], n, j->out, j->length)) return false;
     for (int32_t k = 0; k < n; k++) {
-        const int32_t i = first + k, *out = j->out + k * BUDGET;
+        const int32_t i = first + k;
         const iut_processors *p = &j->processors[i];
         char what[160];
         snprintf(what, sizeof what, "%s, repetition %g, presence %g, frequency %g, %d requests", how,
                  (double)p->repetition, (double)p->presence, (double)p->frequency, (int)n);
-        engine_ties_asked(&j->ties, i);
         j->compared++;
-        for (int32_t t = 0; t < j->length[k]; t++) {
-            const engine_difference d = {what, false, i, &j->prompt[i], j->plain[i], t, out[t], NULL, p};
-            if (out[t] == j->plain[i][t]) continue;
-            if (!engine_tie(&j->e, &j->ties, &d)) return false;
-            break; /* another stream from here on */
-        }
+        const engine_beside b = {.what = what, .i = i, .prompt = &j->prompt[i], .plain = j->plain[i], .processors = p};
+        if (!engine_ties_compare(&j->e, &j->ties, &b, j->out + k * BUDGET, j->length[k])) return false;
     }
     return true;
 }

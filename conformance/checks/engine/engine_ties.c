@@ -45,29 +45,36 @@ bool engine_plain_is_right(const engine *e, int32_t i, const engine_prompt *prom
 
 /* ---- Differences. ---------------------------------------------------------------- */
 
-static void fail(const engine *e, const engine_difference *d, double apart, const char *why)
+/* At place `at` stands `got` where plain decoding has `due`. */
+typedef struct {
+    const engine_beside *of;
+    int32_t at, got, due;
+    double apart; /* by how much the told log-probabilities of the two differ; NAN: not told */
+} difference;
+
+static void fail(const engine *e, const difference *d, double apart, const char *why)
 {
     char gap[60] = "";
     if (!isnan(apart)) snprintf(gap, sizeof gap, " (their logits are %.3g apart)", apart);
-    result_set(e->r, STATE_FAIL, "%s: request %d, token %d: %d where plain decoding has %d%s; %s (%s)", d->what,
-               (int)d->i, (int)d->at, (int)d->got, (int)d->plain[d->at], gap, why,
-               d->processors ? "LAY-22" : "LAY-07, CLM-08");
+    result_set(e->r, STATE_FAIL, "%s: request %d, token %d: %d where plain decoding has %d%s; %s (%s)", d->of->what,
+               (int)d->of->i, (int)d->at, (int)d->got, (int)d->due, gap, why,
+               d->of->processors ? "LAY-22" : "LAY-07, CLM-08");
 }
 
-static void note(engine_ties *ties, const engine_difference *d, const char *how)
+static void note(engine_ties *ties, const difference *d, const char *how)
 {
     if (ties->count++ == 0)
-        snprintf(ties->text, sizeof ties->text, "%s: request %d, token %d is %d or %d, %s", d->what, (int)d->i,
-                 (int)d->at, (int)d->got, (int)d->plain[d->at], how);
+        snprintf(ties->text, sizeof ties->text, "%s: request %d, token %d is %d or %d, %s", d->of->what, (int)d->of->i,
+                 (int)d->at, (int)d->got, (int)d->due, how);
 }
 
 /* CLM-08. */
-static bool by_logits(const engine *e, engine_ties *ties, const engine_difference *d, const char *promise)
+static bool by_logits(const engine *e, engine_ties *ties, const difference *d, const char *promise)
 {
     char how[60];
     engine_rows w;
-    const bool ok = read_all(&w, e, d->prompt, d->plain, d->at, d->prompt->n + d->at);
-    const double apart = ok ? fabs((double)w.logits[d->plain[d->at]] - (double)w.logits[d->got]) : NAN;
+    const bool ok = read_all(&w, e, d->of->prompt, d->of->plain, d->at, d->of->prompt->n + d->at);
+    const double apart = ok ? fabs((double)w.logits[d->due] - (double)w.logits[d->got]) : NAN;
     const bool near = ok && !promise && apart <= engine_reach(client_claims(e->x->iut), &w);
     engine_rows_close(&w);
     if (!ok) return false;
@@ -81,38 +88,38 @@ enum { COMPANY = 8 };
 
 /* CLM-15: behind the tokens before it as a prompt. LAY-22: behind the same tokens, decoded anew, for penalties tell
  * prompt and output apart. */
-static bool gives_the_other_among(engine *e, const engine_difference *d, int32_t n, bool *gives)
+static bool gives_the_other_among(engine *e, const difference *d, int32_t n, bool *gives)
 {
-    const bool anew = d->processors != NULL;
+    const bool anew = d->of->processors != NULL;
     const int32_t k = anew ? d->at + 1 : 1;
-    const size_t before = anew ? (size_t)d->at * sizeof *d->plain : 0;
+    const size_t before = anew ? (size_t)d->at * sizeof *d->of->plain : 0;
     engine_request q = {.k = k, .eos = -1, .sampling = {0, 0, 1, 0}};
-    engine_prompt from = *d->prompt;
+    engine_prompt from = *d->of->prompt;
     iut_processors same[COMPANY];
     int32_t length[COMPANY], *out = malloc((size_t)n * (size_t)k * sizeof *out);
     if (!out) return result_set(e->r, STATE_ERROR, "the suite is short of memory"), false;
     if (anew) {
-        for (int32_t i = 0; i < n; i++) same[i] = *d->processors;
+        for (int32_t i = 0; i < n; i++) same[i] = *d->of->processors;
         q.processors = same;
     } else {
-        memcpy(from.token + from.n, d->plain, (size_t)d->at * sizeof *d->plain);
+        memcpy(from.token + from.n, d->of->plain, (size_t)d->at * sizeof *d->of->plain);
         from.n += d->at;
     }
     const bool ok = engine_repeat(e, &q, &from, n, out, length);
     for (int32_t i = 0; ok && i < n; i++) {
         const int32_t *stream = out + (int64_t)i * k;
-        *gives |= memcmp(stream, d->plain, before) == 0 && stream[k - 1] == d->got;
+        *gives |= memcmp(stream, d->of->plain, before) == 0 && stream[k - 1] == d->got;
     }
     free(out);
     return ok;
 }
 
 /* Does plain decoding give the other token, too, alone or among equals? */
-static bool gives_the_other(engine *e, const engine_difference *d, bool *gives)
+static bool gives_the_other(engine *e, const difference *d, bool *gives)
 {
     static const int32_t among[] = {1, 3, COMPANY};
     *gives = false;
-    if (!d->processors && d->prompt->n + d->at > ENGINE_PROMPT) return true;
+    if (!d->of->processors && d->of->prompt->n + d->at > ENGINE_PROMPT) return true;
     for (int i = 0; i < 3 && !*gives; i++)
         if (!gives_the_other_among(e, d, among[i], gives)) return false;
     return true;
@@ -135,35 +142,46 @@ double engine_logprob_reach(const iut_claims *claims)
 
 /* In an arithmetic that is not fine log-probabilities excuse nothing; and company need not show what the penalties of
  * an honest engine round. */
-static bool by_itself(engine *e, engine_ties *ties, const engine_difference *d)
+static bool by_itself(engine *e, engine_ties *ties, const difference *d)
 {
     const bool fine = engine_is_fine(client_claims(e->x->iut));
     bool gives;
     char how[80];
-    if (fine && d->apart && *d->apart <= engine_logprob_reach(client_claims(e->x->iut))) {
-        snprintf(how, sizeof how, "whose log-probabilities are %.3g apart, as it tells them", *d->apart);
+    if (fine && d->apart <= engine_logprob_reach(client_claims(e->x->iut))) {
+        snprintf(how, sizeof how, "whose log-probabilities are %.3g apart, as it tells them", d->apart);
         return note(ties, d, how), true;
     }
     if (!gives_the_other(e, d, &gives)) return false;
     if (gives) return note(ties, d, "as plain decoding's own is, by company and chunk"), true;
     if (!ties->open && !ties->open_now)
         snprintf(ties->unexplained, sizeof ties->unexplained, "%s: request %d, token %d: %d where plain decoding has %d",
-                 d->what, (int)d->i, (int)d->at, (int)d->got, (int)d->plain[d->at]);
-    ties->open_now |= 1u << d->i;
-    ties->coarse |= d->processors && !fine;
+                 d->of->what, (int)d->of->i, (int)d->at, (int)d->got, (int)d->due);
+    ties->open_now |= 1u << d->of->i;
+    ties->coarse |= d->of->processors && !fine;
     return true;
 }
 
-bool engine_tie(engine *e, engine_ties *ties, const engine_difference *d)
+static bool judge(engine *e, engine_ties *ties, const difference *d)
 {
     const iut_claims *m = client_claims(e->x->iut);
     const char *promise = m->lm_arithmetic                   ? "lm_arithmetic is claimed"
-                          : m->greedy_identical && !d->warm ? "greedy_identical is claimed"
+                          : m->greedy_identical && !d->of->warm ? "greedy_identical is claimed"
                                                              : NULL;
-    if (m->weights != IUT_WEIGHTS_OWN && !d->processors) return by_logits(e, ties, d, promise);
+    if (m->weights != IUT_WEIGHTS_OWN && !d->of->processors) return by_logits(e, ties, d, promise);
     if (!promise) return by_itself(e, ties, d);
     fail(e, d, NAN, promise);
     return false;
+}
+
+bool engine_ties_compare(engine *e, engine_ties *ties, const engine_beside *b, const int32_t *tokens, int32_t n)
+{
+    int32_t at = 0;
+    ties->asked_now |= 1u << b->i;
+    while (at < n && tokens[at] == b->plain[at]) at++;
+    if (at == n) return true;
+    difference d = {b, at, tokens[at], b->plain[at], NAN};
+    if (b->due && b->logprob) d.apart = fabs((double)b->logprob[at] - (double)b->due[at]);
+    return judge(e, ties, &d);
 }
 
 static int32_t ones(uint32_t bits)

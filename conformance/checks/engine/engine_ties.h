@@ -17,29 +17,23 @@ typedef struct {
     char unexplained[200]; /* the first of the others */
 } engine_ties;
 
-/* A token that is not plain decoding's. */
+/* A prompt by some decoding that should give its plain tokens. */
 typedef struct {
-    const char *what;      /* was asked for */
-    bool warm;             /* above temperature 0, where `greedy_identical` promises nothing */
-    int32_t i;             /* of the present prompts, 0..31 */
+    const char *what;     /* was asked for */
+    bool warm;            /* above temperature 0, where `greedy_identical` promises nothing */
+    int32_t i;            /* of the present prompts, 0..31 */
     const engine_prompt *prompt;
-    const int32_t *plain;  /* its tokens by plain decoding */
-    int32_t at, got;       /* the place, and what stands there */
-    const double *apart;   /* what the log-probabilities of the two differ by, each as its decoding tells it, or NULL */
+    const int32_t *plain; /* its tokens by plain decoding */
     const iut_processors *processors; /* of the request; NULL: none were asked for */
-} engine_difference;
+    const float *due, *logprob; /* of the plain tokens and of the others, as each decoding tells them; NULL: not told */
+} engine_beside;
 
 /* By how much log-probabilities may differ that honest engines of this arithmetic tell of one token (LAY-21). */
 double engine_logprob_reach(const iut_claims *claims);
 
-/* True: it is noted. */
-bool engine_tie(engine *e, engine_ties *ties, const engine_difference *d);
-
-/* Prompt i was compared. */
-static inline void engine_ties_asked(engine_ties *ties, int32_t i)
-{
-    ties->asked_now |= 1u << i;
-}
+/* The n tokens of the other decoding. True: they are the plain ones, or their first difference is noted; behind it
+ * stands another stream. */
+bool engine_ties_compare(engine *e, engine_ties *ties, const engine_beside *b, const int32_t *tokens, int32_t n);
 
 /* From here on the prompts are others. */
 void engine_ties_next(engine_ties *ties);
