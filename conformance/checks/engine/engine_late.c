@@ -76,7 +76,7 @@ static int32_t draw_way(check_draw *d)
 static void draw_some(check_plan *p, check_draw *d)
 {
     static const int32_t count[] = {1, 3, 20};
-    static const int64_t n[] = {500, 2500, 30000};
+    static const int64_t n[] = {250, 2500, 30000};
     for (int32_t i = 0; i < count[d->level]; i++) {
         const int32_t way = draw_way(d);
         const int32_t gamma = engine_drafts(engine_methods[way]) ? draw_gamma(d, 0, MOST_GAMMA) : 0;
@@ -224,13 +224,20 @@ static void draw_each(job *j)
     }
 }
 
+/* Far into a stream; a drawn case, which may be short, takes few bets more than it wants. */
+static int32_t draw_budget(job *j)
+{
+    const int64_t wanted = j->c->drawn ? (j->c->n - j->bets.n) / j->requests : PIT_LENGTH;
+    const int32_t most = wanted > PIT_LENGTH ? PIT_LENGTH : wanted < LEAST_BUDGET ? LEAST_BUDGET : (int32_t)wanted;
+    return LEAST_BUDGET + probe_below(&j->rng, most - LEAST_BUDGET + 1);
+}
+
 static void draw_call(job *j)
 {
     const bool far = j->e.x->level > LEVEL_SMOKE && j->calls % LONG_EVERY == (j->c->drawn ? 2 : 1);
     const bool again = j->c->drawn && j->calls % 2 == 1; /* the first prompt, with other sampling */
     if (j->c->drawn) draw_shape(j);
-    j->q.k =
-        LEAST_BUDGET + (j->calls ? probe_below(&j->rng, PIT_LENGTH - LEAST_BUDGET + 1) : 0);
+    j->q.k = j->calls ? draw_budget(j) : LEAST_BUDGET;
     for (int32_t i = again; i < PROMPTS; i++) {
         const bool is_long = far && i == 0;
         const int32_t n = is_long ? LONG_PROMPT + probe_below(&j->rng, LONG_PROMPT)

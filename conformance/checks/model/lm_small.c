@@ -233,9 +233,9 @@ static bool put_map(writer *w)
 
 /* The last sixteenth of the ids. */
 enum { LOUD = 16 };
-static bool is_loud(const form *f, size_t id)
+static bool is_loud(const form *f, int32_t id)
 {
-    return f->crowded && id >= (size_t)(f->V - f->V / LOUD);
+    return f->crowded && id >= f->V - f->V / LOUD;
 }
 
 /* Of the rows since `begin` the last one is, as often as not, one of those before it once more. */
@@ -257,12 +257,13 @@ static bool put(writer *w, int layer, const char *part, int rows, int columns, d
     char name[100], shape[32];
     if (!reserve(w, 4 * count)) return false;
     const bool output = strcmp(part, "lm_head.weight") == 0, pruned = output && w->form->owns;
-    for (size_t i = 0; i < count; i++) {
-        const size_t row = columns ? i / (size_t)columns : i, before = w->size;
+    for (int32_t row = 0; row < rows; row++) {
+        const size_t before = w->size;
         const bool faint = w->form->faint && output && row % 20 == 7;
-        put_weight(w, faint ? 0x1p-127 : output && is_loud(w->form, row) ? 1.15 * scale : scale, shift);
-        if (pruned && !is_kept(w, (int32_t)row)) w->size = before;
-        if (output && w->form->crowded && (i + 1) % (size_t)columns == 0) crowd(w, begin, (int32_t)row + 1);
+        const double size = faint ? 0x1p-127 : output && is_loud(w->form, row) ? 1.15 * scale : scale;
+        for (int32_t i = 0; i < (columns ? columns : 1); i++) put_weight(w, size, shift);
+        if (pruned && !is_kept(w, row)) w->size = before;
+        if (output && w->form->crowded) crowd(w, begin, row + 1);
     }
     if (layer < 0)
         snprintf(name, sizeof name, "%s", part);

@@ -119,12 +119,22 @@ static bool has_shape(const json_t *shape, int32_t rows, int32_t columns)
            (!columns || json_integer_value(json_array_get(shape, 1)) == columns);
 }
 
-static float widened(const unsigned char *at, const char *dtype)
+typedef enum { F32, F16, BF16, OTHER } stored;
+
+static stored stored_as(const char *dtype)
+{
+    static const char *const name[] = {"F32", "F16", "BF16"};
+    int kind = 0;
+    while (kind < OTHER && (!dtype || strcmp(dtype, name[kind]) != 0)) kind++;
+    return (stored)kind;
+}
+
+static float widened(const unsigned char *at, stored kind)
 {
     uint32_t bits = (uint32_t)at[0] | (uint32_t)at[1] << 8;
     float x;
-    if (!strcmp(dtype, "BF16")) return oracle_widen_bf16((uint16_t)bits);
-    if (!strcmp(dtype, "F16")) return oracle_widen_f16((uint16_t)bits);
+    if (kind == BF16) return oracle_widen_bf16((uint16_t)bits);
+    if (kind == F16) return oracle_widen_f16((uint16_t)bits);
     bits |= (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -150,21 +160,17 @@ static bool tensor(oracle_folder *f, const char *name, int32_t rows, int32_t col
     *out = NULL;
     if (!t) return optional || bad(f, "no tensor %s", name);
     const json_t *range = json_object_get(t, "data_offsets");
-    const char *dtype = json_string_value(json_object_get(t, "dtype"));
+    const stored kind = stored_as(json_string_value(json_object_get(t, "dtype")));
     const int64_t begin = json_integer_value(json_array_get(range, 0));
     const int64_t end = json_integer_value(json_array_get(range, 1));
-    const int64_t size = !dtype                   ? 0
-                         : !strcmp(dtype, "F32")  ? 4
-                         : !strcmp(dtype, "F16")  ? 2
-                         : !strcmp(dtype, "BF16") ? 2
-                                                  : 0;
-    if (!size || !has_shape(json_object_get(t, "shape"), rows, columns) || begin < 0 ||
+    const int64_t size = kind == F32 ? 4 : 2;
+    if (kind == OTHER || !has_shape(json_object_get(t, "shape"), rows, columns) || begin < 0 ||
         end < begin || (uint64_t)end > s->size - s->data || end - begin != n * size)
         return bad(f, "%s: %s is not F32, F16 or BF16 of [%d][%d], or its place is wrong",
                    s->name, name, (int)rows, (int)columns);
     float *value = new_block(f, n);
     for (int64_t i = 0; value && i < n; i++)
-        value[i] = widened(s->bytes + s->data + begin + i * size, dtype);
+        value[i] = widened(s->bytes + s->data + begin + i * size, kind);
     *out = value;
     return value != NULL;
 }
