@@ -1,7 +1,8 @@
 /* engine.models - an engine at temperature 0 on models of other shapes than the pairs' (LAY-07). Ids have more than
  * 16 bits, the largest logits are often equal, heads are wide and groups odd, and requests fill the context. Plain
  * decoding is held against the oracle's network, drafts against plain decoding. So is top_k = 1 above temperature 0,
- * where an engine sorts or sums its whole row (LAY-18).
+ * where an engine sorts or sums its whole row (LAY-18). Weights are stored in binary32, for engines often compute in
+ * what their folder has.
  *
  * Weights of an engine's own are not asked for: equal logits need not stay equal there, and few prompts decide nothing
  * (CLM-15). */
@@ -18,7 +19,7 @@ enum { PROMPTS = 3, BUDGET = 16, FEW_DRAFTS = 3 };
 enum { FORMS = 4 };
 static const lm_form forms[FORMS] = {{.name = "wide",
                                       .architecture = IUT_LLAMA,
-                                      .stored = LM_BF16,
+                                      .stored = LM_F32,
                                       .V = LM_MANY,
                                       .layers = 1,
                                       .hidden = 16,
@@ -33,7 +34,7 @@ static const lm_form forms[FORMS] = {{.name = "wide",
                                       .seed = 1620},
                                      {.name = "wider",
                                       .architecture = IUT_LLAMA,
-                                      .stored = LM_BF16,
+                                      .stored = LM_F32,
                                       .V = LM_MOST,
                                       .layers = 1,
                                       .hidden = 12,
@@ -156,11 +157,11 @@ typedef struct {
     engine_ties ties;
 } job;
 
-/* The first fills the context: all its tokens but the last emitted one need a position (STOP-05). The second leaves one
- * position. */
+/* The first fills the context, the second leaves one position. Engines are asked for nothing longer: some count a
+ * position for the last token, too (LAY-07). */
 static void make_prompts(job *j)
 {
-    const int32_t whole = j->positions - BUDGET + 1, tokens[PROMPTS] = {whole, whole - 1, 1};
+    const int32_t whole = j->positions - BUDGET, tokens[PROMPTS] = {whole, whole - 1, 1};
     for (int32_t i = 0; i < PROMPTS; i++) engine_fill_prompt(&j->e, i, tokens[i], &j->rng, &j->prompt[i]);
 }
 

@@ -492,6 +492,7 @@ lm_form lm_form_draw_target(uint64_t *rng, uint8_t architecture, bool wide, int3
     lm_form f = lm_form_draw(rng, architecture, one_of(rng, positions, 10));
     f.V = wide ? one_of(rng, wide_V, 3) : one_of(rng, V, 6);
     if (most_V > 0 && f.V > most_V) f.V = most_V < LM_FEW ? most_V : LM_FEW;
+    f.stored = LM_F32;
     f.head_dim = one_of(rng, head, 7);
     f.tied = f.V <= LM_FEW && f.tied;
     f.crowded = true;
