@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Our kernels give the reference's verdict table: `verdicts.py ASSAY [options of assay run]` runs the
-suite on both, and fails where a case of --iut gpu has another state than the reference's. Ouroboros is
-NOT_CLAIMED, for no kernel drafts by it. On the grid emulator, which --iut gpu then says it uses, at level
+suite on both, and fails where a case of --iut gpu has another state than the reference's. NOT_CLAIMED are
+Ouroboros, for no kernel drafts by it, requests that differ within a call, and draft vocabularies. On the grid emulator, which --iut gpu then says it uses, at level
 smoke and with 2,000 samples, exactly the cases with more than 64 tokens are UNAVAILABLE instead."""
 import collections
 import json
@@ -14,6 +14,8 @@ from pathlib import Path
 LARGEST = 64
 BEYOND = "needs a GPU; the grid emulator serves"
 OF_258 = re.compile(r"(lm|engine)\.\w+/(draft|target|self|trained)-")  # cases of the trained pair
+WIDE = re.compile(r"engine\.models/wide")
+LACKING = re.compile(r"ouroboros|engine\.mixed/|engine\.late/.*-mixed$|engine\.\w+/pruned-")
 EMULATED = {"level": "smoke", "samples": 2000}
 
 
@@ -28,11 +30,11 @@ def report(assay, iut, options, folder):
 def vocabulary(name):
     """As its id says; few tokens where it says nothing."""
     said = re.search(r"\b[vV](\d+)\b", name)
-    return int(said.group(1)) if said else 258 if OF_258.match(name) else 0
+    return int(said.group(1)) if said else 258 if OF_258.match(name) else 70001 if WIDE.match(name) else 0
 
 
 def due_state(case, emulated):
-    if "ouroboros" in case["case"]:
+    if LACKING.search(case["case"]):
         return "NOT_CLAIMED"
     if emulated and vocabulary(case["case"]) > LARGEST and case["state"] != "NOT_CLAIMED":
         return "UNAVAILABLE"
