@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Our kernels give the reference's verdict table: `verdicts.py ASSAY [options of assay run]` runs the
 suite on both, and fails where a case of --iut gpu has another state than the reference's. NOT_CLAIMED are
-Ouroboros, for no kernel drafts by it, requests that differ within a call, and draft vocabularies. On the grid emulator, which --iut gpu then says it uses, at level
-smoke and with 2,000 samples, exactly the cases with more than 64 tokens are UNAVAILABLE instead."""
+Ouroboros, for no kernel drafts by it, requests that differ within a call, and draft vocabularies. On the grid
+emulator, which --iut gpu then says it uses, at level smoke and with 2,000 samples, exactly the cases with more than 64
+tokens are UNAVAILABLE instead."""
 import collections
 import json
 import re

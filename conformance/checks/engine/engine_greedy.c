@@ -8,7 +8,6 @@
  * Forwards of other shapes round otherwise. So where no identity is promised, a difference is a
  * near-tie when the logits of the two tokens are as close as the declared arithmetic reaches
  * (CLM-08), and the stream is another one from there on. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -37,7 +37,7 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions);
 enum { LM_FEW = 24, LM_MANY = 70001, LM_MOST = 131073 };
 
 /* A target for engines: 6 to 32,003 tokens, or `wide` LM_MANY to LM_MOST; within `most_V` unless that is 0. It has
- * heads of 8 to 256, and few positions, which requests can fill. */
+ * heads of 8 to 256, weights in binary32, and few positions, which requests can fill. */
 lm_form lm_form_draw_target(uint64_t *rng, uint8_t architecture, bool wide, int32_t most_V);
 /* A draft model that is like such a target. */
 lm_form lm_form_draft(const lm_form *target);
