@@ -63,7 +63,7 @@ static void without_a_fault_traces_are_the_vectors(void **state)
 {
     (void)state;
     const tally n = run(FAULT_NONE, false);
-    assert_int_equal(n.traces, 479);
+    assert_int_equal(n.traces, 491);
     assert_int_equal(n.other_traces, 0);
 }
 
