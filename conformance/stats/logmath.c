@@ -30,19 +30,21 @@ double st_stirling(double z)
     return i * (1. / 12 - i2 * (1. / 360 - i2 * (1. / 1260 - i2 * (1. / 1680 - i2 / 1188))));
 }
 
-/* From a = 30 on Stirling's formula for both Gammas, joined so that nothing large cancels:
+/* Of few factors ln((1 + 1/a)(1 + 2/a) ...): the product less 1 is a sum of positive terms, so nothing cancels.
+ *
+ * Else from a = 30 on Stirling's formula for both Gammas, joined so that nothing large cancels:
  * a entropy(N/a) - ln(1 + N/a)/2 + remainder(a+N) - remainder(a). */
 double st_rising(double a, double N)
 {
     if (N < 2) return 0;
+    if (N <= 8 && a >= 0x1p-100) { /* seven factors stay finite */
+        double more = 0;
+        for (int i = 1; i < N; i++) more += i / a * (1 + more);
+        return log1p(more);
+    }
     if (a >= 30) {
         double x = N / a;
         return a * st_entropy(x) - 0.5 * log1p(x) + (st_stirling(a + N) - st_stirling(a));
-    }
-    if (N <= 8) {
-        double s = 0;
-        for (int i = 1; i < N; i++) s += log1p(i / a);
-        return s;
     }
     return lgamma(a + N) - lgamma(a) - N * log(a);
 }

@@ -126,6 +126,23 @@ static uint64_t measure(const float *e, int32_t i)
     return e ? as_weight(e[i]) : 1;
 }
 
+enum { FEW = 64 };
+
+/* shortest_prefix of few tokens: walks the ranking, one look at all of them a rank. */
+static cutoff shortest_of_few(const float *logits, const float *e, int32_t V, uint64_t need)
+{
+    uint32_t key[FEW];
+    cutoff c = {UINT32_MAX, -1}; /* before every token: no logit has the greatest key */
+    for (int32_t i = 0; i < V; i++) key[i] = rank_key(logits[i]);
+    for (uint64_t sum = 0; sum < need; sum += measure(e, c.last)) {
+        int32_t next = -1;
+        for (int32_t i = 0; i < V; i++)
+            if ((key[i] < c.key || (key[i] == c.key && i > c.last)) && (next < 0 || key[i] > key[next])) next = i;
+        c = (cutoff){key[next], next};
+    }
+    return c;
+}
+
 /* The shortest prefix of the ranking whose measure reaches `need`, 1 <= need <= the whole
  * measure. A radix selection: each pass fixes some bits of the last key, from a histogram of
  * the measure over the next digit of the keys that share the bits fixed so far. Before each
@@ -134,6 +151,7 @@ static uint64_t measure(const float *e, int32_t i)
 static cutoff shortest_prefix(const float *logits, const float *e, int32_t V, uint64_t need)
 {
     static const int shift[] = {21, 10, 0}, bits[] = {11, 11, 10};
+    if (V <= FEW) return shortest_of_few(logits, e, V, need);
     uint64_t histogram[1 << 11];
     uint32_t key = 0, fixed = 0; /* the bits found, and the mask of their places */
     for (int pass = 0; pass < 3; pass++) {

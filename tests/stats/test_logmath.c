@@ -63,7 +63,7 @@ static double exact_rising(double a, double N)
 static void rising(void **state)
 {
     (void)state;
-    const double a[] = {1e-300, 1e-12, 0.01, 1, 7.5, 29.99, 30, 31, 1e3, 1e6, 2199023255552.0};
+    const double a[] = {1e-300, 1e-30, 1e-12, 0.01, 1, 7.5, 29.99, 30, 31, 1e3, 1e6, 2199023255552.0};
     const double N[] = {0, 1, 2, 3, 8, 9, 100, 12345, 1e6, 1e9};
     for (size_t i = 0; i < sizeof a / sizeof *a; i++)
         for (size_t j = 0; j < sizeof N / sizeof *N; j++) {
