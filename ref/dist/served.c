@@ -126,7 +126,7 @@ static uint64_t measure(const float *e, int32_t i)
     return e ? as_weight(e[i]) : 1;
 }
 
-enum { FEW = 64 };
+enum { FEW = 64 }; /* tokens for which the histograms below cost more than a walk */
 
 /* shortest_prefix of few tokens: walks the ranking, one look at all of them a rank. */
 static cutoff shortest_of_few(const float *logits, const float *e, int32_t V, uint64_t need)
