@@ -267,6 +267,7 @@ static iut_status claims(iut *x, iut_claims *c)
     c->device = x->lacks == IUT_OK ? x->device.name : "not available";
     choices_claim(&x->choice, c);
     if (x->products != AG_CANONICAL) claim_fast(x, c);
+    engine_ops_claim(c);
     if (c->size >= offsetof(iut_claims, warm)) claim_trees(x, c);
     return IUT_OK;
 }
@@ -666,7 +667,7 @@ static iut_status cache_poison(iut *x)
 static iut_status generate(iut *x, iut_generate_batch *b)
 {
     const engine_ops_manner how = {
-        .choice = &x->choice, .threads = 1, .maker = &x->engine_maker};
+        .choice = &x->choice, .ouroboros = as_ouroboros_preset("paper"), .threads = 1, .maker = &x->engine_maker};
     iut_status status;
     if (!there(x, &status)) return status;
     return answer(x, plugin_generate(&x->device, &x->engine, b, &how, &x->error));

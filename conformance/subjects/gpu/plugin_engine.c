@@ -34,7 +34,7 @@ static int64_t longest_of(const iut_generate_batch *b)
 {
     int64_t longest = 1;
     for (int32_t i = 0; i < b->n; i++) {
-        const int64_t tokens = (int64_t)b->prompt_count[i] + b->k;
+        const int64_t tokens = (int64_t)b->prompt_count[i] + engine_ops_budget(b, i);
         longest = tokens > longest ? tokens : longest;
     }
     return longest;
@@ -59,12 +59,13 @@ static as_status check_positions(const iut_generate_batch *b, as_error *e)
     if (s != AS_OK) return s;
     as_close_weights(&files);
     for (int32_t i = 0; i < b->n; i++) {
-        const int64_t needed = (int64_t)b->prompt_count[i] + b->k - 1;
+        const int32_t budget = engine_ops_budget(b, i);
+        const int64_t needed = (int64_t)b->prompt_count[i] + budget - 1;
         if (needed > info.config.max_positions)
             return as_fail(
                 e, AS_LIMIT,
                 "decode: prompt %d and budget %d need %lld positions; the model has %d",
-                (int)b->prompt_count[i], (int)b->k, (long long)needed,
+                (int)b->prompt_count[i], (int)budget, (long long)needed,
                 (int)info.config.max_positions);
     }
     return AS_OK;
@@ -72,9 +73,24 @@ static as_status check_positions(const iut_generate_batch *b, as_error *e)
 
 /* ---- Models and a decoder. ------------------------------------------------------------- */
 
+/* Requests of a call that stand side by side and share their sampling: one decoder serves them. */
+typedef struct {
+    int32_t first, n;
+    const int32_t *prompt, *ends; /* of the first; ends may be NULL */
+} group;
+
+/* The tokens that end a request, at most: its own, and the call's. */
+static int32_t most_ends(const iut_generate_batch *b, const group *g)
+{
+    int32_t most = 0;
+    for (int32_t i = g->first; i < g->first + g->n; i++)
+        if (b->end_count && b->end_count[i] > most) most = b->end_count[i];
+    return most + 1;
+}
+
 /* A decoder for as many of the requests at once as there are sequences and rows for. */
 static as_status open_decoder(const ag_device *device, const engine_ops *x,
-                              const iut_generate_batch *b, const engine_ops_plan *plan,
+                              const iut_generate_batch *b, const group *g, const engine_ops_plan *plan,
                               ag_decoder **d, as_error *e)
 {
     const int64_t longest = longest_of(b), most = (int64_t)x->target.lm->positions + 1;
@@ -84,9 +100,9 @@ static as_status open_decoder(const ag_device *device, const engine_ops *x,
                      .rule = plan->rule,
                      .sampling = plan->sampling,
                      .draft_sampling = plan->sampling,
-                     .sequences = least(b->n, x->target.sequences),
+                     .sequences = least(g->n, x->target.sequences),
                      .longest = (int32_t)(longest < most ? longest : most), /* or refused */
-                     .eoses = 1,
+                     .eoses = most_ends(b, g),
                      .rows = ENGINE_OPS_ROWS,
                      .stride = device->emulated ? 1 : STRIDE}; /* there a look costs nothing */
     const ag_room room = {.longest = o.longest, .rows = o.rows};
@@ -99,19 +115,16 @@ static as_status open_decoder(const ag_device *device, const engine_ops *x,
 
 /* The pair and a decoder, for AT_ONCE sequences or, where memory is short, a half of them, a
  * quarter ... */
-static as_status prepare(const ag_device *device, engine_ops *x, const iut_generate_batch *b,
+static as_status prepare(const ag_device *device, engine_ops *x, const iut_generate_batch *b, const group *g,
                          engine_ops_manner *how, engine_ops_plan *plan, ag_decoder **d,
                          as_error *e)
 {
     how->rows = FORWARD_ROWS;
-    how->positions = positions_for(longest_of(b));
-    const as_status s = how->positions > LEAST_POSITIONS ? check_positions(b, e) : AS_OK;
-    if (s != AS_OK) return s;
     for (how->sequences = AT_ONCE;; how->sequences /= 2) {
         as_status tried = engine_ops_load(x, b, how, e);
         const bool no_room = tried == AS_LIMIT;
-        if (tried == AS_OK) tried = engine_ops_translate(b, how, 0, plan, e);
-        if (tried == AS_OK) tried = open_decoder(device, x, b, plan, d, e);
+        if (tried == AS_OK) tried = engine_ops_translate(b, how, g->first, plan, e);
+        if (tried == AS_OK) tried = open_decoder(device, x, b, g, plan, d, e);
         if ((!no_room && tried != AS_NO_MEMORY) || how->sequences == 1) return tried;
         engine_ops_free(x);
     }
@@ -120,33 +133,82 @@ static as_status prepare(const ag_device *device, engine_ops *x, const iut_gener
 /* ---- Decoding. ------------------------------------------------------------------------ */
 
 /* The first request that fails is the batch's answer. */
-static as_status tell(const iut_generate_batch *b, const ag_generation *g, as_error *e)
+static as_status tell(const iut_generate_batch *b, const group *p, const ag_generation *g, as_error *e)
 {
-    for (int32_t i = 0; i < b->n; i++) {
+    for (int32_t i = 0; i < p->n; i++) {
         if (g[i].status != AS_OK) return as_fail(e, g[i].status, "%s", g[i].error.text);
-        b->out_len[i] = g[i].result.tokens;
+        b->out_len[p->first + i] = g[i].result.tokens;
         for (int32_t k = 0; k < g[i].result.steps; k++) g[i].length[k]--;
     }
     return AS_OK;
 }
 
-static as_status decode_all(const iut_generate_batch *b, ag_decoder *d, as_error *e)
+/* eos: room for the ends of all requests of the group. */
+static void describe(const iut_generate_batch *b, const group *p, ag_generation *g, int32_t *eos)
 {
-    ag_generation *g = calloc((size_t)b->n + 1, sizeof *g);
-    if (!g) return as_fail(e, AS_NO_MEMORY, "no memory for %d requests", (int)b->n);
-    const int32_t *prompt = b->prompt;
-    for (int32_t i = 0; i < b->n; prompt += b->prompt_count[i++])
-        g[i] = (ag_generation){.prompt = prompt,
+    const int32_t *prompt = p->prompt, *ends = p->ends;
+    for (int32_t j = 0; j < p->n; j++) {
+        const int32_t i = p->first + j;
+        g[j] = (ag_generation){.prompt = prompt,
                                .prompts = b->prompt_count[i],
-                               .budget = b->k,
-                               .eos = &b->eos,
-                               .eoses = b->eos >= 0,
-                               .seed = b->seed + (uint64_t)i,
+                               .budget = engine_ops_budget(b, i),
+                               .eos = eos,
+                               .eoses = engine_ops_ends(b, i, ends, eos),
+                               .seed = engine_ops_seed(b, i),
                                .out = b->out + (ptrdiff_t)i * b->k,
                                .length = b->accepted + (ptrdiff_t)i * b->k};
-    as_status s = ag_decode(d, g, b->n, e);
-    if (s == AS_OK) s = tell(b, g, e);
+        eos += g[j].eoses;
+        prompt += b->prompt_count[i];
+        if (b->end_count && ends) ends += b->end_count[i];
+    }
+}
+
+static as_status decode_group(const iut_generate_batch *b, const group *p, ag_decoder *d, as_error *e)
+{
+    ag_generation *g = calloc((size_t)p->n, sizeof *g);
+    int32_t *eos = malloc((size_t)p->n * (size_t)most_ends(b, p) * sizeof *eos);
+    as_status s = g && eos ? AS_OK : as_fail(e, AS_NO_MEMORY, "no memory for %d requests", (int)p->n);
+    if (s == AS_OK) {
+        describe(b, p, g, eos);
+        s = ag_decode(d, g, p->n, e);
+    }
+    if (s == AS_OK) s = tell(b, p, g, e);
+    free(eos);
     free(g);
+    return s;
+}
+
+static bool is_alike(const iut_generate_batch *b, int32_t i, int32_t j)
+{
+    const iut_sampling *x = engine_ops_sampling(b, i), *y = engine_ops_sampling(b, j);
+    return x->temperature == y->temperature && x->top_k == y->top_k && x->top_p == y->top_p && x->min_p == y->min_p;
+}
+
+/* The requests behind `p`; n = 0: there are none. */
+static group group_behind(const iut_generate_batch *b, const group *p)
+{
+    group next = {p->first + p->n, 0, p->prompt, p->ends};
+    for (int32_t i = p->first; i < next.first; i++) {
+        next.prompt += b->prompt_count[i];
+        if (b->end_count && next.ends) next.ends += b->end_count[i];
+    }
+    while (next.first + next.n < b->n && is_alike(b, next.first, next.first + next.n)) next.n++;
+    return next;
+}
+
+static as_status decode_all(const ag_device *device, engine_ops *x, const iut_generate_batch *b,
+                            engine_ops_manner *how, as_error *e)
+{
+    as_status s = AS_OK;
+    const group none = {0, 0, b->prompt, b->ends};
+    for (group g = group_behind(b, &none); s == AS_OK && g.n > 0; g = group_behind(b, &g)) {
+        engine_ops_plan plan;
+        ag_decoder *d = NULL;
+        s = prepare(device, x, b, &g, how, &plan, &d, e);
+        if (s == AS_OK) s = engine_ops_check_rule(&plan, e);
+        if (s == AS_OK) s = decode_group(b, &g, d, e);
+        ag_decoder_close(d);
+    }
     return s;
 }
 
@@ -154,11 +216,9 @@ as_status plugin_generate(const ag_device *device, engine_ops *x, const iut_gene
                           const engine_ops_manner *how, as_error *e)
 {
     engine_ops_manner manner = *how;
-    engine_ops_plan plan;
-    ag_decoder *d = NULL;
-    as_status s = prepare(device, x, b, &manner, &plan, &d, e);
-    if (s == AS_OK) s = engine_ops_check_rule(&plan, e);
-    if (s == AS_OK) s = decode_all(b, d, e);
-    ag_decoder_close(d);
-    return s;
+    manner.positions = positions_for(longest_of(b));
+    const as_status s = manner.positions > LEAST_POSITIONS ? check_positions(b, e) : AS_OK;
+    if (s != AS_OK) return s;
+    return b->method == IUT_OUROBOROS ? engine_ops_generate(x, b, &manner, e)
+                                      : decode_all(device, x, b, &manner, e);
 }

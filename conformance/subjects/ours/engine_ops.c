@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include "conformance/subjects/ours/engine_ops.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,14 +72,22 @@ static void on_step(void *data, const as_step *s)
     ((steps *)data)->accepted[s->step] = s->length - 1; /* a run may end without a bonus */
 }
 
-/* CLM-16: what is told of the request itself, else of the call. */
-static const iut_sampling *sampling_of(const iut_generate_batch *b, int32_t i)
+const iut_sampling *engine_ops_sampling(const iut_generate_batch *b, int32_t i)
 {
     return b->samplings ? &b->samplings[i] : &b->sampling;
 }
 
-/* The tokens that end a request: those of its own, from `ends` on, and eos. Their number. */
-static int32_t ends_of(const iut_generate_batch *b, int32_t i, const int32_t *ends, int32_t *all)
+uint64_t engine_ops_seed(const iut_generate_batch *b, int32_t i)
+{
+    return b->seeds ? b->seeds[i] : b->seed + (uint64_t)i;
+}
+
+int32_t engine_ops_budget(const iut_generate_batch *b, int32_t i)
+{
+    return b->budgets ? b->budgets[i] : b->k;
+}
+
+int32_t engine_ops_ends(const iut_generate_batch *b, int32_t i, const int32_t *ends, int32_t *all)
 {
     const int32_t own = b->end_count && ends ? b->end_count[i] : 0;
     if (own) memcpy(all, ends, (size_t)own * sizeof *all);
@@ -104,12 +113,12 @@ static as_status one(const engine_ops *x, const iut_generate_batch *b, const ask
                           .drafter = drafter,
                           .rule = plan->rule,
                           .sampling = plan->sampling,
-                          .seed = b->seeds ? b->seeds[a->i] : b->seed + (uint64_t)a->i,
+                          .seed = engine_ops_seed(b, a->i),
                           .prompt = a->prompt,
                           .prompts = b->prompt_count[a->i],
                           .eos = all,
-                          .eoses = ends_of(b, a->i, a->ends, all),
-                          .budget = b->budgets ? b->budgets[a->i] : b->k,
+                          .eoses = engine_ops_ends(b, a->i, a->ends, all),
+                          .budget = engine_ops_budget(b, a->i),
                           .trace = on_step,
                           .trace_data = &told};
     as_result result;
@@ -136,7 +145,7 @@ as_status engine_ops_translate(const iut_generate_batch *b, const engine_ops_man
                                engine_ops_plan *plan, as_error *e)
 {
     const int32_t *size = b->sizes;
-    const iut_sampling *sampling = sampling_of(b, request);
+    const iut_sampling *sampling = engine_ops_sampling(b, request);
     *plan = (engine_ops_plan){.sampling = choices_sampling(sampling),
                               .rule = rule_of(b, how, sampling),
                               .jacobi = {.m = size[0], .init = AS_GUESS_LAST},
@@ -257,6 +266,13 @@ static as_status each(engine_ops *x, const iut_generate_batch *b, const engine_o
     close_drafter(x, b, &plan, drafter);
     as_lm_close(x->target.lm, a.sequence);
     return s;
+}
+
+void engine_ops_claim(iut_claims *c)
+{
+    if (c->size >= offsetof(iut_claims, logprobs))
+        c->per_request = IUT_PER_SAMPLING | IUT_PER_SEED | IUT_PER_BUDGET | IUT_PER_ENDS;
+    if (c->size >= offsetof(iut_claims, models)) c->methods |= IUT_OUROBOROS;
 }
 
 as_status engine_ops_generate(engine_ops *x, const iut_generate_batch *b,

@@ -55,6 +55,17 @@ typedef struct {
     as_ouroboros ouroboros;
 } engine_ops_plan;
 
+/* What these loops serve beyond the first claims, where the struct has room: Ouroboros, and requests with sampling,
+ * seed, budget and ends of their own. */
+void engine_ops_claim(iut_claims *c);
+
+/* CLM-16, of request i: what is told of itself, else of the call. The ends: those of its own, from `ends` on, and
+ * eos; their number. */
+const iut_sampling *engine_ops_sampling(const iut_generate_batch *b, int32_t i);
+uint64_t engine_ops_seed(const iut_generate_batch *b, int32_t i);
+int32_t engine_ops_budget(const iut_generate_batch *b, int32_t i);
+int32_t engine_ops_ends(const iut_generate_batch *b, int32_t i, const int32_t *ends, int32_t *all);
+
 /* CLM-09: those of the methods that decode at temperature 0 alone. */
 uint8_t engine_ops_greedy(const choices *choice);
 

@@ -162,14 +162,10 @@ static iut_status claims(iut *x, iut_claims *c)
     c->version = "0.1.0";
     c->device = "cpu";
     choices_claim(&x->choice, c);
-    if (c->size >= offsetof(iut_claims, logprobs))
-        c->per_request = IUT_PER_SAMPLING | IUT_PER_SEED | IUT_PER_BUDGET | IUT_PER_ENDS;
+    engine_ops_claim(c);
     if (c->size >= offsetof(iut_claims, coins)) c->draft_vocab = IUT_VOCAB_FOLDER;
     if (c->size >= offsetof(iut_claims, warm)) claim_trees(x, c);
-    if (c->size >= sizeof *c) {
-        c->methods |= IUT_OUROBOROS;
-        c->warm = x->ouroboros.warm;
-    }
+    if (c->size >= offsetof(iut_claims, models)) c->warm = x->ouroboros.warm;
     return IUT_OK;
 }
 
