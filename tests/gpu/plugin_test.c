@@ -169,7 +169,7 @@ static iut_status generate(iut *x, int32_t method, int32_t gamma, int32_t k, int
     for (int32_t i = 0; i < prompts; i++) prompt[i] = i * i % 6;
     iut_generate_batch b = {.size = sizeof b,
                             .target = target,
-                            .draft = gamma > 0 ? draft : "",
+                            .draft = gamma > 0 || method == IUT_OUROBOROS ? draft : "",
                             .n = many ? 1 : 2,
                             .gamma = gamma,
                             .method = method,
@@ -214,6 +214,46 @@ static iut_status generate_lookup(iut *x)
     return generate(x, IUT_LOOKUP, 0, 3, 8);
 }
 
+static iut_status generate_ouroboros(iut *x)
+{
+    return generate(x, IUT_OUROBOROS, 2, 3, 8);
+}
+
+/* Requests of two samplings, each with a seed, a budget and ends of its own. */
+static iut_status generate_mixed(iut *x)
+{
+    static int32_t out[12], accepted[12];
+    const int32_t count[] = {2, 1, 3, 2}, prompt[] = {1, 2, 3, 4, 5, 0, 1, 1}, budgets[] = {3, 2, 1, 3};
+    const int32_t end_count[] = {0, 2, 0, 1}, ends[] = {1, 2, 3};
+    const iut_sampling cold = {0, 0, 1, 0}, warm = {1, 3, 1, 0}, samplings[] = {warm, warm, cold, warm};
+    const uint64_t seeds[] = {7, 5, 7, 9};
+    iut_generate_batch b = {.size = sizeof b,
+                            .target = target,
+                            .draft = draft,
+                            .n = 4,
+                            .gamma = 2,
+                            .k = 3,
+                            .eos = 4,
+                            .prompts = 8,
+                            .prompt_count = count,
+                            .prompt = prompt,
+                            .sampling = warm,
+                            .seed = 5,
+                            .out = out,
+                            .out_len = lengths,
+                            .accepted = accepted,
+                            .samplings = samplings,
+                            .seeds = seeds,
+                            .budgets = budgets,
+                            .end_count = end_count,
+                            .ends = ends,
+                            .end_total = 3};
+    memset(out, 0xff, sizeof out);
+    const iut_status s = iut_entry()->generate(x, &b);
+    memcpy(tokens, out, sizeof out);
+    return s;
+}
+
 /* ---- Memory that ends. ------------------------------------------------------------------ */
 
 static const struct {
@@ -235,7 +275,9 @@ static const struct {
                   {"generate, a draft model", generate_chain, false, 130},
                   {"generate, jacobi", generate_jacobi, false, 70},
                   {"generate, lookahead", generate_lookahead, false, 70},
-                  {"generate, lookup", generate_lookup, false, 70}};
+                  {"generate, lookup", generate_lookup, false, 70},
+                  {"generate, ouroboros", generate_ouroboros, false, 70},
+                  {"generate, mixed", generate_mixed, false, 130}};
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
 static void name_folders(void)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Our kernels give the reference's verdict table: `verdicts.py ASSAY [options of assay run]` runs the
 suite on both, and fails where a case of --iut gpu has another state than the reference's. NOT_CLAIMED are
-Ouroboros, for no kernel drafts by it, requests that differ within a call, and draft vocabularies. On the grid
-emulator, which --iut gpu then says it uses, at level smoke and with 2,000 samples, exactly the cases with more than 64
-tokens are UNAVAILABLE instead."""
+draft vocabularies, and traces of Ouroboros, whose drafter is the reference's own. On the grid emulator, which --iut gpu
+then says it uses, at level smoke and with 2,000 samples, exactly the cases with more than 64 tokens are UNAVAILABLE
+instead."""
 import collections
 import json
 import re
@@ -16,7 +16,7 @@ LARGEST = 64
 BEYOND = "needs a GPU; the grid emulator serves"
 OF_258 = re.compile(r"(lm|engine)\.\w+/(draft|target|self|trained)-")  # cases of the trained pair
 WIDE = re.compile(r"engine\.models/wide")
-LACKING = re.compile(r"ouroboros|engine\.mixed/|engine\.late/.*-mixed$|engine\.\w+/pruned-")
+LACKING = re.compile(r"trace\.ouroboros|engine\.\w+/pruned-")
 EMULATED = {"level": "smoke", "samples": 2000}
 
 

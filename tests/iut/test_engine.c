@@ -1,13 +1,16 @@
 /* generate, on every way to an engine: the reference behind a worker decodes the same tokens
  * with drafts and without, bad requests are refused by name, arrays arrive as iut.h says, and
  * Python sees what was asked. FRM-04, FRM-05, LAY-07. */
+#define _POSIX_C_SOURCE 200809L /* mkdtemp, symlink */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 #include "conformance/checks/model/lm_small.h"
 #include "conformance/subjects/ref/subject.h"
@@ -616,6 +619,61 @@ static void python_example(void **unused)
     client_close(ref);
 }
 
+/* ---- Tokenizers. ----------------------------------------------------------------- */
+
+static const char *const kept[] = {"config.json", "model.safetensors"};
+
+/* A small model's folder with a tokenizer.json besides. */
+static void with_tokenizer(const char *name, const char *text, char *folder)
+{
+    char from[400], to[400];
+    const char *source = small_model(name);
+    assert_true(source && mkdtemp(folder));
+    for (int i = 0; i < 2; i++) {
+        snprintf(from, sizeof from, "%s/%s", source, kept[i]);
+        snprintf(to, sizeof to, "%s/%s", folder, kept[i]);
+        assert_int_equal(symlink(from, to), 0);
+    }
+    snprintf(to, sizeof to, "%s/tokenizer.json", folder);
+    FILE *f = fopen(to, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void remove_folder(const char *folder)
+{
+    char path[400];
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, i < 2 ? kept[i] : "tokenizer.json");
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
+/* VOC-05: a pair with two tokenizers is refused as often as it is named, and its parts serve in others. */
+static void a_pair_has_one_tokenizer(void **unused)
+{
+    static const char ab[] = "{\"model\": {\"vocab\": {\"a\": 0, \"b\": 1}}}",
+                      ba[] = "{\"model\": {\"vocab\": {\"b\": 0, \"a\": 1}}}";
+    char target[] = "/tmp/assay-engine-XXXXXX", same[] = "/tmp/assay-engine-XXXXXX", other[] = "/tmp/assay-engine-XXXXXX";
+    answers a;
+    (void)unused;
+    with_tokenizer("few", ab, target), with_tokenizer("fewer", ab, same), with_tokenizer("fewer", ba, other);
+    client *c = open_or_fail("ref", NULL);
+    iut_generate_batch b = request(2, &a);
+    b.target = target;
+    for (int i = 0; i < 3; i++) {
+        b.draft = other;
+        assert_int_equal(client_generate(c, &b), CALL_REFUSED);
+        assert_says(client_text(c), "token 0 is 'a' in the target's tokenizer.json, 'b' in the draft model's");
+        b.draft = i == 2 ? small_model("fewer") : same; /* one without a tokenizer.json is taken at its word */
+        if (i > 0) ask(c, &b);
+    }
+    client_close(c);
+    remove_folder(target), remove_folder(same), remove_folder(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(drafts_change_no_token),
@@ -624,6 +682,7 @@ int main(void)
                                        cmocka_unit_test(frames_change_nothing),
                                        cmocka_unit_test(no_budget_is_no_token),
                                        cmocka_unit_test(ouroboros_is_warm_if_chosen),
+                                       cmocka_unit_test(a_pair_has_one_tokenizer),
                                        cmocka_unit_test(bad_requests),
                                        cmocka_unit_test(arrays_arrive_empty),
                                        cmocka_unit_test(arrays_arrive_empty_without_frames),

@@ -11,6 +11,7 @@
 #include "conformance/cli/plan/measure.h"
 #include "conformance/theory/acceptance.h"
 #include "conformance/theory/chain.h"
+#include "ref/load/tokenizer.h"
 
 enum { VALUES = 64, ROWS = 512, LARGEST_N = 4096 };
 
@@ -256,7 +257,9 @@ static bool measure_pair(const arguments *a, const model *target, const model *d
     token_list text = {0};
     as_error e;
     measure_result m;
-    if (as_models_match(&target->info, &draft->info, &e) != AS_OK) return refuse("%s", e.text);
+    if (as_models_match(&target->info, &draft->info, &e) != AS_OK ||
+        as_tokenizers_match(target->folder, draft->folder, target->info.config.V, &e) != AS_OK)
+        return refuse("%s", e.text);
     if (!read_text(a, target, &text)) return free(text.token), false;
     const int32_t begin = model_speaks_bytes(target); /* read_text puts BOS before bytes */
     const measure_request r = {target, draft, text.token + begin, text.n - begin, (float)a->temperature, a->gamma,

@@ -267,7 +267,7 @@ static iut_status claims(iut *x, iut_claims *c)
     c->device = x->lacks == IUT_OK ? x->device.name : "not available";
     choices_claim(&x->choice, c);
     if (x->products != AG_CANONICAL) claim_fast(x, c);
-    engine_ops_claim(c);
+    engine_ops_claim(as_ouroboros_preset("paper"), c);
     if (c->size >= offsetof(iut_claims, warm)) claim_trees(x, c);
     return IUT_OK;
 }

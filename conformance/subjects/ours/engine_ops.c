@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ref/load/tokenizer.h"
+
 static void forget(engine_ops_model *m)
 {
     as_lm_free(m->lm);
@@ -56,9 +58,14 @@ as_status engine_ops_load(engine_ops *x, const iut_generate_batch *b,
     if (b->gamma > 0 && !*b->draft)
         return as_fail(e, AS_BAD_INPUT, "generate: %d drafts a step, but no draft model",
                        (int)b->gamma);
+    const bool known = is_loaded(&x->target, b->target, how->positions) &&
+                       is_loaded(&x->draft, b->draft, how->positions);
     as_status s = load(&x->target, b->target, how, false, e);
     if (s == AS_OK && *b->draft) s = load(&x->draft, b->draft, how, true, e);
     if (s == AS_OK && *b->draft) s = as_models_match(&x->target.info, &x->draft.info, e);
+    if (s != AS_OK || !*b->draft || known) return s;
+    s = as_tokenizers_match(b->target, b->draft, x->target.info.config.V, e);
+    if (s != AS_OK) forget(&x->draft); /* or the next call would take the pair as known */
     return s;
 }
 
@@ -268,11 +275,13 @@ static as_status each(engine_ops *x, const iut_generate_batch *b, const engine_o
     return s;
 }
 
-void engine_ops_claim(iut_claims *c)
+void engine_ops_claim(const as_ouroboros *o, iut_claims *c)
 {
     if (c->size >= offsetof(iut_claims, logprobs))
         c->per_request = IUT_PER_SAMPLING | IUT_PER_SEED | IUT_PER_BUDGET | IUT_PER_ENDS;
-    if (c->size >= offsetof(iut_claims, models)) c->methods |= IUT_OUROBOROS;
+    if (c->size < offsetof(iut_claims, models)) return;
+    c->methods |= IUT_OUROBOROS;
+    c->warm = o->warm;
 }
 
 as_status engine_ops_generate(engine_ops *x, const iut_generate_batch *b,

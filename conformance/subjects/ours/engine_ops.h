@@ -55,9 +55,9 @@ typedef struct {
     as_ouroboros ouroboros;
 } engine_ops_plan;
 
-/* What these loops serve beyond the first claims, where the struct has room: Ouroboros, and requests with sampling,
- * seed, budget and ends of their own. */
-void engine_ops_claim(iut_claims *c);
+/* What these loops serve beyond the first claims, where the struct has room: Ouroboros as `o` has it, and requests
+ * with sampling, seed, budget and ends of their own. */
+void engine_ops_claim(const as_ouroboros *o, iut_claims *c);
 
 /* CLM-16, of request i: what is told of itself, else of the call. The ends: those of its own, from `ends` on, and
  * eos; their number. */

@@ -162,10 +162,9 @@ static iut_status claims(iut *x, iut_claims *c)
     c->version = "0.1.0";
     c->device = "cpu";
     choices_claim(&x->choice, c);
-    engine_ops_claim(c);
+    engine_ops_claim(&x->ouroboros, c);
     if (c->size >= offsetof(iut_claims, coins)) c->draft_vocab = IUT_VOCAB_FOLDER;
     if (c->size >= offsetof(iut_claims, warm)) claim_trees(x, c);
-    if (c->size >= offsetof(iut_claims, models)) c->warm = x->ouroboros.warm;
     return IUT_OK;
 }
 
