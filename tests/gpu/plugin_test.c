@@ -222,19 +222,18 @@ static iut_status generate_ouroboros(iut *x)
 /* Requests of two samplings, each with a seed, a budget and ends of its own. */
 static iut_status generate_mixed(iut *x)
 {
-    static int32_t out[12], accepted[12];
-    const int32_t count[] = {2, 1, 3, 2}, prompt[] = {1, 2, 3, 4, 5, 0, 1, 1}, budgets[] = {3, 2, 1, 3};
-    const int32_t end_count[] = {0, 2, 0, 1}, ends[] = {1, 2, 3};
-    const iut_sampling cold = {0, 0, 1, 0}, warm = {1, 3, 1, 0}, samplings[] = {warm, warm, cold, warm};
-    const uint64_t seeds[] = {7, 5, 7, 9};
+    static int32_t out[6], accepted[6];
+    const int32_t count[] = {2, 1, 3}, prompt[] = {1, 2, 3, 4, 5, 0}, budgets[] = {2, 2, 1};
+    const int32_t end_count[] = {0, 2, 1}, ends[] = {1, 2, 3};
+    const iut_sampling cold = {0, 0, 1, 0}, warm = {1, 3, 1, 0}, samplings[] = {warm, warm, cold};
+    const uint64_t seeds[] = {7, 5, 7};
     iut_generate_batch b = {.size = sizeof b,
                             .target = target,
-                            .draft = draft,
-                            .n = 4,
-                            .gamma = 2,
-                            .k = 3,
+                            .draft = "",
+                            .n = 3,
+                            .k = 2,
                             .eos = 4,
-                            .prompts = 8,
+                            .prompts = 6,
                             .prompt_count = count,
                             .prompt = prompt,
                             .sampling = warm,
@@ -277,7 +276,7 @@ static const struct {
                   {"generate, lookahead", generate_lookahead, false, 70},
                   {"generate, lookup", generate_lookup, false, 70},
                   {"generate, ouroboros", generate_ouroboros, false, 70},
-                  {"generate, mixed", generate_mixed, false, 130}};
+                  {"generate, mixed", generate_mixed, false, 70}};
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
 static void name_folders(void)

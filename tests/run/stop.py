@@ -153,6 +153,14 @@ def at_a_moment(after):
     return stopped(f"SIGTERM after {after:.2f} s", SHORT, after, [signal.SIGTERM])[1]["stopped"]
 
 
+def length():
+    """Seconds that the same run takes, left alone."""
+    begin = time.monotonic()
+    code, report, _ = stopped("left alone", SHORT, 0, [])
+    expect("left alone", code == 0 and report["stopped"] is None, f"exit code {code}, {report['stopped']}")
+    return time.monotonic() - begin
+
+
 def within_a_call(numbers):
     code, report, _ = stopped("a call that hangs", HANGS, 0, numbers, begins)
     states = {case["state"] for case in report["cases"]}
@@ -208,7 +216,8 @@ def ignored():
 
 
 random.seed(10)
-CALLS = [(at_a_moment, random.uniform(0, 1.5)) for _ in range(MOMENTS)] + [
+LENGTH = length()
+CALLS = [(at_a_moment, random.uniform(0, LENGTH)) for _ in range(MOMENTS)] + [
     (within_a_call, [signal.SIGTERM]),
     (within_a_call, [signal.SIGINT]),
     (within_a_call, [signal.SIGTERM, signal.SIGINT]),  # two signals in one moment are one
@@ -228,7 +237,8 @@ CALLS = [(at_a_moment, random.uniform(0, 1.5)) for _ in range(MOMENTS)] + [
 ]
 with concurrent.futures.ThreadPoolExecutor(4) as pool:  # most of them wait
     results = [task.result() for task in [pool.submit(*call) for call in CALLS]]
-expect("SIGTERM", "signal" in results[:MOMENTS], "no run was stopped before its end")
+met = results[:MOMENTS].count("signal")
+expect("SIGTERM", met > MOMENTS / 2, f"{met} of {MOMENTS} runs were stopped before their end")
 
 print("\n".join(wrong) or f"{MOMENTS} moments, calls that hang, a failure, a budget: whole reports, no process left")
 sys.exit(1 if wrong else 0)
