@@ -1,7 +1,6 @@
 /* engine.c - see engine.h. */
 #include "conformance/checks/engine/engine.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "conformance/checks/frame/probe.h"
 #include "conformance/oracle/methods/methods.h"
+#include "ref/load/json.h"
 
 enum { BYTES = 256 }; /* the trained pair's vocabulary begins with them; BOS comes next */
 
@@ -103,17 +103,12 @@ bool engine_is_fine(const iut_claims *claims)
 /* CLM-12: the eos_token_id of the target's config.json. */
 static bool read_end(engine *e)
 {
-    char file[700];
+    char file[700], why[400];
+    as_json r = {.file = file, .why = why, .why_size = sizeof why};
     snprintf(file, sizeof file, "%s/config.json", e->target.folder);
-    json_t *config = json_load_file(file, 0, NULL);
-    const json_t *end = json_object_get(config, "eos_token_id");
-    const json_int_t token = json_integer_value(end);
-    const bool ok = json_is_integer(end) && token >= 0 && token < e->V;
-    if (ok)
-        e->end = (int32_t)token;
-    else
-        result_set(e->r, STATE_ERROR, "%s: eos_token_id must be one id, 0 to %d", file,
-                   (int)e->V - 1);
+    json_t *config = as_json_load(&r, JSON_OBJECT);
+    const bool ok = config && as_json_i32(&r, config, "eos_token_id", 0, e->V - 1, &e->end);
+    if (!ok) result_set(e->r, STATE_ERROR, "%s", why);
     json_decref(config);
     return ok;
 }
