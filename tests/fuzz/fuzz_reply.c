@@ -219,8 +219,8 @@ static call_result call(client *c, iut_op op)
     const call_result r = op == OP_PANEL   ? client_panel(c, batch)
                           : op == OP_MODEL ? client_model(c, batch)
                                            : client_call(c, op, batch);
-    if (op == OP_MODEL && r == CALL_OK)
-        for (int i = 0; i < 4; i++) MUST(((iut_model *)batch)->shape[i] >= 1 && ((iut_model *)batch)->shape[i] <= 1 << 20);
+    const int32_t *shape = op == OP_MODEL && r == CALL_OK ? ((iut_model *)batch)->shape : NULL;
+    for (int i = 0; shape && i < 4; i++) MUST(shape[i] >= 1 && shape[i] <= 1 << 20);
     parts_free(op, &parts);
     free(batch);
     return r;
