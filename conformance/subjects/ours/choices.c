@@ -68,6 +68,11 @@ void choices_claim(const choices *x, iut_claims *c)
     c->pools = IUT_POOL_LRU | IUT_POOL_RING;
 }
 
+as_sampling choices_sampling(const iut_sampling *s)
+{
+    return (as_sampling){s->temperature, s->top_k, s->top_p, s->min_p};
+}
+
 void choices_claim_trees(const choices *x, int32_t children, int32_t coins, iut_claims *c)
 {
     c->lossless_any = IUT_TREE_GREEDY | IUT_TREE_MATCH | IUT_TREE_TARGET | IUT_TREE_ONEHOT;
@@ -79,9 +84,4 @@ void choices_claim_trees(const choices *x, int32_t children, int32_t coins, iut_
     c->max_children = children;
     c->tree_sampling = 1;
     if (x->uniforms == IUT_UNIFORMS_SUPPLIED) c->coins = c->tree_coins = coins;
-}
-
-as_sampling choices_sampling(const iut_sampling *s)
-{
-    return (as_sampling){s->temperature, s->top_k, s->top_p, s->min_p};
 }
