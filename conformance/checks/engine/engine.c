@@ -51,6 +51,23 @@ const char *engine_method_name(int32_t method)
     return "draft";
 }
 
+check_case *engine_plan_case(check_plan *p, const check *of, engine_pair pair, int32_t gamma, int32_t method,
+                             const int32_t *sizes, const char *more)
+{
+    static const char *const letters[ENGINE_METHODS] = {"", "m", "wng", "nk", "wnk"}; /* of the sizes */
+    char way[80] = "";
+    int32_t at = 0, i = 0;
+    while (engine_methods[i] != method) i++;
+    if (method) at += snprintf(way, sizeof way, "%s-", engine_method_name(method));
+    if (engine_drafts(method)) at += snprintf(way + at, sizeof way - (size_t)at, "g%d", (int)gamma);
+    for (int32_t k = 0; letters[i][k]; k++)
+        at += snprintf(way + at, sizeof way - (size_t)at, "%c%d", letters[i][k], (int)sizes[k]);
+    check_case *c = plan_case(p, of, "%s-%s%s", engine_pair_name[pair], way, more);
+    c->V = engine_pair_V[pair];
+    c->gamma = gamma;
+    return c;
+}
+
 bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size)
 {
     if (method == 0 || (client_claims(tested)->methods & method)) return true;
