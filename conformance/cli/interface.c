@@ -230,7 +230,7 @@ static bool print_page(void)
            "worker run on. The\n"
            "operations and claims are those of [`iut.h`](../conformance/iut.h); the format of "
            "frames is chapter 6 of\n"
-           "the [specification](../spec/06-conformance.md), FRM-01 to FRM-07. `assay "
+           "the [specification](../spec/06-conformance.md), the clauses FRM. `assay "
            "interface` prints the same as JSON.\n\n"
            "## Claims\n\n"
            "In Python a claim is a word, or words with blanks between; on the wire and in C it "

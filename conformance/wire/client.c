@@ -1,7 +1,7 @@
 /* client.c - see client.h. A call is: make sure that a process is there (start, claims, panel),
  * send the request, read the reply. The reply's head is checked against what is due (layout.h)
  * before a byte of its tensors is read, and they are read straight into the caller's arrays.
- * Clauses CLM-04, STA-02 and FRM-01 to FRM-07. */
+ * Clauses CLM-04 and STA-02, and those of FRM. */
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/wire/client.h"
 
@@ -45,10 +45,6 @@ struct client {
     iut_status status;
     char text[720];
 };
-
-static const char *const status_names[] = {"ok",        "unsupported", "bad_input",
-                                           "no_device", "no_memory",   "failed"};
-enum { STATUSES = sizeof status_names / sizeof *status_names };
 
 /* ---- What a call that went wrong says. ------------------------------------------- */
 
@@ -141,14 +137,13 @@ static bool reply_matches(const client *c, iut_op op, const layout_parts *parts,
 static call_result refused(client *c, iut_op op, const frame *f)
 {
     char text[680], line[200];
-    int32_t s = 1;
-    while (s < STATUSES && strcmp(f->status, status_names[s]) != 0) s++;
-    if (s == STATUSES)
+    iut_status s = IUT_OK;
+    if (!iut_status_find(f->status, &s))
         return end_process(c, op, CALL_GARBAGE, "its status is none of those defined");
     if (f->tensors || !f->error)
         return end_process(c, op, CALL_GARBAGE,
                            "a status other than ok needs `error` and no tensors");
-    c->status = (iut_status)s;
+    c->status = s;
     process_last_words(c->process, f->error, line, sizeof line);
     snprintf(text, sizeof text, "%s: %.400s%s%s", f->status, f->error,
              *line ? "; last line of its stderr: " : "", line);
@@ -550,9 +545,7 @@ static call_result from_table(client *c, iut_op op, iut_status s)
     char text[400];
     if (s == IUT_OK) return CALL_OK;
     c->status = s;
-    snprintf(text, sizeof text, "%s: %s",
-             (unsigned)s < STATUSES ? status_names[s] : "undefined status",
-             c->api.last_error(c->instance));
+    snprintf(text, sizeof text, "%s: %s", iut_status_name(s), c->api.last_error(c->instance));
     return report(c, op, CALL_REFUSED, text);
 }
 

@@ -18,6 +18,27 @@ iut_op iut_op_find(const char *name)
     return op;
 }
 
+static const char *const status_names[] = {[IUT_OK] = "ok",
+                                           [IUT_UNSUPPORTED] = "unsupported",
+                                           [IUT_BAD_INPUT] = "bad_input",
+                                           [IUT_NO_DEVICE] = "no_device",
+                                           [IUT_NO_MEMORY] = "no_memory",
+                                           [IUT_FAILED] = "failed"};
+enum { STATUSES = sizeof status_names / sizeof *status_names };
+
+const char *iut_status_name(iut_status status)
+{
+    return (unsigned)status < STATUSES ? status_names[status] : "undefined status";
+}
+
+bool iut_status_find(const char *name, iut_status *status)
+{
+    int32_t s = 0;
+    while (s < STATUSES && strcmp(status_names[s], name) != 0) s++;
+    if (s < STATUSES) *status = (iut_status)s;
+    return s < STATUSES;
+}
+
 unsigned iut_ops_of(const iut_api *api)
 {
 #define HAS(number, name, batch, parameters) | (api->name ? 1u << OP_##number : 0)

@@ -4,6 +4,8 @@
 #ifndef ASSAY_CONFORMANCE_WIRE_OPERATIONS_H
 #define ASSAY_CONFORMANCE_WIRE_OPERATIONS_H
 
+#include <stdbool.h>
+
 #include "conformance/iut.h"
 
 /* `served` and `residual` have no batch in iut.h: their parameters, as one. */
@@ -48,6 +50,12 @@ const char *iut_op_name(iut_op op);
 
 /* The operation of that name; OP_COUNT if there is none. */
 iut_op iut_op_find(const char *name);
+
+/* A status, as in frames and messages: "ok" to "failed", or "undefined status". */
+const char *iut_status_name(iut_status status);
+
+/* The status of that name; false, and *status stays, if there is none. */
+bool iut_status_find(const char *name, iut_status *status);
 
 /* Which operations the table has, as bits of iut_op; OP_CLAIMS always. */
 unsigned iut_ops_of(const iut_api *api);

@@ -123,16 +123,13 @@ static void watch_no_more(void)
 
 /* ---- Replies. -------------------------------------------------------------------- */
 
-static const char *const status_names[] = {"ok",        "unsupported", "bad_input",
-                                           "no_device", "no_memory",   "failed"};
-
 static bool reply_error(const worker *w, int64_t id, iut_status status, const char *text)
 {
     char line[400];
     snprintf(line, sizeof line, "%s", text ? text : "the implementation gives no reason");
     frame_text(line);
     if ((unsigned)status > IUT_FAILED) status = IUT_FAILED;
-    const frame reply = {.id = id, .status = status_names[status], .error = line};
+    const frame reply = {.id = id, .status = iut_status_name(status), .error = line};
     return frame_write(w->out, &reply);
 }
 

@@ -1,5 +1,5 @@
 /* worker.h - the other end of client.h: serves a table of operations as frames on standard
- * input and output. Clauses FRM-01 to FRM-07, INV-02 and STA-02. */
+ * input and output. Clauses INV-02 and STA-02, and those of FRM. */
 #ifndef ASSAY_CONFORMANCE_WIRE_WORKER_H
 #define ASSAY_CONFORMANCE_WIRE_WORKER_H
 

@@ -1,8 +1,17 @@
 /* draft.c - what the drafters share: see draft.h. */
 #include "ref/draft/draft.h"
 
+#include <string.h>
 #include "ref/dist/draw.h"
 #include "ref/num/fixed.h"
+
+as_status as_drafter_make(const void *made, size_t size, as_drafter **drafter, as_error *e)
+{
+    *drafter = malloc(size);
+    if (!*drafter) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
+    memcpy(*drafter, made, size);
+    return AS_OK;
+}
 
 int32_t as_chain_limit(const as_context *c)
 {

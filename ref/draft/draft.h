@@ -77,6 +77,9 @@ struct as_drafter {
     const char *cold; /* the switch because of which there is the greedy rule alone; NULL: none */
 };
 
+/* A copy of a method's own structure, `size` bytes, which as_drafter_free frees. Else AS_NO_MEMORY, and NULL. */
+as_status as_drafter_make(const void *made, size_t size, as_drafter **drafter, as_error *e);
+
 static inline as_status as_drafter_reset(as_drafter *d, as_error *e)
 {
     return d->ops->reset ? d->ops->reset(d, e) : AS_OK;

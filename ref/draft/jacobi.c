@@ -107,11 +107,7 @@ static as_status check(const as_jacobi *o, int32_t V, as_error *e)
 as_status as_draft_jacobi(const as_jacobi *o, int32_t V, as_drafter **drafter, as_error *e)
 {
     static const as_drafter_ops operations = {reset, propose, observe, free_drafter, NULL};
+    const jacobi made = {{&operations, "jacobi", 1u << AS_RULE_GREEDY, V, NULL}, *o, 0, NULL, 0};
     const as_status s = check(o, V, e);
-    if (s != AS_OK) return s;
-    jacobi *d = malloc(sizeof *d);
-    if (!d) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
-    *d = (jacobi){{&operations, "jacobi", 1u << AS_RULE_GREEDY, V, NULL}, *o, 0, NULL, 0};
-    *drafter = &d->base;
-    return AS_OK;
+    return s == AS_OK ? as_drafter_make(&made, sizeof made, drafter, e) : s;
 }

@@ -2,7 +2,6 @@
  * function of the history. */
 #include "ref/draft/prompt_lookup.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include "ref/draft/switches.h"
 
@@ -74,9 +73,6 @@ as_status as_draft_lookup(const as_lookup *o, as_drafter **drafter, as_error *e)
                          "prompt lookup: n-grams of %d tokens and %d drafts; both must be at "
                          "least 1",
                          (int)o->longest, (int)o->drafts);
-    lookup *d = malloc(sizeof *d);
-    if (!d) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
-    *d = (lookup){{&operations, "prompt lookup", AS_RULES_WITHOUT_LAWS, 0, NULL}, *o};
-    *drafter = &d->base;
-    return AS_OK;
+    const lookup made = {{&operations, "prompt lookup", AS_RULES_WITHOUT_LAWS, 0, NULL}, *o};
+    return as_drafter_make(&made, sizeof made, drafter, e);
 }

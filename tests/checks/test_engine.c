@@ -10,7 +10,10 @@
 #include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "conformance/checks/engine/engine.h"
 #include "conformance/checks/frame/plan.h"
@@ -529,6 +532,51 @@ static void far_tokens_have_the_law(void **unused)
     all_end(c, "*", STATE_NOT_CLAIMED, 5, "eos_always");
 }
 
+/* ---- The models' configurations. CLM-12. ----------------------------------------- */
+
+/* The end that the checks read from a target's config.json of this text; -1, and `why`, if they read none. */
+static int32_t end_read(const char *text, check_result *why)
+{
+    char root[] = "/tmp/assay-end-XXXXXX", models[40], folder[60], file[80];
+    assert_non_null(mkdtemp(root));
+    snprintf(models, sizeof models, "%s/models", root);
+    snprintf(folder, sizeof folder, "%s/draft", models);
+    snprintf(file, sizeof file, "%s/config.json", folder);
+    assert_int_equal(mkdir(models, 0700) | mkdir(folder, 0700), 0);
+    FILE *f = fopen(file, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    set_up(HONEST, (iut_claims){.eos_always = 1});
+    client *c = open_spoilt(api());
+    const check_context x = {.iut = c, .vectors = root};
+    static engine e;
+    *why = (check_result){0};
+    const bool opened = engine_open(&e, &x, why, PAIR_SELF);
+    client_close(c);
+    assert_int_equal(unlink(file) | rmdir(folder) | rmdir(models) | rmdir(root), 0);
+    assert_int_equal(why->state, opened ? STATE_PASS : STATE_ERROR);
+    return opened ? e.end : -1;
+}
+
+static void ends_are_read_strictly(void **unused)
+{
+    static const struct {
+        const char *text, *says;
+    } bad[] = {{"{\"eos_token_id\": 5, \"eos_token_id\": 7}", "config.json:1"},
+               {"{\"eos_token_id\": [5]}", "eos_token_id"},
+               {"{\"eos_token_id\": 258}", "eos_token_id"},
+               {"{}", "eos_token_id"},
+               {"[5]", "must be an object"}};
+    check_result why;
+    (void)unused;
+    assert_int_equal(end_read("{\"eos_token_id\": 257}", &why), 257);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(end_read(bad[i].text, &why), -1);
+        if (!strstr(why.detail, bad[i].says)) fail_msg("%s: %s", bad[i].text, why.detail);
+    }
+}
+
 /* ---- Claims. CLM-01, CLM-07. ----------------------------------------------------- */
 
 static void what_has_no_law_is_not_claimed(void **unused)
@@ -710,6 +758,7 @@ int main(void)
         cmocka_unit_test(company_has_near_ties),
         cmocka_unit_test(facts_need_no_law),
         cmocka_unit_test(far_tokens_have_the_law),
+        cmocka_unit_test(ends_are_read_strictly),
         cmocka_unit_test(what_has_no_law_is_not_claimed),
         cmocka_unit_test(penalties_that_do_nothing_are_no_pass),
         cmocka_unit_test(penalties_have_near_ties),

@@ -14,18 +14,29 @@
 #include "conformance/wire/frames.h"
 #include "conformance/wire/process.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/parts.h"
 
-enum {
-    V = 5,
-    S = 3,
-    C = 2,
-    N = 2,
-    GAMMA = 2,
-    K = 3,
-    LAYERS = 2,
-    HEAD = 2,
-    ALL_OPS = (1 << OP_COUNT) - 1
-};
+enum { V = 5, ALL_OPS = (1 << OP_COUNT) - 1 };
+
+/* The arrays of a right answer to each operation, written down here anew. */
+static const char *const due[OP_COUNT] = {
+    [OP_CLAIMS] = "",
+    [OP_PANEL] = "",
+    [OP_SERVED] = "prob f32 2 5;",
+    [OP_RESIDUAL] = "r f32 2 5;",
+    [OP_DRAW] = "token i32 2;",
+    [OP_VERIFY] = "out i32 2 3;out_len i32 2;",
+    [OP_VERIFY_GREEDY] = "out i32 2 3;out_len i32 2;",
+    [OP_STREAM] = "out i32 2 3;out_len i32 2;accepted i32 2 3;",
+    [OP_MODEL] = "shape i32 4;",
+    [OP_FORWARD] = "logits f32 2 5;",
+    [OP_COMMIT] = "length i32 2;",
+    [OP_TRUNCATE] = "length i32 2;",
+    [OP_CACHE_READ] = "key f32 2 1 2;value f32 2 1 2;",
+    [OP_CACHE_POISON] = "",
+    [OP_GENERATE] = "out i32 2 3;out_len i32 2;accepted i32 2 3;",
+    [OP_POOL] = "count i32 2;out i32 2 3 2;",
+    [OP_VERIFY_TREE] = "out i32 2 3;out_node i32 2 3;out_len i32 2;"};
 
 /* ---- A process that answers from memory. ----------------------------------------- */
 
@@ -39,6 +50,7 @@ static size_t input_size;
 static iut_op input_op;
 static bool hangs;
 static int sent; /* answers under test that were sent */
+static bool rightly; /* in the place of the input the operation gets what is due */
 
 double clock_now(void)
 {
@@ -59,7 +71,7 @@ static void answer_frame(process *p, const frame *f)
 
 static void answer_model(process *p, int64_t id)
 {
-    static const int32_t shape[4] = {V, LAYERS, 1, HEAD};
+    static const int32_t shape[4] = {V, PARTS_LAYERS, 1, PARTS_HEAD};
     answer_frame(p, &(frame){.id = id,
                              .status = "ok",
                              .tensors = 1,
@@ -85,6 +97,29 @@ static void answer_well(process *p, const frame *request)
     json_decref(args);
 }
 
+/* The operation's answer as it is due, each word of it 1: a shape of that is possible. */
+static void answer_duly(process *p, int64_t id)
+{
+    char name[FRAME_MAX_TENSORS][20], type[4];
+    frame f = {.id = id, .status = "ok"};
+    size_t payload = 0;
+    for (const char *at = due[input_op]; *at; at++, payload += f.tensor[f.tensors++].size) {
+        frame_tensor *t = &f.tensor[f.tensors];
+        int used;
+        MUST(sscanf(at, "%19s %3s%n", name[f.tensors], type, &used) == 2);
+        for (at += used; *at == ' '; t->rank++) t->shape[t->rank] = strtol(at, (char **)&at, 10);
+        while (strcmp(tensor_name(t->type), type) != 0) MUST(++t->type < TENSOR_TYPES);
+        t->name = name[f.tensors];
+        t->size = tensor_width(t->type);
+        for (int32_t d = 0; d < t->rank; d++) t->size *= (size_t)t->shape[d];
+    }
+    answer_frame(p, &f);
+    p->answer = realloc(p->answer, p->size + payload);
+    MUST(p->answer);
+    for (const int32_t one = 1; payload; payload -= sizeof one, p->size += sizeof one)
+        memcpy(p->answer + p->size, &one, sizeof one);
+}
+
 /* What the client sends is checked on the way: it is a frame, in the layout of its op. */
 void process_obey(process *p, const stop *s)
 {
@@ -105,6 +140,11 @@ void process_send(process *p, const struct iovec *parts, int count)
     p->size = p->read = 0;
     if (strcmp(request.op, iut_op_name(input_op)) == 0) {
         sent++;
+        if (rightly) {
+            answer_duly(p, request.id);
+            frame_release(&request);
+            return;
+        }
         p->answer = malloc(input_size ? input_size : 1);
         MUST(p->answer);
         memcpy(p->answer, input, input_size);
@@ -168,211 +208,22 @@ void process_free(process *p)
 
 /* ---- The calls. ------------------------------------------------------------------ */
 
-static call_result load_panel(client *c)
+/* A right call of any operation, by the table. */
+static call_result call(client *c, iut_op op)
 {
-    static const int32_t cls[V] = {0, 1, 0, 1, 0}, next[S * C] = {0, 1, 2, 0, 1, 2};
-    static const float row[S * V] = {0};
-    const iut_panel panel = {.size = sizeof panel,
-                             .V = V,
-                             .S = S,
-                             .C = C,
-                             .cls = cls,
-                             .next = next,
-                             .p = row,
-                             .q = row,
-                             .p_logit = row,
-                             .q_logit = row};
-    return client_panel(c, &panel);
-}
-
-/* Every array has its exact size on the heap. */
-static void *array(size_t count, size_t width)
-{
-    void *x = calloc(count, width);
-    MUST(x);
-    return x;
-}
-
-static call_result call_rows(client *c, const int32_t *state)
-{
-    float *out = array(N * V, sizeof *out);
-    const call_result r = input_op == OP_SERVED ? client_served(c, N, state, 1, out)
-                                                : client_residual(c, N, state, out);
-    free(out);
+    layout_parts parts;
+    void *batch = malloc(layout[op].size);
+    MUST(batch);
+    parts_make(op, V, &parts);
+    layout_put_together(op, &parts, batch);
+    const call_result r = op == OP_PANEL   ? client_panel(c, batch)
+                          : op == OP_MODEL ? client_model(c, batch)
+                                           : client_call(c, op, batch);
+    const int32_t *shape = op == OP_MODEL && r == CALL_OK ? ((iut_model *)batch)->shape : NULL;
+    for (int i = 0; shape && i < 4; i++) MUST(shape[i] >= 1 && shape[i] <= 1 << 20);
+    parts_free(op, &parts);
+    free(batch);
     return r;
-}
-
-static call_result call_draw(client *c, const int32_t *state, const double *u)
-{
-    int32_t *token = array(N, sizeof *token);
-    iut_draw_batch b = {.size = sizeof b, .n = N, .state = state, .u = u, .token = token};
-    const call_result r = client_draw(c, &b);
-    free(token);
-    return r;
-}
-
-static call_result call_verify(client *c, const int32_t *state, const double *u)
-{
-    static const int32_t len[N] = {2, 1}, draft[N * GAMMA] = {0, 1, 4, -1};
-    int32_t *out = array(N * (GAMMA + 1), sizeof *out), *out_len = array(N, sizeof *out_len);
-    iut_verify_batch b = {.size = sizeof b,
-                          .n = N,
-                          .gamma = GAMMA,
-                          .len = len,
-                          .state = state,
-                          .draft = draft,
-                          .u = u,
-                          .out = out,
-                          .out_len = out_len};
-    const call_result r =
-        input_op == OP_VERIFY ? client_verify(c, &b) : client_verify_greedy(c, &b);
-    free(out), free(out_len);
-    return r;
-}
-
-static call_result call_stream(client *c, const int32_t *state)
-{
-    int32_t *out = array(N * K, 4), *out_len = array(N, 4), *accepted = array(N * K, 4);
-    iut_stream_batch b = {.size = sizeof b,
-                          .n = N,
-                          .gamma = GAMMA,
-                          .k = K,
-                          .eos = -1,
-                          .start = state,
-                          .out = out,
-                          .out_len = out_len,
-                          .accepted = accepted};
-    const call_result r = client_stream(c, &b);
-    free(out), free(out_len), free(accepted);
-    return r;
-}
-
-static call_result load_model(client *c)
-{
-    int32_t *shape = array(4, 4);
-    iut_model m = {sizeof m, "folder", 2, 8, 4, 0, shape};
-    const call_result r = client_model(c, &m);
-    if (r == CALL_OK)
-        for (int i = 0; i < 4; i++) MUST(shape[i] >= 1 && shape[i] <= 1 << 20);
-    free(shape);
-    return r;
-}
-
-/* The operations on a model of V, LAYERS, 1, HEAD. */
-static call_result call_model_op(client *c)
-{
-    static const int32_t two[2] = {0, 1}, ones[2] = {1, 1}, roots[2] = {-1, -1};
-    float *wide = array(2 * V, 4), *key = array(2 * HEAD, 4), *value = array(2 * HEAD, 4);
-    int32_t *length = array(2, 4);
-    iut_forward_batch f = {sizeof f, 2, 2, 2, two, ones, ones, two, roots, two, wide};
-    iut_commit_batch m = {sizeof m, 2, 2, two, ones, two, length};
-    iut_truncate_batch t = {sizeof t, 2, two, two, length};
-    iut_cache_batch k = {sizeof k, 2, two, two, two, key, value};
-    const call_result r = input_op == OP_FORWARD      ? client_forward(c, &f)
-                          : input_op == OP_COMMIT     ? client_commit(c, &m)
-                          : input_op == OP_TRUNCATE   ? client_truncate(c, &t)
-                          : input_op == OP_CACHE_READ ? client_cache_read(c, &k)
-                                                      : client_cache_poison(c);
-    free(wide), free(key), free(value), free(length);
-    return r;
-}
-
-static call_result call_generate(client *c)
-{
-    static const int32_t count[N] = {1, 2}, prompt[3] = {0, 4, 1};
-    static const iut_processors processors[N] = {{1.5F, 0, 1}, {1, 0, 0}};
-    int32_t *out = array(N * K, 4), *out_len = array(N, 4), *accepted = array(N * K, 4);
-    iut_generate_batch b = {.size = sizeof b,
-                            .target = "target",
-                            .draft = "",
-                            .n = N,
-                            .k = K,
-                            .eos = -1,
-                            .prompts = 3,
-                            .prompt_count = count,
-                            .prompt = prompt,
-                            .out = out,
-                            .out_len = out_len,
-                            .accepted = accepted,
-                            .processors = processors};
-    const call_result r = client_generate(c, &b);
-    free(out), free(out_len), free(accepted);
-    return r;
-}
-
-static call_result call_pool(client *c)
-{
-    static const int32_t insert[N] = {1, 0}, key[N] = {4, 4}, value[N * 2] = {0, 1, -1, -1};
-    int32_t *count = array(N, 4), *out = array(N * K * 2, 4);
-    iut_pool_batch b = {.size = sizeof b,
-                        .kind = IUT_POOL_RING,
-                        .V = V,
-                        .N = 3,
-                        .G = K,
-                        .n = N,
-                        .insert = insert,
-                        .key = key,
-                        .value = value,
-                        .count = count,
-                        .out = out};
-    const call_result r = client_pool(c, &b);
-    free(count), free(out);
-    return r;
-}
-
-static call_result call_verify_tree(client *c)
-{
-    static const int32_t count[N] = {2, 1}, token[3] = {-1, 4, -1}, parent[3] = {-1, 0, -1}, state[3] = {0, 1, 2};
-    static const int32_t q_state[3] = {-1, 0, -1}, drawn[3] = {IUT_DRAWN_IID, 0, 0};
-    static const int32_t rule[N] = {IUT_TREE_RECURSIVE, IUT_TREE_MATCH};
-    int32_t *out = array(N * (GAMMA + 1), 4), *out_node = array(N * (GAMMA + 1), 4), *out_len = array(N, 4);
-    iut_tree_batch b = {.size = sizeof b,
-                        .n = N,
-                        .nodes = 3,
-                        .depth = GAMMA,
-                        .node_count = count,
-                        .token = token,
-                        .parent = parent,
-                        .state = state,
-                        .q_state = q_state,
-                        .drawn = drawn,
-                        .rule = rule,
-                        .out = out,
-                        .out_node = out_node,
-                        .out_len = out_len};
-    const call_result r = client_verify_tree(c, &b);
-    free(out), free(out_node), free(out_len);
-    return r;
-}
-
-static call_result call_op(client *c)
-{
-    static const int32_t state[N * (GAMMA + 1)] = {0, 1, 2, 2, 1, 0};
-    static const double u[N * (GAMMA + 2)] = {0};
-    switch (input_op) {
-    case OP_PANEL:
-        return load_panel(c);
-    case OP_SERVED:
-    case OP_RESIDUAL:
-        return call_rows(c, state);
-    case OP_DRAW:
-        return call_draw(c, state, u);
-    case OP_STREAM:
-        return call_stream(c, state);
-    case OP_VERIFY:
-    case OP_VERIFY_GREEDY:
-        return call_verify(c, state, u);
-    case OP_MODEL:
-        return load_model(c);
-    case OP_GENERATE:
-        return call_generate(c);
-    case OP_POOL:
-        return call_pool(c);
-    case OP_VERIFY_TREE:
-        return call_verify_tree(c);
-    default:
-        return call_model_op(c);
-    }
 }
 
 static void check_text(const char *text, call_result r)
@@ -382,28 +233,9 @@ static void check_text(const char *text, call_result r)
     for (; *text; text++) MUST(*text >= ' ' && *text <= '~');
 }
 
-/* An answer that was taken is an ok frame with exactly the arrays of its op, written down here
- * anew. */
+/* An answer that was taken is an ok frame with exactly the arrays of its op. */
 static void check_taken(void)
 {
-    static const char *const due[OP_COUNT] = {
-        [OP_CLAIMS] = "",
-        [OP_PANEL] = "",
-        [OP_SERVED] = "prob f32 2 5;",
-        [OP_RESIDUAL] = "r f32 2 5;",
-        [OP_DRAW] = "token i32 2;",
-        [OP_VERIFY] = "out i32 2 3;out_len i32 2;",
-        [OP_VERIFY_GREEDY] = "out i32 2 3;out_len i32 2;",
-        [OP_STREAM] = "out i32 2 3;out_len i32 2;accepted i32 2 3;",
-        [OP_MODEL] = "shape i32 4;",
-        [OP_FORWARD] = "logits f32 2 5;",
-        [OP_COMMIT] = "length i32 2;",
-        [OP_TRUNCATE] = "length i32 2;",
-        [OP_CACHE_READ] = "key f32 2 1 2;value f32 2 1 2;",
-        [OP_CACHE_POISON] = "",
-        [OP_GENERATE] = "out i32 2 3;out_len i32 2;accepted i32 2 3;",
-        [OP_POOL] = "count i32 2;out i32 2 3 2;",
-        [OP_VERIFY_TREE] = "out i32 2 3;out_node i32 2 3;out_len i32 2;"};
     char text[400] = "", why[200];
     size_t at = 0;
     frame f;
@@ -420,10 +252,39 @@ static void check_taken(void)
     frame_release(&f);
 }
 
+static const client_options options = {.spec = "ref"};
+
+/* With what the operation needs. */
+static void prepare(client *c)
+{
+    MUST(input_op == OP_PANEL || call(c, OP_PANEL) == CALL_OK);
+    MUST(input_op < OP_FORWARD || call(c, OP_MODEL) == CALL_OK);
+}
+
+/* Each operation of the table has a row of `due`, and what is due is taken. */
+static void every_operation_is_reached(void)
+{
+    client_failure f;
+    MUST(due[OP_CLAIMS]);
+    rightly = true;
+    for (input_op = OP_PANEL; input_op < OP_COUNT; input_op++) {
+        MUST(due[input_op]);
+        client *c = client_open(&options, &f);
+        MUST(c);
+        prepare(c);
+        sent = 0;
+        MUST(call(c, input_op) == CALL_OK && sent == 1);
+        client_close(c);
+    }
+    rightly = false;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const client_options options = {.spec = "ref"};
+    static bool reached;
     client_failure f;
+    if (!reached) every_operation_is_reached();
+    reached = true;
     if (size < 1) return 0;
     input_op = (iut_op)(data[0] % OP_COUNT);
     hangs = data[0] & 0x80;
@@ -437,10 +298,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (c && input_op == OP_CLAIMS) check_taken();
     if (c && input_op != OP_CLAIMS) {
-        MUST(input_op == OP_PANEL || load_panel(c) == CALL_OK);
-        MUST(input_op < OP_FORWARD || load_model(c) == CALL_OK);
+        prepare(c);
         for (int i = 0; i < 2; i++) {
-            const call_result r = call_op(c);
+            const call_result r = call(c, input_op);
             check_text(client_text(c), r);
             if (r == CALL_OK) check_taken();
             MUST(sent > i);

@@ -15,8 +15,9 @@
 #include "conformance/wire/frames.h"
 #include "conformance/wire/worker.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/parts.h"
 
-enum { MEMORY = 1 << 18, CALLS = 256 };
+enum { MEMORY = 1 << 18, CALLS = 256, STUB_V = 3 }; /* STUB_V: of its model */
 
 /* ---- Memory: arrays beyond MEMORY bytes are refused, as on a machine that has no more. */
 
@@ -196,7 +197,7 @@ static iut_status model(iut *x, iut_model *m)
     MUST(m->sequences >= 1 && m->positions >= 1 && m->rows >= 0 && m->folder);
     checksum += (unsigned)strlen(m->folder);
     fresh(m->shape, 4);
-    const int32_t shape[4] = {3, 2, 1, 2};
+    const int32_t shape[4] = {STUB_V, PARTS_LAYERS, 1, PARTS_HEAD};
     memcpy(m->shape, shape, sizeof shape);
     x->sequences = m->sequences, x->positions = m->positions;
     return done(m->sequences);
@@ -219,7 +220,7 @@ static iut_status forward(iut *x, iut_forward_batch *b)
     took_counts(b->want_count, b->n, 0, b->wants);
     took(b->token, (size_t)b->rows, 4), took(b->parent, (size_t)b->rows, 4);
     took(b->want, (size_t)b->wants, 4);
-    for (size_t i = 0; i < 3 * (size_t)b->wants; i++) b->logits[i] = 0.5F;
+    for (size_t i = 0; i < STUB_V * (size_t)b->wants; i++) b->logits[i] = 0.5F;
     return done(b->n);
 }
 
@@ -268,6 +269,11 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     checksum += (unsigned)(strlen(b->target) + strlen(b->draft));
     took_counts(b->prompt_count, b->n, 1, b->prompts);
     took(b->prompt, (size_t)b->prompts, 4);
+    MUST(!b->end_count == !b->ends);
+    if (b->seeds) took(b->seeds, n, 8);
+    if (b->samplings) took(b->samplings, n, sizeof *b->samplings);
+    if (b->budgets) took_integers(b->budgets, n, 1, b->k);
+    if (b->ends) took_counts(b->end_count, b->n, 0, b->end_total), took(b->ends, (size_t)b->end_total, 4);
     if (b->processors) took(b->processors, 3 * n, 4);
     took(&b->sampling.temperature, 1, 4), took(&b->sampling.top_k, 1, 4);
     took(&b->sampling.top_p, 1, 4), took(&b->sampling.min_p, 1, 4);
@@ -423,10 +429,62 @@ static void check_answers(const uint8_t *asked, size_t asked_size, bool counted)
     MUST(left == 0);
 }
 
+/* ---- A right request of each operation. ------------------------------------------ */
+
+static uint8_t right[MEMORY];
+static size_t right_size;
+
+static void append(const void *bytes, size_t size)
+{
+    MUST(right_size + size <= sizeof right);
+    memcpy(right + right_size, bytes, size);
+    right_size += size;
+}
+
+static void append_request(iut_op op)
+{
+    layout_parts parts;
+    frame f = {.id = op, .op = iut_op_name(op), .args = json_object()};
+    const void *elements[LAYOUT_ARRAYS];
+    size_t size;
+    parts_make(op, STUB_V, &parts);
+    for (const layout_number *i = layout[op].number; i->name; i++)
+        json_object_set_new(f.args, i->name, json_integer(parts.value[i->value]));
+    for (int t = 0; layout[op].text[t].name; t++)
+        json_object_set_new(f.args, layout[op].text[t].name, json_string(parts.text[t]));
+    for (int i = 0; layout[op].array[i].name; i++) {
+        if (layout_is_answer(&layout[op].array[i]) || !parts.at[i]) continue;
+        elements[f.tensors] = parts.at[i];
+        MUST(layout_tensor(&layout[op].array[i], parts.value, &f.tensor[f.tensors++]));
+    }
+    uint8_t *head = frame_encode(&f, &size);
+    MUST(head);
+    append(head, size);
+    for (int32_t i = 0; i < f.tensors; i++) append(elements[i], f.tensor[i].size);
+    free(head);
+    json_decref(f.args);
+    parts_free(op, &parts);
+}
+
+/* Panel and model come first. */
+static void every_operation_is_reached(void)
+{
+    append_request(OP_PANEL), append_request(OP_MODEL);
+    for (iut_op op = OP_PANEL + 1; op < OP_COUNT; op++)
+        if (op != OP_MODEL) append_request(op);
+    calls = 0;
+    serve(&stub, "", right, right_size);
+    check_answers(right, right_size, true);
+    MUST(calls == OP_COUNT - 1); /* a stub for each, and no call refused */
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const options[] = {NULL, "", "rule=match,uniforms=seeded",
                                           "input=logits", "uniforms=seeded input=logits"};
+    static bool reached;
+    if (!reached) every_operation_is_reached();
+    reached = true;
     if (size < 1) return 0;
     const char *chosen = options[data[0] % (sizeof options / sizeof *options)];
     memory_ran_out = false;

@@ -21,9 +21,6 @@ static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, a
 as_status as_draft_repeat(int32_t gamma, as_drafter **drafter, as_error *e)
 {
     static const as_drafter_ops operations = {.propose = propose};
-    repeat *d = malloc(sizeof *d);
-    if (!d) return as_fail(e, AS_NO_MEMORY, "no memory for a drafter");
-    *d = (repeat){{&operations, "repeat", AS_RULES_WITHOUT_LAWS, 0, NULL}, gamma};
-    *drafter = &d->base;
-    return AS_OK;
+    const repeat made = {{&operations, "repeat", AS_RULES_WITHOUT_LAWS, 0, NULL}, gamma};
+    return as_drafter_make(&made, sizeof made, drafter, e);
 }

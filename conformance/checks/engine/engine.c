@@ -1,7 +1,6 @@
 /* engine.c - see engine.h. */
 #include "conformance/checks/engine/engine.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "conformance/checks/frame/probe.h"
 #include "conformance/oracle/methods/methods.h"
+#include "ref/load/json.h"
 
 enum { BYTES = 256 }; /* the trained pair's vocabulary begins with them; BOS comes next */
 
@@ -49,6 +49,23 @@ const char *engine_method_name(int32_t method)
     for (oracle_method_name name = 0; name < ORACLE_METHODS; name++)
         if (method == 1 << name) return oracle_method_text(name);
     return "draft";
+}
+
+check_case *engine_plan_case(check_plan *p, const check *of, engine_pair pair, int32_t gamma, int32_t method,
+                             const int32_t *sizes, const char *more)
+{
+    static const char *const letters[ENGINE_METHODS] = {"", "m", "wng", "nk", "wnk"}; /* of the sizes */
+    char way[80] = "";
+    int32_t at = 0, i = 0;
+    while (engine_methods[i] != method) i++;
+    if (method) at += snprintf(way, sizeof way, "%s-", engine_method_name(method));
+    if (engine_drafts(method)) at += snprintf(way + at, sizeof way - (size_t)at, "g%d", (int)gamma);
+    for (int32_t k = 0; letters[i][k]; k++)
+        at += snprintf(way + at, sizeof way - (size_t)at, "%c%d", letters[i][k], (int)sizes[k]);
+    check_case *c = plan_case(p, of, "%s-%s%s", engine_pair_name[pair], way, more);
+    c->V = engine_pair_V[pair];
+    c->gamma = gamma;
+    return c;
 }
 
 bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size)
@@ -103,17 +120,12 @@ bool engine_is_fine(const iut_claims *claims)
 /* CLM-12: the eos_token_id of the target's config.json. */
 static bool read_end(engine *e)
 {
-    char file[700];
+    char file[700], why[400];
+    as_json r = {.file = file, .why = why, .why_size = sizeof why};
     snprintf(file, sizeof file, "%s/config.json", e->target.folder);
-    json_t *config = json_load_file(file, 0, NULL);
-    const json_t *end = json_object_get(config, "eos_token_id");
-    const json_int_t token = json_integer_value(end);
-    const bool ok = json_is_integer(end) && token >= 0 && token < e->V;
-    if (ok)
-        e->end = (int32_t)token;
-    else
-        result_set(e->r, STATE_ERROR, "%s: eos_token_id must be one id, 0 to %d", file,
-                   (int)e->V - 1);
+    json_t *config = as_json_load(&r, JSON_OBJECT);
+    const bool ok = config && as_json_i32(&r, config, "eos_token_id", 0, e->V - 1, &e->end);
+    if (!ok) result_set(e->r, STATE_ERROR, "%s", why);
     json_decref(config);
     return ok;
 }

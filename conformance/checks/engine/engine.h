@@ -65,6 +65,11 @@ bool engine_drafts(int32_t method);
 bool engine_is_greedy(const client *tested, int32_t method);
 const char *engine_method_name(int32_t method); /* "jacobi" ... */
 
+/* A case of a pair, whose id tells drafts a step, or the method with its sizes, and `more`: "few-g2-top4",
+ * "few-jacobi-m4". V and gamma are set. */
+check_case *engine_plan_case(check_plan *p, const check *of, engine_pair pair, int32_t gamma, int32_t method,
+                             const int32_t *sizes /* [3] */, const char *more);
+
 bool engine_open(engine *e, const check_context *x, check_result *r, engine_pair pair);
 /* Two models of one vocabulary. */
 bool engine_open_forms(engine *e, const check_context *x, check_result *r, const lm_form *target, const lm_form *draft);

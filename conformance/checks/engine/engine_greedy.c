@@ -38,14 +38,14 @@ static int32_t kind_of(int32_t variant)
     return (variant - KINDS) % METHOD_KINDS;
 }
 
-/* Jacobi and prompt lookup have no n-grams that could stay. Of lookup "few" alone stops early at smoke. */
+/* Only some methods have n-grams that could stay. */
 static bool is_planned(check_level level, int32_t pair, int32_t variant)
 {
     static const int32_t smoke_kinds[PAIRS] = {METHOD_KINDS, STOPS + 1, 0};
     const int32_t method = method_of(variant), kind = kind_of(variant);
     const bool grams = method == IUT_LOOKAHEAD || method == IUT_OUROBOROS;
     if (kind == WARM && (!grams || pair == PAIR_TRAINED)) return false;
-    if (level == LEVEL_SMOKE && pair == PAIR_SELF && kind == STOPS && method == IUT_LOOKUP) return false;
+    if (level == LEVEL_SMOKE && pair == PAIR_SELF && kind == STOPS && method == IUT_LOOKUP) return false; /* few does */
     return level != LEVEL_SMOKE || kind < smoke_kinds[pair];
 }
 

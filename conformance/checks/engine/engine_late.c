@@ -20,7 +20,7 @@
 
 /* clang-format off */
 typedef struct {
-    const char *name;
+    const char *more; /* of its id: what comes behind pair, drafts and method */
     engine_pair pair;
     int32_t gamma;
     iut_sampling sampling;
@@ -30,18 +30,18 @@ typedef struct {
 } cell;
 
 static const cell cells[] = {
-    {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 8000, 300000}, 0, {0}, false},
-    {"few-g0-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {600, 8000, 300000}, 0, {0}, false},
-    {"few-g5-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1000, 6000, 300000}, 0, {0}, false},
-    {"few-g8-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {1200, 4000, 300000}, 0, {0}, false},
-    {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_JACOBI, {4}, false},
-    {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000},
+    {"", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 8000, 300000}, 0, {0}, false},
+    {"-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {600, 8000, 300000}, 0, {0}, false},
+    {"-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1000, 6000, 300000}, 0, {0}, false},
+    {"-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {1200, 4000, 300000}, 0, {0}, false},
+    {"", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_JACOBI, {4}, false},
+    {"", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000},
      IUT_LOOKAHEAD, {5, 3, 4}, false},
-    {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_LOOKUP, {2, 3}, false},
-    {"few-ouroboros-g4w5n3k2", PAIR_FEW, 4, {1, 0, 1, 0}, {0, 3000, 300000}, IUT_OUROBOROS, {5, 3, 2}, false},
-    {"trained-g3-top8", PAIR_TRAINED, 3, {1, 8, 1, 0}, {0, 600, 30000}, 0, {0}, false},
-    {"few-g0-mixed", PAIR_FEW, 0, {1, 0, 1, 0}, {1000, 6000, 300000}, 0, {0}, true},
-    {"few-g3-mixed", PAIR_FEW, 3, {1, 0, 1, 0}, {1000, 6000, 300000}, 0, {0}, true},
+    {"", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_LOOKUP, {2, 3}, false},
+    {"", PAIR_FEW, 4, {1, 0, 1, 0}, {0, 3000, 300000}, IUT_OUROBOROS, {5, 3, 2}, false},
+    {"-top8", PAIR_TRAINED, 3, {1, 8, 1, 0}, {0, 600, 30000}, 0, {0}, false},
+    {"-mixed", PAIR_FEW, 0, {1, 0, 1, 0}, {1000, 6000, 300000}, 0, {0}, true},
+    {"-mixed", PAIR_FEW, 3, {1, 0, 1, 0}, {1000, 6000, 300000}, 0, {0}, true},
 };
 /* clang-format on */
 enum { CELLS = sizeof cells / sizeof *cells };
@@ -52,9 +52,8 @@ static void plan(check_plan *p, check_level level)
 {
     for (int32_t i = 0; i < CELLS; i++) {
         if (cells[i].n[level] == 0) continue;
-        check_case *c = plan_case(p, &check_engine_late, "%s", cells[i].name);
-        c->V = engine_pair_V[cells[i].pair];
-        c->gamma = cells[i].gamma;
+        const cell *of = &cells[i];
+        check_case *c = engine_plan_case(p, &check_engine_late, of->pair, of->gamma, of->method, of->sizes, of->more);
         c->variant = i;
         c->n = cells[i].n[level];
         c->cost = (cells[i].pair == PAIR_TRAINED ? 2500.0 : 180.0) * (double)c->n;

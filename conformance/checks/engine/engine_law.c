@@ -32,7 +32,7 @@ typedef struct {
 #define DRAFTS {0}, 0
 
 typedef struct {
-    const char *name;
+    const char *more; /* of its id: what comes behind pair, drafts and method */
     engine_pair pair;
     int32_t gamma, prompt;
     iut_sampling sampling;
@@ -42,41 +42,41 @@ typedef struct {
 } cell;
 
 static const cell cells[] = {
-    {"few-g0", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1000, 3000, 1000000}, DRAFTS},
-    {"few-g1", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {4000, 10000, 1000000}, DRAFTS},
-    {"few-g1-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {1000, 3000, 1000000}, DRAFTS},
-    {"few-g1-topp0.8", PAIR_FEW, 1, 3, {1, 0, 0.8f, 0}, {1000, 3000, 1000000}, DRAFTS},
-    {"few-g2-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {3000, 5000, 1000000}, DRAFTS},
-    {"few-g2-T1.3-topp0.7", PAIR_FEW, 2, 3, {1.3f, 0, 0.7f, 0}, {1000, 3000, 1000000}, DRAFTS},
-    {"few-g4-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 5000, 1000000}, DRAFTS},
-    {"trained-g2-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}, DRAFTS},
-    {"trained-g4-T0.8-top3", PAIR_TRAINED, 4, 3, {0.8f, 3, 1, 0}, {0, 0, 100000}, DRAFTS},
-    {"few-lookahead-w9n3g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {3000, 6000, 1000000},
+    {"", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1000, 3000, 1000000}, DRAFTS},
+    {"", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {4000, 10000, 1000000}, DRAFTS},
+    {"-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {1000, 3000, 1000000}, DRAFTS},
+    {"-topp0.8", PAIR_FEW, 1, 3, {1, 0, 0.8f, 0}, {1000, 3000, 1000000}, DRAFTS},
+    {"-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {3000, 5000, 1000000}, DRAFTS},
+    {"-T1.3-topp0.7", PAIR_FEW, 2, 3, {1.3f, 0, 0.7f, 0}, {1000, 3000, 1000000}, DRAFTS},
+    {"-top3", PAIR_FEW, 4, 1, {1, 3, 1, 0}, {1000, 5000, 1000000}, DRAFTS},
+    {"-top4", PAIR_TRAINED, 2, 2, {1, 4, 1, 0}, {0, 1500, 100000}, DRAFTS},
+    {"-T0.8-top3", PAIR_TRAINED, 4, 3, {0.8f, 3, 1, 0}, {0, 0, 100000}, DRAFTS},
+    {"", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {3000, 6000, 1000000},
      {IUT_LOOKAHEAD, {9, 3, 8}, 4, false}, 0},
-    {"few-lookahead-w9n3g8-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {2500, 6000, 1000000},
+    {"-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {2500, 6000, 1000000},
      {IUT_LOOKAHEAD, {9, 3, 8}, 4, false}, 0},
-    {"few-lookahead-w9n2g8", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {2000, 6000, 1000000},
+    {"", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {2000, 6000, 1000000},
      {IUT_LOOKAHEAD, {9, 2, 8}, 3, false}, 0},
-    {"few-lookahead-w12n2g8-T1.2", PAIR_FEW, 0, 3, {1.2f, 0, 1, 0}, {0, 6000, 1000000},
+    {"-T1.2", PAIR_FEW, 0, 3, {1.2f, 0, 1, 0}, {0, 6000, 1000000},
      {IUT_LOOKAHEAD, {12, 2, 8}, 3, false}, 0},
-    {"few-jacobi-m4", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
+    {"", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
      {IUT_JACOBI, {4}, 4, false}, 0},
-    {"few-jacobi-m3-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {1500, 6000, 1000000},
+    {"-top3", PAIR_FEW, 0, 3, {1, 3, 1, 0}, {1500, 6000, 1000000},
      {IUT_JACOBI, {3}, 4, false}, 0},
-    {"few-lookup-n2k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
+    {"", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 6000, 1000000},
      {IUT_LOOKUP, {2, 2}, 4, false}, 0},
-    {"few-lookup-n1k2-T0.8", PAIR_FEW, 0, 3, {0.8f, 0, 1, 0}, {2500, 6000, 1000000},
+    {"-T0.8", PAIR_FEW, 0, 3, {0.8f, 0, 1, 0}, {2500, 6000, 1000000},
      {IUT_LOOKUP, {1, 2}, 3, false}, 0},
-    {"few-lookup-n1k2", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
+    {"", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1500, 5000, 1000000},
      {IUT_LOOKUP, {1, 2}, 3, false}, 0},
-    {"few-ouroboros-g2w3n3k2", PAIR_FEW, 2, 3, {1, 0, 1, 0}, {500, 6000, 1000000},
+    {"", PAIR_FEW, 2, 3, {1, 0, 1, 0}, {500, 6000, 1000000},
      {IUT_OUROBOROS, {3, 3, 2}, 4, false}, 0},
-    {"few-ouroboros-g1w8n2k4-T0.7-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {2000, 6000, 1000000},
+    {"-T0.7-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {2000, 6000, 1000000},
      {IUT_OUROBOROS, {8, 2, 4}, 5, true}, 0},
-    {"pruned-g1", PAIR_PRUNED, 1, 3, {1, 0, 1, 0}, {1000, 4000, 1000000}, DRAFTS},
-    {"pruned-g2-T0.7", PAIR_PRUNED, 2, 1, {0.7f, 0, 1, 0}, {2000, 6000, 1000000}, DRAFTS},
-    {"pruned-g2-top3", PAIR_PRUNED, 2, 2, {1, 3, 1, 0}, {0, 4000, 1000000}, DRAFTS},
-    {"few-g1-long", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {0, 0, 3400000}, DRAFTS}, /* 10^7 tokens */
+    {"", PAIR_PRUNED, 1, 3, {1, 0, 1, 0}, {1000, 4000, 1000000}, DRAFTS},
+    {"-T0.7", PAIR_PRUNED, 2, 1, {0.7f, 0, 1, 0}, {2000, 6000, 1000000}, DRAFTS},
+    {"-top3", PAIR_PRUNED, 2, 2, {1, 3, 1, 0}, {0, 4000, 1000000}, DRAFTS},
+    {"-long", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {0, 0, 3400000}, DRAFTS}, /* 10^7 tokens */
 };
 /* clang-format on */
 /* The tables of chi-square: all tokens, the first two, and those of neighbouring requests. */
@@ -93,9 +93,9 @@ static void plan(check_plan *p, check_level level)
 {
     for (int32_t i = 0; i < CELLS; i++) {
         if (cells[i].n[level] == 0) continue;
-        check_case *c = plan_case(p, &check_engine_law, "%s", cells[i].name);
-        c->V = engine_pair_V[cells[i].pair];
-        c->gamma = cells[i].gamma;
+        const cell *of = &cells[i];
+        check_case *c =
+            engine_plan_case(p, &check_engine_law, of->pair, of->gamma, of->by.method, of->by.sizes, of->more);
         c->variant = i;
         c->n = cells[i].n[level];
         c->cost = 60.0 * (double)c->n;

@@ -15,7 +15,7 @@
 
 /* clang-format off */
 typedef struct {
-    const char *name;
+    const char *more; /* of its id: what comes behind pair, drafts and method */
     engine_pair pair;
     int32_t gamma;
     iut_sampling sampling;
@@ -24,18 +24,18 @@ typedef struct {
 } cell;
 
 static const cell cells[] = {
-    {"few-g2", PAIR_FEW, 2, {1, 0, 1, 0}, {2000, 20000, 100000}, 0, {0}},
-    {"few-g4-T0.7", PAIR_FEW, 4, {0.7f, 0, 1, 0}, {2000, 20000, 100000}, 0, {0}},
-    {"few-g1-T1.3-topp0.8", PAIR_FEW, 1, {1.3f, 0, 0.8f, 0}, {0, 20000, 100000}, 0, {0}},
-    {"few-g3-top3", PAIR_FEW, 3, {1, 3, 1, 0}, {1500, 20000, 100000}, 0, {0}},
-    {"few-g2-minp0.1", PAIR_FEW, 2, {1, 0, 1, 0.1f}, {0, 20000, 100000}, 0, {0}},
-    {"trained-g3-top4", PAIR_TRAINED, 3, {1, 4, 1, 0}, {0, 1500, 30000}, 0, {0}},
-    {"pruned-g2", PAIR_PRUNED, 2, {1, 0, 1, 0}, {1500, 10000, 100000}, 0, {0}},
-    {"pruned-g4-T1.3", PAIR_PRUNED, 4, {1.3f, 0, 1, 0}, {1500, 10000, 100000}, 0, {0}},
-    {"few-jacobi-m4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_JACOBI, {4}},
-    {"few-lookahead-w5n3g4", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_LOOKAHEAD, {5, 3, 4}},
-    {"few-lookup-n2k3", PAIR_FEW, 0, {1, 0, 1, 0}, {1500, 20000, 100000}, IUT_LOOKUP, {2, 3}},
-    {"few-ouroboros-g3w5n3k2", PAIR_FEW, 3, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_OUROBOROS, {5, 3, 2}},
+    {"", PAIR_FEW, 2, {1, 0, 1, 0}, {2000, 20000, 100000}, 0, {0}},
+    {"-T0.7", PAIR_FEW, 4, {0.7f, 0, 1, 0}, {2000, 20000, 100000}, 0, {0}},
+    {"-T1.3-topp0.8", PAIR_FEW, 1, {1.3f, 0, 0.8f, 0}, {0, 20000, 100000}, 0, {0}},
+    {"-top3", PAIR_FEW, 3, {1, 3, 1, 0}, {1500, 20000, 100000}, 0, {0}},
+    {"-minp0.1", PAIR_FEW, 2, {1, 0, 1, 0.1f}, {0, 20000, 100000}, 0, {0}},
+    {"-top4", PAIR_TRAINED, 3, {1, 4, 1, 0}, {0, 1500, 30000}, 0, {0}},
+    {"", PAIR_PRUNED, 2, {1, 0, 1, 0}, {1500, 10000, 100000}, 0, {0}},
+    {"-T1.3", PAIR_PRUNED, 4, {1.3f, 0, 1, 0}, {1500, 10000, 100000}, 0, {0}},
+    {"", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_JACOBI, {4}},
+    {"", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_LOOKAHEAD, {5, 3, 4}},
+    {"", PAIR_FEW, 0, {1, 0, 1, 0}, {1500, 20000, 100000}, IUT_LOOKUP, {2, 3}},
+    {"", PAIR_FEW, 3, {1, 0, 1, 0}, {0, 20000, 100000}, IUT_OUROBOROS, {5, 3, 2}},
 };
 /* clang-format on */
 enum { CELLS = sizeof cells / sizeof *cells };
@@ -46,9 +46,8 @@ static void plan(check_plan *p, check_level level)
 {
     for (int32_t i = 0; i < CELLS; i++) {
         if (cells[i].n[level] == 0) continue;
-        check_case *c = plan_case(p, &check_engine_pairs, "%s", cells[i].name);
-        c->V = engine_pair_V[cells[i].pair];
-        c->gamma = cells[i].gamma;
+        const cell *of = &cells[i];
+        check_case *c = engine_plan_case(p, &check_engine_pairs, of->pair, of->gamma, of->method, of->sizes, of->more);
         c->variant = i;
         c->n = cells[i].n[level];
         c->cost = (cells[i].pair != PAIR_TRAINED ? 100.0 : 2000.0) * (double)c->n;

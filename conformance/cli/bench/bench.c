@@ -275,7 +275,7 @@ static const option_table what_table = {
     "verify       chain verification, draws and exp\n"
     "cpu          matrix products and whole steps of a model\n"
     "speculative  the trained pair with drafts against without\n"
-    "lookahead    tokens a step of lookahead and prompt lookup\n"
+    "lookahead    tokens a step of the methods without a draft model\n"
     "scaling      tokens a step of lookahead over the rows of a forward\n"
     "trees        tokens and rows a step of trees of drafts\n"
     "ouroboros    tokens a forward of Ouroboros, its parts and sizes\n"

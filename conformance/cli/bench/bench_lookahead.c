@@ -37,7 +37,7 @@ static const option options[] = {
 static const option_table table = {
     "bench lookahead",
     "usage: assay bench lookahead [options]\n\n"
-    "Tokens a step of lookahead and prompt lookup, on the trained target.\n",
+    "Tokens a step of the methods without a draft model, on the trained target.\n",
     options, 4, NULL};
 
 typedef struct {
@@ -56,10 +56,8 @@ typedef struct {
         }                                                                                      \
     }
 
-static const bench_method plain = {"ar", "ar", {0}},
-                          draft = {"draft model, 4", "speculative", {0}},
-                          original = {"lookup original", "lookup", {.preset = "original"}},
-                          hf = {"lookup hf", "lookup", {.preset = "hf"}};
+static const bench_method plain = {BENCH_AR}, draft = {"draft model, 4", "speculative", {0}},
+                          original = {BENCH_ORIGINAL}, hf = {BENCH_HF};
 
 /* ---- Measuring, with a line about it. -------------------------------------------------- */
 
@@ -163,10 +161,9 @@ static bool fill_axes(const bench *b, float T, const bench_text *text, compressi
         }
     a->model = compression_fit(a->point, a->n);
     const bench_method *const others[PLOT_LEVELS] = {&hf, &draft};
-    static const char *const names[PLOT_LEVELS] = {"prompt lookup", "draft model"};
     for (int i = 0; i < PLOT_LEVELS; i++) {
         if (measure(b, others[i], T, text, BENCH_PROMPTS, &r) != BENCH_DONE) return false;
-        a->level[i].name = names[i], a->level[i].S = S_of(&r);
+        a->level[i].name = others[i]->label, a->level[i].S = S_of(&r);
     }
     return true;
 }

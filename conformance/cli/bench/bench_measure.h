@@ -36,6 +36,11 @@ typedef struct {
     method_options options; /* of methods.h */
 } bench_method;
 
+/* Rows of several benches: label, method, options. */
+#define BENCH_AR "ar", "ar", {0}
+#define BENCH_ORIGINAL "lookup original", "lookup", {.preset = "original"}
+#define BENCH_HF "lookup hf", "lookup", {.preset = "hf"}
+
 /* What the prompts of a text gave together. Seconds are those of all steps but each request's
  * first, and `timed` the tokens of these; all but `wall` are of the processor. */
 typedef struct {

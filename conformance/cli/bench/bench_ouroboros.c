@@ -231,8 +231,8 @@ static bool lines(const bench_pair *b, const method *m, int32_t n, float T)
 static bool methods(const bench_pair *b)
 {
     static const method list[] = {
-        {"ar", "ar", {0}, {0}},
-        {"lookup hf", "lookup", {.preset = "hf"}, {0}},
+        {BENCH_AR, {0}},
+        {BENCH_HF, {0}},
         {"lookahead paper (15,5,15)", "lookahead", {"paper", "rule=match", NULL, 15, 15, 0, 5, 0}, {0}},
         {"draft model, 4", "speculative", {.gamma = 4}, {0}},
         {"draft model, 8", "speculative", {.gamma = 8}, {0}},

@@ -117,7 +117,7 @@ static bool shapes(const bench_pair *b, float T, const bench_text *text, bench_r
 #define SHAPE(label, W, G, from_prompt) {label, "lookahead", {.preset = "paper", .switches = from_prompt, .window = W, \
                                          .pool = G, .ngram = 5}}
     static const bench_method list[SHAPES] = {
-        {"prompt lookup", "lookup", {.preset = "original"}},
+        {BENCH_ORIGINAL},
         SHAPE("(5,1,30)", 1, 30, NULL),
         SHAPE("(5,1,30), prompt", 1, 30, "pool_from_prompt=yes"),
         SHAPE("(5,30,1)", 30, 1, NULL),

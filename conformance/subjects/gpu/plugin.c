@@ -246,20 +246,6 @@ static void claim_fast(iut *x, iut_claims *c)
     c->seed_identical = c->seed_identical && same;
 }
 
-static void claim_trees(const iut *x, iut_claims *c)
-{
-    c->lossless_any = IUT_TREE_GREEDY | IUT_TREE_MATCH | IUT_TREE_TARGET | IUT_TREE_ONEHOT;
-    c->lossless_drawn = IUT_TREE_RECURSIVE | IUT_TREE_SINGLE | IUT_TREE_KSEQ | IUT_TREE_BLOCK;
-    c->tree_rules =
-        c->lossless_any | c->lossless_drawn | IUT_TREE_TYPICAL | IUT_TREE_LENIENT | IUT_TREE_CONSTANT;
-    c->tree_drawn = IUT_DRAWN_FIXED | IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
-    c->tree_bonus = IUT_BONUS_DRAWN | IUT_BONUS_GIVEN;
-    c->max_nodes = AG_TREE_CAPACITY;
-    c->max_children = AG_TREE_CAPACITY - 1;
-    c->tree_sampling = 1;
-    if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED) c->coins = c->tree_coins = IUT_COINS_TWO | IUT_COINS_ONE;
-}
-
 static iut_status claims(iut *x, iut_claims *c)
 {
     c->name = "assay_gpu";
@@ -268,7 +254,10 @@ static iut_status claims(iut *x, iut_claims *c)
     choices_claim(&x->choice, c);
     if (x->products != AG_CANONICAL) claim_fast(x, c);
     engine_ops_claim(as_ouroboros_preset("paper"), c);
-    if (c->size >= offsetof(iut_claims, warm)) claim_trees(x, c);
+    if (c->size >= offsetof(iut_claims, warm)) {
+        c->max_nodes = AG_TREE_CAPACITY;
+        choices_claim_trees(&x->choice, AG_TREE_CAPACITY - 1, IUT_COINS_TWO | IUT_COINS_ONE, c);
+    }
     return IUT_OK;
 }
 

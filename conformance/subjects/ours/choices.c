@@ -72,3 +72,16 @@ as_sampling choices_sampling(const iut_sampling *s)
 {
     return (as_sampling){s->temperature, s->top_k, s->top_p, s->min_p};
 }
+
+void choices_claim_trees(const choices *x, int32_t children, int32_t coins, iut_claims *c)
+{
+    c->lossless_any = IUT_TREE_GREEDY | IUT_TREE_MATCH | IUT_TREE_TARGET | IUT_TREE_ONEHOT;
+    c->lossless_drawn = IUT_TREE_RECURSIVE | IUT_TREE_SINGLE | IUT_TREE_KSEQ | IUT_TREE_BLOCK;
+    c->tree_rules =
+        c->lossless_any | c->lossless_drawn | IUT_TREE_TYPICAL | IUT_TREE_LENIENT | IUT_TREE_CONSTANT;
+    c->tree_drawn = IUT_DRAWN_FIXED | IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
+    c->tree_bonus = IUT_BONUS_DRAWN | IUT_BONUS_GIVEN;
+    c->max_children = children;
+    c->tree_sampling = 1;
+    if (x->uniforms == IUT_UNIFORMS_SUPPLIED) c->coins = c->tree_coins = coins;
+}

@@ -28,6 +28,10 @@ bool choices_take(choices *x, const char *word);
 /* Fills the claims of an engine whose bits are the reference's; name, version and device are the caller's. */
 void choices_claim(const choices *x, iut_claims *c);
 
+/* Fills the claims of rules on trees: `children` of a node at most; `coins`, a sum of IUT_COINS_*, where uniforms are
+ * supplied. The claims must have room for those before `warm`. */
+void choices_claim_trees(const choices *x, int32_t children, int32_t coins, iut_claims *c);
+
 as_sampling choices_sampling(const iut_sampling *s);
 
 #endif

@@ -142,20 +142,6 @@ static const char *last_error(iut *x)
     return x->error.text;
 }
 
-static void claim_trees(const iut *x, iut_claims *c)
-{
-    c->draft_vocab |= IUT_VOCAB_PANEL;
-    c->lossless_any = IUT_TREE_GREEDY | IUT_TREE_MATCH | IUT_TREE_TARGET | IUT_TREE_ONEHOT;
-    c->lossless_drawn = IUT_TREE_RECURSIVE | IUT_TREE_SINGLE | IUT_TREE_KSEQ | IUT_TREE_BLOCK;
-    c->tree_rules =
-        c->lossless_any | c->lossless_drawn | IUT_TREE_TYPICAL | IUT_TREE_LENIENT | IUT_TREE_CONSTANT;
-    c->tree_drawn = IUT_DRAWN_FIXED | IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
-    c->tree_bonus = IUT_BONUS_DRAWN | IUT_BONUS_GIVEN;
-    c->max_children = AS_TREE_CHILDREN;
-    c->tree_sampling = 1;
-    if (x->choice.uniforms == IUT_UNIFORMS_SUPPLIED) c->coins = c->tree_coins = IUT_COINS_TWO | IUT_COINS_ONE | IUT_COINS_RACE;
-}
-
 static iut_status claims(iut *x, iut_claims *c)
 {
     c->name = "reference";
@@ -164,7 +150,10 @@ static iut_status claims(iut *x, iut_claims *c)
     choices_claim(&x->choice, c);
     engine_ops_claim(&x->ouroboros, c);
     if (c->size >= offsetof(iut_claims, coins)) c->draft_vocab = IUT_VOCAB_FOLDER;
-    if (c->size >= offsetof(iut_claims, warm)) claim_trees(x, c);
+    if (c->size >= offsetof(iut_claims, warm)) {
+        c->draft_vocab |= IUT_VOCAB_PANEL;
+        choices_claim_trees(&x->choice, AS_TREE_CHILDREN, IUT_COINS_TWO | IUT_COINS_ONE | IUT_COINS_RACE, c);
+    }
     return IUT_OK;
 }
 

@@ -2,7 +2,6 @@
  * empty caches. Faults of models and caches are the target's; those named ENGINE are here. */
 #include "conformance/subjects/mutants/model/engine_subject.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "ref/dist/draw.h"
 #include "ref/dist/residual.h"
 #include "ref/dist/served.h"
+#include "ref/load/json.h"
 #include "ref/num/uniform.h"
 
 enum { POSITIONS = METHOD_POSITIONS, ROWS = METHOD_ROWS, MAX_GAMMA = 16, ROUNDS_GAMMA = 6 };
@@ -204,14 +204,13 @@ static iut_status load(engine *a, cache *c, const char *folder)
 /* A number of the target's config.json. */
 static iut_status read_number(engine *a, const char *name, int32_t *to)
 {
-    char file[4096];
+    char file[4096], why[300];
+    as_json r = {.file = file, .why = why, .why_size = sizeof why};
     snprintf(file, sizeof file, "%s/config.json", a->target.folder);
-    json_t *config = json_load_file(file, 0, NULL);
-    const json_t *number = json_object_get(config, name);
-    const bool ok = json_is_integer(number);
-    *to = ok ? (int32_t)json_integer_value(number) : -1;
+    json_t *config = as_json_load(&r, JSON_OBJECT);
+    const bool ok = config && as_json_i32(&r, config, name, 0, INT32_MAX, to);
     json_decref(config);
-    return ok ? IUT_OK : fail(a, IUT_BAD_INPUT, "config.json lacks a number");
+    return ok ? IUT_OK : fail(a, IUT_BAD_INPUT, why);
 }
 
 static iut_status load_pair(engine *a, const iut_generate_batch *b)
