@@ -1,8 +1,8 @@
 /* pairs.c - see pairs.h.
  *
  * A witness turns each token of a completion into a cell of a table. The weight of a cell is how much oftener A had
- * it than B in earlier rounds; the score of a completion is the sum of its weights. A bet pays 1 + lambda (z - drift),
- * where z is half the difference of the clipped scores of the two sides. */
+ * it than B in earlier blocks; the score of a completion is the sum of its weights. A bet pays 1 + lambda (z - drift)
+ * once a block, where z is the mean over its rounds of half the difference of the clipped scores of the two sides. */
 #include "conformance/stats/pairs.h"
 
 #include <math.h>
@@ -27,8 +27,7 @@ enum {
     CELLS = 1 << 18, /* of a table at most: where more are possible, they are hashed */
     RARE = 16,       /* classes of rarity */
     SPANS = 5, CLIPS = 2, SIZES = 7,
-    BETS = WITNESSES * SPANS * CLIPS * SIZES,
-    HOLD = 64 /* rounds whose payoffs are multiplied before a logarithm is taken: 0.1^64 is no underflow */
+    BETS = WITNESSES * SPANS * CLIPS * SIZES
 };
 static const double SHRINK = 8;                /* counts that a weight is shrunk by */
 static const double CLIP[CLIPS] = {3, 0.5};    /* in root mean squares of earlier scores */
@@ -38,37 +37,35 @@ typedef struct {
     uint32_t a, b;
 } cell;
 
-/* The seven bets of one z: ln of the wealth, and the payoffs since. */
 typedef struct {
-    double log_e[SIZES], held[SIZES];
-} wealth;
-
-typedef struct {
-    wealth within, strict;
-    double sum, squares; /* of z */
+    double within[SIZES], strict[SIZES]; /* ln of the wealth */
+    double sum, squares;                 /* of z, over the blocks */
+    double open;                         /* z of the rounds since the last block, summed */
 } account;
-
-struct st_pairs {
-    int K, L, prompts, spans;
-    int span[SPANS];           /* a bet is on this many first tokens */
-    double eps;
-    int64_t rounds;
-    uint64_t possible[WITNESSES]; /* cells; 0: too many to be listed */
-    cell *table[WITNESSES];
-    uint32_t *after;  /* tokens seen behind this one, or first after this prompt */
-    uint32_t *owner;  /* of each cell of PLACE: what it last counted */
-    int64_t *of;      /* [prompts] rounds */
-    double square[WITNESSES][SPANS]; /* mean square of earlier scores */
-    account account[WITNESSES][SPANS][CLIPS];
-};
 
 /* A side's completion as the witnesses see it. */
 typedef struct {
-    int places;
+    int prompt, places;
     uint32_t cell[WITNESSES][ST_PAIRS_LONGEST];
     uint32_t after[ST_PAIRS_LONGEST];
     uint32_t place[ST_PAIRS_LONGEST]; /* token, place and prompt as one number */
 } completion;
+
+struct st_pairs {
+    int K, L, prompts, spans, block;
+    int span[SPANS]; /* a bet is on this many first tokens */
+    double eps;
+    int64_t rounds, blocks;
+    uint64_t possible[WITNESSES]; /* cells; 0: too many to be listed */
+    cell *table[WITNESSES];
+    uint32_t *after; /* tokens seen behind this one, or first after this prompt */
+    uint32_t *owner; /* of each cell of PLACE: what it last counted */
+    int64_t *of;     /* [prompts] rounds of earlier blocks */
+    completion *open;                 /* [block][2] A's and B's, of the rounds since the last block */
+    double squares[WITNESSES][SPANS]; /* of the scores of these rounds, summed */
+    double square[WITNESSES][SPANS];  /* mean square of the scores of earlier blocks */
+    account account[WITNESSES][SPANS][CLIPS];
+};
 
 /* -- Making -- */
 
@@ -79,6 +76,7 @@ void st_pairs_free(st_pairs *t)
     free(t->after);
     free(t->owner);
     free(t->of);
+    free(t->open);
     free(t);
 }
 
@@ -116,21 +114,19 @@ static bool allocate(st_pairs *t)
     t->after = calloc(cells_of(contexts), sizeof *t->after);
     t->owner = calloc(cells_of(t->possible[PLACE]), sizeof *t->owner);
     t->of = calloc((size_t)t->prompts, sizeof *t->of);
-    return ok && t->after && t->owner && t->of;
+    t->open = calloc(2 * (size_t)t->block, sizeof *t->open);
+    return ok && t->after && t->owner && t->of && t->open;
 }
 
-st_pairs *st_pairs_new(int K, int L, int prompts, double eps)
+st_pairs *st_pairs_new(int K, int L, int prompts, int block, double eps)
 {
     if (K < 2 || L < 1 || L > ST_PAIRS_LONGEST || prompts < 1 || !(eps >= 0) || !(L * eps < 1)) return NULL;
-    if (((double)K + 1) * L * prompts >= 0x1p31) return NULL;
+    if (block < 1 || block > ST_PAIRS_BLOCK || ((double)K + 1) * L * prompts >= 0x1p31) return NULL;
     st_pairs *t = calloc(1, sizeof *t);
     if (!t) return NULL;
-    *t = (st_pairs){.K = K, .L = L, .prompts = prompts, .eps = eps};
+    *t = (st_pairs){.K = K, .L = L, .prompts = prompts, .block = block, .eps = eps};
     for (int span = 1; span < L; span *= 2) t->span[t->spans++] = span;
     t->span[t->spans++] = L;
-    account *all = &t->account[0][0][0];
-    for (int i = 0; i < BETS; i++)
-        all[i / SIZES].within.held[i % SIZES] = all[i / SIZES].strict.held[i % SIZES] = 1;
     if (allocate(t)) return t;
     st_pairs_free(t);
     return NULL;
@@ -165,6 +161,7 @@ static void see(const st_pairs *t, int prompt, const int32_t *x, int length, com
 {
     const uint64_t tokens = (uint64_t)t->K + 1, contexts = tokens + (uint64_t)t->prompts;
     uint64_t before = tokens + (uint64_t)prompt, prefix = (uint64_t)prompt;
+    c->prompt = prompt;
     c->places = length < t->L ? length + 1 : t->L;
     for (int j = 0; j < c->places; j++) {
         const uint64_t token = j < length ? (uint64_t)x[j] : (uint64_t)t->K;
@@ -183,6 +180,7 @@ static void see(const st_pairs *t, int prompt, const int32_t *x, int length, com
 
 static void count(st_pairs *t, const completion *c, bool is_a)
 {
+    t->of[c->prompt] += is_a;
     for (int j = 0; j < c->places; j++) {
         for (int w = 0; w < WITNESSES; w++) {
             cell *seen = &t->table[w][c->cell[w][j]];
@@ -219,32 +217,41 @@ static double clipped(double score, double clip)
 }
 
 /* The payoff is at least 0.1 whatever z in [-1, 1] is. */
-static void pay(wealth *v, double z, double drift, bool settle)
+static void pay(double log_e[SIZES], double z, double drift)
 {
-    for (int i = 0; i < SIZES; i++) v->held[i] *= 1 + SIZE[i] / (1 + drift) * (z - drift);
-    for (int i = 0; settle && i < SIZES; i++) {
-        v->log_e[i] += log(v->held[i]);
-        v->held[i] = 1;
-    }
+    for (int i = 0; i < SIZES; i++) log_e[i] += log1p(SIZE[i] / (1 + drift) * (z - drift));
 }
 
-static void bet(st_pairs *t, witness w, const completion *x, const completion *y)
+/* The scores of a round, by what earlier blocks have taught. */
+static void take(st_pairs *t, witness w, const completion *x, const completion *y)
 {
-    const bool settle = t->rounds % HOLD == HOLD - 1;
     double a[SPANS], b[SPANS];
     score(t, w, x, a);
     score(t, w, y, b);
     for (int s = 0; s < t->spans; s++) {
-        for (int c = 0; c < CLIPS; c++) {
-            account *at = &t->account[w][s][c];
+        t->squares[w][s] += 0.5 * (a[s] * a[s] + b[s] * b[s]);
+        for (int c = 0; c < CLIPS && t->square[w][s] > 0; c++) {
             const double clip = CLIP[c] * sqrt(t->square[w][s]);
-            const double z = clip > 0 ? 0.5 * (clipped(a[s], clip) - clipped(b[s], clip)) : 0;
-            pay(&at->within, z, t->eps * t->span[s], settle);
-            pay(&at->strict, z, 0, settle);
-            at->sum += z, at->squares += z * z;
+            t->account[w][s][c].open += 0.5 * (clipped(a[s], clip) - clipped(b[s], clip));
         }
-        const double square = 0.5 * (a[s] * a[s] + b[s] * b[s]);
-        t->square[w][s] += 2 / ((double)t->rounds + 2) * (square - t->square[w][s]); /* later rounds weigh more */
+    }
+}
+
+/* The bets of a block. */
+static void bet(st_pairs *t, witness w)
+{
+    for (int s = 0; s < t->spans; s++) {
+        for (int c = 0; c < CLIPS && t->square[w][s] > 0; c++) {
+            account *at = &t->account[w][s][c];
+            const double z = at->open / t->block;
+            pay(at->within, z, t->eps * t->span[s]);
+            pay(at->strict, z, 0);
+            at->sum += z, at->squares += z * z;
+            at->open = 0;
+        }
+        const double square = t->squares[w][s] / t->block;
+        t->square[w][s] += 2 / ((double)t->blocks + 2) * (square - t->square[w][s]); /* later blocks weigh more */
+        t->squares[w][s] = 0;
     }
 }
 
@@ -258,25 +265,20 @@ static bool in_range(const st_pairs *t, const int32_t *x, int length)
 
 bool st_pairs_add(st_pairs *t, int prompt, const int32_t *a, int a_length, const int32_t *b, int b_length)
 {
-    completion x, y;
     if (prompt < 0 || prompt >= t->prompts || !in_range(t, a, a_length) || !in_range(t, b, b_length)) return false;
-    see(t, prompt, a, a_length, &x);
-    see(t, prompt, b, b_length, &y);
-    for (int w = 0; w < WITNESSES; w++) bet(t, (witness)w, &x, &y);
-    count(t, &x, true);
-    count(t, &y, false);
-    t->of[prompt]++;
+    const int at = 2 * (int)(t->rounds % t->block);
+    see(t, prompt, a, a_length, &t->open[at]);
+    see(t, prompt, b, b_length, &t->open[at + 1]);
+    for (int w = 0; w < WITNESSES; w++) take(t, (witness)w, &t->open[at], &t->open[at + 1]);
     t->rounds++;
+    if (t->rounds % t->block > 0) return true;
+    for (int w = 0; w < WITNESSES; w++) bet(t, (witness)w);
+    for (int i = 0; i < 2 * t->block; i++) count(t, &t->open[i], i % 2 == 0);
+    t->blocks++;
     return true;
 }
 
 /* -- E-values -- */
-
-static double log_of(const wealth *v, double log_e[SIZES])
-{
-    for (int i = 0; i < SIZES; i++) log_e[i] = v->log_e[i] + log(v->held[i]);
-    return st_log_mean(log_e, NULL, SIZES);
-}
 
 static double log_mean(const st_pairs *t, bool strict)
 {
@@ -286,7 +288,7 @@ static double log_mean(const st_pairs *t, bool strict)
         for (int s = 0; s < t->spans; s++)
             for (int c = 0; c < CLIPS; c++, n += SIZES) {
                 const account *at = &t->account[w][s][c];
-                log_of(strict ? &at->strict : &at->within, log_e + n);
+                memcpy(log_e + n, strict ? at->strict : at->within, sizeof at->within);
             }
     return st_log_mean(log_e, NULL, n);
 }
@@ -310,25 +312,24 @@ double st_pairs_log_strict(const st_pairs *t)
 
 /* exp(lambda z - psi z^2) <= 1 + lambda z for z in [-1, 1], psi = -ln(1 - lambda) - lambda. So the sum of z is within
  * (psi sum z^2 + l)/lambda of the sum of its means, but for a chance of exp(-l) a side and a lambda. */
-static double half_width(const account *at, double rounds, double delta)
+static double half_width(const account *at, double blocks, double delta)
 {
     const double l = log(2. * BETS / delta);
     double least = INFINITY;
     for (int i = 0; i < SIZES; i++)
         least = fmin(least, ((-log1p(-SIZE[i]) - SIZE[i]) * at->squares + l) / SIZE[i]);
-    return least / rounds;
+    return least / blocks;
 }
 
 st_pairs_sight st_pairs_best(const st_pairs *t, double delta)
 {
     st_pairs_sight best = {.witness = name_of[0], .span = 1, .log_e = -INFINITY, .least = -1, .most = 1};
-    double log_e[SIZES];
-    if (t->rounds == 0) best.log_e = 0;
-    for (int w = 0; t->rounds > 0 && w < WITNESSES; w++)
+    if (t->blocks == 0) best.log_e = 0;
+    for (int w = 0; t->blocks > 0 && w < WITNESSES; w++)
         for (int s = 0; s < t->spans; s++)
             for (int c = 0; c < CLIPS; c++) {
                 const account *at = &t->account[w][s][c];
-                const double n = (double)t->rounds, here = log_of(&at->within, log_e), mean = at->sum / n;
+                const double n = (double)t->blocks, here = st_log_mean(at->within, NULL, SIZES), mean = at->sum / n;
                 if (!(here > best.log_e)) continue;
                 const double half = half_width(at, n, delta);
                 best = (st_pairs_sight){name_of[w], t->span[s], here, mean, fmax(-1, mean - half), fmin(1, mean + half)};
@@ -363,5 +364,5 @@ bool st_pairs_most(const st_pairs *t, st_pairs_token *most)
 double st_pairs_tv90(double rounds, double cells, int span, double eps, double line)
 {
     const double cost = line + log(BETS);
-    return fmin(1, span * eps + 0.75 * sqrt((2 * sqrt((cells - 1) * cost) + 2 * cost) / rounds));
+    return fmin(1, span * eps + 0.8 * sqrt((2 * sqrt((cells - 1) * cost) + 2 * cost) / rounds));
 }

@@ -14,11 +14,11 @@
 #include "tests/random.h"
 #include "tests/stats/pairs_model.h"
 
-enum { PROMPTS = 4, L = 4, MOST = 8 };
+enum { PROMPTS = 4, L = 4, MOST = 8, BLOCK = 4 };
 
 static st_pairs *pairs_new(int K, int window, double eps)
 {
-    st_pairs *t = st_pairs_new(K, window, PROMPTS, eps);
+    st_pairs *t = st_pairs_new(K, window, PROMPTS, BLOCK, eps);
     if (t) return t;
     fprintf(stderr, "pairs_rates: out of memory\n");
     exit(3);
@@ -39,20 +39,23 @@ static const struct condition {
     served a, b;
     bool drifts;  /* the temperature of both sides grows from 0.7 to 1.3 */
     bool coupled; /* both sides draw from one stream of uniforms */
+    double warm;  /* on the temperature of the side that a coin lets be asked second, a block; 0: none */
 } conditions[] = {
-    {"one law", 0, {.T = 1}, {.T = 1}, false, false},
-    {"one law", 0.02, {.T = 1}, {.T = 1}, false, false},
-    {"both drift", 0, {.T = 1}, {.T = 1}, true, false},
-    {"u and 1 - u", 0, {.T = 1}, {.T = 1, .mirrored = true}, false, true},
-    {"new noise 0.001", 0.003, {.T = 1, .sd = 0.001}, {.T = 1}, false, false},
-    {"new noise 0.01", 0.01, {.T = 1, .sd = 0.01}, {.T = 1}, false, false},
-    {"new noise 0.03", 0.02, {.T = 1, .sd = 0.03}, {.T = 1}, false, false},
-    {"fixed noise 1e-5", 0.0005, {.T = 1, .sd = 1e-5, .fixed = true}, {.T = 1}, false, false},
-    {"fixed noise 0.001", 0.003, {.T = 1, .sd = 0.001, .fixed = true}, {.T = 1}, false, false},
-    {"fixed noise 0.01", 0.01, {.T = 1, .sd = 0.01, .fixed = true}, {.T = 1}, false, false},
-    {"fixed noise 0.03", 0.02, {.T = 1, .sd = 0.03, .fixed = true}, {.T = 1}, false, false},
-    {"the ball's edge", 0.02, {.T = 1, .edge = 0.02}, {.T = 1}, false, false},
-    {"the ball's edge", 0.1, {.T = 1, .edge = 0.1}, {.T = 1}, false, false},
+    {"one law", 0, {.T = 1}, {.T = 1}, false, false, 0},
+    {"one law", 0.02, {.T = 1}, {.T = 1}, false, false, 0},
+    {"both drift", 0, {.T = 1}, {.T = 1}, true, false, 0},
+    {"u and 1 - u", 0, {.T = 1}, {.T = 1, .mirrored = true}, false, true, 0},
+    {"second call sharp", 0, {.T = 1}, {.T = 1}, false, false, 0.05},
+    {"the same, at edge", 0.02, {.T = 1, .edge = 0.02}, {.T = 1}, false, false, 0.05},
+    {"new noise 0.001", 0.003, {.T = 1, .sd = 0.001}, {.T = 1}, false, false, 0},
+    {"new noise 0.01", 0.01, {.T = 1, .sd = 0.01}, {.T = 1}, false, false, 0},
+    {"new noise 0.03", 0.02, {.T = 1, .sd = 0.03}, {.T = 1}, false, false, 0},
+    {"fixed noise 1e-5", 0.0005, {.T = 1, .sd = 1e-5, .fixed = true}, {.T = 1}, false, false, 0},
+    {"fixed noise 0.001", 0.003, {.T = 1, .sd = 0.001, .fixed = true}, {.T = 1}, false, false, 0},
+    {"fixed noise 0.01", 0.01, {.T = 1, .sd = 0.01, .fixed = true}, {.T = 1}, false, false, 0},
+    {"fixed noise 0.03", 0.02, {.T = 1, .sd = 0.03, .fixed = true}, {.T = 1}, false, false, 0},
+    {"the ball's edge", 0.02, {.T = 1, .edge = 0.02}, {.T = 1}, false, false, 0},
+    {"the ball's edge", 0.1, {.T = 1, .edge = 0.1}, {.T = 1}, false, false, 0},
 };
 
 typedef struct {
@@ -63,10 +66,13 @@ static null_run one_null(const pairs_model *m, const struct condition *c, int ro
 {
     st_pairs *t = pairs_new(m->K, L, c->eps);
     null_run r = {-INFINITY, 0, -INFINITY};
+    bool first = false; /* is A asked first in this block? */
     for (int i = 0; i < rounds; i++) {
         int32_t x[MOST] = {0}, y[MOST] = {0};
         served a = c->a, b = c->b;
         if (c->drifts) a.T = b.T = 0.7 + 0.6 * i / rounds;
+        if (c->warm > 0 && i % BLOCK == 0) first = coin(g);
+        if (c->warm > 0) *(first ? &b.T : &a.T) *= c->warm;
         uint64_t again = *g;
         served_draw(m, &a, i % PROMPTS, L, g, x);
         served_draw(m, &b, i % PROMPTS, L, c->coupled ? &again : g, y);
@@ -84,7 +90,7 @@ static int null(int runs, int rounds)
 {
     const double alpha = 0.05, limit = alpha + 3 * sqrt(alpha * (1 - alpha) / runs);
     int bad = 0;
-    printf("%d runs of %d rounds, %d prompts, L = %d, alpha = %g\n", runs, rounds, PROMPTS, L, alpha);
+    printf("%d runs of %d rounds, %d a coin, %d prompts, L = %d, alpha = %g\n", runs, rounds, BLOCK, PROMPTS, L, alpha);
     printf("   K  condition             eps   alarms    mean E    s.e.  largest E   alarms at eps = 0\n");
     for (int k = 0; k < 2; k++) {
         pairs_model *m = k ? model_new(48, 1, 0, 1, 3) : model_new(6, 2, 0, 0.7, 3);
