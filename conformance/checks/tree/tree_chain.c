@@ -1,5 +1,5 @@
-/* tree_chain.c - tree.chain: `verify` and `verify_tree` on trees of one child a node give the same tokens (TRV-09). Where
- * an arithmetic of its own decides what is close, the two may decide otherwise: then each answer is judged. */
+/* tree_chain.c - tree.chain: `verify` and `verify_tree` on trees of one child a node give the same tokens (TRV-09).
+ * Where an arithmetic of its own decides what is close, the two may decide otherwise: then each answer is judged. */
 #include <stdio.h>
 #include <string.h>
 
