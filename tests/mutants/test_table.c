@@ -226,6 +226,7 @@ static const declaration declarations[] = {
     {"TREES_RACE", GIVEN, 29, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_RACE_F32", GIVEN, 24, PROBS, CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_GIVEN", GIVEN, 29, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"TREES_VOCAB", GIVEN, 29, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_OTHER", OWN, 53, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TRACES_PLAIN", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
     {"POOL_PLAIN",   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
@@ -276,7 +277,7 @@ static declaration declared_by(const char *name)
     const bool mixed = strstr("ENGINE_MIXED_CALLS ENGINE_IN_BF16 ENGINE_IN_Q8", name) != NULL;
     assert_int_equal(c.logprobs, mixed ? IUT_LOGPROB_RAW : 0);
     const bool pruned = strstr(name, "PRUNED") || strstr("ENGINE_IN_BF16 ENGINE_IN_Q8", name);
-    assert_int_equal(c.draft_vocab, pruned ? IUT_VOCAB_FOLDER : 0);
+    assert_int_equal(c.draft_vocab, pruned ? IUT_VOCAB_FOLDER : !strcmp(name, "TREES_VOCAB") ? IUT_VOCAB_PANEL : 0);
     assert_int_equal(c.weights, own_weights ? IUT_WEIGHTS_OWN : 0);
     assert_int_equal(c.per_request, mixed ? 15 : 0);
     assert_int_equal(c.processors, mixed || strstr(name, "PENALTY") || !strcmp(name, "ENGINE_PLAIN") ? 7 : 0);

@@ -18,8 +18,8 @@ static void fail(const char *what, const mpq_t got)
 
 /* ---- Golden laws ---------------------------------------------------------------------------- */
 
-/* What becomes of the tokens that were drawn before they are tried. */
-typedef enum { AS_DRAWN, FALLING_Q, LIKELIEST_ALONE, REPEATS_SKIPPED, TOP_TWO } siblings;
+/* What becomes of the tokens that were drawn before they are tried; or they are given, not drawn. */
+typedef enum { AS_DRAWN, FALLING_Q, LIKELIEST_ALONE, REPEATS_SKIPPED, TOP_TWO, ZERO_ONE, ONE_ZERO } siblings;
 /* The chapter's rule; or each child tested against p and q as they are, with max(0, p - q) at the end (a kernel). */
 typedef enum { SPECIFIED, UNCHANGED } update;
 
@@ -39,6 +39,8 @@ static const float P1[] = {.5f, .25f, .25f}, Q1[] = {.25f, .5f, .25f};
 static const float P3[] = {.125f, .375f, .5f}, Q3[] = {.625f, .25f, .125f};
 /* (.5, .3, .15, .05) and (.2, .3, .1, .4) times 20/32: exact numbers normalise rows. */
 static const float P2[] = {10 / 32.f, 6 / 32.f, 3 / 32.f, 1 / 32.f}, Q2[] = {4 / 32.f, 6 / 32.f, 2 / 32.f, 8 / 32.f};
+/* Tokens that are given; TOP_TWO are those of Q2. */
+static const int32_t given_tokens[][MOST_CHILDREN] = {[TOP_TWO] = {3, 1}, [ZERO_ONE] = {0, 1}, [ONE_ZERO] = {1, 0}};
 static const float SURE[] = {1, 0}, EVEN[] = {.5f, .5f};
 
 #define RULE ORACLE_TREE_RECURSIVE
@@ -59,8 +61,19 @@ static const golden goldens[] = {
     {"LENIENT at 3/4, one draw", P1, Q1, 3, 1, ORACLE_TREE_LENIENT, {.75}, SPECIFIED, false, AS_DRAWN, {1, 9}},
     /* p/l is q or more everywhere: the law is q */
     {"LENIENT at 1/2, one draw", P1, Q1, 3, 1, ORACLE_TREE_LENIENT, {.5}, SPECIFIED, false, AS_DRAWN, {1, 4}},
+    {"LENIENT at 3/4, independent", P2, Q2, 4, 2, ORACLE_TREE_LENIENT, {.75}, SPECIFIED, false, AS_DRAWN, {13, 150}},
+    {"LENIENT at 3/4, without", P2, Q2, 4, 2, ORACLE_TREE_LENIENT, {.75}, SPECIFIED, true, AS_DRAWN, {161, 1710}},
+    /* 2/3 falls on token 0, and 1/3 on token 1 */
+    {"TARGET, 3/4 and 1, two", P1, P1, 3, 2, ORACLE_TREE_TARGET, {.75, 1}, SPECIFIED, false, ZERO_ONE, {1, 4}},
+    {"TARGET, 3/4 and 1, one", P1, P1, 3, 1, ORACLE_TREE_TARGET, {.75, 1}, SPECIFIED, false, ONE_ZERO, {1, 12}},
+    {"TARGET, 1 and 1/4, two", P1, P1, 3, 2, ORACLE_TREE_TARGET, {1, .25}, SPECIFIED, false, ONE_ZERO, {3, 4}},
+    /* the path that is kept is sure */
+    {"TYPICAL at 3/16, 1 and 0", P1, P1, 3, 2, ORACLE_TREE_TYPICAL, {.1875}, SPECIFIED, false, ONE_ZERO, {3, 4}},
+    {"TYPICAL at 1/4, 1 and 0", P1, P1, 3, 2, ORACLE_TREE_TYPICAL, {.25}, SPECIFIED, false, ONE_ZERO, {1, 2}},
+    {"CONSTANT at 1/4, 1 and 0", P1, P1, 3, 2, ORACLE_TREE_CONSTANT, {.25}, SPECIFIED, false, ONE_ZERO, {3, 4}},
     /* m = 1/4 each, G = 5/4, and 1/16 falls on the first: (6, 5, 5)/16 */
     {"KSEQ, rho = 1, two draws", P1, Q1, 3, 2, ORACLE_TREE_KSEQ, {65536}, SPECIFIED, false, AS_DRAWN, {1, 8}},
+    {"KSEQ, rho = 1, other rows", P2, Q2, 4, 2, ORACLE_TREE_KSEQ, {65536}, SPECIFIED, false, AS_DRAWN, {49, 400}},
     /* rho* is 3/2, but the ids where p < rho*q have no p */
     {"KSEQ, rho = 1, a sure p", SURE, EVEN, 2, 2, ORACLE_TREE_KSEQ, {65536}, SPECIFIED, false, AS_DRAWN, {0, 1}},
 };
@@ -79,12 +92,23 @@ static void share_of(mpq_t share, const float *row, int32_t V, int32_t x)
     mpq_clears(sum, one, (mpq_ptr)0);
 }
 
+/* TYPICAL: the child that is kept, or -1. */
+static int32_t kept_of(const golden *g, const int32_t *token, int32_t n)
+{
+    oracle_tree_node node[MOST_NODES] = {{.token = -1, .parent = -1, .parameter = {g->parameter[0]}}};
+    const float *p[MOST_NODES] = {g->p, g->p, g->p, g->p, g->p};
+    const bool absent[MOST_NODES] = {false};
+    for (int32_t k = 0; k < n; k++) node[k + 1] = (oracle_tree_node){.token = token[k]};
+    return oracle_typical_end(node, absent, p, n + 1) - 1;
+}
+
 /* law += chance * that of the chapter's rule. */
 static void add_specified(mpq_t *law, const mpq_t chance, const golden *g, const int32_t *token, int32_t n)
 {
     const float *q[MOST_CHILDREN] = {g->q, g->q, g->q, g->q};
     const oracle_family f = {.rule = g->rule, .V = g->V, .p = g->p, .without = g->without, .n = n, .token = token,
-                             .q = q, .parameter = {g->parameter[0], g->parameter[1]}};
+                             .q = q, .kept = kept_of(g, token, n),
+                             .parameter = {g->parameter[0], g->parameter[1]}};
     node_law l;
     mpq_t part;
     mpq_init(part);
@@ -197,12 +221,12 @@ static void law_free(mpq_t *law)
 
 static void law_of_golden(mpq_t *law, const golden *g)
 {
-    int32_t token[MOST_CHILDREN] = {3, 1}; /* TOP_TWO of Q2 */
+    int32_t token[MOST_CHILDREN] = {0};
     mpq_t one;
     mpq_init(one);
     mpq_set_ui(one, 1, 1);
-    if (g->siblings == TOP_TWO)
-        add_step(law, one, g, token);
+    if (g->siblings >= TOP_TWO)
+        add_step(law, one, g, given_tokens[g->siblings]);
     else
         add_draws(law, one, g, token, 0);
     mpq_clear(one);
@@ -234,7 +258,7 @@ static void run_goldens(void)
         law_of_golden(law, g);
         variation(tv, law, g->p, g->V);
         mpq_set_ui(due, g->due[0], g->due[1]);
-        gmp_printf("%-34s total variation %Qd\n", g->name, tv);
+        gmp_printf("%-36s total variation %Qd = %.3f\n", g->name, tv, mpq_get_d(tv));
         if (!mpq_equal(tv, due)) fail(g->name, tv);
         law_free(law);
     }

@@ -11,7 +11,8 @@
 enum {
     LARGE = 128, /* nodes */
     WIDE = 40,   /* children */
-    TRIES = 4    /* places in which a boundary is sought */
+    TRIES = 4,   /* places in which a boundary is sought */
+    SHAKES = 12  /* draws of the other uniforms, so that a step gets to a place */
 };
 
 /* Rules that go to the first of equal siblings. None but the first of them has children: so an
@@ -427,6 +428,89 @@ bool asked_sharpen(trees *t, const check_context *x, int32_t V, const asked_rows
         else
             t->last[2 * i] = t->last[2 * i + 1] = u;
     }
+    free(w.noise);
+    return true;
+}
+
+/* ---- Both sides of every boundary. ------------------------------------------------------- */
+
+/* The request that is certified, and the place of the uniform that moves. */
+typedef struct {
+    trees *t;
+    question *w;
+    int32_t request, place, bits;
+    int64_t found;
+} certificate;
+
+/* A copy of the request with that uniform. */
+static void add_side(const certificate *c, double u)
+{
+    trees *t = c->t;
+    const int32_t n = t->node_count[c->request], from = t->first[c->request], to = t->nodes, i = t->n++;
+    const size_t whole = (size_t)n * sizeof(int32_t);
+    t->first[i] = to, t->node_count[i] = n, t->rule[i] = t->rule[c->request], t->nodes += n;
+    memcpy(t->token + to, t->token + from, whole), memcpy(t->parent + to, t->parent + from, whole);
+    memcpy(t->state + to, t->state + from, whole), memcpy(t->q_state + to, t->q_state + from, whole);
+    memcpy(t->drawn + to, t->drawn + from, whole), memcpy(t->bonus + to, t->bonus + from, whole);
+    memcpy(t->parameter + 2 * to, t->parameter + 2 * from, 2 * (size_t)n * sizeof *t->parameter);
+    memcpy(t->u + to, t->u + from, (size_t)n * sizeof *t->u);
+    memcpy(t->last + 2 * i, t->last + 2 * c->request, 2 * sizeof *t->last);
+    if (c->place < n)
+        t->u[to + c->place] = u;
+    else
+        t->last[2 * i] = t->last[2 * i + 1] = u;
+}
+
+/* The boundaries between low and high, in units of 2^-bits. What is due does not come back once it has changed. */
+static void add_between(certificate *c, int32_t low, int32_t high, const due_answer *at_low, const due_answer *at_high)
+{
+    const double step = ldexp(1, -c->bits);
+    if (same_answer(at_low, at_high)) return;
+    if (high - low > 1) {
+        const int32_t middle = low + (high - low) / 2;
+        const due_answer at_middle = due_at(c->w, c->place, middle * step);
+        add_between(c, low, middle, at_low, &at_middle);
+        add_between(c, middle, high, &at_middle, at_high);
+    } else if (c->t->n + 2 <= c->t->room && c->t->nodes + 2 * c->w->request.nodes <= c->t->node_room) {
+        add_side(c, low * step);
+        add_side(c, high * step);
+        c->found++;
+    }
+}
+
+/* Draws the uniforms of the request anew. */
+static void shake(certificate *c, uint64_t *rng)
+{
+    trees *t = c->t;
+    for (int32_t k = 0; k < c->w->request.nodes; k++) {
+        double *u = &t->u[t->first[c->request] + k];
+        c->w->u[k] = oracle_unit_of(*u = probe_u24(rng));
+    }
+    t->last[2 * c->request] = t->last[2 * c->request + 1] = probe_u24(rng);
+    c->w->request.residual = c->w->request.bonus = oracle_unit_of(t->last[2 * c->request]);
+}
+
+bool asked_certify(trees *t, const check_context *x, int32_t V, const asked_rows *rows, int32_t bits, uint64_t *rng,
+                   int64_t *boundaries, check_result *r)
+{
+    question w;
+    certificate c = {.t = t, .w = &w, .request = t->n - 1, .bits = bits};
+    const int32_t n = t->node_count[c.request], places = n + (t->coins != IUT_COINS_RACE), high = (1 << bits) - 1;
+    bool found[TREE_NODES + 1] = {false};
+    if (!question_of(&w, t, c.request, V, rows, replay_flags(client_claims(x->iut)), r)) return false;
+    for (int32_t i = 0; i < SHAKES; i++) {
+        shake(&c, rng);
+        for (c.place = 0; c.place < places; c.place++) {
+            const double own = c.place < n ? t->u[t->first[c.request] + c.place] : t->last[2 * c.request];
+            const int64_t before = c.found;
+            if (found[c.place]) continue;
+            const due_answer first = due_at(&w, c.place, 0), last = due_at(&w, c.place, high * ldexp(1, -bits));
+            add_between(&c, 0, high, &first, &last);
+            found[c.place] = c.found > before;
+            put_uniform(&w, c.place, own);
+        }
+    }
+    *boundaries += c.found;
     free(w.noise);
     return true;
 }

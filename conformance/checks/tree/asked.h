@@ -37,6 +37,12 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
  * changes, if there is one; for arithmetic that decides there. rows: the panel's. False: `r` says that memory is short. */
 bool asked_sharpen(trees *t, const check_context *x, int32_t V, const asked_rows *rows, uint64_t *rng, check_result *r);
 
+/* Behind the request that was added last, the same on both sides of each boundary of each of its uniforms, a step of
+ * 2^-bits apart, the others being random; as far as there is room. Adds to *boundaries. False: `r` says that memory is
+ * short. */
+bool asked_certify(trees *t, const check_context *x, int32_t V, const asked_rows *rows, int32_t bits, uint64_t *rng,
+                   int64_t *boundaries, check_result *r);
+
 /* How the next call has its last tokens, where the IUT claims more than one way: coins, and bonus drawn or given. */
 void asked_ways(trees *t, const client *tested, int32_t V, uint64_t *rng);
 

@@ -17,6 +17,7 @@ static uint64_t last_word(const walk *w)
 
 static float less(const walk *w, float q)
 {
+    if (w->rule == IUT_TREE_RECURSIVE && FAULTY(TREE_LENIENCE_SOLD)) return 0.75f * q;
     return w->rule == IUT_TREE_LENIENT ? (float)walk_parameter(w, w->at, 0) * q : q;
 }
 
@@ -149,10 +150,26 @@ static bool covers(const walk *w, uint64_t word, double S, double alpha)
     return (u128)c * (uint64_t)ldexp(mantissa, 24) < (u128)(uint64_t)S << (24 - exponent);
 }
 
-int32_t branch_target(walk *w, int32_t *last)
+/* Typical acceptance: the first child above Medusa's threshold, or a draw from p. */
+static int32_t typical_child(walk *w, int32_t *last)
 {
     const float *p = walk_p(w, w->at);
-    const double alpha = walk_parameter(w, w->at, 0), sigma = walk_parameter(w, w->at, 1);
+    double H = 0;
+    for (int32_t x = 0; x < w->m->V; x++)
+        if (p[x] > 0) H -= (double)p[x] * log((double)p[x]);
+    for (int32_t i = 0; i < w->n; i++)
+        if ((double)p[walk_token(w, w->child[i])] > fmin(0.3, 0.09 * exp(-H))) return i;
+    w->Z = walk_weigh(w, p, w->R);
+    *last = walk_last(w, w->R, w->Z, last_word(w));
+    return -1;
+}
+
+int32_t branch_target(walk *w, int32_t *last)
+{
+    if (FAULTY(TREE_TYPICAL_SOLD)) return typical_child(w, last);
+    const float *p = walk_p(w, w->at);
+    const double alpha = FAULTY(TREE_THRESHOLD_SOLD) ? 0.75 : walk_parameter(w, w->at, 0),
+                 sigma = walk_parameter(w, w->at, 1);
     if (!FAULTY(TREE_SCRATCH_STALE)) forget(w);
     w->Z = walk_weigh(w, p, w->R);
     if (!FAULTY(TREE_SUM_NOT_RESET)) w->sum = 0;

@@ -11,7 +11,8 @@
 static double factor(walk *w, double c, int32_t above, int32_t node)
 {
     const int32_t t = walk_token(w, node);
-    const double P = walk_weight(w, walk_p(w, above)[t]), Q = walk_weight(w, walk_q(w, node)[t]);
+    const double P = walk_weight(w, walk_p(w, above)[t]),
+                 Q = walk_weight(w, FAULTY(TREE_BLOCK_Q_ONE_HOT) ? 1 : walk_q(w, node)[t]);
     if (c == 0 || P == 0) return 0;
     if (Q == 0) return 1;
     const double next = c * P / Q;
@@ -25,6 +26,8 @@ static double left_of(walk *w, double c, int32_t node, int32_t below)
     double S = 0;
     walk_weigh(w, p, w->R);
     walk_weigh(w, walk_q(w, below), w->Q);
+    for (int32_t x = 0; FAULTY(TREE_BLOCK_Q_ONE_HOT) && x < w->m->V; x++)
+        w->Q[x] = walk_weight(w, x == walk_token(w, below));
     for (int32_t x = 0; x < w->m->V; x++) {
         const double cp = (FAULTY(TREE_BLOCK_RESIDUAL_PLAIN) ? 1 : c) * w->R[x];
         S += w->next[x] = fmax((walk_exact(w) ? nearbyint(cp) : cp) - w->Q[x], 0);
@@ -48,6 +51,14 @@ static void drafts(walk *w)
         for (int32_t k = (w->n = 0) + 1; k < w->nodes; k++) w->child[w->n++] = k;
 }
 
+/* Is the last draft's child a placeholder? */
+static bool is_padded(const walk *w)
+{
+    for (int32_t k = 1; w->n > 0 && k < w->nodes; k++)
+        if (walk_token(w, k) < 0 && w->b->parent[w->from + k] == w->child[w->n - 1]) return true;
+    return false;
+}
+
 static int32_t node_behind(const walk *w, int32_t kept)
 {
     return kept ? w->child[kept - 1] : 0;
@@ -59,12 +70,13 @@ int32_t path_block(walk *w, int32_t *path, int32_t *last)
     int32_t kept = 0;
     w->at = 0, w->depth = 0;
     drafts(w);
+    const int32_t ends = w->n + (FAULTY(TREE_BLOCK_PADDING_HAS_Q) && is_padded(w));
     for (int32_t i = 1; i <= w->n; i++) {
         c = factor(w, c, node_behind(w, i - 1), w->child[i - 1]);
         const uint64_t word = test_word(w, i - 1);
         bool stands = (double)(word >> 35) * 0x1p-29 < c;
-        if (i < w->n) {
-            const double S = left_of(w, c, w->child[i - 1], w->child[i]),
+        if (i < ends) {
+            const double S = left_of(w, c, w->child[i - 1], w->child[i < w->n ? i : i - 1]),
                          N = FAULTY(TREE_BLOCK_WITHOUT_N) ? 0 : walk_exact(w) ? nearbyint((1 - c) * 0x1p44) : 1 - c;
             stands = walk_passes(w, word, S + N, 1, S, 1);
         }
@@ -74,8 +86,8 @@ int32_t path_block(walk *w, int32_t *path, int32_t *last)
     for (int32_t i = 0; i < kept; i++) path[i] = w->child[i];
     w->at = node_behind(w, kept);
     w->depth = kept;
-    if (kept == w->n) return *last = walk_bonus(w), kept;
-    double Z = left_of(w, at_kept, w->at, w->child[kept]);
+    if (kept == ends) return *last = walk_bonus(w), kept;
+    double Z = left_of(w, at_kept, w->at, w->child[kept < w->n ? kept : kept - 1]);
     if (!(Z > 0)) Z = walk_weigh(w, walk_p(w, w->at), w->next);
     *last = walk_last(w, w->next, Z, walk_word(w, LANE_RESIDUAL, kept, 0, -1));
     return kept;

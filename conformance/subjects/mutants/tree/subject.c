@@ -36,6 +36,7 @@ static iut_status claims(iut *x, iut_claims *c)
     if (how == MANNER_TREE_RACE) c->tree_coins = IUT_COINS_RACE;
     if (how == MANNER_TREE_GIVEN) c->tree_bonus = IUT_BONUS_GIVEN;
     if (how == MANNER_TREE_LAST_OF_EQUAL) c->tree_bonus |= IUT_BONUS_GIVEN;
+    if (how == MANNER_TREE_VOCAB) c->draft_vocab = IUT_VOCAB_PANEL;
     c->tree_sampling = m->set.input == IUT_FROM_LOGITS;
     c->lossless_any = c->tree_rules & ANY;
     c->lossless_drawn = c->tree_rules & (DRAWN | IUT_TREE_OTHER);
@@ -141,13 +142,43 @@ static iut_status check(asked *q)
     return st;
 }
 
+/* ---- A draft with ids of its own: VOC-01. ------------------------------------------------ */
+
+/* A row over the draft's ids becomes one over the target's; the others have `none`. */
+static void spread(subject *a, const iut_panel *panel, const float *own, float none, float *to)
+{
+    for (int32_t x = 0; x < panel->V; x++) to[x] = none;
+    for (int32_t k = 0; k < panel->draft_V; k++)
+        to[fault(subject_model(a)->fault, TREE_DRAFT_IDS_UNMAPPED) ? k : panel->d2t[k]] = own[k];
+}
+
+static iut_status load_panel(iut *x, const iut_panel *panel)
+{
+    subject *a = (subject *)x;
+    iut_panel whole = *panel;
+    if (subject_model(a)->set.manner != MANNER_TREE_VOCAB || panel->draft_V == 0)
+        return subject_operations.panel(x, panel);
+    const size_t V = (size_t)panel->V, S = (size_t)panel->S, own = (size_t)panel->draft_V;
+    float *q = calloc(S * V, sizeof *q), *logit = calloc(S * V, sizeof *logit);
+    for (size_t s = 0; q && logit && s < S; s++) {
+        spread(a, panel, panel->draft_q + s * own, 0, q + s * V);
+        spread(a, panel, panel->draft_q_logit + s * own, -INFINITY, logit + s * V);
+    }
+    whole.q = q, whole.q_logit = logit;
+    const iut_status st = q && logit ? subject_operations.panel(x, &whole)
+                                     : subject_fail(a, IUT_NO_MEMORY, "panel: out of memory");
+    free(q), free(logit);
+    return st;
+}
+
 /* ---- The operation. ---------------------------------------------------------------------- */
 
 /* TRV-08. */
 static int32_t rule_of(const walk *w)
 {
     const iut_tree_batch *b = w->b;
-    const int32_t i = fault(w->m->fault, TREE_RULE_OF_FIRST) ? 0 : w->i;
+    int32_t i = fault(w->m->fault, TREE_RULE_OF_FIRST) ? 0 : w->i;
+    if (fault(w->m->fault, TREE_REQUEST_BY_ROW)) i = w->from < b->n ? w->from : b->n - 1;
     const double T = b->samplings ? b->sampling[b->sampling_of[i]].temperature : w->m->target.temperature;
     const bool greedy = w->m->set.input == IUT_FROM_LOGITS && T == 0 && !fault(w->m->fault, TREE_GREEDY_IS_DRAWN);
     return greedy ? IUT_TREE_GREEDY : b->rule[i];
@@ -219,5 +250,5 @@ static iut_status verify_tree(iut *x, iut_tree_batch *b)
 void tree_operations(iut_api *api)
 {
     api->residual = NULL, api->draw = NULL, api->verify_greedy = NULL, api->stream = NULL;
-    api->claims = claims, api->verify_tree = verify_tree;
+    api->claims = claims, api->panel = load_panel, api->verify_tree = verify_tree;
 }

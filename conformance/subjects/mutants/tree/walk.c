@@ -189,7 +189,8 @@ uint64_t walk_word(const walk *w, uint32_t purpose, int32_t depth, int32_t index
 uint64_t walk_test(const walk *w, int32_t place)
 {
     if (FAULTY(TREE_SIBLINGS_SHARE_UNIFORM)) place = 0;
-    return walk_word(w, LANE_ACCEPT, w->depth, place, w->child[place]);
+    const uint64_t word = walk_word(w, LANE_ACCEPT, w->depth, place, w->child[place]);
+    return FAULTY(TREE_TEST_24_BIT) ? word >> 40 << 40 : word;
 }
 
 /* ---- Children. ------------------------------------------------------------------------- */
