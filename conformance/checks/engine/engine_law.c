@@ -76,7 +76,7 @@ static const cell cells[] = {
     {"pruned-g1", PAIR_PRUNED, 1, 3, {1, 0, 1, 0}, {1000, 4000, 1000000}, DRAFTS},
     {"pruned-g2-T0.7", PAIR_PRUNED, 2, 1, {0.7f, 0, 1, 0}, {2000, 6000, 1000000}, DRAFTS},
     {"pruned-g2-top3", PAIR_PRUNED, 2, 2, {1, 3, 1, 0}, {0, 4000, 1000000}, DRAFTS},
-    {"few-g1-long", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {0, 0, 3400000}, DRAFTS}, /* 10^7 tokens */
+    {"few-g1-long", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {0, 0, 10000000}, DRAFTS},
 };
 /* clang-format on */
 /* The tables of chi-square: all tokens, the first two, and those of neighbouring requests. */
