@@ -407,7 +407,9 @@ st_cause st_pool_cause(const st_pool *sum, double log_e)
     double chance[FAULTS] = {0}, size[FAULTS] = {0}, best[FAULTS];
     int most = 0;
     st_cause cause = {0};
+    const double pit = st_pool_pit(sum);
     worst_cell(sum, &cause);
+    cause.even = pit < log(20);
     if (!isfinite(whole)) return cause;
     for (int f = 0; f < FAULTS; f++) best[f] = -INFINITY;
     for (int m = 0; m < ST_POOL_LAWS; m++)
@@ -424,7 +426,7 @@ st_cause st_pool_cause(const st_pool *sum, double log_e)
     cause.log_e = best[most];
     cause.chance = chance[most];
     cause.size = chance[most] > 0 ? size[most] / chance[most] : 0;
-    if (whole >= log(20) && best[most] >= 0.75 * fmax(log_e, st_pool_pit(sum)))
+    if (whole >= log(20) && best[most] >= 0.75 * fmax(log_e, pit))
         cause.name = name_of[most];
     return cause;
 }
@@ -437,6 +439,8 @@ void st_cause_text(const st_cause *c, char *text, int size)
     else if (c->name)
         snprintf(text, (size_t)size, "%s, share %.2g (posterior %.2g)", c->name, c->size,
                  c->chance);
+    else if (c->even)
+        snprintf(text, (size_t)size, "none listed; all tokens together fall as they should in order of q/p, p and id");
     else
         snprintf(text, (size_t)size, "none listed; cell %d of 16 in order of %s has %.3g %% too %s tokens",
                  c->cell + 1, order[c->key], 100 * fabs(c->excess), c->excess > 0 ? "many" : "few");

@@ -65,13 +65,14 @@ typedef struct {
     double log_e;     /* ln of the product of its best bet */
     int key, cell;    /* of the PIT: the cell whose count is furthest off its expectation */
     double excess;    /* of that cell: count / expectation - 1 */
+    bool even;        /* the PIT has an e-value below 20: no cell says anything */
 } st_cause;
 
 /* log_e: evidence that others have on the same tokens. A fault is listed if the dictionary has an
  * e-value of 20, and the fault's best bet three quarters of that evidence and of the PIT's. */
 st_cause st_pool_cause(const st_pool *sum, double log_e);
 
-/* "lenience 1.03 (0.98 of the dictionary's evidence)", or where tokens are too many or too few. */
+/* "lenience 1.03 (posterior 0.98)"; or where tokens are too many or too few, or that they are so nowhere. */
 void st_cause_text(const st_cause *cause, char *text, int size);
 
 #endif

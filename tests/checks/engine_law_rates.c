@@ -24,11 +24,12 @@
 enum { WORDS = 6, MOST_K = 4, MOST_CONTEXTS = 64, BACK = 8 };
 
 /* What it does wrong: with this probability a request gives the answer of the request `lag`
- * places before it. */
+ * places before it; the temperature is so many times as high. */
 static struct {
     double copies;
     int32_t lag;
-} fault;
+    float warm;
+} fault = {.warm = 1};
 
 static struct {
     bool ready;
@@ -70,7 +71,7 @@ static void learn(const iut_generate_batch *b)
     oracle_folder *folder = oracle_folder_open(b->target, why, sizeof why);
     if (!folder) fail(why);
     const int32_t n = b->prompt_count[0];
-    const oracle_sampling s = {b->sampling.temperature, b->sampling.top_k, b->sampling.top_p,
+    const oracle_sampling s = {b->sampling.temperature * fault.warm, b->sampling.top_k, b->sampling.top_p,
                                b->sampling.min_p};
     oracle_path *path = oracle_path_new(&oracle_fast, oracle_folder_model(folder), n + b->k);
     if (!path || b->k > MOST_K) fail("a cell is larger than planned");
@@ -264,6 +265,17 @@ static bool kills(const check_case *c, int64_t n, double copies, int32_t lag, in
     return ok;
 }
 
+/* Does the check tell the cause, and its worst cells (STAT-08)? */
+static bool tells(const check_case *c, double copies, float warm, const char *cause)
+{
+    fault.copies = copies, fault.lag = 1, fault.warm = warm;
+    const check_result r = run(c, 20000, 3000000, log(1e6 * 82));
+    fault.copies = 0, fault.warm = 1;
+    const bool ok = r.state == STATE_FAIL && strstr(r.detail, "; worst: token ") && strstr(r.detail, cause);
+    printf("%s: %s%s\n", c->id, r.detail, ok ? "" : "  WRONG CAUSE");
+    return ok;
+}
+
 int main(int argc, char **argv)
 {
     client_failure unopened;
@@ -295,6 +307,9 @@ int main(int argc, char **argv)
         ok &= kills(six, 4000, 0.05, lag, dying, 0); /* smoke's largest n */
         ok &= kills(six, 4000, 0.15, lag, dying, 28);
     }
+    ok &= tells(six, 0, 1.2f, "likeliest cause: temperature 1.");
+    law.ready = false;
+    ok &= tells(six, 0.2, 1, "likeliest cause: none listed; all tokens together fall");
     plan_free(&plan);
     client_close(tested);
     return ok ? 0 : 1;

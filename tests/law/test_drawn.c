@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "conformance/checks/law/law.h"
+#include "conformance/checks/law/law_cause.h"
 #include "conformance/checks/law/law_views.h"
 #include "conformance/suite/run.h"
 #include "tests/law/sampler_iut.h"
@@ -207,6 +208,58 @@ static void what_comes_again_counts_once(void **unused)
     }
 }
 
+/* -- Causes ------------------------------------------------------------------------ */
+
+/* Two drafts a step, each accepted with chance 1/2: a bonus stands behind two that are. */
+static void steps_are_followed(void **unused)
+{
+    static const double at[4][3] = {{1, 0, 0}, {0.5, 0.5, 0}, {0.5, 0.25, 0.25}, {0.625, 0.25, 0.125}};
+    law_steps s;
+    (void)unused;
+    law_steps_begin(&s, 2);
+    for (int i = 0; i < 4; i++, law_steps_next(&s, 0.5))
+        for (int j = 0; j < 3; j++) assert_true(s.at[j] == at[i][j]);
+    law_steps_begin(&s, 0);
+    law_steps_next(&s, 0.5);
+    assert_true(s.at[0] == 1); /* without drafts every token is a bonus */
+    assert_int_equal(law_place_of(2, 1), ST_DRAFTED);
+    assert_int_equal(law_place_of(2, 2), ST_BONUS);
+    assert_int_equal(law_place_of(2, 3), ST_BEHIND);
+    assert_int_equal(law_place_of(0, 3), ST_BONUS);
+}
+
+/* A FAIL names the fault of the dictionary, or says that none is listed and where tokens are off; a law.calls case
+ * of fixed shape tells its worst pair, too (STAT-08). */
+static void causes_are_named(void **unused)
+{
+    static const char *const even = "none listed; all tokens together fall as they should";
+    const struct {
+        sampler_fault fault;
+        const char *glob, *says;
+    } row[] = {
+        {CORRECTS_FROM_P, "law.stream/drawn/*-unlikely-*", "likeliest cause: corrections drawn from p"},
+        {CORRECTS_FROM_P, "law.verify/drawn/*-unlikely-*", "likeliest cause: corrections drawn from p"},
+        {CORRECTS_FROM_P, "law.long/drawn/*/1-stream-*", "likeliest cause: corrections drawn from p"},
+        {ACCEPTS_ALWAYS, "law.stream/drawn/*-unlikely-*", "likeliest cause: every draft accepted"},
+        {BONUS_FROM_Q, "law.verify/drawn/*-likely-*", "likeliest cause: bonus drawn from q"},
+        {TAIL_4, "law.draw/drawn/*-likely-*", "likeliest cause: none listed; cell "},
+        {REUSES_37, "law.long/drawn/*/0-plain-*", even},
+        {FIRST_SHARED, "law.calls/drawn/*-plain-stream-*", even},
+        {CORRECTS_FROM_P, "law.calls/stream-V8-g2", "likeliest cause: corrections drawn from p"},
+        {ROWS_SHARE, "law.calls/verify-V8-g2", "; worst of neighbours of a batch: given token "},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        run_report report;
+        become(row[i].fault);
+        run(row[i].glob, 0, &report);
+        assert_int_equal(report.tally[STATE_FAIL], 1);
+        if (!strstr(report.cases[0].result.detail, row[i].says))
+            fail_msg("%s: %s", row[i].glob, report.cases[0].result.detail);
+        run_report_free(&report);
+    }
+}
+
 /* -- The mean of the e-value ------------------------------------------------------- */
 
 /* Every stream of tokens from the one state, in calls of one and two; the cells within a token's mass are
@@ -248,7 +301,8 @@ int main(void)
         cmocka_unit_test(calls_change_in_shape),      cmocka_unit_test(claims_bound_the_shapes),
         cmocka_unit_test(long_streams_are_long),      cmocka_unit_test(ends_are_hard_facts),
         cmocka_unit_test(cold_cases_start_processes), cmocka_unit_test(what_comes_again_counts_once),
-        cmocka_unit_test(the_mean_is_one),
+        cmocka_unit_test(the_mean_is_one),            cmocka_unit_test(causes_are_named),
+        cmocka_unit_test(steps_are_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,6 +185,7 @@ static const declaration declarations[] = {
     {"LOGITS_VLLM",       GIVEN,  29, LOGITS, CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"LOGITS_F64",        GIVEN,  29, LOGITS, CDF, TOKEN, F64, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"LOGITS_F32",        GIVEN,  24, LOGITS, CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"LOGITS_F16", GIVEN, 24, LOGITS, CDF, TOKEN, IUT_ARITH_F16, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"LM_PLAIN",          0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"LM_STRIDED",        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_SELF_CONSISTENT, 0, 0, 0},
     {"ENGINE_PLAIN", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, ANY, IUT_JACOBI, 0},

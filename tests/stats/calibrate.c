@@ -276,7 +276,7 @@ static int reach(int runs)
 {
     static const struct {
         int V, n;
-    } rows[] = {{2, 20000}, {8, 20000}, {64, 20000}, {V_MAX, 20000}, {V_DETECT, 10000}};
+    } rows[] = {{2, 20000}, {8, 20000}, {64, 20000}, {V_MAX, 20000}, {V_DETECT, 4000}};
     static const double part[] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1};
     static double p[V_DETECT], q[V_DETECT], law[V_DETECT], cdf[V_DETECT];
     const double line = log(1e6 * 82);

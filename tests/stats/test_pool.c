@@ -380,7 +380,9 @@ static void causes(void **state)
     assert_true(c.excess > 0.2 || c.excess < -0.05);
     assert_non_null(strstr(text, "none listed; cell "));
     c = cause_of(P, N, 0);
+    st_cause_text(&c, text, sizeof text);
     assert_null(c.name);
+    assert_non_null(strstr(text, "none listed; all tokens together fall as they should"));
 }
 
 static void refuses(void **state)

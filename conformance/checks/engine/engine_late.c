@@ -15,6 +15,7 @@
 #include "conformance/checks/frame/draw.h"
 #include "conformance/checks/frame/probe.h"
 #include "conformance/checks/law/law.h"
+#include "conformance/checks/law/law_cause.h"
 #include "conformance/stats/floor.h"
 #include "conformance/stats/power.h"
 
@@ -112,6 +113,14 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     return false;
 }
 
+/* A token that was bet on: its place, and the chance that it is a bonus. With it go its rows: p, q and p of the place
+ * before. */
+typedef struct {
+    int32_t token, place;
+    double bonus;
+} told;
+enum { ROWS_TOLD = 3, MOST_TOLD = 1 << 22 }; /* numbers of all rows */
+
 typedef struct {
     engine e;
     const check_case *c;
@@ -125,7 +134,11 @@ typedef struct {
     int32_t calls, requests; /* requests: of a call */
     engine_prompt prompt[PROMPTS];
     engine_each each[MOST_REQUESTS]; /* what the engine takes of each request (CLM-16) */
-    double p[MOST_V], q_row[MOST_V];
+    double p[MOST_V], q_row[MOST_V], before[MOST_V]; /* before: p of the place before */
+    law_steps steps; /* of the stream, as an honest token rule takes them */
+    told *told;      /* [room] the last tokens, for the cause of a FAIL (STAT-08); token i at i mod room */
+    double *rows_told; /* [room][ROWS_TOLD][V] */
+    int32_t room;
     int32_t close; /* rows with a cut that is too close to call */
     int32_t streams, furthest;
     double log_e;
@@ -164,6 +177,26 @@ static bool strict(job *j)
     return nats <= ST_STRICT_NATS;
 }
 
+/* The last of j->bets.n tokens. */
+static void keep_token(job *j, int32_t place, int32_t x)
+{
+    const size_t V = (size_t)j->rows.V, at = (size_t)((j->bets.n - 1) % j->room);
+    double *row = j->rows_told + at * ROWS_TOLD * V;
+    j->told[at] = (told){.token = x, .place = place, .bonus = j->steps.at[j->steps.gamma]};
+    memcpy(row, j->p, V * sizeof *row);
+    memcpy(row + V, j->rows.path[ROWS_DRAFT] ? j->q_row : j->p, V * sizeof *row);
+    memcpy(row + 2 * V, j->before, V * sizeof *row);
+}
+
+/* Behind each place. */
+static void next_place(job *j)
+{
+    double overlap = 0;
+    for (int32_t x = 0; j->rows.path[ROWS_DRAFT] && x < j->rows.V; x++) overlap += fmin(j->p[x], j->q_row[x]);
+    law_steps_next(&j->steps, overlap);
+    memcpy(j->before, j->p, sizeof j->before);
+}
+
 static bool judge_token(job *j, int32_t place, int32_t x)
 {
     const double u = law_unit(&j->noise, 53);
@@ -175,6 +208,7 @@ static bool judge_token(job *j, int32_t place, int32_t x)
     }
     if (!strict(j)) return false;
     pit_add(&j->bets, place, j->p, j->rows.path[ROWS_DRAFT] ? j->q_row : NULL, x, u);
+    keep_token(j, place, x);
     return true;
 }
 
@@ -184,8 +218,10 @@ static bool follow(job *j, const engine_prompt *prompt, const int32_t *out, int3
     int32_t token = prompt->token[prompt->n - 1];
     bool ok = true, clear;
     pit_begin(&j->bets);
+    law_steps_begin(&j->steps, j->q.gamma);
     for (int32_t t = 0; ok && t < length; token = out[t++]) {
         ok = rows_behind(j, token, &clear) && (!clear || judge_token(j, t, out[t]));
+        next_place(j);
         j->close += !clear;
     }
     engine_rows_cut(&j->rows, prompt->n - 1);
@@ -283,6 +319,33 @@ static void describe(const pit_most *m, char *text, size_t size)
                  order[m->order]);
 }
 
+/* STAT-08. */
+static void name_cause(const job *j)
+{
+    const bool drafts = j->rows.path[ROWS_DRAFT] && !j->q.method;
+    const int64_t n = j->bets.n < j->room ? j->bets.n : j->room;
+    int32_t count[MOST_V] = {0};
+    st_pool sum = {.n = 0};
+    law_random g;
+    law_seed(&g, check_seed(j->e.x, j->c, 3));
+    if (j->e.r->state != STATE_FAIL) return;
+    for (int64_t i = 0; i < n; i++) {
+        const told *t = &j->told[i];
+        const double *p = j->rows_told + i * ROWS_TOLD * j->rows.V;
+        const st_pool_row row = {.V = j->rows.V,
+                                 .p = p,
+                                 .q = p + j->rows.V,
+                                 .before = t->place > 0 ? p + 2 * j->rows.V : NULL,
+                                 .place = drafts ? law_place_of(j->q.gamma, t->place) : ST_PLAIN,
+                                 .drafted = drafts ? 1 - t->bonus : 0,
+                                 .bonus = drafts ? t->bonus : 0};
+        count[t->token] = 1;
+        if (!law_add_row(&sum, &row, count, &g)) return;
+        count[t->token] = 0;
+    }
+    law_name_cause(&sum, j->log_e, j->e.r);
+}
+
 static void conclude(job *j)
 {
     check_result *r = j->e.r;
@@ -312,6 +375,7 @@ static void conclude(job *j)
         fails ? "not the target's law: " : "", (long long)j->bets.n, (int)j->streams,
         (int)j->furthest, j->log_e, x->log_e_fail, where, j->most.log_e,
         fails ? " (LAY-13, STAT-02)" : "");
+    name_cause(j);
 }
 
 /* Bets before a look: the first looks would see little. */
@@ -343,6 +407,15 @@ static void sample(job *j)
     conclude(j);
 }
 
+static bool open_told(job *j)
+{
+    const int64_t most = MOST_TOLD / (ROWS_TOLD * j->c->V);
+    j->room = (int32_t)(j->c->n < most ? j->c->n : most);
+    j->told = malloc((size_t)j->room * sizeof *j->told);
+    j->rows_told = malloc((size_t)j->room * ROWS_TOLD * (size_t)j->c->V * sizeof *j->rows_told);
+    return j->told && j->rows_told;
+}
+
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
     job *j = calloc(1, sizeof *j);
@@ -367,7 +440,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     law_seed(&j->noise, check_seed(x, c, 2));
     if (engine_open(&j->e, x, r, of.pair) &&
         engine_rows_open(&j->rows, &j->e, c->gamma > 0, ENGINE_PROMPT + PIT_LENGTH)) {
-        if (pit_open(&j->bets, c->V, c->gamma > 0))
+        if (pit_open(&j->bets, c->V, c->gamma > 0) && open_told(j))
             sample(j);
         else
             result_set(r, STATE_ERROR, "the suite is short of memory");
@@ -375,6 +448,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     r->compared = j->bets.n;
     pit_close(&j->bets);
     engine_rows_close(&j->rows);
+    free(j->told);
+    free(j->rows_told);
     free(j);
 }
 

@@ -17,6 +17,7 @@
 #include "conformance/checks/frame/draw.h"
 #include "conformance/checks/frame/probe.h"
 #include "conformance/checks/law/law.h"
+#include "conformance/checks/law/law_cause.h"
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
@@ -76,7 +77,7 @@ static const cell cells[] = {
     {"", PAIR_PRUNED, 1, 3, {1, 0, 1, 0}, {1000, 4000, 1000000}, DRAFTS},
     {"-T0.7", PAIR_PRUNED, 2, 1, {0.7f, 0, 1, 0}, {2000, 6000, 1000000}, DRAFTS},
     {"-top3", PAIR_PRUNED, 2, 2, {1, 3, 1, 0}, {0, 4000, 1000000}, DRAFTS},
-    {"-long", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {0, 0, 3400000}, DRAFTS}, /* 10^7 tokens */
+    {"-long", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {0, 0, 10000000}, DRAFTS},
 };
 /* clang-format on */
 /* The tables of chi-square: all tokens, the first two, and those of neighbouring requests. */
@@ -508,6 +509,99 @@ static void judge(job *j)
                    worst.x2, worst.cells, worst.log_p);
 }
 
+/* ---- What is told of a FAIL (STAT-08). ------------------------------------------- */
+
+enum { WORST = 2 };
+typedef struct {
+    double excess, expected;
+    int64_t seen;
+    int32_t depth, path[MOST_TOKENS]; /* the tokens before, and the token */
+} odd_one;
+
+typedef struct {
+    const job *j;
+    bool drafts; /* from q */
+    law_random g;
+    st_pool sum;
+    odd_one worst[WORST]; /* the worst first */
+    int32_t path[MOST_TOKENS];
+    bool ok;
+} telling;
+
+static void compare(telling *w, int32_t depth, const double *p, const int32_t *count, double n)
+{
+    for (int32_t x = 0; x < w->j->t.V; x++) {
+        const double excess = law_excess(count[x], n, p[x]);
+        odd_one odd = {.excess = excess, .expected = n * p[x], .seen = count[x], .depth = depth};
+        memcpy(odd.path, w->path, sizeof odd.path);
+        odd.path[depth] = x;
+        for (int i = 0; i < WORST; i++)
+            if (fabs(odd.excess) > fabs(w->worst[i].excess)) {
+                const odd_one next = w->worst[i];
+                w->worst[i] = odd;
+                odd = next;
+            }
+    }
+}
+
+/* Counts the tokens behind context c, which follow `depth` tokens, and all that come later. Returns how often it was
+ * reached. */
+static int64_t tell_context(telling *w, int32_t c, int32_t depth, const double *before, law_steps steps)
+{
+    const tree *t = &w->j->t;
+    const double *p = t->p + (int64_t)c * t->V, *q = t->q + (int64_t)c * t->V;
+    int32_t count[MOST_V] = {0};
+    int64_t n = 0;
+    double overlap = 0;
+    for (int32_t x = 0; x < t->V; x++) overlap += fmin(p[x], q[x]);
+    law_steps next = steps;
+    law_steps_next(&next, overlap);
+    for (int32_t x = 0; x < t->V; x++) {
+        const int32_t to = t->next[(int64_t)c * t->V + x];
+        if (to < 0) continue;
+        w->path[depth] = x;
+        count[x] = (int32_t)(depth + 1 == t->k ? w->j->leaf[to] : tell_context(w, to, depth + 1, p, next));
+        n += count[x];
+    }
+    const double bonus = steps.at[steps.gamma];
+    const st_pool_row row = {.V = t->V,
+                             .p = p,
+                             .q = q,
+                             .before = before,
+                             .place = w->drafts ? law_place_of(steps.gamma, depth) : ST_PLAIN,
+                             .drafted = w->drafts ? 1 - bonus : 0,
+                             .bonus = w->drafts ? bonus : 0};
+    w->ok = w->ok && law_add_row(&w->sum, &row, count, &w->g);
+    compare(w, depth, p, count, (double)n);
+    return n;
+}
+
+static void describe(const odd_one *odd, char *text, size_t size)
+{
+    char path[12 * MOST_TOKENS] = "";
+    size_t used = 0;
+    for (int32_t i = 0; i < odd->depth; i++)
+        used += (size_t)snprintf(path + used, sizeof path - used, " %d", (int)odd->path[i]);
+    snprintf(text, size, "token %d%s%s: expected %.5g, seen %lld", (int)odd->path[odd->depth],
+             odd->depth ? " behind" : " at first", path, odd->expected, (long long)odd->seen);
+}
+
+static void tell(const job *j)
+{
+    char text[WORST][160];
+    check_result *r = j->e.r;
+    const size_t used = strlen(r->detail);
+    telling w = {.j = j, .drafts = j->c->gamma > 0 && !j->q.method, .ok = true};
+    law_steps steps;
+    if (r->state != STATE_FAIL) return;
+    law_seed(&w.g, check_seed(j->e.x, j->c, 3));
+    law_steps_begin(&steps, j->c->gamma);
+    tell_context(&w, 0, 0, NULL, steps);
+    for (int i = 0; i < WORST; i++) describe(&w.worst[i], text[i], sizeof text[i]);
+    snprintf(r->detail + used, sizeof r->detail - used, "; worst: %s; %s", text[0], text[1]);
+    if (w.ok) law_name_cause(&w.sum, j->log_e, r);
+}
+
 /* The tokens of a request, and the first one given the requests before, share the weight. */
 static void look(job *j)
 {
@@ -525,6 +619,7 @@ static void sample(job *j)
         look(j);
     }
     judge(j);
+    tell(j);
 }
 
 /* The tree of the first prompt, from the planned one on, whose cuts are clear. */

@@ -6,7 +6,9 @@
  * error of the exponent is an error of the value times |x|), and by what a sequential sum of V
  * terms loses in binary32 (half formats are taken to sum in it) or binary64; binary16 is also
  * granted its smallest value, 2^-24. The support must be the same but for values below that,
- * and rows with a token next to a cut are left out: there rounding decides. */
+ * and rows with a token next to a cut are left out: there rounding decides. Where top-p cuts among
+ * equal logits it does not, unless a prefix's share is next to top_p: the ranking says who stays
+ * (DIST-08, DIST-10). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +34,7 @@ static const setting settings[] = {
     {"min-p-0.05", {1.0f, 0, 1.0f, 0.05f}}, {"min-p-1", {1.0f, 0, 1.0f, 1.0f}},
     {"mixed", {0.7f, 40, 0.9f, 0.05f}},     {"mixed-hot", {1.5f, 5, 0.8f, 0.1f}},
 };
-enum { SETTINGS = sizeof settings / sizeof *settings, KINDS = 7, DRAWN_KINDS };
+enum { SETTINGS = sizeof settings / sizeof *settings, EQUAL = 7, KINDS, DRAWN_KINDS };
 static const iut_sampling of_draft = {0.9f, 0, 0.95f, 0.0f};
 
 static void plan(check_plan *p, check_level level)
@@ -84,6 +86,55 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     return false;
 }
 
+/* -- Roundings ----------------------------------------------------------------------- */
+
+/* Unit roundoff granted to an arithmetic, and what a value of it may be off relatively. DIST-05
+ * rounds x to binary32, so finer arithmetic differs from the specified value by as much. */
+static double roundoff(uint8_t arithmetic)
+{
+    switch (arithmetic) {
+    case IUT_ARITH_CANONICAL:
+    case IUT_ARITH_F64:
+        return 0x1p-23;
+    case IUT_ARITH_F32:
+        return 0x1p-22;
+    case IUT_ARITH_F16:
+        return 0x1p-10;
+    default:
+        return 0x1p-7;
+    }
+}
+
+/* What a term of a sum may lose. */
+static double sum_roundoff(uint8_t arithmetic)
+{
+    return arithmetic == IUT_ARITH_F64 ? 0x1p-53 : 0x1p-24;
+}
+
+/* What roundings may move the share of a prefix of n tokens by, with x the scaled logit of its last one. Equal
+ * weights, up to 2^8 of them and a power of two, have exact shares in every format: top_p alone is rounded. */
+static double share_error(uint8_t arithmetic, int32_t n, bool equal, double x)
+{
+    enum { EXACT = 1 << 8 };
+    const double unit = roundoff(arithmetic);
+    if (equal && n <= EXACT && (n & (n - 1)) == 0) return unit / 2;
+    return 2 * (unit * (4.0 + fabs(x)) + n * sum_roundoff(arithmetic));
+}
+
+/* Of equal tokens as many as there can be, so that top-p cuts among them and no rounding moves that; 2 or 1: none. */
+static int32_t equal_count(uint8_t arithmetic, int32_t V, const iut_sampling *s)
+{
+    enum { MOST = 512 };
+    const double p = (double)s->top_p;
+    int32_t n = V < MOST ? V : MOST;
+    if (s->top_k > 0 && s->top_k < n) n = s->top_k;
+    for (; n > 2; n--) {
+        const double kept = ceil(n * p), error = share_error(arithmetic, n, true, 0);
+        if (kept < n && kept / n - p > error && p - (kept - 1) / n > error) break;
+    }
+    return n;
+}
+
 /* -- Rows -------------------------------------------------------------------------- */
 
 /* A few tokens that share most of the mass in steps of 0.3, the others far below: cuts of top-p
@@ -109,6 +160,16 @@ static void gap_after(float *logit, int32_t V, int32_t top_k, uint64_t *rng)
     }
 }
 
+/* n tokens are equal, all others masked. */
+static void equal_logits(float *logit, int32_t V, int32_t n, uint64_t *rng)
+{
+    for (int32_t t = 0; t < V; t++) {
+        const bool one = probe_below(rng, V - t) < n;
+        n -= one;
+        logit[t] = one ? 1.5f : -INFINITY;
+    }
+}
+
 static void fill(float *logit, int32_t V, int32_t kind, uint64_t *rng)
 {
     static const float extremes[] = {88.0f, -15.9f, -0.0f, -2e38f, 87.5f, 0.0f};
@@ -129,22 +190,6 @@ static void fill(float *logit, int32_t V, int32_t kind, uint64_t *rng)
 
 /* -- Judgement --------------------------------------------------------------------- */
 
-/* Unit roundoff granted to an arithmetic, and what a value of it may be off relatively. DIST-05
- * rounds x to binary32, so finer arithmetic differs from the specified value by as much. */
-static double roundoff(uint8_t arithmetic)
-{
-    switch (arithmetic) {
-    case IUT_ARITH_F64:
-        return 0x1p-23;
-    case IUT_ARITH_F32:
-        return 0x1p-22;
-    case IUT_ARITH_F16:
-        return 0x1p-10;
-    default:
-        return 0x1p-7;
-    }
-}
-
 /* What is granted absolutely: below it a format has no values, or few bits. */
 static double smallest(uint8_t arithmetic)
 {
@@ -157,9 +202,18 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* Is every logit within the reach of roundings of this one equal to it? */
+static bool stands_alone(uint8_t arithmetic, const double *below, int32_t n, double at, double margin)
+{
+    const double reach = fmax(margin, 4 * roundoff(arithmetic) * (1 + fabs(at)));
+    for (int32_t i = 0; i < n; i++)
+        if (below[i] != at && fabs(below[i] - at) <= reach) return false;
+    return true;
+}
+
 /* Is every cut of the row clear of its tokens, so that no legal rounding moves it? */
-static bool clear_cuts(const float *logit, int32_t V, const iut_sampling *s, const oracle_filters *how,
-                       double *below)
+static bool clear_cuts(uint8_t arithmetic, const float *logit, int32_t V, const iut_sampling *s,
+                       const oracle_filters *how, double *below)
 {
     const double margin = 1e-3;
     const oracle_sampling o = {s->temperature, s->top_k, s->top_p, s->min_p};
@@ -170,14 +224,17 @@ static bool clear_cuts(const float *logit, int32_t V, const iut_sampling *s, con
     if (s->temperature == 0.0f) return n == 1 || below[0] > below[1];
     for (int32_t i = n - 1; i >= 0; i--) below[i] -= below[0];
     const oracle_cuts c = oracle_cut(below, n, &o, how);
-    return c.top_k > margin && c.top_p >= margin && c.top_p_gap > margin && c.min_p_log >= margin;
+    if (!(c.top_k > margin && c.min_p_log >= margin)) return false;
+    if (c.top_p_gap > 0) return c.top_p >= margin && c.top_p_gap > margin;
+    const double x = fabs(c.top_p_at) / fmin(1, (double)s->temperature);
+    return c.top_p > share_error(arithmetic, n, below[n - 1] == 0, x) &&
+           stands_alone(arithmetic, below, n, c.top_p_at, margin);
 }
 
 double served_bound(const iut_claims *claims, int32_t V, double want, double x)
 {
     const double unit = roundoff(claims->arithmetic);
-    const double sum = claims->arithmetic == IUT_ARITH_F64 ? 0x1p-53 : 0x1p-24;
-    return (unit * (4.0 + fabs(x)) + V * sum) * want + smallest(claims->arithmetic);
+    return (unit * (4.0 + fabs(x)) + V * sum_roundoff(claims->arithmetic)) * want + smallest(claims->arithmetic);
 }
 
 static const double UNDERFLOW = -87; /* e^x is below 2^-125 */
@@ -227,8 +284,9 @@ static bool overflows(const float *logit, int32_t V)
 bool served_judged(const client *tested, const float *logit, int32_t V, const iut_sampling *s, double *scratch)
 {
     const oracle_filters how = check_filters(tested);
-    if (client_claims(tested)->arithmetic == IUT_ARITH_CANONICAL) return true;
-    return !overflows(logit, V) && clear_cuts(logit, V, s, &how, scratch);
+    const uint8_t arithmetic = client_claims(tested)->arithmetic;
+    if (arithmetic == IUT_ARITH_CANONICAL) return true;
+    return !overflows(logit, V) && clear_cuts(arithmetic, logit, V, s, &how, scratch);
 }
 
 typedef struct {
@@ -301,15 +359,21 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     if (!m || !got || !k.want || !k.scratch)
         result_set(r, STATE_ERROR, "the suite is short of memory");
     else {
+        const uint8_t arithmetic = client_claims(x->iut)->arithmetic;
+        m->view.target = c->drawn ? sampling_of(c) : settings[c->variant].target;
+        m->view.draft = c->drawn ? (iut_sampling){m->view.target.temperature, 0, 1.0f, 0.0f} : of_draft;
         for (int32_t s = 0; s < kinds; s++) {
-            fill(m->p_logit + (int64_t)s * c->V, c->V, s, &rng);
-            fill(m->q_logit + (int64_t)s * c->V, c->V, s, &rng);
-            if (s == KINDS) gap_after(m->p_logit + (int64_t)s * c->V, c->V, c->served.top_k, &rng);
+            float *const p = m->p_logit + (int64_t)s * c->V, *const q = m->q_logit + (int64_t)s * c->V;
+            fill(p, c->V, s, &rng);
+            fill(q, c->V, s, &rng);
+            if (s == EQUAL) {
+                equal_logits(p, c->V, equal_count(arithmetic, c->V, &m->view.target), &rng);
+                equal_logits(q, c->V, equal_count(arithmetic, c->V, &m->view.draft), &rng);
+            }
+            if (s == KINDS) gap_after(p, c->V, c->served.top_k, &rng);
             probe_one_hot(probe_p(m, s), c->V, 0); /* not looked at */
             probe_one_hot(probe_q(m, s), c->V, 0);
         }
-        m->view.target = c->drawn ? sampling_of(c) : settings[c->variant].target;
-        m->view.draft = c->drawn ? (iut_sampling){m->view.target.temperature, 0, 1.0f, 0.0f} : of_draft;
         if (probe_load(m, x, r)) compare_all(&k, m, got, r);
     }
     result_figure(r, "worst_of_bound", k.worst);

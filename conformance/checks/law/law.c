@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/law/law_cause.h"
 #include "conformance/checks/law/law_speed.h"
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
@@ -442,20 +443,6 @@ static bool advance(tally *t, law_sampler *s, int32_t *tokens, int64_t until, ch
     return true;
 }
 
-/* STAT-08. */
-static void name_cause(double log_e, check_result *r)
-{
-    char text[160];
-    const size_t used = strlen(r->detail);
-    if (r->state != STATE_FAIL || r->pool.n == 0) return;
-    const st_cause cause = st_pool_cause(&r->pool, log_e);
-    st_cause_text(&cause, text, sizeof text);
-    snprintf(r->detail + used, sizeof r->detail - used, "; likeliest cause: %s", text);
-    if (!cause.name) return;
-    result_figure(r, "cause_size", cause.size);
-    result_figure(r, "cause_posterior", cause.chance);
-}
-
 /* Samples until the declared n, or until ln E reaches the line. False: `r` has the failing fact. */
 static bool sample(tally *t, law_sampler *s, const check_case *c, int32_t *tokens,
                    double *log_e, check_result *r)
@@ -495,7 +482,7 @@ static void judge(tally *t, law_sampler *s, const check_case *c, bool strict, in
         judge_tables(&b, x, t, log_e, strict, r);
     }
     report(t, x, &b, log_e, r);
-    name_cause(log_e, r);
+    law_name_cause(&r->pool, log_e, r); /* STAT-08 */
     if (strict) law_tell_speed(s, r);
 }
 

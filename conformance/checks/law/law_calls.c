@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conformance/checks/law/law.h"
+#include "conformance/checks/law/law_cause.h"
 #include "conformance/checks/law/law_drawn.h"
 #include "conformance/checks/law/law_speed.h"
 #include "conformance/stats/chi2.h"
@@ -143,6 +144,47 @@ static void judge(const law_sampler *s, const joint *j, const check_case *c, che
                t[worse].cells, r->log_p, fails ? " (STAT-06)" : "");
 }
 
+/* STAT-08: the pair of tokens that is furthest off. */
+static void tell_worst_pair(const joint *j, const double *p, int32_t V, check_result *r)
+{
+    const size_t used = strlen(r->detail);
+    double most = 0, expected = 0;
+    int32_t of = 0, first = 0, second = 0;
+    for (int32_t i = 0; i < 2; i++)
+        for (int32_t a = 0; a < V; a++) {
+            double n = 0;
+            for (int32_t b = 0; b < V; b++) n += (double)j[i].count[a][b];
+            for (int32_t b = 0; b < V; b++) {
+                const double excess = law_excess((double)j[i].count[a][b], n, p[b]);
+                if (fabs(excess) <= fabs(most)) continue;
+                most = excess, expected = n * p[b], of = i, first = a, second = b;
+            }
+        }
+    snprintf(r->detail + used, sizeof r->detail - used,
+             "; worst of %s: given token %d, token %d: expected %.5g, seen %lld", j[of].what, (int)first, (int)second,
+             expected, (long long)j[of].count[first][second]);
+}
+
+/* And what all first tokens say together: each is of a pair of neighbours. */
+static void name_cause(const law_sampler *s, const joint *j, const check_case *c, check_result *r)
+{
+    int32_t count[MAX_V] = {0};
+    double p[MAX_V], q[MAX_V];
+    st_pool sum = {.n = 0};
+    law_random g;
+    if (r->state != STATE_FAIL) return;
+    for (int32_t a = 0; a < c->V; a++)
+        for (int32_t b = 0; b < c->V; b++)
+            count[a] += (int32_t)j[0].count[a][b], count[b] += (int32_t)j[0].count[a][b];
+    st_normalise(panel_p(s->a, 0), c->V, p);
+    st_normalise(panel_q(s->a, 0), c->V, q);
+    tell_worst_pair(j, p, c->V, r);
+    const bool drafted = s->op != LAW_DRAW;
+    const st_pool_row row = {.V = c->V, .p = p, .q = q, .place = drafted ? ST_DRAFTED : ST_PLAIN, .drafted = drafted};
+    law_seed(&g, check_seed(s->x, c, 3));
+    if (law_add_row(&sum, &row, count, &g)) law_name_cause(&sum, r->log_e, r);
+}
+
 /* Neighbours 2i, 2i+1 of a batch; the same case of calls 2c, 2c+1: every token once in each. */
 static void count(const int32_t *now, const int32_t *before, int32_t k, joint *j)
 {
@@ -164,6 +206,7 @@ static void sample(law_sampler *s, const check_case *c, joint *j, int32_t *token
         count(now, call % 2 ? tokens : NULL, s->k, j);
     }
     judge(s, j, c, r);
+    name_cause(s, j, c, r);
     /* Its bets are on every token of a stream, the others on the first. */
     if (r->nats * s->k <= ST_STRICT_NATS) law_tell_speed(s, r);
 }

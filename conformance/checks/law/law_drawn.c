@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conformance/checks/frame/probe.h"
+#include "conformance/checks/law/law_cause.h"
 #include "conformance/checks/law/law_speed.h"
 #include "conformance/checks/law/law_views.h"
 #include "conformance/stats/logmath.h"
@@ -201,6 +202,7 @@ enum { PROCESSES = 8 };
 typedef struct {
     law_sampler s;
     law_views *views;
+    law_kinds *kinds; /* for the cause of a FAIL */
     neighbours *beside; /* LAW_NEIGHBOURS, else NULL */
     double ended[PROCESSES]; /* LAW_COLD: ln E of each process before this one */
     int32_t processes;
@@ -241,10 +243,11 @@ static bool open_beside(sample *m, const panel *a)
 static bool open_sample(sample *m, const calls *d, const check_case *c, const check_context *x)
 {
     m->views = law_views_new(d->a, d->k, check_seed(x, c, 6));
+    m->kinds = law_kinds_new(d->a, d->op);
     m->tokens = malloc((size_t)d->n * (size_t)d->k * sizeof *m->tokens);
     m->length = malloc((size_t)d->n * sizeof *m->length);
     m->start = malloc((size_t)d->n * sizeof *m->start);
-    return m->views && m->tokens && m->length && m->start &&
+    return m->views && m->kinds && m->tokens && m->length && m->start &&
            (d->shape != LAW_NEIGHBOURS || open_beside(m, d->a));
 }
 
@@ -252,6 +255,7 @@ static void close_sample(sample *m)
 {
     law_sampler_close(&m->s);
     law_views_free(m->views);
+    law_kinds_free(m->kinds);
     if (m->beside) neighbours_close(m->beside);
     free(m->beside);
     free(m->tokens);
@@ -269,6 +273,7 @@ static void count_call(sample *m, const law_call *b, int64_t first)
                                  .eos = m->s.eos,
                                  .request = first + i};
         law_views_add(m->views, &place, b->start[i], token, m->length[i]);
+        law_kinds_add(m->kinds, b->gamma, b->start[i], token, m->length[i]);
         if (m->beside && !neighbours_add(m->beside, token[0], token[1])) m->lost = true;
         m->tokens_seen += m->length[i];
     }
@@ -367,6 +372,14 @@ static void judge(sample *m, const check_context *x, law_shape shape, check_resu
                fails ? m->most : "");
 }
 
+/* STAT-08: what the tokens of all calls say together. */
+static void name_cause(const sample *m, const check_case *c, check_result *r)
+{
+    st_pool sum = {.n = 0};
+    if (r->state == STATE_FAIL && law_kinds_pool(m->kinds, check_seed(m->s.x, c, 7), &sum))
+        law_name_cause(&sum, r->log_e, r);
+}
+
 void law_drawn_case(const check_case *c, const check_context *x, law_op op, law_shape shape,
                     panel_variant variant, check_result *r)
 {
@@ -382,6 +395,7 @@ void law_drawn_case(const check_case *c, const check_context *x, law_op op, law_
         const int64_t n = strict_streams(&m, &d, c->n, r);
         if (n > 0 && take(&m, &d, c, n, r)) {
             judge(&m, x, shape, r);
+            name_cause(&m, c, r);
             /* Cold processes may have the same noise: what they show is not independent. */
             if (shape != LAW_COLD) law_tell_speed(&m.s, r);
         }

@@ -2,21 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conformance/checks/law/law.h"
+#include "conformance/checks/law/law_cause.h"
 #include "conformance/stats/logmath.h"
-
-static uint64_t word(void *g)
-{
-    return law_word(g);
-}
 
 /* Room, and the streams of an honest token rule: the bets are aimed by it, and valid without. */
 typedef struct {
     const law_sampler *s;
     double *state;  /* [k][S] probability of each state at each position */
-    double *accept; /* [k] that a draft at this position is accepted */
-    double *start;  /* [k + gamma + 2] that a step starts there */
-    double *bonus;  /* [k + gamma + 2] that a bonus stands there */
+    double *bonus;  /* [k] that a bonus stands there */
     double *before; /* [V] */
     double *p, *q;  /* [V] */
 } aim;
@@ -24,50 +17,38 @@ typedef struct {
 static void aim_close(aim *a)
 {
     free(a->state);
-    free(a->accept);
-    free(a->start);
     free(a->bonus);
     free(a->before);
     free(a->p);
     free(a->q);
 }
 
-/* Steps start at position 0, and behind each correction and each bonus. */
+/* What is accepted at a position, over its states. */
 static void aim_steps(aim *a)
 {
-    const int32_t gamma = a->s->gamma, k = a->s->k;
-    a->start[0] = 1;
-    for (int32_t i = 0; i < k; i++) {
-        double all = a->start[i];
-        for (int32_t j = i; j < i + gamma && j < k; j++) {
-            a->start[j + 1] += all * (1 - a->accept[j]);
-            all *= a->accept[j];
-        }
-        if (i + gamma >= k) continue;
-        a->bonus[i + gamma] += all;
-        a->start[i + gamma + 1] += all;
+    law_steps steps;
+    law_steps_begin(&steps, a->s->gamma);
+    for (int32_t i = 0; i < a->s->k; i++) {
+        const double *state = a->state + (int64_t)i * a->s->a->view.S;
+        double accept = 0;
+        for (int32_t z = 0; z < a->s->a->view.S; z++)
+            if (state[z] > 0) accept += state[z] * panel_overlap(a->s->a, z);
+        a->bonus[i] = steps.at[steps.gamma];
+        law_steps_next(&steps, accept);
     }
 }
 
 static bool aim_open(aim *a, const law_sampler *s)
 {
     const size_t S = (size_t)s->a->view.S, V = (size_t)s->a->view.V, k = (size_t)s->k;
-    const size_t steps = k + (size_t)s->gamma + 2;
     *a = (aim){.s = s,
                .state = malloc(k * S * sizeof *a->state),
-               .accept = calloc(k, sizeof *a->accept),
-               .start = calloc(steps, sizeof *a->start),
-               .bonus = calloc(steps, sizeof *a->bonus),
+               .bonus = malloc(k * sizeof *a->bonus),
                .before = malloc(V * sizeof *a->before),
                .p = malloc(V * sizeof *a->p),
                .q = malloc(V * sizeof *a->q)};
-    if (!a->state || !a->accept || !a->start || !a->bonus || !a->before || !a->p || !a->q)
-        return false;
+    if (!a->state || !a->bonus || !a->before || !a->p || !a->q) return false;
     panel_states(s->a, 0, s->k, a->state);
-    for (size_t i = 0; i < k; i++)
-        for (size_t z = 0; z < S; z++)
-            if (a->state[i * S + z] > 0)
-                a->accept[i] += a->state[i * S + z] * panel_overlap(s->a, (int32_t)z);
     aim_steps(a);
     return true;
 }
@@ -94,14 +75,6 @@ static const double *law_before(const aim *a, int32_t i, int32_t state)
     return total > 0 ? a->before : NULL;
 }
 
-/* A draw has no drafts; without drafts every token of a step is its bonus. */
-static st_place place_of(const law_sampler *s, int32_t i)
-{
-    if (s->op == LAW_DRAW) return ST_PLAIN;
-    if (i < s->gamma) return ST_DRAFTED;
-    return i == s->gamma || s->gamma == 0 ? ST_BONUS : ST_BEHIND;
-}
-
 bool law_pool(const law_sampler *s, const int32_t *placed, uint64_t seed, st_pool *sum)
 {
     const int32_t S = s->a->view.S, V = s->a->view.V;
@@ -119,11 +92,10 @@ bool law_pool(const law_sampler *s, const int32_t *placed, uint64_t seed, st_poo
                                      .p = a.p,
                                      .q = a.q,
                                      .before = law_before(&a, i, z),
-                                     .place = place_of(s, i),
+                                     .place = drafts ? law_place_of(s->gamma, i) : ST_PLAIN,
                                      .drafted = drafts ? 1 - a.bonus[i] : 0,
                                      .bonus = drafts ? a.bonus[i] : 0};
-            ok = st_pool_add(sum, &row, placed + ((size_t)i * (size_t)S + (size_t)z) * (size_t)V,
-                             word, &g);
+            ok = law_add_row(sum, &row, placed + ((size_t)i * (size_t)S + (size_t)z) * (size_t)V, &g);
         }
     aim_close(&a);
     return ok;

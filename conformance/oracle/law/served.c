@@ -387,6 +387,7 @@ static void near_top_p(oracle_cuts *c, const double *below, double T, double top
         if (sum / total >= top_p) break;
     }
     if (n < c->kept) c->top_p_gap = below[n - 1] - below[n];
+    if (n > 0) c->top_p_at = below[n - 1];
     c->kept = n;
 }
 
@@ -403,7 +404,7 @@ static void near_min_p(oracle_cuts *c, const double *below, double T, double min
 
 oracle_cuts oracle_cut(const double *below, int32_t n, const oracle_sampling *s, const oracle_filters *how)
 {
-    oracle_cuts c = {n, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
+    oracle_cuts c = {n, INFINITY, INFINITY, INFINITY, 0, INFINITY, INFINITY};
     double T = 1;
     how = known(how);
     for (int i = 0; i < ORACLE_STEPS; i++) {

@@ -31,6 +31,7 @@ typedef struct {
     double top_k; /* gap of the logits at the cut of top-k */
     double top_p; /* |share of the first tokens - top_p|, the least; with top_p_gap that of the logits at its cut */
     double top_p_gap;
+    double top_p_at; /* the logit of its last token, as given to oracle_cut() */
     double min_p; /* |weight - min_p|, the least; with min_p_log that of the logarithms */
     double min_p_log;
 } oracle_cuts;

@@ -17,6 +17,7 @@ typedef struct {
     fault_point f;
     const iut_sampling *s;
     bool ties_kept;
+    uint8_t arithmetic; /* as of served_filters */
     entry *a; /* [n] unmasked tokens in rank order; the first `keep` survive */
     int32_t n, keep;
 } ranking;
@@ -67,17 +68,49 @@ static void top_k(ranking *r)
 
 __extension__ typedef unsigned __int128 u128;
 
-/* DIST-10. */
-static void top_p(ranking *r)
+/* The nearest value of 11 bits, and 2^-24 or a multiple of it: binary16 of a probability. */
+static float to_half(float x)
 {
-    if (!(r->s->top_p < 1)) return;
+    int e;
+    const float m = frexpf(x, &e);
+    return x < 0x1p-14f ? nearbyintf(x * 0x1p24f) * 0x1p-24f : ldexpf(nearbyintf(m * 0x1p11f), e - 11);
+}
+
+/* DIST-10. */
+static int32_t nucleus(const ranking *r)
+{
     const uint64_t P = (uint64_t)llrint((double)r->s->top_p * 0x1p32);
     const u128 need = (u128)P * total(r->a, r->keep);
     uint64_t S = as_weight(r->a[0].e);
     int32_t n = 1;
     while (n < r->keep && (u128)S << 32 < need) S += as_weight(r->a[n++].e);
-    if (fault(r->f, TOPP_ONE_LESS) && n > 1) n--;
+    return n;
+}
+
+/* The same by probabilities that are added up in binary32; in half precision they and top_p are rounded. */
+static int32_t nucleus_narrow(const ranking *r)
+{
+    const bool half = r->arithmetic == IUT_ARITH_F16;
+    const float top_p = half ? to_half(r->s->top_p) : r->s->top_p;
+    float W = 0, S = 0;
+    int32_t n = 0;
+    for (int32_t i = 0; i < r->keep; i++) W += r->a[i].e;
+    while (n < r->keep && S < top_p) {
+        const float p = r->a[n++].e / W;
+        S += half ? to_half(p) : p;
+    }
+    return n > 0 ? n : 1;
+}
+
+static void top_p(ranking *r)
+{
+    if (!(r->s->top_p < 1)) return;
+    const bool narrow = r->arithmetic == IUT_ARITH_F32 || r->arithmetic == IUT_ARITH_F16;
+    int32_t n = narrow ? nucleus_narrow(r) : nucleus(r);
+    const bool tie = n < r->keep && r->a[n].logit == r->a[n - 1].logit;
+    if ((fault(r->f, TOPP_ONE_LESS) || (fault(r->f, TOPP_TIE_SHORT) && tie)) && n > 1) n--;
     if (fault(r->f, TOPP_ONE_MORE) && n < r->keep) n++;
+    while (fault(r->f, TOPP_KEEPS_TIES) && n < r->keep && r->a[n].logit == r->a[n - 1].logit) n++;
     r->keep = n;
 }
 
@@ -155,6 +188,15 @@ static void divide_narrow(const ranking *r, float max, float T, float *row)
     for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] /= W;
 }
 
+/* The same with each exponential and each quotient rounded to binary16. */
+static void divide_half(const ranking *r, float max, float T, float *row)
+{
+    float W = 0;
+    for (int32_t i = 0; i < r->keep; i++)
+        W += row[r->a[i].id] = to_half(expf((r->a[i].logit - max) / T));
+    for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] = to_half(row[r->a[i].id] / W);
+}
+
 /* DIST-04. */
 static void one_hot(fault_point f, const float *logits, int32_t V, float max, float *row)
 {
@@ -188,7 +230,7 @@ served_status served_row(fault_point f, const served_filters *how, const float *
         one_hot(f, logits, V, max, row);
         return SERVED_OK;
     }
-    ranking r = {f, s, how->ties_kept, malloc((size_t)V * sizeof *r.a), 0, 0};
+    ranking r = {f, s, how->ties_kept, how->arithmetic, malloc((size_t)V * sizeof *r.a), 0, 0};
     if (!r.a) return SERVED_NO_MEMORY;
     for (int32_t t = 0; t < V; t++) {
         const bool mask = !(logits[t] > -INFINITY) && !fault(f, MASK_LEAKS); /* DIST-02 */
@@ -205,6 +247,8 @@ served_status served_row(fault_point f, const served_filters *how, const float *
         divide_wide(&r, (double)max, (double)T, row);
     else if (how->arithmetic == IUT_ARITH_F32)
         divide_narrow(&r, max, T, row);
+    else if (how->arithmetic == IUT_ARITH_F16)
+        divide_half(&r, max, T, row);
     else
         divide(&r, row, V);
     free(r.a);

@@ -14,8 +14,8 @@ typedef struct {
     const char *order;  /* a word of the claim; NULL: none is made */
     char step[5];       /* T, k, p, m: temperature, top-k, top-p, min-p as they are applied */
     bool ties_kept;     /* DIST-16 */
-    uint8_t arithmetic; /* IUT_ARITH_*, in which what the filters left is served; F32, F64, or
-                           as DIST-13 says */
+    uint8_t arithmetic; /* IUT_ARITH_*, in which top-p adds up and what the filters left is served;
+                           F16, F32, F64 (top-p as DIST-10 says), or as DIST-13 says */
 } served_filters;
 
 served_filters served_filters_of(manner how);
