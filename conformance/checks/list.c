@@ -22,7 +22,7 @@ const check *const check_list[] = {
     &check_law_coupling,       &check_law_served,    &check_law_long,
     &check_tree_vectors,       &check_tree_replay,   &check_tree_seeded,
     &check_tree_requests,      &check_tree_chain,    &check_tree_refusals,
-    &check_tree_meta,          &check_tree_law,
+    &check_tree_format,        &check_tree_meta,     &check_tree_law,
     &check_lm_canonical,       &check_lm_rows,       &check_lm_tree,
     &check_lm_rollback,        &check_lm_greedy,     &check_lm_random,
     &check_lm_long,            &check_engine_greedy, &check_engine_law,
