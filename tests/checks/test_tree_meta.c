@@ -1,4 +1,5 @@
-/* tree.meta against the faults that are named for it, and against every right verifier of trees at hand. */
+/* tree.meta and tree.format against the faults that are named for them, and against every right verifier of trees at
+ * hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,21 +47,27 @@ static tally run(const iut_api *api, const char *options, const char *only, uint
 }
 
 /* Each of two cases notices, at each seed. */
-static void faults_are_noticed(void **unused)
+static int32_t notices(const char *named, const char *cases)
 {
     int32_t faults = 0;
-    (void)unused;
     for (size_t i = 0; i < mutant_count; i++) {
         const mutant *m = &mutant_table[i];
-        if (m->kind != MUTANT_FAULT || strcmp(m->check, "tree.meta") != 0) continue;
+        if (m->kind != MUTANT_FAULT || strcmp(m->check, named) != 0) continue;
         faults++;
         for (uint64_t seed = 1; seed <= SEEDS; seed += (uint64_t)thinned(SEEDS)) {
-            const tally t = run(mutant_api(m->name), "", "tree.meta/*", seed);
+            const tally t = run(mutant_api(m->name), "", cases, seed);
             if (t.code != EXIT_NOT_CONFORMANT || t.failed < 2)
                 fail_msg("%s, seed %d: %d cases fail", m->name, (int)seed, (int)t.failed);
         }
     }
-    assert_int_equal(faults, 5);
+    return faults;
+}
+
+static void faults_are_noticed(void **unused)
+{
+    (void)unused;
+    assert_int_equal(notices("tree.meta", "tree.meta/*"), 5);
+    assert_int_equal(notices("tree.format", "tree.format/*"), 4);
 }
 
 /* A failure says which clause it rests on, and both requests. */
@@ -80,30 +87,33 @@ static void failures_explain(void **unused)
     }
 }
 
-static void passes(const char *name, const iut_api *api, const char *options, size_t least)
+static void passes(const char *name, const iut_api *api, const char *options, const char *cases, size_t least)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed += (uint64_t)thinned(SEEDS)) {
-        const tally t = run(api, options, "tree.meta/*", seed);
+        const tally t = run(api, options, cases, seed);
         if (t.code != EXIT_CONFORMANT || t.passed < least)
             fail_msg("%s, seed %d: %d cases pass: %s", name, (int)seed, (int)t.passed, t.text);
     }
 }
 
-/* At least so many cases: uniforms of its own leave GREEDY alone, rules for any tree alone some others. */
+/* At least so many cases: uniforms of its own leave GREEDY alone to tree.meta, rules for any tree alone some others. Of a
+ * rule of its own tree.meta asks nothing. */
 static void right_verifiers_pass(void **unused)
 {
     int32_t others = 0;
     (void)unused;
-    passes("ref", ref_api(), "", 14);
-    passes("ref, seeded", ref_api(), "uniforms=seeded", 14);
+    passes("ref", ref_api(), "", "tree.meta/*", 14);
+    passes("ref, seeded", ref_api(), "uniforms=seeded", "tree.meta/*", 14);
+    passes("ref", ref_api(), "", "tree.format/*", 12);
     for (size_t i = 0; i < mutant_count; i++) {
         const mutant *m = &mutant_table[i];
         if (m->kind != MUTANT_LOOKALIKE || !mutant_api(m->name)->verify_tree) continue;
-        if (!strcmp(m->name, "TREES_OTHER")) continue; /* nothing but its law is judged, of drawn trees */
-        passes(m->name, mutant_api(m->name), "", strstr(m->name, "_OWN") ? 7 : 10);
+        const bool own = strstr(m->name, "_OWN") || strstr(m->name, "_IID");
+        if (!strstr(m->name, "_OTHER")) passes(m->name, mutant_api(m->name), "", "tree.meta/*", own ? 7 : 10);
+        passes(m->name, mutant_api(m->name), "", "tree.format/*", 3);
         others++;
     }
-    assert_int_equal(others, 18);
+    assert_int_equal(others, 21);
 }
 
 int main(void)

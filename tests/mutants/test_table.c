@@ -229,6 +229,8 @@ static const declaration declarations[] = {
     {"TREES_GIVEN", GIVEN, 29, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_VOCAB", GIVEN, 29, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_OTHER", OWN, 53, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"TREES_OTHER_ANY", OWN, 53, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"TREES_IID", OWN, 53, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TRACES_PLAIN", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
     {"POOL_PLAIN",   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
     {"POOL_STAMPED", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},

@@ -11,7 +11,7 @@
 enum {
     LARGE = 128, /* nodes */
     WIDE = 40,   /* children */
-    TRIES = 4,   /* places in which a boundary is sought */
+    TRIES = 4,   /* places in which a boundary is sought; draws of a sibling that is like no other */
     SHAKES = 12  /* draws of the other uniforms, so that a step gets to a place */
 };
 
@@ -163,11 +163,13 @@ static int32_t next_of_support(const trees *t, const probe *m, int32_t at, bool 
     return -1;
 }
 
-/* A threshold, or now and then the p of a child itself, where the implementation has the same p. */
+/* A threshold, or now and then the p of a child itself, where the implementation has the same p; in one of 16 an end of
+ * what the rule allows: everything passes, or nothing but certainty, or nothing. */
 static double some_threshold(const trees *t, const probe *m, int32_t first, int32_t k, bool own_rows, uint64_t *rng)
 {
     const int32_t n = t->node_count[t->n - 1], child = k + 1 + probe_below(rng, n - k);
-    const double u = 0.5 * (double)(float)probe_u24(rng);
+    const double u = 0.5 * (double)(float)probe_u24(rng), end = t->rule[t->n - 1] == IUT_TREE_TYPICAL ? 0 : 2;
+    if (u < 0x1p-5) return u < 0x1p-6 ? end : 1;
     if (!own_rows && child < n && t->parent[first + child] == k && t->token[first + child] >= 0) {
         const float p = probe_p(m, t->state[first + k])[t->token[first + child]];
         if (p > 0) return (double)p;
@@ -243,6 +245,17 @@ static bool has_children(const tree_shape *s, int32_t k)
     return false;
 }
 
+/* Of a rule that is not the chapter's: a token as it is said to be drawn, or none. */
+static int32_t as_drawn(trees *t, const probe *m, int32_t first, int32_t at, uint64_t *rng)
+{
+    const bool without = t->drawn[first + t->parent[at]] == IUT_DRAWN_WITHOUT;
+    for (int32_t tries = 0; tries < TRIES; tries++) {
+        t->token[at] = probe_draw(m->cum_q + (int64_t)t->q_state[at] * m->V, m->V, rng);
+        if (!without || first_equal(t, first, at) == at) return t->token[at];
+    }
+    return -1;
+}
+
 void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, asked_sizes most, uint64_t *rng)
 {
     const iut_claims *k = client_claims(x->iut);
@@ -267,7 +280,8 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
         if (!t->drawn[above]) t->drawn[above] = asked_drawing(x->iut, rng);
         const bool one_row = t->drawn[above] == IUT_DRAWN_IID || t->drawn[above] == IUT_DRAWN_WITHOUT;
         t->q_state[at] = one_row ? t->state[above] : probe_below(rng, m->S);
-        t->token[at] = whole                           ? next_of_support(t, m, at, q_zero)
+        t->token[at] = rule == IUT_TREE_OTHER          ? as_drawn(t, m, first, at, rng)
+                       : whole                         ? next_of_support(t, m, at, q_zero)
                        : hard && probe_below(rng, 8) ? hard_token(t, m, at, t->q_state[at], rng)
                                                      : some_token(t, m, at, t->q_state[at], q_zero, rng);
         if ((rule & FIRST_OF_EQUAL) && first_equal(t, first, at) != at && has_children(&s, j)) t->token[at] = -1;
@@ -634,6 +648,20 @@ oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, i
     if (question_of(&w, t, i, V, rows, replay_flags(k), r)) v = verdict_of(&w, t, i, k, why, sizeof why);
     free(w.noise);
     return v;
+}
+
+int32_t asked_due(const trees *t, int32_t i, const check_context *x, int32_t V, const asked_rows *rows, int32_t *token,
+                  int32_t *node, check_result *r)
+{
+    question w;
+    char why[100] = "";
+    int32_t n = 0;
+    if (question_of(&w, t, i, V, rows, replay_flags(client_claims(x->iut)), r)) {
+        n = oracle_tree(&w.request, token, node, why, sizeof why);
+        if (n == 0) result_set(r, STATE_ERROR, "the oracle refuses a request of the suite: %s", why);
+    }
+    free(w.noise);
+    return n;
 }
 
 bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *rows, replay_tally *tally,

@@ -30,7 +30,8 @@ void asked_rows_of(asked_rows *to, const probe *m);
 /* The next request: a chain, a bush or a wide tree; siblings of each node in a way that the IUT claims, repeats, placeholders, tokens
  * from q and from anywhere, uniforms up to their ends, and parameters that are not neutral.
  * In one of 16 nodes may have 40 children, most of which are refused; where nodes may have many anyway, in half of them.
- * In one of 16 the children are all that p has, with coins near 1. */
+ * In one of 16 the children are all that p has, with coins near 1. Of the rule OTHER tokens are as they are said to be
+ * drawn. */
 void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, asked_sizes most, uint64_t *rng);
 
 /* Moves one supplied uniform of the request that was added last to a multiple of 2^-24 at which the answer that is due
@@ -60,6 +61,10 @@ bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *
  * `r`. */
 oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, int32_t V, const asked_rows *rows,
                                   check_result *r);
+
+/* What is due, as oracle_tree() has it. 0: `r` says that memory is short, or that the oracle refuses the request. */
+int32_t asked_due(const trees *t, int32_t i, const check_context *x, int32_t V, const asked_rows *rows,
+                  int32_t *token /* [TREE_NODES] */, int32_t *node /* [TREE_NODES] */, check_result *r);
 
 /* Are answers determined: the operation, an arithmetic with a tau, CDF by id, uniforms from that source, V
  * within the limit? uniforms 0: under GREEDY, which takes none and rounds nothing. */

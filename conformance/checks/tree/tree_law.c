@@ -1,6 +1,7 @@
 /* tree_law.c - tree.law: the suite makes trees of drafts, the IUT verifies them, until k = depth + 2 tokens are out;
- * their joint law is the target's. For rules that are lossless for any tree the trees are fixed without a look at q; for
- * the others the siblings are drawn as claimed (LAW-06, LAW-07). */
+ * their joint law is the target's. Claims decide of which rules and siblings (LAW-06, LAW-07). Where a rule is lossless
+ * for any tree, trees are fixed, most of their drafts the likeliest; for the others siblings are drawn as claimed. Rules
+ * that are not lossless have neutral parameters (TRV-10). */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@ typedef struct {
     double acceptance;
 } cell;
 
-typedef enum { AS_MADE, SHUFFLED } order; /* of siblings; a case's kind */
+typedef enum { AS_MADE, SHUFFLED, BEHIND_64, BEHIND_128 } order; /* of nodes; a case's kind */
 
 static const cell smoke[] = {
     {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "2-2", 8, 0.5},   {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "6", 8, 0.5},
@@ -44,14 +45,35 @@ static const cell full[] = {
     {IUT_TREE_MATCH, IUT_DRAWN_FIXED, "4-2-1", 64, 0.5},      {IUT_TREE_KSEQ, IUT_DRAWN_IID, "6-2", 64, 0.3},
     {IUT_TREE_KSEQ, IUT_DRAWN_IID, "2-2-2", 3, 0.5},          {IUT_TREE_SINGLE, IUT_DRAWN_MIXED, "3-2", 3, 0.7},
     {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1-1-1-1-1", 3, 0.7},   {IUT_TREE_BLOCK, IUT_DRAWN_IID, "1-1-1-1", 64, 0.7},
-    {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "12", 1024, 0.3},     {IUT_TREE_OTHER, IUT_DRAWN_WITHOUT, "3-2", 8, 0.5},
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "12", 1024, 0.3},
 };
+
+/* Rules under claims that are rarer, and those that are not lossless at neutral parameters (TRV-10). */
+static const cell others[] = {
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_FIXED, "3", 4, 0.5},   {IUT_TREE_RECURSIVE, IUT_DRAWN_FIXED, "3-2", 8, 0.5},
+    {IUT_TREE_OTHER, IUT_DRAWN_FIXED, "3", 4, 0.5},       {IUT_TREE_OTHER, IUT_DRAWN_FIXED, "3-2", 8, 0.5},
+    {IUT_TREE_OTHER, IUT_DRAWN_WITHOUT, "3-2", 8, 0.5},   {IUT_TREE_OTHER, IUT_DRAWN_MIXED, "3-2", 8, 0.5},
+    {IUT_TREE_KSEQ, IUT_DRAWN_FIXED, "3-2", 8, 0.5},      {IUT_TREE_SINGLE, IUT_DRAWN_FIXED, "3-2", 8, 0.5},
+    {IUT_TREE_SINGLE, IUT_DRAWN_MIXED, "3", 4, 0.7},      {IUT_TREE_BLOCK, IUT_DRAWN_FIXED, "1-1", 8, 0.5},
+    {IUT_TREE_LENIENT, IUT_DRAWN_IID, "3", 4, 0.5},       {IUT_TREE_LENIENT, IUT_DRAWN_WITHOUT, "3-1", 8, 0.3},
+    {IUT_TREE_LENIENT, IUT_DRAWN_MIXED, "3", 8, 0.3},     {IUT_TREE_TYPICAL, IUT_DRAWN_FIXED, "3", 4, 0.5},
+    {IUT_TREE_TYPICAL, IUT_DRAWN_FIXED, "3-2", 8, 0.5},   {IUT_TREE_CONSTANT, IUT_DRAWN_FIXED, "3", 4, 0.5},
+    {IUT_TREE_CONSTANT, IUT_DRAWN_FIXED, "3-2", 8, 0.5},  {IUT_TREE_LENIENT, IUT_DRAWN_FIXED, "3-2", 8, 0.5},
+};
+
+enum { SMOKE = sizeof smoke / sizeof *smoke, OTHERS = sizeof others / sizeof *others };
 
 /* For rules that take any tree: siblings in a random order, where repeats of a token may stand apart. */
 static const cell shuffled[] = {
     {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "6", 8, 0.5},
     {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "8", 16, 0.5},
     {IUT_TREE_ONEHOT, IUT_DRAWN_FIXED, "4-2", 8, 0.5},
+};
+
+/* Behind placeholders: the nodes gone to are 64 and above, 128 and above. */
+static const cell late[] = {
+    {IUT_TREE_TARGET, IUT_DRAWN_FIXED, "3-1", 4, 0.5},
+    {IUT_TREE_RECURSIVE, IUT_DRAWN_IID, "3-1", 4, 0.5},
 };
 
 /* The bit of a rule, or of how siblings were drawn. */
@@ -62,10 +84,26 @@ static int32_t bit_of(int32_t flag)
     return bit;
 }
 
+/* Placeholders that stand first among the root's children. */
+static int32_t placeholders(order kind)
+{
+    return kind == BEHIND_64 ? 63 : kind == BEHIND_128 ? 127 : 0;
+}
+
+static void shape_of(tree_shape *s, const char *text, order kind)
+{
+    const int32_t pad = placeholders(kind);
+    tree_shape_of(s, text);
+    for (int32_t k = s->nodes - 1; k > 0 && pad > 0; k--)
+        s->level[k + pad] = s->level[k], s->parent[k + pad] = s->parent[k] > 0 ? s->parent[k] + pad : 0;
+    for (int32_t k = 1; k <= pad; k++) s->level[k] = 1, s->parent[k] = 0;
+    s->nodes += pad;
+}
+
 static void set_case(check_case *c, const cell *e, order kind, int64_t n)
 {
     tree_shape s;
-    tree_shape_of(&s, e->shape);
+    shape_of(&s, e->shape, kind);
     c->tree.V = e->V, c->tree.gamma = s.depth, c->tree.rule = e->rule, c->tree.drawn = e->drawn;
     c->tree.acceptance = e->acceptance, c->tree.kind = kind;
     snprintf(c->tree.shape, sizeof c->tree.shape, "%s", e->shape);
@@ -76,55 +114,97 @@ static void set_case(check_case *c, const cell *e, order kind, int64_t n)
 }
 
 /* Where siblings are many and rows wide, a stream costs as much as thousands of others. At smoke the least
- * vocabularies, where a fault shows soonest, get more streams than the others. */
-static void plan_cells(check_plan *p, check_level level, const cell *cells, size_t count, order kind)
+ * vocabularies, where a fault shows soonest, get more streams than the others. Each has one of `share`. */
+static void plan_cells(check_plan *p, check_level level, const cell *cells, size_t count, order kind, int64_t share)
 {
     enum { WIDE_V = 256, SHARE = 4, SMALL_V = 4, FEW = 6000 };
     static const int64_t samples[] = {10000, 60000, 10000000};
+    static const char *const suffix[] = {"", "-shuffled", "-behind-64", "-behind-128"};
     for (size_t i = 0; i < count; i++) {
         const cell *e = &cells[i];
-        const int64_t n = level == LEVEL_SMOKE && e->V > SMALL_V ? FEW : samples[level];
+        const int64_t n = (level == LEVEL_SMOKE && e->V > SMALL_V ? FEW : samples[level]) / share;
         set_case(plan_case(p, &check_tree_law, "%s-%s-%s-V%d%s", tree_rule_name[bit_of(e->rule)],
-                           tree_drawn_name[bit_of(e->drawn)], e->shape, e->V, kind == SHUFFLED ? "-shuffled" : ""),
+                           tree_drawn_name[bit_of(e->drawn)], e->shape, e->V, suffix[kind]),
                  e, kind, e->V > WIDE_V ? n / SHARE : n);
     }
 }
 
 static void plan(check_plan *p, check_level level)
 {
-    plan_cells(p, level, smoke, sizeof smoke / sizeof *smoke, AS_MADE);
-    plan_cells(p, level, shuffled, sizeof shuffled / sizeof *shuffled, SHUFFLED);
-    if (level > LEVEL_SMOKE) plan_cells(p, level, full, sizeof full / sizeof *full, AS_MADE);
+    enum { SHARE_OF_OTHERS = 4, SHARE_OF_LATE = 20, LATE = sizeof late / sizeof *late };
+    plan_cells(p, level, smoke, SMOKE, AS_MADE, 1);
+    plan_cells(p, level, shuffled, sizeof shuffled / sizeof *shuffled, SHUFFLED, 1);
+    plan_cells(p, level, others, OTHERS, AS_MADE, SHARE_OF_OTHERS);
+    for (order kind = BEHIND_64; kind <= BEHIND_128; kind++) plan_cells(p, level, late, LATE, kind, SHARE_OF_LATE);
+    if (level > LEVEL_SMOKE) plan_cells(p, level, full, sizeof full / sizeof *full, AS_MADE, 1);
 }
 
-/* The law is the target's for such trees: LAW-06, LAW-07. */
+/* The siblings for which LAW-07 binds a rule. */
+static int32_t drawings_of(int32_t rule)
+{
+    return rule == IUT_TREE_KSEQ     ? IUT_DRAWN_IID
+           : rule == IUT_TREE_SINGLE ? IUT_DRAWN_IID | IUT_DRAWN_MIXED
+                                     : IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
+}
+
+/* The law is the target's for such trees: LAW-06, LAW-07, and TRV-10 at neutral parameters. */
 static bool is_lossless(const iut_claims *m, int32_t rule, int32_t drawn)
 {
-    return ((drawn == IUT_DRAWN_FIXED ? m->lossless_any : m->lossless_any | m->lossless_drawn) & rule) != 0;
+    const int32_t any = m->lossless_any | IUT_TREE_TYPICAL | IUT_TREE_CONSTANT,
+                  averaged = m->lossless_drawn | IUT_TREE_LENIENT;
+    return (any & rule) || ((averaged & rule) && (drawings_of(rule) & drawn));
 }
 
-static bool is_asked(const iut_claims *m, const cell *e)
+/* GREEDY is bound at temperature 0 alone. */
+static bool is_bound(const iut_claims *m, int32_t rule, int32_t drawn)
 {
-    return (m->tree_rules & e->rule) && (m->tree_drawn & e->drawn) && is_lossless(m, e->rule, e->drawn);
+    return rule != IUT_TREE_GREEDY && (m->tree_rules & rule) && (m->tree_drawn & drawn) && is_lossless(m, rule, drawn);
 }
 
-/* Trees of any width and depth, at any V (VER-11); the rules and drawings are those of the cells. */
+static const cell *cell_at(size_t i)
+{
+    return i < SMOKE ? &smoke[i] : &others[i - SMOKE];
+}
+
+/* The siblings of a cell: its own, or where no cell of the rule has siblings that are claimed, the first that are. 0: it is
+ * not asked. */
+static int32_t siblings_of(const iut_claims *m, int32_t rule, int32_t drawn)
+{
+    bool other = false;
+    if (is_bound(m, rule, drawn)) return drawn;
+    for (size_t i = 0; i < SMOKE + OTHERS; i++)
+        other |= cell_at(i)->rule == rule && is_bound(m, rule, cell_at(i)->drawn);
+    for (int32_t i = 0; !other && i < TREE_DRAWN; i++)
+        if (is_bound(m, rule, 1 << i)) return 1 << i;
+    return 0;
+}
+
+/* One that is asked; any, if none is. */
+static const cell *some_cell(check_draw *d)
+{
+    enum { TRIES = 100 };
+    const iut_claims *m = client_claims(d->iut);
+    const cell *e = &smoke[probe_below(&d->rng, SMOKE)];
+    for (int32_t t = 0; t < TRIES && !siblings_of(m, e->rule, e->drawn); t++)
+        e = cell_at((size_t)probe_below(&d->rng, SMOKE + OTHERS));
+    return e;
+}
+
+/* Trees of any width and depth, at any V (VER-11). */
 static void draw(check_plan *p, check_draw *d)
 {
-    enum { CELLS = sizeof smoke / sizeof *smoke, TRIES = 100, WIDEST_V = 300 };
+    enum { WIDEST_V = 300 };
     static const int32_t count[] = {2, 8, 40}, wide[] = {2, 3, 5, 9, 17, 33};
     static const int64_t samples[] = {4000, 20000, 400000};
-    const iut_claims *m = client_claims(d->iut);
     for (int32_t i = 0; i < count[d->level]; i++) {
-        const cell *like = &smoke[probe_below(&d->rng, CELLS)];
-        for (int32_t t = 0; t < TRIES && !is_asked(m, like); t++)
-            like = &smoke[probe_below(&d->rng, CELLS)];
+        const cell *like = some_cell(d);
         char shape[16];
         const int32_t first = wide[draw_place(d, DRAW_FIRST, 6)], levels = 1 + probe_below(&d->rng, 3);
         if (like->rule == IUT_TREE_BLOCK)
             snprintf(shape, sizeof shape, "%.*s", 2 * (levels + 1) + 1, "1-1-1-1-1");
         else
-            snprintf(shape, sizeof shape, "%d%.*s", (int)first, 2 * (levels - 1), probe_below(&d->rng, 2) ? "-2-1" : "-1-2");
+            snprintf(shape, sizeof shape, "%d%.*s", (int)first, 2 * (levels - 1),
+                     probe_below(&d->rng, 2) ? "-2-1" : "-1-2");
         const cell e = {like->rule, like->drawn, shape, draw_vocab(d, WIDEST_V), 0.3 + 0.2 * probe_below(&d->rng, 3)};
         set_case(draw_case(p, d, &check_tree_law, "%s-%s-%s-V%d", tree_rule_name[bit_of(e.rule)],
                            tree_drawn_name[bit_of(e.drawn)], e.shape, (int)e.V),
@@ -135,10 +215,11 @@ static void draw(check_plan *p, check_draw *d)
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
+    const int32_t drawn = siblings_of(m, c->tree.rule, c->tree.drawn);
     tree_shape s;
-    tree_shape_of(&s, c->tree.shape);
-    if (!trees_claimed(tested, c->tree.rule, c->tree.drawn, &s, why, size)) return false;
-    if (!is_lossless(m, c->tree.rule, c->tree.drawn))
+    shape_of(&s, c->tree.shape, (order)c->tree.kind);
+    if (!trees_claimed(tested, c->tree.rule, drawn ? drawn : c->tree.drawn, &s, why, size)) return false;
+    if (!drawn || (c->tree.kind == SHUFFLED && !(m->lossless_any & c->tree.rule)))
         snprintf(why, size, "the rule is declared not lossless for such trees");
     else if (m->max_vocab > 0 && c->tree.V > m->max_vocab)
         snprintf(why, size, "max_vocab is %d", (int)m->max_vocab);
@@ -152,16 +233,17 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 typedef struct {
     trees t;
     tree_shape shape, root;
-    int32_t rule, drawn;
+    int32_t rule, drawn, pad; /* pad: placeholders that stand first */
     bool shuffled;
     law_alias p;
     int32_t *who; /* [FOREST] stream of a request */
 } forest;
 
+/* Has an earlier sibling the token? A node's children stand side by side. */
 static bool is_among(const trees *t, int32_t first, int32_t parent, int32_t token, int32_t end)
 {
-    for (int32_t i = first; i < end; i++)
-        if (t->parent[i] == parent && t->token[i] == token) return true;
+    for (int32_t i = end - 1; i > first && t->parent[i] == parent; i--)
+        if (t->token[i] == token) return true;
     return false;
 }
 
@@ -218,7 +300,7 @@ static void fill(law_sampler *s, forest *f, int32_t first, int32_t start)
     trees *t = &f->t;
     const int32_t S = s->a->view.S;
     t->state[first] = start;
-    for (int32_t k = 1; k < f->shape.nodes; k++) {
+    for (int32_t k = 1 + f->pad; k < f->shape.nodes; k++) {
         const int32_t at = first + k, above = first + t->parent[at];
         if (t->token[above] < 0 && above != first) continue; /* below a placeholder */
         const int32_t state = t->state[above],
@@ -271,9 +353,12 @@ static int32_t chunk_of(const check_case *c)
 static void judge(const check_case *c, const check_context *x, const panel *a, check_result *r)
 {
     law_sampler s = {0};
-    forest f = {.rule = c->tree.rule, .drawn = c->tree.drawn, .shuffled = c->tree.kind == SHUFFLED};
+    forest f = {.rule = c->tree.rule,
+                .drawn = siblings_of(client_claims(x->iut), c->tree.rule, c->tree.drawn),
+                .pad = placeholders((order)c->tree.kind),
+                .shuffled = c->tree.kind == SHUFFLED};
     const int32_t n = chunk_of(c);
-    tree_shape_of(&f.shape, c->tree.shape);
+    shape_of(&f.shape, c->tree.shape, (order)c->tree.kind);
     tree_shape_of(&f.root, "0");
     f.who = malloc((size_t)n * sizeof *f.who);
     bool ok = trees_open(&f.t, x, n, n * f.shape.nodes, f.shape.depth, r) && f.who &&
@@ -303,7 +388,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_tree_law = {
     .name = "tree.law",
-    .clauses = "LAW-06 LAW-07 LAW-05 TRV-01 TRV-02 TRV-03 TRV-05 RNG-07 LAY-04 STAT-01 STAT-02 STAT-03 STAT-04",
+    .clauses = "LAW-06 LAW-07 LAW-05 TRV-10 TRV-01 TRV-02 TRV-03 TRV-05 RNG-07 LAY-04 STAT-01 STAT-02 STAT-03 STAT-04",
     .summary = "verified trees: the first depth+2 tokens have the target's joint law",
     .plan = plan,
     .draw = draw,

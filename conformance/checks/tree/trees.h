@@ -6,7 +6,7 @@
 #include "conformance/checks/frame/probe.h"
 
 extern const check check_tree_law, check_tree_meta, check_tree_replay, check_tree_seeded, check_tree_requests,
-    check_tree_chain, check_tree_certify, check_tree_refusals, check_tree_vectors;
+    check_tree_chain, check_tree_certify, check_tree_refusals, check_tree_vectors, check_tree_format;
 
 enum { TREE_NODES = 320, TREE_SAMPLINGS = 3 }; /* of a request, of a call at most */
 

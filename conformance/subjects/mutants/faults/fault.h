@@ -41,7 +41,7 @@ typedef enum {
     MANNER_ONE_COIN, /* ends a step with one uniform */
     MANNER_RACE,     /* or with a race */
     MANNER_VLLM_TIES,    /* min-p before top-k, which keeps ties */
-    MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next nine */
+    MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next eleven */
     MANNER_TREE_LAST_OF_EQUAL, /* names the last node of a path's tokens */
     MANNER_TREE_MERGED,   /* goes on below each node of a path's tokens, under MATCH and GREEDY */
     MANNER_TREE_FIXED,    /* has the rules for any tree alone */
@@ -51,6 +51,8 @@ typedef enum {
     MANNER_TREE_GIVEN,    /* takes the bonus from its caller */
     MANNER_TREE_VOCAB,    /* takes drafts with ids of their own */
     MANNER_TREE_OTHER,    /* tries independent siblings from the last on, and says that its rule is its own */
+    MANNER_TREE_OTHER_ANY, /* says that of ONEHOT, and claims it for any tree */
+    MANNER_TREE_IID,      /* has the rules for any tree alone, of independent siblings */
     MANNER_POOL,         /* keeps pools of n-grams, and nothing else (pool_subject.h) */
     MANNER_POOL_STAMPED, /* the same in nodes with stamps */
     MANNER_LM,     /* serves models and no panels (lm_subject.h) */

@@ -74,6 +74,7 @@ static double left_of(const walk *w, int32_t place, const float *p, const float 
 {
     if (place == 0 || FAULTY(TREE_SIBLINGS_INDEPENDENT) || FAULTY(TREE_RESIDUAL_NOT_CHAINED)) {
         const float less_of = FAULTY(TREE_LENIENT_RESIDUAL_WHOLE) ? q[x] : less(w, q[x]), r = p[x] - less_of;
+        if (FAULTY(TREE_LENIENT_ABSOLUTE) && w->rule == IUT_TREE_LENIENT) return walk_weight(w, fabsf(r));
         return r > 0 ? walk_weight(w, r) : 0;
     }
     if (w->W == 0) return w->R[x];
@@ -234,6 +235,7 @@ int32_t branch_constant(walk *w, int32_t *last)
     int32_t best = -1;
     for (int32_t i = 0; i < w->n; i++) {
         const float x = p[walk_token(w, w->child[i])];
+        if (FAULTY(TREE_THRESHOLD_1_IS_OFF) && theta >= 1) return i;
         if (!(FAULTY(TREE_CONSTANT_ABOVE) ? x > theta : x >= theta)) continue;
         if (best < 0 || (FAULTY(TREE_CONSTANT_BEST) && x > p[walk_token(w, w->child[best])])) best = i;
     }

@@ -103,7 +103,8 @@ static int32_t accepted_depth(walk *w, int32_t node)
         const int32_t above = w->b->parent[w->from + node], t = walk_token(w, node);
         if (t < 0) return -1;
         const float p = walk_p(w, above)[t], theta = (float)walk_parameter(w, above, 0);
-        if (!(FAULTY(TREE_TYPICAL_AT_THRESHOLD) ? p >= theta : p > theta)) return -1;
+        const bool off = FAULTY(TREE_THRESHOLD_1_IS_OFF) && theta >= 1;
+        if (!off && !(FAULTY(TREE_TYPICAL_AT_THRESHOLD) ? p >= theta : p > theta)) return -1;
         node = above;
     }
     return depth;

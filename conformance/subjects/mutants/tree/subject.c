@@ -19,7 +19,7 @@ enum {
 
 bool tree_setting(manner how)
 {
-    return how >= MANNER_TREE && how <= MANNER_TREE_OTHER;
+    return how >= MANNER_TREE && how <= MANNER_TREE_IID;
 }
 
 static iut_status claims(iut *x, iut_claims *c)
@@ -31,6 +31,8 @@ static iut_status claims(iut *x, iut_claims *c)
     c->tree_drawn = IUT_DRAWN_FIXED | IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
     if (how == MANNER_TREE_FIXED) c->tree_rules = ANY, c->tree_drawn = IUT_DRAWN_FIXED;
     if (how == MANNER_TREE_OTHER) c->tree_rules = IUT_TREE_OTHER, c->tree_drawn = IUT_DRAWN_IID;
+    if (how == MANNER_TREE_OTHER_ANY) c->tree_rules = IUT_TREE_OTHER, c->tree_drawn = IUT_DRAWN_FIXED;
+    if (how == MANNER_TREE_IID) c->tree_rules = ANY, c->tree_drawn = IUT_DRAWN_IID;
     if (how == MANNER_TREE_SMALL) c->max_nodes = 7, c->max_children = 2, c->max_gamma = 3;
     if (how == MANNER_TREE_ONE_COIN) c->tree_coins = IUT_COINS_ONE;
     if (how == MANNER_TREE_RACE) c->tree_coins = IUT_COINS_RACE;
@@ -40,6 +42,8 @@ static iut_status claims(iut *x, iut_claims *c)
     c->tree_sampling = m->set.input == IUT_FROM_LOGITS;
     c->lossless_any = c->tree_rules & ANY;
     c->lossless_drawn = c->tree_rules & (DRAWN | IUT_TREE_OTHER);
+    if (how == MANNER_TREE_OTHER_ANY) c->lossless_any = IUT_TREE_OTHER;
+    if (fault(m->fault, TREE_RECURSIVE_FOR_ANY)) c->lossless_any |= IUT_TREE_RECURSIVE;
     return st;
 }
 

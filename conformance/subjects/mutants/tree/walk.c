@@ -135,6 +135,8 @@ static int32_t depth_of(const walk *w, int32_t node)
 static int32_t row_of(const walk *w, int32_t node)
 {
     int32_t k = 1;
+    if (FAULTY(TREE_ROW_IN_6_BITS)) return node & 63;
+    if (FAULTY(TREE_ROW_IN_7_BITS)) return node & 127;
     if (node == 0) return 0;
     if (FAULTY(TREE_ROW_OF_DEPTH)) {
         while (walk_absent(w, k) || depth_of(w, k) != depth_of(w, node)) k++;
@@ -267,6 +269,7 @@ void walk_children(walk *w)
         if (FAULTY(TREE_LARGE_IDS_LEFT) && walk_token(w, k) > 65535) continue;
         if (FAULTY(TREE_EIGHT_SIBLINGS) && w->n == 8) break;
         if (FAULTY(TREE_MASK_OF_32) && k >= 32) break;
+        if (FAULTY(TREE_MASK_OF_64) && k >= 64) break;
         w->child[w->n++] = k;
     }
     if (FAULTY(TREE_LAST_LEVEL_LEFT) && w->depth + 1 == w->b->depth) w->n = 0;
@@ -324,9 +327,9 @@ static int32_t greedy(walk *w, int32_t *last)
     return walk_child_with(w, *last);
 }
 
-static branch_rule *rule_of(int32_t rule)
+static branch_rule *rule_of(const walk *w)
 {
-    switch (rule) {
+    switch (w->rule) {
     case IUT_TREE_TARGET: return branch_target;
     case IUT_TREE_MATCH: return branch_match;
     case IUT_TREE_GREEDY: return greedy;
@@ -334,6 +337,9 @@ static branch_rule *rule_of(int32_t rule)
     case IUT_TREE_ONEHOT: return branch_onehot;
     case IUT_TREE_SINGLE: return branch_single;
     case IUT_TREE_CONSTANT: return branch_constant;
+    case IUT_TREE_OTHER:
+        return w->m->set.manner == MANNER_TREE_OTHER_ANY && !FAULTY(TREE_SIBLINGS_INDEPENDENT) ? branch_onehot
+                                                                                              : branch_recursive;
     default: return branch_recursive;
     }
 }
@@ -356,7 +362,7 @@ static int32_t last_equal(const walk *w, int32_t node)
 
 static int32_t descend(walk *w, int32_t *path, int32_t *last)
 {
-    branch_rule *rule = rule_of(w->rule);
+    branch_rule *rule = rule_of(w);
     const bool draws = w->rule == IUT_TREE_MATCH || w->rule == IUT_TREE_GREEDY;
     for (w->at = 0, w->depth = 0;; w->depth++) {
         walk_children(w);
