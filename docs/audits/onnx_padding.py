@@ -4,8 +4,8 @@
     python docs/audits/onnx_generate.py convert FOLDER
     python docs/audits/onnx_padding.py FOLDER
 
-The trained target reads a text, and the same text behind which a token 257 ends it. Padding is the builder's choice,
-257, or the token before, which ends neither."""
+The trained target reads a text, and the same text with the token 257 behind it. Padding is 257, the builder's choice,
+or 255, with which no prompt here ends."""
 
 import json
 import pathlib
@@ -36,4 +36,5 @@ with tempfile.TemporaryDirectory() as folder:
         (place / "genai_config.json").write_text(json.dumps(settings))
         model = og.Model(str(place))
         a, b = logits(model, TEXT), logits(model, [*TEXT, END])
-        print(f"padding {padding} (the builder: {told}): the largest difference of two logits is {np.abs(a - b).max():.3g}")
+        apart = np.abs(a - b).max()
+        print(f"padding {padding} (the builder's is {told}): two logits differ by {apart:.1f} at most")
