@@ -148,4 +148,5 @@ if __name__ == "__main__":
     assay_iut.serve(Engine(given), name="transformers.generate", methods="lookup", models=models,
                     version=f"transformers {transformers.__version__}, torch {torch.__version__}",
                     uniforms="own", uniform_bits=24, rule="token", map="other",
-                    arithmetic="f32", input="logits", top_k_ties="kept", processors="repetition", logprobs="raw")
+                    arithmetic="f32", input="logits", top_k_ties="kept", processors="repetition",
+                    **({"logprobs": "raw"} if models == "any" else {}))
