@@ -38,32 +38,33 @@ def answers(pipe, drafts, texts, k, **settings):
     return [bytes(a.m_generation_ids[0]) for a in pipe.generate(ids, [c] * len(ids))]
 
 
-TEXT = ["And it came to pass"]
-plain, drafted = pipeline(0), pipeline(4)
-print("1. greedy, then sampled with top_k 1:")
-for drafts, pipe in ((0, plain), (4, drafted)):
-    sampled = {s: answers(pipe, drafts, TEXT, 40, do_sample=True, top_k=1, rng_seed=s)[0] for s in range(3)}
-    print(f"   {drafts} drafts: {answers(pipe, drafts, TEXT, 40)[0]}, {set(sampled.values())}")
+if __name__ == "__main__":
+    TEXT = ["And it came to pass"]
+    plain, drafted = pipeline(0), pipeline(4)
+    print("1. greedy, then sampled with top_k 1:")
+    for drafts, pipe in ((0, plain), (4, drafted)):
+        sampled = {s: answers(pipe, drafts, TEXT, 40, do_sample=True, top_k=1, rng_seed=s)[0] for s in range(3)}
+        print(f"   {drafts} drafts: {answers(pipe, drafts, TEXT, 40)[0]}, {set(sampled.values())}")
 
-print(f"2. first two tokens, T = 1, top_k 3, {SEEDS} seeds:")
-for drafts, pipe in ((0, plain), (4, drafted)):
-    seen = (answers(pipe, drafts, TEXT, 6, do_sample=True, top_k=3, rng_seed=s)[0][:2] for s in range(SEEDS))
-    print(f"   {drafts} drafts: {collections.Counter(seen).most_common(10)}")
+    print(f"2. first two tokens, T = 1, top_k 3, {SEEDS} seeds:")
+    for drafts, pipe in ((0, plain), (4, drafted)):
+        seen = (answers(pipe, drafts, TEXT, 6, do_sample=True, top_k=3, rng_seed=s)[0][:2] for s in range(SEEDS))
+        print(f"   {drafts} drafts: {collections.Counter(seen).most_common(10)}")
 
-TEXTS = ["In the beginning God created the heaven and the earth. " * 2, *TEXT, "The LORD is my shepherd; " * 3,
-         "Blessed are the poor in spirit"]
-print("3. alone, then together where that differs, prompts of", [1 + len(text) for text in TEXTS], "tokens:")
-for drafts in (0, 4):
-    for chunk in (64, 128, 4096):
-        pipe = pipeline(drafts, chunk)
-        both = zip([answers(pipe, drafts, [t], 16)[0] for t in TEXTS], answers(pipe, drafts, TEXTS, 16))
-        differ = [pair for pair in both if pair[0] != pair[1]]
-        print(f"   {drafts} drafts, at most {chunk} at once: {differ or 'the same'}")
+    TEXTS = ["In the beginning God created the heaven and the earth. " * 2, *TEXT, "The LORD is my shepherd; " * 3,
+             "Blessed are the poor in spirit"]
+    print("3. alone, then together where that differs, prompts of", [1 + len(text) for text in TEXTS], "tokens:")
+    for drafts in (0, 4):
+        for chunk in (64, 128, 4096):
+            pipe = pipeline(drafts, chunk)
+            both = zip([answers(pipe, drafts, [t], 16)[0] for t in TEXTS], answers(pipe, drafts, TEXTS, 16))
+            differ = [pair for pair in both if pair[0] != pair[1]]
+            print(f"   {drafts} drafts, at most {chunk} at once: {differ or 'the same'}")
 
-PENALTIES = [{}, {"repetition_penalty": 1.3}, {"presence_penalty": 0.8}, {"frequency_penalty": 0.5}]
-print(f"4. greedy with penalties, {len(TEXTS)} texts with 1, 2 and 4 drafts: outputs that differ from plain ones")
-for penalty in PENALTIES:
-    without = [answers(plain, 0, [text], 24, **penalty)[0] for text in TEXTS]
-    differ = sum(answers(drafted, drafts, [text], 24, **penalty)[0] != out
-                 for text, out in zip(TEXTS, without) for drafts in (1, 2, 4))
-    print(f"   {penalty or 'none'}: {differ} of {3 * len(TEXTS)}; without drafts: {without[1]}")
+    PENALTIES = [{}, {"repetition_penalty": 1.3}, {"presence_penalty": 0.8}, {"frequency_penalty": 0.5}]
+    print(f"4. greedy with penalties, {len(TEXTS)} texts with 1, 2 and 4 drafts: outputs that differ from plain ones")
+    for penalty in PENALTIES:
+        without = [answers(plain, 0, [text], 24, **penalty)[0] for text in TEXTS]
+        differ = sum(answers(drafted, drafts, [text], 24, **penalty)[0] != out
+                     for text, out in zip(TEXTS, without) for drafts in (1, 2, 4))
+        print(f"   {penalty or 'none'}: {differ} of {3 * len(TEXTS)}; without drafts: {without[1]}")

@@ -102,6 +102,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def way_stalls(self, asked):
         time.sleep(30)
 
+    def way_trickles(self, asked):
+        self.say(200, b"", length=100)
+        try:
+            for _ in range(100):
+                self.wfile.write(b" ")
+                time.sleep(0.3)
+        except OSError:
+            pass
+
+    def way_busy_long(self, asked):
+        self.say(503, b"slow down", [("Retry-After", "9")])
+
     def way_busy(self, asked):
         self.say(429, b"slow down", [("Retry-After", "0")])
 

@@ -9,11 +9,17 @@ engine's own end, is banned by `ignore_eos`. The server knows drafts a step only
 server. It tells its accepted drafts as a total. `--synthetic L` makes it take L tokens a step whatever the target
 says, an option of llama.cpp for timings: the control that must fail. Flash attention, which llama.cpp chooses by
 itself, is coarser than binary32: with `--flash-attention auto` the claim is f16.
+
+The server tells no log-probability of a token that came in a step with drafts. Such tokens are asked for again, one by
+one, from the last to the first, in the cache that the stream left. Each of these requests drops the cache's end and
+adds one row, so what a rejection left in the rows before is still there.
 """
 
 import argparse
 import concurrent.futures
+import math
 import os
+import queue
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -32,7 +38,15 @@ def kind_of(name):
     return getattr(xllamacpp.ggml_type, "GGML_TYPE_" + name)
 
 
+def raw(told, V, token):
+    """A token's log-probability without the engine's end, which takes part in the server's softmax."""
+    row = {entry["id"]: entry["logprob"] for entry in told["top_logprobs"]}
+    return row[token] - math.log1p(-math.exp(row[V]))
+
+
 class Engine:
+    tell = False  # are log-probabilities asked for? (assay_iut sets it)
+
     def __init__(self, options):
         self.options = options
         self.servers = {}  # by models and drafts, the last few
@@ -82,11 +96,24 @@ class Engine:
         for prompt in prompts:
             if not ((0 <= prompt) & (prompt < V)).all():
                 raise assay_iut.BadInput(f"a token of the prompt is not in 0..{V - 1}")
-        with concurrent.futures.ThreadPoolExecutor(self.options.slots) as pool:
-            return list(pool.map(lambda prompt, seed, p: self.one(url, V, prompt.tolist(), k, eos, sampling, seed, p),
-                                 prompts, seeds, processors))
+        free = queue.SimpleQueue()
+        for slot in range(self.options.slots):
+            free.put(slot)
 
-    def one(self, url, V, prompt, k, eos, sampling, seed, penalties):
+        def one(prompt, seed, penalties):
+            body = self.body(V, prompt.tolist(), k, eos, sampling, seed, penalties)
+            if not self.tell:
+                return self.answer(post(url, body))
+            slot = free.get()
+            try:
+                return self.told(url, V, body | {"n_probs": V + 1, "id_slot": slot})
+            finally:
+                free.put(slot)
+
+        with concurrent.futures.ThreadPoolExecutor(self.options.slots) as pool:
+            return list(pool.map(one, prompts, seeds, processors))
+
+    def body(self, V, prompt, k, eos, sampling, seed, penalties):
         body = {"prompt": prompt, "n_predict": k, "seed": seed % (2**32 - 1), "ignore_eos": True,
                 "return_tokens": True, "cache_prompt": self.options.prompt_cache, "temperature": sampling.temperature,
                 "top_k": sampling.top_k, "top_p": sampling.top_p, "min_p": sampling.min_p,
@@ -97,8 +124,21 @@ class Engine:
                         frequency_penalty=penalties.frequency)
         if eos >= 0:
             body["stop"] = [assay_models.text_of(V, [eos])]
-        answer = post(url, body)
-        return answer["tokens"], answer["timings"].get("draft_n_accepted", 0)
+        return body
+
+    @staticmethod
+    def answer(said):
+        return said["tokens"], said["timings"].get("draft_n_accepted", 0)
+
+    def told(self, url, V, body):
+        """An answer with log-probabilities."""
+        said = post(url, body)
+        tokens, told = said["tokens"], said["completion_probabilities"]
+        for t in reversed(range(len(tokens))):
+            if not told[t]["top_logprobs"]:
+                again = body | {"prompt": body["prompt"] + tokens[:t], "n_predict": 1, "cache_prompt": True}
+                told[t] = post(url, again)["completion_probabilities"][0]
+        return *self.answer(said), [raw(entry, V, token) for entry, token in zip(told, tokens)]
 
 
 if __name__ == "__main__":
@@ -120,5 +160,5 @@ if __name__ == "__main__":
     assay_iut.serve(Engine(options), name="llama.cpp server", version=f"xllamacpp {xllamacpp.__version__}",
                     uniforms="own", rule="token" if options.rejection else "match", map="other",
                     arithmetic=arithmetic, input="logits", methods="lookup", lm_architectures="llama",
-                    accepted_total=1, max_vocab=assay_models.BYTES,
+                    accepted_total=1, max_vocab=assay_models.BYTES, logprobs="raw",
                     processors="repetition presence frequency", **claims)

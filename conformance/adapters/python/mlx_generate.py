@@ -32,6 +32,8 @@ def normal(rows):
 
 
 class Engine:
+    tell = False  # are log-probabilities asked for? (assay_iut sets it)
+
     def __init__(self, options):
         self.options = options
         self.models = {}  # the target and the draft model of the last call
@@ -81,17 +83,19 @@ class Engine:
         return [self.one(model, mx.array(prompt), k, eos, self.sampler(sampling), seed, drafts, self.processors(p))
                 for prompt, seed, p in zip(prompts, seeds, processors or [None] * len(prompts))]
 
-    @staticmethod
-    def one(model, prompt, k, eos, sampler, seed, drafts, processors):
+    def one(self, model, prompt, k, eos, sampler, seed, drafts, processors):
         mx.random.seed(seed)
         step, out, accepted = engine.speculative_generate_step if drafts else engine.generate_step, [], 0
-        for token, _, *of_draft in step(prompt, model, max_tokens=k, sampler=sampler, logits_processors=processors,
+        told = []
+        for token, row, *of_draft in step(prompt, model, max_tokens=k, sampler=sampler, logits_processors=processors,
                                         **drafts):
             out.append(int(token))
+            if self.tell:
+                told.append(float(row[out[-1]]))
             accepted += any(of_draft)
             if out[-1] == eos:
                 break
-        return out, accepted
+        return (out, accepted, told) if self.tell else (out, accepted)
 
     def all(self, model, prompts, k, eos, sampling, seeds):
         mx.random.seed(seeds[0])
@@ -116,4 +120,5 @@ if __name__ == "__main__":
     assay_iut.serve(Engine(options), name="mlx-lm", version=versions, uniforms="own", rule="match", map="other",
                     arithmetic=options.arithmetic, input="logits", lm_architectures="llama", accepted_total=1,
                     **({"order": "mlx"} if options.order == "own" else {}),
+                    **({"logprobs": "raw"} if options.arithmetic == "f32" and not options.together else {}),
                     **({} if options.together else {"processors": "repetition presence frequency"}))

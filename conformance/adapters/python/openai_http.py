@@ -12,8 +12,9 @@ the text, whose characters are the tokens: six ids are six letters, and bytes ar
 sequence is switched off (--body). A key is read from the environment's OPENAI_API_KEY and is never told.
 
 What is no whole answer is no evidence: no connection, a stop within a body, a page of HTML, too many requests (after
-five attempts) make the case UNAVAILABLE. So does an answer with fewer tokens than its own count. A stall is the
-suite's TIMEOUT.
+five attempts) make the case UNAVAILABLE. So does an answer with fewer tokens than its own count, and a server that
+takes longer than --within for the requests of one call. Where it needs more, raise the suite's --timeout as well: past
+that limit the suite knows of no server, and the case is a TIMEOUT, which fails.
 """
 
 import argparse
@@ -21,8 +22,10 @@ import concurrent.futures
 import http.client
 import json
 import os
+import socket
 import ssl
 import sys
+import threading
 import time
 import urllib.parse
 
@@ -40,33 +43,45 @@ def unavailable(text):
     return assay_iut.Unavailable(" ".join((text.replace(key, "***") if key else text).split())[:300])
 
 
-def exchange(url, body):
-    """Status, headers and body of the reply to a POST. Redirects are not followed: the key is not for others."""
+def exchange(url, body, due):
+    """Status, headers and body of the reply to a POST, cut off at `due`, which is seconds of time.monotonic() or None.
+    Redirects are not followed: the key is not for others."""
     at = urllib.parse.urlsplit(url)
     connect = http.client.HTTPSConnection if at.scheme == "https" else http.client.HTTPConnection
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
     if os.environ.get(KEY):
         headers["Authorization"] = f"Bearer {os.environ[KEY]}"
-    connection = connect(at.hostname, at.port)
+    left = None if due is None else max(0, due - time.monotonic())
+    connection, watch = connect(at.hostname, at.port, timeout=left), None
     try:
+        connection.connect()
+        if left is not None:  # a timeout is for each read, and a server may send a byte at a time
+            watch = threading.Timer(left, connection.sock.shutdown, [socket.SHUT_RDWR])
+            watch.start()
         connection.request("POST", at.path, json.dumps(body), headers)
         reply = connection.getresponse()
         return reply.status, reply.headers, reply.read(MOST_BODY)
     finally:
+        if watch:
+            watch.cancel()
         connection.close()
 
 
-def post(url, body):
-    """The JSON object that a server answers. Unavailable: there is no whole one. Unsupported: it refuses."""
+def post(url, body, due=None):
+    """The JSON object that a server answers. Unavailable: there is no whole one, or none by `due`. Unsupported: it
+    refuses."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            status, headers, data = exchange(url, body)
+            status, headers, data = exchange(url, body, due)
         except (OSError, http.client.HTTPException, ssl.SSLError) as error:
-            raise unavailable(f"{url}: {type(error).__name__}: {error}") from None
+            late = due is not None and time.monotonic() >= due
+            why = "no whole answer within the seconds of a call" if late else f"{type(error).__name__}: {error}"
+            raise unavailable(f"{url}: {why}") from None
         if status not in (429, 503) or attempt == ATTEMPTS:
             break
         wait = headers.get("Retry-After", "")
-        time.sleep(min(int(wait) if wait.isdigit() else attempt, MOST_WAIT))
+        wait = min(int(wait) if wait.isdigit() else attempt, MOST_WAIT)
+        time.sleep(wait if due is None else max(0, min(wait, due - time.monotonic())))
     text = data.decode("utf-8", "replace")
     if status in (400, 404, 413, 422):
         raise assay_iut.Unsupported(str(unavailable(f"{url}: status {status}: {text}")))
@@ -87,7 +102,7 @@ class Server:
     def __init__(self, url, options):
         self.url, self.options = url.rstrip("/") + "/completions", options
 
-    def ask(self, V, prompt, k, eos, sampling, seed, penalties):
+    def ask(self, V, prompt, k, eos, sampling, seed, penalties, due):
         body = {"model": self.options.model, "max_tokens": k, "temperature": sampling.temperature, "seed": seed % 2**31,
                 "prompt": assay_models.text_of(V, prompt) if self.options.text else prompt}
         if sampling.temperature > 0:
@@ -96,7 +111,7 @@ class Server:
             body["stop"] = [assay_models.text_of(V, [eos])]
         body.update({name + "_penalty": value for name, value in penalties.items()})
         body.update(self.options.body)
-        return self.tokens(V, k, eos, post(self.url, body))
+        return self.tokens(V, k, eos, post(self.url, body, due))
 
     def tokens(self, V, k, eos, answer):
         """The tokens of an answer that says of itself that it is whole."""
@@ -133,14 +148,13 @@ class Engine:
         servers = self.drafting if gamma > 0 else self.plain
         if name not in servers:
             raise assay_iut.Unsupported(f"no server was named for the model {name}")
-        V = assay_models.config_of(target)["vocab_size"]
-
+        V, due = assay_models.config_of(target)["vocab_size"], time.monotonic() + self.options.within
         asked = [{kind: getattr(p, kind) for kind in self.options.penalties.split()
                   if getattr(p, kind) != (kind == "repetition")} for p in processors or []]
 
         def one(prompt, seed, penalties):
             try:
-                return servers[name].ask(V, prompt.tolist(), k, eos, sampling, seed, penalties), None
+                return servers[name].ask(V, prompt.tolist(), k, eos, sampling, seed, penalties, due), None
             except ValueError as error:
                 raise assay_iut.Unsupported(f"as text: {error}") from None
 
@@ -163,9 +177,12 @@ if __name__ == "__main__":
     parser.add_argument("--model", default="assay", help="as the server calls it")
     parser.add_argument("--text", action="store_true", help="prompts go as text; those of 258 tokens cannot")
     parser.add_argument("--parallel", type=int, default=1, help="requests at once")
+    parser.add_argument("--within", type=float, default=8, metavar="SECONDS", help="for a call; less than --timeout")
     parser.add_argument("--rule", default="token", help="acceptance rule that is claimed")
     parser.add_argument("--arithmetic", default="f32", help="of the network; f16 and bf16 leave the law unclaimed")
     parser.add_argument("--order", help="of temperature and filters: llamacpp, vllm, mlx ...")
+    parser.add_argument("--ties", choices=["cut", "kept"], default="cut", help="at the k-th of top-k: k tokens, or all")
+    parser.add_argument("--weights", choices=["folder", "own"], default="folder", help="own: quantised, say")
     parser.add_argument("--max-gamma", type=int, default=0, help="drafts a step that the server may make")
     parser.add_argument("--penalties", default="", help="that the server takes: repetition presence frequency")
     parser.add_argument("--body", type=json.loads, default={"ignore_eos": True, "return_token_ids": True},
@@ -173,6 +190,7 @@ if __name__ == "__main__":
     options = parser.parse_args()
     limits = {"max_gamma": options.max_gamma} if options.max_gamma else {}
     claims = {"order": options.order} if options.order else {}
+    claims.update(top_k_ties=options.ties, weights=options.weights)
     if {name for name, _ in options.servers} == {"few"}:
         limits["max_vocab"] = 6
     if options.penalties:

@@ -61,6 +61,8 @@ def ascending():
 
 
 class Engine:
+    tell = False  # are log-probabilities asked for? (assay_iut sets it)
+
     def __init__(self, options):
         self.weight, self.universal, self.early_exit = options.ensemble_weight, options.universal, options.early_exit
         self.models = {}  # the target and the draft model of the last call
@@ -121,12 +123,15 @@ class Engine:
             settings.min_p = sampling.min_p or None
         return settings
 
-    @staticmethod
-    def one(model, prompt, seed, **options):
+    def one(self, model, prompt, seed, **options):
         torch.manual_seed(seed)
         ids = torch.from_numpy(prompt.astype("int64"))[None]
-        out = model.generate(ids, attention_mask=torch.ones_like(ids), **options)
-        return out[0, ids.shape[1]:].tolist(), None
+        out = model.generate(ids, attention_mask=torch.ones_like(ids), return_dict_in_generate=True,
+                             output_logits=self.tell, **options)
+        tokens = out.sequences[0, ids.shape[1]:].tolist()
+        if not self.tell:
+            return tokens, None
+        return tokens, None, [row[0].log_softmax(-1)[token].item() for row, token in zip(out.logits, tokens)]
 
 
 if __name__ == "__main__":
@@ -143,4 +148,5 @@ if __name__ == "__main__":
     assay_iut.serve(Engine(given), name="transformers.generate", methods="lookup", models=models,
                     version=f"transformers {transformers.__version__}, torch {torch.__version__}",
                     uniforms="own", uniform_bits=24, rule="token", map="other",
-                    arithmetic="f32", input="logits", top_k_ties="kept", processors="repetition")
+                    arithmetic="f32", input="logits", top_k_ties="kept", processors="repetition",
+                    **({"logprobs": "raw"} if models == "any" else {}))

@@ -53,7 +53,9 @@ any of the methods below; what it lacks is not claimed and not tested.
                                                  some of these, both get the keyword `processors`: for each
                                                  request its repetition (1: off), presence and frequency (0: off)
                                                  With the claim logprobs="raw" an answer has a third part: the
-                                                 natural logarithms of the probabilities of its tokens
+                                                 natural logarithms of the probabilities of its tokens. Where they
+                                                 cost much, give the object an attribute `tell`: before each call
+                                                 it becomes True if they are asked for, else False
     verify_tree(trees) -> list of (tokens, nodes)
                                                  all steps of a call, each a Tree: the tokens that it emits, and
                                                  the nodes that it goes to, one less. Claim tree_rules="target", or
@@ -427,6 +429,8 @@ class Server:
         prompts = np.split(t["prompt"], np.cumsum(t["prompt_count"]))[:n]
         seeds, sampling = [(seed + i) % 2**64 for i in range(n)], samplings(t)[0]
         more = {"each": self.requests(args, t, sampling, seeds)} if self.claims.get("per_request") else {}
+        if hasattr(self.iut, "tell"):
+            self.iut.tell = bool(args.get("tell"))
         if self.claims.get("processors"):
             rows = t["processors"].tolist() if "processors" in t else [(1.0, 0.0, 0.0)] * n
             more["processors"] = [Processors(*row) for row in rows]
