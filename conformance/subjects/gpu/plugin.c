@@ -268,6 +268,7 @@ static iut_status claims(iut *x, iut_claims *c)
     choices_claim(&x->choice, c);
     if (x->products != AG_CANONICAL) claim_fast(x, c);
     if (c->size >= offsetof(iut_claims, warm)) claim_trees(x, c);
+    if (c->size >= sizeof *c) c->drafts = IUT_DRAFTS_SAMPLED, c->seed_bits = 64;
     return IUT_OK;
 }
 

@@ -166,10 +166,11 @@ static iut_status claims(iut *x, iut_claims *c)
         c->per_request = IUT_PER_SAMPLING | IUT_PER_SEED | IUT_PER_BUDGET | IUT_PER_ENDS;
     if (c->size >= offsetof(iut_claims, coins)) c->draft_vocab = IUT_VOCAB_FOLDER;
     if (c->size >= offsetof(iut_claims, warm)) claim_trees(x, c);
-    if (c->size >= sizeof *c) {
+    if (c->size >= offsetof(iut_claims, models)) {
         c->methods |= IUT_OUROBOROS;
         c->warm = x->ouroboros.warm;
     }
+    if (c->size >= sizeof *c) c->drafts = IUT_DRAFTS_SAMPLED, c->seed_bits = 64;
     return IUT_OK;
 }
 
