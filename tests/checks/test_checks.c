@@ -244,7 +244,7 @@ static void test_not_claimed(void **unused)
         t = run(&check_replay_random, NULL);
         assert_int_equal(t.count[STATE_NOT_CLAIMED], 12);
     }
-    for (int32_t bits = 0; bits <= 33; bits++) { /* CLM-29: of 33 bits one is asked for */
+    for (int32_t bits = 0; bits <= 33; bits += bits ? 1 : 32) { /* CLM-29: of 33 bits one is asked for */
         set_up(SEEDED, SEED_CUT_DRAW);
         tiny.claims.arithmetic = IUT_ARITH_F64;
         tiny.claims.seed_bits = bits;
