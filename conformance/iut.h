@@ -97,6 +97,8 @@ enum {
 };
 /* Where the token behind a node without children comes from, added up (CLM-22). */
 enum { IUT_BONUS_DRAWN = 1, IUT_BONUS_GIVEN = 2 };
+/* Drafts of `stream` and `generate` (CLM-30): drawn from the draft's row, none left out for what it is; its best. */
+enum { IUT_DRAFTS_SAMPLED = 1, IUT_DRAFTS_ARGMAX };
 
 typedef struct {
     uint32_t size;                       /* in: sizeof(iut_claims) of the caller */
@@ -160,6 +162,9 @@ typedef struct {
     /* Since 8: an older iut_claims, of 168 bytes, ends here. */
     int32_t models;      /* IUT_MODELS_*: folders that it loads; 0: ANY */
     int32_t reserved_5;  /* 0 */
+    /* Since 9: what the judges may expect. An older iut_claims, of 176 bytes, ends here. */
+    int32_t drafts;      /* IUT_DRAFTS_* */
+    int32_t seed_bits;   /* low bits of a seed that matter, 1..64, if uniforms are seeded (CLM-29) */
 } iut_claims;
 
 /* -- Panel: a language model whose law is known. ------------------------------------------------

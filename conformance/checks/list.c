@@ -16,8 +16,9 @@ const check *const check_list[] = {
     &check_certify_boundaries, &check_served_values, &check_residual_values,
     &check_draw_values,        &check_greedy_verify, &check_greedy_stream,
     &check_match_seeded,       &check_stop_rules,    &check_edges_declared,
-    &check_canonical_seeded,   &check_meta_equal,    &check_meta_draft,
-    &check_meta_batch,         &check_meta_panel,    &check_law_verify,
+    &check_canonical_seeded,   &check_seeds_bits,
+    &check_meta_equal,         &check_meta_draft,    &check_meta_batch,
+    &check_meta_panel,         &check_law_verify,
     &check_law_stream,         &check_law_draw,      &check_law_calls,
     &check_law_coupling,       &check_law_served,    &check_law_long,
     &check_tree_vectors,       &check_tree_replay,   &check_tree_seeded,
@@ -30,6 +31,7 @@ const check *const check_list[] = {
     &check_engine_facts,       &check_engine_late,   &check_engine_company,
     &check_engine_top1,        &check_engine_mixed,  &check_engine_pairs,
     &check_engine_logprob,     &check_engine_processors, &check_engine_models,
+    &check_engine_seeds,
     &check_pool_values,
     NULL};
 /* clang-format on */

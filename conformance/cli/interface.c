@@ -114,6 +114,16 @@ static json_t *words(const claim_row *row)
     return object;
 }
 
+/* What holds if it is not said, words with blanks between; NULL: there is none. */
+static json_t *unsaid(const claim_row *row)
+{
+    char text[100] = "";
+    snprintf(text, sizeof text, "%s", row->unsaid);
+    for (char *c = text; *c; c++)
+        if (*c == '|') *c = ' ';
+    return json_string(text);
+}
+
 static json_t *claim(const claim_row *row)
 {
     static const char *const kinds[] = {[CLAIM_TEXT] = "text", [CLAIM_ORDER] = "text", [CLAIM_CHOICE] = "choice",
@@ -122,6 +132,9 @@ static json_t *claim(const claim_row *row)
                                "since", (int)row->since, "question", row->question);
     if (row->words) json_object_set_new(object, "words", words(row));
     if (row->kind == CLAIM_NUMBER) json_object_set_new(object, "most", json_integer(row->most));
+    if (row->unsaid)
+        json_object_set_new(object, "default",
+                            row->kind == CLAIM_NUMBER ? json_integer(claim_unsaid(row)) : unsaid(row));
     if (row->later) json_object_set_new(object, "later", json_pack("[ii]", (int)row->later, (int)row->later_since));
     return object;
 }
@@ -220,7 +233,10 @@ static void print_claim(const claim_row *row)
         }
         json_decref(named);
     }
-    printf(" | %s |\n", row->question);
+    json_t *said_by_none = row->unsaid ? unsaid(row) : NULL;
+    printf(said_by_none ? " | `%s` | %s |\n" : " | %s | %s |\n", said_by_none ? json_string_value(said_by_none) : "",
+           row->question);
+    json_decref(said_by_none);
 }
 
 static bool print_page(void)
@@ -235,8 +251,9 @@ static bool print_page(void)
            "## Claims\n\n"
            "In Python a claim is a word, or words with blanks between; on the wire and in C it "
            "is the number in\n"
-           "brackets, or the sum of numbers. What is left out is not said.\n\n"
-           "| claim | words | question |\n|---|---|---|\n");
+           "brackets, or the sum of numbers. What is left out is not said; for some claims a word or a\n"
+           "number holds then.\n\n"
+           "| claim | words | if it is not said | question |\n|---|---|---|---|\n");
     for (const claim_row *row = claim_table; row->name; row++) print_claim(row);
     printf(
         "\n## Operations\n\n"

@@ -3,27 +3,28 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* clang-format off */
 #define COINS "two|one|race"
+#define ARCHITECTURES "llama|qwen2|qwen3"
 #define METHODS "jacobi|lookahead|lookup|ouroboros"
 #define TREE_RULES "target|recursive|match|greedy|kseq|block|onehot|single|typical|lenient|constant|other"
 
-#define TEXT(name, question) {#name, CLAIM_TEXT, 8, offsetof(iut_claims, name), 0, NULL, 0, question, 0, 0}
-#define CHOICE(name, words, question) {#name, CLAIM_CHOICE, 1, offsetof(iut_claims, name), 0, words, 0, question, 0, 0}
-#define SET(name, words, question) {#name, CLAIM_SET, 1, offsetof(iut_claims, name), 0, words, 0, question, 0, 0}
+#define ROW(name, kind, width, most, words, since, unsaid, question) \
+    {#name, kind, width, offsetof(iut_claims, name), most, words, since, unsaid, question, 0, 0}
+#define TEXT(name, question) ROW(name, CLAIM_TEXT, 8, 0, NULL, 0, NULL, question)
+#define CHOICE(name, words, question) ROW(name, CLAIM_CHOICE, 1, 0, words, 0, NULL, question)
+#define SET(name, words, unsaid, question) ROW(name, CLAIM_SET, 1, 0, words, 0, unsaid, question)
 #define METHOD_SET(name, question) \
-    {#name, CLAIM_SET, 1, offsetof(iut_claims, name), 0, METHODS, 0, question, IUT_OUROBOROS, 7}
-#define NUMBER(name, width, most, question) \
-    {#name, CLAIM_NUMBER, width, offsetof(iut_claims, name), most, NULL, 0, question, 0, 0}
-#define ORDER(name, since, question) {#name, CLAIM_ORDER, 8, offsetof(iut_claims, name), 0, NULL, since, question, 0, 0}
-#define LATER_SET(name, words, since, question) \
-    {#name, CLAIM_SET, 4, offsetof(iut_claims, name), 0, words, since, question, 0, 0}
-#define LATER_NUMBER(name, most, since, question) \
-    {#name, CLAIM_NUMBER, 4, offsetof(iut_claims, name), most, NULL, since, question, 0, 0}
-#define LATER_CHOICE(name, words, since, question) \
-    {#name, CLAIM_CHOICE, 4, offsetof(iut_claims, name), 0, words, since, question, 0, 0}
+    {#name, CLAIM_SET, 1, offsetof(iut_claims, name), 0, METHODS, 0, NULL, question, IUT_OUROBOROS, 7}
+#define NUMBER(name, width, most, question) ROW(name, CLAIM_NUMBER, width, most, NULL, 0, NULL, question)
+#define ORDER(name, since, unsaid, question) ROW(name, CLAIM_ORDER, 8, 0, NULL, since, unsaid, question)
+#define LATER_SET(name, words, since, unsaid, question) ROW(name, CLAIM_SET, 4, 0, words, since, unsaid, question)
+#define LATER_NUMBER(name, most, since, unsaid, question) \
+    ROW(name, CLAIM_NUMBER, 4, most, NULL, since, unsaid, question)
+#define LATER_CHOICE(name, words, since, unsaid, question) ROW(name, CLAIM_CHOICE, 4, 0, words, since, unsaid, question)
 
 const claim_row claim_table[] = {
     TEXT(name,
@@ -66,13 +67,13 @@ const claim_row claim_table[] = {
     CHOICE(lm_arithmetic, "canonical|self consistent",
           "Do the operations on a model give the bits of chapter 1, or bits of their own that are the same "
           "however they are asked for?"),
-    SET(lm_architectures, "llama|qwen2|qwen3",
-          "Which models does it load? Leave it out if all of them."),
+    SET(lm_architectures, ARCHITECTURES, ARCHITECTURES,
+          "Which models does it load?"),
     METHOD_SET(methods,
           "Which methods does `generate` offer besides chains of a draft model's?"),
     METHOD_SET(greedy_methods,
           "Which of these does it offer at temperature 0 alone?"),
-    SET(pools, "lru|ring",
+    SET(pools, "lru|ring", NULL,
           "Which kinds of pool of n-grams does `pool` offer?"),
     NUMBER(max_vocab, 4, INT32_MAX,
           "What is the largest vocabulary? 0: no limit is known. Larger cases are not claimed."),
@@ -83,51 +84,56 @@ const claim_row claim_table[] = {
     NUMBER(eos_always, 4, 1,
           "Does every stream of `generate` end at the end of sequence of the target's config.json, so that no "
           "other can be asked for?"),
-    ORDER(order, 1,
+    ORDER(order, 1, "transformers",
           "If it serves logits itself: in which order do temperature, top_k, top_p and min_p apply, with a blank "
-          "between? Or as in transformers, vllm, llamacpp or mlx? Leave it out if as in chapter 3."),
-    LATER_CHOICE(top_k_ties, "cut|kept", 1,
-          "Does top-k keep k tokens, or all whose logit equals the k-th? Leave it out if k tokens."),
-    LATER_CHOICE(weights, "folder|own", 1,
+          "between? Or as in transformers, vllm, llamacpp or mlx? The order of chapter 3 is that of transformers."),
+    LATER_CHOICE(top_k_ties, "cut|kept", 1, "cut",
+          "Does top-k keep k tokens, or all whose logit equals the k-th?"),
+    LATER_CHOICE(weights, "folder|own", 1, "folder",
           "Does it compute with the folder's weights, or with weights that it made from them, quantised say?"),
-    LATER_SET(per_request, "sampling|seed|budget|ends", 2,
+    LATER_SET(per_request, "sampling|seed|budget|ends", 2, NULL,
           "What may differ among the requests of one `generate` call? Ends are several a request."),
-    LATER_CHOICE(logprobs, "raw|served", 3,
+    LATER_CHOICE(logprobs, "raw|served", 3, NULL,
           "Does `generate` tell log-probabilities of its tokens: of the softmax of the logits, or of the served row?"),
-    LATER_SET(processors, "repetition|presence|frequency", 4,
+    LATER_SET(processors, "repetition|presence|frequency", 4, NULL,
           "Which penalties of tokens that were there before does `generate` take, of each request its own?"),
-    {"draft_vocab", CLAIM_SET, 4, offsetof(iut_claims, draft_vocab), 0, "panel|folder", 5,
+    {"draft_vocab", CLAIM_SET, 4, offsetof(iut_claims, draft_vocab), 0, "panel|folder", 5, NULL,
           "May the draft have a vocabulary of its own: in a panel, with `d2t` and rows over it; in a folder of "
           "`generate`, with `draft_vocab_size` and `d2t`?", IUT_VOCAB_PANEL, 6},
-    LATER_SET(coins, COINS, 6,
+    LATER_SET(coins, COINS, 6, "two",
           "From which supplied uniforms does `verify` choose its last token: one for a correction and one for a "
-          "bonus, one for both, or exponentials, one a token? Leave it out if the first."),
-    LATER_SET(tree_rules, TREE_RULES, 6,
+          "bonus, one for both, or exponentials, one a token?"),
+    LATER_SET(tree_rules, TREE_RULES, 6, NULL,
           "By which rules does `verify_tree` try the children of a node (chapter 10)?"),
-    LATER_SET(tree_drawn, "fixed|iid|without|mixed", 6,
+    LATER_SET(tree_drawn, "fixed|iid|without|mixed", 6, NULL,
           "How may the children of a node have come: chosen, drawn independently from one row, drawn from it without "
           "replacement, or each drawn from a row of its own?"),
-    LATER_SET(tree_bonus, "drawn|given", 6,
-          "Does `verify_tree` draw the token behind a node without children, or take one that was drawn before? Leave "
-          "it out if the first."),
-    LATER_SET(tree_coins, COINS, 6,
+    LATER_SET(tree_bonus, "drawn|given", 6, "drawn",
+          "Does `verify_tree` draw the token behind a node without children, or take one that was drawn before?"),
+    LATER_SET(tree_coins, COINS, 6, "two",
           "As `coins`, for `verify_tree`."),
-    LATER_SET(lossless_any, TREE_RULES, 6,
+    LATER_SET(lossless_any, TREE_RULES, 6, NULL,
           "Which of these rules have the law of the target for any tree?"),
-    LATER_SET(lossless_drawn, TREE_RULES, 6,
+    LATER_SET(lossless_drawn, TREE_RULES, 6, NULL,
           "Which have it on average over trees that were drawn as they are told to be?"),
-    LATER_NUMBER(max_nodes, INT32_MAX, 6,
+    LATER_NUMBER(max_nodes, INT32_MAX, 6, NULL,
           "How many nodes a tree at most, the root included? 0: no limit is known. Larger cases are not claimed."),
-    LATER_NUMBER(max_children, INT32_MAX, 6,
+    LATER_NUMBER(max_children, INT32_MAX, 6, NULL,
           "How many children a node at most? 1: chains alone. 0: no limit is known. Larger cases are not claimed."),
-    LATER_NUMBER(tree_sampling, 1, 6,
+    LATER_NUMBER(tree_sampling, 1, 6, NULL,
           "Does `verify_tree` serve the logits of each request by a sampling of its own?"),
-    LATER_NUMBER(warm, 1, 7,
+    LATER_NUMBER(warm, 1, 7, NULL,
           "May n-grams of one request serve the next? The output must not depend on them."),
-    LATER_NUMBER(ranks, INT32_MAX, 7,
-          "How many workers share the steps of lookahead? Leave it out if one."),
-    LATER_CHOICE(models, "any|exported", 8,
+    LATER_NUMBER(ranks, INT32_MAX, 7, "1",
+          "How many workers share the steps of lookahead?"),
+    LATER_CHOICE(models, "any|exported", 8, "any",
           "Does it load any folder of its architectures, or those of `assay models export` alone?"),
+    LATER_CHOICE(drafts, "sampled|argmax", 9, NULL,
+          "Do `stream` and `generate` draw their drafts from the draft's served row, and leave none out for what it is, "
+          "or do they take the likeliest token of that row?"),
+    LATER_NUMBER(seed_bits, 64, 9, NULL,
+          "If uniforms are seeded: how many low bits of a seed matter? Seeds that differ in one of them must have "
+          "streams that are independent. 0: it is not said, and nothing is asked."),
     {0}};
 /* clang-format on */
 
@@ -182,9 +188,16 @@ static int step_at(const char *text, size_t length)
     return 0;
 }
 
+static const char *unsaid_order(void)
+{
+    const claim_row *row = claim_table;
+    while (row->kind != CLAIM_ORDER) row++;
+    return row->unsaid;
+}
+
 bool claims_order(const char *text, uint8_t step[4])
 {
-    const char *at = spelled(text ? text : "transformers"); /* whose order is DIST-12's */
+    const char *at = spelled(text ? text : unsaid_order());
     unsigned seen = 0;
     for (int i = 0; i < 4; i++) {
         const size_t length = strcspn(at, " ");
@@ -217,6 +230,36 @@ int32_t claim_most(const claim_row *row)
     return row->kind == CLAIM_CHOICE ? claim_words(row)
            : row->kind == CLAIM_SET  ? (1 << claim_words(row)) - 1
                                      : row->most;
+}
+
+/* The number of the row's word `name`. */
+static int32_t word_number(const claim_row *row, const char *name, size_t length)
+{
+    int32_t i = 0;
+    for (const char *word = row->words;; word += strcspn(word, "|") + 1, i++)
+        if (strcspn(word, "|") == length && memcmp(word, name, length) == 0)
+            return row->kind == CLAIM_SET ? 1 << i : i + 1;
+}
+
+int32_t claim_unsaid(const claim_row *row)
+{
+    int32_t sum = 0;
+    if (!row->unsaid || row->kind == CLAIM_ORDER) return 0;
+    if (row->kind == CLAIM_NUMBER) return (int32_t)strtol(row->unsaid, NULL, 10);
+    for (const char *word = row->unsaid; *word; word += *word == '|') {
+        const size_t length = strcspn(word, "|");
+        sum += word_number(row, word, length);
+        word += length;
+    }
+    return sum;
+}
+
+int32_t claims_number(const iut_claims *claims, size_t field)
+{
+    const claim_row *row = claim_table;
+    while (row->at != field) row++;
+    const int32_t said = (int32_t)number(claims, row);
+    return said ? said : claim_unsaid(row);
 }
 
 static json_t *value_of(const iut_claims *claims, const claim_row *row, int32_t since)
@@ -283,6 +326,9 @@ static bool check_canonical(const iut_claims *claims, char *why, size_t why_size
         return FAIL(
             "claims: canonical arithmetic with uniforms of %d bits; it needs 29 or more",
             claims->uniform_bits);
+    if (claims->uniforms == IUT_UNIFORMS_SEEDED && claims->seed_bits > 0 && claims->seed_bits < 64)
+        return FAIL("claims: canonical arithmetic with seeds of %d bits; they have 64 (RNG-02)",
+                    (int)claims->seed_bits);
     if (!is_specified(claims->order))
         return FAIL("claims: canonical arithmetic with the order %s; it has that of DIST-12", claims->order);
     if (claims->top_k_ties == IUT_TIES_KEPT)

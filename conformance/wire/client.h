@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "conformance/wire/claims.h"
 #include "conformance/wire/operations.h"
 #include "conformance/wire/stop.h"
 

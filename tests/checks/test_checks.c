@@ -98,6 +98,8 @@ static const struct {
     {&check_edges_declared, REJECTING, 23},
     {&check_canonical_seeded, SEEDED, 17},
     {&check_canonical_seeded, MATCH_SEEDED, 13},
+    {&check_seeds_bits, SEEDED, 6},
+    {&check_seeds_bits, MATCH_SEEDED, 6},
 };
 
 static void test_right_passes(void **unused)
@@ -173,6 +175,10 @@ static const struct {
     {&check_canonical_seeded, SEEDED, WRONG_PURPOSE, 2},
     {&check_canonical_seeded, SEEDED, ACCEPT_24_BITS, 2},
     {&check_canonical_seeded, SEEDED, DRAW_24_BITS, 2},
+    {&check_seeds_bits, SEEDED, SEED_CUT_ACCEPT, 2},
+    {&check_seeds_bits, SEEDED, SEED_CUT_RESIDUAL, 2},
+    {&check_seeds_bits, SEEDED, SEED_CUT_DRAW, 4},
+    {&check_seeds_bits, MATCH_SEEDED, SEED_CUT_DRAW, 6},
 };
 
 static void test_wrong_fails(void **unused)
@@ -238,6 +244,16 @@ static void test_not_claimed(void **unused)
         t = run(&check_replay_random, NULL);
         assert_int_equal(t.count[STATE_NOT_CLAIMED], 12);
     }
+    for (int32_t bits = 0; bits <= 33; bits += bits ? 1 : 32) { /* CLM-29: of 33 bits one is asked for */
+        set_up(SEEDED, SEED_CUT_DRAW);
+        tiny.claims.arithmetic = IUT_ARITH_F64;
+        tiny.claims.seed_bits = bits;
+        t = run(&check_seeds_bits, NULL);
+        assert_int_equal(t.count[STATE_NOT_CLAIMED], bits > 32 ? 0 : 6);
+        assert_int_equal(t.count[STATE_FAIL], bits > 32 ? 4 : 0);
+    }
+    set_up(SEEDED, ONE_ANSWER); /* nor does a seed's low word count: that is no proof here */
+    assert_int_equal(run(&check_seeds_bits, NULL).count[STATE_INCONCLUSIVE], 6);
     set_up(PLAIN, FAULT_NONE);
     tiny.claims.max_vocab = 64;
     t = run(&check_replay_random, NULL);

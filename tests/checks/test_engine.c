@@ -47,6 +47,8 @@ typedef enum {
     IMPOSSIBLE,    /* a token that top-k leaves out */
     GREEDY_JACOBI, /* whatever the temperature */
     DRAFTS_LAW,    /* samples from the draft model */
+    SEED_CUT,      /* to 32 bits */
+    ONE_SEED,      /* of all requests of all calls */
     SEED_IGNORED,  /* above temperature 0 */
     ONE_STREAM,    /* the same, but for a single stream of every other call */
     DRAFTS_ALONE,  /* samples from the draft model with drafts */
@@ -80,6 +82,7 @@ static iut_status claims(iut *x, iut_claims *c)
     c->weights = said.weights;
     c->processors = said.processors;
     c->logprobs = said.logprobs;
+    c->seed_bits = said.seed_bits;
     return s;
 }
 
@@ -195,6 +198,9 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     static char small_draft[400]; /* of the last call with one */
     static uint64_t requests, calls;
     const bool warm = b->sampling.temperature > 0;
+    static const uint64_t same[64];
+    if (spoilt == SEED_CUT) b->seed = (uint32_t)b->seed;
+    if (spoilt == ONE_SEED) b->seeds = same;
     if (spoilt == SEED_IGNORED && warm) b->seed = requests += 100;
     if (spoilt == WARM_ENDLESS && warm) b->eos = -1;
     if (spoilt == SECOND_SHARP && warm && calls++ % 2) b->sampling.temperature /= 3;
@@ -497,6 +503,28 @@ static void company_is_judged_by_what_is_claimed(void **unused)
     all_end(c, "*/few-draft-seeded", STATE_FAIL, 1, "(LAY-15, INV-03)");
 }
 
+/* CLM-29. */
+static void seeds_are_judged_by_their_bits(void **unused)
+{
+    const check *const c = &check_engine_seeds;
+    (void)unused;
+    for (int32_t bits = 33; bits <= 64; bits += 31) {
+        const iut_claims half = {.uniforms = IUT_UNIFORMS_SEEDED, .arithmetic = IUT_ARITH_BF16, .seed_bits = bits};
+        set_up(HONEST, half);
+        all_end(c, "*/few-draft", STATE_PASS, 1, "18 streams a call");
+        set_up(SEED_CUT, half);
+        all_end(c, "*/few-draft", STATE_FAIL, 1, "18 streams of 8 tokens");
+        set_up(ONE_SEED, half);
+        all_end(c, "*/few-draft", STATE_INCONCLUSIVE, 1, "too much alike");
+    }
+    set_up(SEED_CUT, (iut_claims){.uniforms = IUT_UNIFORMS_SEEDED, .arithmetic = IUT_ARITH_F32, .seed_bits = 32});
+    all_end(c, "*/few-draft", STATE_NOT_CLAIMED, 1, "seed_bits is 32");
+    set_up(SEED_CUT, (iut_claims){.uniforms = IUT_UNIFORMS_SEEDED, .arithmetic = IUT_ARITH_F32});
+    all_end(c, "*/few-draft", STATE_NOT_CLAIMED, 1, "seed_bits is not said");
+    set_up(HONEST, (iut_claims){.uniforms = IUT_UNIFORMS_OWN, .seed_bits = 64});
+    all_end(c, "*/few-draft", STATE_NOT_CLAIMED, 1, "uniforms are not seeded");
+}
+
 /* The token rule has other tokens with drafts than without. */
 static void a_promise_of_plain_tokens_is_held(void **unused)
 {
@@ -768,6 +796,7 @@ int main(void)
         cmocka_unit_test(another_law_fails),
         cmocka_unit_test(what_has_no_law_is_held_against_itself),
         cmocka_unit_test(company_is_judged_by_what_is_claimed),
+        cmocka_unit_test(seeds_are_judged_by_their_bits),
         cmocka_unit_test(a_promise_of_plain_tokens_is_held),
         cmocka_unit_test(company_has_near_ties),
         cmocka_unit_test(facts_need_no_law),

@@ -46,7 +46,8 @@ iut_claims tiny_claims(void)
                         .bad_row = IUT_ERROR,
                         .bad_draft = IUT_ERROR,
                         .empty = IUT_EMPTY_FROM_P,
-                        .greedy_identical = 1};
+                        .greedy_identical = 1,
+                        .seed_bits = 64};
 }
 
 static iut *create(const char *options, char *error, size_t error_size)
@@ -182,14 +183,18 @@ typedef struct {
 static uint64_t word(const iut *x, const noise *n, int32_t i, as_purpose purpose)
 {
     if (has(x, WRONG_PURPOSE) && purpose == AS_DRAW && i) purpose = AS_DRAFT;
-    const as_words w = as_random(n->seed, n->position + (uint64_t)i, purpose, 0);
+    const bool cut = (purpose == AS_RESIDUAL && has(x, SEED_CUT_RESIDUAL)) ||
+                     (purpose == AS_DRAW && has(x, SEED_CUT_DRAW));
+    const uint64_t seed = has(x, ONE_ANSWER) ? 0 : cut ? (uint32_t)n->seed : n->seed;
+    const as_words w = as_random(seed, n->position + (uint64_t)i, purpose, 0);
     return has(x, WORDS_SWAPPED) ? (uint64_t)w.w[1] << 32 | w.w[0] : as_word64(w);
 }
 
 static double accept_uniform(const iut *x, const noise *n, int32_t i)
 {
     if (n->u) return n->u[i];
-    const double u = as_unit29(as_random(n->seed, n->position + (uint64_t)i, AS_ACCEPT, 0));
+    const uint64_t seed = has(x, ONE_ANSWER) ? 0 : has(x, SEED_CUT_ACCEPT) ? (uint32_t)n->seed : n->seed;
+    const double u = as_unit29(as_random(seed, n->position + (uint64_t)i, AS_ACCEPT, 0));
     return has(x, ACCEPT_24_BITS) ? floor(u * 0x1p24) * 0x1p-24 : u;
 }
 

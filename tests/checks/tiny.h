@@ -42,6 +42,10 @@ typedef enum {
     REJECTED_CONTEXT,
     WORDS_SWAPPED,
     WRONG_PURPOSE,
+    SEED_CUT_ACCEPT, /* the seed is cut to 32 bits: of acceptance uniforms, of corrections, of other draws */
+    SEED_CUT_RESIDUAL,
+    SEED_CUT_DRAW,
+    ONE_ANSWER, /* no seed counts */
     FAULTS
 } tiny_fault;
 

@@ -411,7 +411,9 @@ static void claims_have_words(void **state)
                {"tree_drawn", "without", IUT_DRAWN_WITHOUT},
                {"tree_drawn", "mixed", IUT_DRAWN_MIXED},
                {"tree_bonus", "drawn", IUT_BONUS_DRAWN},
-               {"tree_bonus", "given", IUT_BONUS_GIVEN}};
+               {"tree_bonus", "given", IUT_BONUS_GIVEN},
+               {"drafts", "sampled", IUT_DRAFTS_SAMPLED},
+               {"drafts", "argmax", IUT_DRAFTS_ARGMAX}};
     for (size_t i = 0; i < sizeof due / sizeof *due; i++) {
         const claim_row *row = claim_table;
         while (row->name && strcmp(row->name, due[i].claim) != 0) row++;
@@ -427,7 +429,7 @@ static void claims_have_words(void **state)
     for (const claim_row *row = claim_table; row->name; row++) size += row->width;
     /* 4 bytes before the texts, and one and two before the numbers of 4, are padding; five times 4 are reserved. */
     assert_int_equal(size + 4 + 3 + 3 + 20, sizeof(iut_claims));
-    assert_int_equal(sizeof(iut_claims), 176);
+    assert_int_equal(sizeof(iut_claims), 184);
 }
 
 /* CLM-14: four steps, each once. */
@@ -617,6 +619,56 @@ static void models_travel(void **state)
     json_decref(older);
 }
 
+/* CLM-29, CLM-30: a suite that knows of group 8 alone hears nothing of them. */
+static void expectations_travel(void **state)
+{
+    (void)state;
+    char why[300];
+    unsigned ops;
+    iut_claims in, out = {.size = sizeof out, .name = "n", .version = "v", .device = "d",
+                          .drafts = IUT_DRAFTS_ARGMAX, .seed_bits = 53};
+    json_t *args = claims_encode(&out, 0, 9), *older = claims_encode(&out, 0, 8);
+    assert_true(claims_decode(args, &in, &ops, why, sizeof why));
+    assert_null(claims_difference(&in, &out));
+    assert_true(in.drafts == IUT_DRAFTS_ARGMAX && in.seed_bits == 53);
+    assert_true(claims_decode(older, &in, &ops, why, sizeof why));
+    assert_true(in.drafts == 0 && in.seed_bits == 0);
+    out.drafts = 3;
+    assert_false(claims_check(&out, why, sizeof why));
+    out.drafts = 0, out.seed_bits = 65;
+    assert_false(claims_check(&out, why, sizeof why));
+    out.arithmetic = IUT_ARITH_CANONICAL, out.uniform_bits = 29, out.seed_bits = 63;
+    assert_true(claims_check(&out, why, sizeof why));
+    out.uniforms = IUT_UNIFORMS_SEEDED;
+    assert_false(claims_check(&out, why, sizeof why));
+    assert_string_equal(why, "claims: canonical arithmetic with seeds of 63 bits; they have 64 (RNG-02)");
+    out.seed_bits = 64;
+    assert_true(claims_check(&out, why, sizeof why));
+    json_decref(args);
+    json_decref(older);
+}
+
+/* What the table says of claims that are not made is what iut.h says. */
+static void what_is_not_said_is_in_the_table(void **state)
+{
+    (void)state;
+    const iut_claims none = {.size = sizeof none}, some = {.size = sizeof some, .coins = IUT_COINS_RACE, .ranks = 4};
+    uint8_t step[4];
+    assert_int_equal(CLAIMED(&none, lm_architectures), IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3);
+    assert_int_equal(CLAIMED(&none, top_k_ties), IUT_TIES_CUT);
+    assert_int_equal(CLAIMED(&none, weights), IUT_WEIGHTS_FOLDER);
+    assert_int_equal(CLAIMED(&none, coins), IUT_COINS_TWO);
+    assert_int_equal(CLAIMED(&none, tree_coins), IUT_COINS_TWO);
+    assert_int_equal(CLAIMED(&none, tree_bonus), IUT_BONUS_DRAWN);
+    assert_int_equal(CLAIMED(&none, ranks), 1);
+    assert_int_equal(CLAIMED(&none, models), IUT_MODELS_ANY);
+    assert_int_equal(CLAIMED(&none, rule), 0);
+    assert_int_equal(CLAIMED(&none, seed_bits), 0);
+    assert_int_equal(CLAIMED(&some, coins), IUT_COINS_RACE);
+    assert_int_equal(CLAIMED(&some, ranks), 4);
+    assert_true(claims_order(NULL, step) && step[0] == 1 && step[1] == 2 && step[2] == 3 && step[3] == 4);
+}
+
 /* Claims survive the wire field by field, and what is incoherent is refused. CLM-04. */
 static void claims_travel(void **state)
 {
@@ -780,6 +832,8 @@ int main(void)
         cmocka_unit_test(tree_claims_travel),
         cmocka_unit_test(method_claims_travel),
         cmocka_unit_test(models_travel),
+        cmocka_unit_test(expectations_travel),
+        cmocka_unit_test(what_is_not_said_is_in_the_table),
         cmocka_unit_test(claims_travel),
                                        cmocka_unit_test(model_operations_come_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);

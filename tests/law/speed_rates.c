@@ -39,6 +39,7 @@ typedef enum {
 static struct {
     habit how;
     uint8_t rule;
+    int32_t drafts; /* IUT_DRAFTS_*, as claimed; 0: sampled, and not claimed */
     uint64_t noise;
 } is;
 
@@ -74,7 +75,8 @@ static iut_status claims(iut *m, iut_claims *c)
     (void)m;
     *c = (iut_claims){.size = sizeof *c, .name = "speed", .version = "1", .device = "cpu",
                       .uniforms = IUT_UNIFORMS_OWN, .input = IUT_FROM_PROBS, .map = IUT_MAP_CDF_BY_ID,
-                      .rule = is.rule, .arithmetic = IUT_ARITH_F64, .uniform_bits = 53, .max_vocab = 1023};
+                      .rule = is.rule, .arithmetic = IUT_ARITH_F64, .uniform_bits = 53, .max_vocab = 1023,
+                      .drafts = is.drafts};
     return IUT_OK;
 }
 
@@ -133,6 +135,14 @@ static void judged_by(const iut *m, const float *q, int32_t x, double *row)
 {
     for (int32_t t = 0; t < m->a->V; t++)
         row[t] = is.rule == IUT_RULE_ONEHOT ? t == x : (double)q[t];
+}
+
+static int32_t likeliest(const float *row, int32_t V)
+{
+    int32_t best = 0;
+    for (int32_t t = 1; t < V; t++)
+        if (row[t] > row[best]) best = t;
+    return best;
 }
 
 /* n drafts, each with its state and the row it was drawn from. Returns the tokens emitted. */
@@ -237,7 +247,7 @@ static void stream_one(iut *m, const iut_stream_batch *b, int32_t i)
         for (int32_t d = 0; d < n; d++) {
             const int32_t from = read_from(m, state[d], d > 0 ? state[d - 1] : before, b->start[i], d, stale);
             q[d] = is.how == FLAT ? flat : m->a->q + (size_t)from * (size_t)m->a->V;
-            draft[d] = draw(m, q[d], NULL);
+            draft[d] = is.drafts == IUT_DRAFTS_ARGMAX ? likeliest(q[d], m->a->V) : draw(m, q[d], NULL);
             state[d + 1] = m->a->next[state[d] * m->a->C + m->a->cls[draft[d]]];
         }
         const int32_t len = step(m, state, draft, q, n, out);
@@ -287,24 +297,32 @@ static const struct {
     habit how;
     uint8_t rule;
     const char *glob;
+    int32_t drafts;
 } faults[] = {
-    {"every second draft is refused, verify", EVERY_SECOND, IUT_RULE_TOKEN, "law.verify/*"},
-    {"every second draft is refused, match", EVERY_SECOND, IUT_RULE_MATCH, "law.verify/*"},
-    {"every second draft is refused, one-hot", EVERY_SECOND, IUT_RULE_ONEHOT, "law.verify/*"},
-    {"refused from request 8 on, verify", AFTER_8, IUT_RULE_TOKEN, "law.verify/*"},
-    {"refused from request 8 on, match", AFTER_8, IUT_RULE_MATCH, "law.verify/*"},
-    {"one in eight refused from request 512 on", AFTER_512, IUT_RULE_MATCH, "law.verify/*"},
-    {"refused before request 512", BEFORE_512, IUT_RULE_MATCH, "law.verify/*"},
-    {"one draft a step stands at most", FIRST_ONLY, IUT_RULE_MATCH, "law.verify/*"},
-    {"judged by the match rule", BY_MATCH, IUT_RULE_TOKEN, "law.verify/*"},
-    {"the last draft of several is refused", LAST_PLACE, IUT_RULE_ONEHOT, "law.verify/*"},
-    {"a stale row after a refusal", STALE_AFTER_REFUSAL, IUT_RULE_TOKEN, "law.stream/*"},
-    {"drafts from the row of the start", START_STATE, IUT_RULE_TOKEN, "law.stream/*"},
-    {"the draft cache is one behind", ONE_BEHIND, IUT_RULE_TOKEN, "law.stream/*"},
-    {"the draft cache is not reset", FORGETS_TO_RESET, IUT_RULE_TOKEN, "law.stream/*"},
-    {"drafts from no weights", FLAT, IUT_RULE_TOKEN, "law.stream/*"},
-    {"drafts from the start from request 64 on", START_AFTER_64, IUT_RULE_TOKEN, "law.stream/*"},
-    {"draft positions off by one", SWAPPED_LAYERS, IUT_RULE_TOKEN, "law.stream/*"},
+    {"every second draft is refused, verify", EVERY_SECOND, IUT_RULE_TOKEN, "law.verify/*", 0},
+    {"every second draft is refused, match", EVERY_SECOND, IUT_RULE_MATCH, "law.verify/*", 0},
+    {"every second draft is refused, one-hot", EVERY_SECOND, IUT_RULE_ONEHOT, "law.verify/*", 0},
+    {"refused from request 8 on, verify", AFTER_8, IUT_RULE_TOKEN, "law.verify/*", 0},
+    {"refused from request 8 on, match", AFTER_8, IUT_RULE_MATCH, "law.verify/*", 0},
+    {"one in eight refused from request 512 on", AFTER_512, IUT_RULE_MATCH, "law.verify/*", 0},
+    {"refused before request 512", BEFORE_512, IUT_RULE_MATCH, "law.verify/*", 0},
+    {"one draft a step stands at most", FIRST_ONLY, IUT_RULE_MATCH, "law.verify/*", 0},
+    {"judged by the match rule", BY_MATCH, IUT_RULE_TOKEN, "law.verify/*", 0},
+    {"the last draft of several is refused", LAST_PLACE, IUT_RULE_ONEHOT, "law.verify/*", 0},
+    {"a stale row after a refusal", STALE_AFTER_REFUSAL, IUT_RULE_TOKEN, "law.stream/*", 0},
+    {"drafts from the row of the start", START_STATE, IUT_RULE_TOKEN, "law.stream/*", 0},
+    {"the draft cache is one behind", ONE_BEHIND, IUT_RULE_TOKEN, "law.stream/*", 0},
+    {"the draft cache is not reset", FORGETS_TO_RESET, IUT_RULE_TOKEN, "law.stream/*", 0},
+    {"drafts from no weights", FLAT, IUT_RULE_TOKEN, "law.stream/*", 0},
+    {"drafts from the start from request 64 on", START_AFTER_64, IUT_RULE_TOKEN, "law.stream/*", 0},
+    {"draft positions off by one", SWAPPED_LAYERS, IUT_RULE_TOKEN, "law.stream/*", 0},
+    {"match, sampled from the start's row", START_STATE, IUT_RULE_MATCH, "law.stream/*", IUT_DRAFTS_SAMPLED},
+    {"match, sampled one behind", ONE_BEHIND, IUT_RULE_MATCH, "law.stream/*", IUT_DRAFTS_SAMPLED},
+    {"match, sampled from no weights", FLAT, IUT_RULE_MATCH, "law.stream/*", IUT_DRAFTS_SAMPLED},
+    {"one-hot, sampled behind a stale row", STALE_AFTER_REFUSAL, IUT_RULE_ONEHOT, "law.stream/*", IUT_DRAFTS_SAMPLED},
+    {"match, likeliest of the start's row", START_STATE, IUT_RULE_MATCH, "law.stream/*", IUT_DRAFTS_ARGMAX},
+    {"match, likeliest one behind", ONE_BEHIND, IUT_RULE_MATCH, "law.stream/*", IUT_DRAFTS_ARGMAX},
+    {"one-hot, likeliest of a stale row", STALE_AFTER_REFUSAL, IUT_RULE_ONEHOT, "law.stream/*", IUT_DRAFTS_ARGMAX},
 };
 
 static bool told(size_t f, int32_t seeds)
@@ -315,7 +333,8 @@ static bool told(size_t f, int32_t seeds)
         run_report report;
         double most = -INFINITY;
         size_t ineffective = 0, bet = 0;
-        is.how = faults[f].how, is.rule = faults[f].rule, is.noise = (uint64_t)seed * 7919;
+        is.how = faults[f].how, is.rule = faults[f].rule, is.drafts = faults[f].drafts;
+        is.noise = (uint64_t)seed * 7919;
         run(&api, faults[f].glob, (uint64_t)seed, 1e-6, asked.samples, &report);
         for (size_t k = 0; k < report.planned; k++) {
             const run_case *c = &report.cases[k];
@@ -337,21 +356,30 @@ static const struct {
     const char *name;
     habit how;
     uint8_t rule;
+    int32_t drafts;
 } right[] = {
-    {"the token rule", PLAIN, IUT_RULE_TOKEN},
-    {"the match rule", PLAIN, IUT_RULE_MATCH},
-    {"the one-hot rule", PLAIN, IUT_RULE_ONEHOT},
-    {"one draft fewer on every other step", ADAPTIVE, IUT_RULE_TOKEN},
-    {"no drafts where q is flat", CONFIDENT, IUT_RULE_TOKEN},
-    {"no drafts in calls of more than 64", SMALL_CALLS, IUT_RULE_TOKEN},
-    {"no drafts from request 257 on", TIRED, IUT_RULE_TOKEN},
-    {"any number of drafts", ANY_LENGTH, IUT_RULE_TOKEN},
-    {"never drafts", NO_DRAFTS, IUT_RULE_TOKEN},
-    {"tells nothing", SILENT, IUT_RULE_TOKEN},
-    {"tells a cut step as it was emitted", TELLS_CUT, IUT_RULE_TOKEN},
-    {"drafts beyond the budget", DRAFTS_BEYOND, IUT_RULE_TOKEN},
-    {"match, drafts from the start", START_STATE, IUT_RULE_MATCH},
-    {"match, any number of drafts", ANY_LENGTH, IUT_RULE_MATCH},
+    {"the token rule", PLAIN, IUT_RULE_TOKEN, 0},
+    {"the match rule", PLAIN, IUT_RULE_MATCH, 0},
+    {"the one-hot rule", PLAIN, IUT_RULE_ONEHOT, 0},
+    {"one draft fewer on every other step", ADAPTIVE, IUT_RULE_TOKEN, 0},
+    {"no drafts where q is flat", CONFIDENT, IUT_RULE_TOKEN, 0},
+    {"no drafts in calls of more than 64", SMALL_CALLS, IUT_RULE_TOKEN, 0},
+    {"no drafts from request 257 on", TIRED, IUT_RULE_TOKEN, 0},
+    {"any number of drafts", ANY_LENGTH, IUT_RULE_TOKEN, 0},
+    {"never drafts", NO_DRAFTS, IUT_RULE_TOKEN, 0},
+    {"tells nothing", SILENT, IUT_RULE_TOKEN, 0},
+    {"tells a cut step as it was emitted", TELLS_CUT, IUT_RULE_TOKEN, 0},
+    {"drafts beyond the budget", DRAFTS_BEYOND, IUT_RULE_TOKEN, 0},
+    {"match, drafts from the start", START_STATE, IUT_RULE_MATCH, 0},
+    {"match, any number of drafts", ANY_LENGTH, IUT_RULE_MATCH, 0},
+    {"match, sampled", PLAIN, IUT_RULE_MATCH, IUT_DRAFTS_SAMPLED},
+    {"one-hot, sampled", PLAIN, IUT_RULE_ONEHOT, IUT_DRAFTS_SAMPLED},
+    {"match, sampled, any number", ANY_LENGTH, IUT_RULE_MATCH, IUT_DRAFTS_SAMPLED},
+    {"match, sampled, none where q is flat", CONFIDENT, IUT_RULE_MATCH, IUT_DRAFTS_SAMPLED},
+    {"match, likeliest", PLAIN, IUT_RULE_MATCH, IUT_DRAFTS_ARGMAX},
+    {"one-hot, likeliest", PLAIN, IUT_RULE_ONEHOT, IUT_DRAFTS_ARGMAX},
+    {"match, likeliest, none where q is flat", CONFIDENT, IUT_RULE_MATCH, IUT_DRAFTS_ARGMAX},
+    {"match, likeliest, cut otherwise", TELLS_CUT, IUT_RULE_MATCH, IUT_DRAFTS_ARGMAX},
 };
 
 static const struct {
@@ -375,7 +403,7 @@ static const char *right_name(size_t i)
 static const iut_api *become_right(size_t i, uint64_t noise)
 {
     if (i < RIGHTS) {
-        is.how = right[i].how, is.rule = right[i].rule, is.noise = noise;
+        is.how = right[i].how, is.rule = right[i].rule, is.drafts = right[i].drafts, is.noise = noise;
         return &api;
     }
     i -= RIGHTS;

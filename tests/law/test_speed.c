@@ -18,10 +18,15 @@ static panel *made(int32_t V, int32_t layers, int32_t classes, panel_variant var
     return a;
 }
 
+static void opened_by(law_speed *t, const panel *a, law_op op, uint8_t rule, int32_t drafts)
+{
+    assert_true(law_speed_known(a, op, rule, drafts));
+    assert_true(law_speed_open(t, a, op, rule, drafts));
+}
+
 static void opened(law_speed *t, const panel *a, law_op op, uint8_t rule)
 {
-    assert_true(law_speed_known(op, rule));
-    assert_true(law_speed_open(t, a, op, rule));
+    opened_by(t, a, op, rule, 0);
 }
 
 /* -- Means ------------------------------------------------------------------------- */
@@ -50,7 +55,7 @@ static double mean_of_counts(const panel *a, uint8_t rule)
 }
 
 /* Every sequence of seven accepted drafts. Drafts that were refused make the other of the two e-values large. */
-static double mean_of_tokens(const panel *a)
+static double mean_of_tokens(const panel *a, uint8_t rule, int32_t drafts)
 {
     const int32_t V = a->view.V;
     double mean = 0;
@@ -59,7 +64,7 @@ static double mean_of_tokens(const panel *a)
     for (int32_t all = 0; all < sequences; all++) {
         law_speed t;
         double p = 1;
-        opened(&t, a, LAW_STREAM, IUT_RULE_TOKEN);
+        opened_by(&t, a, LAW_STREAM, rule, drafts);
         for (int32_t i = 0; i < 200; i++) law_speed_examined(&t, 0, 0, false);
         for (int32_t i = 0, left = all; i < TOKENS; i++, left /= V) {
             const int32_t state = i % a->view.S;
@@ -78,8 +83,11 @@ static void bets_on_speed_have_the_mean_one(void **unused)
     (void)unused;
     panel *a = made(3, 2, 2, PANEL_PLAIN), *masked = made(4, 2, 1, PANEL_MASKED);
     for (int i = 0; i < 3; i++) assert_true(fabs(mean_of_counts(a, rules[i]) - 1) < 1e-9);
-    assert_true(fabs(mean_of_tokens(a) - 1) < 1e-9);
-    assert_true(fabs(mean_of_tokens(masked) - 1) < 1e-9);
+    assert_true(fabs(mean_of_tokens(a, IUT_RULE_TOKEN, 0) - 1) < 1e-9);
+    assert_true(fabs(mean_of_tokens(masked, IUT_RULE_TOKEN, IUT_DRAFTS_SAMPLED) - 1) < 1e-9);
+    assert_true(fabs(mean_of_tokens(a, IUT_RULE_MATCH, IUT_DRAFTS_SAMPLED) - 1) < 1e-9);
+    assert_true(fabs(mean_of_tokens(masked, IUT_RULE_ONEHOT, IUT_DRAFTS_SAMPLED) - 1) < 1e-9);
+    assert_true(fabs(mean_of_tokens(a, IUT_RULE_MATCH, IUT_DRAFTS_ARGMAX) - 1) < 1e-9);
     panel_free(a);
     panel_free(masked);
 }
@@ -117,15 +125,20 @@ static double verified(const panel *a, uint8_t rule, double share)
     return log_e;
 }
 
-static double streamed(const panel *a, double share, int32_t shift)
+static double streamed_by(const panel *a, uint8_t rule, int32_t drafts, double share, int32_t shift)
 {
     law_speed t;
-    opened(&t, a, LAW_STREAM, IUT_RULE_TOKEN);
+    opened_by(&t, a, LAW_STREAM, rule, drafts);
     count_steps(&t, 2000, share);
     count_tokens(&t, 500, shift);
     const double log_e = law_speed_log_e(&t);
     law_speed_close(&t);
     return log_e;
+}
+
+static double streamed(const panel *a, double share, int32_t shift)
+{
+    return streamed_by(a, IUT_RULE_TOKEN, 0, share, shift);
 }
 
 /* The first 64 of 20,000 requests accept nothing. */
@@ -155,6 +168,13 @@ static void less_is_told_and_fewer_drafts_are_not(void **unused)
     assert_true(streamed(a, 0.5, 0) < 1);  /* drafts in every second step */
     assert_true(streamed(a, 1, 1) < 1);    /* other drafts that are as good */
     assert_true(streamed(a, 0.8, 1) > 20); /* other drafts that are worse */
+    for (int32_t drafts = IUT_DRAFTS_SAMPLED; drafts <= IUT_DRAFTS_ARGMAX; drafts++)
+        for (int i = 1; i < 3; i++) {
+            assert_true(streamed_by(a, rules[i], drafts, 1, 0) < 1);
+            assert_true(streamed_by(a, rules[i], drafts, 0.5, 0) < 1);
+            assert_true(streamed_by(a, rules[i], drafts, 1, 1) < 1);
+            assert_true(streamed_by(a, rules[i], drafts, 0.8, 1) > 20);
+        }
     panel_free(a);
 }
 
@@ -181,13 +201,27 @@ static void proofs_are_infinite(void **unused)
 
 static void what_no_clause_says_is_not_known(void **unused)
 {
+    static const uint8_t none[] = {0, IUT_RULE_BLOCK, IUT_RULE_NOT_LOSSLESS};
     (void)unused;
-    assert_false(law_speed_known(LAW_VERIFY, IUT_RULE_BLOCK));
-    assert_false(law_speed_known(LAW_VERIFY, IUT_RULE_NOT_LOSSLESS));
-    assert_false(law_speed_known(LAW_VERIFY, 0));
-    assert_false(law_speed_known(LAW_STREAM, IUT_RULE_MATCH));
-    assert_false(law_speed_known(LAW_STREAM, IUT_RULE_ONEHOT));
-    assert_false(law_speed_known(LAW_DRAW, IUT_RULE_TOKEN));
+    panel *a = made(8, 4, 3, PANEL_PLAIN);
+    for (int32_t drafts = 0; drafts <= IUT_DRAFTS_ARGMAX; drafts++)
+        for (int i = 0; i < 3; i++) {
+            assert_false(law_speed_known(a, LAW_VERIFY, none[i], drafts));
+            assert_false(law_speed_known(a, LAW_STREAM, none[i], drafts));
+        }
+    assert_false(law_speed_known(a, LAW_STREAM, IUT_RULE_MATCH, 0));
+    assert_false(law_speed_known(a, LAW_STREAM, IUT_RULE_ONEHOT, 0));
+    assert_false(law_speed_known(a, LAW_STREAM, IUT_RULE_TOKEN, IUT_DRAFTS_ARGMAX));
+    assert_false(law_speed_known(a, LAW_DRAW, IUT_RULE_TOKEN, 0));
+    /* Two likeliest tokens that rounding may exchange. */
+    double *q = (double *)(uintptr_t)panel_q(a, 1);
+    int32_t best = 0;
+    for (int32_t x = 1; x < 8; x++)
+        if (q[x] > q[best]) best = x;
+    q[(best + 1) % 8] = q[best] * 0.9995;
+    assert_false(law_speed_known(a, LAW_STREAM, IUT_RULE_MATCH, IUT_DRAFTS_ARGMAX));
+    assert_true(law_speed_known(a, LAW_STREAM, IUT_RULE_MATCH, IUT_DRAFTS_SAMPLED));
+    panel_free(a);
 }
 
 int main(void)

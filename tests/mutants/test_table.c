@@ -163,6 +163,8 @@ enum { FROM_P = IUT_EMPTY_FROM_P, OTHER = IUT_EMPTY_OTHER };
 static const declaration declarations[] = {
     {"NONE",              GIVEN,  29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"NONE_SEEDED",       SEEDED, 29, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"NONE_SEEDED_F64",   SEEDED, 53, PROBS,  CDF, TOKEN, F64, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"SEEDED_32",         SEEDED, 53, PROBS,  CDF, TOKEN, F64, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"NONE_OWN",          OWN,    53, PROBS,  CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"NONE_LOGITS",       GIVEN,  29, LOGITS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"NONE_LOGITS_OWN",   OWN,    53, LOGITS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
@@ -189,6 +191,7 @@ static const declaration declarations[] = {
     {"LM_PLAIN",          0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"LM_STRIDED",        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_SELF_CONSISTENT, 0, 0, 0},
     {"ENGINE_PLAIN", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, ANY, IUT_JACOBI, 0},
+    {"ENGINE_SEED_32", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_STALE_DRAFT", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_TELLS_TOTALS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_OWN_END", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL,
@@ -271,7 +274,8 @@ static declaration declared_by(const char *name)
     const bool alone = c.pools || !strcmp(name, "TRACES_PLAIN"); /* they claim nothing else */
     const char *order = order_of(name);
     const bool own_weights = strstr(name, "IN_Q") != NULL;
-    const bool no_bits = !strcmp(name, "ENGINE_STRIDED_SUMS") || strstr(name, "PRUNED") || strstr(name, "_IN_") ||
+    const bool no_bits = !strcmp(name, "ENGINE_STRIDED_SUMS") || !strcmp(name, "ENGINE_SEED_32") ||
+                         strstr(name, "PRUNED") || strstr(name, "_IN_") ||
                          (order && !c.input); /* engines that promise none */
     assert_int_equal(c.bad_row, c.lm_arithmetic || alone || no_bits ? 0 : IUT_ERROR);
     assert_int_equal(c.greedy_identical, !alone && !no_bits);
@@ -286,6 +290,9 @@ static declaration declared_by(const char *name)
     assert_int_equal(c.processors, mixed || strstr(name, "PENALTY") || !strcmp(name, "ENGINE_PLAIN") ? 7 : 0);
     assert_string_equal(c.order ? c.order : "", order ? order : "");
     assert_int_equal(c.top_k_ties, !strcmp(name, "LOGITS_VLLM") ? IUT_TIES_KEPT : 0);
+    const bool generates = c.uniforms && !alone, cut = !strcmp(name, "SEEDED_32") || !strcmp(name, "ENGINE_SEED_32");
+    assert_int_equal(c.drafts, generates ? IUT_DRAFTS_SAMPLED : 0);
+    assert_int_equal(c.seed_bits, !generates || c.uniforms == IUT_UNIFORMS_OWN ? 0 : cut ? 32 : 64);
     return (declaration){
         name,      c.uniforms,       c.uniform_bits, c.input,     c.map,
         c.rule,    c.arithmetic,     c.tie,          c.q_zero,    c.bad_draft,

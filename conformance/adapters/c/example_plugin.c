@@ -82,6 +82,7 @@ static iut_status claims(iut *x, iut_claims *c)
         c->tree_rules = c->lossless_any = IUT_TREE_MATCH;
         c->tree_drawn = IUT_DRAWN_FIXED | IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
     }
+    if (c->size >= sizeof *c) c->drafts = IUT_DRAFTS_SAMPLED;
     return IUT_OK;
 }
 

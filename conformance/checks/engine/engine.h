@@ -11,7 +11,7 @@
 
 extern const check check_engine_greedy, check_engine_law, check_engine_late,
     check_engine_facts, check_engine_company, check_engine_top1, check_engine_mixed, check_engine_pairs,
-    check_engine_logprob, check_engine_processors, check_engine_models;
+    check_engine_logprob, check_engine_processors, check_engine_models, check_engine_seeds;
 
 /* "few": six tokens, target and draft with weights of their own; "self": the trained draft
  * model, drafting for itself; "trained": the pair; "pruned": few's target, and a draft model with a vocabulary of its

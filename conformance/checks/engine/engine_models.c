@@ -96,8 +96,7 @@ static void plan(check_plan *p, check_level level)
 /* One of the architectures that are claimed, or of all (CLM-07). */
 static uint8_t architecture(uint64_t *rng, const client *tested)
 {
-    const uint8_t said = client_claims(tested)->lm_architectures,
-                  served = said ? said : IUT_LLAMA | IUT_QWEN2 | IUT_QWEN3;
+    const int32_t served = CLAIMED(client_claims(tested), lm_architectures);
     uint8_t one;
     do
         one = (uint8_t)(1 << probe_below(rng, 3));

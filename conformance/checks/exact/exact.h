@@ -13,7 +13,7 @@ extern const check check_served_values, check_residual_values, check_draw_values
 extern const check check_greedy_verify, check_greedy_stream;
 extern const check check_match_seeded, check_stop_rules;
 extern const check check_edges_declared;
-extern const check check_canonical_seeded;
+extern const check check_canonical_seeded, check_seeds_bits;
 extern const check check_pool_values;
 
 #endif

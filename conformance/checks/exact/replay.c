@@ -181,8 +181,7 @@ bool replay_fits_whole(const check_case *c, const client *tested, char *why, siz
 
 bool replay_claimed(const check_case *c, const client *tested, char *why, size_t why_size)
 {
-    const int32_t coins = client_claims(tested)->coins;
-    if (!coins || (coins & IUT_COINS_TWO)) return replay_claimed_by_any(c, tested, why, why_size);
+    if (CLAIMED(client_claims(tested), coins) & IUT_COINS_TWO) return replay_claimed_by_any(c, tested, why, why_size);
     return (void)snprintf(why, why_size, "coins are not two"), false;
 }
 

@@ -286,7 +286,7 @@ static bool tolerated(const replay *k, const steps *s, const probe *m, const vec
 /* The vector's uniforms. Where one coin ends a step, it is that of the two which the vector's answer rests on. */
 static void take_uniforms(const replay *k, const vector_test *t, const vector_answer *a, steps *s)
 {
-    const bool one = k->claims->coins && !(k->claims->coins & IUT_COINS_TWO);
+    const bool one = !(CLAIMED(k->claims, coins) & IUT_COINS_TWO);
     const int32_t drafts = oracle_draft_count(t->draft, t->len, k->g->V, replay_flags(k->claims));
     double *u = steps_u(s, 0), *last = u + s->gamma;
     if (k->g->kind == VECTOR_MATCH) {

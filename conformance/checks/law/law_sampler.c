@@ -188,10 +188,10 @@ bool law_sampler_open(law_sampler *s, const check_case *c, const check_context *
 /* Where it is known what is accepted. False: no memory. */
 static bool open_speed(law_sampler *s)
 {
-    const uint8_t rule = client_claims(s->x->iut)->rule;
-    if (s->gamma == 0 || !law_speed_known(s->op, rule)) return true;
+    const iut_claims *m = client_claims(s->x->iut);
+    if (s->gamma == 0 || !law_speed_known(s->a, s->op, m->rule, m->drafts)) return true;
     s->speed = calloc(1, sizeof *s->speed);
-    return s->speed && law_speed_open(s->speed, s->a, s->op, rule);
+    return s->speed && law_speed_open(s->speed, s->a, s->op, m->rule, m->drafts);
 }
 
 bool law_sampler_open_for(law_sampler *s, const check_case *c, const check_context *x,

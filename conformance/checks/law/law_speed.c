@@ -11,36 +11,60 @@
 
 /* -- What is known ----------------------------------------------------------------- */
 
-/* No clause says what block verification accepts. In `stream` a match or a one-hot rule has drafts of a law that no
- * claim tells (STAT-05). */
-bool law_speed_known(law_op op, uint8_t rule)
+/* Which token of a row is the likeliest, by a thousandth of its probability at least; -1: it is not clear. */
+static int32_t clear_best(const double *q, int32_t V)
 {
-    if (op == LAW_STREAM) return rule == IUT_RULE_TOKEN;
-    return op == LAW_VERIFY && (rule == IUT_RULE_TOKEN || rule == IUT_RULE_MATCH || rule == IUT_RULE_ONEHOT);
+    int32_t best = 0;
+    for (int32_t x = 1; x < V; x++)
+        if (q[x] > q[best]) best = x;
+    for (int32_t x = 0; x < V; x++)
+        if (x != best && q[x] > 0.999 * q[best]) return -1;
+    return best;
 }
 
-/* ACC-01: a draft from q stands with chance sum min(p, q). MAT-01, ONEH-01: a draft x stands with chance p(x). */
-static double chance(const panel *a, int32_t state, uint8_t rule)
+static bool all_clear(const panel *a)
 {
-    const double *p = panel_p(a, state), *q = panel_q(a, state);
+    for (int32_t s = 0; s < a->view.S; s++)
+        if (clear_best(panel_q(a, s), a->view.V) < 0) return false;
+    return true;
+}
+
+/* No clause says what block verification accepts. In `stream` the drafts of a match or a one-hot rule have the law that
+ * `drafts` tells (CLM-30), and no claim says what becomes of a likeliest one under the token rule (STAT-05). */
+bool law_speed_known(const panel *a, law_op op, uint8_t rule, int32_t drafts)
+{
+    const bool match = rule == IUT_RULE_MATCH || rule == IUT_RULE_ONEHOT;
+    if (op == LAW_VERIFY) return rule == IUT_RULE_TOKEN || match;
+    if (op != LAW_STREAM) return false;
+    if (drafts == IUT_DRAFTS_ARGMAX) return match && all_clear(a);
+    return rule == IUT_RULE_TOKEN || (match && drafts == IUT_DRAFTS_SAMPLED);
+}
+
+/* The chance that a draft is x and stands. ACC-01: a draft from q is x and stands with chance min(p, q)(x). MAT-01,
+ * ONEH-01: a draft x stands with chance p(x). */
+static double stands(const law_speed *t, int32_t state, int32_t best, int32_t x)
+{
+    const double p = panel_p(t->a, state)[x], q = panel_q(t->a, state)[x];
+    if (t->argmax) return x == best ? p : 0;
+    return t->rule == IUT_RULE_TOKEN ? fmin(p, q) : p * q;
+}
+
+static void fill(law_speed *t, int32_t state)
+{
+    const int32_t V = t->a->view.V, best = t->argmax ? clear_best(panel_q(t->a, state), V) : -1;
     double sum = 0;
-    if (rule == IUT_RULE_TOKEN) return fmin(1, panel_overlap(a, state));
-    for (int32_t t = 0; t < a->view.V; t++) sum += p[t] * q[t];
-    return fmin(1, sum);
+    for (int32_t x = 0; x < V; x++) sum += stands(t, state, best, x);
+    t->due[state] = fmin(1, sum);
+    for (int32_t x = 0; !t->verify && x < V; x++)
+        t->law[(size_t)state * (size_t)V + (size_t)x] =
+            sum > 0 ? stands(t, state, best, x) / sum : panel_p(t->a, state)[x];
 }
 
-static void fill_law(law_speed *t, int32_t state)
-{
-    const double *p = panel_p(t->a, state), *q = panel_q(t->a, state);
-    double *law = t->law + (size_t)state * (size_t)t->a->view.V;
-    for (int32_t x = 0; x < t->a->view.V; x++)
-        law[x] = t->due[state] > 0 ? fmin(p[x], q[x]) / t->due[state] : p[x];
-}
-
-bool law_speed_open(law_speed *t, const panel *a, law_op op, uint8_t rule)
+bool law_speed_open(law_speed *t, const panel *a, law_op op, uint8_t rule, int32_t drafts)
 {
     const size_t S = (size_t)a->view.S, cells = S * (size_t)a->view.V;
-    *t = (law_speed){.a = a, .verify = op == LAW_VERIFY};
+    *t = (law_speed){.a = a, .verify = op == LAW_VERIFY, .rule = rule};
+    t->argmax = !t->verify && drafts == IUT_DRAFTS_ARGMAX;
     t->due = malloc(S * sizeof *t->due);
     t->drafts = calloc(LAW_RANGES * S, sizeof *t->drafts);
     t->stood = calloc(LAW_RANGES * S, sizeof *t->stood);
@@ -49,10 +73,7 @@ bool law_speed_open(law_speed *t, const panel *a, law_op op, uint8_t rule)
         t->tokens = calloc(LAW_RANGES * cells, sizeof *t->tokens);
     }
     if (!t->due || !t->drafts || !t->stood || (!t->verify && (!t->law || !t->tokens))) return false;
-    for (int32_t s = 0; s < a->view.S; s++) {
-        t->due[s] = chance(a, s, rule);
-        if (!t->verify) fill_law(t, s);
-    }
+    for (int32_t s = 0; s < a->view.S; s++) fill(t, s);
     return true;
 }
 
@@ -145,6 +166,8 @@ void law_tell_speed(const law_sampler *s, check_result *r)
     const double n = (double)to.drafts;
     snprintf(to.text, sizeof to.text, "it accepted %.4g of %s%lld drafts, %.4g expected; ln E = %.4g%s", stood / n,
              t->verify ? "" : "at most ", (long long)to.drafts, due / n, to.log_e,
-             t->verify ? "" : ", also that they are not from q");
+             t->verify   ? ""
+             : t->argmax ? ", also that they are not the likeliest of q"
+                         : ", also that they are not from q");
     r->speed = to;
 }

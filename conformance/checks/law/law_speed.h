@@ -3,8 +3,9 @@
  *
  * In `verify` the suite knows every draft, so it is known how many are accepted. In `stream` nobody says how many
  * drafts a step has: to draft less is no fault. But a draft that is accepted under the token rule has the law
- * min(p, q) / sum min(p, q), however many there are. So both are bet on there, that too few are accepted if each step
- * has all its drafts, and that those accepted were not drawn from q; what counts is the smaller e-value. */
+ * min(p, q) / sum min(p, q), however many there are; under match and one-hot, if drafts are sampled, p q / sum p q. So
+ * both are bet on there, that too few are accepted if each step has all its drafts, and that those accepted were not
+ * drawn from q; what counts is the smaller e-value. Of likeliest tokens as drafts the accepted ones are these. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_LAW_LAW_SPEED_H
 #define ASSAY_CONFORMANCE_CHECKS_LAW_LAW_SPEED_H
 
@@ -15,7 +16,9 @@ enum { LAW_RANGES = 4 };
 
 typedef struct law_speed {
     const panel *a;
-    bool verify;     /* else `stream` under the token rule */
+    bool verify;     /* else `stream` */
+    bool argmax;     /* stream: drafts are the likeliest tokens of q (CLM-30) */
+    uint8_t rule;
     double *due;     /* [S] chance that a draft of the state is accepted */
     double *law;     /* stream: [S][V] the law of an accepted draft; p where none can be */
     int64_t *drafts; /* [LAW_RANGES][S] that were examined; stream: if each step has all that it may have */
@@ -23,11 +26,12 @@ typedef struct law_speed {
     int32_t *tokens; /* stream: [LAW_RANGES][S][V] accepted drafts */
 } law_speed;
 
-/* Is it known for this operation and rule what is accepted? */
-bool law_speed_known(law_op op, uint8_t rule);
+/* Is it known for this operation, rule and claim `drafts` what is accepted? If drafts are likeliest tokens, only where
+ * the panel has one in each state, ahead by more than rounding. */
+bool law_speed_known(const panel *a, law_op op, uint8_t rule, int32_t drafts);
 
 /* False: no memory; `t` may be closed in any case. */
-bool law_speed_open(law_speed *t, const panel *a, law_op op, uint8_t rule);
+bool law_speed_open(law_speed *t, const panel *a, law_op op, uint8_t rule, int32_t drafts);
 void law_speed_close(law_speed *t);
 
 /* Request number of the case, from 0 on. */

@@ -23,8 +23,7 @@ const char *const lm_prompts[LM_PROMPTS] = {
 static bool serves(const client *tested, uint8_t architecture, char *why, size_t size)
 {
     static const char *const name[] = {"Llama", "Qwen2", "Qwen3"};
-    const uint8_t served = client_claims(tested)->lm_architectures;
-    if (served == 0 || (served & architecture)) return true;
+    if (CLAIMED(client_claims(tested), lm_architectures) & architecture) return true;
     snprintf(why, size, "lm_architectures has no %s", name[architecture / 2]);
     return false;
 }

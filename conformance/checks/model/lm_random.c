@@ -22,11 +22,11 @@ static void plan(check_plan *p, check_level level)
 static void draw(check_plan *p, check_draw *d)
 {
     const int32_t cases = d->level == LEVEL_SMOKE ? 2 : d->level == LEVEL_FULL ? 24 : 120;
-    const uint8_t served = client_claims(d->iut)->lm_architectures;
+    const int32_t served = CLAIMED(client_claims(d->iut), lm_architectures);
     const int32_t first = probe_below(&d->rng, 3);
     for (int32_t i = 0; i < cases; i++) {
         int32_t a = (first + i) % 3;
-        for (int32_t k = 0; k < 3 && served && !(served & 1 << a); k++) a = (a + 1) % 3;
+        for (int32_t k = 0; k < 3 && !(served & 1 << a); k++) a = (a + 1) % 3;
         check_case *c = draw_case(p, d, &check_lm_random, "%s", name[a]);
         c->model.kind = 1 << a;
         c->model.tokens = 30 + probe_below(&d->rng, 50);

@@ -54,8 +54,8 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
         snprintf(why, size, "uniforms are neither supplied nor seeded");
     else if (!decides(m))
         snprintf(why, size, "arithmetic decides too little");
-    else if (m->tree_bonus == IUT_BONUS_GIVEN || (m->coins && !(m->coins & IUT_COINS_TWO)) ||
-             (m->tree_coins && !(m->tree_coins & IUT_COINS_TWO)))
+    else if (m->tree_bonus == IUT_BONUS_GIVEN || !(CLAIMED(m, coins) & IUT_COINS_TWO) ||
+             !(CLAIMED(m, tree_coins) & IUT_COINS_TWO))
         snprintf(why, size, "the last token has other uniforms");
     else if ((m->max_gamma > 0 && m->max_gamma < GAMMA) || (m->max_nodes > 0 && m->max_nodes <= GAMMA))
         snprintf(why, size, "chains of %d drafts are not declared", GAMMA);

@@ -74,7 +74,7 @@ bool trees_open(trees *t, const check_context *x, int32_t room, int32_t node_roo
     *t = (trees){.room = room, .node_room = node_room, .depth = depth,
                  .supplied = claims->uniforms == IUT_UNIFORMS_SUPPLIED,
                  .given = claims->tree_bonus == IUT_BONUS_GIVEN,
-                 .coins = claims->uniforms != IUT_UNIFORMS_SUPPLIED ? 0 : claims->tree_coins ? coins_usual(claims->tree_coins) : IUT_COINS_TWO};
+                 .coins = claims->uniforms == IUT_UNIFORMS_SUPPLIED ? coins_usual(CLAIMED(claims, tree_coins)) : 0};
     t->first = malloc(n * i), t->node_count = malloc(n * i), t->rule = malloc(n * i), t->out_len = malloc(n * i);
     t->sampling_of = malloc(n * i);
     t->token = malloc(m * i), t->parent = malloc(m * i), t->state = malloc(m * i), t->q_state = malloc(m * i);

@@ -282,6 +282,7 @@ void engine_ops_claim(const as_ouroboros *o, iut_claims *c)
     if (c->size < offsetof(iut_claims, models)) return;
     c->methods |= IUT_OUROBOROS;
     c->warm = o->warm;
+    if (c->size > offsetof(iut_claims, drafts)) c->drafts = IUT_DRAFTS_SAMPLED, c->seed_bits = 64;
 }
 
 as_status engine_ops_generate(engine_ops *x, const iut_generate_batch *b,

@@ -55,8 +55,8 @@ typedef struct {
     as_ouroboros ouroboros;
 } engine_ops_plan;
 
-/* What these loops serve beyond the first claims, where the struct has room: Ouroboros as `o` has it, and requests
- * with sampling, seed, budget and ends of their own. */
+/* What these loops serve beyond the first claims, where the struct has room: Ouroboros as `o` has it, requests
+ * with sampling, seed, budget and ends of their own, sampled drafts, and seeds of 64 bits. */
 void engine_ops_claim(const as_ouroboros *o, iut_claims *c);
 
 /* CLM-16, of request i: what is told of itself, else of the call. The ends: those of its own, from `ends` on, and

@@ -290,8 +290,8 @@ def of_bits(rows):
 
 
 def word_of(claim, number):
-    """The word of a set that has this number; None for 0."""
-    return next((word for word, known in CLAIMS[claim]["words"].items() if known == number), None)
+    """The word of a set that has this number; for 0 what holds if nothing is said, or None."""
+    return next((word for word, known in CLAIMS[claim]["words"].items() if known == number), CLAIMS[claim].get("default"))
 
 
 def samplings(tensors):
@@ -365,7 +365,7 @@ class Server:
         if hasattr(self.iut, "verify_batch"):
             batch = Record(n=n, gamma=gamma, len=t["len"], state=t["state"], draft=t["draft"], u=t.get("u"),
                            seed=int(t["seed"][0]), position=int(t["position"][0]),
-                           coins=word_of("coins", args.get("coins", 0) or 1), noise=t.get("noise"))
+                           coins=word_of("coins", args.get("coins", 0)), noise=t.get("noise"))
             return self.iut.verify_batch(self.panel, batch)
         out, out_len = np.full((n, gamma + 1), -1, "<i4"), np.zeros(n, "<i4")
         for i, state, draft in self.cases(args, t):
@@ -386,7 +386,7 @@ class Server:
 
     def trees(self, args, t):
         """The steps of a call; a list that is no tree, or a bad token, is refused (TRV-01), and what Tree.fault names."""
-        starts, coins = np.cumsum(t["node_count"]) - t["node_count"], word_of("tree_coins", args.get("coins", 0) or 1)
+        starts, coins = np.cumsum(t["node_count"]) - t["node_count"], word_of("tree_coins", args.get("coins", 0))
         for i, (start, count) in enumerate(zip(starts.tolist(), t["node_count"].tolist())):
             part = slice(start, start + count)
             mine = {name: t[name][part] for name in ("token", "parent", "state", "q_state")}

@@ -40,6 +40,7 @@ static void seeded(source *s)
     const uint64_t position = s->position + lane_position(s->id);
     uint32_t purpose = lane_purpose(s->id), low = (uint32_t)s->seed, high = s->seed >> 32;
     const bool accept = purpose == LANE_ACCEPT;
+    if (accept && fault(f, SEED_CUT_ACCEPT)) high = 0;
     if (fault(f, PURPOSES_SWAPPED) && (accept || purpose == LANE_RESIDUAL))
         purpose = LANE_ACCEPT + LANE_RESIDUAL - purpose;
     if (fault(f, KEY_SWAPPED)) {

@@ -17,6 +17,7 @@ typedef struct {
     const double *u;   /* SUPPLIED: [gamma+2] of the case; position 0 is its first draft */
     uint64_t seed;     /* SEEDED: of the case; OWN: number of the call */
     uint64_t position; /* SEEDED: stream position of the lane's position 0 */
+    bool short_seed;   /* SEEDED: 32 bits of a seed count */
     uint32_t row;      /* OWN: number of the case in its batch */
     /* The uniform asked for last: a draw asks many times about one. */
     bool known, wide;

@@ -129,6 +129,8 @@ static iut_status claims(iut *x, iut_claims *c)
         .coins = s->manner == MANNER_ONE_COIN ? IUT_COINS_ONE : s->manner == MANNER_RACE ? IUT_COINS_RACE : 0,
         .order = a->m.filters.order,
         .top_k_ties = a->m.filters.ties_kept ? IUT_TIES_KEPT : 0,
+        .drafts = IUT_DRAFTS_SAMPLED,
+        .seed_bits = s->uniforms == IUT_UNIFORMS_OWN ? 0 : s->manner == MANNER_SEED_32 ? 32 : 64,
     };
     *c = all;
     return IUT_OK;
@@ -353,7 +355,8 @@ static source source_of(subject *a, const double *u, uint64_t seed, uint64_t pos
                 .match = a->m.set.rule == IUT_RULE_MATCH,
                 .u = u,
                 .seed = seed,
-                .position = position};
+                .position = position,
+                .short_seed = a->m.set.manner == MANNER_SEED_32 || fault(a->m.fault, SEED_CUT)};
     if (stream && s.uniforms == IUT_UNIFORMS_SUPPLIED) s.uniforms = IUT_UNIFORMS_SEEDED;
     if (s.uniforms == IUT_UNIFORMS_OWN) s.seed = ++a->calls;
     source_init(&s);
@@ -367,6 +370,7 @@ static void next_case(source *s, uint64_t seed, int32_t i, int32_t n)
     s->row = (uint32_t)i;
     if (s->uniforms != IUT_UNIFORMS_SEEDED) return;
     s->seed = seed + (uint32_t)i;
+    if (s->short_seed) s->seed = (uint32_t)s->seed;
     if (fault(s->fault, SEED_IGNORED)) s->seed = (uint32_t)i;
     if (fault(s->fault, SEED_BY_PLACE)) s->seed = seed + (uint32_t)(n - 1 - i);
 }

@@ -40,6 +40,7 @@ typedef enum {
     MANNER_ADAPTIVE,
     MANNER_ONE_COIN, /* ends a step with one uniform */
     MANNER_RACE,     /* or with a race */
+    MANNER_SEED_32,  /* keeps 32 bits of a seed, and says so */
     MANNER_VLLM_TIES,    /* min-p before top-k, which keeps ties */
     MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next eleven */
     MANNER_TREE_LAST_OF_EQUAL, /* names the last node of a path's tokens */
@@ -68,6 +69,7 @@ typedef enum {
     MANNER_ENGINE_OWN_END, /* ends at the model's own end of sequence, whatever is asked */
     MANNER_ENGINE_MIXED, /* takes sampling, seed, budget and ends of each request */
     MANNER_ENGINE_FEWER, /* drafts half as much on every other step */
+    MANNER_ENGINE_SEED_32, /* keeps 32 bits of a seed, and says so */
     MANNER_ENGINE_STRIDED, /* sums in another order, in binary32, and promises no bits; and so the next eight */
     MANNER_ENGINE_PRUNED,   /* takes a draft model with a vocabulary of its own; and so the next three */
     MANNER_ENGINE_PRUNED_FURTHER, /* and leaves out the last of its ids */

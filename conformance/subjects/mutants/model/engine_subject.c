@@ -182,7 +182,11 @@ static iut_status claims(iut *x, iut_claims *c)
                             .logprobs = mixed ? IUT_LOGPROB_RAW : 0,
                             .processors = penalties ? EVERY_PENALTY : 0,
                             .draft_vocab = pruned ? IUT_VOCAB_FOLDER : 0,
-                            .warm = self(x)->manner == MANNER_OUROBOROS_WARM};
+                            .warm = self(x)->manner == MANNER_OUROBOROS_WARM,
+                            .drafts = IUT_DRAFTS_SAMPLED,
+                            .seed_bits = self(x)->says->uniforms == IUT_UNIFORMS_OWN      ? 0
+                                         : self(x)->manner == MANNER_ENGINE_SEED_32 ? 32
+                                                                                    : 64};
     *c = all;
     return IUT_OK;
 }
@@ -831,6 +835,10 @@ static iut_status one(engine *a, iut_generate_batch *b, int32_t i, const int32_t
     if (!r) return fail(a, IUT_NO_MEMORY, "out of memory");
     r->a = a, r->b = b, r->i = i;
     take_own(r, i);
+    if (a->manner == MANNER_ENGINE_SEED_32 || fault(a->fault, ENGINE_SEED_CUT) ||
+        (b->seeds && fault(a->fault, ENGINE_OWN_SEEDS_CUT)))
+        r->seed = (uint32_t)r->seed;
+    if (fault(a->fault, ENGINE_SEED_SIGNED)) r->seed &= INT64_MAX;
     if (fault(a->fault, ENGINE_SEED_SHARED)) r->seed = b->seed;
     if (fault(a->fault, ENGINE_SEED_SLIDES)) r->seed = b->seed, r->shift = (uint64_t)i;
     if (a->says->uniforms == IUT_UNIFORMS_OWN || fault(a->fault, ENGINE_SEED_IGNORED))

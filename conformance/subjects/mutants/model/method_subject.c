@@ -29,6 +29,7 @@ uint8_t method_claims(manner how)
     case MANNER_ENGINE_STALE:
     case MANNER_ENGINE_TOTAL:
     case MANNER_ENGINE_FEWER:
+    case MANNER_ENGINE_SEED_32:
     case MANNER_ENGINE_STRIDED:
     case MANNER_ENGINE_PRUNED:
     case MANNER_ENGINE_PRUNED_FURTHER:
