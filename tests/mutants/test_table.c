@@ -193,7 +193,7 @@ static const declaration declarations[] = {
     {"ENGINE_OWN_END", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL,
      IUT_JACOBI | IUT_LOOKUP, IUT_JACOBI, 0},
     {"ENGINE_OWN_UNIFORMS", OWN, 53, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
-    {"ENGINE_MIXED_CALLS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
+    {"ENGINE_MIXED_CALLS", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_FEWER_DRAFTS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_STRIDED_SUMS", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_PRUNED_DRAFT", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
@@ -270,7 +270,7 @@ static declaration declared_by(const char *name)
     const bool alone = c.pools || !strcmp(name, "TRACES_PLAIN"); /* they claim nothing else */
     const char *order = order_of(name);
     const bool own_weights = strstr(name, "IN_Q") != NULL;
-    const bool no_bits = strstr("ENGINE_STRIDED_SUMS ENGINE_TIES_KEPT", name) ||
+    const bool no_bits = strstr("ENGINE_STRIDED_SUMS ENGINE_MIXED_CALLS ENGINE_TIES_KEPT", name) ||
                          strstr(name, "PRUNED") || strstr(name, "_IN_") ||
                          (order && !c.input); /* engines that promise none */
     assert_int_equal(c.bad_row, c.lm_arithmetic || alone || no_bits ? 0 : IUT_ERROR);
