@@ -197,7 +197,7 @@ static const declaration declarations[] = {
     {"ENGINE_OWN_END", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL,
      IUT_JACOBI | IUT_LOOKUP, IUT_JACOBI, 0},
     {"ENGINE_OWN_UNIFORMS", OWN, 53, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
-    {"ENGINE_MIXED_CALLS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
+    {"ENGINE_MIXED_CALLS", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_FEWER_DRAFTS", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_STRIDED_SUMS", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_PRUNED_DRAFT", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
@@ -210,6 +210,8 @@ static const declaration declarations[] = {
     {"ENGINE_ORDER_LLAMACPP", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_ORDER_MLX", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
     {"ENGINE_ORDER_VLLM", SEEDED, 24, 0, 0, TOKEN, F32, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_TIES_KEPT", SEEDED, 24, 0, 0, TOKEN, IUT_ARITH_BF16, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0},
+    {"ENGINE_MATCH_GREEDY", SEEDED, 29, 0, 0, MATCH, BITS, 0, 0, 0, 0, 1, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_PENALTY_OUTPUT", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_PENALTY_WINDOW", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"ENGINE_PENALTY_SOFT", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, 0, 0, 0},
@@ -240,6 +242,7 @@ static const declaration declarations[] = {
     {"ENGINE_SAMPLING_JACOBI", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_JACOBI, 0, 0},
     {"ENGINE_COLD_LOOKAHEAD", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, IUT_LOOKAHEAD, 0},
     {"ENGINE_ORIGINAL_LOOKUP", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKUP, 0, 0},
+    {"ENGINE_LOOKUP_MISSES", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKUP, 0, 0},
     {"ENGINE_STALE_KEY", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
     {"ENGINE_RING_POOL", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
     {"ENGINE_NO_WARMUP", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_LOOKAHEAD, 0, 0},
@@ -274,22 +277,22 @@ static declaration declared_by(const char *name)
     const bool alone = c.pools || !strcmp(name, "TRACES_PLAIN"); /* they claim nothing else */
     const char *order = order_of(name);
     const bool own_weights = strstr(name, "IN_Q") != NULL;
-    const bool no_bits = !strcmp(name, "ENGINE_STRIDED_SUMS") || !strcmp(name, "ENGINE_SEED_32") ||
+    const bool no_bits = strstr("ENGINE_STRIDED_SUMS ENGINE_MIXED_CALLS ENGINE_TIES_KEPT ENGINE_SEED_32", name) ||
                          strstr(name, "PRUNED") || strstr(name, "_IN_") ||
                          (order && !c.input); /* engines that promise none */
     assert_int_equal(c.bad_row, c.lm_arithmetic || alone || no_bits ? 0 : IUT_ERROR);
     assert_int_equal(c.greedy_identical, !alone && !no_bits);
     assert_int_equal(c.accepted_total, !strcmp(name, "ENGINE_TELLS_TOTALS"));
     assert_int_equal(c.eos_always, !strcmp(name, "ENGINE_OWN_END"));
-    const bool mixed = strstr("ENGINE_MIXED_CALLS ENGINE_IN_BF16 ENGINE_IN_Q8", name) != NULL;
+    const bool mixed = strstr("ENGINE_MIXED_CALLS ENGINE_IN_BF16 ENGINE_IN_Q8 ENGINE_TIES_KEPT", name) != NULL;
     assert_int_equal(c.logprobs, mixed ? IUT_LOGPROB_RAW : 0);
-    const bool pruned = strstr(name, "PRUNED") || strstr("ENGINE_IN_BF16 ENGINE_IN_Q8", name);
+    const bool pruned = strstr(name, "PRUNED") || strstr("ENGINE_IN_BF16 ENGINE_IN_Q8 ENGINE_TIES_KEPT", name);
     assert_int_equal(c.draft_vocab, pruned ? IUT_VOCAB_FOLDER : !strcmp(name, "TREES_VOCAB") ? IUT_VOCAB_PANEL : 0);
     assert_int_equal(c.weights, own_weights ? IUT_WEIGHTS_OWN : 0);
     assert_int_equal(c.per_request, mixed ? 15 : 0);
     assert_int_equal(c.processors, mixed || strstr(name, "PENALTY") || !strcmp(name, "ENGINE_PLAIN") ? 7 : 0);
     assert_string_equal(c.order ? c.order : "", order ? order : "");
-    assert_int_equal(c.top_k_ties, !strcmp(name, "LOGITS_VLLM") ? IUT_TIES_KEPT : 0);
+    assert_int_equal(c.top_k_ties, strstr("LOGITS_VLLM ENGINE_TIES_KEPT", name) ? IUT_TIES_KEPT : 0);
     const bool generates = c.uniforms && !alone, cut = !strcmp(name, "SEEDED_32") || !strcmp(name, "ENGINE_SEED_32");
     assert_int_equal(c.drafts, generates ? IUT_DRAFTS_SAMPLED : 0);
     assert_int_equal(c.seed_bits, !generates || c.uniforms == IUT_UNIFORMS_OWN ? 0 : cut ? 32 : 64);

@@ -42,6 +42,8 @@ served_filters served_filters_of(manner how)
     switch (how) {
     case MANNER_VLLM_TIES:
         return (served_filters){"vllm", "Tmkp", true, 0};
+    case MANNER_ENGINE_TIES_KEPT:
+        return (served_filters){NULL, "Tkpm", true, 0};
     case MANNER_ENGINE_VLLM:
         return (served_filters){"vllm", "Tmkp", false, 0};
     case MANNER_ENGINE_LLAMACPP:

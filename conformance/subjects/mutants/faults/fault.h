@@ -70,7 +70,7 @@ typedef enum {
     MANNER_ENGINE_MIXED, /* takes sampling, seed, budget and ends of each request */
     MANNER_ENGINE_FEWER, /* drafts half as much on every other step */
     MANNER_ENGINE_SEED_32, /* keeps 32 bits of a seed, and says so */
-    MANNER_ENGINE_STRIDED, /* sums in another order, in binary32, and promises no bits; and so the next eight */
+    MANNER_ENGINE_STRIDED, /* sums in another order, in binary32, and promises no bits; and so the next nine */
     MANNER_ENGINE_PRUNED,   /* takes a draft model with a vocabulary of its own; and so the next three */
     MANNER_ENGINE_PRUNED_FURTHER, /* and leaves out the last of its ids */
     MANNER_ENGINE_PRUNED_DOUBLE,  /* and divides its rows in double */
@@ -79,6 +79,7 @@ typedef enum {
     MANNER_ENGINE_LLAMACPP, /* with filters in the order of that engine */
     MANNER_ENGINE_MLX,
     MANNER_ENGINE_VLLM,
+    MANNER_ENGINE_TIES_KEPT, /* top-k keeps all that tie with the k-th */
     MANNER_ENGINE_PENALTY_OUTPUT, /* penalties see the output alone, and the draft model has none */
     MANNER_ENGINE_PENALTY_WINDOW, /* they see the last 20 tokens */
     MANNER_ENGINE_PENALTY_SOFT,   /* they are subtracted from the log-softmax */
@@ -94,6 +95,7 @@ typedef enum {
     MANNER_OUROBOROS_RING, /* its pool overwrites slots in turn */
     MANNER_OUROBOROS_BARE, /* no answer of the target enters its pool */
     MANNER_ORIGINAL,     /* LKP as it was first published */
+    MANNER_LOOKUP_MISSES, /* prompt lookup that finds nothing */
     MANNER_STALE_KEY,    /* lookahead with other switches, or with what costs speed alone */
     MANNER_RING_POOL,
     MANNER_NO_WARMUP,

@@ -167,7 +167,8 @@ static iut_status claims(iut *x, iut_claims *c)
                             .device = "cpu",
                             .uniforms = self(x)->says->uniforms,
                             .uniform_bits = self(x)->says->bits,
-                            .rule = IUT_RULE_TOKEN,
+                            .rule = self(x)->says->rule,
+                            .seed_identical = self(x)->says->rule == IUT_RULE_MATCH,
                             .arithmetic = self(x)->says->arithmetic,
                             .greedy_identical = bits,
                             .max_gamma = methods == IUT_OUROBOROS ? ROUNDS_GAMMA : one_alone ? 1 : MAX_GAMMA,
@@ -177,6 +178,7 @@ static iut_status claims(iut *x, iut_claims *c)
                             .accepted_total = self(x)->manner == MANNER_ENGINE_TOTAL,
                             .eos_always = self(x)->manner == MANNER_ENGINE_OWN_END,
                             .order = self(x)->filters.order,
+                            .top_k_ties = self(x)->filters.ties_kept ? IUT_TIES_KEPT : 0,
                             .weights = own_weights ? IUT_WEIGHTS_OWN : 0,
                             .per_request = mixed ? EVERY_OWN : 0,
                             .logprobs = mixed ? IUT_LOGPROB_RAW : 0,
@@ -310,7 +312,7 @@ static uint64_t position(const request *r, int32_t i)
 static bool serve(const engine *a, const float *logits, const as_sampling *s, float *p)
 {
     const iut_sampling sampling = {s->temperature, s->top_k, s->top_p, s->min_p};
-    if (!a->filters.order && !fault(a->fault, ENGINE_T_LAST))
+    if (!a->filters.order && !a->filters.ties_kept && !fault(a->fault, ENGINE_T_LAST))
         return as_serve(logits, a->target.V, s, p, NULL) == AS_OK;
     return served_row(a->fault, &a->filters, logits, a->target.V, &sampling, false, p) == SERVED_OK;
 }
@@ -470,8 +472,8 @@ static iut_status propose(request *r, int32_t g)
         const uint64_t seed = unseeded ? a->drafts++ : r->seed,
                        U = as_word64(as_random(seed, position(r, i), AS_DRAFT, 0));
         int32_t *token = &r->history[r->n + i];
-        *token = fault(a->fault, ENGINE_DRAFT_ARGMAX) ? argmax(q, a->target.V)
-                                                      : as_draw(q, a->target.V, U);
+        const bool likeliest = fault(a->fault, ENGINE_DRAFT_ARGMAX) || a->says->rule == IUT_RULE_MATCH;
+        *token = likeliest ? argmax(q, a->target.V) : as_draw(q, a->target.V, U);
         const bool other = fault(a->fault, ENGINE_Q_AT_T1) || fault(a->fault, ENGINE_Q_UNFILTERED);
         if (other && !told_q(r, a->logits, q)) return fail(a, IUT_FAILED, "a row of the draft cannot be served");
         if (r->sampling.temperature > 0) *token = mapped(a, *token);
@@ -522,6 +524,17 @@ static int32_t by_inverted_ratio(const request *r, int32_t g, int32_t *token)
         const double u = as_unit29(as_random(r->seed, at, AS_ACCEPT, 0));
         *token = as_draw(p, a->target.V, as_word64(as_random(r->seed, at, AS_DRAW, 0)));
         if (n == g || u * (double)p[*token] > (double)row(a, a->q, n)[r->history[r->n + n]]) return n;
+    }
+}
+
+/* MAT-01, MAT-02. */
+static int32_t by_match(const request *r, int32_t g, int32_t *token)
+{
+    const engine *a = r->a;
+    for (int32_t n = 0;; n++) {
+        const uint64_t U = as_word64(as_random(r->seed, position(r, n), AS_DRAW, 0));
+        *token = as_draw(row(a, a->p, n), a->target.V, U);
+        if (n == g || *token != r->history[r->n + n]) return n;
     }
 }
 
@@ -577,7 +590,9 @@ static iut_status judge(request *r, int32_t g, int32_t *accepted, int32_t *token
     for (int32_t i = 0; fault(a->fault, ENGINE_OWN_MASKS_P) && g > 0 && is_pruned(a) && i <= g; i++)
         mask_absent(a, row(a, a->p, i));
     spoil_rows(r, g);
-    *accepted = fault(a->fault, ENGINE_RATIO_INVERTED) ? by_inverted_ratio(r, g, token) : by_chain(r, g, token);
+    *accepted = (fault(a->fault, ENGINE_RATIO_INVERTED)    ? by_inverted_ratio
+                 : a->says->rule == IUT_RULE_MATCH         ? by_match
+                                                           : by_chain)(r, g, token);
     return IUT_OK;
 }
 

@@ -12,7 +12,7 @@
 #include "conformance/subjects/mutants/model/lm_net.h"
 #include "ref/num/environment.h"
 
-enum { FAR = 256 }; /* a position, of faults */
+enum { FAR = 256, PAGE = 16 }; /* a position, and positions of a page, of faults */
 
 typedef struct {
     int32_t length;      /* committed */
@@ -20,6 +20,7 @@ typedef struct {
     int32_t shift;       /* added to positions: KV_POSITION_GOES_ON */
     int32_t requests;    /* truncations to 0 */
     int32_t last_commit; /* rows of it; 0 after anything else */
+    int32_t sealed;      /* position whose entry stays: KV_PAGE_SEALED; 0: none */
     float *key, *value;  /* [layers][positions][kv] */
     int32_t waiting;     /* rows of the last forward */
     int32_t *token, *parent, *position; /* [rows] */
@@ -504,6 +505,7 @@ static void keep_row(lm_subject *a, sequence *q, int32_t row, int32_t at)
     if (fault(a->net.fault, KV_PAGE_EDGE) && at % 64 == 0 && at > q->length) return;
     /* A prefix cache that takes the first entry of an earlier request for this one's. */
     if (fault(a->net.fault, KV_REUSE_DIRTY) && q->requests > 0 && at == 0) return;
+    if (at > 0 && at == q->sealed) return;
     for (int32_t layer = 0; layer < a->net.m->config.layers; layer++) {
         copy_entries(a, cached(a, q->key, layer, at), waiting(a, q->row_key, layer, row));
         copy_entries(a, cached(a, q->value, layer, at), waiting(a, q->row_value, layer, row));
@@ -535,6 +537,15 @@ static void leave_a_trace(lm_subject *a, sequence *q, int32_t n)
     }
 }
 
+/* KV_PAGE_SEALED: the first row that was refused ended a page, which is then not written again. */
+static void seal_page(lm_subject *a, sequence *q, int32_t n)
+{
+    const int32_t at = q->length + n;
+    if (at % PAGE != PAGE - 1) return;
+    keep_row(a, q, n, at);
+    q->sealed = at;
+}
+
 static iut_status commit_one(lm_subject *a, int32_t s, const int32_t *path, int32_t n,
                              int32_t *length)
 {
@@ -549,6 +560,7 @@ static iut_status commit_one(lm_subject *a, int32_t s, const int32_t *path, int3
         for (int32_t i = 0; i < n; i++)
             keep_row(a, q, fault(f, KV_WRONG_ROWS) ? i : path[i], q->length + i);
     if (fault(f, KV_FAINT_STALE) && n > 0 && n < q->waiting) leave_a_trace(a, q, n);
+    if (fault(f, KV_PAGE_SEALED) && n < q->waiting) seal_page(a, q, n);
     if (fault(f, KV_NEIGHBOUR) && s > 0 && n > 0 && a->seq[s - 1].length > 0)
         for (int32_t layer = 0; layer < a->net.m->config.layers; layer++)
             copy_entries(a, cached(a, a->seq[s - 1].key, layer, a->seq[s - 1].length - 1),
@@ -589,7 +601,7 @@ static iut_status truncate_to(iut *x, iut_truncate_batch *b)
             return fail(a, IUT_BAD_INPUT, "truncate: %d, give 0 to %d", (int)keep,
                         (int)q->length);
         if (fault(f, KV_POSITION_GOES_ON) && keep > 0) q->shift += cut > 0;
-        if (keep == 0) q->requests++, q->shift = 0;
+        if (keep == 0) q->requests++, q->shift = 0, q->sealed = 0;
         q->length = keep + (fault(f, KV_TRUNCATE_ONE_MORE) && cut > 0);
         if (fault(f, KV_FIRST_KEEP) && b->keep[0] <= keep + cut) q->length = b->keep[0];
         if (!fault(f, KV_ROWS_KEPT)) q->waiting = 0;

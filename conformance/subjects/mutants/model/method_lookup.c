@@ -37,6 +37,7 @@ static place find(const method_job *j)
 {
     const int32_t n = method_least(j->how->size[0], j->n - 1);
     place p = {j->n, 0};
+    if (j->manner == MANNER_LOOKUP_MISSES) return p;
     for (int32_t i = 0; i < n && p.s == j->n; i++)
         p = find_length(j, fault(j->fault, LKP_SHORTEST_FIRST) ? i + 1 : n - i);
     return p;

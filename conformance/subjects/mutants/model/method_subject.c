@@ -39,6 +39,7 @@ uint8_t method_claims(manner how)
     case MANNER_ENGINE_LLAMACPP:
     case MANNER_ENGINE_MLX:
     case MANNER_ENGINE_VLLM:
+    case MANNER_ENGINE_TIES_KEPT:
     case MANNER_ENGINE_MIXED:
     case MANNER_ENGINE_PENALTY_OUTPUT:
     case MANNER_ENGINE_PENALTY_WINDOW:
@@ -59,6 +60,7 @@ uint8_t method_claims(manner how)
         return IUT_OUROBOROS;
     case MANNER_LOOKUP:
     case MANNER_ORIGINAL:
+    case MANNER_LOOKUP_MISSES:
         return IUT_LOOKUP;
     default:
         return IUT_LOOKAHEAD;
@@ -230,7 +232,7 @@ static iut_status step(state *a, int32_t *out, int32_t *told, bool *ended)
     if (s == IUT_OK && !penalise_tree(j, &a->tree)) s = method_fail(j, IUT_NO_MEMORY, "out of memory");
     if (s == IUT_OK) s = verify(a);
     if (s != IUT_OK) return s;
-    if (j->manner != MANNER_NO_BONUS) *told = a->run.count - 1;
+    if (j->manner != MANNER_NO_BONUS && j->manner != MANNER_LOOKUP_MISSES) *told = a->run.count - 1;
     *ended = o.ended = emit(a, out, &o.emitted);
     if (has_window(a)) method_window_observe(&a->window, j, &a->tree, &a->run, &o);
     if (has_rounds(a)) s = method_rounds_observe(&a->rounds, j, &a->tree, &a->run, &o);
