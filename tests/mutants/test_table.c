@@ -294,7 +294,8 @@ static declaration declared_by(const char *name)
     assert_string_equal(c.order ? c.order : "", order ? order : "");
     assert_int_equal(c.top_k_ties, strstr("LOGITS_VLLM ENGINE_TIES_KEPT", name) ? IUT_TIES_KEPT : 0);
     const bool generates = c.uniforms && !alone, cut = !strcmp(name, "SEEDED_32") || !strcmp(name, "ENGINE_SEED_32");
-    assert_int_equal(c.drafts, generates ? IUT_DRAFTS_SAMPLED : 0);
+    const bool greedy_drafts = !strcmp(name, "ENGINE_MATCH_GREEDY");
+    assert_int_equal(c.drafts, greedy_drafts ? IUT_DRAFTS_ARGMAX : generates ? IUT_DRAFTS_SAMPLED : 0);
     assert_int_equal(c.seed_bits, !generates || c.uniforms == IUT_UNIFORMS_OWN ? 0 : cut ? 32 : 64);
     return (declaration){
         name,      c.uniforms,       c.uniform_bits, c.input,     c.map,

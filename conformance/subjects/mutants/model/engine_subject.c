@@ -185,7 +185,7 @@ static iut_status claims(iut *x, iut_claims *c)
                             .processors = penalties ? EVERY_PENALTY : 0,
                             .draft_vocab = pruned ? IUT_VOCAB_FOLDER : 0,
                             .warm = self(x)->manner == MANNER_OUROBOROS_WARM,
-                            .drafts = IUT_DRAFTS_SAMPLED,
+                            .drafts = self(x)->says->rule == IUT_RULE_MATCH ? IUT_DRAFTS_ARGMAX : IUT_DRAFTS_SAMPLED,
                             .seed_bits = self(x)->says->uniforms == IUT_UNIFORMS_OWN      ? 0
                                          : self(x)->manner == MANNER_ENGINE_SEED_32 ? 32
                                                                                     : 64};
