@@ -1,6 +1,7 @@
 /* claims.c - see claims.h. */
 #include "conformance/wire/claims.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,9 +237,11 @@ int32_t claim_most(const claim_row *row)
 static int32_t word_number(const claim_row *row, const char *name, size_t length)
 {
     int32_t i = 0;
-    for (const char *word = row->words;; word += strcspn(word, "|") + 1, i++)
+    for (const char *word = row->words; *word; word += strcspn(word, "|"), word += *word == '|', i++)
         if (strcspn(word, "|") == length && memcmp(word, name, length) == 0)
             return row->kind == CLAIM_SET ? 1 << i : i + 1;
+    assert(!"a default is one of the row's words");
+    return 0;
 }
 
 int32_t claim_unsaid(const claim_row *row)
@@ -257,7 +260,8 @@ int32_t claim_unsaid(const claim_row *row)
 int32_t claims_number(const iut_claims *claims, size_t field)
 {
     const claim_row *row = claim_table;
-    while (row->at != field) row++;
+    while (row->name && row->at != field) row++;
+    assert(row->name);
     const int32_t said = (int32_t)number(claims, row);
     return said ? said : claim_unsaid(row);
 }

@@ -179,7 +179,7 @@ if __name__ == "__main__":
     parser.add_argument("--parallel", type=int, default=1, help="requests at once")
     parser.add_argument("--within", type=float, default=8, metavar="SECONDS", help="for a call; less than --timeout")
     parser.add_argument("--rule", default="token", help="acceptance rule that is claimed")
-    parser.add_argument("--arithmetic", default="f32", help="of the network; f16 and bf16 leave the law unclaimed")
+    parser.add_argument("--arithmetic", help="of the network; f16 and bf16 leave the law unclaimed (default: f32, of own weights bf16)")
     parser.add_argument("--order", help="of temperature and filters: llamacpp, vllm, mlx ...")
     parser.add_argument("--ties", choices=["cut", "kept"], default="cut", help="at the k-th of top-k: k tokens, or all")
     parser.add_argument("--weights", choices=["folder", "own"], default="folder", help="own: quantised, say")
@@ -189,6 +189,8 @@ if __name__ == "__main__":
                         help="JSON that each request has besides")
     options = parser.parse_args()
     limits = {"max_gamma": options.max_gamma} if options.max_gamma else {}
+    # Quantised weights are seldom multiplied in binary32 alone: activations are rounded, too.
+    arithmetic = options.arithmetic or ("bf16" if options.weights == "own" else "f32")
     claims = {"order": options.order} if options.order else {}
     claims.update(top_k_ties=options.ties, weights=options.weights)
     if {name for name, _ in options.servers} == {"few"}:
@@ -196,5 +198,5 @@ if __name__ == "__main__":
     if options.penalties:
         limits["processors"] = options.penalties
     assay_iut.serve(Engine(options), name="openai_http", version="1", uniforms="own", rule=options.rule, map="other",
-                    arithmetic=options.arithmetic, input="logits", lm_architectures="llama", models="exported",
+                    arithmetic=arithmetic, input="logits", lm_architectures="llama", models="exported",
                     **claims, **limits)

@@ -7,8 +7,8 @@
  * terms loses in binary32 (half formats are taken to sum in it) or binary64; binary16 is also
  * granted its smallest value, 2^-24. The support must be the same but for values below that,
  * and rows with a token next to a cut are left out: there rounding decides. Where top-p cuts among
- * equal logits it does not, unless a prefix's share is next to top_p: the ranking says who stays
- * (DIST-08, DIST-10). */
+ * equal logits it does not, unless a prefix's share is next to top_p: how many of them stay is judged, and not which.
+ * All of them may stay, too: sorting programs keep the first or the last of a tie, others the whole of it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,12 +212,14 @@ static bool stands_alone(uint8_t arithmetic, const double *below, int32_t n, dou
 }
 
 /* Is every cut of the row clear of its tokens, so that no legal rounding moves it? */
+/* *tie: top-p cuts among equal logits. */
 static bool clear_cuts(uint8_t arithmetic, const float *logit, int32_t V, const iut_sampling *s,
-                       const oracle_filters *how, double *below)
+                       const oracle_filters *how, double *below, bool *tie)
 {
     const double margin = 1e-3;
     const oracle_sampling o = {s->temperature, s->top_k, s->top_p, s->min_p};
     int32_t n = 0;
+    *tie = false;
     for (int32_t t = 0; t < V; t++)
         if (logit[t] > -INFINITY) below[n++] = (double)logit[t];
     qsort(below, (size_t)n, sizeof *below, descending);
@@ -226,6 +228,7 @@ static bool clear_cuts(uint8_t arithmetic, const float *logit, int32_t V, const 
     const oracle_cuts c = oracle_cut(below, n, &o, how);
     if (!(c.top_k > margin && c.min_p_log >= margin)) return false;
     if (c.top_p_gap > 0) return c.top_p >= margin && c.top_p_gap > margin;
+    *tie = true;
     const double x = fabs(c.top_p_at) / fmin(1, (double)s->temperature);
     return c.top_p > share_error(arithmetic, n, below[n - 1] == 0, x) &&
            stands_alone(arithmetic, below, n, c.top_p_at, margin);
@@ -281,12 +284,37 @@ static bool overflows(const float *logit, int32_t V)
     return isinf(least - most);
 }
 
-bool served_judged(const client *tested, const float *logit, int32_t V, const iut_sampling *s, double *scratch)
+/* *tie: which tokens of a tie stay is the implementation's affair. */
+static bool is_judged(const client *tested, const float *logit, int32_t V, const iut_sampling *s, double *scratch,
+                      bool *tie)
 {
     const oracle_filters how = check_filters(tested);
     const uint8_t arithmetic = client_claims(tested)->arithmetic;
+    *tie = false;
     if (arithmetic == IUT_ARITH_CANONICAL) return true;
-    return !overflows(logit, V) && clear_cuts(arithmetic, logit, V, s, &how, scratch);
+    return !overflows(logit, V) && clear_cuts(arithmetic, logit, V, s, &how, scratch, tie);
+}
+
+bool served_judged(const client *tested, const float *logit, int32_t V, const iut_sampling *s, double *scratch)
+{
+    bool tie;
+    return is_judged(tested, logit, V, s, scratch, &tie) && !tie;
+}
+
+/* Where top-p cuts a tie: what is wanted goes to the tokens that `got` keeps, if these are as many, or all. */
+static void follow_choice(const float *logit, int32_t V, const float *got, float *want)
+{
+    float least = INFINITY;
+    double value = 0;
+    int32_t due = 0, kept = 0, all = 0;
+    for (int32_t t = 0; t < V; t++)
+        if (want[t] > 0 && logit[t] < least) least = logit[t], value = (double)want[t];
+    for (int32_t t = 0; t < V; t++)
+        if (logit[t] == least) all++, due += want[t] > 0, kept += got[t] > 0;
+    if (kept != due && kept != all) return;
+    const double total = 1 + (kept - due) * value;
+    for (int32_t t = 0; t < V; t++)
+        want[t] = (float)((logit[t] != least ? (double)want[t] : got[t] > 0 ? value : 0) / total);
 }
 
 typedef struct {
@@ -305,7 +333,8 @@ static void compare_row(comparison *k, const probe *m, int32_t state, bool draft
     const iut_claims *claims = client_claims(k->x->iut);
     const iut_sampling *s = draft ? &m->view.draft : &m->view.target;
     const oracle_sampling o = {s->temperature, s->top_k, s->top_p, s->min_p};
-    if (!served_judged(k->x->iut, logit, m->V, s, k->scratch)) {
+    bool tie;
+    if (!is_judged(k->x->iut, logit, m->V, s, k->scratch, &tie)) {
         k->left_out++;
         return;
     }
@@ -314,6 +343,7 @@ static void compare_row(comparison *k, const probe *m, int32_t state, bool draft
         return;
     }
     r->compared++;
+    if (tie) follow_choice(logit, m->V, got, k->want);
     const int32_t t = served_differs(claims, logit, m->V, s, k->want, got, &k->worst);
     if (t >= 0)
         result_set(r, STATE_FAIL,

@@ -88,6 +88,7 @@ void law_kinds_free(law_kinds *k)
 
 void law_kinds_add(law_kinds *k, int32_t gamma, int32_t start, const int32_t *token, int32_t n)
 {
+    if (!k) return;
     const int64_t V = k->a->view.V, S = k->a->view.S;
     law_steps steps;
     law_steps_begin(&steps, gamma);
@@ -118,6 +119,7 @@ static void fill_before(const law_kinds *k, int64_t row, int64_t n)
 
 bool law_kinds_pool(const law_kinds *k, uint64_t seed, st_pool *sum)
 {
+    if (!k) return false;
     const int32_t V = k->a->view.V, S = k->a->view.S;
     law_random g;
     bool ok = true;

@@ -34,7 +34,7 @@ bool law_add_row(st_pool *sum, const st_pool_row *row, const int32_t *count, law
 typedef struct law_kinds law_kinds;
 law_kinds *law_kinds_new(const panel *a, law_op op); /* NULL: no memory */
 void law_kinds_free(law_kinds *k);
-/* A stream of n tokens from that state, in steps of gamma drafts. */
+/* A stream of n tokens from that state, in steps of gamma drafts. k may be NULL, here and below. */
 void law_kinds_add(law_kinds *k, int32_t gamma, int32_t start, const int32_t *token, int32_t n);
 /* Adds them all to a sum. False: no memory. */
 bool law_kinds_pool(const law_kinds *k, uint64_t seed, st_pool *sum);

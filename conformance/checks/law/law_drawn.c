@@ -202,7 +202,7 @@ enum { PROCESSES = 8 };
 typedef struct {
     law_sampler s;
     law_views *views;
-    law_kinds *kinds; /* for the cause of a FAIL */
+    law_kinds *kinds; /* for the cause of a FAIL; NULL without memory: no cause is told */
     neighbours *beside; /* LAW_NEIGHBOURS, else NULL */
     double ended[PROCESSES]; /* LAW_COLD: ln E of each process before this one */
     int32_t processes;
@@ -247,7 +247,7 @@ static bool open_sample(sample *m, const calls *d, const check_case *c, const ch
     m->tokens = malloc((size_t)d->n * (size_t)d->k * sizeof *m->tokens);
     m->length = malloc((size_t)d->n * sizeof *m->length);
     m->start = malloc((size_t)d->n * sizeof *m->start);
-    return m->views && m->kinds && m->tokens && m->length && m->start &&
+    return m->views && m->tokens && m->length && m->start &&
            (d->shape != LAW_NEIGHBOURS || open_beside(m, d->a));
 }
 

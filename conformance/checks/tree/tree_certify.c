@@ -32,6 +32,8 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
         snprintf(why, size, "tree_rules does not have it");
     else if (!replay_fine(m))
         snprintf(why, size, "arithmetic has no boundaries to one step");
+    else if (m->uniform_bits > 0 && m->uniform_bits < MIN_BITS)
+        snprintf(why, size, "uniforms have fewer than %d bits", MIN_BITS);
     else
         return true;
     return false;
@@ -58,6 +60,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     }
     result_figure(r, "boundaries", (double)boundaries);
     result_figure(r, "delta", ldexp(1, -bits));
+    if (going && boundaries == 0) result_set(r, STATE_INCONCLUSIVE, "no tree within its limits has a boundary");
     if (going) result_set(r, STATE_PASS, "%lld boundaries, both sides of each", (long long)boundaries);
     trees_close(&t);
     probe_close(m);

@@ -80,17 +80,22 @@ static bool has_support(const trees *t, int32_t i, const probe *m, check_result 
     return true;
 }
 
-/* Is some p so close to its threshold that rounding may decide? From binary32 on the suite's rows are compared as they
- * are. A half format rounds them, and what is made of logits is taken to be within a quarter. */
+/* Is some p so close to its threshold that rounding may decide? Canonical arithmetic and binary64 compare the suite's rows
+ * as they are; binary32 may divide them anew, or compare logarithms. A half format rounds them, one that is not said may
+ * have four bits, and what is made of logits is taken to be within a quarter. */
 static bool is_close(const trees *t, int32_t i, const probe *m, const iut_claims *k)
 {
     const int32_t a = k->arithmetic;
-    const bool own = replay_own_rows(k), wide = a == IUT_ARITH_CANONICAL || a == IUT_ARITH_F64 || a == IUT_ARITH_F32;
-    const double share = own ? 0x1p-2 : wide ? 0 : 0x1p-6;
+    const bool exact = a == IUT_ARITH_CANONICAL || a == IUT_ARITH_F64;
+    const double share = replay_own_rows(k)     ? 0x1p-2
+                         : exact              ? 0
+                         : a == IUT_ARITH_F32 ? 0x1p-20
+                         : a                  ? 0x1p-6
+                                              : 0x1p-3;
     for (int32_t j = 1, first = t->first[i]; share > 0 && j < t->node_count[i]; j++) {
         const int32_t above = first + t->parent[first + j], token = t->token[first + j];
         const double p = token < 0 ? 0 : (double)probe_p(m, t->state[above])[token];
-        if (fabs(p - t->parameter[2 * above]) < share * p) return true;
+        if (fabs(p - t->parameter[2 * above]) <= share * p) return true;
     }
     return false;
 }
@@ -133,10 +138,12 @@ static bool judge_all(const check_case *c, const trees *t, const check_context *
 
 /* ---- Calls. ---------------------------------------------------------------------------- */
 
+/* OTHER beside other rules may take siblings of one kind alone (LAW-07). */
 static int32_t some_rule(const check_case *c, const client *tested, uint64_t *rng)
 {
-    int32_t rule = c->tree.rule;
-    while (!(client_claims(tested)->tree_rules & rule)) rule = 1 << probe_below(rng, TREE_RULES);
+    int32_t rule = c->tree.rule, all = client_claims(tested)->tree_rules;
+    if (all != IUT_TREE_OTHER) all &= ~IUT_TREE_OTHER;
+    while (!(all & rule)) rule = 1 << probe_below(rng, TREE_RULES);
     return rule;
 }
 

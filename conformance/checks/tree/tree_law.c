@@ -139,10 +139,11 @@ static void plan(check_plan *p, check_level level)
     if (level > LEVEL_SMOKE) plan_cells(p, level, full, sizeof full / sizeof *full, AS_MADE, 1);
 }
 
-/* The siblings for which LAW-07 binds a rule. */
-static int32_t drawings_of(int32_t rule)
+/* The siblings for which LAW-07 binds a rule. Whether OTHER takes those of another rule is not said. */
+static int32_t drawings_of(const iut_claims *m, int32_t rule)
 {
-    return rule == IUT_TREE_KSEQ     ? IUT_DRAWN_IID
+    const bool beside = rule == IUT_TREE_OTHER && m->tree_rules != IUT_TREE_OTHER;
+    return rule == IUT_TREE_KSEQ || beside ? IUT_DRAWN_IID
            : rule == IUT_TREE_SINGLE ? IUT_DRAWN_IID | IUT_DRAWN_MIXED
                                      : IUT_DRAWN_IID | IUT_DRAWN_WITHOUT | IUT_DRAWN_MIXED;
 }
@@ -152,7 +153,7 @@ static bool is_lossless(const iut_claims *m, int32_t rule, int32_t drawn)
 {
     const int32_t any = m->lossless_any | IUT_TREE_TYPICAL | IUT_TREE_CONSTANT,
                   averaged = m->lossless_drawn | IUT_TREE_LENIENT;
-    return (any & rule) || ((averaged & rule) && (drawings_of(rule) & drawn));
+    return (any & rule) || ((averaged & rule) && (drawings_of(m, rule) & drawn));
 }
 
 /* GREEDY is bound at temperature 0 alone. */

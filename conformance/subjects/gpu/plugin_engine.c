@@ -119,8 +119,7 @@ static as_status prepare(const ag_device *device, engine_ops *x, const iut_gener
                          engine_ops_manner *how, engine_ops_plan *plan, ag_decoder **d,
                          as_error *e)
 {
-    how->rows = FORWARD_ROWS;
-    for (how->sequences = AT_ONCE;; how->sequences /= 2) {
+    for (;; how->sequences /= 2) {
         as_status tried = engine_ops_load(x, b, how, e);
         const bool no_room = tried == AS_LIMIT;
         if (tried == AS_OK) tried = engine_ops_translate(b, how, g->first, plan, e);
@@ -212,13 +211,25 @@ static as_status decode_all(const ag_device *device, engine_ops *x, const iut_ge
     return s;
 }
 
+/* Ouroboros: the host's loop, on models that other calls find as they want them. */
+static as_status decode_on_host(engine_ops *x, const iut_generate_batch *b, engine_ops_manner *how, as_error *e)
+{
+    for (;; how->sequences /= 2) {
+        const as_status s = engine_ops_load(x, b, how, e);
+        if (s == AS_OK) return engine_ops_generate(x, b, how, e);
+        if ((s != AS_LIMIT && s != AS_NO_MEMORY) || how->sequences == 1) return s;
+        engine_ops_free(x);
+    }
+}
+
 as_status plugin_generate(const ag_device *device, engine_ops *x, const iut_generate_batch *b,
                           const engine_ops_manner *how, as_error *e)
 {
     engine_ops_manner manner = *how;
     manner.positions = positions_for(longest_of(b));
+    manner.rows = FORWARD_ROWS;
+    manner.sequences = AT_ONCE;
     const as_status s = manner.positions > LEAST_POSITIONS ? check_positions(b, e) : AS_OK;
     if (s != AS_OK) return s;
-    return b->method == IUT_OUROBOROS ? engine_ops_generate(x, b, &manner, e)
-                                      : decode_all(device, x, b, &manner, e);
+    return b->method == IUT_OUROBOROS ? decode_on_host(x, b, &manner, e) : decode_all(device, x, b, &manner, e);
 }

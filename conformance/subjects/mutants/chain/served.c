@@ -112,7 +112,8 @@ static void top_p(ranking *r)
     const bool tie = n < r->keep && r->a[n].logit == r->a[n - 1].logit;
     if ((fault(r->f, TOPP_ONE_LESS) || (fault(r->f, TOPP_TIE_SHORT) && tie)) && n > 1) n--;
     if (fault(r->f, TOPP_ONE_MORE) && n < r->keep) n++;
-    while (fault(r->f, TOPP_KEEPS_TIES) && n < r->keep && r->a[n].logit == r->a[n - 1].logit) n++;
+    if (r->arithmetic == IUT_ARITH_F16) /* as programs that look for a threshold: a tie stays whole */
+        while (n < r->keep && r->a[n].logit == r->a[n - 1].logit) n++;
     r->keep = n;
 }
 
@@ -237,7 +238,8 @@ served_status served_row(fault_point f, const served_filters *how, const float *
     for (int32_t t = 0; t < V; t++) {
         const bool mask = !(logits[t] > -INFINITY) && !fault(f, MASK_LEAKS); /* DIST-02 */
         const bool behind = fault(f, RANK_ZERO_SIGN) && logits[t] == 0 && signbit(logits[t]);
-        const int32_t tie = fault(f, RANK_HIGH_ID) ? -t : behind ? V + t : t;
+        const bool last = how->arithmetic == IUT_ARITH_F32; /* as programs that sort upwards keep the last of a tie */
+        const int32_t tie = fault(f, RANK_HIGH_ID) || last ? -t : behind ? V + t : t;
         if (!mask) r.a[r.n++] = (entry){logits[t], weight_at(f, logits[t], max, T), t, tie};
     }
     r.keep = r.n;
