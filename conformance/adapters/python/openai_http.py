@@ -179,7 +179,8 @@ if __name__ == "__main__":
     parser.add_argument("--parallel", type=int, default=1, help="requests at once")
     parser.add_argument("--within", type=float, default=8, metavar="SECONDS", help="for a call; less than --timeout")
     parser.add_argument("--rule", default="token", help="acceptance rule that is claimed")
-    parser.add_argument("--arithmetic", help="of the network; f16 and bf16 leave the law unclaimed (default: f32, of own weights bf16)")
+    parser.add_argument("--arithmetic", help="of the network; f16 and bf16 leave the law unclaimed "
+                        "(default: f32, of own weights bf16)")
     parser.add_argument("--order", help="of temperature and filters: llamacpp, vllm, mlx ...")
     parser.add_argument("--ties", choices=["cut", "kept"], default="cut", help="at the k-th of top-k: k tokens, or all")
     parser.add_argument("--weights", choices=["folder", "own"], default="folder", help="own: quantised, say")

@@ -111,7 +111,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     if (engine_open(&j->e, x, r, (engine_pair)c->engine.pair)) {
         engine_fill_prompt(&j->e, 0, 1 + probe_below(&rng, MOST_PROMPT), &rng, &j->prompt);
         engine_draw_sizes(method, &rng, j->q.sizes);
-        if (engine_drafts(method) && c->engine.kind != PLAIN) j->q.gamma = gamma_within(1 + probe_below(&rng, 4), x->iut);
+        if (engine_drafts(method) && c->engine.kind != PLAIN)
+            j->q.gamma = gamma_within(1 + probe_below(&rng, 4), x->iut);
         if (engine_repeat(&j->e, &j->q, &j->prompt, N, j->first, j->length) &&
             all(j, x->level > LEVEL_SMOKE ? 3 : 1, &rng))
             result_set(r, STATE_PASS, "%d streams a call: with high bits of the seeds changed they are others", (int)N);

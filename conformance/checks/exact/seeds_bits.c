@@ -129,7 +129,8 @@ static bool compare(const check_case *c, const check_context *x, const answers *
 {
     const int32_t bare = c->variant == VERIFY ? BARE : CASES;
     kind tokens = {.what = "tokens", .width = c->variant == STREAM ? K : 1},
-         decisions = {.what = "decisions", .width = 1}, corrections = {.what = "corrections", .width = 1}, bonuses = {.what = "bonus tokens", .width = 1};
+         decisions = {.what = "decisions", .width = 1}, corrections = {.what = "corrections", .width = 1},
+         bonuses = {.what = "bonus tokens", .width = 1};
     for (int32_t i = 0; i < bare; i++) take(&tokens, a->token + i * K, b->token + i * K);
     for (int32_t i = bare; i < CASES; i++) {
         take(&decisions, a->length + i, b->length + i);

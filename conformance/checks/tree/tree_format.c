@@ -1,8 +1,9 @@
 /* tree_format.c - tree.format: what needs no law and no uniforms, of every rule that is claimed, in any arithmetic.
  *
  * The tokens are those of a path, and one more (TRV-02, TRV-03); none has p = 0 (LAW-05). So where p is one-hot the
- * tokens are the greedy ones, whatever the rule and its coins. For the path TYPICAL and CONSTANT take no coins, nor does
- * MATCH on one-hot rows. So their path is the oracle's, unless p is so close to a threshold that rounding decides. */
+ * tokens are the greedy ones, whatever the rule and its coins. For the path TYPICAL and CONSTANT take no coins, nor
+ * does MATCH on one-hot rows. So their path is the oracle's, unless p is so close to a threshold that rounding
+ * decides. */
 #include <math.h>
 #include <stdio.h>
 
@@ -80,9 +81,9 @@ static bool has_support(const trees *t, int32_t i, const probe *m, check_result 
     return true;
 }
 
-/* Is some p so close to its threshold that rounding may decide? Canonical arithmetic and binary64 compare the suite's rows
- * as they are; binary32 may divide them anew, or compare logarithms. A half format rounds them, one that is not said may
- * have four bits, and what is made of logits is taken to be within a quarter. */
+/* Is some p so close to its threshold that rounding may decide? Canonical arithmetic and binary64 compare the suite's
+ * rows as they are; binary32 may divide them anew, or compare logarithms. A half format rounds them, one that is not
+ * said may have four bits, and what is made of logits is taken to be within a quarter. */
 static bool is_close(const trees *t, int32_t i, const probe *m, const iut_claims *k)
 {
     const int32_t a = k->arithmetic;

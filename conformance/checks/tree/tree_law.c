@@ -1,7 +1,7 @@
 /* tree_law.c - tree.law: the suite makes trees of drafts, the IUT verifies them, until k = depth + 2 tokens are out;
  * their joint law is the target's. Claims decide of which rules and siblings (LAW-06, LAW-07). Where a rule is lossless
- * for any tree, trees are fixed, most of their drafts the likeliest; for the others siblings are drawn as claimed. Rules
- * that are not lossless have neutral parameters (TRV-10). */
+ * for any tree, trees are fixed, most of their drafts the likeliest; for the others siblings are drawn as claimed.
+ * Rules that are not lossless have neutral parameters (TRV-10). */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -167,8 +167,8 @@ static const cell *cell_at(size_t i)
     return i < SMOKE ? &smoke[i] : &others[i - SMOKE];
 }
 
-/* The siblings of a cell: its own, or where no cell of the rule has siblings that are claimed, the first that are. 0: it is
- * not asked. */
+/* The siblings of a cell: its own, or where no cell of the rule has siblings that are claimed, the first that are. 0:
+ * it is not asked. */
 static int32_t siblings_of(const iut_claims *m, int32_t rule, int32_t drawn)
 {
     bool other = false;
