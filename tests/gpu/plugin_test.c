@@ -159,7 +159,7 @@ static iut_status forward_some(iut *x)
 }
 
 /* The last batch that was decoded. */
-static int32_t tokens[2 * BUDGET], lengths[2];
+static int32_t tokens[2 * BUDGET], lengths[3];
 
 static iut_status generate(iut *x, int32_t method, int32_t gamma, int32_t k, int32_t prompts)
 {
