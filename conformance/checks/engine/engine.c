@@ -80,13 +80,19 @@ bool engine_is_greedy(const client *tested, int32_t method)
     return client_claims(tested)->greedy_methods & method;
 }
 
+bool engine_claims_samples(const client *tested, int32_t method, char *why, size_t size)
+{
+    if (!engine_claims_method(tested, method, why, size)) return false;
+    if (!engine_is_greedy(tested, method)) return true;
+    snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
+    return false;
+}
+
 bool engine_claims_law(const client *tested, int32_t method, char *why, size_t size)
 {
     const iut_claims *m = client_claims(tested);
-    if (!engine_claims_method(tested, method, why, size)) return false;
-    if (engine_is_greedy(tested, method))
-        snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
-    else if (m->rule == 0)
+    if (!engine_claims_samples(tested, method, why, size)) return false;
+    if (m->rule == 0)
         snprintf(why, size, "the acceptance rule is not declared");
     else if (m->rule == IUT_RULE_NOT_LOSSLESS)
         snprintf(why, size, "its rule is declared not lossless");

@@ -46,6 +46,9 @@ extern const int32_t engine_methods[ENGINE_METHODS];
 /* IUT_JACOBI ...; 0 is claimed by every engine. */
 bool engine_claims_method(const client *tested, int32_t method, char *why, size_t size);
 
+/* And above temperature 0 (CLM-09)? */
+bool engine_claims_samples(const client *tested, int32_t method, char *why, size_t size);
+
 /* Does the method sample by a rule and in an arithmetic whose law the suite knows? */
 bool engine_claims_law(const client *tested, int32_t method, char *why, size_t size);
 

@@ -52,9 +52,8 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
         !engine_claims_method(tested, method, why, size))
         return false;
     if (!is_seeded(c->engine.kind)) return true;
-    if (engine_is_greedy(tested, method))
-        snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
-    else if (m->uniforms != IUT_UNIFORMS_SEEDED)
+    if (!engine_claims_samples(tested, method, why, size)) return false;
+    if (m->uniforms != IUT_UNIFORMS_SEEDED)
         snprintf(why, size, "uniforms are not seeded");
     else if (!engine_is_exact(m) && m->arithmetic == 0)
         snprintf(why, size, "arithmetic is not said");

@@ -30,13 +30,8 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    const int32_t method = engine_methods[c->engine.kind];
-    if (!engine_claimed(tested, (engine_pair)c->engine.pair, 0, why, size) ||
-        !engine_claims_method(tested, method, why, size))
-        return false;
-    if (!engine_is_greedy(tested, method)) return true;
-    snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
-    return false;
+    return engine_claimed(tested, (engine_pair)c->engine.pair, 0, why, size) &&
+           engine_claims_samples(tested, engine_methods[c->engine.kind], why, size);
 }
 
 typedef struct {

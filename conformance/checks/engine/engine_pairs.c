@@ -72,8 +72,8 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
         snprintf(why, size, "weights of its own: nobody knows where the cuts of a filter lie");
     else if (engine_claims_law(tested, of->method, why, size))
         snprintf(why, size, "its law is known: engine.law has it");
-    else if (engine_is_greedy(tested, of->method))
-        snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(of->method));
+    else if (!engine_claims_samples(tested, of->method, why, size))
+        return false;
     else if (rule == 0)
         snprintf(why, size, "the acceptance rule is not declared");
     else if (rule == IUT_RULE_NOT_LOSSLESS)

@@ -34,13 +34,8 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    const int32_t method = method_of(c);
-    if (!engine_claimed(tested, (engine_pair)c->engine.pair, 0, why, size) ||
-        !engine_claims_method(tested, method, why, size) || !seeds_claimed(tested, why, size))
-        return false;
-    if (!engine_is_greedy(tested, method)) return true;
-    snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
-    return false;
+    return engine_claimed(tested, (engine_pair)c->engine.pair, 0, why, size) &&
+           engine_claims_samples(tested, method_of(c), why, size) && seeds_claimed(tested, why, size);
 }
 
 typedef struct {

@@ -25,14 +25,11 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    const int32_t method = engine_methods[c->engine.kind];
     const uint8_t rule = client_claims(tested)->rule;
     if (!engine_claimed(tested, (engine_pair)c->engine.pair, 0, why, size) ||
-        !engine_claims_method(tested, method, why, size))
+        !engine_claims_samples(tested, engine_methods[c->engine.kind], why, size))
         return false;
-    if (engine_is_greedy(tested, method))
-        snprintf(why, size, "%s is offered at temperature 0 alone", engine_method_name(method));
-    else if (rule == 0)
+    if (rule == 0)
         snprintf(why, size, "the acceptance rule is not declared");
     else if (rule == IUT_RULE_NOT_LOSSLESS)
         snprintf(why, size, "its rule is declared not lossless");
