@@ -1,6 +1,7 @@
 /* plugin.c - libassay_gpu as an implementation under test (conformance/iut.h): every operation
  * of a panel, a model or a pool runs on the device, and is the reference's, bit for bit.
- * `generate` decodes there, several requests at once.
+ * `generate` decodes there, several requests at once. Of Ouroboros only the forwards run there:
+ * its drafter and loop are the reference's, on the host.
  *
  * Without a device the plugin still loads, and every operation answers IUT_NO_DEVICE, which the
  * suite reports as UNAVAILABLE. With the grid emulator (emu/emu.h) in the device's place it

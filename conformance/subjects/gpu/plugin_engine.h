@@ -1,5 +1,6 @@
 /* plugin_engine.h - `generate` of the plugin (plugin.c): the requests of a batch in the loop on
- * the device, several at once.
+ * the device, several at once: those that stand side by side and share their sampling. Ouroboros
+ * goes through the reference's loop, one request after the other.
  *
  * The models' caches have room for what requests ask for, not for all the positions that a
  * model was made for, which may be far more than a device has memory for. The room grows
