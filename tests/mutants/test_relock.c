@@ -80,6 +80,36 @@ static void the_whole_matrix_finds_a_line_that_differs(void **state)
     assert_int_equal(mutants("--quick --lock"), EXIT_CONFORMANT);
 }
 
+/* With --quick the recorded case decides, or if it does not kill, the named check; a line that is missing or cannot be a
+ * kill decides for itself. */
+static void the_quick_look_at_a_lock_has_its_exit_code(void **state)
+{
+    static const struct {
+        const char *line;
+        int code;
+        const char *says;
+    } lock[] = {
+        {"POOL_DUPLICATES POOL-01 pool.values/lru-n2-g0 smoke 0 1\n", EXIT_CONFORMANT, "stale: POOL_DUPLICATES: "},
+        {"", EXIT_NOT_CONFORMANT, "no line in the lock"},
+        {kept, EXIT_NOT_CONFORMANT, "no line in the lock"},
+        {"POOL_DUPLICATES POOL-02 pool.values/lru-n2-g15 smoke 0 1\n", EXIT_NOT_CONFORMANT, "recorded for POOL-02"},
+        {"POOL_DUPLICATES POOL-01 pool.values/none smoke 0 1\n", EXIT_NOT_CONFORMANT, "no case pool.values/none"},
+        {"POOL_DUPLICATES\n", EXIT_USAGE, ":1: "},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof lock / sizeof *lock; i++) {
+        write_lock(lock[i].line, "");
+        if (mutants("--quick --lock") != lock[i].code) fail_msg("%s: %s", lock[i].line, output);
+        assert_says(lock[i].says);
+    }
+    write_lock(dropped, right); /* every fault that is asked dies; but the lock has a line of none */
+    assert_int_equal(mutants("--quick --lock"), EXIT_NOT_CONFORMANT);
+    assert_says("1 of 1 mutants judged rightly");
+    assert_says("the lock has a line of ACCEPT_NEVER, which is no fault");
+    write_lock(kept, right);
+    assert_int_equal(mutants("--quick --lock"), EXIT_CONFORMANT);
+}
+
 static void options_that_relock_has_no_use_for_are_refused(void **state)
 {
     static const char *const other[] = {"--lock x", "--quick", "--json x", "--look-alikes all",
@@ -112,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(relock_searches_anew_and_keeps_other_faults),
         cmocka_unit_test(the_whole_matrix_finds_a_line_that_differs),
+        cmocka_unit_test(the_quick_look_at_a_lock_has_its_exit_code),
         cmocka_unit_test(options_that_relock_has_no_use_for_are_refused),
         cmocka_unit_test(lines_to_keep_must_be_readable),
     };

@@ -125,14 +125,33 @@ static void add_candidates(const method_window *w, const method_job *j, method_t
     method_tree_candidate(t, method_pool_value(&w->old, key, w->old.count[key] - 1), w->N - 1);
 }
 
-/* LAH-09: has a forward room for the window and c candidates? */
-static bool fits(const method_window *w, const method_job *j, int32_t c)
+/* Those of LAH-07: the root, the window and c candidates. */
+static int32_t rows_of(const method_window *w, const method_job *j, int32_t c)
 {
     int32_t rows = c * (w->N - 1);
     for (int32_t l = 0; l < w->rows; l++) rows += w->columns - method_window_from(w, j, l);
+    return rows;
+}
+
+/* LAH-09: has a forward room for so many rows, of the window and c candidates? */
+static bool fits(const method_window *w, const method_job *j, int32_t c, int32_t rows)
+{
     const int32_t deep = w->columns + w->rows - 2,
                   depth = c > 0 && deep < w->N - 1 ? w->N - 1 : deep;
     return rows <= j->rows && j->n + depth <= j->positions;
+}
+
+/* Rows whose path an earlier row has. */
+static int32_t repeats(const method_tree *t)
+{
+    int32_t first[METHOD_ROWS] = {0}, n = 0;
+    for (int32_t r = 1; r < t->rows; r++) {
+        int32_t s = 1;
+        while (s < r && (t->token[s] != t->token[r] || first[t->parent[s]] != first[t->parent[r]])) s++;
+        first[r] = s;
+        n += s < r;
+    }
+    return n;
 }
 
 void method_window_propose(method_window *w, const method_job *j, method_tree *t)
@@ -141,12 +160,16 @@ void method_window_propose(method_window *w, const method_job *j, method_tree *t
                   key = fault(j->fault, LAH_CANDIDATES_EARLY)
                             ? j->history[j->n - 2 + (j->n < 2)]
                             : root,
-                  c = verifies(w, j) ? w->pool.count[key] : 0;
+                  c = verifies(w, j) ? w->pool.count[key] : 0, rows = rows_of(w, j, c);
+    const bool merges = fault(j->fault, LAH_ROWS_MERGED) && rows <= METHOD_ROWS;
     method_tree_begin(t, root);
-    w->alone = w->rows == 0 || !fits(w, j, c);
+    w->alone = w->rows == 0 || !(merges || fits(w, j, c, rows));
     if (w->alone) return;
     add_window(w, j, t);
     add_candidates(w, j, t, key, c);
+    if (!merges || fits(w, j, c, rows - repeats(t))) return;
+    w->alone = true;
+    method_tree_begin(t, root);
 }
 
 /* ---- After the forward ---------------------------------------------------------------- */
