@@ -30,9 +30,13 @@ typedef enum {
     FAR_TIES,   /* the same where it is much worse */
     NO_ARGMAX,  /* the same without drafts, too */
     BY_COMPANY, /* the second best, where it is hardly worse, with drafts or in company */
+    BY_CHUNK,   /* ... with drafts or in other chunks */
     TOLD_CLOSE, /* NEAR_TIES, told to be as probable as plain decoding's but for 1e-5 ... */
     TOLD_APART, /* ... or but for 1e-3 */
     ONE_PROMPT, /* with drafts the second best, of the prompts of one length alone */
+    TOLD_RIGHT, /* the best token and its log-probability ... */
+    DRAFTS_TOLD, /* ... which with drafts is off by 1e-3 ... */
+    CHUNK_TOLD, /* ... and in other chunks, too */
     NO_DRAFTS,  /* never drafts */
     NO_GUESSES, /* nor guesses, whatever the method */
     TOO_LONG,
@@ -55,6 +59,7 @@ typedef enum {
     LAST_ALONE,    /* with drafts a stream's last token is 0, above temperature 0 */
     SECOND_SHARP,  /* every other call above temperature 0 is at a third of it, with drafts and without */
     COMPANY_LAW,   /* samples from the draft model with drafts, and alone in its call */
+    CHUNK_LAW,     /* samples from the draft model with drafts, and in other chunks */
     COMPANY_ONLY,  /* at temperature 0 a request alone in its call gets another token */
     WARM_ENDLESS   /* above temperature 0 no token ends a stream */
 } spoil;
@@ -86,11 +91,23 @@ static iut_status claims(iut *x, iut_claims *c)
     return s;
 }
 
+/* A request alone, whose prompt goes on by a few tokens where that of the call before ended: an engine that keeps its
+ * cache has these in a chunk of their own. */
+static bool chunked;
+static void look_for_chunks(const iut_generate_batch *b)
+{
+    static int32_t before[PATH], n;
+    const int32_t more = b->prompt_count[0] - n;
+    chunked = b->n == 1 && n > 0 && more > 0 && more < 10 && memcmp(before, b->prompt, (size_t)n * sizeof *before) == 0;
+    n = b->n == 1 ? b->prompt_count[0] : 0;
+    memcpy(before, b->prompt, (size_t)n * sizeof *before);
+}
+
 /* The two best tokens of the model after a path, and how far apart their logits are. */
 typedef struct {
     uint64_t key; /* of the path; 0: free */
     int32_t best, next;
-    double gap;
+    double gap, told; /* log-probability of the best */
 } ranking;
 
 /* The oracle walks on from where the path before parts from this one. */
@@ -112,6 +129,9 @@ static ranking rank(const char *model, const int32_t *path, int32_t n)
     for (at = same; at < n; at++)
         oracle_path_step(walk, walked[at] = path[at], at + 1 == n ? row : NULL);
     ranking r = {.best = lm_argmax(row, WORDS)};
+    double sum = 0;
+    for (int32_t t = 0; t < WORDS; t++) sum += exp((double)row[t] - (double)row[r.best]);
+    r.told = -log(sum);
     r.gap = (double)row[r.best];
     row[r.best] = -INFINITY;
     r.next = lm_argmax(row, WORDS);
@@ -136,11 +156,18 @@ static ranking ranked(const char *model, const int32_t *path, int32_t n)
 static int32_t spoilt_token(const iut_generate_batch *b, int32_t count, const int32_t *path, int32_t n)
 {
     const ranking r = ranked(b->target, path, n);
-    const bool plain = b->gamma == 0 && (spoilt != BY_COMPANY || b->n == 1);
-    if (spoilt != NO_ARGMAX && plain) return r.best;
+    const bool plain = b->gamma == 0 && (spoilt != BY_COMPANY || b->n == 1) && (spoilt != BY_CHUNK || !chunked);
+    if ((spoilt != NO_ARGMAX && plain) || spoilt >= TOLD_RIGHT) return r.best;
     if (spoilt == ONE_PROMPT && count != 20) return r.best;
     if (spoilt == NEAR_TIES || (spoilt >= BY_COMPANY && spoilt <= TOLD_APART)) return r.gap < 0.02 ? r.next : r.best;
     return n % 16 == 5 && r.gap > 0.3 ? r.next : r.best;
+}
+
+static float spoilt_logprob(const iut_generate_batch *b, const int32_t *path, int32_t n)
+{
+    const bool off = (b->gamma > 0 && spoilt != TOLD_RIGHT) || (chunked && spoilt == CHUNK_TOLD);
+    if (spoilt >= TOLD_RIGHT) return (float)(ranked(b->target, path, n).told - (off ? 1e-3 : 0));
+    return b->gamma == 0 ? -1.0f : spoilt == TOLD_CLOSE ? -1.00001f : -1.001f;
 }
 
 static void spoilt_streams(iut_generate_batch *b)
@@ -151,7 +178,7 @@ static void spoilt_streams(iut_generate_batch *b)
         memcpy(path, b->prompt + begin, (size_t)n * sizeof *path);
         while (t < b->k && (t == 0 || out[t - 1] != b->eos)) {
             out[t] = spoilt_token(b, b->prompt_count[i], path, n);
-            if (b->tell) b->logprob[i * b->k + t] = b->gamma == 0 ? -1.0f : spoilt == TOLD_CLOSE ? -1.00001f : -1.001f;
+            if (b->tell) b->logprob[i * b->k + t] = spoilt_logprob(b, path, n);
             path[n++] = out[t++];
         }
         b->out_len[i] = t;
@@ -199,16 +226,18 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     static uint64_t requests, calls;
     const bool warm = b->sampling.temperature > 0;
     static const uint64_t same[64];
+    look_for_chunks(b);
     if (spoilt == SEED_CUT) b->seed = (uint32_t)b->seed;
     if (spoilt == ONE_SEED) b->seeds = same;
     if (spoilt == SEED_IGNORED && warm) b->seed = requests += 100;
     if (spoilt == WARM_ENDLESS && warm) b->eos = -1;
     if (spoilt == SECOND_SHARP && warm && calls++ % 2) b->sampling.temperature /= 3;
-    if (spoilt >= NEAR_TIES && spoilt <= ONE_PROMPT) return spoilt_streams(b), IUT_OK;
+    if (spoilt >= NEAR_TIES && spoilt <= CHUNK_TOLD) return spoilt_streams(b), IUT_OK;
     if (spoilt == NO_DRAFTS) b->gamma = 0;
     if (spoilt == NO_GUESSES && b->sampling.temperature == 0) b->method = 0;
     const bool other = spoilt == DRAFTS_LAW || (spoilt == DRAFTS_ALONE && b->gamma > 0) ||
-                       (spoilt == COMPANY_LAW && (b->gamma > 0 || b->n == 1));
+                       (spoilt == COMPANY_LAW && (b->gamma > 0 || b->n == 1)) ||
+                       (spoilt == CHUNK_LAW && (b->gamma > 0 || chunked));
     if (*b->draft) snprintf(small_draft, sizeof small_draft, "%s", b->draft);
     if (other) b->target = *b->draft ? b->draft : *small_draft ? small_draft : b->target;
     if (spoilt == GREEDY_JACOBI && b->method == IUT_JACOBI) b->sampling.temperature = 0;
@@ -329,6 +358,10 @@ static void own_weights_are_held_against_themselves(void **unused)
     const iut_claims own = {.arithmetic = IUT_ARITH_F32, .weights = IUT_WEIGHTS_OWN};
     set_up(BY_COMPANY, own);
     all_end(&check_engine_greedy, "*/few-gamma", STATE_ACCEPTABLE, 1, "by company and chunk");
+    set_up(BY_CHUNK, own);
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_ACCEPTABLE, 1, "by company and chunk");
+    set_up(NEAR_TIES, own);
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "prompts have a token that plain decoding does not");
     set_up(NO_ARGMAX, own);
     all_end(&check_engine_greedy, "*/few-gamma", STATE_PASS, 1, "the tokens of plain decoding");
     set_up(FAR_TIES, own);
@@ -356,6 +389,19 @@ static void near_ties_may_be_told_where_arithmetic_is_fine(void **unused)
     own.logprobs = IUT_LOGPROB_RAW, own.arithmetic = IUT_ARITH_BF16;
     set_up(TOLD_CLOSE, own);
     all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "prompts have a token that plain decoding does not");
+}
+
+/* LAY-21. */
+static void log_probabilities_may_spread_as_without_drafts(void **unused)
+{
+    const iut_claims tells = {.arithmetic = IUT_ARITH_F32, .logprobs = IUT_LOGPROB_RAW};
+    (void)unused;
+    set_up(TOLD_RIGHT, tells);
+    all_end(&check_engine_logprob, "*/few-draft", STATE_PASS, 1, "log-probabilities: drafts change them by ");
+    set_up(DRAFTS_TOLD, tells);
+    all_end(&check_engine_logprob, "*/few-draft", STATE_FAIL, 1, "(LAY-21)");
+    set_up(CHUNK_TOLD, tells);
+    all_end(&check_engine_logprob, "*/few-draft", STATE_PASS, 1, "company and chunks by 0.001");
 }
 
 static void drafts_that_show_fail(void **unused)
@@ -472,7 +518,9 @@ static void what_has_no_law_is_held_against_itself(void **unused)
     set_up(DRAFTS_ALONE, half);
     all_end(&check_engine_pairs, "*/few-g*", STATE_FAIL, 3, "not the law of its own plain decoding");
     set_up(COMPANY_LAW, half);
-    all_end(&check_engine_pairs, "*/few-g*", STATE_INCONCLUSIVE, 3, "plain decoding differs by its company as much");
+    all_end(&check_engine_pairs, "*/few-g*", STATE_INCONCLUSIVE, 3, "differs by company and chunk as much");
+    set_up(CHUNK_LAW, half);
+    all_end(&check_engine_pairs, "*/few-g2", STATE_INCONCLUSIVE, 1, "differs by company and chunk as much");
     set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_F32});
     all_end(&check_engine_pairs, "*", STATE_NOT_CLAIMED, 6, "its law is known");
     set_up(HONEST, (iut_claims){.arithmetic = IUT_ARITH_BF16, .rule = IUT_RULE_NOT_LOSSLESS});
@@ -788,6 +836,7 @@ int main(void)
         cmocka_unit_test(near_ties_are_acceptable_unless_identity_is_claimed),
         cmocka_unit_test(own_weights_are_held_against_themselves),
         cmocka_unit_test(near_ties_may_be_told_where_arithmetic_is_fine),
+        cmocka_unit_test(log_probabilities_may_spread_as_without_drafts),
         cmocka_unit_test(drafts_that_show_fail),
         cmocka_unit_test(without_drafts_nothing_is_shown),
         cmocka_unit_test(without_guesses_nothing_is_shown),

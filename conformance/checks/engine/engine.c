@@ -432,6 +432,17 @@ bool engine_repeat(engine *e, const engine_request *q, const engine_prompt *prom
     return generate(e, q, prompt, 0, n, out, length);
 }
 
+bool engine_generate_behind(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t rest,
+                            int32_t *out, int32_t *length)
+{
+    engine_request first = *q;
+    engine_prompt before = *prompt;
+    int32_t token, one;
+    first.k = 1, first.logprob = NULL;
+    before.n -= rest;
+    return engine_generate(e, &first, &before, 1, &token, &one) && engine_generate(e, q, prompt, 1, out, length);
+}
+
 enum { REFUSED_TOKENS = 8 };
 
 bool engine_refuses(engine *e, const engine_request *q, const engine_prompt *prompt,

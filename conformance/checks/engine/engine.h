@@ -133,5 +133,9 @@ bool engine_refuses(engine *e, const engine_request *q, const engine_prompt *pro
 /* The same prompt n times. */
 bool engine_repeat(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t n,
                    int32_t *out /* [n][k] */, int32_t *length /* [n] */);
+/* One request, right behind a call with its prompt but for the last `rest` tokens, 1 <= rest < prompt->n. An engine
+ * that keeps its cache from call to call then reads these in a chunk of their own. q->each and q->accepted are NULL. */
+bool engine_generate_behind(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t rest,
+                            int32_t *out /* [k] */, int32_t *length);
 
 #endif

@@ -1,7 +1,7 @@
 /* engine.logprob - what rejected drafts leave in a cache shows in log-probabilities long before it changes a token
  * (LAY-21). Greedy tokens are asked for with drafts and without, behind prompts that cross pages, chunks and windows.
  * As far as the tokens are the same, their log-probabilities must be, within four times what plain decoding's own differ
- * in other company. In binary32 and finer they are also held against the oracle's network. */
+ * in other company and chunks. In binary32 and finer they are also held against the oracle's network. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "conformance/checks/engine/engine_ties.h"
 #include "conformance/checks/frame/probe.h"
 
-enum { PROMPTS = 8, SHORT = 4, BUDGET = 32, MOST_GAMMA = 8, TRIED = 4 };
+enum { PROMPTS = 8, SHORT = 4, BUDGET = 32, MOST_GAMMA = 8, TRIED = 4, FIRST = 8 };
 static const double SPREAD = 4;
 
 /* Lengths of prompts: both sides of pages and chunks of 16, 64 and 256, and one of two windows. The first SHORT are all
@@ -77,15 +77,19 @@ static bool decode_plainly(job *j, const engine_request *q)
     return true;
 }
 
-/* What company alone does to plain decoding. */
+/* What company and chunks alone do to plain decoding. */
 static bool measure(job *j, const engine_request *q)
 {
     int32_t place;
+    engine_request few = *q;
+    few.k = FIRST;
     if (!engine_generate(&j->e, q, j->prompt, j->prompts, j->out, j->length)) return false;
     for (int32_t i = 0; i < j->prompts; i++) j->spread = fmax(j->spread, difference(j, i, i, &place));
     for (int32_t i = 0; i < j->prompts; i += 3) {
         if (!engine_repeat(&j->e, q, &j->prompt[i], 3, j->out, j->length)) return false;
         for (int32_t k = 0; k < 3; k++) j->spread = fmax(j->spread, difference(j, i, k, &place));
+        if (!engine_generate_behind(&j->e, &few, &j->prompt[i], 1 + i, j->out, j->length)) return false;
+        j->spread = fmax(j->spread, difference(j, i, 0, &place));
     }
     return true;
 }
@@ -168,7 +172,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     if (engine_open(&j->e, x, r, (engine_pair)c->engine.pair) && all(j, engine_methods[c->engine.kind])) {
         result_figure(r, "spread", j->spread);
         result_figure(r, "worst", j->worst);
-        result_set(r, STATE_PASS, "%lld log-probabilities: drafts change them by %.2g at most, company by %.2g",
+        result_set(r, STATE_PASS, "%lld log-probabilities: drafts change them by %.2g at most, company and chunks by "
+                   "%.2g",
                    (long long)j->told, j->worst, j->spread);
     }
     free(j);

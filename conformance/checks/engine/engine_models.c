@@ -13,6 +13,7 @@
 #include "conformance/checks/frame/probe.h"
 
 enum { PROMPTS = 3, BUDGET = 16, FEW_DRAFTS = 3 };
+enum { EQUALS = 8, FEWEST_PARTED = 2, MOST_TRIED = 64 }; /* equal requests; of them; first ids */
 
 /* "wide" and "wider" have ids of more than 16 bits; "short" ends one position after a page of 64; "heads" has five for
  * each of three KV heads. The last two have wide heads, which turn fast. */
@@ -152,7 +153,7 @@ typedef struct {
     int32_t positions;
     engine_prompt prompt[PROMPTS];
     int32_t plain[PROMPTS][BUDGET];
-    int32_t out[PROMPTS * BUDGET], length[PROMPTS];
+    int32_t out[EQUALS * BUDGET], length[EQUALS];
     engine_ties ties;
 } job;
 
@@ -197,6 +198,72 @@ static bool samples(const iut_claims *m)
     return m->rule && m->rule != IUT_RULE_NOT_LOSSLESS && m->top_k_ties != IUT_TIES_KEPT;
 }
 
+/* A prompt of one token, behind which the largest logits are equal. p->n = 0: there is none among the first ids. */
+static bool find_equals(job *j, engine_prompt *p)
+{
+    engine_rows w;
+    const bool ok = engine_rows_open(&w, &j->e, false, 1);
+    p->n = 0;
+    for (int32_t v = 0; ok && p->n == 0 && v < MOST_TRIED && v < w.V; v++) {
+        int32_t largest = 0;
+        engine_rows_cut(&w, 0);
+        engine_rows_step(&w, ROWS_TARGET, v);
+        const float most = w.logits[lm_argmax(w.logits, w.V)];
+        for (int32_t t = 0; t < w.V; t++) largest += w.logits[t] == most;
+        if (largest > 1) p->n = 1, p->token[0] = v;
+    }
+    engine_rows_close(&w);
+    return ok;
+}
+
+/* Of equal requests of a call: how many part from the first, and how many of these at two tokens of equal logits? */
+static bool count_parted(job *j, const engine_request *q, const engine_prompt *p, int32_t *parted, int32_t *at_equals)
+{
+    bool gone[EQUALS] = {false};
+    engine_rows w;
+    *parted = *at_equals = 0;
+    if (!engine_repeat(&j->e, q, p, EQUALS, j->out, j->length)) return false;
+    const bool ok = engine_rows_open(&w, &j->e, false, p->n + BUDGET);
+    for (int32_t t = 0, token = p->token[0]; ok && t < j->length[0]; token = j->out[t++]) {
+        engine_rows_step(&w, ROWS_TARGET, token);
+        for (int32_t i = 1; i < EQUALS; i++) {
+            const int32_t one = j->out[t], other = j->out[i * BUDGET + t];
+            if (gone[i] || other == one) continue;
+            gone[i] = true;
+            ++*parted;
+            *at_equals += other >= 0 && w.logits[other] == w.logits[one];
+        }
+    }
+    engine_rows_close(&w);
+    return ok;
+}
+
+/* A near-tie is a rounding, which does not follow the seed: an engine that draws among equal logits keeps ties without
+ * saying so (LAY-18). In two calls some of the equal requests part there, and in two at temperature 0 none does. */
+static bool no_seed_chooses(job *j)
+{
+    engine_request q = {.k = BUDGET, .eos = -1, .sampling = {0.8f, 1, 1, 0}};
+    engine_prompt *p = &j->prompt[0];
+    int32_t parted, drawn[2], at_equals;
+    if (!find_equals(j, p)) return false;
+    if (p->n == 0) return true;
+    for (int32_t i = 0; i < 2; i++) {
+        q.seed = probe_next(&j->rng);
+        if (!count_parted(j, &q, p, &parted, &drawn[i])) return false;
+        if (drawn[i] < FEWEST_PARTED) return true;
+    }
+    q.sampling = (iut_sampling){0, 0, 1, 0};
+    for (int32_t i = 0; i < 2; i++) {
+        if (!count_parted(j, &q, p, &parted, &at_equals)) return false;
+        if (parted) return true;
+    }
+    result_set(j->e.r, STATE_FAIL,
+               "top_k 1: of %d equal requests %d, then %d part from the first between tokens of equal logits, and at "
+               "temperature 0 none does: ties are kept, which `top_k_ties` does not say (LAY-18)",
+               (int)EQUALS, (int)drawn[0], (int)drawn[1]);
+    return false;
+}
+
 static bool all(job *j)
 {
     engine_request q = {.k = BUDGET, .eos = -1, .sampling = {0, 0, 1, 0}};
@@ -213,7 +280,8 @@ static bool all(job *j)
         if (i == last && wide && q.gamma > FEW_DRAFTS) q.gamma = FEW_DRAFTS; /* a row may be sorted whole */
         if (!same(j, &q, i % 3 == 0 || (i == last && !wide) ? PROMPTS : 1)) return false;
     }
-    return true;
+    const iut_claims *m = client_claims(j->e.x->iut);
+    return wide || m->lm_arithmetic || !samples(m) || no_seed_chooses(j);
 }
 
 static void run(const check_case *c, const check_context *x, check_result *r)

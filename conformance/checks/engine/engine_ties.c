@@ -114,14 +114,30 @@ static bool gives_the_other_among(engine *e, const difference *d, int32_t n, boo
     return ok;
 }
 
-/* Does plain decoding give the other token, too, alone or among equals? */
+/* CLM-15: the same prompt, its last tokens in a chunk of their own where the engine keeps a cache. */
+static bool gives_the_other_behind(engine *e, const difference *d, int32_t rest, bool *gives)
+{
+    const engine_request q = {.k = 1, .eos = -1, .sampling = {0, 0, 1, 0}};
+    engine_prompt from = *d->of->prompt;
+    int32_t token, length;
+    memcpy(from.token + from.n, d->of->plain, (size_t)d->at * sizeof *d->of->plain);
+    from.n += d->at;
+    if (rest >= from.n) return true;
+    if (!engine_generate_behind(e, &q, &from, rest, &token, &length)) return false;
+    *gives = token == d->got;
+    return true;
+}
+
+/* Does plain decoding give the other token, too, alone or among equals, or in other chunks? */
 static bool gives_the_other(engine *e, const difference *d, bool *gives)
 {
-    static const int32_t among[] = {1, 3, COMPANY};
+    static const int32_t among[] = {1, 3, COMPANY}, rest[] = {1, 2, 3, 5, 9};
     *gives = false;
     if (!d->of->processors && d->of->prompt->n + d->at > ENGINE_PROMPT) return true;
     for (int i = 0; i < 3 && !*gives; i++)
         if (!gives_the_other_among(e, d, among[i], gives)) return false;
+    for (int i = 0; i < 5 && !*gives && !d->of->processors; i++)
+        if (!gives_the_other_behind(e, d, rest[i], gives)) return false;
     return true;
 }
 

@@ -312,7 +312,8 @@ static uint64_t position(const request *r, int32_t i)
 static bool serve(const engine *a, const float *logits, const as_sampling *s, float *p)
 {
     const iut_sampling sampling = {s->temperature, s->top_k, s->top_p, s->min_p};
-    if (!a->filters.order && !a->filters.ties_kept && !fault(a->fault, ENGINE_T_LAST))
+    if (!a->filters.order && !a->filters.ties_kept && !fault(a->fault, ENGINE_T_LAST) &&
+        !fault(a->fault, TOPK_KEEPS_TIES))
         return as_serve(logits, a->target.V, s, p, NULL) == AS_OK;
     return served_row(a->fault, &a->filters, logits, a->target.V, &sampling, false, p) == SERVED_OK;
 }
