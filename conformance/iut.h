@@ -44,7 +44,7 @@ enum {
     IUT_RULE_MATCH,       /* draw from p, go on while it equals the draft */
     IUT_RULE_BLOCK,       /* block verification */
     IUT_RULE_ONEHOT,      /* drafts are fixed candidates; q is not used */
-    IUT_RULE_NOT_LOSSLESS /* declared; the law checks are then NOT_CLAIMED */
+    IUT_RULE_NOT_LOSSLESS /* declared; the law checks are then NOT_CLAIMED, and LAW-08 binds it */
 };
 enum { IUT_ARITH_CANONICAL = 1, IUT_ARITH_F64, IUT_ARITH_F32, IUT_ARITH_F16, IUT_ARITH_BF16 };
 enum { IUT_ACCEPT = 1, IUT_REJECT, IUT_ERROR };          /* edge policies */

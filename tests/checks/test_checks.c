@@ -55,7 +55,7 @@ static tally run(const check *tested, const char *vectors)
 
 /* -- What each setup declares ------------------------------------------------------ */
 
-enum { PLAIN, SEEDED, OWN, MATCH, MATCH_SEEDED, F64, F32, REJECTING, SETUPS };
+enum { PLAIN, SEEDED, OWN, MATCH, MATCH_SEEDED, F64, F32, REJECTING, LOSSY, SETUPS };
 
 static void set_up(int32_t setup, tiny_fault fault)
 {
@@ -69,6 +69,7 @@ static void set_up(int32_t setup, tiny_fault fault)
     if (setup == F64) k->arithmetic = IUT_ARITH_F64;
     if (setup == F32) k->arithmetic = IUT_ARITH_F32;
     if (setup == REJECTING) k->bad_draft = IUT_REJECT;
+    if (setup == LOSSY) k->rule = IUT_RULE_NOT_LOSSLESS;
 }
 
 static const struct {
@@ -80,6 +81,10 @@ static const struct {
     {&check_format_draw, PLAIN, 10},
     {&check_format_stream, PLAIN, 10},
     {&check_format_stream, OWN, 10},
+    {&check_format_verify, LOSSY, 11},
+    {&check_format_stream, LOSSY, 10},
+    {&check_greedy_stream, LOSSY, 12},
+    {&check_stop_rules, LOSSY, 15},
     {&check_replay_random, PLAIN, 10},
     {&check_replay_random, MATCH, 10},
     {&check_replay_random, F32, 10},
@@ -129,6 +134,10 @@ static const struct {
     {&check_format_draw, OWN, DRAW_V, 2},
     {&check_format_stream, OWN, BUDGET_OVERRUN, 2},
     {&check_format_stream, SEEDED, MASK_EMITTED, 2},
+    {&check_format_verify, LOSSY, MASK_EMITTED, 2},
+    {&check_format_stream, LOSSY, MASK_EMITTED, 2},
+    {&check_stop_rules, LOSSY, MASK_EMITTED, 2},
+    {&check_greedy_stream, LOSSY, REJECTED_CONTEXT, 2},
     {&check_replay_random, PLAIN, ACCEPT_SWAPPED, 2},
     {&check_replay_random, F32, ACCEPT_SWAPPED, 2},
     {&check_replay_random, PLAIN, ROW_0, 2},

@@ -150,7 +150,7 @@ enum { G = 64 }; /* drafts that its arrays hold */
 enum { GIVEN = IUT_UNIFORMS_SUPPLIED, SEEDED = IUT_UNIFORMS_SEEDED, OWN = IUT_UNIFORMS_OWN };
 enum { PROBS = IUT_FROM_PROBS, LOGITS = IUT_FROM_LOGITS };
 enum { CDF = IUT_MAP_CDF_BY_ID, RACE = IUT_MAP_GUMBEL };
-enum { TOKEN = IUT_RULE_TOKEN, MATCH = IUT_RULE_MATCH };
+enum { TOKEN = IUT_RULE_TOKEN, MATCH = IUT_RULE_MATCH, LOSSY = IUT_RULE_NOT_LOSSLESS };
 enum { BITS = IUT_ARITH_CANONICAL, F64 = IUT_ARITH_F64, F32 = IUT_ARITH_F32 };
 enum { ANY = IUT_JACOBI | IUT_LOOKAHEAD | IUT_LOOKUP };
 enum { KINDS = IUT_POOL_LRU | IUT_POOL_RING };
@@ -188,6 +188,10 @@ static const declaration declarations[] = {
     {"LOGITS_F64",        GIVEN,  29, LOGITS, CDF, TOKEN, F64, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"LOGITS_F32",        GIVEN,  24, LOGITS, CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"LOGITS_F16", GIVEN, 24, LOGITS, CDF, TOKEN, IUT_ARITH_F16, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"DECLARED_TYPICAL", OWN, 53, PROBS, CDF, LOSSY, BITS, FIRST, 0, ERR, 0, 0, G, 0, 0, 0, 0, 0},
+    {"DECLARED_CONSTANT", OWN, 53, LOGITS, CDF, LOSSY, BITS, FIRST, 0, ERR, 0, 0, G, 0, 0, 0, 0, 0},
+    {"DECLARED_LENIENT", GIVEN, 29, PROBS, CDF, LOSSY, BITS, FIRST, 0, ERR, 0, 0, G, 0, 0, 0, 0, 0},
+    {"DECLARED_RELAXED", OWN, 53, LOGITS, CDF, LOSSY, BITS, FIRST, 0, ERR, 0, 0, G, 0, 0, 0, 0, 0},
     {"LM_PLAIN",          0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_CANONICAL, 0, 0, 0},
     {"LM_STRIDED",        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, IUT_LM_SELF_CONSISTENT, 0, 0, 0},
     {"ENGINE_PLAIN", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 16, 0, IUT_LM_CANONICAL, ANY, IUT_JACOBI, 0},
@@ -281,7 +285,7 @@ static declaration declared_by(const char *name)
                          strstr(name, "PRUNED") || strstr(name, "_IN_") ||
                          (order && !c.input); /* engines that promise none */
     assert_int_equal(c.bad_row, c.lm_arithmetic || alone || no_bits ? 0 : IUT_ERROR);
-    assert_int_equal(c.greedy_identical, !alone && !no_bits);
+    assert_int_equal(c.greedy_identical, !alone && !no_bits && strcmp(name, "DECLARED_RELAXED") != 0);
     assert_int_equal(c.accepted_total, !strcmp(name, "ENGINE_TELLS_TOTALS"));
     assert_int_equal(c.eos_always, !strcmp(name, "ENGINE_OWN_END"));
     const bool mixed = strstr("ENGINE_MIXED_CALLS ENGINE_IN_BF16 ENGINE_IN_Q8 ENGINE_TIES_KEPT", name) != NULL;

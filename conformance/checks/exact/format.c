@@ -11,6 +11,7 @@
 #include "conformance/checks/frame/draw.h"
 
 enum { STATES = 8, STATES_WIDE = 2, WIDE = 4096, STREAM_TOKENS = 12 };
+enum { HOT = PROBE_SHAPES }; /* beside the shapes of a probe: the target's rows are one-hot */
 
 static const int32_t vocabularies[] = {2, 3, 17, 64, 1000, 32000};
 enum { VOCABULARIES = sizeof vocabularies / sizeof *vocabularies };
@@ -46,24 +47,21 @@ static void draw_some(check_plan *p, check_draw *d, const check *check_, int32_t
 static probe *panel_of(const check_case *c, uint64_t *rng)
 {
     const int32_t S = c->V > WIDE ? STATES_WIDE : STATES;
-    return probe_general(S, c->V, (probe_shape)c->variant, rng);
+    const bool hot = c->variant == HOT;
+    probe *m = probe_general(S, c->V, hot ? PROBE_DENSE : (probe_shape)c->variant, rng);
+    for (int32_t s = 0; m && hot && s < S; s++) probe_one_hot(probe_p(m, s), c->V, probe_below(rng, c->V));
+    return m;
 }
 
-static bool lossless(const client *tested)
-{
-    return client_claims(tested)->rule != IUT_RULE_NOT_LOSSLESS;
-}
-
-/* May this row emit the token? LAW-05 binds lossless rules only. */
-static bool emits(const probe *m, int32_t state, int32_t token, bool masks, char *why,
-                  size_t size)
+/* May this row emit the token? LAW-05, whatever the rule (LAW-08). */
+static bool emits(const probe *m, int32_t state, int32_t token, char *why, size_t size)
 {
     if (token < 0 || token >= m->V) {
         snprintf(why, size, "%d is no id of the vocabulary of %d (DRAW-05)", (int)token,
                  (int)m->V);
         return false;
     }
-    if (masks && probe_p(m, state)[token] == 0.0f) {
+    if (probe_p(m, state)[token] == 0.0f) {
         snprintf(why, size, "token %d is masked: p = 0 in state %d (LAW-05)", (int)token,
                  (int)state);
         return false;
@@ -75,7 +73,12 @@ static bool emits(const probe *m, int32_t state, int32_t token, bool masks, char
 
 static void plan_verify(check_plan *p, check_level level)
 {
-    plan_one(p, &check_format_verify, level, 2000);
+    enum { N = 2000 };
+    plan_one(p, &check_format_verify, level, N);
+    check_case *c = plan_case(p, &check_format_verify, "V3-hot");
+    c->V = 3, c->gamma = 4, c->variant = HOT;
+    c->n = N << 2 * (int)level;
+    c->cost = cost_of_rows(c->n, c->V);
 }
 
 static void draw_verify(check_plan *p, check_draw *d)
@@ -100,7 +103,6 @@ static bool well_formed(const steps *s, int32_t i, const probe *m, const client 
                         char *why, size_t size)
 {
     const int32_t *draft = steps_draft(s, i), *out = steps_out(s, i), n = s->out_len[i];
-    const bool masks = lossless(tested);
     int32_t drafts = 0;
     while (drafts < s->len[i] && draft[drafts] >= 0) drafts++;
     if (n < 1 || n > drafts + 1) {
@@ -109,7 +111,7 @@ static bool well_formed(const steps *s, int32_t i, const probe *m, const client 
         return false;
     }
     for (int32_t j = 0; j < n; j++)
-        if (!emits(m, steps_state(s, i)[j], out[j], masks, why, size)) return false;
+        if (!emits(m, steps_state(s, i)[j], out[j], why, size)) return false;
     for (int32_t j = 0; j + 1 < n; j++)
         if (out[j] != draft[j]) {
             snprintf(why, size, "place %d is not the draft, yet more follows (BON-02)", (int)j);
@@ -231,7 +233,7 @@ static void run_verify(const check_case *planned, const check_context *x, check_
 
 const check check_format_verify = {
     .name = "format.verify",
-    .clauses = "BON-02 BON-04 LAW-05 DRAW-05 ACC-02 ACC-04 ACC-07 INV-02 INV-03 LAY-01",
+    .clauses = "BON-02 BON-04 LAW-05 LAW-08 DRAW-05 ACC-02 ACC-04 ACC-07 INV-02 INV-03 LAY-01",
     .summary = "verify: ids in range, masks respected, counts exact, inputs unwritten",
     .plan = plan_verify,
     .draw = draw_verify,
@@ -262,7 +264,7 @@ static void judge_draws(const int32_t *state, const int32_t *token, int32_t n, c
     for (int32_t i = 0; i < n && r->state == STATE_PASS; i++) {
         char why[160];
         r->compared++;
-        if (!emits(m, state[i], token[i], true, why, sizeof why))
+        if (!emits(m, state[i], token[i], why, sizeof why))
             result_set(r, STATE_FAIL, "draw %d: %s", (int)i, why);
     }
 }
@@ -344,8 +346,7 @@ static bool counts_fit(const int32_t *accepted, int32_t gamma, int32_t k, char *
     return false;
 }
 
-static bool stream_fits(const probe *m, const iut_stream_batch *b, int32_t i, bool masks,
-                        char *why, size_t size)
+static bool stream_fits(const probe *m, const iut_stream_batch *b, int32_t i, char *why, size_t size)
 {
     const int32_t *out = b->out + (int64_t)i * b->k;
     int32_t state = b->start[i];
@@ -355,19 +356,18 @@ static bool stream_fits(const probe *m, const iut_stream_batch *b, int32_t i, bo
         return false;
     }
     for (int32_t j = 0; j < b->k; j++) {
-        if (!emits(m, state, out[j], masks, why, size)) return false;
+        if (!emits(m, state, out[j], why, size)) return false;
         state = m->next[state * m->view.C + m->cls[out[j]]];
     }
     return counts_fit(b->accepted + (int64_t)i * b->k, b->gamma, b->k, why, size);
 }
 
-static void judge_streams(const probe *m, const iut_stream_batch *b, const check_context *x,
-                          check_result *r)
+static void judge_streams(const probe *m, const iut_stream_batch *b, check_result *r)
 {
     for (int32_t i = 0; i < b->n && r->state == STATE_PASS; i++) {
         char why[160], text[200] = "";
         r->compared++;
-        if (stream_fits(m, b, i, lossless(x->iut), why, sizeof why)) continue;
+        if (stream_fits(m, b, i, why, sizeof why)) continue;
         replay_list(text, sizeof text, "got", b->out + (int64_t)i * b->k, b->k);
         result_set(r, STATE_FAIL, "stream %d, gamma %d, start %d: %s; %s", (int)i,
                    (int)b->gamma, (int)b->start[i], why, text);
@@ -395,7 +395,7 @@ static void run_stream(const check_case *planned, const check_context *x, check_
                                   -1,       start,   check_seed(x, c, 1), out,
                                   len,      accepted};
             if (result_call(r, x, "stream", client_stream(x->iut, &b)))
-                judge_streams(m, &b, x, r);
+                judge_streams(m, &b, r);
         }
     result_set(r, STATE_PASS, "%lld streams well formed", (long long)r->compared);
     free(start);
@@ -407,7 +407,7 @@ static void run_stream(const check_case *planned, const check_context *x, check_
 
 const check check_format_stream = {
     .name = "format.stream",
-    .clauses = "STOP-02 STOP-04 LAW-05 DRAW-05 BON-02 LAY-01 FRM-06",
+    .clauses = "STOP-02 STOP-04 LAW-05 LAW-08 DRAW-05 BON-02 LAY-01 FRM-06",
     .summary = "stream: exact budgets, ids in range, masks respected, steps that add up",
     .plan = plan_stream,
     .draw = draw_stream,

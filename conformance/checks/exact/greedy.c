@@ -211,8 +211,8 @@ static bool claimed_stream(const check_case *c, const client *tested, char *why,
 {
     const iut_claims *k = client_claims(tested);
     if (!check_has(tested, OP_STREAM, why, size)) return false;
-    if (k->rule == IUT_RULE_NOT_LOSSLESS)
-        snprintf(why, size, "rule is not lossless");
+    if (k->rule == IUT_RULE_NOT_LOSSLESS && !k->greedy_identical)
+        snprintf(why, size, "rule is not lossless, and greedy_identical is not promised");
     else if (c->variant == TIED && !k->greedy_identical)
         snprintf(why, size, "greedy_identical is not promised");
     else
@@ -324,7 +324,7 @@ static void run_stream(const check_case *c, const check_context *x, check_result
 
 const check check_greedy_stream = {
     .name = "greedy.stream",
-    .clauses = "GRD-01 GRD-03 DIST-04 STOP-02 STOP-03 STOP-04 LAY-01",
+    .clauses = "GRD-01 GRD-03 LAW-08 DIST-04 STOP-02 STOP-03 STOP-04 LAY-01",
     .summary = "greedy streams with drafts equal those without",
     .plan = plan_stream,
     .draw = draw_stream,

@@ -1,9 +1,12 @@
 /* tree_law.c - tree.law: the suite makes trees of drafts, the IUT verifies them, until k = depth + 2 tokens are out;
- * their joint law is the target's. Claims decide of which rules and siblings (LAW-06, LAW-07). Where a rule is lossless
- * for any tree, trees are fixed, most of their drafts the likeliest; for the others siblings are drawn as claimed.
- * Rules that are not lossless have neutral parameters (TRV-10). */
+ * their joint law is the target's. Claims decide of which rules and siblings. A case's name says how siblings are drawn
+ * (LAW-07). It says `any` of a rule that is lossless for any tree (LAW-06). Those trees are fixed, most of their drafts
+ * the likeliest; where fixed ones are not claimed, siblings are drawn as claimed, and the result says how. BLOCK's
+ * chains have no siblings, and their names no word for them. Rules that are not lossless have neutral parameters
+ * (TRV-10). */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "conformance/checks/frame/draw.h"
 #include "conformance/checks/law/law.h"
@@ -84,6 +87,13 @@ static int32_t bit_of(int32_t flag)
     return bit;
 }
 
+/* How the siblings of a case are called; they are those of siblings_of(). */
+static const char *siblings_name(int32_t rule, int32_t drawn)
+{
+    static const char *const name[TREE_DRAWN] = {"-any", "-iid", "-without", "-mixed"};
+    return rule == IUT_TREE_BLOCK && drawn != IUT_DRAWN_FIXED ? "" : name[bit_of(drawn)];
+}
+
 /* Placeholders that stand first among the root's children. */
 static int32_t placeholders(order kind)
 {
@@ -123,8 +133,8 @@ static void plan_cells(check_plan *p, check_level level, const cell *cells, size
     for (size_t i = 0; i < count; i++) {
         const cell *e = &cells[i];
         const int64_t n = (level == LEVEL_SMOKE && e->V > SMALL_V ? FEW : samples[level]) / share;
-        set_case(plan_case(p, &check_tree_law, "%s-%s-%s-V%d%s", tree_rule_name[bit_of(e->rule)],
-                           tree_drawn_name[bit_of(e->drawn)], e->shape, e->V, suffix[kind]),
+        set_case(plan_case(p, &check_tree_law, "%s%s-%s-V%d%s", tree_rule_name[bit_of(e->rule)],
+                           siblings_name(e->rule, e->drawn), e->shape, e->V, suffix[kind]),
                  e, kind, e->V > WIDE_V ? n / SHARE : n);
     }
 }
@@ -167,11 +177,11 @@ static const cell *cell_at(size_t i)
     return i < SMOKE ? &smoke[i] : &others[i - SMOKE];
 }
 
-/* The siblings of a cell: its own, or where no cell of the rule has siblings that are claimed, the first that are. 0:
- * it is not asked. */
+/* The siblings of a cell: its own. One for any tree, and one of chains, has the first that are claimed where no cell of
+ * the rule has claimed ones. 0: it is not asked. */
 static int32_t siblings_of(const iut_claims *m, int32_t rule, int32_t drawn)
 {
-    bool other = false;
+    bool other = drawn != IUT_DRAWN_FIXED && rule != IUT_TREE_BLOCK;
     if (is_bound(m, rule, drawn)) return drawn;
     for (size_t i = 0; i < SMOKE + OTHERS; i++)
         other |= cell_at(i)->rule == rule && is_bound(m, rule, cell_at(i)->drawn);
@@ -207,8 +217,8 @@ static void draw(check_plan *p, check_draw *d)
             snprintf(shape, sizeof shape, "%d%.*s", (int)first, 2 * (levels - 1),
                      probe_below(&d->rng, 2) ? "-2-1" : "-1-2");
         const cell e = {like->rule, like->drawn, shape, draw_vocab(d, WIDEST_V), 0.3 + 0.2 * probe_below(&d->rng, 3)};
-        set_case(draw_case(p, d, &check_tree_law, "%s-%s-%s-V%d", tree_rule_name[bit_of(e.rule)],
-                           tree_drawn_name[bit_of(e.drawn)], e.shape, (int)e.V),
+        set_case(draw_case(p, d, &check_tree_law, "%s%s-%s-V%d", tree_rule_name[bit_of(e.rule)],
+                           siblings_name(e.rule, e.drawn), e.shape, (int)e.V),
                  &e, AS_MADE, samples[d->level]);
     }
 }
@@ -351,6 +361,13 @@ static int32_t chunk_of(const check_case *c)
     return c->tree.V > 1024 ? LAW_CHUNK / 4 : LAW_CHUNK;
 }
 
+/* Those that stand for the ones of the case. */
+static void say_siblings(const forest *f, check_result *r)
+{
+    const size_t used = strlen(r->detail);
+    snprintf(r->detail + used, sizeof r->detail - used, "; siblings %s", tree_drawn_name[bit_of(f->drawn)]);
+}
+
 static void judge(const check_case *c, const check_context *x, const panel *a, check_result *r)
 {
     law_sampler s = {0};
@@ -368,6 +385,7 @@ static void judge(const check_case *c, const check_context *x, const panel *a, c
     if (ok && law_sampler_open(&s, c, x, a, LAW_TREE, f.shape.depth + 2, r)) {
         s.round = tree_round, s.own = &f;
         law_judge(&s, c, r);
+        if (f.drawn != c->tree.drawn) say_siblings(&f, r);
     }
     law_sampler_close(&s);
     law_alias_free(&f.p);

@@ -129,6 +129,7 @@ const iut_api *mutant_api(const char *name)
                                                      : subject_operations;
     tables[i].create = constructors[i];
     if (tree_setting(setting_of(m->variant.setting)->manner)) tree_operations(&tables[i]);
+    if (setting_of(m->variant.setting)->manner == MANNER_RELAXED) tables[i].verify_greedy = NULL;
     if (m->kind == MUTANT_LIAR) deceivers[i - (mutant_count - liars)](&tables[i]);
     return &tables[i];
 }

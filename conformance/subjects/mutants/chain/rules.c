@@ -52,11 +52,12 @@ float rule_bf16(float x)
     return x;
 }
 
-static double entropy(const float *p, int32_t V)
+/* A zero times the logarithm of zero counts as 0, or is left as it is: NaN. */
+static double entropy(const float *p, int32_t V, bool zeros)
 {
     double h = 0;
     for (int32_t t = 0; t < V; t++)
-        if (p[t] > 0) h -= (double)p[t] * log((double)p[t]);
+        if (p[t] > 0 || zeros) h -= (double)p[t] * log((double)p[t]);
     return h;
 }
 
@@ -89,6 +90,18 @@ static odds odds_at(const step *s, int32_t i)
     return o;
 }
 
+static const float lenience = 0.5f;
+
+/* The rules that are declared not lossless. */
+static bool accepts_as_declared(const step *s, int32_t i, odds o)
+{
+    const manner how = s->m->set.manner;
+    if (how == MANNER_LENIENT) return s->l->lt(s->l, o.u, (double)lenience * o.q, o.p);
+    if (how != MANNER_TYPICAL) return o.p >= 0.3;
+    const double likely = 0.3 * exp(-entropy(p_row(s, i), s->m->V, fault(s->m->fault, TYPICAL_NAN)));
+    return !(o.p <= (likely > 0.09 ? 0.09 : likely));
+}
+
 /* ACC-01: u*q < p, strictly, in exact numbers. */
 static bool accepts(const step *s, int32_t i)
 {
@@ -96,10 +109,11 @@ static bool accepts(const step *s, int32_t i)
     lane *l = s->l;
     const odds o = odds_at(s, i);
     if (fault(f, ACCEPT_ALWAYS)) return true;
+    if (s->m->set.rule == IUT_RULE_NOT_LOSSLESS) return accepts_as_declared(s, i, o);
     if (fault(f, ACCEPT_U_ZERO)) return o.p > 0;
     if (fault(f, ACCEPT_CONSTANT)) return o.p > 0 && o.p >= 0.5 * o.q;
     if (fault(f, ACCEPT_TYPICAL))
-        return o.p > fmin(0.09, 0.3 * exp(-entropy(p_row(s, i), s->m->V)));
+        return o.p > fmin(0.09, 0.3 * exp(-entropy(p_row(s, i), s->m->V, false)));
     if (fault(f, ACCEPT_NAN) && o.p == 0 && o.q == 0) return true;
     if ((fault(f, Q_ZERO_REJECTED) || s->m->set.manner == MANNER_Q_ZERO_REJECT) && o.q == 0) return false;
     if (fault(f, ZERO_IS_ONE) && l->lt(l, o.u, 1, 0x1p-29)) return o.q < o.p;
@@ -182,6 +196,12 @@ static int32_t draw_empty(const step *s, uint32_t id, const float *p)
     return rule_draw(s->m, s->l, id, p);
 }
 
+/* Behind a threshold that a draft failed stands a draw from p. */
+static bool draws_anew(const model *m)
+{
+    return m->set.rule == IUT_RULE_NOT_LOSSLESS && m->set.manner != MANNER_LENIENT;
+}
+
 /* RES-02: the token after a rejection at position i. */
 static int32_t corrected(const step *s, int32_t i)
 {
@@ -193,9 +213,13 @@ static int32_t corrected(const step *s, int32_t i)
     uint32_t id = name(s, LANE_RESIDUAL, i);
     if (fault(f, RESIDUAL_REUSES_ACCEPT)) id = name(s, LANE_ACCEPT, i);
     if (fault(f, SHARED_NOISE)) id = name(s, LANE_DRAFT, i);
-    if (fault(f, RESIDUAL_FROM_P)) return rule_draw(s->m, s->l, id, p);
+    if (fault(f, RESIDUAL_FROM_P) || draws_anew(s->m)) return rule_draw(s->m, s->l, id, p);
     if (s->noise && fault(f, RACE_FROM_P)) return draw_race(s->m, p, s->noise);
     rule_residual(s->m, p, q, r);
+    for (int32_t t = 0; s->m->set.manner == MANNER_LENIENT && t < V; t++) {
+        const float left = p[t] - lenience * q[t];
+        r[t] = fault(f, LENIENT_ABS) ? fabsf(left) : fmaxf(left, 0);
+    }
     double W = draw_sum(s->m, 0, r, V);
     if (s->noise) return draw_race(s->m, W > 0 ? r : p, s->noise);
     if (W == 0) return draw_empty(s, id, p);
@@ -400,6 +424,14 @@ int32_t rule_argmax(const model *m, const float *logits, bool speculative)
     return best;
 }
 
+/* Is the token among the ten likeliest? */
+static bool is_likely(const float *logits, int32_t V, int32_t token)
+{
+    int32_t above = 0;
+    for (int32_t t = 0; t < V; t++) above += logits[t] > logits[token];
+    return above < 10;
+}
+
 int32_t rule_greedy(const step *s, int32_t *out, int32_t *accepted)
 {
     const fault_point f = s->m->fault;
@@ -412,6 +444,8 @@ int32_t rule_greedy(const step *s, int32_t *out, int32_t *accepted)
         if (best < 0 || (i == n && n > 0 && fault(f, GREEDY_NO_BONUS))) return i;
         out[i] = best;
         if (i == n) return i + 1;
+        if ((fault(f, GREEDY_RELAXED) || s->m->set.manner == MANNER_RELAXED) && is_likely(logits, s->m->V, s->draft[i]))
+            out[i] = s->draft[i];
         if (fault(f, GREEDY_TIE_ACCEPTED) && logits[s->draft[i]] == logits[best])
             out[i] = s->draft[i];
         if (out[i] != s->draft[i]) return i + 1;

@@ -123,7 +123,7 @@ static iut_status claims(iut *x, iut_claims *c)
                  : s->manner == MANNER_EMPTY_OTHER ? IUT_EMPTY_OTHER
                                                    : IUT_EMPTY_FROM_P,
         .seed_identical = s->rule == IUT_RULE_MATCH && s->uniforms != IUT_UNIFORMS_OWN,
-        .greedy_identical = 1,
+        .greedy_identical = s->manner != MANNER_RELAXED,
         .max_gamma = s->manner == MANNER_MAX_GAMMA_1 ? 1 : RULES_MAX_GAMMA,
         .max_vocab = s->map == IUT_MAP_GUMBEL ? 1024 : 0,
         .coins = s->manner == MANNER_ONE_COIN ? IUT_COINS_ONE : s->manner == MANNER_RACE ? IUT_COINS_RACE : 0,

@@ -42,6 +42,10 @@ typedef enum {
     MANNER_RACE,     /* or with a race */
     MANNER_SEED_32,  /* keeps 32 bits of a seed, and says so */
     MANNER_VLLM_TIES,    /* min-p before top-k, which keeps ties */
+    MANNER_TYPICAL,      /* rules that are declared not lossless: Medusa's threshold, */
+    MANNER_CONSTANT,     /* a constant one, */
+    MANNER_LENIENT,      /* a part of q in tests and corrections */
+    MANNER_RELAXED,      /* CONSTANT that accepts more than the argmax at T = 0, and promises nothing there */
     MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next eleven */
     MANNER_TREE_LAST_OF_EQUAL, /* names the last node of a path's tokens */
     MANNER_TREE_MERGED,   /* goes on below each node of a path's tokens, under MATCH and GREEDY */

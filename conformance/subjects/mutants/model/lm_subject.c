@@ -276,6 +276,15 @@ static oracle_entry in_cache(const lm_subject *a, const share *h, int32_t layer,
                           .value = cached(a, h->q->value, layer, t)};
 }
 
+/* The row whose entry stands for that of row k: where branches share a position's slot, the last one written. */
+static int32_t slot(const lm_subject *a, const share *h, int32_t k)
+{
+    int32_t last = h->rows - 1;
+    if (!fault(a->net.fault, LM_BRANCHES_SHARE)) return k;
+    while (h->q->position[last] != h->q->position[k]) last--;
+    return last;
+}
+
 /* The entries of row r, ascending by position; how many. */
 static int32_t gather(const lm_subject *a, const share *h, int32_t layer, int32_t r,
                       oracle_entry *met)
@@ -291,8 +300,8 @@ static int32_t gather(const lm_subject *a, const share *h, int32_t layer, int32_
         if (!seen && !(all && q->position[k] > q->position[r])) continue;
         met[n++] = (oracle_entry){.chunk = net_chunk(&a->net, &h->setting, q->position[k]),
                                   .seen = seen,
-                                  .key = waiting(a, q->row_key, layer, k),
-                                  .value = waiting(a, q->row_value, layer, k)};
+                                  .key = waiting(a, q->row_key, layer, slot(a, h, k)),
+                                  .value = waiting(a, q->row_value, layer, slot(a, h, k))};
     }
     /* The tail of the page, masked by a weight of 0. */
     for (int32_t t = q->position[r] + 1; zeros && t % 64 && t < a->positions; t++)

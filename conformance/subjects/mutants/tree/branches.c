@@ -42,6 +42,7 @@ static bool first_passes(const walk *w, uint64_t word, float p, float q)
 {
     const double u = walk_exact(w) ? (double)(word >> 35) * 0x1p-29 : walk_rounded(w, (double)(word >> 11) * 0x1p-53);
     if (q == 0 && FAULTY(TREE_Q_ZERO_REJECTED)) return false;
+    if (p == 0 && q == 0 && FAULTY(TREE_ACCEPT_NAN)) return true;
     return FAULTY(TREE_ACCEPT_LE) || FAULTY(TREE_FIRST_ACCEPT_LE) ? u * (double)q <= (double)p : walk_rounded(w, u * (double)q) < (double)p;
 }
 
@@ -129,6 +130,7 @@ int32_t branch_recursive(walk *w, int32_t *last)
         if (i > 0 && FAULTY(TREE_LAST_FROM_FIRST_RESIDUAL)) continue;
         if (refuse(w, i)) continue;
         if (FAULTY(TREE_EMPTY_GIVES_LAST_ID)) return *last = w->m->V - 1, -1;
+        if (FAULTY(TREE_EMPTY_GIVES_TRIED)) return *last = walk_token(w, w->child[i]), -1;
         break;
     }
     if (FAULTY(TREE_LAST_FROM_P) || (FAULTY(TREE_CHAIN_LAST_FROM_P) && is_chain(w)))
@@ -170,7 +172,7 @@ int32_t branch_target(walk *w, int32_t *last)
     if (FAULTY(TREE_TYPICAL_SOLD)) return typical_child(w, last);
     const float *p = walk_p(w, w->at);
     const double alpha = FAULTY(TREE_THRESHOLD_SOLD) ? 0.75 : walk_parameter(w, w->at, 0),
-                 sigma = walk_parameter(w, w->at, 1);
+                 sigma = FAULTY(TREE_SIGMA_SOLD) ? 0.3 : walk_parameter(w, w->at, 1);
     if (!FAULTY(TREE_SCRATCH_STALE)) forget(w);
     w->Z = walk_weigh(w, p, w->R);
     if (!FAULTY(TREE_SUM_NOT_RESET)) w->sum = 0;
@@ -203,6 +205,7 @@ int32_t branch_match(walk *w, int32_t *last)
     const double Z = walk_weigh(w, walk_p(w, w->at), w->R);
     *last = walk_draw(w, w->R, Z, walk_word(w, LANE_DRAW, w->depth, 0, w->at));
     const int32_t place = walk_child_with(w, *last);
+    if (FAULTY(TREE_MATCH_DRAWS_ANEW) && place < 0) *last = walk_draw(w, w->R, Z, last_word(w));
     return FAULTY(TREE_MATCH_FIRST_CHILD) && place > 0 ? -1 : place;
 }
 

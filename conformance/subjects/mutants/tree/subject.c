@@ -185,7 +185,7 @@ static int32_t rule_of(const walk *w)
     if (fault(w->m->fault, TREE_REQUEST_BY_ROW)) i = w->from < b->n ? w->from : b->n - 1;
     const double T = b->samplings ? b->sampling[b->sampling_of[i]].temperature : w->m->target.temperature;
     const bool greedy = w->m->set.input == IUT_FROM_LOGITS && T == 0 && !fault(w->m->fault, TREE_GREEDY_IS_DRAWN);
-    return greedy ? IUT_TREE_GREEDY : b->rule[i];
+    return greedy || fault(w->m->fault, TREE_ALWAYS_GREEDY) ? IUT_TREE_GREEDY : b->rule[i];
 }
 
 static bool open_walk(asked *q, const model *m, const iut_tree_batch *b)

@@ -317,9 +317,24 @@ static int32_t likeliest(walk *w, const float *logit)
     return best;
 }
 
+/* Relaxed acceptance: the first child among the two tokens of largest logit; -1 where there is none. */
+static int32_t relaxed(walk *w, const float *logit)
+{
+    for (int32_t i = 0; i < w->n; i++) {
+        int32_t above = 0;
+        for (int32_t x = 0; x < w->m->V; x++) above += logit[x] > logit[walk_token(w, w->child[i])];
+        if (above < 2) return i;
+    }
+    return -1;
+}
+
 static int32_t greedy(walk *w, int32_t *last)
 {
     const model *m = w->m;
+    if (FAULTY(TREE_GREEDY_RELAXED)) {
+        const int32_t place = relaxed(w, rule_row(m, m->p_logit, w->b->state[w->from + row_of(w, w->at)]));
+        if (place >= 0) return place;
+    }
     if (FAULTY(TREE_GREEDY_AMONG_CHILDREN) && w->n > 0)
         return likeliest(w, rule_row(m, m->p_logit, w->b->state[w->from + row_of(w, w->at)]));
     *last = rule_argmax(m, rule_row(m, m->p_logit, w->b->state[w->from + row_of(w, w->at)]), true);
