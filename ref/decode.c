@@ -383,7 +383,7 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
 
     const as_walk *k = &w->walk;
     const int32_t emitted = emit(w, &c, out, result);
-    assert(emitted >= 1 && emitted <= k->length);
+    assert((emitted >= 1 || w->plan.whole) && emitted <= k->length);
     as_step done = {result->steps++, w->position, &w->tree, &w->plan, w->row, w->answer, k->path,
                     k->accepted,     k->run,      k->length, emitted, NULL,   w->share.evaluated};
     result->drafted += w->tree.rows - (w->plan.all ? 1 : w->plan.drafts);
@@ -391,7 +391,7 @@ static as_status step(work *w, int32_t *out, as_result *result, as_error *e)
     /* The root and the accepted rows whose tokens are out; the last token out is the next root,
      * evaluated with the next step, even where the step accepted its row (LAH-19, LAH-30). */
     const int32_t kept = k->accepted < emitted ? k->accepted + 1 : emitted;
-    s = as_share_commit(&w->share, r->target, w->sequence, &w->tree, k->path, kept, e);
+    if (kept > 0) s = as_share_commit(&w->share, r->target, w->sequence, &w->tree, k->path, kept, e);
     assert(s != AS_OK || as_lm_length(r->target, w->sequence) + w->share.debts == w->n - 1); /* KV-08 */
     if (s == AS_OK) s = as_drafter_observe(r->drafter, &c, &done, e);
     return s == AS_OK ? trace(w, &done, e) : s;

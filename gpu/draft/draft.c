@@ -25,6 +25,8 @@ static as_status constructed(const ag_drafting *o, int32_t V, as_drafter **twin,
 {
     switch (o->method) {
     case AG_JACOBI:
+        if (o->jacobi.whole)
+            return as_refuse(e, AS_BAD_INPUT, "stop", "jacobi: on a GPU a block does not wait until all of it stands");
         return as_draft_jacobi(&o->jacobi, V, twin, e);
     case AG_LOOKAHEAD:
         return as_draft_lookahead(&o->lookahead, V, twin, e);

@@ -51,23 +51,23 @@ static as_status begin_block(jacobi *d, const as_context *c, as_error *e)
 static as_status propose(as_drafter *base, const as_context *c, as_tree *tree, as_plan *plan,
                          as_error *e)
 {
-    (void)plan;
     jacobi *d = (jacobi *)base;
     as_status s = d->r > 0 ? AS_OK : begin_block(d, c, e);
+    plan->whole = d->o.whole;
     for (int32_t i = 0; i < d->r - 1 && s == AS_OK; i++)
         s = as_tree_add(tree, d->guess[i], i, e);
     return s;
 }
 
-/* JAC-03: a_{c+1} to a_{r-2}. */
+/* JAC-03: a_{c+1} to a_{r-2}; JAC-12: all of a_0 to a_{m-2}, if nothing was emitted. */
 static as_status observe(as_drafter *base, const as_context *c, const as_step *step,
                          as_error *e)
 {
     jacobi *d = (jacobi *)base;
-    const int32_t final = step->accepted + 1;
+    const int32_t final = step->length;
     as_status s = AS_OK;
     (void)c;
-    assert(step->tree->rows == d->r && step->length == final && final <= d->r);
+    assert(step->tree->rows == d->r && final <= d->r && (final == step->accepted + 1 || d->o.whole));
     for (int32_t i = final; i < d->r - 1 && s == AS_OK; i++)
         s = as_argmax(step->logits[i], d->base.V, &d->guess[i - final], e);
     d->r -= final;

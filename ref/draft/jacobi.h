@@ -1,5 +1,5 @@
 /* jacobi.h - Jacobi decoding: a block of guesses, all recomputed at once until they stand.
- * Clauses JAC-01 to JAC-11. */
+ * Clauses JAC-01 to JAC-12. */
 #ifndef ASSAY_REF_DRAFT_JACOBI_H
 #define ASSAY_REF_DRAFT_JACOBI_H
 
@@ -19,6 +19,7 @@ typedef struct {
     int32_t pad;          /* 0 to V-1 */
     const int32_t *given; /* [givens] 0 to V-1, at least one; they must outlive the drafter */
     int32_t givens;
+    bool whole; /* nothing of a block is emitted before all of it stands (JAC-12) */
 } as_jacobi;
 
 /* For the rule greedy alone. A block has no more tokens than the budget, the positions and the

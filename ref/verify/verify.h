@@ -125,6 +125,7 @@ typedef struct {
     bool all;       /* so may the rows before them, which then rank behind the drafts */
     int32_t most;   /* rows that the step accepts at most, at least 1 */
     bool bonus;     /* one token more is emitted after `most` accepted rows */
+    bool whole;     /* a step that accepts fewer rows than the tree has drafts emits nothing (JAC-12) */
     bool without;   /* siblings with laws were drawn without replacement, from one row (SIB-04) */
     int32_t asked;  /* of the rows before the drafts, the last `asked` have answers for `observe` */
     bool drawn;     /* above T = 0 these are drawn (LAH-14), not argmaxima */
@@ -136,7 +137,7 @@ typedef struct {
 /* Every row below the root is a wanted draft, without limit, with a bonus. */
 static inline as_plan as_plan_drafts(void)
 {
-    return (as_plan){1, 1, false, INT32_MAX, true, false, 0, false, 0, NULL};
+    return (as_plan){1, 1, false, INT32_MAX, true, false, false, 0, false, 0, NULL};
 }
 
 /* Sets *token, 0 or more, that follows `row`, `depth` rows having been accepted: an argmax, a

@@ -78,6 +78,7 @@ as_status as_walk_tree(const as_tree *t, const as_plan *plan, as_choose *choose,
         row = row_with(t, plan, w, token);
         w->accepted++;
     }
+    if (plan->whole && w->accepted < draft_rows(t, plan)) w->length = w->accepted = row = 0;
     for (int32_t i = w->accepted; i >= 0; i--, row = t->row[row].parent) w->path[i] = row;
     return AS_OK;
 }

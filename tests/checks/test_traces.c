@@ -402,17 +402,44 @@ static void flipped_vectors_are_noticed_by_name(void **state)
             const vector_answer right = g->test[k].expected;
             check_result r = {.state = STATE_PASS};
             assert_true(vectors_flip(set, i, k));
-            trace_judge_group(g, t, &r);
+            trace_judge_group(g, t, 1, &r);
             assert_says(&r, STATE_FAIL, g->test[k].id);
             g->test[k].expected = right;
             r = (check_result){.state = STATE_PASS};
-            trace_judge_group(g, t, &r);
+            trace_judge_group(g, t, 1, &r);
             assert_int_equal(r.state, STATE_PASS);
             noticed++;
         }
     }
     traces_free(t);
     assert_int_equal(noticed, 491);
+}
+
+/* Workers share steps of lookahead alone. */
+static void shared_steps_are_said_to_be_shared(void **state)
+{
+    static const char *const shared = "of 3 ranks (LAH-31)";
+    char why[300];
+    traces *t = traces_load(set, whole, why, sizeof why);
+    (void)state;
+    if (!t) fail_msg("%s", why);
+    for (int32_t i = 0; i < vectors_groups(set); i++) {
+        const vector_group *g = vectors_group(set, i);
+        if (g->kind != VECTOR_TRACE) continue;
+        const bool lookahead = g->method == ORACLE_LOOKAHEAD;
+        const vector_answer right = g->test[0].expected;
+        check_result one = {.state = STATE_PASS}, three = one, wrong = one;
+        trace_judge_group(g, t, 1, &one);
+        trace_judge_group(g, t, 3, &three);
+        assert_true(vectors_flip(set, i, 0));
+        trace_judge_group(g, t, 3, &wrong);
+        g->test[0].expected = right;
+        assert_true(one.state == STATE_PASS && three.state == STATE_PASS && wrong.state == STATE_FAIL);
+        assert_null(strstr(one.detail, shared));
+        assert_int_equal(strstr(three.detail, shared) != NULL, lookahead);
+        assert_int_equal(strstr(wrong.detail, shared) != NULL, lookahead);
+    }
+    traces_free(t);
 }
 
 /* Is there a vector of the preset that is another trace when the switch has that value? */
@@ -531,6 +558,7 @@ int main(void)
         cmocka_unit_test(rows_merge_as_published),
         cmocka_unit_test(refusals_name_what_they_refuse),
         cmocka_unit_test(flipped_vectors_are_noticed_by_name),
+        cmocka_unit_test(shared_steps_are_said_to_be_shared),
         cmocka_unit_test(every_switch_of_every_preset_shows),
         cmocka_unit_test(engines_have_what_their_groups_ask_for),
     };

@@ -358,7 +358,7 @@ static void make_method(batch *c, uint64_t *seed)
     if (c->kind <= ANY) make_lookahead(c, seed);
     c->o.jacobi =
         (as_jacobi){1 + below(seed, below(seed, 8) ? 12 : 45), (as_jacobi_init)below(seed, 5),
-                    below(seed, c->V), c->given, 1 + below(seed, GIVEN)};
+                    below(seed, c->V), c->given, 1 + below(seed, GIVEN), false};
     c->o.lookup = *as_lookup_preset(c->kind == HF ? "hf" : "original");
     if (c->kind <= HF && coin(seed)) {
         c->o.lookup.longest = 1 + below(seed, 5);
@@ -989,6 +989,8 @@ START_TEST(options_are_refused_by_name)
     refused(&o, small, AS_BAD_INPUT, "m 0 must be at least 1");
     o = (ag_drafting){.method = AG_JACOBI, .jacobi = {.m = 1, .init = AS_GUESS_GIVEN}};
     refused(&o, small, AS_BAD_INPUT, "needs at least one token");
+    o = (ag_drafting){.method = AG_JACOBI, .jacobi = {.m = 4, .init = AS_GUESS_LAST, .whole = true}};
+    refused(&o, small, AS_BAD_INPUT, "on a GPU a block does not wait");
     o = (ag_drafting){.method = AG_LOOKUP, .lookup = {1, 0, false, false}};
     refused(&o, small, AS_BAD_INPUT, "0 drafts");
     o = (ag_drafting){.method = AG_CHAIN, .gamma = -1};

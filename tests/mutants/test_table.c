@@ -224,6 +224,7 @@ static const declaration declarations[] = {
     {"TREES_OWN", OWN, 53, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_LOGITS", GIVEN, 29, LOGITS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_LOGITS_F64", GIVEN, 29, LOGITS, CDF, TOKEN, F64, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
+    {"TREES_LOGITS_F32", GIVEN, 24, LOGITS, CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_F64", GIVEN, 29, PROBS, CDF, TOKEN, F64, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_F32", GIVEN, 24, PROBS, CDF, TOKEN, F32, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_BF16", GIVEN, 24, PROBS, CDF, TOKEN, IUT_ARITH_BF16, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
@@ -241,6 +242,7 @@ static const declaration declarations[] = {
     {"TREES_OTHER_ANY", OWN, 53, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TREES_IID", OWN, 53, PROBS, CDF, TOKEN, BITS, FIRST, TAKES, ERR, FROM_P, 0, G, 0, 0, 0, 0, 0},
     {"TRACES_PLAIN", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {"TRACES_OF_RANKS", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
     {"POOL_PLAIN",   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
     {"POOL_STAMPED", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, KINDS},
     {"ENGINE_SAMPLING_JACOBI", SEEDED, 29, 0, 0, TOKEN, BITS, 0, 0, 0, 0, 0, 1, 0, IUT_LM_CANONICAL, IUT_JACOBI, 0, 0},
@@ -278,7 +280,7 @@ static declaration declared_by(const char *name)
     assert_non_null(x);
     assert_int_equal(api->claims(x, &c), IUT_OK);
     api->destroy(x);
-    const bool alone = c.pools || !strcmp(name, "TRACES_PLAIN"); /* they claim nothing else */
+    const bool alone = c.pools || !strncmp(name, "TRACES_", 7); /* they claim nothing else */
     const char *order = order_of(name);
     const bool own_weights = strstr(name, "IN_Q") != NULL;
     const bool no_bits = strstr("ENGINE_STRIDED_SUMS ENGINE_MIXED_CALLS ENGINE_TIES_KEPT ENGINE_SEED_32", name) ||
@@ -288,6 +290,7 @@ static declaration declared_by(const char *name)
     assert_int_equal(c.greedy_identical, !alone && !no_bits && strcmp(name, "DECLARED_RELAXED") != 0);
     assert_int_equal(c.accepted_total, !strcmp(name, "ENGINE_TELLS_TOTALS"));
     assert_int_equal(c.eos_always, !strcmp(name, "ENGINE_OWN_END"));
+    assert_int_equal(c.ranks, !strcmp(name, "TRACES_OF_RANKS") ? 3 : 0);
     const bool mixed = strstr("ENGINE_MIXED_CALLS ENGINE_IN_BF16 ENGINE_IN_Q8 ENGINE_TIES_KEPT", name) != NULL;
     assert_int_equal(c.logprobs, mixed ? IUT_LOGPROB_RAW : 0);
     const bool pruned = strstr(name, "PRUNED") || strstr("ENGINE_IN_BF16 ENGINE_IN_Q8 ENGINE_TIES_KEPT", name);

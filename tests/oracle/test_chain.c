@@ -288,6 +288,31 @@ static void no_grey_at_the_ends(void **state)
         JUDGE_WRONG);
 }
 
+/* LAY-10: rows of the implementation's own may have p below q where both are equal, and not where p is larger. */
+static void own_rows_have_grey_at_the_end(void **state)
+{
+    (void)state;
+    const float p[3] = {0.25f, 0.5f, 0.25f}, q[3] = {0.25f, 0.25f, 0.5f};
+    const float *const pp[2] = {p, p}, *const qq[1] = {q};
+    const double last = 1 - 0x1p-24, middle = 0.5;
+    const oracle_uniforms high = uniforms(&last, 0, 0), low = uniforms(&middle, 0, 0);
+    const int32_t equal = 0, larger = 1, rejected[1] = {1};
+    const struct {
+        const oracle_uniforms *u;
+        const int32_t *draft;
+        unsigned flags;
+        judge due;
+    } list[] = {{&high, &equal, ORACLE_OWN_ROWS, JUDGE_GREY},
+                {&high, &equal, 0, JUDGE_WRONG},
+                {&high, &larger, ORACLE_OWN_ROWS, JUDGE_WRONG},
+                {&low, &equal, ORACLE_OWN_ROWS, JUDGE_WRONG}};
+    char why[200];
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        assert_int_equal(oracle_chain_judge(pp, qq, list[i].draft, 1, 3, list[i].u, list[i].flags, rejected, 1, 0x1p-18,
+                                            why, sizeof why),
+                         list[i].due);
+}
+
 /* LAY-10: p too small for a weight is still p; only the canonical arithmetic never draws it. */
 static void a_stretch_below_a_unit_of_weight(void **state)
 {
@@ -408,6 +433,7 @@ int main(void)
         cmocka_unit_test(match),
         cmocka_unit_test(judges),
         cmocka_unit_test(no_grey_at_the_ends),
+        cmocka_unit_test(own_rows_have_grey_at_the_end),
         cmocka_unit_test(a_stretch_below_a_unit_of_weight),
         cmocka_unit_test(greedy),
         cmocka_unit_test(seeded),

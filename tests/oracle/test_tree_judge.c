@@ -104,10 +104,34 @@ static void a_first_refusal_leaves_nothing_at_all(void **state)
     assert_int_equal(verdict(&a, 0x1p-20), TREE_EXACT);
 }
 
+/* LAY-10: rows of the implementation's own may have p below q where both are equal, and not where p is larger. */
+static oracle_tree_verdict first_refused(float p_of_0, unsigned flags, double u_of_0)
+{
+    const float p[V] = {p_of_0, 1 - p_of_0, 0}, q[V] = {0.5f, 0.25f, 0.25f}, *row[] = {p, q};
+    const oracle_tree_node node[] = {{.token = -1, .parent = -1, .p = 0, .q = -1}, {.token = 0, .parent = 0, .p = 0, .q = 1}};
+    const oracle_unit u[2] = {oracle_unit_of(0), oracle_unit_of(u_of_0)};
+    const oracle_tree_request r = {.rule = ORACLE_TREE_RECURSIVE, .V = V, .rows = 2, .nodes = 2, .row = row, .node = node,
+                                   .u = u, .residual = oracle_unit_of(0), .bonus = oracle_unit_of(0), .flags = flags};
+    const int32_t got = 1, none = -1;
+    char why[200];
+    return oracle_tree_judge(&r, &got, &none, 1, 0x1p-18, why, sizeof why);
+}
+
+static void own_rows_have_grey_at_the_end(void **state)
+{
+    const double last = 1 - 0x1p-24;
+    (void)state;
+    assert_int_equal(first_refused(0.5f, ORACLE_OWN_ROWS, last), TREE_GREY);
+    assert_int_equal(first_refused(0.5f, 0, last), TREE_WRONG);
+    assert_int_equal(first_refused(0.75f, ORACLE_OWN_ROWS, last), TREE_WRONG);
+    assert_int_equal(first_refused(0.5f, ORACLE_OWN_ROWS, 0.5), TREE_WRONG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_integers_give_is_exact),
+        cmocka_unit_test(own_rows_have_grey_at_the_end),
         cmocka_unit_test(a_rest_that_rounding_left_is_open),
         cmocka_unit_test(a_child_before_it_is_judged),
         cmocka_unit_test(a_first_refusal_leaves_nothing_at_all),

@@ -17,7 +17,7 @@ from pathlib import Path
 
 LIMIT = 10  # seconds from what a rank does to the end of all
 PROMPT = ["--prompt", "And the LORD spake unto Moses, and unto Aaron, saying unto them, "]
-QUICK = [["--max-new", "12"]]
+QUICK = [["--max-new", "12", "--window", "2", "--ngram", "3", "--pool", "9", "--switches", "pool_from_prompt=yes"]]
 WHOLE = [
     ["--max-new", "24", "--window", "7", "--ngram", "5", "--pool", "7", "--switches", "pool_from_prompt=yes"],
     ["--max-new", "24", "--preset", "lade", "--temperature", "0.8", "--seed", "3"],
@@ -74,8 +74,28 @@ def check_figures(said, count, steps):
     each = [int(x) for x in rows[3].split(",")]
     if int(rows[1]) != count or len(each) != count or min(each) < steps or sum(each) < int(rows[2]):
         fail(f"{count} ranks: {rows[0]}")
+    check_model(said, count)
     if int(sent[2]) != steps or int(sent[1]) < (count - 1) * steps * 28 or (count == 1 and int(sent[1]) != 0):
         fail(f"{count} ranks: {sent[0]}")
+
+
+def largest_share(columns, length, candidates, count):
+    """Rows of the largest share of a steady step (LAH-31): its columns with the spine up to the last of them, the root
+    at least, and its candidates of `length` tokens."""
+    def share(n, d):
+        size = -(-n // count)
+        return range(n)[d * size : (d + 1) * size]
+    return max(max([1, *(i + 1 for i in share(columns, d))]) + (length - 1) * len(share(columns, d))
+               + length * len(share(candidates, d)) for d in range(count))
+
+
+def check_model(said, count):
+    model = re.search(r"W (\d+), N (\d+) and (\d+) candidates are (\d+) rows; (.*)", said)
+    W, N, candidates, rows = (int(x) for x in model.groups()[:4])
+    told = {int(d): int(r) for d, r in re.findall(r"(\d+) ranks (\d+), 1/", model[5])}
+    due = {d: largest_share(W, N - 1, candidates, d) for d in (1, 2, 4, 8, 16)}
+    if {1: rows, **told} != due:
+        fail(f"{count} ranks: {model[0]}, but LAH-31 has {due}")
 
 
 def refused(mpirun, assay):

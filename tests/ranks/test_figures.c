@@ -26,10 +26,10 @@ static void shares_by_hand(void **unused)
 }
 
 typedef struct {
-    int32_t W, N, D, before; /* ranks; accepted by the step before */
+    int32_t W, N, G, D, before; /* ranks; accepted by the step before */
 } measure;
 
-static int compared;
+static int compared, compared_beyond_W; /* steps; of these with more candidates than columns */
 
 /* Steady steps behind steps that accepted nothing, whose ranks lack no token. */
 static void compare(void *data, const as_step *s)
@@ -41,6 +41,7 @@ static void compare(void *data, const as_step *s)
         for (int32_t r = 0; r < m->D; r++) largest = s->evaluated[r] > largest ? s->evaluated[r] : largest;
         assert_int_equal(largest, ranks_largest_share(m->W, m->N, candidates, m->D));
         compared++;
+        compared_beyond_W += candidates > m->W;
     }
     m->before = s->accepted;
 }
@@ -56,7 +57,7 @@ static void decode(as_ranks *ranks, void *data)
     as_result result;
     int32_t out[40];
     m.D = ranks->count;
-    o.W = m.W, o.N = m.N, o.G = m.W;
+    o.W = m.W, o.N = m.N, o.G = m.G;
     assert_int_equal(as_hash_lm(&law, &lm, NULL), AS_OK);
     assert_int_equal(as_draft_lookahead(&o, law.V, &d, NULL), AS_OK);
     const as_request q = {.target = lm,
@@ -79,11 +80,13 @@ static void shares_of_a_decoding(void **unused)
     (void)unused;
     for (int32_t W = 1; W <= 7; W += 3)
         for (int32_t N = 2; N <= 5; N++)
-            for (int32_t D = 2; D <= 8; D += 2) {
-                measure m = {.W = W, .N = N};
-                run_as_ranks(D, decode, &m);
-            }
-    assert_in_range(compared, 200, 10000);
+            for (int32_t G = 1; G <= 3 * W; G += W)
+                for (int32_t D = 2; D <= 8; D += 2) {
+                    measure m = {.W = W, .N = N, .G = G};
+                    run_as_ranks(D, decode, &m);
+                }
+    assert_in_range(compared, 600, 30000);
+    assert_in_range(compared_beyond_W, 100, 30000);
 }
 
 static void a_build_without_mpi_says_what_to_install(void **unused)

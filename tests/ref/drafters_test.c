@@ -894,12 +894,25 @@ START_TEST(jacobi_blocks)
     static const char *const list[] = {"0:1 1:5 2:3 3:3 4:3 >12", "0:6 1:4 2:4 >3",
                                        "0:7 1:5 >4", "0:8 >5", ">6"};
     static const char *const one[] = {">1", ">2", ">3"};
-    jacobi_follows((as_jacobi){4, AS_GUESS_GIVEN, 0, some, 3}, 6, wrong, 5);
-    jacobi_follows((as_jacobi){7, AS_GUESS_GIVEN, 0, solution, 6}, 7, right, 1);
-    jacobi_follows((as_jacobi){3, AS_GUESS_LAST, 0, NULL, 0}, 6, last, 6);
-    jacobi_follows((as_jacobi){3, AS_GUESS_PAD, 2, NULL, 0}, 5, pads, 5);
-    jacobi_follows((as_jacobi){9, AS_GUESS_GIVEN, 0, some, 3}, 6, list, 5);
-    jacobi_follows((as_jacobi){1, AS_GUESS_PAD, 0, NULL, 0}, 3, one, 3);
+    jacobi_follows((as_jacobi){4, AS_GUESS_GIVEN, 0, some, 3, false}, 6, wrong, 5);
+    jacobi_follows((as_jacobi){7, AS_GUESS_GIVEN, 0, solution, 6, false}, 7, right, 1);
+    jacobi_follows((as_jacobi){3, AS_GUESS_LAST, 0, NULL, 0, false}, 6, last, 6);
+    jacobi_follows((as_jacobi){3, AS_GUESS_PAD, 2, NULL, 0, false}, 5, pads, 5);
+    jacobi_follows((as_jacobi){9, AS_GUESS_GIVEN, 0, some, 3, false}, 6, list, 5);
+    jacobi_follows((as_jacobi){1, AS_GUESS_PAD, 0, NULL, 0, false}, 3, one, 3);
+}
+END_TEST
+
+/* JAC-12: a step for each of jacobi_blocks, and rows for all of a block in each. */
+START_TEST(jacobi_whole_blocks)
+{
+    static const int32_t some[] = {1, 5, 3}, solution[] = {1, 2, 3, 4, 5, 6};
+    static const char *const wrong[] = {"0:1 1:5 2:3 >", "0:1 1:2 2:6 >", "0:1 1:2 2:3 >1234", "0:1 >", "0:5 >56"};
+    static const char *const right[] = {"0:1 1:2 2:3 3:4 4:5 5:6 >1234567"};
+    static const char *const one[] = {">1", ">2", ">3"};
+    jacobi_follows((as_jacobi){4, AS_GUESS_GIVEN, 0, some, 3, true}, 6, wrong, 5);
+    jacobi_follows((as_jacobi){7, AS_GUESS_GIVEN, 0, solution, 6, true}, 7, right, 1);
+    jacobi_follows((as_jacobi){1, AS_GUESS_PAD, 0, NULL, 0, true}, 3, one, 3);
 }
 END_TEST
 
@@ -920,7 +933,7 @@ START_TEST(jacobi_drawn_guesses)
         snprintf(text[2 * b], 60, "0:%d 1:%d >9", (int)g[0], (int)g[1]);
         snprintf(text[2 * b + 1], 60, "0:9 >99");
     }
-    const as_jacobi o = {3, any ? AS_GUESS_VOCABULARY : AS_GUESS_PROMPT, 0, NULL, 0};
+    const as_jacobi o = {3, any ? AS_GUESS_VOCABULARY : AS_GUESS_PROMPT, 0, NULL, 0, false};
     script x = {.due = due, .after = -1};
     as_drafter *drafter;
     int32_t out[6];
@@ -1011,14 +1024,14 @@ START_TEST(refusals)
     rule_refused(d, AS_RULE_MATCH, "lookahead with rule none does not go with");
     as_drafter_free(d);
 
-    as_jacobi j = {3, AS_GUESS_LAST, 0, NULL, 0};
+    as_jacobi j = {3, AS_GUESS_LAST, 0, NULL, 0, false};
     ck_assert_int_eq(as_draft_jacobi(&j, D, &d, NULL), AS_OK);
     rule_refused(d, AS_RULE_MATCH, "jacobi does not go with");
     as_drafter_free(d);
     j.m = 0;
     ck_assert_int_eq(as_draft_jacobi(&j, D, &d, &e), AS_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(e.text, "m 0"));
-    j = (as_jacobi){3, AS_GUESS_PAD, D, NULL, 0};
+    j = (as_jacobi){3, AS_GUESS_PAD, D, NULL, 0, false};
     ck_assert_int_eq(as_draft_jacobi(&j, D, &d, &e), AS_BAD_INPUT);
     ck_assert_ptr_nonnull(strstr(e.text, "pad"));
     j.init = AS_GUESS_GIVEN;
@@ -1064,6 +1077,7 @@ int main(void)
     tcase_add_test(t, constant_model);
     tcase_add_test(t, cyclic_model);
     tcase_add_test(t, jacobi_blocks);
+    tcase_add_test(t, jacobi_whole_blocks);
     tcase_add_loop_test(t, jacobi_drawn_guesses, 0, 2);
     tcase_add_test(t, refusals);
     return suite_main("ref/drafters", t);

@@ -203,7 +203,7 @@ static const char *const preset[] = {"paper", "lade", "llamacpp", "trtllm"};
 
 static as_drafter *draft_free(int k)
 {
-    const as_jacobi jacobi = {8, AS_GUESS_PROMPT, 0, NULL, 0};
+    const as_jacobi jacobi = {8, AS_GUESS_PROMPT, 0, NULL, 0, false};
     as_drafter *d;
     if (k < 4) {
         as_lookahead o = *as_lookahead_preset(preset[k]);

@@ -206,9 +206,10 @@ static bool near(double x, double y)
     return x - y < 0.00051 && y - x < 0.00051;
 }
 
-/* At T = 0, which stands first; the bench has the seed 1000 for the first prompt. */
-static void figures_of_ouroboros_are_those_of_decode(void **unused)
+/* The bench has the seed 1000 for the first prompt. */
+static void ouroboros_at(const char *temperature)
 {
+    char arguments[200], says[60];
     static const struct {
         const char *label, *decode;
     } list[] = {{"ouroboros paper, gamma 4", ""},
@@ -216,11 +217,12 @@ static void figures_of_ouroboros_are_those_of_decode(void **unused)
                 {"ouroboros code, gamma 4", "--preset code"}};
     enum { METHODS = sizeof list / sizeof *list };
     double target[METHODS], drafting[METHODS], at_cost[METHODS];
-    (void)unused;
-    keep_first_prompt();
-    assert_int_equal(assay("bench ouroboros --quick --prompts 1 --only methods", both), 0);
+    snprintf(arguments, sizeof arguments, "bench ouroboros --quick --prompts 1 --only methods --temperature %s",
+             temperature);
+    assert_int_equal(assay(arguments, both), 0);
     assert_says("1 held-out and 1 repetitive prompts, 24 tokens");
-    assert_says("T = 1, repetitive text");
+    snprintf(says, sizeof says, "T = %s, repetitive text", temperature);
+    assert_says(says);
     if (strstr(output, "nan")) fail_msg("a figure is missing in:\n%s", output);
     for (int i = 0; i < METHODS; i++) {
         const char *line = strstr(output, list[i].label);
@@ -230,8 +232,8 @@ static void figures_of_ouroboros_are_those_of_decode(void **unused)
             fail_msg("no figures of %s in:\n%s", list[i].label, output);
     }
     for (int i = 0; i < METHODS; i++) {
-        char arguments[200];
-        snprintf(arguments, sizeof arguments, "--method ouroboros --seed 1000 %s", list[i].decode);
+        snprintf(arguments, sizeof arguments, "--method ouroboros --seed 1000 --temperature %s %s", temperature,
+                 list[i].decode);
         const double S = decoded(arguments);
         const char *at = strstr(output, "\ndrafts: ");
         int steps = 0;
@@ -244,12 +246,20 @@ static void figures_of_ouroboros_are_those_of_decode(void **unused)
     }
 }
 
+static void figures_of_ouroboros_are_those_of_decode(void **unused)
+{
+    (void)unused;
+    keep_first_prompt();
+    ouroboros_at("0");
+    ouroboros_at("1");
+}
+
 /* Of 20 drafts the runs of k that match are no more than those of k - 1, and the common prefix is among the first. */
 static void tables_of_ouroboros_hold_together(void **unused)
 {
     static const struct {
         const char *part, *says;
-    } list[] = {{"parts", "suffixes, refinement"}, {"switches", "refine=newest"}, {"sizes", "K 10"},
+    } list[] = {{"parts", "suffixes, refinement"}, {"switches", "no suffixes"}, {"sizes", "K 10"},
                 {"warm", "warm, runs of 4"}};
     char arguments[200];
     (void)unused;
@@ -260,12 +270,15 @@ static void tables_of_ouroboros_hold_together(void **unused)
         if (strstr(output, "nan")) fail_msg("a figure is missing in:\n%s", output);
     }
     assert_int_equal(assay("bench ouroboros --quick --prompts 2 --only matches", both), 0);
-    double prefix, match[8];
+    double prefix, error, match[8];
     const char *at = strstr(output, "common prefix ");
     assert_non_null(at);
-    assert_int_equal(sscanf(at, "common prefix %lf; in a row 1 to 8: %lf %lf %lf %lf %lf %lf %lf %lf", &prefix,
-                            &match[0], &match[1], &match[2], &match[3], &match[4], &match[5], &match[6], &match[7]),
-                     9);
+    assert_int_equal(sscanf(at, "common prefix %lf(%lf); in a row 1 to 8: %lf(%*f) %lf(%*f) %lf(%*f) %lf(%*f) %lf(%*f) "
+                            "%lf(%*f) %lf(%*f) %lf(",
+                            &prefix, &error, &match[0], &match[1], &match[2], &match[3], &match[4], &match[5],
+                            &match[6], &match[7]),
+                     10);
+    assert_true(error > 0);
     assert_true(prefix <= match[0] && match[0] <= 20 && match[0] > 0);
     for (int k = 1; k < 8; k++) assert_true(match[k] <= match[k - 1]);
 }

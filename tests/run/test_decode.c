@@ -49,6 +49,7 @@ static void what_has_no_meaning_is_refused(void **unused)
         {"decode --prompt a --method lookup --switches bonus=no",
          "bonus=no is unknown; chapter 9"},
         {"decode --prompt a --method lookup --given 1", "--given has no meaning with"},
+        {"decode --prompt a --method lookup --stop block", "--stop has no meaning with --method lookup"},
         {"decode --prompt a --method jacobi --init pad --given 1",
          "--init has no meaning with"},
         {"decode --prompt a --method jacobi --given 258", "--given: token 0 is \"258\""},

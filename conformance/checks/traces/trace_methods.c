@@ -38,7 +38,7 @@ static check_state state_of(call_result call)
                                   : STATE_ERROR;
 }
 
-static void judge(const vector_test *t, const vector_answer *observed, check_result *r)
+static void judge(const vector_test *t, const vector_answer *observed, const char *shared, check_result *r)
 {
     char why[400];
     r->compared++;
@@ -48,23 +48,25 @@ static void judge(const vector_test *t, const vector_answer *observed, check_res
                    "(TRC-02)",
                    t->id);
     else if (traces_differ(&t->expected, observed, why, sizeof why))
-        result_set(r, STATE_FAIL, "vector %s: %s (%s)", t->id, why, t->clauses);
+        result_set(r, STATE_FAIL, "vector %s: %s (%s)%s", t->id, why, t->clauses, shared);
 }
 
-void trace_judge_group(const vector_group *g, const traces *t, check_result *r)
+void trace_judge_group(const vector_group *g, const traces *t, int32_t ranks, check_result *r)
 {
     int64_t steps = 0;
+    char shared[40] = "";
+    if (ranks > 1 && g->method == ORACLE_LOOKAHEAD)
+        snprintf(shared, sizeof shared, ", of %d ranks (LAH-31)", (int)ranks);
     if (traces_of_group(t, g) == 0) { /* TRC-02: a built-in implementation writes while claims are read */
         result_set(r, STATE_NOT_CLAIMED, "the file has no trace of this group");
         return;
     }
     for (int32_t i = 0; i < g->tests && r->state == STATE_PASS; i++) {
-        judge(&g->test[i], traces_observed(t, g, i), r);
+        judge(&g->test[i], traces_observed(t, g, i), shared, r);
         steps += g->test[i].expected.trace ? g->test[i].expected.trace->steps : 0;
     }
     result_figure(r, "steps", (double)steps);
-    result_set(r, STATE_PASS, "%lld traces, %lld steps", (long long)r->compared,
-               (long long)steps);
+    result_set(r, STATE_PASS, "%lld traces, %lld steps%s", (long long)r->compared, (long long)steps, shared);
 }
 
 static void run(const check_case *c, const check_context *x, check_result *r)
@@ -75,7 +77,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     const vector_set *set = call == CALL_OK ? vectors_once(x->vectors, why, sizeof why) : NULL;
     const vector_group *g = set ? vectors_find(set, vector_list[c->variant].id) : NULL;
     if (g)
-        trace_judge_group(g, t, r);
+        trace_judge_group(g, t, CLAIMED(client_claims(x->iut), ranks), r);
     else
         result_set(r, state_of(call), "%s", why);
 }
@@ -88,7 +90,7 @@ const check check_trace_methods = {
         "JAC-01 JAC-02 JAC-03 JAC-04 JAC-05 JAC-06 JAC-07 JAC-08 JAC-11 "
         "LAH-01 LAH-03 LAH-04 LAH-05 LAH-06 LAH-07 LAH-08 LAH-09 LAH-10 LAH-11 LAH-12 LAH-13 "
         "LAH-14 LAH-15 LAH-16 LAH-17 LAH-18 LAH-19 LAH-20 LAH-21 LAH-22 LAH-23 LAH-24 LAH-25 "
-        "LAH-26 LAH-27 LAH-29 LAH-32 LAH-37 POOL-01 POOL-02 POOL-03 POOL-04 POOL-05 "
+        "LAH-26 LAH-27 LAH-29 LAH-31 LAH-32 LAH-37 POOL-01 POOL-02 POOL-03 POOL-04 POOL-05 "
         "ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 "
         "LKP-01 LKP-02 LKP-03 LKP-04 LKP-05 LKP-06 "
         "OUR-01 OUR-02 OUR-03 OUR-05 OUR-06 OUR-07 OUR-08 OUR-09 OUR-10 OUR-11 OUR-12 OUR-13 OUR-14 OUR-15 OUR-16 OUR-17 "

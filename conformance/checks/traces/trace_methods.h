@@ -7,7 +7,8 @@
 #include "conformance/checks/frame/check.h"
 #include "vectors/read/traces.h"
 
-/* PASS, or FAIL with the first difference. */
-void trace_judge_group(const vector_group *g, const traces *t, check_result *r);
+/* PASS, or FAIL with the first difference. `ranks` workers shared the steps of lookahead, if they are several: then
+ * the traces are held to LAH-31, too. */
+void trace_judge_group(const vector_group *g, const traces *t, int32_t ranks, check_result *r);
 
 #endif

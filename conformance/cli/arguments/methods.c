@@ -64,7 +64,8 @@ static bool jacobi(const method_options *o, const method_guesses *given, int32_t
     while (i < 4 && strcmp(name[i], asked) != 0) i++;
     if (i == 4) return say(why, why_size, "--init", asked, "pad, last, prompt and vocabulary");
     const as_jacobi x = {number(o->block, 8), given ? AS_GUESS_GIVEN : init[i], 0,
-                         given ? given->token : NULL, given ? given->n : 0};
+                         given ? given->token : NULL, given ? given->n : 0,
+                         o->stop && strcmp(o->stop, "block") == 0};
     if (as_draft_jacobi(&x, V, d, &e) == AS_OK) return true;
     snprintf(why, why_size, "%s", e.text);
     return false;

@@ -13,7 +13,8 @@
 typedef struct {
     const char *preset;   /* of chapter 8 or 9 */
     const char *switches; /* NAME=VALUE,... of the table of chapter 8 or 9 */
-    const char *init;     /* jacobi: pad, last, prompt */
+    const char *init;     /* jacobi: pad, last, prompt, vocabulary */
+    const char *stop;     /* jacobi: token, block */
     uint64_t window, pool, block, ngram, gamma;
 } method_options;
 

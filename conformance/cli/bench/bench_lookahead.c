@@ -52,7 +52,7 @@ typedef struct {
     {                                                                                          \
         label, "lookahead",                                                                    \
         {                                                                                      \
-            preset, switches, NULL, W, G, 0, N, 0                                              \
+            preset, switches, NULL, NULL, W, G, 0, N, 0                                        \
         }                                                                                      \
     }
 

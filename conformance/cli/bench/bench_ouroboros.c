@@ -21,6 +21,7 @@ static const double cost = 0.1;
 
 typedef struct {
     int prompts; /* 0: the usual number */
+    double temperature;
     bool quick;
     const char *only; /* NULL: all parts */
 } arguments;
@@ -29,6 +30,8 @@ static const option options[] = {
     {"--quick", NULL, "with short texts", OPTION_FLAG, .at = offsetof(arguments, quick)},
     {"--prompts", "P", "of each text", OPTION_INT, .at = offsetof(arguments, prompts), 1, BENCH_PROMPTS,
      .otherwise = "16, and 2 with --quick"},
+    {"--temperature", "T", "0 is greedy", OPTION_NUMBER, .at = offsetof(arguments, temperature), 0, 1e6,
+     .otherwise = "0"},
     {"--only", "PART", "of the tables", OPTION_CHOICE, .at = offsetof(arguments, only),
      .must = "methods|parts|switches|sizes|warm|matches"},
 };
@@ -36,7 +39,7 @@ static const option options[] = {
 static const option_table table = {"bench ouroboros",
                                    "usage: assay bench ouroboros [options]\n\n"
                                    "Tokens a forward of Ouroboros, on the trained pair.\n",
-                                   options, 3, NULL};
+                                   options, 4, NULL};
 
 /* ---- Methods. -------------------------------------------------------------------------- */
 
@@ -78,7 +81,7 @@ typedef struct {
     double S[ALL];                       /* [n] tokens a forward of the target */
     int32_t n;
     ouroboros_tally rounds;
-    int64_t full, prefix, match[MATCHES + 1]; /* rounds of LONG_DRAFT drafts; sums over these */
+    double full[ALL], prefix[ALL], match[MATCHES + 1][ALL]; /* [n] rounds of LONG_DRAFT drafts; sums over these */
 } measured;
 
 typedef struct {
@@ -98,10 +101,10 @@ static void count_matches(watcher *w, const as_step *s, int32_t drafts)
         if (as_argmax(s->logits[i - 1], w->d->V, &answer, NULL) != AS_OK) return;
         run = answer == s->tree->row[i].token ? run + 1 : 0;
         prefix += run == i;
-        for (int32_t k = 1; k <= MATCHES; k++) w->to->match[k] += run >= k;
+        for (int32_t k = 1; k <= MATCHES; k++) w->to->match[k][w->place] += run >= k;
     }
-    w->to->full++;
-    w->to->prefix += prefix;
+    w->to->full[w->place]++;
+    w->to->prefix[w->place] += prefix;
 }
 
 static void on_step(void *data, const as_step *s)
@@ -228,12 +231,12 @@ static bool lines(const bench_pair *b, const method *m, int32_t n, float T)
 
 #define COUNT(list) (int32_t)(sizeof(list) / sizeof *(list))
 
-static bool methods(const bench_pair *b)
+static bool methods(const bench_pair *b, float T)
 {
     static const method list[] = {
         {BENCH_AR, {0}},
         {BENCH_HF, {0}},
-        {"lookahead paper (15,5,15)", "lookahead", {"paper", "rule=match", NULL, 15, 15, 0, 5, 0}, {0}},
+        {"lookahead paper (15,5,15)", "lookahead", {.preset = "paper", .switches = "rule=match", .window = 15, .pool = 15, .ngram = 5}, {0}},
         {"draft model, 4", "speculative", {.gamma = 4}, {0}},
         {"draft model, 8", "speculative", {.gamma = 8}, {0}},
         {"draft model, 12", "speculative", {.gamma = 12}, {0}},
@@ -241,11 +244,11 @@ static bool methods(const bench_pair *b)
         OUROBOROS("ouroboros paper, gamma 8", "paper", NULL, 8, OUROBOROS_W, OUROBOROS_N, OUROBOROS_K),
         OUROBOROS("ouroboros paper, gamma 12", "paper", NULL, 12, OUROBOROS_W, OUROBOROS_N, OUROBOROS_K),
         USUAL("ouroboros code, gamma 4", "code", NULL)};
-    return lines(b, list, COUNT(list), 0) && lines(b, list, COUNT(list), 1);
+    return lines(b, list, COUNT(list), T);
 }
 
 /* Of the usual sizes, and of longer drafts with shorter phrases, which inspire more. */
-static bool parts(const bench_pair *b)
+static bool parts(const bench_pair *b, float T)
 {
 #define PART(label, switches, K) OUROBOROS(label, "paper", switches, OUROBOROS_GAMMA, OUROBOROS_W, OUROBOROS_N, K)
 #define LONG(label, switches, K) OUROBOROS(label ", gamma 12, N 3", "paper", switches, 12, OUROBOROS_W, 3, K)
@@ -259,23 +262,26 @@ static bool parts(const bench_pair *b)
                                     LONG("inspiration", "refine=none", 0),
                                     LONG("suffixes, refinement", "inspire=none", OUROBOROS_K),
                                     LONG("all", NULL, OUROBOROS_K)};
-    return lines(b, usual, COUNT(usual), 0) && lines(b, longer, COUNT(longer), 0);
+    return lines(b, usual, COUNT(usual), T) && lines(b, longer, COUNT(longer), T);
 }
 
-static bool switches(const bench_pair *b)
+static bool switches(const bench_pair *b, float T)
 {
     static const method list[] = {USUAL("paper", "paper", NULL),
                                   USUAL("draft_bonus=no", "paper", "draft_bonus=no"),
                                   USUAL("overrun=no", "paper", "overrun=no"),
                                   USUAL("suffix_bonus=no", "paper", "suffix_bonus=no"),
                                   USUAL("inspire=tail", "paper", "inspire=tail"),
+                                  USUAL("inspire=none", "paper", "inspire=none"),
                                   USUAL("refine=newest", "paper", "refine=newest"),
+                                  USUAL("refine=none", "paper", "refine=none"),
                                   USUAL("refine_refused=few", "paper", "refine_refused=few"),
+                                  OUROBOROS("no suffixes", "paper", NULL, OUROBOROS_GAMMA, OUROBOROS_W, OUROBOROS_N, 0),
                                   USUAL("code", "code", NULL)};
-    return lines(b, list, COUNT(list), 0);
+    return lines(b, list, COUNT(list), T);
 }
 
-static bool sizes(const bench_pair *b)
+static bool sizes(const bench_pair *b, float T)
 {
 #define SIZES(label, gamma, W, N, K) OUROBOROS(label, "paper", NULL, gamma, W, N, K)
     static const method list[] = {
@@ -284,7 +290,7 @@ static bool sizes(const bench_pair *b)
         SIZES("W 5", 4, 5, 6, 3), SIZES("W 10", 4, 10, 6, 3), SIZES("W 20", 4, 20, 6, 3), SIZES("N 2", 4, 15, 2, 3),
         SIZES("N 3", 4, 15, 3, 3), SIZES("N 4", 4, 15, 4, 3), SIZES("N 8", 4, 15, 8, 3), SIZES("K 0", 4, 15, 6, 0),
         SIZES("K 1", 4, 15, 6, 1), SIZES("K 5", 4, 15, 6, 5), SIZES("K 10", 4, 15, 6, 10)};
-    return lines(b, list, COUNT(list), 0);
+    return lines(b, list, COUNT(list), T);
 }
 
 /* Runs of `length` prompts of one text and of the other in turn; returns how many prompts. */
@@ -308,7 +314,7 @@ static void shuffle(turn *t, int32_t n)
 }
 
 /* All prompts of both texts, one after the other. */
-static bool warm(const bench_pair *b)
+static bool warm(const bench_pair *b, float T)
 {
     static const struct {
         const char *label;
@@ -323,13 +329,13 @@ static bool warm(const bench_pair *b)
     measured *r = malloc(2 * sizeof *r);
     bool ok = r != NULL;
     if (!ok) return fputs("assay bench: out of memory\n", stderr), false;
-    print_head(0, "both", "texts");
+    print_head(T, "both", "texts");
     for (int32_t i = 0; i < COUNT(list) && ok; i++) {
         method m = USUAL(list[i].label, "paper", NULL);
         m.ouroboros.warm = list[i].warm;
         const int32_t n = order_in_runs(b, list[i].run, t);
         if (list[i].shuffled) shuffle(t, n);
-        ok = decode(b, &m, 0, t, n, false, &r[i > 0]);
+        ok = decode(b, &m, T, t, n, false, &r[i > 0]);
         if (ok) print_line(&m, &r[i > 0], &r[0]);
     }
     free(r);
@@ -337,7 +343,7 @@ static bool warm(const bench_pair *b)
 }
 
 /* Places of LONG_DRAFT drafts where k in a row are the target's answers. */
-static bool matches(const bench_pair *b)
+static bool matches(const bench_pair *b, float T)
 {
     static const method m =
         OUROBOROS("gamma 20", "paper", "overrun=no", LONG_DRAFT, OUROBOROS_W, OUROBOROS_N, OUROBOROS_K);
@@ -345,12 +351,15 @@ static bool matches(const bench_pair *b)
     bool ok = r != NULL;
     if (!ok) fputs("assay bench: out of memory\n", stderr);
     for (int text = 0; text < BENCH_TEXTS && ok; text++) {
-        ok = decode_text(b, &m, 0, text, true, r);
+        ok = decode_text(b, &m, T, text, true, r);
         if (!ok) break;
-        const double full = (double)(r->full ? r->full : 1);
-        printf("\n%s text, %lld rounds of %d drafts: common prefix %.2f; in a row 1 to %d:", b->text[text].name,
-               (long long)r->full, LONG_DRAFT, (double)r->prefix / full, MATCHES);
-        for (int32_t k = 1; k <= MATCHES; k++) printf(" %.2f", (double)r->match[k] / full);
+        const bench_ratio prefix = bench_ratio_of(r->prefix, r->full, r->n);
+        printf("\nT = %g, %s text, %.0f rounds of %d drafts: common prefix %.2f(%.2f); in a row 1 to %d:", (double)T,
+               b->text[text].name, prefix.over, LONG_DRAFT, prefix.value, prefix.error, MATCHES);
+        for (int32_t k = 1; k <= MATCHES; k++) {
+            const bench_ratio match = bench_ratio_of(r->match[k], r->full, r->n);
+            printf(" %.2f(%.2f)", match.value, match.error);
+        }
         putchar('\n');
     }
     free(r);
@@ -361,7 +370,7 @@ static bool matches(const bench_pair *b)
 
 static const struct {
     const char *name, *title;
-    bool (*part)(const bench_pair *);
+    bool (*part)(const bench_pair *, float T);
 } tables[] = {
     {"methods", "Methods; above T = 0 by the rule match, and chains by the rule chain", methods},
     {"parts", "Parts of Ouroboros", parts},
@@ -386,7 +395,7 @@ int bench_ouroboros(int argc, char **argv)
     for (int i = 0; i < COUNT(tables) && ok; i++) {
         if (a.only && strcmp(a.only, tables[i].name) != 0) continue;
         printf("\n%s\n", tables[i].title);
-        ok = tables[i].part(b);
+        ok = tables[i].part(b, (float)a.temperature);
     }
     bench_close(b);
     free(b);

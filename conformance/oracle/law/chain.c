@@ -318,12 +318,13 @@ judge oracle_draw_judge(const float *w, int32_t V, oracle_unit u, int32_t got, d
 
 /* The decision on a draft: did it stand? Uniforms stay inside [0, 1), so that a draft with
  * p >= q, which no uniform rejects (ACC-03), and one with p = 0, which none accepts (ACC-02),
- * have no grey zone. */
+ * have no grey zone. Rows of the implementation's own may have p < q where p = q is due. */
 static judge accept_judge(float p, float q, double u, unsigned flags, int stood, double tau,
                           int32_t place, char *why, size_t why_size)
 {
     if (oracle_accepts(p, q, u, flags) == stood) return JUDGE_EXACT;
-    const double other = stood ? fmax(u - tau, 0) : fmin(u + tau, 1 - 0x1p-53);
+    const double most = flags & ORACLE_OWN_ROWS ? 1 + tau : 1 - 0x1p-53;
+    const double other = stood ? fmax(u - tau, 0) : fmin(u + tau, most);
     if (tau > 0 && oracle_accepts(p, q, other, flags) == stood) return JUDGE_GREY;
     return wrong(why, why_size, "position %d: draft %s with u = %.12g, q = %.9g, p = %.9g",
                  (int)place, stood ? "accepted" : "rejected", u, (double)q, (double)p);

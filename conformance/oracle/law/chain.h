@@ -27,8 +27,9 @@ enum {
     ORACLE_Q_ZERO_REJECTS = 1, /* VAR-04: a draft with q = 0 is rejected even if p > 0 */
     ORACLE_BAD_DRAFT_ENDS = 2, /* VAR-05: an invalid id ends the drafts, and is no error */
     ORACLE_EMPTY_OTHER = 4, /* VAR-06, judges only: an empty residual may emit any id of p > 0 */
-    ORACLE_OWN_ROWS = 8     /* judges only: the implementation serves its rows itself, so a residual is off by as much
-                               as p and q are, however small its share of the mass is (LAY-10) */
+    ORACLE_OWN_ROWS = 8     /* judges only: the implementation serves its rows itself. So a residual is off by as much
+                               as p and q are, however small its share of the mass is; and where p = q, p may be below
+                               q (LAY-10) */
 };
 
 typedef struct {

@@ -465,7 +465,8 @@ static bool real_below(double u, const mpq_t below)
 }
 
 /* Was the question answered right? The bounds are the specified one and that of exact numbers, NULL if tau is 0. A
- * first test leaves nothing open at 0 and 1 (ACC-02, ACC-03); the bound of a later one is itself a result. */
+ * first test leaves nothing open at 0 and 1 (ACC-02, ACC-03), unless the rows are the implementation's own; the bound
+ * of a later one is itself a result. */
 static oracle_tree_verdict judge_test(const answered *a, int32_t place, oracle_unit u, bool yes, mpq_srcptr below,
                                       mpq_srcptr exact, double tol, bool first)
 {
@@ -473,7 +474,7 @@ static oracle_tree_verdict judge_test(const answered *a, int32_t place, oracle_u
     if (too_wide(tol)) return TREE_OPEN;
     double moved = real(u) + (yes ? -tol : tol);
     if (yes) moved = fmax(moved, 0);
-    if (!yes && first) moved = fmin(moved, 1 - 0x1p-53);
+    if (!yes && first && !(a->c.r->flags & ORACLE_OWN_ROWS)) moved = fmin(moved, 1 - 0x1p-53);
     if (tol > 0 && (real_below(moved, below) == yes || real_below(moved, exact) == yes)) return TREE_GREY;
     return wrong(a, "place %d: a child %s at u = %.12g, the bound being %.12g", (int)place,
                  yes ? "was gone to" : "was refused", real(u), mpq_get_d(below));

@@ -23,7 +23,7 @@
 
 static iut *create(const char *name, variant v, char *error, size_t error_size)
 {
-    if (trace_setting(v.setting)) return trace_subject_create(name, error, error_size);
+    if (trace_setting(v.setting)) return trace_subject_create(name, v, error, error_size);
     return lm_setting(v.setting)       ? lm_subject_create(name, v, error, error_size)
            : pool_setting(v.setting)   ? pool_subject_create(name, v, error, error_size)
            : engine_setting(v.setting) ? engine_subject_create(name, v, error, error_size)

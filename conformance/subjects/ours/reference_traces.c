@@ -212,7 +212,7 @@ as_jacobi ref_jacobi_of(const oracle_method *m)
 {
     static const as_jacobi_init init[] = {AS_GUESS_PAD, AS_GUESS_LAST, AS_GUESS_PROMPT,
                                           AS_GUESS_GIVEN, AS_GUESS_VOCABULARY};
-    return (as_jacobi){m->size[0], init[m->sw[JACOBI_INIT]], m->size[1], m->given, m->given_n};
+    return (as_jacobi){m->size[0], init[m->sw[JACOBI_INIT]], m->size[1], m->given, m->given_n, false};
 }
 
 as_lookup ref_lookup_of(const oracle_method *m)

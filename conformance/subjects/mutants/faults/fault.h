@@ -67,6 +67,7 @@ typedef enum {
     MANNER_LM_Q8,
     MANNER_LM_Q4,
     MANNER_TRACES,  /* has traces, and nothing else (trace_subject.h) */
+    MANNER_TRACES_RANKS, /* and says that workers share the steps of lookahead */
     MANNER_ENGINE,  /* generates, and nothing else (engine_subject.h); and so all that follow */
     MANNER_ENGINE_STALE, /* never cleans its draft model's cache */
     MANNER_ENGINE_TOTAL, /* tells accepted drafts as a total */

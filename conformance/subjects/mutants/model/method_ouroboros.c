@@ -141,10 +141,15 @@ static iut_status make_drafts(method_rounds *a, method_job *j)
     const fault_point f = j->fault;
     method_job *line = &a->line;
     const int32_t left = j->k - j->m - (fault(f, OUR_ROOM_ALL) ? 0 : 1), room = method_least(left, j->rows - 1),
-                  g = method_least(gamma_of(j), room), before = j->n;
+                  g = method_least(gamma_of(j), room);
     bool ended = false;
     memcpy(line->history, j->history, (size_t)j->n * sizeof *line->history);
     line->n = j->n, line->m = j->m;
+    if (fault(f, OUR_DRAFT_ROLLED_TOO_FAR) && j->m > 0) {
+        line->history[j->n - 2] = line->history[j->n - 1];
+        line->n--;
+    }
+    const int32_t before = line->n;
     if (fault(f, OUR_WINDOW_ANEW) && j->m > 0) {
         method_pool pool = a->window.pool;
         a->window.pool = (method_pool){0};

@@ -213,8 +213,9 @@ iut_status method_window_answer(method_window *w, method_job *j, method_tree *t,
     iut_status s = IUT_OK;
     if (w->alone) return IUT_OK;
     spoil(w, j, t, run);
-    const int32_t from = method_window_from(w, j, w->rows - 1);
-    for (int32_t i = from; i < w->columns && s == IUT_OK; i++) s = answer(w, j, t, i);
+    const int32_t from = method_window_from(w, j, w->rows - 1), left = (w->columns - from) % WINDOW_RANKS;
+    const int32_t end = w->columns - (fault(j->fault, LAH_SHARES_ROUNDED_DOWN) ? left : 0);
+    for (int32_t i = from; i < end && s == IUT_OK; i++) s = answer(w, j, t, i);
     return s;
 }
 

@@ -6,6 +6,7 @@
 #include "conformance/subjects/mutants/model/method_tree.h"
 
 enum { WINDOW_W = 32, WINDOW_N = 8, WINDOW_COLUMNS = WINDOW_W + WINDOW_N };
+enum { WINDOW_RANKS = 3 }; /* that share a step, for a fault (LAH-31) */
 
 typedef struct {
     int32_t W, N, G;

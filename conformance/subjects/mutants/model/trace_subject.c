@@ -4,16 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "conformance/subjects/mutants/model/method_window.h"
+
 typedef struct {
     const char *name;
+    int32_t ranks;
 } subject;
 
 bool trace_setting(setting_name name)
 {
-    return name == SETTING_TRACES;
+    return name == SETTING_TRACES || name == SETTING_TRACES_RANKS;
 }
 
-iut *trace_subject_create(const char *name, char *error, size_t error_size)
+iut *trace_subject_create(const char *name, variant v, char *error, size_t error_size)
 {
     subject *a = calloc(1, sizeof *a);
     if (!a) {
@@ -21,6 +24,7 @@ iut *trace_subject_create(const char *name, char *error, size_t error_size)
         return NULL;
     }
     a->name = name;
+    a->ranks = v.setting == SETTING_TRACES_RANKS ? WINDOW_RANKS : 0;
     return (iut *)a;
 }
 
@@ -37,8 +41,8 @@ static const char *last_error(iut *x)
 
 static iut_status claims(iut *x, iut_claims *c)
 {
-    *c = (iut_claims){
-        .size = sizeof *c, .name = ((subject *)x)->name, .version = "1", .device = "cpu"};
+    const subject *a = (const subject *)x;
+    *c = (iut_claims){.size = sizeof *c, .name = a->name, .version = "1", .device = "cpu", .ranks = a->ranks};
     return IUT_OK;
 }
 

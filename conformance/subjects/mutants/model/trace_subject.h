@@ -13,6 +13,6 @@ bool trace_setting(setting_name name);
 
 extern const iut_api trace_subject_operations; /* all but create */
 
-iut *trace_subject_create(const char *name, char *error, size_t error_size);
+iut *trace_subject_create(const char *name, variant v, char *error, size_t error_size);
 
 #endif

@@ -221,11 +221,8 @@ int32_t branch_onehot(walk *w, int32_t *last)
                                            : walk_rounded(w, (double)(word >> 11) * 0x1p-53 * of);
         if (point < w->R[t]) return i;
         if (FAULTY(TREE_ONEHOT_KEEPS_REFUSED)) continue;
-        w->Z = walk_rounded(w, w->Z - w->R[t]);
-        w->R[t] = 0;
-    }
-    if (!walk_exact(w)) {
-        w->Z = 0;
+        /* Added up anew, for a difference of rounded sums may exceed the only weight that is left. */
+        w->R[t] = w->Z = 0;
         for (int32_t x = 0; x < w->m->V; x++) w->Z = walk_rounded(w, w->Z + w->R[x]);
     }
     *last = walk_last(w, w->R, w->Z, last_word(w));
