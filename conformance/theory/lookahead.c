@@ -22,6 +22,17 @@ double theory_lookahead(double alpha, double f, int32_t N, int32_t b)
     return 1 + (theory_batch(alpha, N - 1, b) - 1) / f;
 }
 
+double theory_candidates(double alpha, int32_t N, const int64_t *steps, int32_t most)
+{
+    double tokens = 0, all = 0;
+    if (!(N >= 2)) return NAN;
+    for (int32_t b = 0; b <= most; b++) {
+        tokens += (double)steps[b] * theory_batch(alpha, N - 1, b);
+        all += (double)steps[b];
+    }
+    return tokens / all;
+}
+
 int64_t theory_lookahead_rows(int32_t W, int32_t N, int32_t G)
 {
     return ((int64_t)W + G) * (N - 1);

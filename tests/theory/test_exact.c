@@ -211,6 +211,17 @@ static void rows_fit_a_budget(void **unused)
         }
 }
 
+/* One step of f with W candidates, and none in the others; and by hand: (3·1 + 1·1.5 + 2·1.75)/6. */
+static void steps_count_with_their_candidates(void **unused)
+{
+    static const int64_t rare[] = {6, 0, 0, 0, 0, 2}, some[] = {3, 1, 2}, none[] = {0, 0};
+    (void)unused;
+    near(theory_candidates(0.425, 4, rare, 5), theory_lookahead(0.425, 4, 4, 5), 1e-14);
+    near(theory_candidates(0.5, 2, some, 2), 8.0 / 6, 1e-14);
+    assert_true(isnan(theory_candidates(0.5, 2, none, 1)) && isnan(theory_candidates(0.5, 1, some, 2)));
+    assert_true(isnan(theory_candidates(1.5, 2, some, 2)));
+}
+
 static void survival_is_a_sum(void **unused)
 {
     static const double s[] = {0.75, 0.5, 0.125};
@@ -266,6 +277,7 @@ int main(void)
         cmocka_unit_test(the_best_gamma_is_the_best_of_all),
         cmocka_unit_test(a_batch_grows_with_the_logarithm_of_its_size),
         cmocka_unit_test(rows_fit_a_budget),
+        cmocka_unit_test(steps_count_with_their_candidates),
         cmocka_unit_test(survival_is_a_sum),
         cmocka_unit_test(machines_scale),
         cmocka_unit_test(what_is_out_of_range_is_no_number),

@@ -261,6 +261,35 @@ static void batches_and_lookahead(void **unused)
     }
 }
 
+/* THY-19: a step finds 0 to 3 candidates; alpha is counted from what a step can see of them. */
+static void steps_find_more_or_fewer_candidates(void **unused)
+{
+    enum { N = 4, MOST = 3 };
+    const int n = scaled(STEPS / 4);
+    const double alpha = 0.6;
+    int64_t steps[MOST + 1] = {0};
+    simulation s = {.seed = 1275}, looked_at = {0};
+    (void)unused;
+    for (int i = 0; i < n; i++) {
+        const int found = (int)(uniform(&s) * (MOST + 1));
+        int longest = 0;
+        for (int b = 0; b < found; b++) {
+            int right = 0;
+            bool goes_on = true;
+            while (goes_on && right < N - 1) {
+                goes_on = uniform(&s) < alpha;
+                count(&looked_at, goes_on);
+                right += goes_on;
+            }
+            if (right > longest) longest = right;
+        }
+        steps[found]++;
+        count(&s, 1 + longest);
+    }
+    agrees("candidates", &s, theory_candidates(alpha, N, steps, MOST));
+    agrees("alpha of candidates", &looked_at, alpha);
+}
+
 /* At each node that is reached one of its children is gone to, child k with chance rate[k]. */
 static void a_tree_of_drafts(void **unused)
 {
@@ -301,6 +330,7 @@ int main(void)
         cmocka_unit_test(time_and_operations),
         cmocka_unit_test(an_acceptance_that_is_not_constant),
         cmocka_unit_test(batches_and_lookahead),
+        cmocka_unit_test(steps_find_more_or_fewer_candidates),
         cmocka_unit_test(a_tree_of_drafts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,15 +2,15 @@
 #include "conformance/cli/plan/plan.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conformance/cli/arguments/options.h"
 #include "conformance/cli/plan/forecasts.h"
 #include "conformance/cli/plan/measure.h"
+#include "conformance/cli/plan/outcomes.h"
 #include "conformance/theory/acceptance.h"
-#include "conformance/theory/chain.h"
+#include "conformance/theory/lookahead.h"
 #include "ref/load/tokenizer.h"
 
 enum { VALUES = 64, ROWS = 512, LARGEST_N = 4096 };
@@ -52,25 +52,27 @@ static const option options[] = {
     {"--alpha", "A", "mean acceptance of a draft", OPTION_NUMBER, AT(alpha), 0, 1},
     {"--gamma", "N", "most drafts a step", OPTION_INT, AT(gamma), 1, FORECAST_GAMMA, .otherwise = "10; --measure: 8"},
     {"--cost", "C", "time of a draft forward, in target forwards of one row", OPTION_NUMBER, AT(cost), 0, 1000,
-     .otherwise = "0"},
+     .otherwise = "0; --measure: by the clock"},
     {"--operations", "C", "the same, of arithmetic operations", OPTION_NUMBER, AT(operations), 0, 1000,
-     .otherwise = "--cost"},
+     .otherwise = "--cost; --measure: by parameters"},
     {"--row-cost", "R", "time of each further row of the target, likewise", OPTION_NUMBER, AT(row_cost), 0, 1000,
-     .otherwise = "0"},
+     .otherwise = "0; --measure: by the clock"},
     {"--candidates", "B", "chains a step, of which the longest right one counts", OPTION_INT, AT(candidates), 1, 4096,
      .otherwise = "1"},
     {"--found", "F", "lookahead: one step in F finds candidates", OPTION_NUMBER, AT(found), 1, 1e6},
-    {"--rows", "R", "lookahead: rows of a forward at most, for the best size", OPTION_INT, AT(budget), 2, 1000000},
-    {"--window", "W", "lookahead: columns", OPTION_INT, AT(window), 1, 4096},
-    {"--ngram", "N", "lookahead: tokens of an n-gram", OPTION_INT, AT(ngram), 2, LARGEST_N},
+    {"--rows", "R", "lookahead: rows of a forward at most, for the best size", OPTION_INT, AT(budget), 2, 1000000,
+     .otherwise = "--measure: those of W, N, G"},
+    {"--window", "W", "lookahead: columns", OPTION_INT, AT(window), 1, 4096, .otherwise = "--measure: 15"},
+    {"--ngram", "N", "lookahead: tokens of an n-gram", OPTION_INT, AT(ngram), 2, LARGEST_N,
+     .otherwise = "--measure: 5"},
     {"--pool", "G", "lookahead: candidates a step", OPTION_INT, AT(pool), 0, 4096, .otherwise = "W"},
     {"--tree", "SHAPE", "children by level (3-2-1), or parents of the nodes (0,0,1)", OPTION_TEXT, AT(tree)},
     {"--rates", "P,...", "of the tree: how often the draft of each rank is gone to", OPTION_CUSTOM, AT(rates),
-     .must = LIST_OF_VALUES, .set = read_values},
+     .must = LIST_OF_VALUES, .otherwise = "--measure: its own", .set = read_values},
     {"--p", "P,...", "the target's row at one place", OPTION_CUSTOM, AT(p), .must = LIST_OF_VALUES,
      .set = read_values},
     {"--q", "P,...", "the draft's row there", OPTION_CUSTOM, AT(q), .must = LIST_OF_VALUES, .set = read_values},
-    {"--siblings", "K", "most drafts at that place", OPTION_INT, AT(siblings), 1, 256, .otherwise = "4"},
+    {"--siblings", "K", "most drafts at a place", OPTION_INT, AT(siblings), 1, 256, .otherwise = "4"},
     {"--parameters", "P", "of a model, 70e9", OPTION_ABOVE, AT(parameters), 0, 1e18},
     {"--width", "W", "bytes of a parameter", OPTION_ABOVE, AT(width), 0, 1024, .otherwise = "2"},
     {"--bandwidth", "B", "bytes a second that the machine reads, 3350e9", OPTION_ABOVE, AT(bandwidth), 0, 1e18},
@@ -98,7 +100,7 @@ static const option_table options_of_plan = {
     "What a method is expected to give, by the formulas of chapter 12 of the specification.\n",
     options, OPTIONS,
     "--measure takes the acceptance from the first half of TEXT, and decodes behind places of the\n"
-    "second half. The formula is held against that.\n"};
+    "second half. The formulas are held against that. Costs are forwards by the clock.\n"};
 
 #define refuse(...) options_refuse(&options_of_plan, __VA_ARGS__)
 
@@ -116,10 +118,10 @@ static const struct {
 } needs[] = {
     {"--gamma", "--alpha|--measure"},     {"--cost", "--alpha|--measure"}, {"--operations", "--alpha|--measure"},
     {"--row-cost", "--alpha|--measure"},  {"--candidates", "--alpha|--measure"},
-    {"--found", "--alpha"},               {"--found", "--rows|--window"},  {"--rows", "--found"},
-    {"--window", "--found"},              {"--window", "--ngram"},         {"--ngram", "--window"},
-    {"--pool", "--window"},               {"--tree", "--rates"},           {"--rates", "--tree"},
-    {"--p", "--q"},                       {"--q", "--p"},                  {"--siblings", "--p"},
+    {"--found", "--alpha"},               {"--found", "--rows|--window"},  {"--rows", "--found|--measure"},
+    {"--window", "--found|--measure"},    {"--window", "--ngram"},         {"--ngram", "--window"},
+    {"--pool", "--window"},               {"--tree", "--rates|--measure"}, {"--rates", "--tree"},
+    {"--p", "--q"},                       {"--q", "--p"},                  {"--siblings", "--p|--measure"},
     {"--parameters", "--bandwidth"},      {"--bandwidth", "--parameters"}, {"--width", "--parameters"},
     {"--speed", "--parameters"},          {"--measure", "DRAFT"},          {"--measure", "TEXT"},
     {"DRAFT", "--measure"},               {"--temperature", "--measure"},  {"--prompts", "--measure"},
@@ -140,9 +142,15 @@ static bool coherent(const arguments *a)
     if (!any_given(a, "--alpha|--tree|--p|--parameters|--measure"))
         return refuse("give --alpha, --tree, --p, --parameters or --measure; see `assay plan --help`");
     if (given(a, "--alpha") && given(a, "--measure")) return refuse("--measure finds --alpha; leave one of them out");
-    if (given(a, "--rows") && given(a, "--window")) return refuse("--rows finds --window; leave one of them out");
+    if (given(a, "--found") && given(a, "--rows") && given(a, "--window"))
+        return refuse("--rows finds --window; leave one of them out");
     if (given(a, "--measure") && a->gamma > MEASURE_GAMMA)
         return refuse("--gamma %d: with --measure it is at most %d", a->gamma, MEASURE_GAMMA);
+    if (given(a, "--measure") && a->siblings > MEASURE_SIBLINGS)
+        return refuse("--siblings %d: with --measure it is at most %d", a->siblings, MEASURE_SIBLINGS);
+    if (given(a, "--measure") && theory_lookahead_rows(a->window, a->ngram, a->pool) > MEASURE_ROWS)
+        return refuse("--window %d --ngram %d: a forward has %lld rows; with --measure it has at most %d", a->window,
+                      a->ngram, (long long)theory_lookahead_rows(a->window, a->ngram, a->pool), MEASURE_ROWS);
     if (a->p.n != a->q.n) return refuse("--p has %d numbers and --q %d; give as many", (int)a->p.n, (int)a->q.n);
     if (given(a, "--p") && !theory_row(a->p.of, a->p.n)) return refuse("--p: the numbers must add up to 1");
     if (given(a, "--q") && !theory_row(a->q.of, a->q.n)) return refuse("--q: the numbers must add up to 1");
@@ -151,27 +159,25 @@ static bool coherent(const arguments *a)
 
 /* ---- From numbers. --------------------------------------------------------------------- */
 
-static void add_chain(const arguments *a, double alpha, table_list *list)
+static void add_chain(const arguments *a, table_list *list)
 {
-    const forecast_chain c = {alpha, a->cost, given(a, "--operations") ? a->operations : a->cost, a->row_cost,
-                              a->gamma, a->candidates};
+    const forecast_chain c = {a->alpha, a->cost, a->operations, a->row_cost, a->gamma, a->candidates};
     forecast_add_chain(list, &c);
 }
 
-static bool add_tree(const arguments *a, table_list *list)
+static bool add_tree(const arguments *a, const double *rate, int32_t ranks, table_list *list)
 {
     as_shape shape;
     as_error e;
     char why[300];
     if (as_shape_read(a->tree, &shape, &e) != AS_OK) return refuse("%s", e.text);
-    const forecast_tree t = {&shape, a->rates.of, a->rates.n};
+    const forecast_tree t = {&shape, rate, ranks};
     return forecast_add_tree(list, &t, why, sizeof why) || refuse("%s", why);
 }
 
 static void add_lookahead(const arguments *a, table_list *list)
 {
-    const forecast_lookahead l = {a->alpha,  a->found, a->window, a->ngram, given(a, "--pool") ? a->pool : a->window,
-                                  a->budget};
+    const forecast_lookahead l = {a->alpha, a->found, a->window, a->ngram, a->pool, a->budget};
     forecast_add_lookahead(list, &l);
 }
 
@@ -179,62 +185,15 @@ static bool add_forecasts(const arguments *a, table_list *list)
 {
     const forecast_place place = {a->p.of, a->q.of, a->p.n, a->siblings};
     const forecast_machine machine = {a->parameters, a->width, a->bandwidth, a->speed};
-    if (given(a, "--alpha") && (!given(a, "--found") || any_given(a, CHAIN))) add_chain(a, a->alpha, list);
+    if (given(a, "--alpha") && (!given(a, "--found") || any_given(a, CHAIN))) add_chain(a, list);
     if (given(a, "--found")) add_lookahead(a, list);
-    if (given(a, "--tree") && !add_tree(a, list)) return false;
+    if (given(a, "--rates") && !add_tree(a, a->rates.of, a->rates.n, list)) return false;
     if (given(a, "--p")) forecast_add_place(list, &place);
     if (given(a, "--parameters")) forecast_add_machine(list, &machine);
     return true;
 }
 
 /* ---- From models. ---------------------------------------------------------------------- */
-
-/* Tokens a step of gamma drafts: by alpha alone, by the products of neighbouring betas, and measured. */
-static void add_steps(const measure_result *m, int32_t gamma, float temperature, table_list *list)
-{
-    table *t = table_new(list, "measured", "Tokens a step at T = %g: formula of the first half of the text, measured "
-                         "behind the second", (double)temperature);
-    table_column_add(t, "gamma", "%.0f", false);
-    table_column_add(t, "formula", "%.3f", true);
-    table_column_add(t, "with_covariance", "%.3f", true);
-    table_column_add(t, "measured", "%.3f", true);
-    table_column_add(t, "error", "%.3f", false);
-    for (int32_t k = 0; k < gamma; k++) {
-        double *row = table_row(t);
-        row[0] = k + 1;
-        row[1] = theory_tokens(m->alpha.mean, k + 1);
-        row[2] = theory_survival(m->product, k + 1);
-        row[3] = m->tokens[k].mean;
-        row[4] = m->tokens[k].error;
-    }
-    table_fact_add(t, "alpha", "%.4f", m->alpha.mean);
-    table_fact_add(t, "alpha_error", "%.4f", m->alpha.error);
-    table_fact_add(t, "places", "%.0f", (double)m->places);
-    table_fact_add(t, "variance_of_beta", "%.4f", m->variance);
-    table_fact_add(t, "covariance_of_neighbours", "%.4f",
-                   gamma > 1 ? m->product[1] - m->alpha.mean * m->alpha.mean : NAN);
-}
-
-/* The chance that the first i drafts are accepted, three times, and that of draft i where those before it are. */
-static void add_depths(const measure_result *m, int32_t gamma, table_list *list)
-{
-    table *t = table_new(list, "depths", "Steps of %d drafts, %lld of them: the first i are accepted", (int)gamma,
-                         (long long)m->steps);
-    table_column_add(t, "i", "%.0f", false);
-    table_column_add(t, "formula", "%.4f", true);
-    table_column_add(t, "with_covariance", "%.4f", true);
-    table_column_add(t, "measured", "%.4f", true);
-    table_column_add(t, "alpha_i", "%.4f", false);
-    for (int32_t k = 0; k < gamma; k++) {
-        const double before = k ? m->survival[k - 1] : 1;
-        double *row = table_row(t);
-        row[0] = k + 1;
-        row[1] = pow(m->alpha.mean, k + 1);
-        row[2] = m->product[k];
-        row[3] = m->survival[k];
-        if (before > 0) row[4] = m->survival[k] / before;
-    }
-}
 
 static bool read_text(const arguments *a, const model *m, token_list *tokens)
 {
@@ -251,26 +210,43 @@ static bool read_text(const arguments *a, const model *m, token_list *tokens)
     return refuse("%s has %d tokens; give at least %d", a->text, (int)tokens->n - bytes, MEASURE_TOKENS);
 }
 
+/* The chain at the measured costs, unless others are given. */
+static void add_measured_chain(const arguments *a, const model *target, const model *draft, const measure_result *m,
+                               table_list *list)
+{
+    const double row = (m->cost.rows.median - 1) / a->gamma;
+    arguments with = *a;
+    with.alpha = m->places.alpha.mean;
+    if (!given(a, "--cost")) with.cost = m->cost.c.median;
+    if (!given(a, "--row-cost")) with.row_cost = row > 0 ? row : 0;
+    if (!given(a, "--operations")) /* THY-21 */
+        with.operations = (double)draft->info.parameters / (double)target->info.parameters;
+    add_chain(&with, list);
+}
+
 static bool measure_pair(const arguments *a, const model *target, const model *draft, table_list *list)
 {
     char why[300];
     token_list text = {0};
     as_error e;
-    measure_result m;
     if (as_models_match(&target->info, &draft->info, &e) != AS_OK ||
         as_tokenizers_match(target->folder, draft->folder, target->info.config.V, &e) != AS_OK)
         return refuse("%s", e.text);
     if (!read_text(a, target, &text)) return free(text.token), false;
     const int32_t begin = model_speaks_bytes(target); /* read_text puts BOS before bytes */
     const measure_request r = {target, draft, text.token + begin, text.n - begin, (float)a->temperature, a->gamma,
-                               a->prompts};
-    const bool done = measure(&r, &m, why, sizeof why);
+                               a->prompts, a->siblings, a->window, a->ngram, a->pool};
+    measure_result *m = malloc(sizeof *m);
+    bool done = m || refuse("out of memory");
+    done = done && (measure(&r, m, why, sizeof why) || refuse("%s", why));
     free(text.token);
-    if (!done) return refuse("%s", why);
-    add_chain(a, m.alpha.mean, list);
-    add_steps(&m, a->gamma, (float)a->temperature, list);
-    add_depths(&m, a->gamma, list);
-    return true;
+    if (done) {
+        add_measured_chain(a, target, draft, m, list);
+        outcomes_add(list, &r, m, a->budget);
+    }
+    if (done && given(a, "--tree") && !given(a, "--rates")) done = add_tree(a, m->places.rate, a->siblings, list);
+    free(m);
+    return done;
 }
 
 static bool add_measured(const arguments *a, table_list *list)
@@ -296,12 +272,24 @@ static bool write(const arguments *a, const table_list *list)
     return true;
 }
 
+/* What follows from what was given; --measure takes the paper's size of lookahead. */
+static void set_defaults(arguments *a)
+{
+    const bool measures = given(a, "--measure");
+    if (measures && !given(a, "--gamma")) a->gamma = 8;
+    if (measures && !given(a, "--window")) a->window = 15, a->ngram = 5;
+    if (!given(a, "--pool")) a->pool = a->window;
+    if (measures && !given(a, "--rows")) a->budget = (int)theory_lookahead_rows(a->window, a->ngram, a->pool);
+    if (measures && a->budget < 2) a->budget = 2; /* of W = 1, N = 2, G = 0, whose S is 1 */
+    if (!given(a, "--operations")) a->operations = a->cost;
+}
+
 int plan_main(int argc, char **argv)
 {
     arguments a = {.gamma = 10, .candidates = 1, .siblings = 4, .width = 2, .temperature = 1, .prompts = 32};
     int code;
     if (!options_read(&options_of_plan, &a, argc, argv, &a.given, &code)) return code;
-    if (given(&a, "--measure") && !given(&a, "--gamma")) a.gamma = 8;
+    set_defaults(&a);
     if (!coherent(&a)) return EXIT_USAGE;
     table_list *list = calloc(1, sizeof *list); /* much for a stack */
     if (!list) return refuse("out of memory"), EXIT_ERROR;
