@@ -142,6 +142,7 @@ static void the_plain_rule_is_at_distance_zero(void **state)
         assert_true(exact_tv(match, p) == 0);
     }
     assert_true(exact_tv(mutant_find("GUMBEL_RACE"), 0) == -1);
+    assert_true(exact_tv(mutant_find("TREE_ORDER_REVERSED"), 0) == -1);
 }
 
 /* Faults of the law that show on some panel; RESIDUAL_ROW_0 needs more than one draft. */

@@ -12,6 +12,7 @@
 #include "conformance/subjects/mutants/model/lm_subject.h"
 #include "conformance/subjects/mutants/model/pool_subject.h"
 #include "conformance/subjects/mutants/model/trace_subject.h"
+#include "conformance/subjects/mutants/tree/subject.h"
 
 typedef struct {
     const char *name;
@@ -78,6 +79,7 @@ double exact_tv(const mutant *m, int index)
     if (setting_of(m->variant.setting)->map == IUT_MAP_GUMBEL) return tv;
     const setting_name s = m->variant.setting;
     if (lm_setting(s) || pool_setting(s) || trace_setting(s) || engine_setting(s)) return tv;
+    if (tree_setting(setting_of(s)->manner)) return tv;
     panel *a = panel_make(&e->form, why, sizeof why);
     subject *plain = a ? subject_of_panel(plain_variant, &a->view) : NULL;
     subject *faulty = a ? subject_of_panel(m->variant, &a->view) : NULL;
