@@ -117,6 +117,7 @@ static bool is_late(const iut_tree_batch *b, int32_t root, int32_t k)
 static iut_status verify_tree(iut *x, iut_tree_batch *b)
 {
     iut_tree_batch to = *b;
+    if (fault == LOW_SEED) to.seed = (uint32_t)b->seed;
     const size_t size = (size_t)b->nodes * sizeof(int32_t);
     int32_t *parent = malloc(size), *token = malloc(size);
     if (!parent || !token) return free(parent), free(token), IUT_NO_MEMORY;
@@ -264,6 +265,32 @@ static void drawn_cases_acquit_the_reference(void **unused)
     }
 }
 
+/* CLM-29: hand-made cases, of trees. Look-alikes are asked, or claim no such seeds. */
+static void cut_seeds_of_trees_are_noticed(void **unused)
+{
+    const char *const only = "seeds.bits/verify_tree-*", *const options = "uniforms=seeded";
+    int32_t asked = 0;
+    (void)unused;
+    assert_int_equal(run(LOW_SEED, only, options, LEVEL_SMOKE, 1), EXIT_NOT_CONFORMANT);
+    assert_int_equal(run(NONE, only, options, LEVEL_SMOKE, 1), EXIT_CONFORMANT);
+    for (size_t i = 0; i < mutant_count; i++) {
+        const mutant *m = &mutant_table[i];
+        if (m->kind != MUTANT_LOOKALIKE || !mutant_api(m->name)->verify_tree) continue;
+        run_report r;
+        const run_options o = {.api = mutant_api(m->name), .iut = m->name, .vectors = VECTORS, .level = LEVEL_SMOKE,
+                               .seed = 1, .jobs = 1, .only = &only, .only_count = 1};
+        run_suite(&o, &r);
+        for (size_t k = 0; k < r.planned; k++) {
+            const check_result *c = &r.cases[k].result;
+            if (c->state != STATE_PASS && c->state != STATE_NOT_CLAIMED) fail_msg("%s: %s", m->name, c->detail);
+            asked += c->state == STATE_PASS;
+        }
+        run_report_free(&r);
+    }
+    print_message("%d cases of look-alikes\n", (int)asked);
+    assert_true(asked > 0);
+}
+
 static iut_status claims_no_fate(iut *x, iut_claims *c)
 {
     const iut_status s = mutant_api("Q_ZERO_REJECT")->claims(x, c);
@@ -299,6 +326,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawn_cases_notice_every_fault),
         cmocka_unit_test(drawn_cases_acquit_the_reference),
+        cmocka_unit_test(cut_seeds_of_trees_are_noticed),
         cmocka_unit_test(a_draft_of_unsaid_fate_is_not_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

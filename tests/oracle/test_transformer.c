@@ -60,6 +60,18 @@ static void attention_path_by_hand(void **unused)
     const double s = sqrt(33.8), want[3] = {7.6 / s, 58.0 / s, -18.8 / s};
     for (int32_t i = 0; i < 3; i++) assert_true(fabs((double)logits[i] - want[i]) < 2e-6);
     assert_true(fabs((double)oracle_path_value(p, 0, 0, 1)[0] - 1.4) < 1e-6);
+    float alone[3];
+    oracle_path_cut(p, 0);
+    oracle_path_step(p, 1, alone);
+    assert_true(memcmp(alone, logits, sizeof alone) != 0);
+    oracle_path_cut(p, 0);
+    oracle_path_step(p, 0, NULL);
+    oracle_path_hide(p, 0, 1);
+    oracle_path_step(p, 1, logits);
+    assert_memory_equal(alone, logits, sizeof alone);
+    oracle_path_cut(p, 1); /* seen again */
+    oracle_path_step(p, 1, logits);
+    for (int32_t i = 0; i < 3; i++) assert_true(fabs((double)logits[i] - want[i]) < 2e-6);
     oracle_path_free(p);
 }
 
@@ -101,6 +113,11 @@ static void keys_by_hand(void **unused)
     assert_true(fabs((double)k1[1] - (y * cos(1) + x * sin(1))) < 1e-5);
     const double normed = 1 / sqrt(1.5);
     assert_true(fabs((double)oracle_path_value(p, 0, 0, 1)[1] - (normed - 0.5)) < 1e-6);
+    oracle_path_cut(p, 0); /* turned by another position: that of the second is the first one's, and the other way */
+    oracle_path_step_at(p, 0, 1, NULL);
+    oracle_path_step_at(p, 0, 0, NULL);
+    assert_true(fabs((double)k0[0] - (x * cos(1) - y * sin(1))) < 1e-5);
+    assert_true(fabs((double)k1[0] - x) < 1e-5 && fabs((double)k1[1] - y) < 1e-5);
     oracle_path_free(p);
 }
 

@@ -414,6 +414,7 @@ static bool generate(engine *e, const engine_request *asked, const engine_prompt
     const bool enough = count && token && tell_each(e, &q, &b, &own);
     if (!enough) result_set(e->r, STATE_ERROR, "the suite is short of memory");
     const bool ok = enough && call(e, &q, &b);
+    e->last = (engine_call){q, ok && stride ? n : 0, prompt, out, length};
     own_free(&own);
     free(count);
     free(token);

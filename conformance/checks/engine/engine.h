@@ -26,16 +26,7 @@ typedef struct {
     int32_t n, token[ENGINE_PROMPT];
 } engine_prompt;
 
-typedef struct {
-    const check_context *x;
-    check_result *r;
-    engine_pair pair; /* PAIRS: two forms */
-    int32_t V;
-    lm target, draft; /* their folders */
-    int32_t end;      /* CLM-12: the end of every stream; -1: as the request says */
-    /* Of drafted requests, as far as they are told: step by step, or as totals. */
-    int64_t steps, totals, accepted, tokens;
-} engine;
+typedef struct engine engine;
 
 bool engine_claimed(const client *tested, engine_pair pair, int32_t gamma, char *why,
                     size_t size);
@@ -122,9 +113,30 @@ typedef struct {
     int32_t *accepted;        /* [n][k] as told (CLM-11), after a call that was right; NULL: of no interest */
 } engine_request;
 
+/* A call and its answers, which are the caller's. */
+typedef struct {
+    engine_request q;
+    int32_t n; /* 0: its hard facts were wrong */
+    const engine_prompt *prompt;
+    const int32_t *out, *length; /* [n][k], [n] */
+} engine_call;
+
+struct engine {
+    const check_context *x;
+    check_result *r;
+    engine_pair pair; /* PAIRS: two forms */
+    int32_t V;
+    lm target, draft; /* their folders */
+    int32_t end;      /* CLM-12: the end of every stream; -1: as the request says */
+    /* Of drafted requests, as far as they are told: step by step, or as totals. */
+    int64_t steps, totals, accepted, tokens;
+    engine_call last; /* of engine_generate() */
+};
+
 /* One call with n prompts, and the hard facts of its answer (LAY-01): ids in range, counts that
  * end by STOP-01 or STOP-02, -1 behind them, accepted counts that add up to the tokens
- * (CLM-11). Under CLM-12 the request's eos is not asked for, but e->end. */
+ * (CLM-11). Under CLM-12 the request's eos is not asked for, but e->end. Prompts and answers stay until they are
+ * compared (engine_ties.h). */
 bool engine_generate(engine *e, const engine_request *q, const engine_prompt *prompt, int32_t n,
                      int32_t *out /* [n][k] */, int32_t *length /* [n] */);
 /* A call with one prompt that has to be refused, and for a reason. */

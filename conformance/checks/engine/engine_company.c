@@ -74,7 +74,7 @@ typedef struct {
     engine e;
     uint64_t rng;
     engine_request q;
-    engine_prompt prompt[N];
+    engine_prompt prompt[N], ordered[N]; /* the latter of a call */
     int32_t order[N]; /* another one than 0, 1, ... */
     answers alone, first, now;
     engine_ties ties;
@@ -113,9 +113,8 @@ static void draw_prompts(job *j)
 /* The prompts order[0..n-1], NULL: first, first + 1 .., in one call. */
 static bool ask(job *j, const int32_t *order, int32_t first, int32_t n, answers *a)
 {
-    engine_prompt ordered[N];
-    for (int32_t i = 0; i < n; i++) ordered[i] = j->prompt[order ? order[i] : first + i];
-    return engine_generate(&j->e, &j->q, ordered, n, a->out, a->length);
+    for (int32_t i = 0; i < n; i++) j->ordered[i] = j->prompt[order ? order[i] : first + i];
+    return engine_generate(&j->e, &j->q, j->ordered, n, a->out, a->length);
 }
 
 /* From here on the requests are drafted. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/engine/engine_cause.h"
+
 /* Has read the prompt and `more` tokens of the list after it. */
 static bool read_all(engine_rows *w, const engine *e, const engine_prompt *p,
                      const int32_t *token, int32_t more, int32_t capacity)
@@ -40,7 +42,12 @@ bool engine_plain_is_right(const engine *e, int32_t i, const engine_prompt *prom
         if (ok && t + 1 < tokens) engine_rows_step(&w, ROWS_TARGET, got);
     }
     engine_rows_close(&w);
-    return ok;
+    if (ok) return true;
+    int32_t n = 0;
+    while (n < tokens && plain[n] >= 0) n++;
+    const engine_call call = {{.k = tokens, .eos = -1, .sampling = {0, 0, 1, 0}}, 1, prompt, plain, &n};
+    engine_tell_cause(e, &call, plain);
+    return false;
 }
 
 /* ---- Differences. ---------------------------------------------------------------- */
@@ -48,6 +55,7 @@ bool engine_plain_is_right(const engine *e, int32_t i, const engine_prompt *prom
 /* At place `at` stands `got` where plain decoding has `due`. */
 typedef struct {
     const engine_beside *of;
+    const int32_t *tokens; /* of the other decoding */
     int32_t at, got, due;
     double apart; /* by how much the told log-probabilities of the two differ; NAN: not told */
 } difference;
@@ -81,6 +89,7 @@ static bool by_logits(const engine *e, engine_ties *ties, const difference *d, c
     snprintf(how, sizeof how, "whose logits are %.3g apart", apart);
     if (near) return note(ties, d, how), true;
     fail(e, d, apart, promise ? promise : "more than the declared arithmetic explains");
+    engine_tell_cause(e, &e->last, d->tokens);
     return false;
 }
 
@@ -195,7 +204,7 @@ bool engine_ties_compare(engine *e, engine_ties *ties, const engine_beside *b, c
     ties->asked_now |= 1u << b->i;
     while (at < n && tokens[at] == b->plain[at]) at++;
     if (at == n) return true;
-    difference d = {b, at, tokens[at], b->plain[at], NAN};
+    difference d = {b, tokens, at, tokens[at], b->plain[at], NAN};
     if (b->due && b->logprob) d.apart = fabs((double)b->logprob[at] - (double)b->due[at]);
     return judge(e, ties, &d);
 }

@@ -3,7 +3,8 @@
  * or chance has put independent answers into the same order. The latter is as rare as seeds.h says, whatever the law.
  *
  * Of `verify` the decision on a draft, the correction and the bonus token are looked at apart: each may have a seed
- * that was cut. */
+ * that was cut. So they are of `verify_tree`: trees of one draft, by the first of its rules that draws and takes no
+ * parameters. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,9 +12,9 @@
 #include "conformance/checks/exact/replay.h"
 #include "conformance/checks/frame/seeds.h"
 
-enum { VERIFY, DRAW, STREAM, KINDS };
+enum { VERIFY, DRAW, STREAM, TREE, KINDS };
 enum { BARE = 64, DRAFTS = 128, CASES = BARE + DRAFTS, K = 4 };
-static const iut_op ops[KINDS] = {OP_VERIFY, OP_DRAW, OP_STREAM};
+static const iut_op ops[KINDS] = {OP_VERIFY, OP_DRAW, OP_STREAM, OP_VERIFY_TREE};
 
 static void plan(check_plan *p, check_level level)
 {
@@ -29,8 +30,24 @@ static void plan(check_plan *p, check_level level)
     }
 }
 
+/* The lowest of the claimed bits. */
+static int32_t first_of(int32_t claimed)
+{
+    return claimed & -claimed;
+}
+
+static int32_t rule_of(const client *tested)
+{
+    return first_of(client_claims(tested)->tree_rules &
+                    (IUT_TREE_RECURSIVE | IUT_TREE_MATCH | IUT_TREE_ONEHOT | IUT_TREE_SINGLE | IUT_TREE_BLOCK));
+}
+
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
+    if (c->variant == TREE && !rule_of(tested))
+        return (void)snprintf(why, size, "tree_rules has no rule that is asked for"), false;
+    if (c->variant == TREE && client_claims(tested)->tree_bonus == IUT_BONUS_GIVEN)
+        return (void)snprintf(why, size, "tree_bonus has no token that is drawn"), false;
     return check_has(tested, ops[c->variant], why, size) && seeds_claimed(tested, why, size) &&
            replay_fits_whole(c, tested, why, size);
 }
@@ -88,11 +105,53 @@ static bool ask_stream(const check_context *x, uint64_t seed, answers *a, check_
     return result_call(r, x, "stream", client_stream(x->iut, &b));
 }
 
+/* Roots alone, and roots with one draft. */
+static bool ask_tree(const check_context *x, uint64_t seed, answers *a, check_result *r)
+{
+    enum { NODES = CASES + DRAFTS };
+    static const int32_t zero[NODES];
+    static const double neutral[2 * NODES];
+    const iut_claims *claims = client_claims(x->iut);
+    int32_t count[CASES], rule[CASES], token[NODES], parent[NODES], q_state[NODES], drawn[NODES], out[2 * CASES],
+        node[2 * CASES];
+    for (int32_t i = 0, at = 0; i < CASES; i++) {
+        count[i] = 1 + (i >= BARE), rule[i] = rule_of(x->iut);
+        token[at] = parent[at] = q_state[at] = -1, drawn[at] = 0;
+        if (count[i] == 2) {
+            drawn[at++] = first_of(claims->tree_drawn);
+            token[at] = parent[at] = q_state[at] = drawn[at] = 0;
+        }
+        at++;
+    }
+    memset(out, 0xff, sizeof out);
+    memset(node, 0xff, sizeof node);
+    iut_tree_batch b = {.size = sizeof b,
+                        .n = CASES,
+                        .nodes = NODES,
+                        .depth = 1,
+                        .node_count = count,
+                        .token = token,
+                        .parent = parent,
+                        .state = zero,
+                        .q_state = q_state,
+                        .drawn = drawn,
+                        .parameter = neutral,
+                        .rule = rule,
+                        .seed = seed,
+                        .out = out,
+                        .out_node = node,
+                        .out_len = a->length};
+    if (!result_call(r, x, "verify_tree", client_verify_tree(x->iut, &b))) return false;
+    for (int32_t i = 0; i < CASES; i++) memcpy(a->token + i * K, out + 2 * i, 2 * sizeof *out);
+    return true;
+}
+
 static bool ask(const check_case *c, const check_context *x, const probe *m, uint64_t seed, answers *a, check_result *r)
 {
     memset(a, 0xff, sizeof *a);
     return c->variant == VERIFY   ? ask_verify(x, m, seed, a, r)
            : c->variant == DRAW ? ask_draw(x, seed, a, r)
+           : c->variant == TREE ? ask_tree(x, seed, a, r)
                                 : ask_stream(x, seed, a, r);
 }
 
@@ -127,7 +186,7 @@ static double judge(const kind *k, const check_context *x, uint64_t seed, int32_
 static bool compare(const check_case *c, const check_context *x, const answers *a, const answers *b, uint64_t seed,
                     int32_t bit, check_result *r)
 {
-    const int32_t bare = c->variant == VERIFY ? BARE : CASES;
+    const int32_t bare = c->variant == VERIFY || c->variant == TREE ? BARE : CASES;
     kind tokens = {.what = "tokens", .width = c->variant == STREAM ? K : 1},
          decisions = {.what = "decisions", .width = 1}, corrections = {.what = "corrections", .width = 1},
          bonuses = {.what = "bonus tokens", .width = 1};

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conformance/checks/frame/probe.h"
+#include "conformance/checks/model/lm_explain.h"
 #include "conformance/checks/model/lm_small.h"
 
 const char *const lm_prompts[LM_PROMPTS] = {
@@ -103,6 +104,7 @@ bool lm_reload(lm *m, uint32_t layout_seed)
                       m->rows,     layout_seed, shape};
     if (!result_call(m->r, m->x, "model", client_model(m->x->iut, &load))) return false;
     m->V = shape[0], m->layers = shape[1], m->kv_heads = shape[2], m->head_dim = shape[3];
+    lm_trail_load(m->trail, &load);
     return true;
 }
 
@@ -119,6 +121,7 @@ bool lm_open(lm *m, const check_context *x, check_result *r, const char *model,
 {
     lm_begin(m, x, r);
     m->sequences = sequences, m->positions = positions, m->rows = rows;
+    m->trail = calloc(1, sizeof *m->trail);
     return lm_folder(m, model) && lm_reload(m, 0);
 }
 
@@ -126,6 +129,42 @@ void lm_close(lm *m)
 {
     free(m->entries);
     m->entries = NULL;
+    if (m->trail) lm_trail_free(m->trail);
+    free(m->trail);
+    m->trail = NULL;
+}
+
+void lm_conclude(lm *m)
+{
+    char text[sizeof m->r->detail];
+    const lm_cause *c = &m->cause;
+    if (m->r->state != STATE_FAIL || !m->clause) return;
+    snprintf(text, sizeof text, "%s", m->r->detail);
+    snprintf(m->r->detail, sizeof m->r->detail, "%s: %.440s%s%s", c->named ? c->clause : m->clause, text,
+             c->text[0] ? "; " : "", c->text);
+}
+
+/* ---- Calls. ---------------------------------------------------------------------- */
+
+call_result lm_call_forward(lm *m, iut_forward_batch *b)
+{
+    const call_result call = client_forward(m->x->iut, b);
+    if (call == CALL_OK) lm_trail_forward(m->trail, b);
+    return call;
+}
+
+call_result lm_call_commit(lm *m, iut_commit_batch *b)
+{
+    const call_result call = client_commit(m->x->iut, b);
+    if (call == CALL_OK) lm_trail_commit(m->trail, b);
+    return call;
+}
+
+call_result lm_call_truncate(lm *m, iut_truncate_batch *b)
+{
+    const call_result call = client_truncate(m->x->iut, b);
+    if (call == CALL_OK) lm_trail_truncate(m->trail, b);
+    return call;
 }
 
 /* ---- One sequence. --------------------------------------------------------------- */
@@ -150,7 +189,7 @@ call_result lm_try_forward(lm *m, int32_t sequence, const int32_t *token, const 
                            parent ? parent : chain,
                            want ? want : all,
                            logits ? logits : &nothing};
-    return client_forward(m->x->iut, &b);
+    return lm_call_forward(m, &b);
 }
 
 bool lm_forward(lm *m, int32_t sequence, const int32_t *token, const int32_t *parent,
@@ -166,7 +205,7 @@ call_result lm_try_commit(lm *m, int32_t sequence, const int32_t *path, int32_t 
     int32_t first[MOST_ROWS];
     for (int32_t i = 0; i < n && i < MOST_ROWS; i++) first[i] = i;
     iut_commit_batch b = {sizeof b, 1, n, &sequence, &n, path ? path : first, length};
-    return client_commit(m->x->iut, &b);
+    return lm_call_commit(m, &b);
 }
 
 static bool length_is(lm *m, const char *op, int32_t got, int32_t want)
@@ -174,6 +213,8 @@ static bool length_is(lm *m, const char *op, int32_t got, int32_t want)
     m->r->compared++;
     if (got == want) return true;
     result_set(m->r, STATE_FAIL, "%s: length %d where %d is due", op, (int)got, (int)want);
+    m->cause.clause = op[0] == 'c' ? "KV-01" : "KV-03";
+    m->cause.named = true;
     return false;
 }
 
@@ -187,7 +228,7 @@ bool lm_commit(lm *m, int32_t sequence, const int32_t *path, int32_t n, int32_t 
 call_result lm_try_truncate(lm *m, int32_t sequence, int32_t keep, int32_t *length)
 {
     iut_truncate_batch b = {sizeof b, 1, &sequence, &keep, length};
-    return client_truncate(m->x->iut, &b);
+    return lm_call_truncate(m, &b);
 }
 
 bool lm_truncate(lm *m, int32_t sequence, int32_t keep)
@@ -199,8 +240,9 @@ bool lm_truncate(lm *m, int32_t sequence, int32_t keep)
 
 bool lm_poison(lm *m)
 {
-    return result_call(m->r, m->x, iut_op_name(OP_CACHE_POISON),
-                       client_cache_poison(m->x->iut));
+    const bool ok = result_call(m->r, m->x, iut_op_name(OP_CACHE_POISON), client_cache_poison(m->x->iut));
+    if (ok) lm_trail_poison(m->trail);
+    return ok;
 }
 
 bool lm_refused(lm *m, const char *op, call_result call, const char *what)
@@ -272,10 +314,54 @@ bool lm_same_logits(lm *m, const float *got, const float *want, int32_t rows, co
         snprintf(where, sizeof where, "row %d, logit %d", (int)(i / m->V), (int)(i % m->V));
         differs(m, where, got[i], want[i], what, list);
         va_end(list);
+        lm_tell_logits(m, got + i / m->V * m->V, want + i / m->V * m->V);
         return false;
     }
     return true;
 }
+
+/* ---- Mistakes. ------------------------------------------------------------------- */
+
+/* The case is decided: what is asked now is no part of its trail. */
+static void tell(lm *m, lm_found *f)
+{
+    lm_trail *const trail = m->trail;
+    lm_paths paths = {0};
+    m->trail = NULL;
+    m->cause = lm_explain(f, &trail->s, &paths, m);
+    if (!m->cause.named)
+        snprintf(m->cause.text, sizeof m->cause.text, "none of the usual mistakes gives these numbers");
+    lm_paths_free(&paths);
+    m->trail = trail;
+}
+
+static bool tells(const lm *m)
+{
+    return m->r->state == STATE_FAIL && m->trail && !m->trail->s.failed && !m->x->again;
+}
+
+void lm_tell_logits(lm *m, const float *got, const float *want)
+{
+    const float *const one[] = {got, want};
+    lm_found f = {.step = -1};
+    for (int i = 0; i < 2 && tells(m) && (i == 0 || m->cause.due); i++) {
+        int32_t step, part, row;
+        if (!one[i] || !lm_trail_find(m->trail, one[i], m->V, &step, &part, &row)) break;
+        if (lm_found_logits(&f, step, part, row, -1, one[i], m->V)) tell(m, &f);
+    }
+    lm_found_none(&f);
+}
+
+void lm_tell_entries(lm *m, int32_t sequence, int32_t position, int32_t layer, const float *key, const float *value)
+{
+    lm_found f = {.step = -1};
+    if (!tells(m)) return;
+    const int32_t step = lm_trail_read(m->trail, sequence, position, layer);
+    if (step >= 0 && lm_found_entries(&f, step, 0, key, value, m->kv_heads * m->head_dim)) tell(m, &f);
+    lm_found_none(&f);
+}
+
+/* ---- The cache. ------------------------------------------------------------------ */
 
 /* Keys, then values, of positions first.. of a sequence: [n][layers][kv]. */
 static bool read_cache(lm *m, int32_t sequence, int32_t first, int32_t n, float *out)
@@ -335,6 +421,8 @@ bool lm_same_cache(lm *m, int32_t got, int32_t want, int32_t first, int32_t n, c
                  (int)(entry % m->layers), (int)(i % kv));
         differs(m, where, a[i], a[2 * half + i], what, list);
         va_end(list);
+        lm_tell_entries(m, got, (int32_t)(first + entry / m->layers), (int32_t)(entry % m->layers), a + entry * kv,
+                        a + half + entry * kv);
         return false;
     }
     return true;

@@ -7,9 +7,17 @@
 #define ASSAY_CONFORMANCE_CHECKS_MODEL_LM_H
 
 #include "conformance/checks/frame/check.h"
+#include "conformance/checks/model/lm_trail.h"
 
 extern const check check_lm_canonical, check_lm_rows, check_lm_tree, check_lm_rollback,
     check_lm_greedy, check_lm_random, check_lm_long;
+
+/* Which mistake a failure looks like (lm_explain.h). */
+typedef struct {
+    const char *clause; /* that it disproves; NULL: unknown */
+    bool named, due;    /* a mistake is named; the answer is as due, so the other one is wrong */
+    char text[120];     /* the mistake */
+} lm_cause;
 
 typedef struct {
     const check_context *x;
@@ -20,6 +28,9 @@ typedef struct {
     int32_t sequences, positions, rows;
     bool cache, poison; /* claimed: reading and poisoning the cache */
     float *entries;     /* scratch of lm_same_cache */
+    lm_trail *trail;    /* the calls since lm_open; NULL: they are not kept */
+    const char *clause; /* that the case asks about, for lm_conclude */
+    lm_cause cause;     /* of the failure */
 } lm;
 
 enum { LM_CACHE = 1, LM_POISON = 2, LM_BITS = 4 };
@@ -53,6 +64,9 @@ bool lm_open(lm *m, const check_context *x, check_result *r, const char *model,
 bool lm_reload(lm *m, uint32_t layout_seed);
 void lm_close(lm *m);
 
+/* Puts before a FAIL the clause, that of a mistake or the case's, and behind it the mistake. */
+void lm_conclude(lm *m);
+
 /* ---- One sequence. --------------------------------------------------------------- */
 
 /* parent NULL: a chain on the prefix; want NULL: all rows in order, wants is then ignored. */
@@ -71,6 +85,11 @@ call_result lm_try_commit(lm *m, int32_t sequence, const int32_t *path, int32_t 
 bool lm_truncate(lm *m, int32_t sequence, int32_t keep);
 call_result lm_try_truncate(lm *m, int32_t sequence, int32_t keep, int32_t *length);
 bool lm_poison(lm *m);
+
+/* The same of several sequences. */
+call_result lm_call_forward(lm *m, iut_forward_batch *b);
+call_result lm_call_commit(lm *m, iut_commit_batch *b);
+call_result lm_call_truncate(lm *m, iut_truncate_batch *b);
 
 /* A call that had to be refused: with a reason, and as bad input or unsupported. True when it
  * was; a FAIL that names `what` otherwise. */
@@ -92,6 +111,10 @@ bool lm_fill(lm *m, int32_t sequence, int32_t from, const int32_t *token, int32_
  * that, what `what` and the rest format. */
 bool lm_same_logits(lm *m, const float *got, const float *want /* [rows][V] */, int32_t rows,
                     const char *what, ...) __attribute__((format(printf, 5, 6)));
+/* After a FAIL: which mistake the row of a forward is, or the one that it was held against (NULL: of no forward). */
+void lm_tell_logits(lm *m, const float *got, const float *want);
+/* The same of the keys and values of one layer, [KV heads * head_dim] each. */
+void lm_tell_entries(lm *m, int32_t sequence, int32_t position, int32_t layer, const float *key, const float *value);
 /* Are they? Nothing is decided. */
 bool lm_equal(const lm *m, const float *a, const float *b, int32_t rows);
 

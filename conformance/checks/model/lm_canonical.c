@@ -87,6 +87,9 @@ static bool right_entries(job *j, const oracle_path *path, int32_t t)
             "due",
             (int)t, (int)layer, of_key ? "key" : "value", (int)head, (int)k,
             (double)(of_key ? j->key[at] : j->value[at]), (double)(of_key ? key : value));
+        const int64_t first = ((int64_t)t * m->layers + layer) * kv;
+        m->clause = "KV-02";
+        lm_tell_entries(m, 0, t, layer, j->key + first, j->value + first);
         return false;
     }
     return true;
@@ -162,6 +165,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     uint64_t rng = check_seed(x, c, 0);
     job j = {.n = c->model.tokens, .ops = c->model.kind == MPFR ? &oracle_mpfr : &oracle_fast};
     if (lm_open(&j.m, x, r, models[c->model.folder], 1, c->model.tokens, ROWS)) {
+        j.m.clause = "LAY-06";
         j.token = malloc((size_t)j.n * sizeof *j.token);
         j.got = lm_floats(&j.m, j.n);
         j.row = lm_floats(&j.m, 1);
@@ -171,6 +175,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
             (!j.m.cache || read_entries(&j)) && judge(&j))
             result_set(r, STATE_PASS, "%d positions, %lld logit rows and entries, all the bits",
                        (int)j.n, (long long)r->compared);
+        lm_conclude(&j.m);
     }
     free(j.token);
     free(j.got);

@@ -447,10 +447,14 @@ static void shrink(shrinking *k)
 /* What failed, where, which clause, the model, and the script. */
 static void tell(driver *d, const lm_script *s, const check_result *seen, bool again, check_result *r)
 {
-    char why[160] = "", text[300];
-    if (again) lm_explain(&d->found, s, &d->paths, &d->m, why, sizeof why);
+    char where[100], why[260] = "", text[300];
+    const lm_cause c = again ? lm_explain(&d->found, s, &d->paths, &d->m) : (lm_cause){0};
+    if (c.clause) {
+        lm_found_text(&d->found, s, where, sizeof where);
+        snprintf(why, sizeof why, "%s: %s%s%s: ", c.clause, where, c.text[0] ? ", " : "", c.text);
+    }
     lm_script_text(s, text, sizeof text);
-    result_set(r, seen->state, "%s%s%.180s%s: %s; %.110s", why, why[0] ? ": " : "", seen->detail,
+    result_set(r, seen->state, "%s%.180s%s: %s; %.110s", why, seen->detail,
                again ? "" : "; not again on a fresh load", text, d->model);
 }
 

@@ -1,5 +1,6 @@
-/* lm_explain.h - which mistake explains a wrong answer: the bits of a row that was not wanted, of another parent, of
- * another sequence, of a prefix that is too short or too long. It says so where the bits are exactly those. */
+/* lm_explain.h - which mistake explains a wrong answer: the logits of a row that was not wanted, of another parent, of
+ * another sequence, of a prefix that is too short or too long, of another position, of another view of the rows. It
+ * says so where the answer is at least eight times as close to those as to what is due. No verdict rests on it. */
 #ifndef ASSAY_CONFORMANCE_CHECKS_MODEL_LM_EXPLAIN_H
 #define ASSAY_CONFORMANCE_CHECKS_MODEL_LM_EXPLAIN_H
 
@@ -22,7 +23,10 @@ bool lm_found_logits(lm_found *f, int32_t step, int32_t part, int32_t row, int32
                      int32_t V);
 bool lm_found_entries(lm_found *f, int32_t step, int32_t part, const float *key, const float *value, int32_t n);
 
-/* "CLAUSE: operation, sequence, row; what it is instead". `m` may be asked for plain runs: the script is over. */
-void lm_explain(const lm_found *f, const lm_script *s, lm_paths *paths, lm *m, char *why, size_t size);
+/* `m` may be asked for plain runs: the script is over. */
+lm_cause lm_explain(const lm_found *f, const lm_script *s, lm_paths *paths, lm *m);
+
+/* "operation 3, sequence 1, row 2, position 9" */
+void lm_found_text(const lm_found *f, const lm_script *s, char *text, size_t size);
 
 #endif

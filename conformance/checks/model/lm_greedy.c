@@ -50,7 +50,7 @@ typedef struct {
     uint64_t rng;
     int32_t prompt[PROMPT], length; /* of the prompt */
     int32_t plain[BUDGET + 1];      /* the plain stream; one more, never emitted */
-    float *logits, *got;            /* [BUDGET+1][V] those that gave it; [16][V] */
+    float *logits, *got, *alone;    /* [BUDGET+1][V] those that gave it; [16][V]; [V] of the control */
     int32_t near_ties;
     char tie[200]; /* the first */
 } job;
@@ -134,9 +134,9 @@ static int32_t control(job *j, int32_t at, int32_t rows)
     if (rows > whole) rows = whole;
     const int32_t last = rows - 1;
     if (!lm_truncate(&j->m, 2, 0) || !lm_fill(&j->m, 2, 0, token, whole - rows, 16, NULL) ||
-        !lm_forward(&j->m, 2, token + whole - rows, NULL, rows, &last, 1, j->got))
+        !lm_forward(&j->m, 2, token + whole - rows, NULL, rows, &last, 1, j->alone))
         return -1;
-    return lm_argmax(j->got, j->m.V);
+    return lm_argmax(j->alone, j->m.V);
 }
 
 /* Token `at` of the stream came out otherwise: whose fault is it? True: near-tie, go on. */
@@ -186,8 +186,11 @@ static int32_t step(job *j, int32_t at, int32_t number, int32_t gamma, int32_t b
         const int32_t token = lm_argmax(logits, j->m.V);
         j->m.r->compared++;
         if (token != j->plain[at + n]) {
-            if (!triage(j, at + n, g + 1, token)) return 0;
-            /* The control has overwritten the logits. Go on with the plain token. */
+            if (!triage(j, at + n, g + 1, token)) {
+                lm_tell_logits(&j->m, logits, NULL);
+                return 0;
+            }
+            /* The control may have taken the rows. Go on with the plain token. */
             if (!lm_forward(&j->m, 1, row, NULL, g + 1, NULL, 0, j->got)) return 0;
         } else if (j->bits &&
                    !lm_same_logits(&j->m, logits, j->logits + (int64_t)(at + n) * j->m.V, 1,
@@ -241,19 +244,23 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     j.brief = c->model.folder == TARGET && x->level == LEVEL_SMOKE;
     j.bits = client_claims(x->iut)->lm_arithmetic != 0;
     if (lm_open(&j.m, x, r, models[c->model.folder], 3, PROMPT + BUDGET + 8, 16)) {
+        j.m.clause = "GRD-03";
         make_prompt(&j, c);
         j.logits = lm_floats(&j.m, BUDGET + 1);
         j.got = lm_floats(&j.m, 16);
-        if (j.logits && j.got && all_gammas(&j)) {
+        j.alone = lm_floats(&j.m, 1);
+        if (j.logits && j.got && j.alone && all_gammas(&j)) {
             if (j.near_ties)
                 result_set(r, STATE_ACCEPTABLE, "near-tie: %s", j.tie);
             else
                 result_set(r, STATE_PASS, "gamma %s: %d tokens each, the same%s",
                            j.brief ? "2, 5, 8" : "1 to 8", (int)BUDGET, j.bits ? " bits" : "");
         }
+        lm_conclude(&j.m);
     }
     free(j.logits);
     free(j.got);
+    free(j.alone);
     lm_close(&j.m);
 }
 

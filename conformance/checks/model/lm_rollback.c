@@ -11,6 +11,8 @@
 enum { STEPS, CROP, NESTED, ZERO, REUSE, POISON, SCATTER, DRAFTER, COMPANY, KINDS };
 static const char *const kind_name[] = {"steps",  "crop",    "nested",  "zero",   "reuse",
                                         "poison", "scatter", "drafter", "company"};
+static const char *const clause_of[KINDS] = {"KV-02", "KV-03", "KV-03", "KV-07", "KV-07",
+                                             "KV-05", "KV-02", "KV-08", "TREE-07"};
 static const char *const models[] = {"long", "normed", "draft", "target"};
 enum { LONG, NORMED, DRAFT, TARGET, TOKENS = 200, ROWS = 120, POSITIONS = 256 };
 
@@ -306,6 +308,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
                                                does_scatter, does_drafter, does_company};
     job j = {.rng = check_seed(x, c, 0), .gamma = c->model.gamma, .habit = c->model.habit};
     if (lm_open(&j.m, x, r, models[c->model.folder], 6, POSITIONS, ROWS)) {
+        j.m.clause = clause_of[c->model.kind];
         lm_tokens(&j.m, &j.rng, j.token, TOKENS);
         j.plain = lm_floats(&j.m, TOKENS);
         j.got = lm_floats(&j.m, ROWS);
@@ -313,6 +316,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
             does[c->model.kind](&j))
             result_set(r, STATE_PASS, "%lld rows, lengths and entries, all the same bits",
                        (long long)r->compared);
+        lm_conclude(&j.m);
     }
     free(j.plain);
     free(j.got);

@@ -13,6 +13,8 @@
 enum { CHAIN, PLACE, PREFILL, CACHED, LAYOUT, OTHERS, SIBLINGS, KINDS };
 static const char *const kind_name[] = {"chain",  "place",  "prefill", "cached",
                                         "layout", "others", "siblings"};
+static const char *const clause_of[KINDS] = {"TREE-05", "TREE-05", "TREE-06", "TREE-06",
+                                             "TREE-08", "TREE-07", "TREE-05"};
 
 static const int32_t counts[] = {1, 2, 3, 8, 17, 32, 33, 64, 65, 120};
 enum { COUNTS = sizeof counts / sizeof *counts, MOST = 120, TOKENS = 260 };
@@ -160,7 +162,7 @@ static bool ask_together(job *j, const int32_t *sequence, int32_t n, int32_t sha
     }
     iut_forward_batch b = {sizeof b, n,     n * share, n * share, sequence, count,
                            count,    token, parent,    want,      j->got};
-    if (!result_call(j->m.r, j->m.x, "forward", client_forward(j->m.x->iut, &b))) return false;
+    if (!result_call(j->m.r, j->m.x, "forward", lm_call_forward(&j->m, &b))) return false;
     for (int32_t i = 0; i < n; i++) {
         const int32_t s = sequence[i] % MANY;
         const int64_t at = (int64_t)(s * WALK + lengths[s]) * j->m.V;
@@ -183,6 +185,7 @@ static bool have_lengths(job *j, const char *op, const int32_t *sequence, int32_
         result_set(j->m.r, STATE_FAIL,
                    "%s of %d sequences: sequence %d has length %d where %d is due", op, (int)n,
                    (int)sequence[i], (int)length[i], (int)due);
+        j->m.clause = more ? "KV-01" : "KV-03";
         return false;
     }
     return true;
@@ -200,9 +203,9 @@ static bool keep_and_cut(job *j, const int32_t *sequence, int32_t n, int32_t sha
     }
     iut_commit_batch c = {sizeof c, n, steps, sequence, count, path, length};
     iut_truncate_batch t = {sizeof t, n, sequence, keep, length};
-    return result_call(j->m.r, j->m.x, "commit", client_commit(j->m.x->iut, &c)) &&
+    return result_call(j->m.r, j->m.x, "commit", lm_call_commit(&j->m, &c)) &&
            have_lengths(j, "commit", sequence, n, length, count) &&
-           result_call(j->m.r, j->m.x, "truncate", client_truncate(j->m.x->iut, &t)) &&
+           result_call(j->m.r, j->m.x, "truncate", lm_call_truncate(&j->m, &t)) &&
            have_lengths(j, "truncate", sequence, n, length, NULL);
 }
 
@@ -280,12 +283,14 @@ static void run(const check_case *c, const check_context *x, check_result *r)
              .prefix = c->model.tokens,
              .stride = c->model.folder == TARGET ? 2 : 1};
     if (lm_open(&j.m, x, r, models[c->model.folder], ALL, 260, ROWS)) {
+        j.m.clause = clause_of[c->model.kind];
         lm_tokens(&j.m, &j.rng, j.token, TOKENS);
         j.plain = lm_floats(&j.m, TOKENS);
         j.got = lm_floats(&j.m, TOKENS);
         if (j.plain && j.got && ask[c->model.kind](&j))
             result_set(r, STATE_PASS, "%lld rows, lengths and entries, all the same bits",
                        (long long)r->compared);
+        lm_conclude(&j.m);
     }
     free(j.plain);
     free(j.got);

@@ -11,6 +11,8 @@
 enum { PATHS, INVISIBLE, VISIBLE, WANTS, REFUSED, COMMITS, FORGOTTEN, CAPACITY, KINDS };
 static const char *const kind_name[] = {"paths",   "invisible", "visible",   "wants",
                                         "refused", "commits",   "forgotten", "capacity"};
+static const char *const clause_of[KINDS] = {"TREE-03", "TREE-03", "TREE-03", "TREE-04",
+                                             "TREE-01", "KV-01",   "KV-04",   "KV-06"};
 static const char *const models[] = {"long", "biased", "draft"};
 enum { MODELS = 3, MOST = 24, PREFIX = 9, POSITIONS = 96, ROWS = 40, SEQUENCES = MOST + 2 };
 
@@ -275,9 +277,9 @@ static bool gone_together(job *j, int32_t bad)
     const int32_t sequence[] = {0, 1}, one[] = {1, 1}, parent[] = {-1, -1}, want[] = {0, 0};
     int32_t token[] = {j->token[0], j->token[1]};
     iut_forward_batch b = {sizeof b, 2, 2, 2, sequence, one, one, token, parent, want, j->got};
-    if (!result_call(j->m.r, j->m.x, "forward", client_forward(j->m.x->iut, &b))) return false;
+    if (!result_call(j->m.r, j->m.x, "forward", lm_call_forward(&j->m, &b))) return false;
     token[bad] = j->m.V;
-    return lm_refused(&j->m, "forward", client_forward(j->m.x->iut, &b), "token V") &&
+    return lm_refused(&j->m, "forward", lm_call_forward(&j->m, &b), "token V") &&
            commit_refused(j, 0, "a row of the first of two sequences of a refused forward") &&
            commit_refused(j, 1, "a row of the second of two sequences of a refused forward");
 }
@@ -330,7 +332,7 @@ static bool too_many_together(job *j, const int32_t *token, const int32_t *paren
 {
     const int32_t sequence[] = {0, 1}, rows[] = {ROWS / 2, ROWS + 1 - ROWS / 2}, none[] = {0, 0};
     iut_forward_batch b = {sizeof b, 2, ROWS + 1, 0, sequence, rows, none, token, parent, none, j->got};
-    return lm_refused(&j->m, "forward", client_forward(j->m.x->iut, &b),
+    return lm_refused(&j->m, "forward", lm_call_forward(&j->m, &b),
                       "more rows than the capacity, of two sequences");
 }
 
@@ -341,9 +343,11 @@ static bool ask_capacity(job *j)
     const int32_t room = POSITIONS - PREFIX, wide = ROWS + 1;
     const char *const rows = "more rows than the capacity",
                       *const positions = "more positions than the capacity";
+    j->m.clause = "KV-03";
     if (!prepare(j) || !length_refused(j, PREFIX + 1, "a truncation to more than there is") ||
         !length_refused(j, -1, "a truncation to -1 tokens"))
         return false;
+    j->m.clause = "KV-06";
     lm_tokens(&j->m, &j->rng, token, POSITIONS + 1);
     for (int32_t i = 0; i < wide; i++) parent[i] = -1;
     if (!lm_refused(&j->m, "forward",
@@ -380,6 +384,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
                                                ask_forgotten, ask_capacity};
     job j = {.rng = check_seed(x, c, 0)};
     if (lm_open(&j.m, x, r, models[c->model.folder], SEQUENCES, POSITIONS, ROWS)) {
+        j.m.clause = clause_of[c->model.kind];
         lm_tokens(&j.m, &j.rng, j.prefix, PREFIX);
         random_tree(&j);
         j.got = lm_floats(&j.m, POSITIONS);
@@ -388,6 +393,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
             does[c->model.kind](&j))
             result_set(r, STATE_PASS, "%lld comparisons and refusals%s", (long long)r->compared,
                        j.refusal);
+        lm_conclude(&j.m);
     }
     free(j.got);
     free(j.want);

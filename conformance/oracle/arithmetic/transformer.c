@@ -9,6 +9,8 @@ struct oracle_path {
     const oracle_ops *o;
     const oracle_model *m;
     int32_t n, capacity;
+    int32_t position;     /* by which the present token is turned */
+    int32_t hidden, hiding; /* the first position that is not seen, and how many */
     float *key, *value;   /* [layers][kv_heads][capacity][d] */
     float *frequency;     /* [d/2] */
     int32_t turned;       /* positions whose cosines and sines are known */
@@ -78,6 +80,14 @@ void oracle_path_cut(oracle_path *p, int32_t keep)
 {
     if (keep < 0 || keep > p->n) abort(); /* a caller's mistake */
     p->n = keep;
+    p->hiding = 0;
+}
+
+void oracle_path_hide(oracle_path *p, int32_t first, int32_t n)
+{
+    if (first < 0 || n < 0 || first > p->n - n) abort(); /* a caller's mistake */
+    p->hidden = first;
+    p->hiding = n;
 }
 
 static size_t slot(const oracle_path *p, int32_t layer, int32_t kv_head, int32_t t)
@@ -109,14 +119,15 @@ static void finish_heads(const oracle_path *p, float *heads, int32_t count, cons
     }
 }
 
-/* The cosines and sines of position p->n, once for all layers and for every path that comes to
- * it. */
-static void turn(oracle_path *p)
+/* The cosines and sines up to those of a position, once for all layers and for every path that comes to it. */
+static void turn(oracle_path *p, int32_t position)
 {
     const int32_t pairs = p->m->config.head_dim / 2;
-    const int64_t at = (int64_t)p->turned * pairs;
-    if (p->n < p->turned) return;
-    oracle_turn(p->o, p->frequency, pairs, p->turned++, p->cosine + at, p->sine + at);
+    for (; p->turned <= position; p->turned++) {
+        const int64_t at = (int64_t)p->turned * pairs;
+        oracle_turn(p->o, p->frequency, pairs, p->turned, p->cosine + at, p->sine + at);
+    }
+    p->position = position;
 }
 
 /* NET-02: queries into p->q, keys and values into the place of position p->n. */
@@ -125,8 +136,8 @@ static void project(oracle_path *p, int32_t layer)
     const oracle_config *cfg = &p->m->config;
     const oracle_layer *w = &p->m->layer[layer];
     const int32_t d = cfg->head_dim, H = cfg->hidden;
-    const float *c = p->cosine + (int64_t)p->n * (d / 2),
-                *s = p->sine + (int64_t)p->n * (d / 2);
+    const float *c = p->cosine + (int64_t)p->position * (d / 2),
+                *s = p->sine + (int64_t)p->position * (d / 2);
     oracle_product(p->o, w->q, w->q_bias, p->y, cfg->heads * d, H, p->q);
     finish_heads(p, p->q, cfg->heads, w->q_norm, c, s);
     for (int32_t g = 0; g < cfg->kv_heads; g++) { /* rows g*d .. g*d + d - 1 of the matrices */
@@ -149,12 +160,13 @@ static void attention(oracle_path *p, int32_t layer)
     project(p, layer);
     for (int32_t h = 0; h < c->heads; h++) {
         const int32_t g = oracle_kv_head(h, c->heads, c->kv_heads);
+        int32_t seen = 0;
         for (int32_t t = 0; t <= p->n; t++) {
-            p->k[t] = oracle_path_key(p, layer, g, t);
-            p->v[t] = oracle_path_value(p, layer, g, t);
+            if (t >= p->hidden && t < p->hidden + p->hiding) continue;
+            p->k[seen] = oracle_path_key(p, layer, g, t);
+            p->v[seen++] = oracle_path_value(p, layer, g, t);
         }
-        oracle_attention(p->o, p->q + (int64_t)h * d, d, p->k, p->v, p->n + 1,
-                         p->a + (int64_t)h * d);
+        oracle_attention(p->o, p->q + (int64_t)h * d, d, p->k, p->v, seen, p->a + (int64_t)h * d);
     }
     oracle_product(p->o, p->m->layer[layer].o, NULL, p->a, c->hidden, c->heads * d, p->z);
 }
@@ -177,13 +189,19 @@ void oracle_place(const oracle_model *m, float *logits)
         logits[t] = i >= 0 && m->own[i] == t ? logits[i--] : -INFINITY;
 }
 
-/* NET-01. */
 void oracle_path_step(oracle_path *p, int32_t token, float *logits)
+{
+    oracle_path_step_at(p, token, p->n, logits);
+}
+
+/* NET-01. */
+void oracle_path_step_at(oracle_path *p, int32_t token, int32_t position, float *logits)
 {
     const oracle_model *m = p->m;
     const oracle_config *c = &m->config;
-    if (p->n == p->capacity || token < 0 || token >= c->V) abort(); /* a caller's mistake */
-    turn(p);
+    if (p->n == p->capacity || token < 0 || token >= c->V || position < 0 || position >= p->capacity)
+        abort(); /* a caller's mistake */
+    turn(p, position);
     memcpy(p->x, m->embedding + (int64_t)token * c->hidden, (size_t)c->hidden * sizeof *p->x);
     for (int32_t layer = 0; layer < c->layers; layer++) {
         const oracle_layer *w = &m->layer[layer];

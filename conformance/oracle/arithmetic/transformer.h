@@ -61,6 +61,11 @@ void oracle_path_free(oracle_path *p);
 /* Appends a token, 0 <= token < V, and, unless `logits` is NULL, gives the logits that rank its
  * successor. */
 void oracle_path_step(oracle_path *p, int32_t token, float *logits /* [V] */);
+/* The same for a token that is turned by another position than its own, 0 <= position < capacity. */
+void oracle_path_step_at(oracle_path *p, int32_t token, int32_t position, float *logits /* [V] */);
+
+/* Positions first .. first + n - 1, which there are, are not seen by the tokens that follow, until the path is cut. */
+void oracle_path_hide(oracle_path *p, int32_t first, int32_t n);
 
 /* Back to the first `keep` positions, 0 to as many as there are: another path may follow. */
 void oracle_path_cut(oracle_path *p, int32_t keep);
