@@ -13,6 +13,7 @@
 #include "conformance/checks/frame/plan.h"
 #include "conformance/checks/frame/probe.h"
 #include "conformance/subjects/ref/subject.h"
+#include "tests/checks/ref_chain.h"
 #include "tests/checks/tiny.h"
 
 typedef struct {
@@ -22,14 +23,14 @@ typedef struct {
 } tally;
 
 /* Runs the cases of a check of V <= 4096, as the runner would. */
-static tally run(const check *tested, const char *vectors)
+static tally run_against(const iut_api *api, const check *tested, const char *vectors)
 {
     const check *const list[] = {tested, NULL};
     check_plan plan;
     tally t = {0};
     char why[300];
     client_failure f;
-    client *c = client_open_table(tiny_api(), "", &f);
+    client *c = client_open_table(api, "", &f);
     assert_non_null(c);
     assert_true(plan_all(&plan, list, LEVEL_SMOKE));
     const check_context x = {.iut = c, .level = LEVEL_SMOKE, .seed = 1, .vectors = vectors};
@@ -51,6 +52,11 @@ static tally run(const check *tested, const char *vectors)
     plan_free(&plan);
     client_close(c);
     return t;
+}
+
+static tally run(const check *tested, const char *vectors)
+{
+    return run_against(tiny_api(), tested, vectors);
 }
 
 /* -- What each setup declares ------------------------------------------------------ */
@@ -117,6 +123,23 @@ static void test_right_passes(void **unused)
             fail_msg("%s, setup %d: %s%s", right[i].tested->name, (int)right[i].setup,
                      t.failure, t.error);
         assert_true(t.count[STATE_PASS] >= right[i].passing);
+    }
+}
+
+/* The reference's rules that are not lossless are judged, and pass. */
+static void test_declared_rules_pass(void **unused)
+{
+    static const struct ref_chain rules[] = {{IUT_TREE_TYPICAL, {0.09f, 0}},
+                                             {IUT_TREE_CONSTANT, {0.3f, 0}},
+                                             {IUT_TREE_LENIENT, {0.5f, 0}},
+                                             {IUT_TREE_TARGET, {0.75f, 0.25f}}};
+    (void)unused;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        ref_chain = rules[i];
+        const tally t = run_against(ref_chain_api(), &check_format_verify, NULL);
+        if (t.count[STATE_FAIL] || t.count[STATE_ERROR])
+            fail_msg("rule %d: %s%s", (int)rules[i].rule, t.failure, t.error);
+        assert_true(t.count[STATE_PASS] >= 11);
     }
 }
 
@@ -459,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_failures_explain),
         cmocka_unit_test(test_false_declarations), cmocka_unit_test(test_every_flip_is_noticed),
         cmocka_unit_test(test_short_gamma),        cmocka_unit_test(test_fine_rows),
+        cmocka_unit_test(test_declared_rules_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
