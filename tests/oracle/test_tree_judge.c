@@ -108,10 +108,12 @@ static void a_first_refusal_leaves_nothing_at_all(void **state)
 static oracle_tree_verdict first_refused(float p_of_0, unsigned flags, double u_of_0)
 {
     const float p[V] = {p_of_0, 1 - p_of_0, 0}, q[V] = {0.5f, 0.25f, 0.25f}, *row[] = {p, q};
-    const oracle_tree_node node[] = {{.token = -1, .parent = -1, .p = 0, .q = -1}, {.token = 0, .parent = 0, .p = 0, .q = 1}};
+    const oracle_tree_node node[] = {{.token = -1, .parent = -1, .p = 0, .q = -1},
+                                     {.token = 0, .parent = 0, .p = 0, .q = 1}};
     const oracle_unit u[2] = {oracle_unit_of(0), oracle_unit_of(u_of_0)};
-    const oracle_tree_request r = {.rule = ORACLE_TREE_RECURSIVE, .V = V, .rows = 2, .nodes = 2, .row = row, .node = node,
-                                   .u = u, .residual = oracle_unit_of(0), .bonus = oracle_unit_of(0), .flags = flags};
+    const oracle_tree_request r = {.rule = ORACLE_TREE_RECURSIVE, .V = V, .rows = 2, .nodes = 2, .row = row,
+                                   .node = node, .u = u, .residual = oracle_unit_of(0), .bonus = oracle_unit_of(0),
+                                   .flags = flags};
     const int32_t got = 1, none = -1;
     char why[200];
     return oracle_tree_judge(&r, &got, &none, 1, 0x1p-18, why, sizeof why);

@@ -236,7 +236,10 @@ static bool methods(const bench_pair *b, float T)
     static const method list[] = {
         {BENCH_AR, {0}},
         {BENCH_HF, {0}},
-        {"lookahead paper (15,5,15)", "lookahead", {.preset = "paper", .switches = "rule=match", .window = 15, .pool = 15, .ngram = 5}, {0}},
+        {"lookahead paper (15,5,15)",
+         "lookahead",
+         {.preset = "paper", .switches = "rule=match", .window = 15, .pool = 15, .ngram = 5},
+         {0}},
         {"draft model, 4", "speculative", {.gamma = 4}, {0}},
         {"draft model, 8", "speculative", {.gamma = 8}, {0}},
         {"draft model, 12", "speculative", {.gamma = 12}, {0}},
