@@ -337,6 +337,66 @@ START_TEST(a_probability_without_weight_reaches_sigma)
 }
 END_TEST
 
+/* ---- Refusals: TRV-07, TRV-11. ----------------------------------------------------- */
+
+static void expect(const tree *t, const char *refusal)
+{
+    as_error e = {.text = ""};
+    const as_status s = as_check_nodes(&t->s, &e);
+    if (!refusal && s != AS_OK) ck_abort_msg("refused: %s", e.text);
+    if (refusal && (s != AS_BAD_INPUT || !strstr(e.text, refusal))) ck_abort_msg("not \"%s\": %s", refusal, e.text);
+}
+
+/* Two children; the parameter at its last allowed value, and beyond. */
+START_TEST(parameters_out_of_range_are_refused_by_name)
+{
+    static const float row[V] = {0.5f, 0.25f, 0.25f, 0};
+    static const struct {
+        as_tree_rule rule;
+        int32_t which;
+        double allowed, wrong;
+        const char *says;
+    } list[] = {
+        {AS_TREE_TARGET, 0, 1, 1 + 0x1p-23, "node 0: alpha 1"},
+        {AS_TREE_TARGET, 0, 0x1p-149, 0, "node 0: alpha 0"},
+        {AS_TREE_TARGET, 1, 1, 1 + 0x1p-23, "and sigma 1"},
+        {AS_TREE_TARGET, 1, 0x1p-149, NAN, "and sigma nan"},
+        {AS_TREE_KSEQ, 0, 131072, 131073, "node 0: rho is 131073/65536"},
+        {AS_TREE_KSEQ, 0, 65536, 65535, "rho is 65535/65536"},
+        {AS_TREE_KSEQ, 0, 65537, 65537.5, "rho is 65537.5/65536"},
+        {AS_TREE_TYPICAL, 0, 0, -0x1p-149, "a threshold of -1.4013e-45; it must be 0 or more"},
+        {AS_TREE_CONSTANT, 0, 0x1p-149, 0, "a threshold of 0; it must be above 0"},
+        {AS_TREE_LENIENT, 0, 1, 1 + 0x1p-23, "a lenience of 1; it must be in (0, 1]"},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        tree t;
+        start(&t, list[i].rule, row);
+        add(&t, 0, 1, row, row), add(&t, 0, 2, row, row);
+        t.node[0].parameter[list[i].which] = list[i].allowed;
+        expect(&t, NULL);
+        t.node[0].parameter[list[i].which] = list[i].wrong;
+        expect(&t, list[i].says);
+    }
+}
+END_TEST
+
+/* A sum of 2 is a total of 2^45; the largest binary32 below 1 leaves it under. */
+START_TEST(rows_that_are_too_heavy_are_refused_by_name)
+{
+    static const float row[V] = {0.5f, 0.5f, 0, 0}, heavy[V] = {1, 0, 1, 0}, light[V] = {1, 0, 1 - 0x1p-24f, 0};
+    tree t;
+    start(&t, AS_TREE_RECURSIVE, row);
+    add(&t, 0, 0, row, row);
+    expect(&t, NULL);
+    memcpy(t.p[1], light, sizeof light), memcpy(t.q[1], light, sizeof light);
+    expect(&t, NULL);
+    memcpy(t.q[1], heavy, sizeof heavy);
+    expect(&t, "node 1: the weights of its row q add up to 2^45 or more");
+    memcpy(t.p[1], heavy, sizeof heavy);
+    expect(&t, "node 1: the weights of its row p add up to 2^45 or more");
+}
+END_TEST
+
 /* ---- Chains: TRV-09. --------------------------------------------------------------- */
 
 START_TEST(a_chain_is_the_rule_of_chains)
@@ -513,6 +573,8 @@ int main(void)
     tcase_add_test(tests, many_children_leave_what_kseq_says);
     tcase_add_test(tests, nothing_below_a_placeholder_is_looked_at);
     tcase_add_test(tests, a_probability_without_weight_reaches_sigma);
+    tcase_add_test(tests, parameters_out_of_range_are_refused_by_name);
+    tcase_add_test(tests, rows_that_are_too_heavy_are_refused_by_name);
     tcase_add_test(tests, a_chain_is_the_rule_of_chains);
     tcase_add_test(tests, blocks_are_lossless);
     tcase_add_test(tests, blocks_keep_what_the_paper_says);

@@ -180,7 +180,7 @@ const check check_tree_replay = {
     .name = "tree.replay",
     .clauses = "TRV-01 TRV-02 TRV-03 TRV-04 TRV-05 TRV-06 SIB-01 SIB-02 SIB-03 SIB-04 SIB-05 SIB-06 REC-01 REC-02 TGT-01 "
                "TGT-02 TGT-03 MAT-03 GRD-04 ONEH-07 NIR-01 KSQ-01 KSQ-02 KSQ-03 BLK-02 BLK-03 BLK-04 TYP-01 CST-01 LEN-01 "
-               "TRV-08 VOC-01 VOC-02 DRAW-07 RNG-09 CLM-20 INV-04 LAY-02 LAY-10 LAY-23",
+               "TRV-08 VOC-01 VOC-02 DRAW-07 RNG-09 CLM-20 CLM-22 CLM-24 INV-04 LAY-02 LAY-10 LAY-23",
     .summary = "random rows, trees and uniforms give the specified tokens and nodes",
     .plan = plan_replay,
     .draw = draw_replay,

@@ -14,7 +14,8 @@ enum {
     DRAWN = IUT_TREE_RECURSIVE | IUT_TREE_KSEQ | IUT_TREE_BLOCK | IUT_TREE_SINGLE,
     LOSSY = IUT_TREE_TYPICAL | IUT_TREE_LENIENT | IUT_TREE_CONSTANT,
     USES_Q = DRAWN | IUT_TREE_LENIENT | IUT_TREE_OTHER,
-    MOST_CHILDREN = 4096
+    MOST_CHILDREN = 4096,
+    SMALL_NODES = 7
 };
 
 bool tree_setting(manner how)
@@ -33,7 +34,7 @@ static iut_status claims(iut *x, iut_claims *c)
     if (how == MANNER_TREE_OTHER) c->tree_rules = IUT_TREE_OTHER, c->tree_drawn = IUT_DRAWN_IID;
     if (how == MANNER_TREE_OTHER_ANY) c->tree_rules = IUT_TREE_OTHER, c->tree_drawn = IUT_DRAWN_FIXED;
     if (how == MANNER_TREE_IID) c->tree_rules = ANY, c->tree_drawn = IUT_DRAWN_IID;
-    if (how == MANNER_TREE_SMALL) c->max_nodes = 7, c->max_children = 2, c->max_gamma = 3;
+    if (how == MANNER_TREE_SMALL) c->max_nodes = SMALL_NODES, c->max_children = 2, c->max_gamma = 3;
     if (how == MANNER_TREE_ONE_COIN) c->tree_coins = IUT_COINS_ONE;
     if (how == MANNER_TREE_RACE) c->tree_coins = IUT_COINS_RACE;
     if (how == MANNER_TREE_GIVEN) c->tree_bonus = IUT_BONUS_GIVEN;
@@ -138,6 +139,8 @@ static iut_status mend(const asked *q)
 static iut_status check(asked *q)
 {
     walk *w = &q->w;
+    if (fault(w->m->fault, TREE_LIMIT_ONE_SHORT) && w->nodes >= SMALL_NODES)
+        return refuse(q, 0, "too many nodes:", w->nodes);
     iut_status st = mend(q);
     memset(q->children, 0, (size_t)w->nodes * sizeof *q->children);
     for (int32_t k = 0; k < w->nodes && st == IUT_OK; k++) st = check_node(q, k);
@@ -165,8 +168,9 @@ static iut_status load_panel(iut *x, const iut_panel *panel)
     const size_t V = (size_t)panel->V, S = (size_t)panel->S, own = (size_t)panel->draft_V;
     float *q = calloc(S * V, sizeof *q), *logit = calloc(S * V, sizeof *logit);
     for (size_t s = 0; q && logit && s < S; s++) {
-        spread(a, panel, panel->draft_q + s * own, 0, q + s * V);
-        spread(a, panel, panel->draft_q_logit + s * own, -INFINITY, logit + s * V);
+        const size_t at = s * (fault(subject_model(a)->fault, TREE_DRAFT_ROWS_OF_V) ? V : own) % (S * own - own + 1);
+        spread(a, panel, panel->draft_q + at, 0, q + s * V);
+        spread(a, panel, panel->draft_q_logit + at, -INFINITY, logit + s * V);
     }
     whole.q = q, whole.q_logit = logit;
     const iut_status st = q && logit ? subject_operations.panel(x, &whole)

@@ -154,7 +154,8 @@ static const float *row(walk *w, int32_t state, bool of_draft)
     const model *m = w->m;
     if (!w->b->samplings) return rule_row(m, of_draft ? m->q : m->p, state);
     const int32_t which = w->b->sampling_of[FAULTY(TREE_SAMPLING_OF_FIRST) ? 0 : w->i];
-    const iut_sampling *s = &(of_draft && !FAULTY(TREE_DRAFT_SAMPLING_IS_TARGETS) ? w->b->draft_sampling
+    static const iut_sampling plain = {1, 0, 1, 0};
+    const iut_sampling *s = FAULTY(TREE_SAMPLING_IGNORED) ? &plain : &(of_draft && !FAULTY(TREE_DRAFT_SAMPLING_IS_TARGETS) ? w->b->draft_sampling
                                                                                   : w->b->sampling)[which];
     float *to = w->served[of_draft];
     if (served_row(m->fault, &m->filters, rule_row(m, of_draft ? m->q_logit : m->p_logit, state), m->V, s, of_draft, to))
