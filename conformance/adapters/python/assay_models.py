@@ -1,6 +1,6 @@
 """The suite's models for engines that do not read Hugging Face folders.
 
-    gguf(folder, weights="F32") -> file   for llama.cpp; needs the package gguf
+    gguf(folder, weights="F32", spare=0) -> file   for llama.cpp; needs the package gguf
     openvino(folder) -> folder            for OpenVINO GenAI; needs the packages openvino and openvino_tokenizers
 
 Both take a Llama model without biases and scaling, as `assay models export` writes it, and keep what they made: the
@@ -128,13 +128,13 @@ def halves_beside(w, heads):
     return w.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
 
 
-def write_gguf(folder, path, weights):
+def write_gguf(folder, path, weights, spare):
     import gguf
 
     c, w, kind = config_of(folder), read_weights(folder), gguf.GGMLQuantizationType[weights]
     block = gguf.GGML_QUANT_SIZES[kind][0]
     writer = gguf.GGUFWriter(path, "llama")
-    writer.add_context_length(c["max_position_embeddings"])
+    writer.add_context_length(c["max_position_embeddings"] + spare)
     writer.add_embedding_length(c["hidden_size"])
     writer.add_block_count(c["num_hidden_layers"])
     writer.add_feed_forward_length(c["intermediate_size"])
@@ -175,9 +175,10 @@ def write_gguf(folder, path, weights):
     writer.close()
 
 
-def gguf(folder, weights="F32"):
-    """The folder's model as a GGUF file; `weights` is a type of GGUF, such as F16, BF16, Q8_0 or Q4_0."""
-    return kept(folder, f"gguf-{weights}", "model.gguf", lambda path: write_gguf(folder, path, weights))
+def gguf(folder, weights="F32", spare=0):
+    """The folder's model as a GGUF file; `weights` is a type of GGUF, such as F16, BF16, Q8_0 or Q4_0. It has `spare`
+    positions more than the folder says."""
+    return kept(folder, f"gguf-{weights}-{spare}", "model.gguf", lambda path: write_gguf(folder, path, weights, spare))
 
 
 # ---- OpenVINO. ----

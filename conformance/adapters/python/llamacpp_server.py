@@ -8,11 +8,12 @@ Models become GGUF files (assay_models.py), of binary32 unless --weights says ot
 engine's own end, is banned by `ignore_eos`. The server knows drafts a step only from its start, so each number has a
 server. It tells its accepted drafts as a total. `--synthetic L` makes it take L tokens a step whatever the target
 says, an option of llama.cpp for timings: the control that must fail. Flash attention, which llama.cpp chooses by
-itself, is coarser than binary32: with `--flash-attention auto` the claim is f16.
+itself, is coarser than binary32: with `--flash-attention auto` the claim is f16. With drafts the server loses tokens
+at the end of a full context, which fails `engine.models`; `--spare-position` keeps contexts from being full.
 
-The server tells no log-probability of a token that came in a step with drafts. Such tokens are asked for again, one by
-one, from the last to the first, in the cache that the stream left. Each of these requests drops the cache's end and
-adds one row, so what a rejection left in the rows before is still there.
+The server tells no log-probability of a stop, nor of a token that came in a step with drafts. Such tokens are asked for
+again, one by one, from the last to the first, in the cache that the stream left. Each of these requests drops the
+cache's end and adds one row, so what a rejection left in the rows before is still there.
 """
 
 import argparse
@@ -61,7 +62,7 @@ class Engine:
 
     def start(self, target, draft, drafts, ngram):
         o, p, types = self.options, xllamacpp.CommonParams(), xllamacpp.common_speculative_type
-        p.model.path = assay_models.gguf(target, o.weights)
+        p.model.path = assay_models.gguf(target, o.weights, o.spare_position)
         p.cache_type_k = p.cache_type_v = kind_of(o.cache)
         p.flash_attn_type = xllamacpp.llama_flash_attn_type(FLASH[o.flash_attention])
         p.n_parallel, p.n_ctx, p.cache_prompt = o.slots, POSITIONS * o.slots, o.prompt_cache
@@ -72,7 +73,7 @@ class Engine:
         if draft:
             d = p.speculative.draft
             p.speculative.types = [types.COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE]
-            d.mparams.path = assay_models.gguf(draft, o.weights)
+            d.mparams.path = assay_models.gguf(draft, o.weights, o.spare_position)
             d.cache_type_k = d.cache_type_v = kind_of(o.cache)
             d.n_max, d.probabilistic = drafts, o.rejection
         if ngram:
@@ -131,12 +132,13 @@ class Engine:
         return said["tokens"], said["timings"].get("draft_n_accepted", 0)
 
     def told(self, url, V, body):
-        """An answer with log-probabilities."""
+        """An answer with log-probabilities. The server tells none of a token that is a stop."""
         said = post(url, body)
-        tokens, told = said["tokens"], said["completion_probabilities"]
+        tokens, told = said["tokens"], said.get("completion_probabilities", [])
+        told += [{"top_logprobs": []}] * (len(tokens) - len(told))
         for t in reversed(range(len(tokens))):
             if not told[t]["top_logprobs"]:
-                again = body | {"prompt": body["prompt"] + tokens[:t], "n_predict": 1, "cache_prompt": True}
+                again = body | {"prompt": body["prompt"] + tokens[:t], "n_predict": 1, "cache_prompt": True, "stop": []}
                 told[t] = post(url, again)["completion_probabilities"][0]
         return *self.answer(said), [raw(entry, V, token) for entry, token in zip(told, tokens)]
 
@@ -150,6 +152,7 @@ if __name__ == "__main__":
     parser.add_argument("--slots", type=int, default=1, help="requests at once")
     parser.add_argument("--prompt-cache", action="store_true")
     parser.add_argument("--flash-attention", choices=FLASH, default="off", help="llama.cpp's own choice is auto")
+    parser.add_argument("--spare-position", action="store_true", help="contexts have one more than the models' folders")
     parser.add_argument("--synthetic", type=float, default=-1, metavar="L", help="the control that must fail")
     options = parser.parse_args()
     exact = options.weights == options.cache == "F32" and options.flash_attention == "off"
