@@ -166,7 +166,7 @@ static configuration any(uint64_t number)
     if (c.rule == AS_RULE_ONEHOT) c.sampling.top_k = 1;
     /* Just what plain decoding needs, and what a part of the trees fits into. */
     if (below(&seed, 6) == 0) c.positions = c.prompts + c.budget - 1 + below(&seed, 4);
-    if (below(&seed, 6) == 0) c.rows = 1 + below(&seed, 60);
+    if (below(&seed, 6) == 0) c.rows = 1 + below(&seed, c.method == JACOBI ? 12 : 60);
     return c;
 }
 
