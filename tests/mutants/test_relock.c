@@ -80,8 +80,8 @@ static void the_whole_matrix_finds_a_line_that_differs(void **state)
     assert_int_equal(mutants("--quick --lock"), EXIT_CONFORMANT);
 }
 
-/* With --quick the recorded case decides, or if it does not kill, the named check; a line that is missing or cannot be a
- * kill decides for itself. */
+/* With --quick the recorded case decides, or if it does not kill, the named check. A line that is missing or cannot be
+ * a kill decides for itself. */
 static void the_quick_look_at_a_lock_has_its_exit_code(void **state)
 {
     static const struct {

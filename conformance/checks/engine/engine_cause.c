@@ -42,11 +42,12 @@ typedef struct {
     const engine *e;
     const engine_call *c;
     engine_rows w;
+    check_result unsaid; /* of the rows: what fails there changes no verdict */
     oracle_path *shifted[2], *bare, *full; /* of ALL_FURTHER and ALL_NEARER; of NO_PREFIX; of DRAFTS_KEPT */
     double work, row;               /* multiplications so far, and of a row */
     int32_t hits[MISTAKES], places, wrong[MOST_PLACES]; /* wrong tokens */
     /* Of the stream up to here: its length, its last tokens, and what should follow them. */
-    int32_t n, last[3];             /* last[0] is the last one; -1: there is none */
+    int32_t n, last[2];             /* last[0] is the last one; -1: there is none */
     int32_t before, choice, chose;  /* by the row before; the draft model's, and its choice before; -1: none */
     int32_t further[2];             /* by the shifted paths */
     /* The step of the decoding, of chains of drafts alone: its first place, its drafts, and those that were taken. */
@@ -75,7 +76,10 @@ static bool open_rows(search *s)
         if (n > longest) longest = n;
     }
     longest += q->k + SLACK;
-    if (!engine_rows_open(&s->w, e, drafts, longest)) return false;
+    engine quiet = *e;
+    s->unsaid.tested = e->x->iut;
+    quiet.r = &s->unsaid;
+    if (!engine_rows_open(&s->w, &quiet, drafts, longest)) return false;
     const oracle_model *m = oracle_folder_model(s->w.folder[ROWS_TARGET]);
     for (int i = 0; i < 2; i++) s->shifted[i] = oracle_path_new(&oracle_fast, m, longest);
     s->bare = oracle_path_new(&oracle_fast, m, longest);
@@ -110,7 +114,7 @@ static void go_on(search *s, int32_t token, bool behind_prompt)
     for (int i = 0; i < 2; i++)
         s->further[i] = next(s, s->shifted[i], token, s->n + (behind_prompt ? off[i] : 0));
     next(s, s->w.path[ROWS_TARGET], token, s->n++);
-    s->last[2] = s->last[1], s->last[1] = s->last[0], s->last[0] = token;
+    s->last[1] = s->last[0], s->last[0] = token;
 }
 
 /* A step begins at place t: the drafts of a draft model, as many as the stream then has, and a cache that keeps all. */
@@ -202,7 +206,7 @@ static void look_at(search *s, int32_t i, int32_t most)
     engine_rows_cut(&s->w, 0);
     for (int m = 0; m < 2; m++) oracle_path_cut(s->shifted[m], 0);
     s->n = 0, s->before = s->choice = s->chose = -1;
-    s->last[0] = s->last[1] = s->last[2] = -1;
+    s->last[0] = s->last[1] = -1;
     oracle_path_cut(s->full, 0);
     s->cached = p->n - 1, s->step = -1, s->taken = 0;
     for (int32_t t = 0; t < p->n; t++) {

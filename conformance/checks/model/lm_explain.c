@@ -86,7 +86,8 @@ typedef struct {
     oracle_folder *folder;
     oracle_path *walk;
     int32_t walked, steps_left;
-    float *row; /* [V] */
+    float *row;   /* [V] */
+    double right; /* how far the answer is from the oracle's own right one */
 } search;
 
 static void add(search *x, int32_t path, int32_t layer, const char *clause, const char *format, ...)
@@ -110,15 +111,20 @@ static bool replay(search *x)
     for (int32_t i = 0; i < LM_MOST_SEQUENCES; i++) x->old[i] = -1;
     for (int32_t i = 0; i < x->found->step; i++) {
         const lm_step *step = &x->s->step[i];
-        if (step->kind == STEP_LOAD) memset(x->taken, 0, sizeof x->taken);
+        bool takes[LM_MOST_SEQUENCES] = {false};
+        if (step->kind == STEP_LOAD) {
+            memset(x->taken, 0, sizeof x->taken);
+            for (int32_t k = 0; k < LM_MOST_SEQUENCES; k++) x->old[k] = -1;
+        }
         for (int32_t k = 0; step->kind == STEP_COMMIT && k < step->n; k++) {
-            const lm_held *h = &x->state.held[x->s->part[step->first + k].sequence];
+            const int32_t sequence = x->s->part[step->first + k].sequence;
+            const lm_held *h = &x->state.held[sequence];
             if (h->rows == 0) continue;
-            x->taken[x->s->part[step->first + k].sequence] = (taken){.before = h->length,
-                                                                      .n = -h->length,
-                                                                      .rows = h->rows,
-                                                                      .token = lm_numbers(x->s, h->token_at),
-                                                                      .parent = lm_numbers(x->s, h->parent_at)};
+            takes[sequence] = true;
+            x->taken[sequence] = (taken){.before = h->length,
+                                         .rows = h->rows,
+                                         .token = lm_numbers(x->s, h->token_at),
+                                         .parent = lm_numbers(x->s, h->parent_at)};
         }
         for (int32_t k = 0; step->kind == STEP_TRUNCATE && k < step->n; k++) {
             const lm_part *p = &x->s->part[step->first + k];
@@ -128,7 +134,7 @@ static bool replay(search *x)
         lm_state_do(&x->state, x->s, i);
         for (int32_t k = 0; step->kind == STEP_COMMIT && k < step->n; k++) {
             const int32_t sequence = x->s->part[step->first + k].sequence;
-            if (x->taken[sequence].n <= 0 && x->taken[sequence].rows > 0)
+            if (takes[sequence])
                 x->taken[sequence].n = x->state.held[sequence].length - x->taken[sequence].before;
         }
     }
@@ -318,6 +324,15 @@ static void turned(search *x, int32_t keep, const int32_t *token, const int32_t 
     va_end(list);
 }
 
+/* No guess: the tokens as they should be seen, at their positions. */
+static void turned_right(search *x, const int32_t *token, int32_t n, int32_t length)
+{
+    const int32_t guesses = x->guesses;
+    for (int32_t i = 0; i < n; i++) x->turn[i] = length + i;
+    turned(x, length, token, x->turn, n, nothing, "", "right");
+    if (x->guesses > guesses) x->right = x->guess[x->guesses = guesses].apart;
+}
+
 /* Positions first, first + step, ... */
 static const int32_t *positions(search *x, int32_t first, int32_t step, int32_t n)
 {
@@ -444,6 +459,7 @@ static void guess_lost_or_turned(search *x)
     bool zero = x->guesses < MOST_GUESSES;
     for (int32_t i = 0; i < 2 * x->found->n; i++) zero = zero && x->found->got[i] == 0;
     if (zero) x->guess[x->guesses++] = (guess){.path = -1, .clause = "KV-02", .text = "all of them are 0"};
+    turned_right(x, token, 1, at);
     for (int32_t off = -FEW_BACK; off <= FEW_BACK; off++)
         if (off) turned(x, at, token, &(int32_t){at + off}, 1, nothing, "KV-02",
                         "these are the entries of its token at position %d", (int)(at + off));
@@ -457,6 +473,7 @@ static void guess_row_turned(search *x)
     int32_t *row = x->chain + 2 * (p->rows + MOST_BACK);
     const int32_t n = lm_row_rows(lm_numbers(x->s, p->parent), x->found->row, row);
     for (int32_t i = 0; i < n; i++) x->chain[i] = lm_numbers(x->s, p->token)[row[i]];
+    turned_right(x, x->chain, n, h->length);
     guess_positions(x, row, x->chain, n, h->length);
     guess_lengths(x, x->chain, n);
     guess_ghosts(x, x->chain, n);
@@ -491,7 +508,8 @@ static void guess_all(search *x)
     if (x->due > 0) lm_path_ask(x->paths, x->due, x->found->what == LM_WRONG_LOGITS ? PATH_LOGITS : PATH_ENTRIES);
 }
 
-/* The closest, if it is close; `due` is how far the answer is from what is due. NULL: there is none. */
+/* The closest, if it is close; `due` is how far the answer is from what is due. NULL: there is none. What is due may be
+ * the implementation's own answer of one row, and wrong: then an answer that is right needs no mistake. */
 static const guess *find(search *x, lm *m, double *due)
 {
     enum { CLOSER = 8 };
@@ -503,6 +521,7 @@ static const guess *find(search *x, lm *m, double *due)
     x->chain = malloc(2 * room * sizeof *x->chain);
     x->turn = x->chain + room;
     *due = NAN;
+    x->right = INFINITY;
     if (!x->chain || !replay(x)) return NULL;
     guess_all(x);
     if (x->due < 1 || !lm_paths_fill(x->paths, m)) return NULL;
@@ -510,9 +529,10 @@ static const guess *find(search *x, lm *m, double *due)
     if (*due == 0) return NULL;
     for (int32_t i = 0; i < x->guesses; i++) x->guess[i].apart = path_apart(x, x->guess[i].path, x->guess[i].layer);
     if (open_walk(x, m)) (x->found->what == LM_WRONG_LOGITS ? guess_row_turned : guess_lost_or_turned)(x);
+    const double far = fmin(*due, x->right);
     for (int32_t i = 0; i < x->guesses; i++)
-        if (x->guess[i].apart < (best ? best->apart : *due)) best = &x->guess[i];
-    return best && best->apart * CLOSER <= *due ? best : NULL;
+        if (x->guess[i].apart < (best ? best->apart : far)) best = &x->guess[i];
+    return best && best->apart * CLOSER <= far ? best : NULL;
 }
 
 /* What the step disproves by itself. */

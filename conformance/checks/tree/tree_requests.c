@@ -50,9 +50,12 @@ static bool cuts_are_clear(const probe *m, const check_context *x, const iut_sam
  * implementation. */
 static iut_sampling clear_sampling(const probe *m, const check_context *x, const float *logits, uint64_t *rng)
 {
-    iut_sampling s = some_sampling(m->V, false, rng);
-    while (!cuts_are_clear(m, x, &s, logits)) s = some_sampling(m->V, false, rng);
-    return s;
+    enum { TRIES = 64 };
+    for (int i = 0; i < TRIES; i++) {
+        const iut_sampling s = some_sampling(m->V, false, rng);
+        if (cuts_are_clear(m, x, &s, logits)) return s;
+    }
+    return (iut_sampling){.temperature = 1, .top_p = 1};
 }
 
 static oracle_sampling as_oracle(const iut_sampling *s)

@@ -155,8 +155,9 @@ static const float *row(walk *w, int32_t state, bool of_draft)
     if (!w->b->samplings) return rule_row(m, of_draft ? m->q : m->p, state);
     const int32_t which = w->b->sampling_of[FAULTY(TREE_SAMPLING_OF_FIRST) ? 0 : w->i];
     static const iut_sampling plain = {1, 0, 1, 0};
-    const iut_sampling *s = FAULTY(TREE_SAMPLING_IGNORED) ? &plain : &(of_draft && !FAULTY(TREE_DRAFT_SAMPLING_IS_TARGETS) ? w->b->draft_sampling
-                                                                                  : w->b->sampling)[which];
+    const bool other = of_draft && !FAULTY(TREE_DRAFT_SAMPLING_IS_TARGETS);
+    const iut_sampling *s = &(other ? w->b->draft_sampling : w->b->sampling)[which];
+    if (FAULTY(TREE_SAMPLING_IGNORED)) s = &plain;
     float *to = w->served[of_draft];
     if (served_row(m->fault, &m->filters, rule_row(m, of_draft ? m->q_logit : m->p_logit, state), m->V, s, of_draft, to))
         w->bad = true;
