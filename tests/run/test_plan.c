@@ -321,13 +321,14 @@ static void make_model(const char *folder, const double first[2])
 /* The text is `word` again and again, 3,072 tokens. */
 static void make_pair(pair *p, const coins *c, const char *word)
 {
-    strcpy(p->root, "/tmp/assay-plan-XXXXXX");
-    assert_non_null(mkdtemp(p->root));
+    char root[] = "/tmp/assay-plan-XXXXXX";
+    assert_non_null(mkdtemp(root));
+    strcpy(p->root, root);
     for (int i = 0; i < FOLDERS; i++) {
-        snprintf(p->folder[i], sizeof p->folder[i], "%s/%s", p->root, i ? "draft" : "target");
+        snprintf(p->folder[i], sizeof p->folder[i], "%s/%s", root, i ? "draft" : "target");
         make_model(p->folder[i], i ? c->draft : c->target);
     }
-    snprintf(p->text, sizeof p->text, "%s/text", p->root);
+    snprintf(p->text, sizeof p->text, "%s/text", root);
     FILE *f = fopen(p->text, "w");
     assert_non_null(f);
     for (size_t i = 0; i < 3072; i++) fprintf(f, "%c ", word[i % strlen(word)]);
