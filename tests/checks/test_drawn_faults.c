@@ -34,7 +34,8 @@ static enum {
     HOT_IS_TWO,    /* a temperature above 2 is taken for 2 */
     TOP_K_ALONE,   /* behind a top-k, top-p is lost */
     HEAD_OF_FOUR,  /* with a draft vocabulary of other than four ids, the temperature is halved */
-    SAMPLING_STAYS /* the third call of a temperature above 0, and later ones, are sampled as the second was */
+    SAMPLING_STAYS, /* the third call of a temperature above 0, and later ones, are sampled as the second was */
+    NO_SIBLINGS    /* no fault: how siblings are drawn is not said */
 } fault;
 static int32_t V; /* of the panel */
 
@@ -178,12 +179,20 @@ static iut_status generate(iut *x, iut_generate_batch *b)
     return status;
 }
 
+static iut_status claims(iut *x, iut_claims *c)
+{
+    const iut_status s = ref_api()->claims(x, c);
+    if (fault == NO_SIBLINGS) c->tree_drawn = 0;
+    return s;
+}
+
 /* Runs the cases that `only` names against the fault; the exit code. */
 static int run(int which, const char *only, const char *options, check_level level, uint64_t seed)
 {
     static iut_api api;
     run_report r;
     api = *ref_api();
+    api.claims = claims;
     api.panel = panel;
     api.verify = verify;
     api.draw = draw;
@@ -265,7 +274,8 @@ static void drawn_cases_acquit_the_reference(void **unused)
     }
 }
 
-/* CLM-29: hand-made cases, of trees. Look-alikes are asked, or claim no such seeds. */
+/* CLM-29: hand-made cases, of trees. Look-alikes are asked, or claim no such seeds. Who does not say how siblings are
+ * drawn is not asked. */
 static void cut_seeds_of_trees_are_noticed(void **unused)
 {
     const char *const only = "seeds.bits/verify_tree-*", *const options = "uniforms=seeded";
@@ -273,6 +283,7 @@ static void cut_seeds_of_trees_are_noticed(void **unused)
     (void)unused;
     assert_int_equal(run(LOW_SEED, only, options, LEVEL_SMOKE, 1), EXIT_NOT_CONFORMANT);
     assert_int_equal(run(NONE, only, options, LEVEL_SMOKE, 1), EXIT_CONFORMANT);
+    assert_int_equal(run(NO_SIBLINGS, only, options, LEVEL_SMOKE, 1), EXIT_ERROR); /* nothing was asked */
     for (size_t i = 0; i < mutant_count; i++) {
         const mutant *m = &mutant_table[i];
         if (m->kind != MUTANT_LOOKALIKE || !mutant_api(m->name)->verify_tree) continue;

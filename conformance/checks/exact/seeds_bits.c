@@ -46,6 +46,8 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 {
     if (c->variant == TREE && !rule_of(tested))
         return (void)snprintf(why, size, "tree_rules has no rule that is asked for"), false;
+    if (c->variant == TREE && !client_claims(tested)->tree_drawn)
+        return (void)snprintf(why, size, "tree_drawn is not declared"), false;
     if (c->variant == TREE && client_claims(tested)->tree_bonus == IUT_BONUS_GIVEN)
         return (void)snprintf(why, size, "tree_bonus has no token that is drawn"), false;
     return check_has(tested, ops[c->variant], why, size) && seeds_claimed(tested, why, size) &&
