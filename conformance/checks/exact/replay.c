@@ -218,7 +218,7 @@ bool replay_fine(const iut_claims *claims)
 double replay_tau(const iut_claims *claims, int32_t V)
 {
     if (claims->arithmetic == IUT_ARITH_CANONICAL) return 0.0;
-    return replay_fine(claims) ? 0x1p-48 : 0x1p-18 * (1.0 + V * 0x1p-13);
+    return replay_fine(claims) ? 0x1p-48 : 0x1p-18 * (1.0 + V * 0x1p-10);
 }
 
 unsigned replay_flags(const iut_claims *claims)
