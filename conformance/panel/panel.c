@@ -302,7 +302,7 @@ static const double NEAR = 1e-3;
 
 typedef enum { SERVED, NEAR_CUT, NO_MEMORY } serve_result;
 
-/* The row behind its filters; false: a cut is too close. */
+/* The row behind its filters; false: a cut is too close, or between equal logits, of which any may be kept. */
 static bool serve_ranked(const ranked *r, double *below, int32_t V, const iut_sampling *s, const oracle_filters *how,
                          float *p, double *p64)
 {
@@ -312,6 +312,8 @@ static bool serve_ranked(const ranked *r, double *below, int32_t V, const iut_sa
     for (; n < V && r[n].logit > -INFINITY; n++) below[n] = (double)r[n].logit - (double)r[0].logit;
     const oracle_cuts c = oracle_cut(below, n, &sampling, how);
     if (c.top_k < NEAR || c.top_p < NEAR || c.min_p_log < NEAR) return false;
+    if (c.kept < n && r[c.kept].logit == r[c.kept - 1].logit) return false;
+    if (c.kept < n && r[c.kept].logit == r[c.kept - 1].logit) return false;
     memset(p64, 0, (size_t)V * sizeof *p64);
     for (int32_t i = 0; i < c.kept; i++) total += below[i] = exp(below[i] / (double)s->temperature);
     for (int32_t i = 0; i < c.kept; i++) p64[r[i].id] = below[i] / total;

@@ -75,9 +75,9 @@ typedef struct {
 } panel;
 
 /* NULL: `why` says what is wrong. With sampling parameters the rows are served from the logits
- * (DIST clauses, in binary64), and a row with a cut closer than 1e-3 (in the logit for top-k, in its logarithm
- * for min-p, in cumulative mass for top-p) is replaced by another, so that no legal rounding
- * can make an impossible token. */
+ * (DIST clauses, in binary64). A row with a cut closer than 1e-3 (in the logit for top-k, in its logarithm
+ * for min-p, in cumulative mass for top-p), or between equal logits, is replaced by another: no legal rounding
+ * and no legal choice makes an impossible token. */
 panel *panel_make(const panel_form *form, char *why, size_t why_size);
 void panel_free(panel *a);
 

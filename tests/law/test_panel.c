@@ -228,26 +228,32 @@ static void served_ratios(void **state)
     panel_free(plain);
 }
 
-/* Cumulative mass at 1 / 0.6 of the kept prefix: the last kept token is needed, by 1e-3 each
- * way. */
-static void served_top_p(void **state)
+/* Cumulative mass at 1 / 0.6 of the kept prefix: the last kept token is needed, by 1e-3 each way. No token that equals
+ * it is left out. */
+static void top_p_is_clear(int32_t V, int32_t bits, uint64_t seed)
 {
-    (void)state;
     const iut_sampling sampling = {1, 0, 0.6f, 0};
-    panel *a = make((panel_form){.V = 64, .seed = 6, .target = sampling});
+    panel *a = make((panel_form){.V = V, .bits = bits, .seed = seed, .target = sampling});
     for (int32_t s = 0; s < a->view.S; s++) {
         const double *p = panel_p(a, s);
         double all = 0, kept = 0, least = 1;
-        for (int32_t t = 0; t < 64; t++) {
-            double e = exp((double)a->p_logit[s * 64 + t]);
+        for (int32_t t = 0; t < V; t++) {
+            double e = exp((double)a->p_logit[s * V + t]);
             all += e;
             if (p[t] > 0) kept += e, least = e < least ? e : least;
         }
         assert_true(kept / all > 0.6 + 1e-3 && (kept - least) / all < 0.6 - 1e-3);
-        for (int32_t t = 0; t < 64; t++)
-            if (p[t] == 0) assert_true(exp((double)a->p_logit[s * 64 + t]) <= least);
+        for (int32_t t = 0; t < V; t++)
+            if (p[t] == 0) assert_true(exp((double)a->p_logit[s * V + t]) < least);
     }
     panel_free(a);
+}
+
+static void served_top_p(void **state)
+{
+    (void)state;
+    top_p_is_clear(64, 0, 6);
+    for (uint64_t seed = 1; seed <= 40; seed++) top_p_is_clear(10, 6, seed);
 }
 
 /* top-k keeps exactly k; the draft of the same panel, served plainly, keeps all. */
