@@ -17,9 +17,16 @@
 #include "conformance/oracle/law/chain.h"
 #include "conformance/oracle/law/served.h"
 
-enum { STATES = 12, WIDE = 4096 };
+enum { STATES = 12, WIDE = 4096, WIDEST = 65536 };
 
 /* -- residual ---------------------------------------------------------------------- */
+
+/* Rows of a call: states come back in it. */
+enum { ROWS = 67 };
+static int32_t rows_of_call(int32_t V)
+{
+    return V > WIDEST ? 6 : V > WIDE ? ROWS / 4 : ROWS;
+}
 
 static void plan_residual(check_plan *p, check_level level)
 {
@@ -29,6 +36,16 @@ static void plan_residual(check_plan *p, check_level level)
         check_case *c = plan_case(p, &check_residual_values, "V%d", (int)V[i]);
         c->V = V[i];
         c->cost = cost_of_rows(100, c->V);
+    }
+}
+
+/* Of any vocabulary (VER-11): ids beyond 16 bits. */
+static void draw_residuals(check_plan *p, check_draw *d)
+{
+    static const int32_t count[] = {2, 8, 40};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        check_case *c = draw_rows(p, d, &check_residual_values, "rows", 1 << 18, 0, 1);
+        c->cost = cost_of_rows(rows_of_call(c->V), c->V);
     }
 }
 
@@ -89,8 +106,7 @@ static void compare_residual(const probe *m, int32_t s, const check_context *x,
 static void run_residual(const check_case *c, const check_context *x, check_result *r)
 {
     uint64_t rng = check_seed(x, c, 0);
-    enum { ROWS = 67 }; /* of a call: states come back in it */
-    const int32_t S = c->V > WIDE ? 4 : STATES, n = c->V > WIDE ? ROWS / 4 : ROWS;
+    const int32_t S = c->V > WIDE ? 4 : STATES, n = rows_of_call(c->V);
     const size_t row = (size_t)c->V * sizeof(float);
     probe *m = probe_open(S, c->V);
     float *got = malloc((size_t)n * row), *want = malloc(row);
@@ -116,6 +132,7 @@ const check check_residual_values = {
     .clauses = "RES-01",
     .summary = "residual rows against exact values",
     .plan = plan_residual,
+    .draw = draw_residuals,
     .claimed = claimed_residual,
     .run = run_residual,
 };

@@ -238,7 +238,7 @@ static void run_fixed(const check_case *planned, const check_context *x, check_r
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
     if (c->drawn)
-        law_drawn_case(c, x, drawn[c->variant].op, drawn[c->variant].shape, PANEL_PLAIN, r);
+        law_drawn_case(c, x, drawn[c->variant].op, drawn[c->variant].shape, &(panel_form){.variant = PANEL_PLAIN}, r);
     else
         run_fixed(c, x, r);
 }

@@ -32,7 +32,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 {
     const panel_form form = law_form(c, x);
     if (c->drawn)
-        law_drawn_case(c, x, LAW_DRAW, LAW_SHAPES, form.variant, r);
+        law_drawn_case(c, x, LAW_DRAW, LAW_SHAPES, &form, r);
     else
         law_case(c, x, &form, LAW_DRAW, r);
 }

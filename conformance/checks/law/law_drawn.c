@@ -180,7 +180,7 @@ static void load_the_tail(panel *a)
 }
 
 /* One state says enough of a wide row. */
-static panel *open_panel(const check_case *c, const check_context *x, panel_variant variant,
+static panel *open_panel(const check_case *c, const check_context *x, const panel_form *rows,
                          char *why, size_t size)
 {
     enum { WIDE = 2048 };
@@ -189,7 +189,10 @@ static panel *open_panel(const check_case *c, const check_context *x, panel_vari
                              .layers = c->V > WIDE,
                              .classes = c->V > WIDE,
                              .seed = check_seed(x, c, 0),
-                             .variant = variant};
+                             .variant = rows->variant,
+                             .target = rows->target,
+                             .draft = rows->draft,
+                             .filters = rows->filters};
     panel *a = panel_make(&form, why, size);
     if (a) load_the_tail(a);
     return a;
@@ -381,12 +384,12 @@ static void name_cause(const sample *m, const check_case *c, check_result *r)
 }
 
 void law_drawn_case(const check_case *c, const check_context *x, law_op op, law_shape shape,
-                    panel_variant variant, check_result *r)
+                    const panel_form *rows, check_result *r)
 {
     char why[200];
     calls d = {.shape = shape, .op = op};
     sample m = {.done = 0};
-    panel *a = open_panel(c, x, variant, why, sizeof why);
+    panel *a = open_panel(c, x, rows, why, sizeof why);
     d.a = a;
     open_calls(&d, c, x);
     if (!a || !open_sample(&m, &d, c, x))

@@ -21,8 +21,8 @@ void law_draw_shapes(check_plan *plan, check_draw *d, const check *owner, law_op
 check_case *law_draw_case(check_plan *plan, check_draw *d, const check *owner, const char *name,
                           const int32_t *V, int32_t count, int32_t gamma, int64_t n);
 
-/* The whole of such a case. c->variant is not looked at. */
+/* The whole of such a case. Of `rows` the variant, the sampling and the filters count; c->variant is not looked at. */
 void law_drawn_case(const check_case *c, const check_context *x, law_op op, law_shape shape,
-                    panel_variant variant, check_result *r);
+                    const panel_form *rows, check_result *r);
 
 #endif

@@ -40,7 +40,7 @@ static bool claimed(const check_case *c, const client *subject, char *why, size_
 
 static void run(const check_case *c, const check_context *x, check_result *r)
 {
-    law_drawn_case(c, x, (law_op)c->variant, LAW_LONG, PANEL_PLAIN, r);
+    law_drawn_case(c, x, (law_op)c->variant, LAW_LONG, &(panel_form){.variant = PANEL_PLAIN}, r);
 }
 
 const check check_law_long = {

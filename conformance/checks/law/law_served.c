@@ -6,7 +6,8 @@
  * rounding could move it are not used (panel.h). */
 #include <stdio.h>
 
-#include "conformance/checks/law/law.h"
+#include "conformance/checks/frame/draw.h"
+#include "conformance/checks/law/law_drawn.h"
 
 typedef struct {
     const char *name;
@@ -64,6 +65,24 @@ static void plan(check_plan *p, check_level level)
         }
 }
 
+/* Of any vocabulary and gamma (VER-11). */
+static void draw(check_plan *p, check_draw *d)
+{
+    enum { DEEPEST = 33, CUT_FINELY = 6 };
+    static const int32_t V[] = {5, 8, 17, 33, 63, 65, 129, 255, 257, 1001};
+    static const int32_t count[] = {1, 4, 16};
+    static const int64_t streams[] = {4000, 20000, 100000};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t lane = draw_place(d, DRAW_FIRST, LANES), row = draw_place(d, DRAW_SECOND, ROWS);
+        const bool finely = rows[row].target.top_p < 1;
+        char name[40];
+        snprintf(name, sizeof name, "%s-%s", lanes[lane].name, rows[row].name);
+        check_case *c = law_draw_case(p, d, &check_law_served, name, V, finely ? CUT_FINELY : sizeof V / sizeof *V,
+                                      lanes[lane].op == LAW_DRAW ? 0 : DEEPEST, streams[d->level]);
+        if (c) c->variant = lane * ROWS + row;
+    }
+}
+
 static bool claimed(const check_case *c, const client *subject, char *why, size_t why_size)
 {
     if (client_claims(subject)->input == IUT_FROM_LOGITS)
@@ -81,7 +100,10 @@ static void run(const check_case *c, const check_context *x, check_result *r)
                        .seed = check_seed(x, c, 0),
                        .target = row->target,
                        .draft = row->draft};
-    law_case(c, x, &form, lanes[c->variant / ROWS].op, r);
+    if (c->drawn)
+        law_drawn_case(c, x, lanes[c->variant / ROWS].op, LAW_SHAPES, &form, r);
+    else
+        law_case(c, x, &form, lanes[c->variant / ROWS].op, r);
 }
 
 const check check_law_served = {
@@ -93,6 +115,7 @@ const check check_law_served = {
     .summary =
         "from logits: temperature, top-k, top-p, min-p give the served law at every position",
     .plan = plan,
+    .draw = draw,
     .claimed = claimed,
     .run = run,
 };

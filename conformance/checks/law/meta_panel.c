@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conformance/checks/frame/draw.h"
+#include "conformance/checks/frame/probe.h"
 #include "conformance/checks/law/batch.h"
 #include "conformance/stats/logmath.h"
 
-enum { CASES = 96, GAMMA = 3, LAW_GAMMA = 2, TURNS = 3 };
+enum { CASES = 96, GAMMA = 3, LAW_GAMMA = 2, TURNS = 3, MANY = 8 /* tokens: rows of fewer can be alike */ };
 
 /* What panel B has of panel A besides its shape: a cache may be keyed by one row and forget the other. */
 typedef enum { KEEPS_NOTHING, KEEPS_P, KEEPS_Q } kept;
@@ -63,6 +65,19 @@ static void plan(check_plan *p, check_level level)
         }
 }
 
+/* Of any vocabulary and gamma (VER-11); the laws have the fixed ones. */
+static void draw(check_plan *p, check_draw *d)
+{
+    enum { MOST = 2048, DEEPEST = 64, ROWS = sizeof rows / sizeof *rows };
+    static const int32_t count[] = {1, 6, 30};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        int32_t row = probe_below(&d->rng, ROWS);
+        while (rows[row].by_law) row = probe_below(&d->rng, ROWS);
+        const bool drafts = rows[row].op != OP_DRAW && rows[row].op != OP_SERVED && rows[row].op != OP_RESIDUAL;
+        draw_rows(p, d, &check_meta_panel, rows[row].name, MOST, drafts ? DEEPEST : 0, CASES)->variant = row;
+    }
+}
+
 static bool claimed(const check_case *c, const client *subject, char *why, size_t why_size)
 {
     const iut_claims *m = client_claims(subject);
@@ -89,9 +104,11 @@ static panel *panel_number(const check_case *c, const check_context *x, int32_t 
                            check_result *r)
 {
     char why[200];
-    panel *a = panel_make(
-        &(panel_form){.V = c->V - (which == 2), .seed = check_seed(x, c, 16 + (uint64_t)which)},
-        why, sizeof why);
+    const bool other = which == 2, least = c->V == 2;
+    panel *a = panel_make(&(panel_form){.V = c->V - (other && !least),
+                                        .layers = other && least ? 2 : 0,
+                                        .seed = check_seed(x, c, 16 + (uint64_t)which)},
+                          why, sizeof why);
     if (!a) result_set(r, STATE_ERROR, "%s (STA-03)", why);
     return a;
 }
@@ -107,7 +124,7 @@ static void keep(const panel *a, panel *b, kept what)
            what == KEEPS_P ? a->p_logit : a->q_logit, cells * sizeof(float));
 }
 
-/* Panels 0 and 1 have one shape, panel 2 lacks a token. */
+/* Panels 0 and 1 have one shape; panel 2 lacks a token, or states where there are but two tokens. */
 static panel *make_panel(const check_case *c, const check_context *x, int32_t which,
                          check_result *r)
 {
@@ -223,7 +240,7 @@ static bool open_turns(turns *m, const check_case *c, check_result *r)
 static void same_answers(const check_case *c, const check_context *x, check_result *r)
 {
     const iut_op op = rows[c->variant].op;
-    turns m = {.x = x, .op = op, .told = op != OP_STREAM || rows[c->variant].keeps != KEEPS_P};
+    turns m = {.x = x, .op = op, .told = c->V >= MANY && (op != OP_STREAM || rows[c->variant].keeps != KEEPS_P)};
     bool ok = true;
     for (int32_t i = 0; ok && i < 3; i++) ok = (m.a[i] = make_panel(c, x, i, r)) != NULL;
     if (ok && open_turns(&m, c, r)) take_turns(&m, r);
@@ -288,6 +305,7 @@ const check check_meta_panel = {
     .clauses = "INV-04 LAY-05 STAT-01 STAT-02",
     .summary = "answers depend on the panel loaded last, on none before it",
     .plan = plan,
+    .draw = draw,
     .claimed = claimed,
     .run = run,
 };
