@@ -10,6 +10,7 @@
 #include "conformance/checks/frame/draw.h"
 #include "conformance/checks/frame/probe.h"
 #include "conformance/checks/law/batch.h"
+#include "conformance/checks/law/law_drawn.h"
 
 /* -- meta.equal -------------------------------------------------------------------- */
 
@@ -106,17 +107,19 @@ static const struct {
     int32_t V, gamma;
     panel_variant variant;
 } lanes[] = {
-    {LAW_VERIFY, "verify-V8-equal", 8, 2, PANEL_EQUAL},
-    {LAW_VERIFY, "verify-V64-onehot", 64, 2, PANEL_ONEHOT_Q},
-    {LAW_STREAM, "stream-V8-equal", 8, 2, PANEL_EQUAL},
-    {LAW_STREAM, "stream-V64-onehot", 64, 2, PANEL_ONEHOT_Q},
+    {LAW_VERIFY, "verify-equal", 8, 2, PANEL_EQUAL},
+    {LAW_VERIFY, "verify-onehot", 64, 2, PANEL_ONEHOT_Q},
+    {LAW_STREAM, "stream-equal", 8, 2, PANEL_EQUAL},
+    {LAW_STREAM, "stream-onehot", 64, 2, PANEL_ONEHOT_Q},
 };
 enum { LANES = sizeof lanes / sizeof *lanes };
 
 static void draft_plan(check_plan *p, check_level level)
 {
     for (int32_t i = 0; i < LANES; i++) {
-        check_case *c = plan_case(p, &check_meta_draft, "%s", lanes[i].name);
+        const char *of = strchr(lanes[i].name, '-');
+        check_case *c = plan_case(p, &check_meta_draft, "%.*s-V%d%s", (int)(of - lanes[i].name), lanes[i].name,
+                                  (int)lanes[i].V, of);
         c->V = lanes[i].V, c->gamma = lanes[i].gamma, c->variant = i;
         c->n = law_samples(level, c->V) / (level == LEVEL_SMOKE ? 1 : 2);
         c->cost = cost_of_rows(c->n, c->V);
@@ -128,6 +131,22 @@ static void draft_plan(check_plan *p, check_level level)
         c->V = V, c->gamma = 3, c->variant = LANES;
         c->n = 512;
         c->cost = cost_of_rows(c->n, c->V);
+    }
+}
+
+/* Of any vocabulary and gamma (VER-11): a law, or the tokens under one seed. */
+static void draft_draw(check_plan *p, check_draw *d)
+{
+    static const int32_t V[] = {2, 3, 7, 17, 33, 63, 65, 129, 255, 257, 1001};
+    static const int32_t count[] = {1, 4, 20};
+    static const int64_t streams[] = {4000, 20000, 100000};
+    for (int32_t i = 0; i < count[d->level]; i++) {
+        const int32_t lane = draw_place(d, DRAW_FIRST, LANES + 1);
+        check_case *c = lane == LANES
+                            ? draw_rows(p, d, &check_meta_draft, "seeded", 1 << 14, 64, 128)
+                            : law_draw_case(p, d, &check_meta_draft, lanes[lane].name, V, sizeof V / sizeof *V, 33,
+                                            streams[d->level]);
+        if (c) c->variant = lane;
     }
 }
 
@@ -186,7 +205,10 @@ static void draft_run(const check_case *planned, const check_context *x, check_r
     }
     panel_form form = {
         .V = c->V, .seed = check_seed(x, c, 0), .variant = lanes[c->variant].variant};
-    law_case(c, x, &form, lanes[c->variant].op, r);
+    if (c->drawn)
+        law_drawn_case(c, x, lanes[c->variant].op, LAW_SHAPES, &form, r);
+    else
+        law_case(c, x, &form, lanes[c->variant].op, r);
 }
 
 const check check_meta_draft = {
@@ -195,6 +217,7 @@ const check check_meta_draft = {
                "STAT-08 STAT-14 STAT-15",
     .summary = "another draft model changes neither the law nor what a seed promises",
     .plan = draft_plan,
+    .draw = draft_draw,
     .claimed = draft_claimed,
     .run = draft_run,
 };
