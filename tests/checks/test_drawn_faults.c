@@ -35,21 +35,28 @@ static enum {
     TOP_K_ALONE,   /* behind a top-k, top-p is lost */
     HEAD_OF_FOUR,  /* with a draft vocabulary of other than four ids, the temperature is halved */
     SAMPLING_STAYS, /* the third call of a temperature above 0, and later ones, are sampled as the second was */
+    FEW_ROWS,      /* residuals of ids beyond 16 bits are 0 */
+    LATE_END,      /* with nine drafts or more, a stream runs on behind its end of sequence */
+    PANEL_STAYS,   /* above 64 ids, a panel of the shape of the one before is not loaded */
+    LUKEWARM,      /* where V is no multiple of 64, the target's temperature is 1 */
     NO_SIBLINGS    /* no fault: how siblings are drawn is not said */
 } fault;
-static int32_t V; /* of the panel */
+static int32_t V, S; /* of the panel */
 
 /* Passes on a copy of the panel where the fault needs one. */
 static iut_status panel(iut *x, const iut_panel *b)
 {
     iut_panel copy = *b;
     const size_t cells = (size_t)b->V * (size_t)b->S;
+    const bool same = b->V == V && b->S == S;
+    if (fault == PANEL_STAYS && V > 64 && same) return IUT_OK;
     float *q = malloc(cells * sizeof *q);
-    V = b->V;
+    V = b->V, S = b->S;
     for (size_t i = 0; q && fault == SMALL_Q && i < cells; i++)
         q[i] = b->q[i] > 0 && b->q[i] < 0x1p-40f ? 0x1p-40f : b->q[i];
     if (q && fault == SMALL_Q) copy.q = q;
     if (fault == TOP_K_1024 && copy.target.top_k > 1024) copy.target.top_k = 1024;
+    if (fault == LUKEWARM && V % 64) copy.target.temperature = 1;
     const iut_status s = ref_api()->panel(x, &copy);
     free(q);
     return s;
@@ -78,6 +85,14 @@ static iut_status verify(iut *x, iut_verify_batch *b)
     return s;
 }
 
+static iut_status residual(iut *x, int32_t n, const int32_t *state, float *row)
+{
+    const iut_status s = ref_api()->residual(x, n, state, row);
+    for (int64_t i = 0; s == IUT_OK && fault == FEW_ROWS && i < (int64_t)n * V; i++)
+        if (i % V > UINT16_MAX) row[i] = 0;
+    return s;
+}
+
 static iut_status draw(iut *x, iut_draw_batch *b)
 {
     iut_draw_batch to = *b;
@@ -91,6 +106,7 @@ static iut_status stream(iut *x, iut_stream_batch *b)
 {
     iut_stream_batch to = *b;
     if (fault == LOW_SEED) to.seed = (uint32_t)b->seed;
+    if (fault == LATE_END && b->gamma >= 9) to.eos = -1;
     const iut_status s = ref_api()->stream(x, &to);
     if (s == IUT_OK && fault == PAST_END && V % 4) b->out[b->out_len[0] - 1] = V;
     if (s == IUT_OK && fault == STREAM_OF_ONE && b->n == 1) spoil_last(b->out, b->out_len[0]);
@@ -197,12 +213,13 @@ static int run(int which, const char *only, const char *options, check_level lev
     api.verify = verify;
     api.draw = draw;
     api.stream = stream;
+    api.residual = residual;
     api.verify_greedy = verify_greedy;
     api.verify_tree = verify_tree;
     api.pool = pool;
     api.generate = generate;
     fault = which;
-    sampled = 0;
+    sampled = V = S = 0;
     const run_options o = {.api = &api,
                            .iut = "ref",
                            .iut_options = options,
@@ -248,6 +265,11 @@ static const struct {
     {TOP_K_ALONE, "engine.law", ""},
     {HEAD_OF_FOUR, "engine.law", ""},
     {SAMPLING_STAYS, "engine.late", ""},
+    {FEW_ROWS, "residual.values", ""},
+    {LATE_END, "stop.rules", ""},
+    {PANEL_STAYS, "meta.panel", ""},
+    {LUKEWARM, "law.served", "input=logits"},
+    {TAIL_OF_FOUR, "meta.draft", ""},
 };
 
 static void drawn_cases_notice_every_fault(void **unused)
