@@ -2,7 +2,8 @@
  * another order (LAY-15)? Ten prompts of drawn lengths, from one token to more than 512, are
  * asked for one by one, together, together again, and in another order.
  *
- * At temperature 0 the tokens are those of plain decoding alone, up to near-ties (CLM-08).
+ * At temperature 0 the tokens are those of plain decoding alone, up to near-ties (CLM-08). So are those of a next
+ * turn: a prompt that is the prompt and the answer of the request before, and some tokens more.
  * Above it they are a function of request and seed where the claims say so: the same call again
  * gives the same tokens; where bits or `seed_identical` are promised, so does the request alone
  * with its own seed, and under `seed_identical` plain decoding. */
@@ -14,7 +15,7 @@
 #include "conformance/checks/frame/probe.h"
 
 /* Each way to draft, at temperature 0 and then above it. */
-enum { WAYS = ENGINE_METHODS, N = 10, BUDGET = 12, ALONE = 2, CHUNK = 0 };
+enum { WAYS = ENGINE_METHODS, N = 10, BUDGET = 12, ALONE = 2, TURNS = 3, ADDED = 3, CHUNK = 0 };
 
 /* Lengths of the prompts, before their order is drawn: both sides of pages of 16 and 64, one at the end of one or several
  * chunks of 128, two beyond 300, one beyond 512. */
@@ -76,7 +77,8 @@ typedef struct {
     engine_request q;
     engine_prompt prompt[N], ordered[N]; /* the latter of a call */
     int32_t order[N]; /* another one than 0, 1, ... */
-    answers alone, first, now;
+    engine_prompt turn[TURNS]; /* that of request order[k] and its plain answer, continued */
+    answers alone, first, now, turn_alone;
     engine_ties ties;
     /* Above temperature 0: streams, of these that differ, and so before this call. */
     int32_t streams, differ, differed;
@@ -140,6 +142,35 @@ static bool as_alone(job *j, const int32_t *order, int32_t first, int32_t n, con
     return true;
 }
 
+/* Plain answers to the next turns, none of them asked behind the request that it continues. */
+static bool ask_turns(job *j)
+{
+    for (int32_t k = TURNS - 1; k >= 0; k--) {
+        const int32_t at = j->order[k], n = j->prompt[at].n;
+        engine_prompt *p = &j->turn[k];
+        *p = j->prompt[at];
+        memcpy(p->token + n, j->alone.out + at * BUDGET, BUDGET * sizeof *p->token);
+        for (int32_t i = 0; i < ADDED; i++) p->token[n + BUDGET + i] = p->token[probe_below(&j->rng, n)];
+        p->n = n + BUDGET + ADDED;
+        if (!engine_generate(&j->e, &j->q, p, 1, j->turn_alone.out + k * BUDGET, j->turn_alone.length + k)) return false;
+    }
+    return true;
+}
+
+static bool in_turn(job *j, const char *how)
+{
+    char what[80];
+    snprintf(what, sizeof what, "%s, behind the request that it continues (LAY-15)", how);
+    for (int32_t k = 0; k < TURNS; k++) {
+        const engine_beside b = {.what = what, .i = N + k, .prompt = &j->turn[k], .plain = j->turn_alone.out + k * BUDGET};
+        if (!ask(j, NULL, j->order[k], 1, &j->now) ||
+            !engine_generate(&j->e, &j->q, &j->turn[k], 1, j->now.out, j->now.length) ||
+            !engine_ties_compare(&j->e, &j->ties, &b, j->now.out, j->now.length[0]))
+            return false;
+    }
+    return true;
+}
+
 static bool in_company(job *j, const char *how)
 {
     char what[80];
@@ -150,7 +181,7 @@ static bool in_company(job *j, const char *how)
     snprintf(what, sizeof what, "%s, alone (LAY-15)", how);
     for (int32_t i = 0; i < ALONE; i++)
         if (!as_alone(j, NULL, j->order[i], 1, what)) return false;
-    return true;
+    return in_turn(j, how);
 }
 
 /* Rows of the oracle are dear behind long prompts: at smoke it looks behind one of them. */
@@ -174,7 +205,7 @@ static bool greedy(job *j, int32_t way)
         if (!ask(j, NULL, i, 1, &j->now)) return false;
         memcpy(j->alone.out + i * BUDGET, j->now.out, BUDGET * sizeof *j->now.out);
     }
-    if (!plain_is_right(j)) return false;
+    if (!plain_is_right(j) || !ask_turns(j)) return false;
     if (way == 0 && !in_company(j, "plain decoding")) return false;
     draft(j, way);
     return in_company(j, j->q.method ? engine_method_name(j->q.method) : "drafted");

@@ -19,7 +19,7 @@
 enum { CASES = 96, GAMMA = 3, LAW_GAMMA = 2, TURNS = 3, MANY = 8 /* tokens: rows of fewer can be alike */ };
 
 /* What panel B has of panel A besides its shape: a cache may be keyed by one row and forget the other. */
-typedef enum { KEEPS_NOTHING, KEEPS_P, KEEPS_Q } kept;
+typedef enum { KEEPS_NOTHING, KEEPS_P, KEEPS_Q, KEEPS_ROWS } kept;
 
 static const struct {
     iut_op op;
@@ -45,6 +45,8 @@ static const struct {
     {OP_SERVED, "served-new-q", false, LAW_DRAW, KEEPS_P},
     {OP_RESIDUAL, "residual-new-p", false, LAW_DRAW, KEEPS_Q},
     {OP_RESIDUAL, "residual-new-q", false, LAW_DRAW, KEEPS_P},
+    {OP_STREAM, "stream-new-states", false, LAW_STREAM, KEEPS_ROWS},
+    {OP_STREAM, "law-stream-new-states", true, LAW_STREAM, KEEPS_ROWS},
 };
 
 /* c->variant is the row; c->n counts cases of a batch, or streams of a turn. */
@@ -113,7 +115,7 @@ static panel *panel_number(const check_case *c, const check_context *x, int32_t 
     return a;
 }
 
-/* Gives panel b the automaton and one kind of rows of panel a. */
+/* Gives panel b the automaton of panel a, and its rows of one kind. */
 static void keep(const panel *a, panel *b, kept what)
 {
     const size_t V = (size_t)a->view.V, cells = (size_t)a->view.S * V;
@@ -124,13 +126,21 @@ static void keep(const panel *a, panel *b, kept what)
            what == KEEPS_P ? a->p_logit : a->q_logit, cells * sizeof(float));
 }
 
+/* Other tokens lead from a state to the next. */
+static void link_otherwise(panel *a)
+{
+    for (int32_t t = 0; t < a->view.V; t++) a->cls[t] = (a->cls[t] + 1) % a->view.C;
+    for (int32_t i = 0; i < a->view.S * a->view.C; i++) a->next[i] = (a->next[i] + 1) % a->view.S;
+}
+
 /* Panels 0 and 1 have one shape; panel 2 lacks a token, or states where there are but two tokens. */
 static panel *make_panel(const check_case *c, const check_context *x, int32_t which,
                          check_result *r)
 {
     const kept what = rows[c->variant].keeps;
-    panel *made = panel_number(c, x, which, r);
+    panel *made = panel_number(c, x, which == 1 && what == KEEPS_ROWS ? 0 : which, r);
     if (which != 1 || what == KEEPS_NOTHING || !made) return made;
+    if (what == KEEPS_ROWS) return link_otherwise(made), made;
     panel *first = panel_number(c, x, 0, r);
     if (first) keep(first, made, what);
     if (!first) panel_free(made), made = NULL;
@@ -203,7 +213,7 @@ static void take_turns(turns *m, check_result *r)
         return;
     if (m->told && first_difference(m, m->answer[0], m->answer[1]) == SIZE_MAX) {
         result_set(r, STATE_FAIL,
-                   "panel B, of the shape of panel A but with other rows, gets the answers of "
+                   "panel B, of the shape of panel A but with other rows or states, gets the answers of "
                    "panel A (INV-04)");
         return;
     }

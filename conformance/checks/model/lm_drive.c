@@ -318,6 +318,12 @@ static bool do_step(driver *d, const lm_script *s, int32_t i)
     return ok;
 }
 
+/* A read is of a layer that the model says it has: one that computes otherwise than the folder says may have fewer. */
+static void fit_layers(const driver *d, const lm_script *s)
+{
+    for (int32_t i = 0; i < s->parts; i++) s->part[i].layer %= d->m.layers;
+}
+
 /* The script on a fresh load; everything seen stands in `r`. */
 static bool play(driver *d, lm_script *s, check_result *r)
 {
@@ -325,6 +331,7 @@ static bool play(driver *d, lm_script *s, check_result *r)
     lm_found_none(&d->found);
     bool ok = (lm_script_fit(s) && lm_state_open(&d->state, s)) || short_of_memory(d);
     ok = ok && find_due(d, s);
+    if (ok) fit_layers(d, s);
     for (int32_t i = 0; ok && i < s->steps; i++) {
         ok = do_step(d, s, i);
         if (!ok && d->found.step < 0) d->found.step = i;
