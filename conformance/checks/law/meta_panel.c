@@ -126,11 +126,12 @@ static void keep(const panel *a, panel *b, kept what)
            what == KEEPS_P ? a->p_logit : a->q_logit, cells * sizeof(float));
 }
 
-/* Other tokens lead from a state to the next. */
-static void link_otherwise(panel *a)
+/* Other tokens lead from a state to the next; unless a law is judged, whose tables need layers (panel.h), a class of
+ * tokens leads elsewhere, too. */
+static void link_otherwise(panel *a, bool by_law)
 {
     for (int32_t t = 0; t < a->view.V; t++) a->cls[t] = (a->cls[t] + 1) % a->view.C;
-    for (int32_t i = 0; i < a->view.S * a->view.C; i++) a->next[i] = (a->next[i] + 1) % a->view.S;
+    for (int32_t i = 0; !by_law && i < a->view.S * a->view.C; i++) a->next[i] = (a->next[i] + 1) % a->view.S;
 }
 
 /* Panels 0 and 1 have one shape; panel 2 lacks a token, or states where there are but two tokens. */
@@ -140,7 +141,7 @@ static panel *make_panel(const check_case *c, const check_context *x, int32_t wh
     const kept what = rows[c->variant].keeps;
     panel *made = panel_number(c, x, which == 1 && what == KEEPS_ROWS ? 0 : which, r);
     if (which != 1 || what == KEEPS_NOTHING || !made) return made;
-    if (what == KEEPS_ROWS) return link_otherwise(made), made;
+    if (what == KEEPS_ROWS) return link_otherwise(made, rows[c->variant].by_law), made;
     panel *first = panel_number(c, x, 0, r);
     if (first) keep(first, made, what);
     if (!first) panel_free(made), made = NULL;
