@@ -35,7 +35,7 @@ static enum {
     TOP_K_ALONE,   /* behind a top-k, top-p is lost */
     HEAD_OF_FOUR,  /* with a draft vocabulary of other than four ids, the temperature is halved */
     SAMPLING_STAYS, /* the third call of a temperature above 0, and later ones, are sampled as the second was */
-    FEW_ROWS,      /* residuals of ids beyond 16 bits are 0 */
+    SHORT_ROWS,    /* residuals of ids beyond 16 bits are 0 */
     LATE_END,      /* with nine drafts or more, a stream runs on behind its end of sequence */
     PANEL_STAYS,   /* above 64 ids, a panel of the shape of the one before is not loaded */
     LUKEWARM,      /* where V is no multiple of 64, the target's temperature is 1 */
@@ -88,7 +88,7 @@ static iut_status verify(iut *x, iut_verify_batch *b)
 static iut_status residual(iut *x, int32_t n, const int32_t *state, float *row)
 {
     const iut_status s = ref_api()->residual(x, n, state, row);
-    for (int64_t i = 0; s == IUT_OK && fault == FEW_ROWS && i < (int64_t)n * V; i++)
+    for (int64_t i = 0; s == IUT_OK && fault == SHORT_ROWS && i < (int64_t)n * V; i++)
         if (i % V > UINT16_MAX) row[i] = 0;
     return s;
 }
@@ -265,7 +265,7 @@ static const struct {
     {TOP_K_ALONE, "engine.law", ""},
     {HEAD_OF_FOUR, "engine.law", ""},
     {SAMPLING_STAYS, "engine.late", ""},
-    {FEW_ROWS, "residual.values", ""},
+    {SHORT_ROWS, "residual.values", ""},
     {LATE_END, "stop.rules", ""},
     {PANEL_STAYS, "meta.panel", ""},
     {LUKEWARM, "law.served", "input=logits"},

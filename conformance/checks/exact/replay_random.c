@@ -49,16 +49,21 @@ static void plan(check_plan *p, check_level level)
         }
 }
 
+/* What fine rows round is beyond replay_tau(), unless an arithmetic is fine. */
+static int32_t shape_for(const client *tested, int32_t shape)
+{
+    return shape == PROBE_FINE && !replay_fine(client_claims(tested)) ? PROBE_DENSE : shape;
+}
+
 /* Of any size and shape, in calls of any size (VER-11). */
 static void draw(check_plan *p, check_draw *d)
 {
     static const int32_t count[] = {6, 24, 200};
     static const char *const name[PROBE_SHAPES] = {"dense", "peaked", "fine", "masked", "tail", "head"};
-    const bool fine = replay_fine(client_claims(d->iut));
     for (int32_t i = 0; i < count[d->level]; i++) {
         const int32_t place = draw_place(d, DRAW_FIRST, PROBE_SHAPES + 2);
-        int32_t shape = place < PROBE_HEAD ? place : PROBE_HEAD; /* what kernels meet behind filters: three of eight */
-        if (shape == PROBE_FINE && !fine) shape = PROBE_DENSE; /* what it rounds is beyond replay_tau() */
+        /* HEAD, which kernels meet behind filters: three of eight. */
+        const int32_t shape = shape_for(d->iut, place < PROBE_HEAD ? place : PROBE_HEAD);
         draw_rows(p, d, &check_replay_random, name[shape], 1 << 18, STEPS_GAMMA, 1500)->variant = shape;
     }
 }
@@ -124,9 +129,7 @@ static void run(const check_case *planned, const check_context *x, check_result 
                         claims->q_zero == IUT_REJECT;
     const bool match = claims->rule == IUT_RULE_MATCH;
     uint64_t rng = check_seed(x, c, 0), sizes = check_seed(x, c, 1);
-    /* What fine rows round is beyond replay_tau(), unless an arithmetic is fine. */
-    const bool coarse = c->variant == PROBE_FINE && !replay_fine(claims);
-    probe *m = probe_general(states_of(c->V), c->V, coarse ? PROBE_DENSE : (probe_shape)c->variant, &rng);
+    probe *m = probe_general(states_of(c->V), c->V, (probe_shape)shape_for(x->iut, c->variant), &rng);
     replay_tally tally = {0, 0};
     steps s;
     bool going = steps_open(&s, c->gamma, BATCH, r) && probe_serve(m, x, r);

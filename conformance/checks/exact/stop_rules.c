@@ -62,7 +62,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
 /* The only token of a state: another one in every state, the first and the last id among them. */
 static int32_t token_of(const probe *m, int32_t state)
 {
-    return (int32_t)((int64_t)state * (m->V - 1) / (m->S - 1));
+    return m->S > 1 ? (int32_t)((int64_t)state * (m->V - 1) / (m->S - 1)) : 0;
 }
 
 static void fill(const probe *m, int32_t drafts)

@@ -106,7 +106,7 @@ static panel *panel_number(const check_case *c, const check_context *x, int32_t 
                            check_result *r)
 {
     char why[200];
-    const bool other = which == 2, least = c->V == 2;
+    const bool other = which == 2, least = c->V <= 2;
     panel *a = panel_make(&(panel_form){.V = c->V - (other && !least),
                                         .layers = other && least ? 2 : 0,
                                         .seed = check_seed(x, c, 16 + (uint64_t)which)},
