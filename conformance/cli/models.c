@@ -86,7 +86,7 @@ static bool copy_folder(const char *from, const char *to)
 static bool export_one(const char *name, const char *vectors, const char *to)
 {
     char from[PATH];
-    if (lm_small_is(name)) return lm_small_write(name, to);
+    if (lm_small_form(name)) return lm_small_write(name, to);
     if (snprintf(from, sizeof from, "%s/models/%s", vectors, name) >= (int)sizeof from) {
         errno = ENAMETOOLONG;
         return false;

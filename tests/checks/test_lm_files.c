@@ -197,7 +197,7 @@ static void drawn_forms_are_lent(void **state)
 {
     uint64_t rng = 5;
     char why[300] = "";
-    const lm_form f = lm_form_draw(&rng, IUT_QWEN3, 64);
+    const lm_form f = lm_form_draw(&rng, IUT_QWEN3, 64, 0);
     const char *folder = lm_form_folder(&f, why, sizeof why);
     (void)state;
     assert_non_null(folder);

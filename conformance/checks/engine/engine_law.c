@@ -187,9 +187,10 @@ static cell cell_of(const check_case *c, const check_context *x)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    const bool own_head = c->drawn && pair_of(c) == PAIR_PRUNED;
-    return engine_claimed(tested, pair_of(c), c->gamma, why, size) &&
-           (!own_head || lm_serves_kind(tested, IUT_LLAMA, why, size)) &&
+    const engine_pair pair = pair_of(c);
+    const bool own_head = c->drawn && pair == PAIR_PRUNED;
+    return engine_claimed(tested, pair, c->gamma, why, size) &&
+           (!own_head || lm_serves_kind(tested, IUT_LLAMA, engine_pair_V[pair], why, size)) &&
            engine_claims_law(tested, method_of(c), why, size);
 }
 

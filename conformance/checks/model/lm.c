@@ -21,29 +21,31 @@ const char *const lm_prompts[LM_PROMPTS] = {
 
 /* ---- Claims. --------------------------------------------------------------------- */
 
-static bool serves(const client *tested, uint8_t architecture, char *why, size_t size)
+static bool serves(const client *tested, uint8_t architecture, int32_t V, char *why, size_t size)
 {
     static const char *const name[] = {"Llama", "Qwen2", "Qwen3"};
-    if (CLAIMED(client_claims(tested), lm_architectures) & architecture) return true;
-    snprintf(why, size, "lm_architectures has no %s", name[architecture / 2]);
+    const iut_claims *m = client_claims(tested);
+    if (!(CLAIMED(m, lm_architectures) & architecture))
+        snprintf(why, size, "lm_architectures has no %s", name[architecture / 2]);
+    else if (m->max_vocab > 0 && V > m->max_vocab)
+        snprintf(why, size, "max_vocab is %d", (int)m->max_vocab);
+    else
+        return true;
     return false;
 }
 
-bool lm_serves_kind(const client *tested, uint8_t architecture, char *why, size_t size)
+bool lm_serves_kind(const client *tested, uint8_t architecture, int32_t V, char *why, size_t size)
 {
-    if (client_claims(tested)->models != IUT_MODELS_EXPORTED) return serves(tested, architecture, why, size);
+    if (client_claims(tested)->models != IUT_MODELS_EXPORTED) return serves(tested, architecture, V, why, size);
     snprintf(why, size, "models are those of `assay models export` alone");
     return false;
 }
 
-static uint8_t architecture_of(const char *model)
-{
-    return lm_small_is(model) ? lm_small_architecture(model) : IUT_LLAMA;
-}
-
 bool lm_serves(const client *tested, const char *model, char *why, size_t size)
 {
-    return serves(tested, architecture_of(model), why, size);
+    const lm_form *small = lm_small_form(model);
+    return small ? serves(tested, small->architecture, small->V, why, size)
+                 : serves(tested, IUT_LLAMA, LM_TRAINED, why, size);
 }
 
 static bool has_operations(const client *tested, char *why, size_t size)
@@ -67,9 +69,9 @@ bool lm_claimed(const client *tested, const char *model, unsigned needs, char *w
     return has_operations(tested, why, size) && lm_serves(tested, model, why, size) && has(tested, needs, why, size);
 }
 
-bool lm_claimed_kind(const client *tested, uint8_t architecture, unsigned needs, char *why, size_t size)
+bool lm_claimed_kind(const client *tested, uint8_t architecture, int32_t V, unsigned needs, char *why, size_t size)
 {
-    return has_operations(tested, why, size) && lm_serves_kind(tested, architecture, why, size) &&
+    return has_operations(tested, why, size) && lm_serves_kind(tested, architecture, V, why, size) &&
            has(tested, needs, why, size);
 }
 
@@ -78,7 +80,7 @@ bool lm_claimed_kind(const client *tested, uint8_t architecture, unsigned needs,
 bool lm_folder(lm *m, const char *model)
 {
     char why[300] = "";
-    if (lm_small_is(model)) {
+    if (lm_small_form(model)) {
         m->folder = lm_small_folder(model, why, sizeof why);
         if (!m->folder) result_set(m->r, STATE_ERROR, "%s", why);
         return m->folder != NULL;

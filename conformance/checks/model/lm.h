@@ -33,18 +33,20 @@ typedef struct {
     lm_cause cause;     /* of the failure */
 } lm;
 
+enum { LM_TRAINED = 258 }; /* ids of the trained pair: bytes, BOS, EOS */
+
 enum { LM_CACHE = 1, LM_POISON = 2, LM_BITS = 4 };
 
-/* Are the operations claimed, and models of this one's architecture (CLM-07), and whatever else
+/* Are the operations claimed, and models of this one's architecture (CLM-07) and size (VAR-10), and whatever else
  * of LM_* is needed? If not, `why` says. */
 bool lm_claimed(const client *tested, const char *model, unsigned needs, char *why,
                 size_t why_size);
-/* CLM-07 alone. */
+/* CLM-07 and VAR-10 alone. */
 bool lm_serves(const client *tested, const char *model, char *why, size_t why_size);
-/* The same of an architecture, IUT_LLAMA ..., for models without a name, which are not exported (CLM-28). */
-bool lm_claimed_kind(const client *tested, uint8_t architecture, unsigned needs, char *why,
+/* The same of an architecture, IUT_LLAMA ..., and V ids, for models without a name, which are not exported (CLM-28). */
+bool lm_claimed_kind(const client *tested, uint8_t architecture, int32_t V, unsigned needs, char *why,
                      size_t why_size);
-bool lm_serves_kind(const client *tested, uint8_t architecture, char *why, size_t why_size);
+bool lm_serves_kind(const client *tested, uint8_t architecture, int32_t V, char *why, size_t why_size);
 
 /* What the trained pair has learnt looks like these. */
 enum { LM_PROMPTS = 6 };

@@ -70,7 +70,7 @@ static void plan(check_plan *p, check_level level)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return lm_claimed_kind(tested, forms[c->model.folder].architecture, LM_BITS, why, size);
+    return lm_claimed_kind(tested, forms[c->model.folder].architecture, VOCABULARY, LM_BITS, why, size);
 }
 
 /* A chain of n rows on a sequence, of tokens that `rng` gives; wants: those that `wanted` says, or all. */

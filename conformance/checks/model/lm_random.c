@@ -22,7 +22,8 @@ static void plan(check_plan *p, check_level level)
 static void draw(check_plan *p, check_draw *d)
 {
     const int32_t cases = d->level == LEVEL_SMOKE ? 2 : d->level == LEVEL_FULL ? 24 : 120;
-    const int32_t served = CLAIMED(client_claims(d->iut), lm_architectures);
+    const int32_t served = CLAIMED(client_claims(d->iut), lm_architectures), most = client_claims(d->iut)->max_vocab;
+    if (most > 0 && most < LM_LEAST) return;
     const int32_t first = probe_below(&d->rng, 3);
     for (int32_t i = 0; i < cases; i++) {
         int32_t a = (first + i) % 3;
@@ -36,7 +37,7 @@ static void draw(check_plan *p, check_draw *d)
 
 static bool claimed(const check_case *c, const client *tested, char *why, size_t size)
 {
-    return lm_claimed_kind(tested, (uint8_t)c->model.kind, LM_BITS, why, size);
+    return lm_claimed_kind(tested, (uint8_t)c->model.kind, LM_LEAST, LM_BITS, why, size);
 }
 
 /* ---- A drawn script. ------------------------------------------------------------------------- */
@@ -260,7 +261,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
     job j = {.rng = check_seed(x, c, 0),
              .cache = client_has(x->iut, OP_CACHE_READ),
              .poison = client_has(x->iut, OP_CACHE_POISON)};
-    j.form = lm_form_draw(&j.rng, (uint8_t)c->model.kind, 256);
+    j.form = lm_form_draw(&j.rng, (uint8_t)c->model.kind, 256, client_claims(x->iut)->max_vocab);
     if (write_script(&j, c->model.tokens))
         lm_drive(x, r, &j.form, &j.script);
     else

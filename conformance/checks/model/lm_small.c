@@ -375,21 +375,11 @@ static uint8_t *make_files(const form *f, char *config, size_t config_size, lm_f
     return data;
 }
 
-static const form *find(const char *name)
+const lm_form *lm_small_form(const char *name)
 {
     for (int i = 0; i < FORMS; i++)
         if (strcmp(forms[i].name, name) == 0) return &forms[i];
     return NULL;
-}
-
-bool lm_small_is(const char *name)
-{
-    return find(name) != NULL;
-}
-
-uint8_t lm_small_architecture(const char *name)
-{
-    return find(name)->architecture;
 }
 
 enum { CONFIG = 1200 }; /* bytes of config.json, at most */
@@ -398,7 +388,7 @@ enum { CONFIG = 1200 }; /* bytes of config.json, at most */
 static bool place(const form *f, const lm_file *file, char *folder, char *why, size_t why_size)
 {
     bool chosen = false;
-    if (find(f->name) && lm_files_keep(f->name, file, folder, &chosen)) return true;
+    if (lm_small_form(f->name) && lm_files_keep(f->name, file, folder, &chosen)) return true;
     if (!chosen && lm_files_lend(f->name, file, folder)) return true;
     snprintf(why, why_size, "the small model %s cannot be written: %s; set %s to a folder with room", f->name,
              strerror(errno), chosen ? "ASSAY_CACHE" : "TMPDIR");
@@ -435,14 +425,14 @@ const char *lm_form_folder(const lm_form *f, char *why, size_t why_size)
 
 const char *lm_small_folder(const char *name, char *why, size_t why_size)
 {
-    return lm_form_folder(find(name), why, why_size);
+    return lm_form_folder(lm_small_form(name), why, why_size);
 }
 
 bool lm_small_write(const char *name, const char *folder)
 {
     char config[CONFIG];
     lm_file file[LM_FILES];
-    uint8_t *data = make_files(find(name), config, sizeof config, file);
+    uint8_t *data = make_files(lm_small_form(name), config, sizeof config, file);
     const bool ok = data && lm_files_write(folder, file);
     free(data);
     return ok;
@@ -455,7 +445,7 @@ static int32_t between(uint64_t *rng, int32_t least, int32_t most)
     return least + probe_below(rng, most - least + 1);
 }
 
-lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions)
+lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions, int32_t most_V)
 {
     static const char *const eps[] = {"1e-02", "1e-03", "1e-05", "1e-06"};
     static const char *const theta[] = {"10.0", "100.0", "5000.0", "10000.0", "1000000.0"};
@@ -463,7 +453,7 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions)
     lm_form f = {.architecture = architecture,
                  .positions = positions,
                  .stored = (uint8_t)probe_below(rng, 3),
-                 .V = between(rng, 3, 61),
+                 .V = between(rng, LM_LEAST, 61),
                  .layers = between(rng, 1, 3),
                  .hidden = 2 * between(rng, 4, 24),
                  .kv_heads = between(rng, 1, 5),
@@ -473,6 +463,7 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions)
                  .llama3 = architecture == IUT_LLAMA && probe_below(rng, 3) == 0,
                  .eps = eps[probe_below(rng, 4)],
                  .theta = theta[probe_below(rng, 5)]};
+    if (most_V > 0 && f.V > most_V) f.V = most_V;
     f.heads = f.kv_heads * between(rng, 1, f.kv_heads > 2 ? 3 : 7);
     f.seed = probe_next(rng);
     snprintf(f.name, sizeof f.name, "drawn-%016llx", (unsigned long long)f.seed);
@@ -489,7 +480,7 @@ lm_form lm_form_draw_target(uint64_t *rng, uint8_t architecture, bool wide, int3
     static const int32_t V[] = {6, LM_FEW, LM_FEW, 300, 1031, 32003}, wide_V[] = {LM_MANY, 100003, LM_MOST},
                          head[] = {8, 20, 64, 80, 96, 128, 256},
                          positions[] = {33, 64, 65, 96, 100, 128, 129, 200, 255, 257};
-    lm_form f = lm_form_draw(rng, architecture, one_of(rng, positions, 10));
+    lm_form f = lm_form_draw(rng, architecture, one_of(rng, positions, 10), most_V);
     f.V = wide ? one_of(rng, wide_V, 3) : one_of(rng, V, 6);
     if (most_V > 0 && f.V > most_V) f.V = most_V < LM_FEW ? most_V : LM_FEW;
     f.stored = LM_F32;
@@ -515,7 +506,7 @@ lm_form lm_form_draft(const lm_form *target)
 
 lm_form lm_form_pruned(uint64_t seed)
 {
-    lm_form f = *find("pruned");
+    lm_form f = *lm_small_form("pruned");
     uint64_t rng = seed;
     f.owns = between(&rng, 1, f.V - 1);
     f.own_seed = probe_next(&rng);

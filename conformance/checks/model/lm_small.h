@@ -30,13 +30,14 @@ typedef struct {
     uint64_t seed;           /* of the weights */
 } lm_form;
 
-/* A form of that architecture: one to five KV heads, groups of one to seven, and odd sizes. */
-lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions);
+/* Sizes of drawn vocabularies: the least, few, and more than 16 bits count. */
+enum { LM_LEAST = 3, LM_FEW = 24, LM_MANY = 70001, LM_MOST = 131073 };
 
-/* Sizes of what follows, in tokens: few, and more than 16 bits count. */
-enum { LM_FEW = 24, LM_MANY = 70001, LM_MOST = 131073 };
+/* A form of that architecture: one to five KV heads, groups of one to seven, and odd sizes. It has at most `most_V` ids
+ * unless that is 0; less than LM_LEAST is no limit to draw within. */
+lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions, int32_t most_V);
 
-/* A target for engines: 6 to 32,003 tokens, or `wide` LM_MANY to LM_MOST; within `most_V` unless that is 0. It has
+/* A target for engines: 6 to 32,003 tokens, or `wide` LM_MANY to LM_MOST; within `most_V` as above. It has
  * heads of 8 to 256, weights in binary32, and few positions, which requests can fill. */
 lm_form lm_form_draw_target(uint64_t *rng, uint8_t architecture, bool wide, int32_t most_V);
 /* A draft model that is like such a target. */
@@ -59,9 +60,7 @@ const char *lm_small_folder(const char *name, char *why, size_t why_size);
 /* Writes the small model of that name into `folder`, which is made if it is not there. False: errno says why. */
 bool lm_small_write(const char *name, const char *folder);
 
-/* Is there a small model of that name? */
-bool lm_small_is(const char *name);
-/* IUT_LLAMA ... of a small model. */
-uint8_t lm_small_architecture(const char *name);
+/* The form of the small model of that name; NULL: there is none. */
+const lm_form *lm_small_form(const char *name);
 
 #endif

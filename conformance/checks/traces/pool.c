@@ -55,6 +55,7 @@ static void draw(check_plan *p, check_draw *d)
     static const int32_t V[] = {(1 << 17) + 1, (1 << 20) - 1, 65537, 50257};
     static const int32_t count[] = {2, 6, 40};
     const int32_t limit = client_claims(d->iut)->max_vocab;
+    if (limit > 0 && limit < MANY_KEYS) return; /* the sequences have other ids than these */
     for (int32_t i = 0; i < count[d->level]; i++) {
         const int32_t kind = probe_below(&d->rng, 2) ? IUT_POOL_LRU : IUT_POOL_RING;
         const int32_t N = 2 + probe_below(&d->rng, MOST_REST), G = probe_below(&d->rng, MOST_G + 1);
