@@ -126,8 +126,17 @@ static int32_t due_or_like(const trees *t, const probe *m, int32_t at, uint64_t 
     return other < m->V && probe_below(rng, 2) ? other : due;
 }
 
-/* A token from q, from anywhere, the likeliest, one due or like it, a sibling's, or none. q_zero: it may be one that q does
- * not have. */
+/* A token of V that has the low bits of another, five at least; up to 32 tokens there is none, and it is the same. */
+static int32_t alike(int32_t token, int32_t V, uint64_t *rng)
+{
+    int32_t bits = 0;
+    while (32 << bits < V) bits++;
+    const int32_t like = bits > 0 ? token ^ 32 << probe_below(rng, bits) : token;
+    return like < V ? like : token;
+}
+
+/* A token from q, from anywhere, the likeliest, one due or like it, a sibling's or like one, or none. q_zero: it may be one
+ * that q does not have. */
 static int32_t some_token(const trees *t, const probe *m, int32_t at, int32_t row, bool q_zero, uint64_t *rng)
 {
     const int32_t kind = probe_below(rng, 16),
@@ -135,7 +144,10 @@ static int32_t some_token(const trees *t, const probe *m, int32_t at, int32_t ro
                         : kind < 7 && m->V > 1 << 16 ? due_or_like(t, m, at, rng)
                                                      : probe_below(rng, m->V);
     if (kind == 0) return -1;
-    if (kind < 3 && t->parent[at - 1] == t->parent[at] && t->token[at - 1] >= 0) return t->token[at - 1];
+    if (kind < 3 && t->parent[at - 1] == t->parent[at] && t->token[at - 1] >= 0) {
+        const int32_t sibling = t->token[at - 1], like = kind == 2 ? alike(sibling, m->V, rng) : sibling;
+        return q_zero || probe_q(m, row)[like] > 0 ? like : sibling;
+    }
     if (kind < 8 && (q_zero || probe_q(m, row)[any] > 0)) return any;
     return probe_draw(m->cum_q + (int64_t)row * m->V, m->V, rng);
 }
