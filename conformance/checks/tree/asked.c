@@ -114,8 +114,8 @@ static int32_t likeliest(const probe *m, int32_t state)
     return best;
 }
 
-/* Where V is beyond 16 bits, the id that is due at the parent: the one that is drawn there, or under GREEDY the likeliest; or
- * one that has the low 16 bits of it. */
+/* Where V is beyond 16 bits, the id that is due at the parent: the one that is drawn there, or under GREEDY the
+ * likeliest; or one that has the low 16 bits of it. */
 static int32_t due_or_like(const trees *t, const probe *m, int32_t at, uint64_t *rng)
 {
     const int32_t above = t->first[t->n - 1] + t->parent[at], state = t->state[above],
@@ -135,8 +135,8 @@ static int32_t alike(int32_t token, int32_t V, uint64_t *rng)
     return like < V ? like : token;
 }
 
-/* A token from q, from anywhere, the likeliest, one due or like it, a sibling's or like one, or none. q_zero: it may be one
- * that q does not have. */
+/* A token from q, from anywhere, the likeliest, one due or like it, a sibling's or like one, or none. q_zero: it may be
+ * one that q does not have. */
 static int32_t some_token(const trees *t, const probe *m, int32_t at, int32_t row, bool q_zero, uint64_t *rng)
 {
     const int32_t kind = probe_below(rng, 16),
@@ -162,7 +162,7 @@ static int32_t hard_token(const trees *t, const probe *m, int32_t at, int32_t ro
     return token;
 }
 
-/* All that p has behind a node stands among its children, in order, as far as there are so many. -1: no more is left. */
+/* All that p has behind a node stands among its children, in order, as far as there are so many. -1: none is left. */
 static int32_t next_of_support(const trees *t, const probe *m, int32_t at, bool q_zero)
 {
     const int32_t first = t->first[t->n - 1];
