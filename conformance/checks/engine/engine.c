@@ -206,6 +206,18 @@ iut_sampling engine_draw_sampling(uint64_t *rng)
     return engine_sampling(temperature, probe_below(rng, ENGINE_FILTERS), rng);
 }
 
+void engine_share_sampling(iut_sampling *s, const iut_sampling *before, uint64_t *rng)
+{
+    const int32_t kind = probe_below(rng, 6);
+    const iut_sampling own = *s;
+    if (kind > 3 || s->temperature == 0 || before->temperature == 0) return;
+    if (kind > 0) *s = *before;
+    s->temperature = before->temperature;
+    if (kind == 1) s->top_k = own.top_k;
+    if (kind == 2) s->top_p = own.top_p;
+    if (kind == 3) s->min_p = own.min_p;
+}
+
 int32_t engine_draw_gamma(const client *tested, uint64_t *rng)
 {
     static const int32_t many[] = {9, 15, 16, 17, 33};

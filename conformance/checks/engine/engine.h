@@ -85,6 +85,9 @@ enum { ENGINE_TEMPERATURES = 7, ENGINE_TOP_K = 1, ENGINE_TOP_P = 2, ENGINE_MIN_P
 iut_sampling engine_sampling(int32_t temperature, int32_t filters, uint64_t *rng);
 /* Any of them. */
 iut_sampling engine_draw_sampling(uint64_t *rng);
+/* Often with the temperature of the request before, and then at times with all filters but one of it: what serves one
+ * may not serve the other. Temperature 0 stays. */
+void engine_share_sampling(iut_sampling *s, const iut_sampling *before, uint64_t *rng);
 /* Drafts a step: 1 to 8, of four requests one up to 33, within the declared limit. */
 int32_t engine_draw_gamma(const client *tested, uint64_t *rng);
 /* Sizes of a method. */

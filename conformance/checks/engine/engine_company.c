@@ -15,7 +15,7 @@
 #include "conformance/checks/frame/probe.h"
 
 /* Each way to draft, at temperature 0 and then above it. */
-enum { WAYS = ENGINE_METHODS, N = 10, BUDGET = 12, ALONE = 2, TURNS = 3, ADDED = 3, CHUNK = 0 };
+enum { WAYS = ENGINE_METHODS, N = 10, BUDGET = 12, ALONE = 2, DRAFTED = 2, TURNS = 3, ADDED = 3, CHUNK = 0 };
 
 /* Lengths of the prompts, before their order is drawn: both sides of pages of 16 and 64, one at the end of one or several
  * chunks of 128, two beyond 300, one beyond 512. */
@@ -280,13 +280,15 @@ static bool seeded(job *j, int32_t way)
     j->q.sampling = (iut_sampling){1, 0, 1, 0};
     if (!seeded_way(j, "plain decoding")) return false;
     j->alone = j->first;
-    draft(j, way);
-    const char *how = j->q.method ? engine_method_name(j->q.method) : "drafted";
-    if (!seeded_way(j, how)) return false;
-    snprintf(what, sizeof what,
-             "%s, against plain decoding: seed_identical is claimed (LAY-15)", how);
-    j->now = j->first;
-    return !client_claims(j->e.x->iut)->seed_identical || all_as_due(j, &j->alone, 0, N, what);
+    for (int32_t round = 0; round < DRAFTED; round++) {
+        draft(j, way);
+        const char *how = j->q.method ? engine_method_name(j->q.method) : "drafted";
+        if (!seeded_way(j, how)) return false;
+        snprintf(what, sizeof what, "%s, against plain decoding: seed_identical is claimed (LAY-15)", how);
+        j->now = j->first;
+        if (client_claims(j->e.x->iut)->seed_identical && !all_as_due(j, &j->alone, 0, N, what)) return false;
+    }
+    return true;
 }
 
 /* ---- Both. ----------------------------------------------------------------------- */

@@ -254,6 +254,7 @@ static void draw_each(job *j)
     for (int32_t i = 0; each && i < j->requests; i++) {
         j->each[i] = (engine_each){.sampling = j->q.sampling, .seed = j->q.seed + (uint64_t)i, .budget = j->q.k};
         if (claims & IUT_PER_SAMPLING) j->each[i].sampling = engine_draw_sampling(&j->rng);
+        if (i > 0) engine_share_sampling(&j->each[i].sampling, &j->each[i - 1].sampling, &j->rng);
         if (claims & IUT_PER_SEED) j->each[i].seed = probe_next(&j->rng);
         if (claims & IUT_PER_BUDGET) j->each[i].budget = 1 + probe_below(&j->rng, j->q.k);
     }

@@ -73,12 +73,6 @@ static iut_sampling draw_sampling(job *j)
     return s;
 }
 
-/* Neighbours that differ in their filters alone: what serves one may not serve the other. */
-static void share_temperature(iut_sampling *s, const iut_sampling *before)
-{
-    if (s->temperature > 0 && before->temperature > 0) s->temperature = before->temperature;
-}
-
 /* One that the plain stream of request i meets, beyond its first quarter; 0 if that has ended there. */
 static int32_t late_token(job *j, int32_t i)
 {
@@ -113,7 +107,7 @@ static bool draw_call(job *j)
                            &j->prompt[i]);
         if (!engine_generate(&j->e, &plainly, &j->prompt[i], 1, j->plain[i], j->length)) return false;
         if (claims & IUT_PER_SAMPLING) own->sampling = draw_sampling(j);
-        if (i > 0 && probe_below(&j->rng, 3) == 0) share_temperature(&own->sampling, &own[-1].sampling);
+        if (i > 0) engine_share_sampling(&own->sampling, &own[-1].sampling, &j->rng);
         if (claims & IUT_PER_SEED) own->seed = probe_next(&j->rng);
         if (claims & IUT_PER_BUDGET) own->budget = 1 + probe_below(&j->rng, BUDGET);
         if (claims & IUT_PER_ENDS) draw_ends(j, i);

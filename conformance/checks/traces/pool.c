@@ -52,7 +52,7 @@ static void plan(check_plan *p, check_level level)
 /* Ids that need more than 16 bits, where no limit forbids them. */
 static void draw(check_plan *p, check_draw *d)
 {
-    static const int32_t V[] = {(1 << 17) + 1, (1 << 20) - 1, 65537, 50257};
+    static const int32_t V[] = {(1 << 17) + 1, (1 << 20) - 1, 3 << 16, 151665};
     static const int32_t count[] = {2, 6, 40};
     const int32_t limit = client_claims(d->iut)->max_vocab;
     if (limit > 0 && limit < MANY_KEYS) return; /* the sequences have other ids than these */

@@ -274,6 +274,7 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
     const bool q_zero = k->q_zero == IUT_ACCEPT || k->q_zero == IUT_REJECT;
     const bool large = probe_below(rng, most.nodes > LARGE ? 2 : 4) == 0;
     const int32_t kind = probe_below(rng, 16);
+    const bool one_state = probe_below(rng, 4) == 0; /* what refusals leave of a row is not the next node's */
     const bool whole = kind == 0, wide = kind == 1,
                hard = wide || (most.children > ASKED_USUAL.children && probe_below(rng, 2));
     const int32_t children = rule == IUT_TREE_BLOCK ? 1 : wide && most.children < WIDE ? WIDE : most.children,
@@ -284,7 +285,7 @@ void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, a
     const int32_t i = t->n, first = trees_add(t, &s, rule, 0);
     for (int32_t j = 0; j < s.nodes; j++) {
         const int32_t at = first + j;
-        t->state[at] = probe_below(rng, m->S);
+        t->state[at] = one_state && j > 0 ? t->state[first] : probe_below(rng, m->S);
         t->u[at] = (hard || whole) && probe_below(rng, 16) ? 1.0 - 0x1p-24 : some_uniform(rng);
         t->bonus[at] = probe_below(rng, m->V);
         if (j == 0) continue;
