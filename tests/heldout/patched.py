@@ -48,6 +48,8 @@ OPTIONS = {
     "seed-by-place-of-the-root": ["--iut-options", "uniforms=seeded"],
     "seeded-bonus-by-the-correction-purpose": ["--iut-options", "uniforms=seeded"],
     "seed-promise-not-kept": ["--iut-options", "uniforms=seeded"],
+    "request-seeds-of-32-bits": ["--iut-options", "uniforms=seeded"],
+    "draft-length-remembers-the-last-request": ["--iut-options", "uniforms=seeded"],
     "warm-answers-again": ["--iut-options", "warm=yes"],  # else no pool stays
     "ok-warm-at-greedy-alone": ["--iut-options", "warm=yes"],
 }
