@@ -1,12 +1,11 @@
 /* cheater_layout.c - the reference's plugin, REFERENCE, with a cache that only one layout reads right. Under every
  * layout seed but 0, the first wanted row of a sequence is wrong, except in the first sequence of a forward. With the
  * option "honest" it is right. */
-#include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "conformance/iut.h"
+#include "tests/gate/reference.h"
 
 /* A process has one instance. */
 static struct {
@@ -47,11 +46,9 @@ static iut_status forward(iut *x, iut_forward_batch *b)
 const iut_api *iut_entry(void)
 {
     static iut_api api;
-    const iut_api *(*entry)(void);
-    void *library = dlopen(REFERENCE, RTLD_NOW | RTLD_LOCAL);
-    *(void **)&entry = library ? dlsym(library, "iut_entry") : NULL;
-    if (!entry) return NULL;
-    self.reference = api = *entry();
+    const iut_api *reference = reference_entry();
+    if (!reference) return NULL;
+    self.reference = api = *reference;
     api.create = create;
     api.model = model;
     api.forward = forward;

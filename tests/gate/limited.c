@@ -1,11 +1,10 @@
 /* limited.c - the reference's plugin, REFERENCE, as code with the limits that its options name,
  * "VOCAB-GAMMA". It claims them (VAR-10) and refuses whatever lies beyond: a question that is
  * too large fails the run. The models of `generate` are not seen here, so those are served. */
-#include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#include "conformance/iut.h"
+#include "tests/gate/reference.h"
 
 /* A process has one instance. */
 static struct {
@@ -95,11 +94,9 @@ static iut_status pool(iut *x, iut_pool_batch *b)
 const iut_api *iut_entry(void)
 {
     static iut_api api;
-    const iut_api *(*entry)(void);
-    void *library = dlopen(REFERENCE, RTLD_NOW | RTLD_LOCAL);
-    *(void **)&entry = library ? dlsym(library, "iut_entry") : NULL;
-    if (!entry) return NULL;
-    self.reference = api = *entry();
+    const iut_api *reference = reference_entry();
+    if (!reference) return NULL;
+    self.reference = api = *reference;
     api.create = create;
     api.last_error = last_error;
     api.claims = claims;
