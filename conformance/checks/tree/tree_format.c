@@ -35,7 +35,7 @@ static const char *name_of(int32_t rule)
 
 static void plan(check_plan *p, check_level level)
 {
-    static const int64_t n[] = {300, 3000, 30000};
+    static const int64_t n[] = {1000, 3000, 30000};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         const cell *e = &cells[i];
         check_case *c = plan_case(p, &check_tree_format, "%s-%s-V%d", name_of(e->rule), rows_name[e->rows], (int)e->V);
