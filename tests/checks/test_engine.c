@@ -535,7 +535,7 @@ static void company_is_judged_by_what_is_claimed(void **unused)
                      half = {.uniforms = IUT_UNIFORMS_SEEDED, .arithmetic = IUT_ARITH_BF16};
     (void)unused;
     set_up(HONEST, exact);
-    all_end(c, "*/few-draft-*", STATE_PASS, 2, "prompts, up to 5");
+    all_end(c, "*/few-draft-*", STATE_PASS, 3, "prompts, up to 5");
     set_up(HONEST, (iut_claims){.uniforms = IUT_UNIFORMS_OWN});
     all_end(c, "*/few-draft-seeded", STATE_NOT_CLAIMED, 1, "uniforms are not seeded");
     set_up(HONEST, half);

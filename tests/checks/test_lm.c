@@ -124,7 +124,7 @@ static void the_reference_passes(void **unused)
     } set[] = {{&check_lm_canonical, "*/[lbn][oi]*", 6},
                {&check_lm_rows, "*/[lb][oi]*", 14},
                {&check_lm_tree, "*/[lb][oi]*", 16},
-               {&check_lm_rollback, "*/[ln]o*", 38},
+               {&check_lm_rollback, "*/[ln]o*", 30},
                {&check_lm_greedy, "*/[lb][oi]*", 12}};
     (void)unused;
     set_up(HONEST, IUT_LM_CANONICAL, 1);

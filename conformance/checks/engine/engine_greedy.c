@@ -249,7 +249,7 @@ static choice choice_of(const job *j, int32_t kind)
     if (kind >= MIXED) return SOME;
     /* An end inside a suffix is rare. */
     if (kind == STOPS && method_of(j->variant) == IUT_OUROBOROS && j->e.pair == PAIR_FEW)
-        return level == LEVEL_SMOKE ? COVER : EVERY;
+        return level == LEVEL_DEEP ? EVERY : COVER;
     if (level == LEVEL_SMOKE) return j->e.pair == PAIR_FEW && kind == SIZES ? COVER : SOME;
     if (j->e.pair == PAIR_FEW) return kind == SIZES || level == LEVEL_DEEP ? EVERY : COVER;
     return j->e.pair == PAIR_SELF || level == LEVEL_DEEP ? COVER : SOME;

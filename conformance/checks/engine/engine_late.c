@@ -31,18 +31,18 @@ typedef struct {
 } cell;
 
 static const cell cells[] = {
-    {"", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 8000, 300000}, 0, {0}, false},
+    {"", PAIR_FEW, 2, {1, 0, 1, 0}, {0, 6000, 300000}, 0, {0}, false},
     {"-T1.2", PAIR_FEW, 0, {1.2f, 0, 1, 0}, {600, 8000, 300000}, 0, {0}, false},
-    {"-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1000, 6000, 300000}, 0, {0}, false},
-    {"-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {1200, 4000, 300000}, 0, {0}, false},
+    {"-top4", PAIR_FEW, 5, {1, 4, 1, 0}, {1000, 4500, 300000}, 0, {0}, false},
+    {"-top3", PAIR_FEW, 8, {1, 3, 1, 0}, {700, 4000, 300000}, 0, {0}, false},
     {"", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_JACOBI, {4}, false},
     {"", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000},
      IUT_LOOKAHEAD, {5, 3, 4}, false},
     {"", PAIR_FEW, 0, {1, 0, 1, 0}, {0, 4000, 300000}, IUT_LOOKUP, {2, 3}, false},
     {"", PAIR_FEW, 4, {1, 0, 1, 0}, {0, 3000, 300000}, IUT_OUROBOROS, {5, 3, 2}, false},
     {"-top8", PAIR_TRAINED, 3, {1, 8, 1, 0}, {0, 600, 30000}, 0, {0}, false},
-    {"-mixed", PAIR_FEW, 0, {1, 0, 1, 0}, {1000, 6000, 300000}, 0, {0}, true},
-    {"-mixed", PAIR_FEW, 3, {1, 0, 1, 0}, {1000, 6000, 300000}, 0, {0}, true},
+    {"-mixed", PAIR_FEW, 0, {1, 0, 1, 0}, {600, 4500, 300000}, 0, {0}, true},
+    {"-mixed", PAIR_FEW, 3, {1, 0, 1, 0}, {600, 4500, 300000}, 0, {0}, true},
 };
 /* clang-format on */
 enum { CELLS = sizeof cells / sizeof *cells };

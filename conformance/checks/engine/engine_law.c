@@ -44,7 +44,7 @@ typedef struct {
 
 static const cell cells[] = {
     {"", PAIR_FEW, 0, 3, {1, 0, 1, 0}, {1000, 3000, 1000000}, DRAFTS},
-    {"", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {4000, 10000, 1000000}, DRAFTS},
+    {"", PAIR_FEW, 1, 3, {1, 0, 1, 0}, {3000, 10000, 1000000}, DRAFTS},
     {"-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {1000, 3000, 1000000}, DRAFTS},
     {"-topp0.8", PAIR_FEW, 1, 3, {1, 0, 0.8f, 0}, {1000, 3000, 1000000}, DRAFTS},
     {"-T0.7-top4", PAIR_FEW, 2, 0, {0.7f, 4, 1, 0}, {3000, 5000, 1000000}, DRAFTS},
@@ -72,7 +72,7 @@ static const cell cells[] = {
      {IUT_LOOKUP, {1, 2}, 3, false}, 0},
     {"", PAIR_FEW, 2, 3, {1, 0, 1, 0}, {500, 6000, 1000000},
      {IUT_OUROBOROS, {3, 3, 2}, 4, false}, 0},
-    {"-T0.7-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {2000, 6000, 1000000},
+    {"-T0.7-minp0.1", PAIR_FEW, 1, 2, {0.7f, 0, 1, 0.1f}, {1000, 6000, 1000000},
      {IUT_OUROBOROS, {8, 2, 4}, 5, true}, 0},
     {"", PAIR_PRUNED, 1, 3, {1, 0, 1, 0}, {1000, 4000, 1000000}, DRAFTS},
     {"-T0.7", PAIR_PRUNED, 2, 1, {0.7f, 0, 1, 0}, {2000, 6000, 1000000}, DRAFTS},
@@ -108,7 +108,7 @@ static void plan(check_plan *p, check_level level)
 /* Of a pair with drafts: every temperature and every set of filters in turn (VER-11). */
 static void draw_pair(check_plan *p, check_draw *d, engine_pair pair, int32_t count)
 {
-    static const int64_t n[] = {1000, 3000, 100000};
+    static const int64_t n[] = {500, 3000, 100000};
     for (int32_t i = 0; i < count; i++) {
         const int32_t temperature = draw_place(d, DRAW_FIRST, ENGINE_TEMPERATURES),
                       filters = draw_place(d, DRAW_SECOND, ENGINE_FILTERS),
@@ -130,7 +130,7 @@ static void draw_pair(check_plan *p, check_draw *d, engine_pair pair, int32_t co
 /* Every method in turn, under any temperature and filters. */
 static void draw_methods(check_plan *p, check_draw *d, int32_t rounds)
 {
-    static const int64_t n[] = {1000, 3000, 100000};
+    static const int64_t n[] = {500, 3000, 100000};
     for (int32_t i = 0; i < rounds * (ENGINE_METHODS - 1); i++) {
         const int32_t place = i % (ENGINE_METHODS - 1), method = engine_methods[1 + place],
                       temperature = probe_below(&d->rng, ENGINE_TEMPERATURES),

@@ -11,18 +11,25 @@
 
 enum { REQUESTS = 7, BUDGET = 24, MOST_PROMPT = 40 };
 
-static void plan(check_plan *p, check_level level)
+static void plan_one(check_plan *p, check_level level, int32_t pair, int32_t way, const char *more)
 {
     static const int64_t calls[] = {8, 24, 100};
+    check_case *c = plan_case(p, &check_engine_mixed, "%s-%s%s", engine_pair_name[pair],
+                              engine_method_name(engine_methods[way]), more);
+    c->engine.pair = pair;
+    c->engine.kind = way;
+    c->n = calls[level];
+    c->cost = (pair == PAIR_FEW ? 8e3 : 3e4) * (double)c->n;
+}
+
+/* Samplings are drawn by a case's id: drafts of the pair that shows most are asked of two draws. */
+static void plan(check_plan *p, check_level level)
+{
+    plan_one(p, level, PAIR_FEW, 0, "-again");
     for (int32_t pair = PAIR_FEW; pair <= PAIR_SELF; pair++)
         for (int32_t way = 0; way < ENGINE_METHODS; way++) {
             if (level == LEVEL_SMOKE && pair == PAIR_SELF && way) continue;
-            check_case *c = plan_case(p, &check_engine_mixed, "%s-%s", engine_pair_name[pair],
-                                      engine_method_name(engine_methods[way]));
-            c->engine.pair = pair;
-            c->engine.kind = way;
-            c->n = calls[level];
-            c->cost = (pair == PAIR_FEW ? 8e3 : 3e4) * (double)c->n;
+            plan_one(p, level, pair, way, "");
         }
 }
 

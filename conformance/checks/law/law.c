@@ -285,9 +285,9 @@ static bool floors(const law_sampler *s, double draws, double *eps, bool *strict
 
 int64_t law_samples(check_level level, int32_t V)
 {
-    static const int64_t small[] = {20000, 400000, 10000000},
-                         large[] = {4000, 100000, 1000000};
-    return V <= 1024 ? small[level] : large[level];
+    static const int64_t small[] = {20000, 400000, 10000000}, middle[] = {10000, 200000, 10000000},
+                         large[] = {2000, 50000, 1000000};
+    return V <= 64 ? small[level] : V <= 1024 ? middle[level] : large[level];
 }
 
 int64_t law_checkpoint(int64_t done, int64_t n, check_level level)

@@ -43,7 +43,8 @@ static void plan(check_plan *p, check_level level)
         for (int32_t kind = 0; kind < KINDS; kind++) {
             const bool steps =
                 kind == STEPS || kind == CROP || kind == POISON || kind == DRAFTER;
-            const int32_t first = steps && m == NORMED && level == LEVEL_SMOKE ? ANY : 0;
+            /* ALTERNATING has steps of NEVER and of ALWAYS. */
+            const int32_t first = !steps || level > LEVEL_SMOKE ? 0 : m == NORMED ? ANY : ALTERNATING;
             for (int32_t habit = first; habit < (steps ? HABITS : 1); habit++)
                 for (int32_t i = 0; i < (steps ? per_habit : 1); i++)
                     plan_one(p, m, kind, habit, gammas[(per_habit > 1 ? i : habit + kind) % 8]);

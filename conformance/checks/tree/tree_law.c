@@ -127,8 +127,8 @@ static void set_case(check_case *c, const cell *e, order kind, int64_t n)
  * vocabularies, where a fault shows soonest, get more streams than the others. Each has one of `share`. */
 static void plan_cells(check_plan *p, check_level level, const cell *cells, size_t count, order kind, int64_t share)
 {
-    enum { WIDE_V = 256, SHARE = 4, SMALL_V = 4, FEW = 6000 };
-    static const int64_t samples[] = {10000, 60000, 10000000};
+    enum { WIDE_V = 256, SHARE = 4, SMALL_V = 4, FEW = 7000 };
+    static const int64_t samples[] = {12000, 60000, 10000000};
     static const char *const suffix[] = {"", "-shuffled", "-behind-64", "-behind-128"};
     for (size_t i = 0; i < count; i++) {
         const cell *e = &cells[i];

@@ -38,7 +38,7 @@ static void add_cells(check_plan *p, check_level level, const check *which, int6
                                   e->V == HOT_V ? "hot" : shape_name[e->rows]);
         c->tree.V = e->V, c->tree.gamma = ASKED_DEPTH, c->tree.rule = e->rule, c->tree.rows = (int32_t)e->rows;
         c->n = n[level] / share;
-        c->n = e->V == HOT_V ? n[level] / 100 : c->n / (e->V > LARGE_V ? 10 : e->V > 64 ? 2 : 1);
+        c->n = e->V == HOT_V ? n[level] / 200 : c->n / (e->V > LARGE_V ? 10 : e->V > 64 ? 2 : 1);
         c->cost = 20 * cost_of_rows(c->n, e->V);
     }
 }

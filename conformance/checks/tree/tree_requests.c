@@ -11,7 +11,7 @@ enum { SAMPLINGS = TREE_SAMPLINGS, LARGEST_V = 65 };
 static void plan(check_plan *p, check_level level)
 {
     static const int64_t n[] = {700, 6000, 40000};
-    static const int32_t V[] = {8, LARGEST_V};
+    static const int32_t V[] = {8, 12, LARGEST_V};
     for (size_t i = 0; i < sizeof V / sizeof *V; i++) {
         check_case *c = plan_case(p, &check_tree_requests, "V%d", (int)V[i]);
         c->tree.V = V[i], c->tree.gamma = ASKED_DEPTH;
