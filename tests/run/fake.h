@@ -14,7 +14,7 @@ typedef struct {
     double dictionary, nats;                    /* of a pooled case: ln of its bets; what rounding may earn */
     double speed;                               /* ln E of its accepted drafts; 0: nothing is known */
     bool statistical, pooled, own, unclaimed, slow;
-    bool meets; /* the first one goes on when another thread has one too, or opens a process in vain */
+    bool meets; /* waits until two threads have begun: with a case, or a process that claims otherwise */
     call_result call; /* not CALL_OK: the case ends with result_call() of it */
 } script;
 

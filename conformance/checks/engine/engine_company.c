@@ -29,7 +29,6 @@ static bool is_seeded(int32_t kind)
     return kind >= WAYS;
 }
 
-/* Prompts are drawn by a case's id: what a page of another prompt changes, two of three draws show. */
 static void plan_one(check_plan *p, int32_t pair, int32_t kind, const char *more)
 {
     check_case *c = plan_case(p, &check_engine_company, "%s-%s-%s%s", engine_pair_name[pair],
@@ -40,6 +39,7 @@ static void plan_one(check_plan *p, int32_t pair, int32_t kind, const char *more
     c->cost = pair == PAIR_FEW ? 5e4 : 1e5;
 }
 
+/* Prompts are drawn by a case's id: drafts of the pair that shows most are asked of two draws. */
 static void plan(check_plan *p, check_level level)
 {
     plan_one(p, PAIR_FEW, 0, "-again");
