@@ -17,12 +17,12 @@
 /* Each way to draft, at temperature 0 and then above it. */
 enum { WAYS = ENGINE_METHODS, N = 10, BUDGET = 12, ALONE = 2, DRAFTED = 2, TURNS = 3, ADDED = 3, CHUNK = 0 };
 
-/* Lengths of the prompts, before their order is drawn: both sides of pages of 16 and 64, one at the end of one or several
- * chunks of 128, two that end with a page beyond 300, as the last tokens move the next one most; one beyond 512. */
+/* Lengths of the prompts, before their order is drawn: both sides of pages of 16 and 64; one at the end of one or
+ * several chunks of 128; two that end with a page beyond 300, as the last tokens move the next one most; one beyond
+ * 512. */
 static const struct {
     int32_t least, more;
-} lengths[N] = {{1, 0},  {2, 13},  {16, 0},   {17, 30},  {CHUNK, 0},
-                {64, 0}, {65, 30}, {320, 0}, {320, 0}, {513, 60}};
+} lengths[N] = {{1, 0}, {2, 13}, {16, 0}, {17, 30}, {CHUNK, 0}, {64, 0}, {65, 30}, {320, 0}, {320, 0}, {513, 60}};
 
 static bool is_seeded(int32_t kind)
 {
@@ -111,6 +111,11 @@ static void draw_prompts(job *j)
     int32_t of[N];
     shuffle(&j->rng, of);
     shuffle(&j->rng, j->order);
+    /* The last prompt is asked just before the last of the turns: it is none that this one continues. */
+    if (j->order[TURNS - 1] == N - 1) {
+        j->order[TURNS - 1] = j->order[0];
+        j->order[0] = N - 1;
+    }
     for (int32_t i = 0; i < N; i++) {
         const int32_t least = lengths[of[i]].least,
                       n = least == CHUNK ? chunks(&j->rng) : least + probe_below(&j->rng, lengths[of[i]].more + 1);
@@ -158,17 +163,27 @@ static bool ask_turns(job *j)
         memcpy(p->token + n, j->alone.out + at * BUDGET, (size_t)told * sizeof *p->token);
         for (int32_t i = 0; i < ADDED; i++) p->token[n + told + i] = p->token[probe_below(&j->rng, n)];
         p->n = n + told + ADDED;
-        if (!engine_generate(&j->e, &j->q, p, 1, j->turn_alone.out + k * BUDGET, j->turn_alone.length + k)) return false;
+        if (!engine_generate(&j->e, &j->q, p, 1, j->turn_alone.out + k * BUDGET, j->turn_alone.length + k))
+            return false;
     }
     return true;
+}
+
+/* Of coarse weights of the engine's own no control writes a cache as drafts do (CLM-15). */
+static bool has_turns(const job *j)
+{
+    const iut_claims *m = client_claims(j->e.x->iut);
+    return m->weights != IUT_WEIGHTS_OWN || engine_is_fine(m);
 }
 
 static bool in_turn(job *j, const char *how)
 {
     char what[80];
+    if (!has_turns(j)) return true;
     snprintf(what, sizeof what, "%s, behind the request that it continues (LAY-15)", how);
     for (int32_t k = 0; k < TURNS; k++) {
-        const engine_beside b = {.what = what, .i = N + k, .prompt = &j->turn[k], .plain = j->turn_alone.out + k * BUDGET};
+        const engine_beside b = {
+            .what = what, .i = N + k, .prompt = &j->turn[k], .plain = j->turn_alone.out + k * BUDGET};
         if (!ask(j, NULL, j->order[k], 1, &j->now) ||
             !engine_generate(&j->e, &j->q, &j->turn[k], 1, j->now.out, j->now.length) ||
             !engine_ties_compare(&j->e, &j->ties, &b, j->now.out, j->now.length[0]))
@@ -212,7 +227,7 @@ static bool greedy(job *j, int32_t way)
         memcpy(j->alone.out + i * BUDGET, j->now.out, BUDGET * sizeof *j->now.out);
         j->alone.length[i] = j->now.length[0]; /* less than BUDGET where there is an end (CLM-12) */
     }
-    if (!plain_is_right(j) || !ask_turns(j)) return false;
+    if (!plain_is_right(j) || (has_turns(j) && !ask_turns(j))) return false;
     if (way == 0 && !in_company(j, "plain decoding")) return false;
     draft(j, way);
     return in_company(j, j->q.method ? engine_method_name(j->q.method) : "drafted");
