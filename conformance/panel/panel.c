@@ -313,7 +313,6 @@ static bool serve_ranked(const ranked *r, double *below, int32_t V, const iut_sa
     const oracle_cuts c = oracle_cut(below, n, &sampling, how);
     if (c.top_k < NEAR || c.top_p < NEAR || c.min_p_log < NEAR) return false;
     if (c.kept < n && r[c.kept].logit == r[c.kept - 1].logit) return false;
-    if (c.kept < n && r[c.kept].logit == r[c.kept - 1].logit) return false;
     memset(p64, 0, (size_t)V * sizeof *p64);
     for (int32_t i = 0; i < c.kept; i++) total += below[i] = exp(below[i] / (double)s->temperature);
     for (int32_t i = 0; i < c.kept; i++) p64[r[i].id] = below[i] / total;

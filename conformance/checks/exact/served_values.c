@@ -202,10 +202,16 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* Logits so close may be told apart otherwise, or not at all, once they are probabilities. */
+static double rank_reach(uint8_t arithmetic, double at, double margin)
+{
+    return fmax(margin, 4 * roundoff(arithmetic) * (1 + fabs(at)));
+}
+
 /* Is every logit within the reach of roundings of this one equal to it? */
 static bool stands_alone(uint8_t arithmetic, const double *below, int32_t n, double at, double margin)
 {
-    const double reach = fmax(margin, 4 * roundoff(arithmetic) * (1 + fabs(at)));
+    const double reach = rank_reach(arithmetic, at, margin);
     for (int32_t i = 0; i < n; i++)
         if (below[i] != at && fabs(below[i] - at) <= reach) return false;
     return true;
@@ -227,7 +233,10 @@ static bool clear_cuts(uint8_t arithmetic, const float *logit, int32_t V, const 
     for (int32_t i = n - 1; i >= 0; i--) below[i] -= below[0];
     const oracle_cuts c = oracle_cut(below, n, &o, how);
     if (!(c.top_k > margin && c.min_p_log >= margin)) return false;
-    if (c.top_p_gap > 0) return c.top_p >= margin && c.top_p_gap > margin;
+    /* A half format rounds top_p and the shares, or their sum. */
+    if (c.top_p_gap > 0)
+        return c.top_p >= fmax(margin, 4 * roundoff(arithmetic)) &&
+               c.top_p_gap > rank_reach(arithmetic, c.top_p_at, margin);
     *tie = true;
     const double x = fabs(c.top_p_at) / fmin(1, (double)s->temperature);
     return c.top_p > share_error(arithmetic, n, below[n - 1] == 0, x) &&

@@ -68,7 +68,8 @@ static int32_t token_of(const probe *m, int32_t state)
 static void fill(const probe *m, int32_t drafts)
 {
     for (int32_t s = 0; s < m->S; s++) {
-        const int32_t kind = drafts == MIXED ? s % 3 : drafts, own = token_of(m, s), other = (own + 1 + m->V / 4) % m->V;
+        const int32_t kind = drafts == MIXED ? s % 3 : drafts, own = token_of(m, s);
+        const int32_t other = (own + 1 + m->V / 4) % m->V;
         probe_one_hot(probe_p(m, s), m->V, own);
         probe_one_hot(probe_q(m, s), m->V, kind == ACCEPTING ? own : other);
         if (kind == MIXED) probe_q(m, s)[other] = probe_q(m, s)[own] = 0.5f;

@@ -85,9 +85,14 @@ static void draw(check_plan *p, check_draw *d)
 
 static bool claimed(const check_case *c, const client *subject, char *why, size_t why_size)
 {
-    if (client_claims(subject)->input == IUT_FROM_LOGITS)
+    const iut_claims *m = client_claims(subject);
+    const bool coarse = m->arithmetic == 0 || m->arithmetic > IUT_ARITH_F32;
+    if (m->input != IUT_FROM_LOGITS)
+        snprintf(why, why_size, "it does not start from logits");
+    else if (coarse && rows[c->variant % ROWS].target.top_p < 1)
+        snprintf(why, why_size, "top_p, and shares rounded to a half format, may move a cut of top-p");
+    else
         return law_claimed(c, subject, lanes[c->variant / ROWS].op, why, why_size);
-    snprintf(why, why_size, "it does not start from logits");
     return false;
 }
 
