@@ -56,11 +56,21 @@ static bool is_selected(const char *id)
     return *glob != NULL;
 }
 
+static void each_glob_has_a_case(const check_plan *plan)
+{
+    for (char **glob = globs; *glob; glob++) {
+        size_t i = 0;
+        while (i < plan->count && fnmatch(*glob, plan->cases[i]->id, 0) != 0) i++;
+        if (i == plan->count) fail_msg("no case of smoke is %s", *glob);
+    }
+}
+
 static void the_reference_passes_alone(void **unused)
 {
     check_plan plan = {0};
     (void)unused;
     assert_true(plan_all(&plan, check_list, LEVEL_SMOKE));
+    each_glob_has_a_case(&plan);
     const check *last = NULL;
     int nth = 0; /* of the cases of one check */
     for (size_t i = 0; i < plan.count; i++) {
