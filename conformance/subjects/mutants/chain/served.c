@@ -70,11 +70,19 @@ static void top_k(ranking *r)
 
 __extension__ typedef unsigned __int128 u128;
 
-/* The nearest value of 11 bits, and 2^-24 or a multiple of it: binary16 of a probability. */
-static float to_half(float x)
+static bool is_half(uint8_t arithmetic)
+{
+    return arithmetic == IUT_ARITH_F16 || arithmetic == IUT_ARITH_BF16;
+}
+
+/* A probability in a half format. bfloat16: the nearest value of 8 bits. binary16: of 11, and 2^-24 or a multiple of
+ * it. Other arithmetics: as it is. */
+static float to_half(uint8_t arithmetic, float x)
 {
     int e;
+    if (!is_half(arithmetic)) return x;
     const float m = frexpf(x, &e);
+    if (arithmetic == IUT_ARITH_BF16) return ldexpf(nearbyintf(m * 0x1p8f), e - 8);
     return x < 0x1p-14f ? nearbyintf(x * 0x1p24f) * 0x1p-24f : ldexpf(nearbyintf(m * 0x1p11f), e - 11);
 }
 
@@ -89,31 +97,27 @@ static int32_t nucleus(const ranking *r)
     return n;
 }
 
-/* The same by probabilities that are added up in binary32; in half precision they and top_p are rounded. */
+/* The same by probabilities that are added up in binary32; in half precision they and top_p are rounded, and a tie of
+ * rounded ones stays whole, as in programs that look for a threshold. */
 static int32_t nucleus_narrow(const ranking *r)
 {
-    const bool half = r->arithmetic == IUT_ARITH_F16;
-    const float top_p = half ? to_half(r->s->top_p) : r->s->top_p;
-    float W = 0, S = 0;
+    const float top_p = to_half(r->arithmetic, r->s->top_p);
+    float W = 0, S = 0, p = 0;
     int32_t n = 0;
     for (int32_t i = 0; i < r->keep; i++) W += r->a[i].e;
-    while (n < r->keep && S < top_p) {
-        const float p = r->a[n++].e / W;
-        S += half ? to_half(p) : p;
-    }
+    while (n < r->keep && S < top_p) S += p = to_half(r->arithmetic, r->a[n++].e / W);
+    while (is_half(r->arithmetic) && n > 0 && n < r->keep && to_half(r->arithmetic, r->a[n].e / W) == p) n++;
     return n > 0 ? n : 1;
 }
 
 static void top_p(ranking *r)
 {
     if (!(r->s->top_p < 1)) return;
-    const bool narrow = r->arithmetic == IUT_ARITH_F32 || r->arithmetic == IUT_ARITH_F16;
+    const bool narrow = r->arithmetic == IUT_ARITH_F32 || is_half(r->arithmetic);
     int32_t n = narrow ? nucleus_narrow(r) : nucleus(r);
     const bool tie = n < r->keep && r->a[n].logit == r->a[n - 1].logit;
     if ((fault(r->f, TOPP_ONE_LESS) || (fault(r->f, TOPP_TIE_SHORT) && tie)) && n > 1) n--;
     if (fault(r->f, TOPP_ONE_MORE) && n < r->keep) n++;
-    if (r->arithmetic == IUT_ARITH_F16) /* as programs that look for a threshold: a tie stays whole */
-        while (n < r->keep && r->a[n].logit == r->a[n - 1].logit) n++;
     r->keep = n;
 }
 
@@ -191,13 +195,13 @@ static void divide_narrow(const ranking *r, float max, float T, float *row)
     for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] /= W;
 }
 
-/* The same with each exponential and each quotient rounded to binary16. */
+/* The same with each exponential and each quotient rounded to a half format. */
 static void divide_half(const ranking *r, float max, float T, float *row)
 {
     float W = 0;
     for (int32_t i = 0; i < r->keep; i++)
-        W += row[r->a[i].id] = to_half(expf((r->a[i].logit - max) / T));
-    for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] = to_half(row[r->a[i].id] / W);
+        W += row[r->a[i].id] = to_half(r->arithmetic, expf((r->a[i].logit - max) / T));
+    for (int32_t i = 0; i < r->keep; i++) row[r->a[i].id] = to_half(r->arithmetic, row[r->a[i].id] / W);
 }
 
 /* DIST-04. */
@@ -251,7 +255,7 @@ served_status served_row(fault_point f, const served_filters *how, const float *
         divide_wide(&r, (double)max, (double)T, row);
     else if (how->arithmetic == IUT_ARITH_F32)
         divide_narrow(&r, max, T, row);
-    else if (how->arithmetic == IUT_ARITH_F16)
+    else if (is_half(how->arithmetic))
         divide_half(&r, max, T, row);
     else
         divide(&r, row, V);
