@@ -420,7 +420,7 @@ typedef struct {
 typedef struct {
     uint32_t abi, size; /* IUT_ABI, sizeof(iut_api) */
     /* `options` is what the user wrote after `--iut-options`, or "". NULL on failure, with a text in
-     * `error` that says what to do. */
+     * `error` that says what to do. It needs no device: where that is absent, claims says IUT_NO_DEVICE. */
     iut *(*create)(const char *options, char *error, size_t error_size);
     void (*destroy)(iut *);
     const char *(*last_error)(iut *); /* of the last call that did not return IUT_OK; never NULL */

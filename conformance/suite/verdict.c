@@ -278,7 +278,7 @@ static void account(run_report *report)
 }
 
 typedef struct {
-    size_t planned, selected, used, passed, stopped;
+    size_t planned, selected, used, passed, unjudged;
     const char *passing;
 } waiver_use;
 
@@ -293,7 +293,7 @@ static waiver_use use_of(const run_report *report, const waiver *w)
         if (!waiver_matches(w, c->plan->id)) continue;
         use.selected++;
         use.used += c->result.state == STATE_WAIVED;
-        use.stopped += c->result.state == STATE_STOPPED;
+        use.unjudged += c->result.state == STATE_STOPPED || c->result.state == STATE_UNAVAILABLE;
         if (c->result.state > STATE_ACCEPTABLE) continue;
         use.passed++;
         use.passing = c->plan->id;
@@ -315,7 +315,7 @@ static void judge_waiver(run_report *report, const waiver *w)
             report, STATE_FAIL,
             "%s passes although %s waives it (%s): remove or narrow the waiver (VER-04)",
             use.passing, w->pattern, w->issue);
-    } else if (!use.used && !use.stopped) {
+    } else if (!use.used && !use.unjudged) {
         verdict_finding(report, STATE_FAIL,
                         "the waiver of %s (%s) waives nothing: remove it (VER-04)", w->pattern,
                         w->issue);

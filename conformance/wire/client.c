@@ -6,6 +6,7 @@
 #include "conformance/wire/client.h"
 
 #include <stdarg.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,9 @@ struct client {
     const stop *stop; /* may be NULL */
     bool stopped;     /* a call was CALL_STOPPED */
     process *process; /* NULL: to be started by the next call */
+    bool has_panel, has_model; /* it was given the last ones, and took them */
+    unsigned answered; /* bits of iut_op: it has answered such calls */
+    unsigned slow;     /* bits of iut_op: one was a CALL_TIMEOUT, in any process */
     int exit_code;    /* of the last process that ended by itself; -1 if a signal ended it */
     int64_t id;       /* of the last request */
     int64_t version;  /* of frames, that a request for claims says */
@@ -89,7 +93,16 @@ static call_result end_process(client *c, iut_op op, call_result result, const c
     return report(c, op, result, text);
 }
 
-static call_result io_failed(client *c, iut_op op, io_result r)
+/* How long a call may take: the first of its operation in a process six times as long as others, for a start, a load
+ * and what is compiled then; one of many requests longer, in proportion. Whoever was too slow once gets no more. */
+static double seconds_for(const client *c, iut_op op, const layout_parts *parts)
+{
+    enum { FIRST = 6, REQUESTS = 256, MOST = 16 };
+    const bool first = !(c->answered >> op & 1) && !(c->slow >> op & 1);
+    return c->timeout * ((first ? FIRST : 1) + fmin(MOST, (double)parts->value[VALUE_N] / REQUESTS));
+}
+
+static call_result io_failed(client *c, iut_op op, const layout_parts *parts, io_result r)
 {
     char what[80];
     if (r == IO_STOPPED) return end_process(c, op, CALL_STOPPED, "the run was stopped");
@@ -98,7 +111,8 @@ static call_result io_failed(client *c, iut_op op, io_result r)
             end_process(c, op, CALL_CRASH, "it ended before its answer was whole");
         return stop_asked(c->stop) ? report(c, op, CALL_STOPPED, "the run was stopped") : ended;
     }
-    snprintf(what, sizeof what, "no whole answer within %g s", c->timeout);
+    snprintf(what, sizeof what, "no whole answer within %.3g s", seconds_for(c, op, parts));
+    c->slow |= 1u << op;
     return end_process(c, op, CALL_TIMEOUT, what);
 }
 
@@ -158,10 +172,10 @@ static call_result read_tensors(client *c, iut_op op, const layout_parts *parts,
         if (!layout_is_due(&layout[op].array[i], parts->value)) continue;
         layout_tensor(&layout[op].array[i], parts->value, &t);
         const io_result r = process_read(c->process, parts->at[i], t.size, deadline);
-        if (r != IO_OK) return io_failed(c, op, r);
+        if (r != IO_OK) return io_failed(c, op, parts, r);
     }
     const io_result r = process_flush(c->process, deadline);
-    if (r != IO_OK) return io_failed(c, op, r);
+    if (r != IO_OK) return io_failed(c, op, parts, r);
     if (process_has_output(c->process))
         return end_process(c, op, CALL_GARBAGE, "bytes after the reply");
     return CALL_OK;
@@ -174,11 +188,11 @@ static call_result read_reply(client *c, iut_op op, const layout_parts *parts, d
     char head[FRAME_MAX_HEADER], why[320];
     size_t header, payload;
     io_result r = process_read(c->process, prefix, sizeof prefix, deadline);
-    if (r != IO_OK) return io_failed(c, op, r);
+    if (r != IO_OK) return io_failed(c, op, parts, r);
     if (!frame_prefix(prefix, &header, &payload, why, sizeof why))
         return end_process(c, op, CALL_GARBAGE, why);
     r = process_read(c->process, head, header, deadline);
-    if (r != IO_OK) return io_failed(c, op, r);
+    if (r != IO_OK) return io_failed(c, op, parts, r);
     if (!frame_head(head, header, payload, f, why, sizeof why))
         return end_process(c, op, CALL_GARBAGE, why);
     if (f->status && f->id == c->id && strcmp(f->status, "ok") != 0) return refused(c, op, f);
@@ -219,7 +233,7 @@ static bool build_request(client *c, iut_op op, const layout_parts *parts, frame
 /* Request and reply. *reply is released by the caller, whatever the result. */
 static call_result exchange(client *c, iut_op op, const layout_parts *parts, frame *reply)
 {
-    const double deadline = clock_now() + c->timeout;
+    const double deadline = clock_now() + seconds_for(c, op, parts);
     frame request;
     struct iovec part[FRAME_MAX_TENSORS + 1] = {{0}};
     memset(reply, 0, sizeof *reply);
@@ -240,11 +254,12 @@ static call_result exchange(client *c, iut_op op, const layout_parts *parts, fra
     if (result == CALL_REFUSED) {
         const io_result r = process_flush(c->process, deadline);
         if (r != IO_OK)
-            result = io_failed(c, op, r);
+            result = io_failed(c, op, parts, r);
         else if (process_has_output(c->process))
             result = end_process(c, op, CALL_GARBAGE, "bytes after the reply");
     }
     free(part[0].iov_base);
+    if (result == CALL_OK || result == CALL_REFUSED) c->answered |= 1u << op;
     return result;
 }
 
@@ -276,6 +291,8 @@ static call_result start(client *c)
     if (!c->process) /* a program that ends starts no more */
         return report(c, OP_CLAIMS, stop_asked(c->stop) ? CALL_STOPPED : CALL_HARNESS, why);
     process_obey(c->process, c->stop);
+    c->has_panel = c->has_model = false;
+    c->answered = 0;
     c->processes++;
     return CALL_OK;
 }
@@ -298,6 +315,17 @@ static call_result ask_another_version(client *c)
                : r;
 }
 
+/* The claims of a process to come, against those of the first: CLM-13. */
+static bool claims_again(const client *c, const json_t *args, char *why, size_t why_size)
+{
+    iut_claims now;
+    unsigned ops;
+    if (!claims_decode(args, &now, &ops, why, why_size)) return false;
+    const char *field = ops == c->ops ? claims_difference(&c->claims, &now) : "ops";
+    if (field) snprintf(why, why_size, "another claim after a restart: %s (CLM-13)", field);
+    return !field;
+}
+
 /* Asks for the claims. A restarted IUT must claim what it claimed at first. */
 static call_result ask_claims(client *c)
 {
@@ -308,8 +336,7 @@ static call_result ask_claims(client *c)
     call_result r = exchange(c, OP_CLAIMS, &none, &reply);
     const bool tells = r == CALL_OK && reply.version > 0;
     if (r == CALL_OK && c->claims_args) {
-        if (!json_equal(c->claims_args, reply.args))
-            r = end_process(c, OP_CLAIMS, CALL_GARBAGE, "other claims after a restart");
+        if (!claims_again(c, reply.args, why, sizeof why)) r = end_process(c, OP_CLAIMS, CALL_GARBAGE, why);
     } else if (r == CALL_OK) {
         if (claims_decode(reply.args, &c->claims, &c->ops, why, sizeof why))
             c->claims_args = json_incref(reply.args);
@@ -357,18 +384,34 @@ static call_result ask_for_model(client *c)
                : end_process(c, OP_MODEL, CALL_GARBAGE, "its shape is no model's");
 }
 
-/* A process that has its panel and its model, if they were given. */
-static call_result ready(client *c)
+static call_result give_panel(client *c)
 {
-    if (c->process) return CALL_OK;
-    call_result r = start(c);
-    if (r == CALL_OK) r = ask_claims(c);
-    if (r == CALL_OK && c->panel) r = ask(c, OP_PANEL, c->panel);
-    if (r == CALL_OK && c->model) r = ask_for_model(c);
-    if (r == CALL_REFUSED && c->process) { /* the next call must not run without them */
-        process_free(c->process);
-        c->process = NULL;
+    const call_result r = ask(c, OP_PANEL, c->panel);
+    c->has_panel = r == CALL_OK;
+    return r;
+}
+
+static call_result give_model(client *c)
+{
+    const call_result r = ask_for_model(c);
+    c->has_model = r == CALL_OK;
+    return r;
+}
+
+/* A process that has what the operation needs, if it was given before. */
+static call_result ready(client *c, iut_op op)
+{
+    call_result r = CALL_OK;
+    if (!c->process) {
+        r = start(c);
+        if (r == CALL_OK) r = ask_claims(c);
+        if (r == CALL_REFUSED) { /* of a process without claims nothing is asked */
+            process_free(c->process);
+            c->process = NULL;
+        }
     }
+    if (r == CALL_OK && layout[op].need == NEEDS_PANEL && c->panel && !c->has_panel) r = give_panel(c);
+    if (r == CALL_OK && layout[op].need == NEEDS_MODEL && c->model && !c->has_model) r = give_model(c);
     return r;
 }
 
@@ -425,7 +468,7 @@ client *client_open(const client_options *options, client_failure *f)
     c->stop = options->stop;
     c->version = FRAME_VERSION;
     call_result result = c->spec && c->options && c->assay
-                             ? ready(c)
+                             ? ready(c, OP_CLAIMS)
                              : report(c, OP_CLAIMS, CALL_HARNESS, "out of memory");
     if (result == CALL_OK) return c;
     if (names_nothing(c, result)) result = CALL_NO_SUCH;
@@ -564,7 +607,7 @@ call_result client_call(client *c, iut_op op, void *batch)
         layout_clear(op, &parts);
         return from_table(c, op, iut_op_call(&c->api, c->instance, op, batch));
     }
-    const call_result r = ready(c);
+    const call_result r = ready(c, op);
     return r == CALL_OK ? ask(c, op, batch) : r;
 }
 
@@ -580,7 +623,8 @@ call_result client_panel(client *c, const iut_panel *panel)
     free(c->panel);
     c->panel = copy;
     if (c->instance) return client_call(c, OP_PANEL, copy);
-    return c->process ? ask(c, OP_PANEL, copy) : ready(c);
+    const call_result r = ready(c, OP_PANEL);
+    return r == CALL_OK ? give_panel(c) : r;
 }
 
 static call_result model_from_table(client *c)
@@ -599,11 +643,10 @@ call_result client_model(client *c, iut_model *m)
     free(c->model);
     c->model = copy;
     copy->shape = c->shape;
-    const call_result r = c->instance  ? model_from_table(c)
-                          : c->process ? ask_for_model(c)
-                                       : ready(c);
+    call_result r = c->instance ? model_from_table(c) : ready(c, OP_MODEL);
+    if (r == CALL_OK && !c->instance) r = give_model(c);
     memcpy(m->shape, c->shape, sizeof c->shape);
-    if (r == CALL_REFUSED) { /* there is none to come back to */
+    if (r != CALL_OK) { /* there is none to come back to */
         free(c->model);
         c->model = NULL;
     }
@@ -627,7 +670,7 @@ call_result client_restart(client *c)
 {
     if (c->instance) return another_instance(c);
     const call_result r = client_finish(c);
-    return r == CALL_OK ? ready(c) : r;
+    return r == CALL_OK ? ready(c, OP_CLAIMS) : r;
 }
 
 int32_t client_processes(const client *c)

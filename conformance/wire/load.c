@@ -61,6 +61,7 @@ static bool load_plugin(const char *file, iut_api *table, iut_status *status, ch
         return REFUSE(IUT_BAD_INPUT, "cannot load the plugin: %s: %s", file, strerror(errno));
     /* Without a slash dlopen would search the system's folders instead of this one. */
     snprintf(path, sizeof path, "%s%s", strchr(file, '/') ? "" : "./", file);
+    if (!open_library(path, why, why_size)) return (*status = IUT_BAD_INPUT), false;
     return load_library(path, table, why, why_size);
 }
 

@@ -47,7 +47,8 @@ static void say_header(const char *json, uint64_t payload)
 static void say_claims(int64_t id, bool again)
 {
     iut_claims c = {.size = sizeof c, .name = "hostile", .version = "1", .device = "cpu"};
-    if (is("other_claims") && again) c.version = "2";
+    if ((is("other_claims") || is("other_device")) && again) c.version = "2", c.device = "cuda:1";
+    if (is("other_claims") && again) c.max_gamma = 3;
     json_t *args = claims_encode(&c, 1u << OP_PANEL | 1u << OP_DRAW | 1u << OP_VERIFY, CLAIMS_SINCE);
     if (is("claims_value")) json_object_set_new(args, "rule", json_integer(17));
     if (is("claims_type")) json_object_set_new(args, "rule", json_string("token"));

@@ -86,11 +86,5 @@ bool engine_rows_clear(const engine_rows *w, const oracle_sampling *s, engine_ma
 
 double engine_reach(const iut_claims *claims, const engine_rows *w)
 {
-    const double rho = claims->arithmetic == IUT_ARITH_F64    ? 0x1p-40
-                       : claims->arithmetic == IUT_ARITH_F16  ? 0x1p-7
-                       : claims->arithmetic == IUT_ARITH_BF16 ? 0x1p-5
-                                                              : 0x1p-16;
-    double largest = 1;
-    for (int32_t t = 0; t < w->V; t++) largest = fmax(largest, fabs((double)w->logits[t]));
-    return rho * largest;
+    return lm_reach(claims, w->logits, w->V);
 }

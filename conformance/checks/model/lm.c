@@ -44,8 +44,9 @@ bool lm_serves_kind(const client *tested, uint8_t architecture, int32_t V, char 
 bool lm_serves(const client *tested, const char *model, char *why, size_t size)
 {
     const lm_form *small = lm_small_form(model);
-    return small ? serves(tested, small->architecture, small->V, why, size)
-                 : serves(tested, IUT_LLAMA, LM_TRAINED, why, size);
+    if (!small) return serves(tested, IUT_LLAMA, LM_TRAINED, why, size);
+    return small->flat ? serves(tested, small->architecture, small->V, why, size)
+                       : lm_serves_kind(tested, small->architecture, small->V, why, size);
 }
 
 static bool has_operations(const client *tested, char *why, size_t size)
@@ -398,10 +399,21 @@ bool lm_read_position(lm *m, int32_t sequence, int32_t position, float *key, flo
     return true;
 }
 
+double lm_reach(const iut_claims *claims, const float *logits, int32_t V)
+{
+    const double rho = claims->arithmetic == IUT_ARITH_F64    ? 0x1p-40
+                       : claims->arithmetic == IUT_ARITH_F16  ? 0x1p-7
+                       : claims->arithmetic == IUT_ARITH_BF16 ? 0x1p-5
+                                                              : 0x1p-16;
+    double largest = 1;
+    for (int32_t t = 0; t < V; t++) largest = fmax(largest, fabs((double)logits[t]));
+    return rho * largest;
+}
+
 bool lm_same_cache(lm *m, int32_t got, int32_t want, int32_t first, int32_t n, const char *what,
                    ...)
 {
-    if (!m->cache || n < 1) return true;
+    if (!m->cache || n < 1 || client_claims(m->x->iut)->lm_arithmetic == 0) return true; /* no bits are promised */
     const int64_t kv = (int64_t)m->kv_heads * m->head_dim, half = n * m->layers * kv;
     float *a = realloc(m->entries, 4 * (size_t)half * sizeof *a);
     if (!a) {

@@ -123,6 +123,9 @@ bool lm_equal(const lm *m, const float *a, const float *b, int32_t rows);
 /* The entries of one position, [layers][KV heads * head_dim] each: a call a layer. */
 bool lm_read_position(lm *m, int32_t sequence, int32_t position, float *key, float *value);
 
+/* How far apart the logits of two tokens are at most in a near-tie of the declared arithmetic (CLM-08). */
+double lm_reach(const iut_claims *claims, const float *logits, int32_t V);
+
 /* The cache of two sequences holds the same bits for positions first .. first+n-1; true at once
  * when cache_read is not claimed. */
 bool lm_same_cache(lm *m, int32_t got, int32_t want, int32_t first, int32_t n, const char *what,

@@ -155,12 +155,14 @@ static bool triage(job *j, int32_t at, int32_t rows, int32_t emitted)
     }
     const int32_t alone = control(j, at, rows);
     if (j->m.r->state != STATE_PASS) return false;
-    if (alone == emitted) {
+    const float *plain = j->logits + (int64_t)at * j->m.V;
+    const double apart = (double)plain[j->plain[at]] - (double)plain[emitted];
+    const bool near = apart <= lm_reach(claims, plain, j->m.V);
+    if (alone == emitted || near) {
         if (j->near_ties++ == 0)
-            snprintf(j->tie, sizeof j->tie,
-                     "token %d is %d or %d, also without drafts, by the number of rows (gap "
-                     "%.3g)",
-                     (int)at, (int)emitted, (int)j->plain[at], gap);
+            snprintf(j->tie, sizeof j->tie, "token %d is %d or %d, %s (gap %.3g)", (int)at, (int)emitted,
+                     (int)j->plain[at],
+                     near ? "within the reach of roundings" : "also without drafts, by the number of rows", apart);
         return true;
     }
     result_set(

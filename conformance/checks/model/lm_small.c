@@ -445,6 +445,13 @@ static int32_t between(uint64_t *rng, int32_t least, int32_t most)
     return least + probe_below(rng, most - least + 1);
 }
 
+/* An even size, a multiple of the heads: some loaders ask that of Llama's. */
+static void divide_by_heads(lm_form *f, int32_t each)
+{
+    f->hidden = f->heads * each;
+    if (f->hidden % 2) f->hidden += f->heads;
+}
+
 lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions, int32_t most_V)
 {
     static const char *const eps[] = {"1e-02", "1e-03", "1e-05", "1e-06"};
@@ -465,6 +472,7 @@ lm_form lm_form_draw(uint64_t *rng, uint8_t architecture, int32_t positions, int
                  .theta = theta[probe_below(rng, 5)]};
     if (most_V > 0 && f.V > most_V) f.V = most_V;
     f.heads = f.kv_heads * between(rng, 1, f.kv_heads > 2 ? 3 : 7);
+    if (architecture == IUT_LLAMA) divide_by_heads(&f, (f.hidden + f.heads - 1) / f.heads);
     f.seed = probe_next(rng);
     snprintf(f.name, sizeof f.name, "drawn-%016llx", (unsigned long long)f.seed);
     return f;
@@ -489,9 +497,7 @@ lm_form lm_form_draw_target(uint64_t *rng, uint8_t architecture, bool wide, int3
     f.crowded = true;
     f.llama3 = false;
     if (f.V >= LM_MANY) f.layers = 1;
-    /* A multiple of the heads, as some loaders ask of Llama's. */
-    f.hidden = f.heads * (12 / f.heads + between(rng, 1, f.V >= LM_MANY ? 1 : 3));
-    if (f.hidden % 2) f.hidden += f.heads;
+    divide_by_heads(&f, 12 / f.heads + between(rng, 1, f.V >= LM_MANY ? 1 : 3));
     return f;
 }
 

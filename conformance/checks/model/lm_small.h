@@ -20,7 +20,7 @@ typedef struct {
     int32_t positions; /* that its config.json allows */
     bool tied, llama3;
     bool faint;   /* rows of subnormal weights */
-    bool flat;    /* logits of size 1, not 2: laws in which every token counts */
+    bool flat;    /* logits of size 1, not 2: laws in which every token counts; the small ones that are exported */
     bool crowded; /* if not tied: half of the output matrix repeats rows near by, and its last sixteenth is larger */
     double noise; /* share of each weight that is the form's own; the rest is that of the form
                      whose seed is one less. 0: all */

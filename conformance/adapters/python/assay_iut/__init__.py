@@ -553,17 +553,32 @@ class Server:
                 return dict(reply, frames=version, args=self.claims_since(header.get("args", {}).get("since", 0))), []
             return reply, self.serve(header["op"], header.get("args", {}), tensors)
         except BadInput as error:
-            return dict(reply, status="bad_input", error=str(error)), []
+            return dict(reply, status="bad_input", error=shown(error)), []
         except Unsupported as error:
-            return dict(reply, status="unsupported", error=str(error)), []
+            return dict(reply, status="unsupported", error=shown(error)), []
         except Unavailable as error:
-            return dict(reply, status="no_device", error=str(error)), []
+            return dict(reply, status="no_device", error=shown(error)), []
         except MemoryError:
             return dict(reply, status="no_memory", error="out of memory"), []
         except Exception as error:  # the author's code: anything can come
             sys.stderr.write(textwrap.indent(traceback.format_exc(), " "))  # told from what the code wrote
             sys.stderr.flush()
-            return dict(reply, status="failed", error=f"{type(error).__name__}: {error}"), []
+            return dict(reply, status="failed", error=f"{type(error).__name__}: {shown(error)}"), []
+
+
+def shown(error):
+    """What a reply says of it: not too long for a frame, and valid UTF-8."""
+    return str(error)[:400].encode("utf-8", "replace").decode()
+
+
+class Absent:
+    """What stands for an implementation whose device is absent: it refuses every request."""
+
+    def __init__(self, error):
+        self.error = shown(error)
+
+    def answer(self, header, tensors):
+        return {"id": header["id"], "status": "no_device", "error": self.error}, []
 
 
 class OneFunction:
@@ -576,14 +591,15 @@ def serve(implementation, **claims):
     otherwise: the token rule, with supplied uniforms, from probabilities, draws by CDF."""
     words = {"uniforms": "supplied", "input": "probs", "map": "cdf", "rule": "token"}
     words.update(claims)
+    frames = Frames(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
+    os.dup2(2, 1)  # prints must not fall between the frames: neither what is in the buffer nor what is to come
+    sys.stdout.flush()
     if not isinstance(implementation, type) and callable(implementation):
         implementation = OneFunction(implementation)
-    if isinstance(implementation, type):
-        implementation = implementation()
-    server = Server(implementation, words)
-    sys.stdout.flush()
-    frames = Frames(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
-    os.dup2(2, 1)  # prints must not fall between the frames
+    try:
+        server = Server(implementation() if isinstance(implementation, type) else implementation, words)
+    except Unavailable as error:
+        server = Absent(error)
     while True:
         try:
             request = frames.read()
