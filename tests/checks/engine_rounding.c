@@ -85,7 +85,7 @@ static void compare(walk *w, float logits[WAYS][MOST_V])
         double p[WAYS][MOST_V], far = 0;
         const engine_rows row = {.V = w->V, .logits = logits[0]};
         const double reach = engine_reach(&w->claims, &row);
-        const engine_margin margin = {reach, reach / fmin(1, (double)sampling[i].temperature)};
+        const engine_margin margin = {reach, reach / fmin(1, (double)sampling[i].temperature), reach};
         if (!engine_rows_clear(&row, &sampling[i], margin)) continue;
         for (int k = 0; k < WAYS; k++)
             check_ok(oracle_served64(logits[k], w->V, &sampling[i], NULL, p[k], NULL, 0) == ORACLE_OK, "a bad row");

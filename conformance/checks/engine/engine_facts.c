@@ -78,15 +78,14 @@ static bool masks_are_judged(const job *j)
            (s->top_k > 0 || s->top_p < 1 || s->min_p > 0);
 }
 
-/* Twice what the coarser formats exchange (CLM-08); of an arithmetic that is not said, BF16's.
- */
+/* Twice what the coarser formats exchange (CLM-08). */
 static engine_margin margin(const job *j)
 {
-    iut_claims m = *client_claims(j->e.x->iut);
-    if (m.arithmetic == 0) m.arithmetic = IUT_ARITH_BF16;
-    const double reach = 2 * engine_reach(&m, &j->rows), T = (double)j->q.sampling.temperature,
-                 coldest = m.order ? fmin(T, 1) : T; /* a filter may come before the temperature */
-    return (engine_margin){fmax(engine_fine.logit, reach), fmax(engine_fine.mass, reach / coldest)};
+    const iut_claims *m = client_claims(j->e.x->iut);
+    const double reach = 2 * engine_reach(m, &j->rows), T = (double)j->q.sampling.temperature,
+                 coldest = m->order ? fmin(T, 1) : T; /* a filter may come before the temperature */
+    return (engine_margin){fmax(engine_fine.logit, reach), fmax(engine_fine.mass, reach / coldest),
+                           fmax(engine_fine.rank, reach)};
 }
 
 /* A stream against its rows, as far as their cuts are clear. */

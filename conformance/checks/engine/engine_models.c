@@ -138,7 +138,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     const iut_claims *m = client_claims(tested);
     const lm_form f = form_of(c, tested);
     if (!check_has(tested, OP_GENERATE, why, size)) return false;
-    if (c->drawn && (m->arithmetic == IUT_ARITH_F16 || m->arithmetic == IUT_ARITH_BF16))
+    if (c->drawn && !engine_is_fine(m))
         snprintf(why, size, "a half format's roundings can grow in a drawn model beyond CLM-08's reach");
     else if (m->weights == IUT_WEIGHTS_OWN)
         snprintf(why, size, "weights of its own need not have equal logits where the folder's have");

@@ -110,10 +110,8 @@ typedef struct {
 /* A row's cuts, so far from every token that the declared arithmetic exchanges none. */
 static bool clear_cuts(const job *j, const engine_rows *w, const oracle_sampling *s)
 {
-    iut_claims m = *client_claims(j->e.x->iut);
-    if (m.arithmetic == 0) m.arithmetic = IUT_ARITH_BF16;
-    const double reach = engine_reach(&m, w);
-    return engine_rows_clear(w, s, (engine_margin){reach, reach / fmin(1, (double)s->temperature)});
+    const double reach = engine_reach(client_claims(j->e.x->iut), w);
+    return engine_rows_clear(w, s, (engine_margin){reach, reach / fmin(1, (double)s->temperature), reach});
 }
 
 /* The rows of the first two tokens: where a cut lies next to a token, roundings alone give another law. Rows behind

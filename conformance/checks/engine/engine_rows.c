@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const engine_margin engine_fine = {1e-3, 1e-4};
+const engine_margin engine_fine = {1e-3, 1e-4, 1e-4};
 
 void engine_rows_close(engine_rows *w)
 {
@@ -81,7 +81,7 @@ bool engine_rows_clear(const engine_rows *w, const oracle_sampling *s, engine_ma
     qsort(below, (size_t)w->V, sizeof *below, by_value);
     for (int32_t i = w->V - 1; i >= 0; i--) below[i] -= below[0];
     const oracle_cuts c = oracle_cut(below, w->V, s, &w->filters);
-    return c.top_k >= m.logit && c.top_p >= m.mass && c.min_p >= m.mass;
+    return c.top_k >= m.logit && c.top_p >= m.mass && c.top_p_gap >= m.rank && c.min_p >= m.mass;
 }
 
 double engine_reach(const iut_claims *claims, const engine_rows *w)

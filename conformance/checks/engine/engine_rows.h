@@ -36,9 +36,10 @@ void engine_rows_cut(engine_rows *w, int32_t keep);
 
 /* Distances that no legal rounding moves a cut of a filter by. */
 typedef struct {
-    double logit, mass;
+    double logit, mass; /* of top-k's cut; of top-p's and min-p's */
+    double rank;        /* of the two logits that top-p's cut stands between: closer ones may change places */
 } engine_margin;
-/* top-k's by 1e-3 in the logit, top-p's and min-p's by 1e-4 in probability. */
+/* 1e-3 in the logit, 1e-4 in probability, 1e-4 in the logit. */
 extern const engine_margin engine_fine;
 
 /* Is there room around every cut of the filters? */

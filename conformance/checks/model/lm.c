@@ -401,10 +401,8 @@ bool lm_read_position(lm *m, int32_t sequence, int32_t position, float *key, flo
 
 double lm_reach(const iut_claims *claims, const float *logits, int32_t V)
 {
-    const double rho = claims->arithmetic == IUT_ARITH_F64    ? 0x1p-40
-                       : claims->arithmetic == IUT_ARITH_F16  ? 0x1p-7
-                       : claims->arithmetic == IUT_ARITH_BF16 ? 0x1p-5
-                                                              : 0x1p-16;
+    const bool fine = claims->arithmetic >= IUT_ARITH_CANONICAL && claims->arithmetic <= IUT_ARITH_F32;
+    const double rho = fine ? 0x1p-16 : claims->arithmetic == IUT_ARITH_F16 ? 0x1p-7 : 0x1p-4;
     double largest = 1;
     for (int32_t t = 0; t < V; t++) largest = fmax(largest, fabs((double)logits[t]));
     return rho * largest;
