@@ -25,6 +25,7 @@ typedef struct {
     steps *s;
     const probe *m;
     double size, tau; /* 2^bits */
+    bool own;         /* rows are the implementation's own (LAY-10) */
     unsigned flags;   /* replay_flags: the fate of a draft with q = 0 is declared (VAR-04) */
     int64_t boundaries;
 } certifier;
@@ -57,10 +58,10 @@ static void draw(check_plan *p, check_draw *d)
 
 /* The grid points next to a boundary: *above is the first whose answer lies beyond it, *below
  * the last whose answer does not. False where an end of [0, 1) leaves no such point. */
-static bool sides(const certifier *t, double boundary, double *below, double *above)
+static bool sides(const certifier *t, double tau, double boundary, double *below, double *above)
 {
-    *above = ceil((boundary + t->tau) * t->size);
-    *below = (t->tau > 0 ? floor((boundary - t->tau) * t->size) : *above) - 1.0;
+    *above = ceil((boundary + tau) * t->size);
+    *below = (tau > 0 ? floor((boundary - tau) * t->size) : *above) - 1.0;
     *above /= t->size;
     *below /= t->size;
     return *below >= 0.0 && *above < 1.0;
@@ -73,12 +74,22 @@ static void certify_accept(certifier *t, int32_t state, int32_t token, bool q_ze
     const double largest = 1.0 - 1.0 / t->size;
     double below, above;
     if (q == 0.0 && !q_zero) return;
-    if (p < q && p > 0.0 && sides(t, p / q, &below, &above)) {
+    if (p < q && p > 0.0 && sides(t, t->tau, p / q, &below, &above)) {
         steps_add_one(t->s, state, token, below, 0.25, 0.625);
         steps_add_one(t->s, state, token, above, 0.625, 0.25);
+    } else if (t->own && p > 0.0 && q > 0.0 && p / q <= 1.0 + t->tau) {
+        return; /* p may come out below an equal q */
     } else /* nothing accepts p = 0, nothing but VAR-04 rejects p >= q */
         steps_add_one(t->s, state, token, p > 0.0 ? largest : 0.0, 0.5, 0.5);
     t->boundaries++;
+}
+
+/* tau of a draw from a table; of the residual of own rows it is tau/Z, Z being its share (LAY-10). */
+static double tau_in(const certifier *t, int32_t state, const uint64_t *cum)
+{
+    const int32_t V = t->m->V;
+    const uint64_t *whole = t->m->cum_p + (int64_t)state * V;
+    return t->own && cum[V - 1] > 0 ? t->tau * (double)whole[V - 1] / (double)cum[V - 1] : t->tau;
 }
 
 /* Boundary after each token that has mass but the last. */
@@ -86,10 +97,11 @@ static void certify_draw(certifier *t, int32_t state, const uint64_t *cum,
                          const int32_t draft[2], const double accept[2])
 {
     const uint64_t total = cum[t->m->V - 1];
+    const double tau = tau_in(t, state, cum);
     uint64_t before = 0;
     for (int32_t i = 0; i < t->m->V && cum[i] < total; before = cum[i++]) {
         double below, above;
-        if (cum[i] == before || !sides(t, (double)cum[i] / (double)total, &below, &above))
+        if (cum[i] == before || !sides(t, tau, (double)cum[i] / (double)total, &below, &above))
             continue;
         for (int32_t k = 0; k < 2; k++) {
             const double u = k ? above : below;
@@ -109,7 +121,7 @@ static bool rejected_pair(const certifier *t, int32_t state, int32_t draft[2], d
     draft[0] = draft[1] = -1;
     for (int32_t i = 0; i < t->m->V; i++) {
         double below;
-        if (!(p[i] < q[i]) || !sides(t, (double)p[i] / (double)q[i], &below, &accept[1]))
+        if (!(p[i] < q[i]) || !sides(t, t->tau, (double)p[i] / (double)q[i], &below, &accept[1]))
             continue;
         if (draft[0] < 0) {
             draft[0] = i;
@@ -142,13 +154,13 @@ static uint64_t target_of(double u, uint64_t total)
 }
 
 /* Does u point at `token` in a table, to within tau? */
-static bool points_at(const certifier *t, const uint64_t *cum, double u, int32_t token)
+static bool points_at(const certifier *t, int32_t state, const uint64_t *cum, double u, int32_t token)
 {
     if (token < 0 || token >= t->m->V) return false;
     const uint64_t low = token ? cum[token - 1] : 0, high = cum[token];
     const uint64_t total = cum[t->m->V - 1], target = target_of(u, total);
     if (low <= target && target < high) return true;
-    const double near = t->tau * (double)total, at = u * (double)total;
+    const double near = tau_in(t, state, cum) * (double)total, at = u * (double)total;
     return near > 0.0 && high > low && at - near < (double)high && at + near >= (double)low;
 }
 
@@ -207,7 +219,7 @@ static bool judge_one(const certifier *t, int32_t i, char *why)
     }
     const bool corrects = draft >= 0 && !stands && t->m->cum_r[at + t->m->V - 1] > 0;
     const uint64_t *cum = (corrects ? t->m->cum_r : t->m->cum_p) + at;
-    if (points_at(t, cum, u[corrects ? 1 : 2], out[n - 1])) return true;
+    if (points_at(t, state, cum, u[corrects ? 1 : 2], out[n - 1])) return true;
     explain_draw(t, cum, u[corrects ? 1 : 2], corrects ? "residual" : "bonus", why);
     return false;
 }
@@ -236,9 +248,10 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 {
     const iut_claims *claims = client_claims(x->iut);
     const int32_t S = c->V <= 4 ? 16 : c->V <= 64 ? 4 : 1;
-    const int32_t bits = claims->uniform_bits < MIN_BITS   ? MIN_BITS
-                         : claims->uniform_bits > MAX_BITS ? MAX_BITS
-                                                           : claims->uniform_bits;
+    const int32_t most = claims->arithmetic == IUT_ARITH_F32 ? MIN_BITS : MAX_BITS; /* of 24 bits */
+    const int32_t bits = claims->uniform_bits < MIN_BITS ? MIN_BITS
+                         : claims->uniform_bits > most   ? most
+                                                         : claims->uniform_bits;
     uint64_t rng = check_seed(x, c, 0);
     probe *m = probe_open(S, c->V);
     const probe_shape shape = c->variant ? PROBE_MASKED : PROBE_DENSE;
@@ -247,7 +260,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
         probe_random(probe_q(m, state), c->V, 24, shape, &rng);
     }
     steps s;
-    certifier t = {&s, m, ldexp(1.0, bits), replay_tau(claims, c->V), replay_flags(claims), 0};
+    certifier t = {&s, m, ldexp(1.0, bits), replay_tau(claims, c->V),
+                   replay_own_rows(claims), replay_flags(claims), 0};
     if (steps_open(&s, 1, S * 8 * c->V, r) && probe_serve(m, x, r)) {
         const bool q_zero = claims->q_zero == IUT_ACCEPT || claims->q_zero == IUT_REJECT;
         for (int32_t state = 0; state < S; state++) certify_row(&t, state, q_zero);

@@ -58,12 +58,13 @@ static call_result call_op(const check_context *x, iut_op op, int32_t state, boo
 {
     static const int32_t none[GAMMA] = {-1, -1, -1};
     const bool supplied = client_claims(x->iut)->uniforms == IUT_UNIFORMS_SUPPLIED;
-    int32_t token = -1, out[GAMMA + 1], len = 0, accepted[GAMMA + 1];
+    enum { BUDGET = 16 }; /* near the end of it some draft no more */
+    int32_t token = -1, out[BUDGET], len = 0, accepted[BUDGET];
     float row[V];
     const double u = 0.5;
     call_result call = CALL_OK;
     iut_draw_batch draw = {sizeof draw, 1, &state, supplied ? &u : NULL, 1, 0, &token};
-    iut_stream_batch stream = {sizeof stream, 1, 1, 2, -1, &state, 1, out, &len, accepted};
+    iut_stream_batch stream = {sizeof stream, 1, 1, BUDGET, -1, &state, 1, out, &len, accepted};
     switch (op) {
     case OP_SERVED:
         return client_served(x->iut, 1, &state, of_draft, row);

@@ -220,7 +220,8 @@ static void run_verify(const check_case *planned, const check_context *x, check_
             judge_format(&s, m, x, r);
             if (!inputs_kept(&kept, &s))
                 result_set(r, STATE_FAIL, "states or drafts were written to (INV-02)");
-            if (r->state == STATE_PASS && client_claims(x->iut)->uniforms != IUT_UNIFORMS_OWN)
+            const uint8_t uniforms = client_claims(x->iut)->uniforms;
+            if (r->state == STATE_PASS && (uniforms == IUT_UNIFORMS_SUPPLIED || uniforms == IUT_UNIFORMS_SEEDED))
                 repeats(&s, &kept, x, m, seed, r);
         }
     }

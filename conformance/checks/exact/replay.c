@@ -199,6 +199,8 @@ bool replay_claimed_by_any(const check_case *c, const client *tested, char *why,
     else if (k->arithmetic != IUT_ARITH_CANONICAL && k->arithmetic != IUT_ARITH_F64 &&
              k->arithmetic != IUT_ARITH_F32)
         missing = "arithmetic is none of canonical, F64, F32";
+    else if (k->uniform_bits > 0 && k->uniform_bits < 24)
+        missing = "its uniforms have fewer bits than those supplied";
     if (!missing && coins_too_large(k, k->coins, c->V, why, why_size)) return false;
     if (missing) return (void)snprintf(why, why_size, "%s", missing), false;
     return replay_fits(c, tested, why, why_size);

@@ -232,10 +232,10 @@ static bool clear_cuts(uint8_t arithmetic, const float *logit, int32_t V, const 
     if (s->temperature == 0.0f) return n == 1 || below[0] > below[1];
     for (int32_t i = n - 1; i >= 0; i--) below[i] -= below[0];
     const oracle_cuts c = oracle_cut(below, n, &o, how);
-    if (!(c.top_k > margin && c.min_p_log >= margin)) return false;
-    /* A half format rounds top_p and the shares, or their sum. */
+    const double share = fmax(margin, 4 * roundoff(arithmetic)); /* a half format rounds these, and their sums */
+    if (!(c.top_k > margin && c.min_p_log >= share)) return false;
     if (c.top_p_gap > 0)
-        return c.top_p >= fmax(margin, 4 * roundoff(arithmetic)) &&
+        return c.top_p >= share &&
                c.top_p_gap > rank_reach(arithmetic, c.top_p_at, margin);
     *tie = true;
     const double x = fabs(c.top_p_at) / fmin(1, (double)s->temperature);
@@ -251,13 +251,20 @@ double served_bound(const iut_claims *claims, int32_t V, double want, double x)
 
 static const double UNDERFLOW = -87; /* e^x is below 2^-125 */
 
-static bool near_enough(const iut_claims *claims, int32_t V, double got, double want, double x)
+/* The bound of a token whose logit, and the largest, were divided by T before one was taken from the other. */
+static double bound_of(const iut_claims *claims, int32_t V, double want, double x, double scaled)
+{
+    return served_bound(claims, V, want, x) + roundoff(claims->arithmetic) / 2 * scaled * want;
+}
+
+/* scaled: (|l| + |largest l|) / T. */
+static bool near_enough(const iut_claims *claims, int32_t V, double got, double want, double x, double scaled)
 {
     /* Where e^x has no normal number, a wider arithmetic may have left one of its least. What is masked has 0. */
     const bool underflows = x < UNDERFLOW && x > -INFINITY;
     if (want == 0.0) return got == 0.0 || (underflows && got > 0.0 && got <= smallest(claims->arithmetic));
     return got >= 0.0 && (got > 0.0 || want < smallest(claims->arithmetic)) &&
-           fabs(got - want) <= served_bound(claims, V, want, x);
+           fabs(got - want) <= bound_of(claims, V, want, x, scaled);
 }
 
 int32_t served_differs(const iut_claims *claims, const float *logit, int32_t V,
@@ -274,9 +281,9 @@ int32_t served_differs(const iut_claims *claims, const float *logit, int32_t V,
         }
         const double w = (double)want[t];
         const double x = T > 0.0 ? ((double)logit[t] - (double)top) / T : 0.0;
-        if (!near_enough(claims, V, (double)got[t], w, x)) return t;
-        if (w > 0.0)
-            *worst = fmax(*worst, fabs((double)got[t] - w) / served_bound(claims, V, w, x));
+        const double scaled = T > 0.0 && w > 0.0 ? (fabs((double)logit[t]) + fabs((double)top)) / T : 0.0;
+        if (!near_enough(claims, V, (double)got[t], w, x, scaled)) return t;
+        if (w > 0.0) *worst = fmax(*worst, fabs((double)got[t] - w) / bound_of(claims, V, w, x, scaled));
     }
     return -1;
 }

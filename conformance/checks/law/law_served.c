@@ -86,11 +86,12 @@ static void draw(check_plan *p, check_draw *d)
 static bool claimed(const check_case *c, const client *subject, char *why, size_t why_size)
 {
     const iut_claims *m = client_claims(subject);
+    const iut_sampling *row = &rows[c->variant % ROWS].target;
     const bool coarse = m->arithmetic == 0 || m->arithmetic > IUT_ARITH_F32;
     if (m->input != IUT_FROM_LOGITS)
         snprintf(why, why_size, "it does not start from logits");
-    else if (coarse && rows[c->variant % ROWS].target.top_p < 1)
-        snprintf(why, why_size, "top_p, and shares rounded to a half format, may move a cut of top-p");
+    else if (coarse && (row->top_p < 1 || row->min_p > 0))
+        snprintf(why, why_size, "shares rounded to a half format may move a cut of top-p or min-p");
     else
         return law_claimed(c, subject, lanes[c->variant / ROWS].op, why, why_size);
     return false;

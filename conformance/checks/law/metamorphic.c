@@ -38,10 +38,15 @@ static bool equal_claimed(const check_case *c, const client *subject, char *why,
                           size_t why_size)
 {
     const check_case within = case_within(c, subject);
-    uint8_t rule = client_claims(subject)->rule;
+    const iut_claims *m = client_claims(subject);
+    const bool coarse = m->arithmetic == 0 || m->arithmetic > IUT_ARITH_F32;
     if (!law_claimed(&within, subject, LAW_VERIFY, why, why_size)) return false;
-    if (rule == IUT_RULE_TOKEN || rule == IUT_RULE_BLOCK) return true;
-    snprintf(why, why_size, "its rule may reject a draft where q = p");
+    if (m->rule != IUT_RULE_TOKEN && m->rule != IUT_RULE_BLOCK)
+        snprintf(why, why_size, "its rule may reject a draft where q = p");
+    else if (m->arithmetic != IUT_ARITH_CANONICAL && (coarse || m->input == IUT_FROM_LOGITS))
+        snprintf(why, why_size, "equal rows may come out unequal: rounded to a half format, or served by itself");
+    else
+        return true;
     return false;
 }
 

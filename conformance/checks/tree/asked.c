@@ -268,9 +268,17 @@ static int32_t as_drawn(trees *t, const probe *m, int32_t first, int32_t at, uin
     return -1;
 }
 
+/* What is claimed of these requests: with samplings of their own they are served from logits (CLM-23). */
+static iut_claims claims_of(const trees *t, const check_context *x)
+{
+    iut_claims k = *client_claims(x->iut);
+    if (t->samplings) k.input = IUT_FROM_LOGITS;
+    return k;
+}
+
 void asked_add(trees *t, const probe *m, const check_context *x, int32_t rule, asked_sizes most, uint64_t *rng)
 {
-    const iut_claims *k = client_claims(x->iut);
+    const iut_claims own = claims_of(t, x), *k = &own;
     const bool q_zero = k->q_zero == IUT_ACCEPT || k->q_zero == IUT_REJECT;
     const bool large = probe_below(rng, most.nodes > LARGE ? 2 : 4) == 0;
     const int32_t kind = probe_below(rng, 16);
@@ -435,7 +443,7 @@ static int32_t some_place(const trees *t, int32_t places, uint64_t *rng)
 
 bool asked_sharpen(trees *t, const check_context *x, int32_t V, const asked_rows *rows, uint64_t *rng, check_result *r)
 {
-    const iut_claims *k = client_claims(x->iut);
+    const iut_claims own = claims_of(t, x), *k = &own;
     const int32_t i = t->n - 1, n = t->node_count[i], places = n + (t->coins != IUT_COINS_RACE);
     const bool above = probe_below(rng, 2), fine = replay_fine(k);
     double u = -1;
@@ -524,7 +532,8 @@ bool asked_certify(trees *t, const check_context *x, int32_t V, const asked_rows
     certificate c = {.t = t, .w = &w, .request = t->n - 1, .bits = bits};
     const int32_t n = t->node_count[c.request], places = n + (t->coins != IUT_COINS_RACE), high = (1 << bits) - 1;
     bool found[TREE_NODES + 1] = {false};
-    if (!question_of(&w, t, c.request, V, rows, replay_flags(client_claims(x->iut)), r)) return false;
+    const iut_claims k = claims_of(t, x);
+    if (!question_of(&w, t, c.request, V, rows, replay_flags(&k), r)) return false;
     for (int32_t i = 0; i < SHAKES; i++) {
         shake(&c, rng);
         for (c.place = 0; c.place < places; c.place++) {
@@ -654,7 +663,7 @@ static bool judge_one(const question *w, trees *t, int32_t i, const iut_claims *
 oracle_tree_verdict asked_verdict(trees *t, int32_t i, const check_context *x, int32_t V, const asked_rows *rows,
                                   check_result *r)
 {
-    const iut_claims *k = client_claims(x->iut);
+    const iut_claims own = claims_of(t, x), *k = &own;
     question w;
     char why[300];
     oracle_tree_verdict v = TREE_WRONG;
@@ -669,7 +678,8 @@ int32_t asked_due(const trees *t, int32_t i, const check_context *x, int32_t V, 
     question w;
     char why[100] = "";
     int32_t n = 0;
-    if (question_of(&w, t, i, V, rows, replay_flags(client_claims(x->iut)), r)) {
+    const iut_claims k = claims_of(t, x);
+    if (question_of(&w, t, i, V, rows, replay_flags(&k), r)) {
         n = oracle_tree(&w.request, token, node, why, sizeof why);
         if (n == 0) result_set(r, STATE_ERROR, "the oracle refuses a request of the suite: %s", why);
     }
@@ -680,7 +690,7 @@ int32_t asked_due(const trees *t, int32_t i, const check_context *x, int32_t V, 
 bool asked_judge(trees *t, const check_context *x, int32_t V, const asked_rows *rows, replay_tally *tally,
                  check_result *r)
 {
-    const iut_claims *k = client_claims(x->iut);
+    const iut_claims own = claims_of(t, x), *k = &own;
     for (int32_t i = 0; i < t->n; i++) {
         question w;
         const bool right = question_of(&w, t, i, V, rows, replay_flags(k), r) &&

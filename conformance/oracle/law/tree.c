@@ -620,8 +620,9 @@ static oracle_tree_verdict judge_question(const trying *y, bool yes)
     const answered *a = y->a;
     const bool coin = a->c.r->rule == ORACLE_TREE_TARGET;
     const double tol = tolerance(a, coin ? 1 : y->t->left);
+    const bool given = y->t->asked == 0 && a->c.r->rule != ORACLE_TREE_SINGLE; /* whose bound is a quotient of results */
     return judge_test(a, y->place, test_unit(&a->c, y->node, y->m, y->t), yes, y->t->below,
-                      y->exact ? y->exact->below : y->t->below, tol, y->t->asked == 0);
+                      y->exact ? y->exact->below : y->t->below, tol, given);
 }
 
 /* The child of the question was gone to: how does that fit, with all behind it? */
