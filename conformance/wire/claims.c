@@ -48,9 +48,10 @@ const claim_row claim_table[] = {
           "block verification, fixed candidates without q? Or does it not promise the law?"),
     CHOICE(arithmetic, "canonical|f64|f32|f16|bf16",
           "In what does it compute? The suite allows for the rounding of that type and no more. `canonical` "
-          "claims the bits of the specification."),
+          "claims the bits of the specification. The laws take f32 where it is not said."),
     NUMBER(uniform_bits, 1, 64,
-          "How fine are its uniforms? A float in [0, 1) usually has 24 bits."),
+          "How fine are its uniforms? A float in [0, 1) usually has 24 bits. The laws take these where it is not "
+          "said."),
     CHOICE(tie, "first|last|any",
           "Which of equal logits is the greedy one?"),
     CHOICE(q_zero, "accept|reject",

@@ -1,7 +1,7 @@
-/* look_alikes.c - the checks of trees or of engines, at smoke, against every look-alike that they ask and against the
- * reference, by many seeds: each run must end CONFORMANT.
+/* look_alikes.c - the checks of trees or of engines at smoke, or those of chains but the laws at full, against every
+ * look-alike that they ask and against the reference, by many seeds: each run must end CONFORMANT.
  *
- *   look_alikes tree|engine SEEDS [K/N]    each N-th of these from number K on */
+ *   look_alikes chain|tree|engine SEEDS [K/N]    each N-th of these from number K on */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,23 @@
 #include "conformance/suite/run.h"
 
 typedef struct {
-    const char *checks;
+    const char *name;
+    check_level level;
+    const char *checks[12];
+} kind;
+
+static const kind kinds[] = {
+    {"chain",
+     LEVEL_FULL,
+     {"format.*", "edges.*", "replay.*", "certify.*", "draw.*", "residual.*", "served.*", "stop.*", "greedy.*",
+      "match.*", "canonical.*", "meta.*"}},
+    {"tree", LEVEL_SMOKE, {"tree.*"}},
+    {"engine", LEVEL_SMOKE, {"engine.*"}},
+};
+enum { CHAIN, TREE, ENGINE, KINDS };
+
+typedef struct {
+    const kind *of;
     uint64_t seeds;
     int tested, wrong;
 } tally;
@@ -20,14 +36,16 @@ typedef struct {
 static bool conforms(const tally *t, const char *name, const iut_api *api, uint64_t seed, size_t *cases)
 {
     run_report r;
+    size_t checks = 0;
+    while (checks < sizeof t->of->checks / sizeof *t->of->checks && t->of->checks[checks]) checks++;
     const run_options o = {.api = api,
                            .iut = "tested",
                            .vectors = VECTORS,
-                           .level = LEVEL_SMOKE,
+                           .level = t->of->level,
                            .seed = seed,
                            .jobs = 1,
-                           .claims = &t->checks,
-                           .claims_count = 1};
+                           .claims = (const char **)t->of->checks,
+                           .claims_count = checks};
     const int code = run_suite(&o, &r);
     for (size_t i = 0; i < r.planned; i++)
         if (r.cases[i].result.state > STATE_NOT_CLAIMED)
@@ -50,21 +68,26 @@ static void ask(tally *t, const char *name, const iut_api *api)
     t->wrong += wrong;
 }
 
+static bool is_asked(int which, const iut_api *api)
+{
+    return which == TREE ? api->verify_tree != NULL : which == ENGINE ? api->generate != NULL : api->verify != NULL;
+}
+
 int main(int argc, char **argv)
 {
-    const bool trees = argc > 1 && strcmp(argv[1], "tree") == 0, engines = argc > 1 && strcmp(argv[1], "engine") == 0;
-    tally t = {.checks = trees ? "tree.*" : "engine.*", .seeds = argc > 2 ? strtoull(argv[2], NULL, 10) : 0};
-    int first = 0, every = 1;
-    if (trees == engines || t.seeds == 0 ||
+    int which = 0, first = 0, every = 1;
+    while (which < KINDS && (argc < 2 || strcmp(argv[1], kinds[which].name) != 0)) which++;
+    tally t = {.of = &kinds[which], .seeds = argc > 2 ? strtoull(argv[2], NULL, 10) : 0};
+    if (which == KINDS || t.seeds == 0 ||
         (argc > 3 && (sscanf(argv[3], "%d/%d", &first, &every) != 2 || every < 1 || first < 0))) {
-        fprintf(stderr, "usage: look_alikes tree|engine SEEDS [K/N]\n");
+        fprintf(stderr, "usage: look_alikes chain|tree|engine SEEDS [K/N]\n");
         return 2;
     }
     if (first == 0) ask(&t, "ref", ref_api());
     for (size_t i = 0, place = 0; i < mutant_count; i++) {
         const mutant *m = &mutant_table[i];
         const iut_api *api = mutant_api(m->name);
-        if (m->kind != MUTANT_LOOKALIKE || !(trees ? api->verify_tree != NULL : api->generate != NULL)) continue;
+        if (m->kind != MUTANT_LOOKALIKE || !is_asked(which, api)) continue;
         if (place++ % (size_t)every == (size_t)first) ask(&t, m->name, api);
     }
     printf("%d implementations, %d runs, %d of them not conformant\n", t.tested, t.tested * (int)t.seeds, t.wrong);

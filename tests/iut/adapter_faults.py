@@ -8,11 +8,19 @@ mode = sys.argv[1]
 
 
 class Odd:
+    def __init__(self):
+        if mode == "prints":
+            print("loading")
+        if mode == "absent":
+            raise assay_iut.Unavailable("no card in slot 3 " * 10000 + "\udc80")
+
     def verify(self, p, q, draft, u):
         if mode == "raises":
             raise KeyError("no such table")
         if mode == "refuses":
             raise assay_iut.Unsupported("more than one draft")
+        if mode == "refuses at length":
+            raise assay_iut.Unsupported("more than one draft " * 10000 + "\udc80")
         if mode == "too many":
             return [0] * 99
         if mode == "prints":

@@ -192,6 +192,7 @@ static void python_slips(void **unused)
         const char *says;
     } set[] = {{"raises", IUT_FAILED, "failed: KeyError: 'no such table'"},
                {"refuses", IUT_UNSUPPORTED, "unsupported: more than one draft"},
+               {"refuses at length", IUT_UNSUPPORTED, "unsupported: more than one draft more"},
                {"too many", IUT_FAILED, "verify returned 99 tokens where at most 3 fit"},
                {"writes", IUT_OK, ""},
                {"prints", IUT_OK, ""},
@@ -245,6 +246,16 @@ static void python_claims(void **unused)
     assert_says(f.text, "ValueError: there is no claim 'colour'");
     assert_null(open_odd("word", &f));
     assert_says(f.text, "claim rule='lossless': choose from token, match");
+}
+
+static void python_absent_device(void **unused)
+{
+    (void)unused;
+    client_failure f;
+    assert_null(open_odd("absent", &f));
+    assert_int_equal(f.result, CALL_REFUSED);
+    assert_int_equal(f.status, IUT_NO_DEVICE);
+    assert_says(f.text, "no card in slot 3");
 }
 
 static void python_other_operations(void **unused)
@@ -393,7 +404,8 @@ int main(void)
         cmocka_unit_test(reference),     cmocka_unit_test(c_plugin),
         cmocka_unit_test(c_exec),        cmocka_unit_test(python_function),
         cmocka_unit_test(python_batch),  cmocka_unit_test(python_slips),
-        cmocka_unit_test(python_claims), cmocka_unit_test(python_other_operations),
+        cmocka_unit_test(python_claims), cmocka_unit_test(python_absent_device),
+        cmocka_unit_test(python_other_operations),
         cmocka_unit_test(streams),       cmocka_unit_test(bad_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -95,6 +96,21 @@ static void an_unused_waiver_fails(void **unused)
     assert_non_null(strstr(text, "fake/gone"));
 }
 
+/* What the device's absence kept from being judged, a waiver may yet waive. */
+static void a_waiver_waits_for_an_absent_device(void **unused)
+{
+    char text[400];
+    run_report r;
+    waiver_set *set = parse("[" W("fake/bad", FAR) "]");
+    run_options o = {.waivers = set};
+    (void)unused;
+    const int code = RUN(&r, &o, GOOD, {.name = "bad", .state = STATE_UNAVAILABLE, .compared = 1});
+    snprintf(text, sizeof text, "%.390s", r.findings ? r.finding[0].text : "");
+    run_report_free(&r);
+    waivers_free(set);
+    if (code != EXIT_UNDECIDED) fail_msg("%d: %s", code, text);
+}
+
 static void an_unexpected_pass_fails(void **unused)
 {
     char text[400];
@@ -166,6 +182,7 @@ int main(void)
         cmocka_unit_test(an_expired_waiver_waives_nothing),
         cmocka_unit_test(a_waiver_holds_on_its_last_day),
         cmocka_unit_test(an_unused_waiver_fails),
+        cmocka_unit_test(a_waiver_waits_for_an_absent_device),
         cmocka_unit_test(an_unexpected_pass_fails),
         cmocka_unit_test(a_waiver_outside_the_selection_is_not_judged),
         cmocka_unit_test(an_error_of_the_suite_cannot_be_waived),
