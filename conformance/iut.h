@@ -2,7 +2,7 @@
  *
  * A plugin is a shared object that exports one symbol, `iut_entry`. The suite never loads it into
  * itself: it starts `assay worker plugin:FILE.so`, a fresh process, and passes whole batches to it.
- * A signal is CRASH, a call longer than --timeout is TIMEOUT; either is a result and the run goes on.
+ * A signal is CRASH, a call longer than its time (--timeout) is TIMEOUT; either is a result and the run goes on.
  * A function pointer that is NULL is not claimed: reported NOT_CLAIMED, never PASS.
  *
  * Arrays are contiguous, row-major, in host memory, owned by the caller and valid during the call;

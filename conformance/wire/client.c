@@ -1,4 +1,4 @@
-/* client.c - see client.h. A call is: make sure that a process is there (start, claims, panel),
+/* client.c - see client.h. A call is: make sure that a process is there that has what the call needs,
  * send the request, read the reply. The reply's head is checked against what is due (layout.h)
  * before a byte of its tensors is read, and they are read straight into the caller's arrays.
  * Clauses CLM-04 and STA-02, and those of FRM. */
@@ -30,7 +30,7 @@ struct client {
     process *process; /* NULL: to be started by the next call */
     bool has_panel, has_model; /* it was given the last ones, and took them */
     unsigned answered; /* bits of iut_op: it has answered such calls */
-    unsigned slow;     /* bits of iut_op: one was a CALL_TIMEOUT, in any process */
+    unsigned slow;     /* bits of iut_op: the first such call of a process was too slow, and none was answered since */
     int exit_code;    /* of the last process that ended by itself; -1 if a signal ended it */
     int64_t id;       /* of the last request */
     int64_t version;  /* of frames, that a request for claims says */
@@ -94,12 +94,13 @@ static call_result end_process(client *c, iut_op op, call_result result, const c
 }
 
 /* How long a call may take: the first of its operation in a process six times as long as others, for a start, a load
- * and what is compiled then; one of many requests longer, in proportion. Whoever was too slow once gets no more. */
+ * and what is compiled then; one of many requests longer, in proportion. Who took even that gets no more than others,
+ * until it answers. */
 static double seconds_for(const client *c, iut_op op, const layout_parts *parts)
 {
     enum { FIRST = 6, REQUESTS = 256, MOST = 16 };
-    const bool first = !(c->answered >> op & 1) && !(c->slow >> op & 1);
-    return c->timeout * ((first ? FIRST : 1) + fmin(MOST, (double)parts->value[VALUE_N] / REQUESTS));
+    if (c->slow >> op & 1) return c->timeout;
+    return c->timeout * ((c->answered >> op & 1 ? 1 : FIRST) + fmin(MOST, (double)parts->value[VALUE_N] / REQUESTS));
 }
 
 static call_result io_failed(client *c, iut_op op, const layout_parts *parts, io_result r)
@@ -112,7 +113,7 @@ static call_result io_failed(client *c, iut_op op, const layout_parts *parts, io
         return stop_asked(c->stop) ? report(c, op, CALL_STOPPED, "the run was stopped") : ended;
     }
     snprintf(what, sizeof what, "no whole answer within %.3g s", seconds_for(c, op, parts));
-    c->slow |= 1u << op;
+    if (!(c->answered >> op & 1)) c->slow |= 1u << op;
     return end_process(c, op, CALL_TIMEOUT, what);
 }
 
@@ -259,7 +260,10 @@ static call_result exchange(client *c, iut_op op, const layout_parts *parts, fra
             result = end_process(c, op, CALL_GARBAGE, "bytes after the reply");
     }
     free(part[0].iov_base);
-    if (result == CALL_OK || result == CALL_REFUSED) c->answered |= 1u << op;
+    if (result == CALL_OK || result == CALL_REFUSED) {
+        c->answered |= 1u << op;
+        c->slow &= ~(1u << op);
+    }
     return result;
 }
 

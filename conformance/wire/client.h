@@ -31,7 +31,7 @@ typedef struct {
     const char *spec;      /* of a kind of kinds.h */
     const char *options;   /* passed to iut_api.create; may be NULL */
     const char *assay;     /* path of the program that serves `worker`; NULL: this one */
-    double timeout;        /* seconds a call; <= 0: 10 */
+    double timeout;        /* seconds a call of up to 256 requests, but for first ones; <= 0: 10 */
     const char *stderr_log; /* file that collects the IUT's standard error (appended); NULL: dropped */
     const stop *stop;      /* ends every call; must outlive the client; may be NULL */
 } client_options;
@@ -58,8 +58,8 @@ client *client_open_table(const iut_api *api, const char *options, client_failur
  * the time of a call (a second at least), CALL_TIMEOUT, or CALL_STOPPED; client_text() says how. */
 call_result client_finish(client *c);
 
-/* Ends the process in order, as client_finish does, and starts another one, which gets the panel and the
- * model. A table gets another instance. What comes next are the first calls of a process. */
+/* Ends the process in order, as client_finish does, and starts another one, which gets the panel or the
+ * model before an operation that needs it. A table gets another instance. What comes next are the first calls of a process. */
 call_result client_restart(client *c);
 
 /* Processes, or instances of a table, that it has had so far; 1 after client_open(). */
@@ -83,8 +83,8 @@ bool client_has(const client *c, iut_op op); /* is the operation claimed? */
 /* Calls an operation with its batch. */
 call_result client_call(client *c, iut_op op, void *batch);
 
-/* The panel and the model are copied and kept by the client: a restart reloads them, the model with empty
- * sequences. A shape with a number below 1, or beyond 2^20, is garbage. */
+/* The panel and the model are copied and kept by the client, for processes to come: the model with empty
+ * sequences, and only if its load ended well. A shape with a number below 1, or beyond 2^20, is garbage. */
 call_result client_panel(client *c, const iut_panel *panel);
 call_result client_model(client *c, iut_model *model);
 

@@ -355,10 +355,7 @@ static bool call(engine *e, const engine_request *q, iut_generate_batch *b)
     memset(b->out, 0xff, places * sizeof *b->out);
     memset(b->accepted, 0xff, places * sizeof *b->accepted);
     if (b->logprob) memset(b->logprob, 0xff, places * sizeof *b->logprob);
-    const call_result answer = client_generate(e->x->iut, b);
-    if (answer == CALL_REFUSED && q->method && client_status(e->x->iut) == IUT_UNSUPPORTED)
-        result_set(e->r, STATE_NOT_CLAIMED, "its method has smaller sizes (LAH-32): %s", client_text(e->x->iut));
-    bool ok = result_call(e->r, e->x, "generate", answer);
+    bool ok = result_call(e->r, e->x, "generate", client_generate(e->x->iut, b));
     for (int32_t i = 0; ok && i < b->n; i++)
         ok = facts(e, q, b->out + (int64_t)i * q->k, b->out_len[i],
                    b->accepted + (int64_t)i * q->k, i) &&

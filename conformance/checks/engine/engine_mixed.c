@@ -1,7 +1,7 @@
 /* engine.mixed - calls whose requests differ in sampling, seed, budget and ends, as far as that is claimed (CLM-16).
  * Each request is answered as if it were alone (LAY-20). A batch that is served by its first request's parameters shows
  * here, or by the seeds of its slots, or by one end for all. Facts are judged of all requests. Tokens are judged of the
- * greedy ones; the seeded others are asked again alone; engine.late has the law of these. */
+ * greedy ones; the seeded others are asked again alone where bits are promised; engine.late has the law of these. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -139,7 +139,7 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
     const lm_form f = form_of(c, tested);
     if (!check_has(tested, OP_GENERATE, why, size)) return false;
     if (c->drawn && !engine_is_fine(m))
-        snprintf(why, size, "a half format's roundings can grow in a drawn model beyond CLM-08's reach");
+        snprintf(why, size, "roundings of a half format, or of what is not said, can grow in a drawn model beyond CLM-08's reach");
     else if (m->weights == IUT_WEIGHTS_OWN)
         snprintf(why, size, "weights of its own need not have equal logits where the folder's have");
     else

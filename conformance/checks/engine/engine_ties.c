@@ -39,6 +39,7 @@ bool engine_plain_is_right(const engine *e, int32_t i, const engine_prompt *prom
                        "plain decoding, request %d, token %d: %d where the model has %d, whose "
                        "logit is %.3g larger; the declared arithmetic reaches %.3g (LAY-07)",
                        (int)i, (int)t, (int)got, (int)due, apart, reach);
+        if (ok && got != due) lm_near_tie(e->r, m, w.logits, w.V, apart);
         if (ok && t + 1 < tokens) engine_rows_step(&w, ROWS_TARGET, got);
     }
     engine_rows_close(&w);
@@ -86,6 +87,7 @@ static bool by_logits(const engine *e, engine_ties *ties, const difference *d, c
     const double apart = ok ? fabs((double)w.logits[d->due] - (double)w.logits[d->got]) : NAN;
     const bool any = m->tie > IUT_TIE_FIRST || (d->of->warm && m->lm_arithmetic != IUT_LM_CANONICAL),
                near = ok && (promise ? any && apart == 0 : apart <= engine_reach(m, &w));
+    if (near) lm_near_tie(e->r, m, w.logits, w.V, apart);
     engine_rows_close(&w);
     if (!ok) return false;
     snprintf(how, sizeof how, "whose logits are %.3g apart", apart);

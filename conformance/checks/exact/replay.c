@@ -199,11 +199,17 @@ bool replay_claimed_by_any(const check_case *c, const client *tested, char *why,
     else if (k->arithmetic != IUT_ARITH_CANONICAL && k->arithmetic != IUT_ARITH_F64 &&
              k->arithmetic != IUT_ARITH_F32)
         missing = "arithmetic is none of canonical, F64, F32";
-    else if (k->uniform_bits > 0 && k->uniform_bits < 24)
+    else if (replay_coarse_coins(k))
         missing = "its uniforms have fewer bits than those supplied";
     if (!missing && coins_too_large(k, k->coins, c->V, why, why_size)) return false;
     if (missing) return (void)snprintf(why, why_size, "%s", missing), false;
     return replay_fits(c, tested, why, why_size);
+}
+
+bool replay_coarse_coins(const iut_claims *claims)
+{
+    enum { SUPPLIED_BITS = 24 };
+    return claims->uniforms == IUT_UNIFORMS_SUPPLIED && claims->uniform_bits > 0 && claims->uniform_bits < SUPPLIED_BITS;
 }
 
 bool replay_own_rows(const iut_claims *claims)

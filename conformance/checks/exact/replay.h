@@ -83,6 +83,8 @@ bool replay_fits(const check_case *c, const client *tested, char *why, size_t wh
 /* The same of V and gamma, for cases that cannot be shortened. */
 bool replay_fits_whole(const check_case *c, const client *tested, char *why, size_t why_size);
 
+/* Are supplied uniforms said to have fewer bits than those that the suite supplies (LAY-12)? */
+bool replay_coarse_coins(const iut_claims *claims);
 /* Are rows served from logits in another arithmetic than canonical? They lack the roundings of DIST-05 and DIST-13. */
 bool replay_own_rows(const iut_claims *claims);
 /* Are the rows those that the suite has, and sums at least in binary64? */

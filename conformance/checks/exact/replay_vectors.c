@@ -67,6 +67,8 @@ static bool claimed(const check_case *c, const client *tested, char *why, size_t
         missing = "follows another rule";
     else if (kind == VECTOR_CHAIN && coins_race_alone(k, k->coins))
         missing = "ends a step with a race";
+    else if (draws && replay_coarse_coins(k))
+        missing = "has uniforms of fewer bits than those supplied";
     else if ((draws || kind == VECTOR_RESIDUAL) && k->input != IUT_FROM_PROBS)
         missing = "does not start from probabilities";
     else if (draws && k->map != IUT_MAP_CDF_BY_ID)

@@ -2,7 +2,7 @@
  * against the oracle.
  *
  * A residual is one binary32 subtraction an entry (RES-01), the same bits in every arithmetic
- * that holds binary32; half formats are granted their roundoff, and rows that an implementation
+ * that holds binary32, but that F32 may flush subnormals; half formats are granted their roundoff, and rows that an implementation
  * serves itself what served.values grants them. A draw is judged on both sides
  * of every boundary (as LAY-02 says), also from rows that do not sum to 1 (DRAW-03). */
 #include <math.h>
@@ -176,6 +176,8 @@ static bool claimed_draw(const check_case *c, const client *tested, char *why, s
         missing = "map is not CDF by id";
     else if (k->arithmetic < IUT_ARITH_CANONICAL || k->arithmetic > IUT_ARITH_F32)
         missing = "arithmetic is none of canonical, F64, F32";
+    else if (replay_coarse_coins(k))
+        missing = "its uniforms have fewer bits than those supplied";
     else if (c->variant == SHORT_SUM && k->input != IUT_FROM_PROBS)
         missing = "it serves its rows itself: they sum to 1";
     if (!missing) return replay_fits(c, tested, why, size);

@@ -1,14 +1,14 @@
 /* served.values - the rows that an implementation serves from logits against the oracle's
  * (DIST).
  *
- * Canonical claims are compared bit by bit, ties across every cut included. For other
- * arithmetic a value may be off by (4 + |x|) ulps of the format, x being the scaled logit (an
- * error of the exponent is an error of the value times |x|), and by what a sequential sum of V
- * terms loses in binary32 (half formats are taken to sum in it) or binary64; binary16 is also
- * granted its smallest value, 2^-24. The support must be the same but for values below that,
- * and rows with a token next to a cut are left out: there rounding decides. Where top-p cuts among
- * equal logits it does not, unless a prefix's share is next to top_p: how many of them stay is judged, and not which.
- * All of them may stay, too: sorting programs keep the first or the last of a tie, others the whole of it. */
+ * Canonical claims are compared bit by bit, ties across every cut included. For other arithmetic a value may be off by
+ * (4 + |x|) ulps of the format, x being the scaled logit (an error of the exponent is an error of the value times |x|).
+ * It may also be off by what a sequential sum of V terms loses in binary64 or binary32, in which half formats are taken
+ * to sum, and by what logits lose that are divided by T before the largest is taken away. binary16 is granted its
+ * smallest value, 2^-24, too. The support must be the same but for values below that, and rows with a token next to a
+ * cut are left out: there rounding decides. Where top-p cuts among equal logits it does not, unless a prefix's share is
+ * next to top_p: how many of them stay is judged, and not which. All of them may stay, too: sorting programs keep the
+ * first or the last of a tie, others the whole of it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

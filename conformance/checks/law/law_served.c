@@ -87,7 +87,7 @@ static bool claimed(const check_case *c, const client *subject, char *why, size_
 {
     const iut_claims *m = client_claims(subject);
     const iut_sampling *row = &rows[c->variant % ROWS].target;
-    const bool coarse = m->arithmetic == 0 || m->arithmetic > IUT_ARITH_F32;
+    const bool coarse = m->arithmetic > IUT_ARITH_F32;
     if (m->input != IUT_FROM_LOGITS)
         snprintf(why, why_size, "it does not start from logits");
     else if (coarse && (row->top_p < 1 || row->min_p > 0))

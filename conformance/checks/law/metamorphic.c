@@ -39,7 +39,7 @@ static bool equal_claimed(const check_case *c, const client *subject, char *why,
 {
     const check_case within = case_within(c, subject);
     const iut_claims *m = client_claims(subject);
-    const bool coarse = m->arithmetic == 0 || m->arithmetic > IUT_ARITH_F32;
+    const bool coarse = m->arithmetic > IUT_ARITH_F32;
     if (!law_claimed(&within, subject, LAW_VERIFY, why, why_size)) return false;
     if (m->rule != IUT_RULE_TOKEN && m->rule != IUT_RULE_BLOCK)
         snprintf(why, why_size, "its rule may reject a draft where q = p");

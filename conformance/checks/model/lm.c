@@ -408,10 +408,20 @@ double lm_reach(const iut_claims *claims, const float *logits, int32_t V)
     return rho * largest;
 }
 
+void lm_near_tie(check_result *r, const iut_claims *claims, const float *logits, int32_t V, double apart)
+{
+    iut_claims fine = *claims;
+    fine.arithmetic = IUT_ARITH_F32;
+    if (claims->arithmetic == 0 && apart > lm_reach(&fine, logits, V))
+        result_set(r, STATE_INCONCLUSIVE,
+                   "two logits %.3g apart change places, as in a half format; say the arithmetic (CLM-08)", apart);
+}
+
 bool lm_same_cache(lm *m, int32_t got, int32_t want, int32_t first, int32_t n, const char *what,
                    ...)
 {
-    if (!m->cache || n < 1 || client_claims(m->x->iut)->lm_arithmetic == 0) return true; /* no bits are promised */
+    const bool bits = client_claims(m->x->iut)->lm_arithmetic != 0; /* else numbers alone are due */
+    if (!m->cache || n < 1) return true;
     const int64_t kv = (int64_t)m->kv_heads * m->head_dim, half = n * m->layers * kv;
     float *a = realloc(m->entries, 4 * (size_t)half * sizeof *a);
     if (!a) {
@@ -423,7 +433,7 @@ bool lm_same_cache(lm *m, int32_t got, int32_t want, int32_t first, int32_t n, c
         return false;
     m->r->compared += 2 * n * m->layers;
     for (int64_t i = 0; i < 2 * half; i++) {
-        if (bits_of(a[i]) == bits_of(a[2 * half + i]) && !isnan(a[i])) continue;
+        if ((!bits || bits_of(a[i]) == bits_of(a[2 * half + i])) && !isnan(a[i])) continue;
         char where[120];
         const int64_t entry = i % half / kv;
         va_list list;

@@ -125,6 +125,8 @@ bool lm_read_position(lm *m, int32_t sequence, int32_t position, float *key, flo
 
 /* How far apart the logits of two tokens are at most in a near-tie of the declared arithmetic (CLM-08). */
 double lm_reach(const iut_claims *claims, const float *logits, int32_t V);
+/* A near-tie: `r` is INCONCLUSIVE if only an arithmetic coarser than binary32 explains it, and none is said. */
+void lm_near_tie(check_result *r, const iut_claims *claims, const float *logits, int32_t V, double apart);
 
 /* The cache of two sequences holds the same bits for positions first .. first+n-1; true at once
  * when cache_read is not claimed. */

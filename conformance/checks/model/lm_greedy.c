@@ -5,8 +5,8 @@
  * With an arithmetic claim tokens and logits must be the same bits. Without one the tokens must
  * be the same, and a difference is put to the control: the prefix of the token, scored once
  * more as just as many rows of one forward, all of them right and none of them drafted. If that
- * gives the other token too, the model itself is of two minds (a near-tie), unless it promised
- * greedy identity. */
+ * gives the other token too, or their logits are within reach of roundings (CLM-08), the model
+ * itself is of two minds (a near-tie), unless it promised greedy identity. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +158,7 @@ static bool triage(job *j, int32_t at, int32_t rows, int32_t emitted)
     const float *plain = j->logits + (int64_t)at * j->m.V;
     const double apart = (double)plain[j->plain[at]] - (double)plain[emitted];
     const bool near = apart <= lm_reach(claims, plain, j->m.V);
+    if (alone != emitted && near) lm_near_tie(j->m.r, claims, plain, j->m.V, apart);
     if (alone == emitted || near) {
         if (j->near_ties++ == 0)
             snprintf(j->tie, sizeof j->tie, "token %d is %d or %d, %s (gap %.3g)", (int)at, (int)emitted,
@@ -169,7 +170,7 @@ static bool triage(job *j, int32_t at, int32_t rows, int32_t emitted)
         j->m.r, STATE_FAIL,
         "token %d: %d where plain decoding has %d (gap %.3g), and the same prefix scored "
         "as %d rows without drafts has %d: the drafts did it",
-        (int)at, (int)emitted, (int)j->plain[at], gap, (int)rows, (int)alone);
+        (int)at, (int)emitted, (int)j->plain[at], apart, (int)rows, (int)alone);
     return false;
 }
 

@@ -718,6 +718,8 @@ bool asked_claimed(const client *tested, int32_t V, int32_t uniforms, char *why,
     else if (uniforms && m->arithmetic != IUT_ARITH_CANONICAL &&
              (uniforms == IUT_UNIFORMS_SEEDED || (m->arithmetic != IUT_ARITH_F64 && m->arithmetic != IUT_ARITH_F32)))
         missing = "arithmetic decides too little";
+    else if (replay_coarse_coins(m))
+        missing = "its uniforms have fewer bits than those supplied";
     else if (m->max_vocab > 0 && V > m->max_vocab)
         missing = "max_vocab is less";
     if (missing) snprintf(why, size, "%s", missing);
