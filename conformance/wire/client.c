@@ -5,8 +5,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "conformance/wire/client.h"
 
-#include <stdarg.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

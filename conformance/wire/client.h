@@ -59,7 +59,8 @@ client *client_open_table(const iut_api *api, const char *options, client_failur
 call_result client_finish(client *c);
 
 /* Ends the process in order, as client_finish does, and starts another one, which gets the panel or the
- * model before an operation that needs it. A table gets another instance. What comes next are the first calls of a process. */
+ * model before an operation that needs it. A table gets another instance. What comes next are the first calls of a
+ * process. */
 call_result client_restart(client *c);
 
 /* Processes, or instances of a table, that it has had so far; 1 after client_open(). */

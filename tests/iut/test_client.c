@@ -227,7 +227,6 @@ static void refused_at_start(void **unused)
     }
 }
 
-/* An IUT that claims something else after a restart. */
 /* Its first process crashes; from then on it is of that mode. */
 static client *successor(const char *mode, char *file)
 {
@@ -241,6 +240,7 @@ static client *successor(const char *mode, char *file)
     return c;
 }
 
+/* An IUT that claims something else after a restart. */
 static void other_claims(void **unused)
 {
     (void)unused;
