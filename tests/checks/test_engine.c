@@ -67,6 +67,7 @@ typedef enum {
 static spoil spoilt;
 static iut_claims said;
 static int greedy = -1; /* methods that are said to be; -1: those that are */
+static bool unsaid;    /* no arithmetic is said */
 static bool own_ids = true; /* said: draft models may have ids of their own */
 
 static iut_status claims(iut *x, iut_claims *c)
@@ -83,7 +84,7 @@ static iut_status claims(iut *x, iut_claims *c)
     if (said.rule) c->rule = said.rule;
     if (said.uniforms) c->uniforms = said.uniforms;
     c->seed_identical = said.seed_identical;
-    if (said.arithmetic) c->arithmetic = said.arithmetic;
+    if (said.arithmetic || unsaid) c->arithmetic = said.arithmetic;
     c->weights = said.weights;
     c->processors = said.processors;
     c->logprobs = said.logprobs;
@@ -349,6 +350,20 @@ static void near_ties_are_acceptable_unless_identity_is_claimed(void **unused)
     set_up(NEAR_TIES,
            (iut_claims){.arithmetic = IUT_ARITH_BF16, .lm_arithmetic = IUT_LM_SELF_CONSISTENT});
     all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "lm_arithmetic is claimed");
+}
+
+/* What only a half format explains, somebody who says no arithmetic may have. */
+static void near_ties_are_inconclusive_where_no_arithmetic_is_said(void **unused)
+{
+    (void)unused;
+    unsaid = true;
+    set_up(NEAR_TIES, (iut_claims){0});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_INCONCLUSIVE, 1, "as in a half format; say the arithmetic");
+    set_up(FAR_TIES, (iut_claims){0});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_FAIL, 1, "more than the declared arithmetic explains");
+    set_up(HONEST, (iut_claims){0});
+    all_end(&check_engine_greedy, "*/few-gamma", STATE_PASS, 1, "the tokens of plain decoding");
+    unsaid = false;
 }
 
 /* CLM-15. */
@@ -834,6 +849,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_reference_passes),
         cmocka_unit_test(near_ties_are_acceptable_unless_identity_is_claimed),
+        cmocka_unit_test(near_ties_are_inconclusive_where_no_arithmetic_is_said),
         cmocka_unit_test(own_weights_are_held_against_themselves),
         cmocka_unit_test(near_ties_may_be_told_where_arithmetic_is_fine),
         cmocka_unit_test(log_probabilities_may_spread_as_without_drafts),

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "conformance/checks/frame/plan.h"
+#include "conformance/checks/frame/probe.h"
 #include "conformance/checks/model/lm.h"
 #include "conformance/subjects/ref/subject.h"
 
@@ -20,6 +21,8 @@
 static enum {
     HONEST,
     TWO_MINDS, /* coarse logits, rounded in another way when there are several rows */
+    NOISE_FINE, /* noise in each forward of several rows, within 2^-16 of the largest logit ... */
+    NOISE_HALF, /* ... or within 2^-4 */
     TRACE,     /* a dropped row leaves a trace in the logits that follow */
     NOT_A_NUMBER,
     BREAKS, /* where it should refuse it fails */
@@ -34,6 +37,7 @@ static iut_status claims(iut *x, iut_claims *c)
     const iut_status s = ref_api()->claims(x, c);
     c->lm_arithmetic = said.lm_arithmetic;
     c->greedy_identical = said.greedy_identical;
+    c->arithmetic = said.arithmetic;
     return s;
 }
 
@@ -43,6 +47,16 @@ static iut_status model(iut *x, iut_model *m)
     V = m->shape[0];
     dropped = 0;
     return s;
+}
+
+/* Two logits come nearer by less than `reach` times the largest, in another way each time. */
+static void add_noise(float *logits, double reach)
+{
+    static uint64_t rng = 1;
+    double largest = 1;
+    for (int32_t t = 0; t < V; t++) largest = fmax(largest, fabs((double)logits[t]));
+    for (int32_t t = 0; t < V; t++)
+        logits[t] += (float)(((double)probe_below(&rng, 1 << 20) * 0x1p-20 - 0.5) * 0.99 * reach * largest);
 }
 
 static iut_status forward(iut *x, iut_forward_batch *b)
@@ -55,6 +69,10 @@ static iut_status forward(iut *x, iut_forward_batch *b)
         if (spoilt == TWO_MINDS) *logit = 8 * floorf(*logit / 8 + (b->rows > 1 ? 0.5f : 0));
         if (spoilt == TRACE && dropped && i % V == 3) *logit += 100;
         if (spoilt == NOT_A_NUMBER && i % V == 3) *logit = NAN;
+    }
+    for (int32_t i = 0; s == IUT_OK && b->rows > 1 && i < b->wants; i++) {
+        if (spoilt == NOISE_FINE) add_noise(b->logits + (int64_t)i * V, 0x1p-16);
+        if (spoilt == NOISE_HALF) add_noise(b->logits + (int64_t)i * V, 0x1p-4);
     }
     forwarded = b->rows;
     return s;
@@ -112,7 +130,8 @@ static tally run(const check *tested, const char *pattern, const char *vectors)
 static void set_up(int how, uint8_t arithmetic, uint8_t identical)
 {
     spoilt = how;
-    said = (iut_claims){.lm_arithmetic = arithmetic, .greedy_identical = identical};
+    said = (iut_claims){
+        .lm_arithmetic = arithmetic, .greedy_identical = identical, .arithmetic = IUT_ARITH_CANONICAL};
 }
 
 static void the_reference_passes(void **unused)
@@ -175,6 +194,31 @@ static void near_ties_are_acceptable_unless_identity_is_claimed(void **unused)
     assert_non_null(strstr(t.text[STATE_FAIL], "greedy_identical is claimed"));
 }
 
+/* CLM-06, CLM-08: noise that no forward repeats. */
+static void logits_as_near_as_roundings_reach_are_a_near_tie(void **unused)
+{
+    (void)unused;
+    set_up(NOISE_HALF, 0, 0);
+    said.arithmetic = 0;
+    tally t = run(&check_lm_greedy, "*/biased-*", NULL);
+    if (t.count[STATE_FAIL]) fail_msg("%s", t.text[STATE_FAIL]);
+    assert_true(t.count[STATE_INCONCLUSIVE] >= 2);
+    assert_non_null(strstr(t.text[STATE_INCONCLUSIVE], "as in a half format; say the arithmetic"));
+    said.arithmetic = IUT_ARITH_BF16;
+    t = run(&check_lm_greedy, "*/biased-*", NULL);
+    if (t.count[STATE_FAIL]) fail_msg("%s", t.text[STATE_FAIL]);
+    assert_true(t.count[STATE_ACCEPTABLE] >= 2 && t.count[STATE_INCONCLUSIVE] == 0);
+    assert_non_null(strstr(t.text[STATE_ACCEPTABLE], "within the reach of roundings"));
+    for (uint8_t fine = IUT_ARITH_CANONICAL; fine <= IUT_ARITH_F32; fine++) {
+        said.arithmetic = fine;
+        assert_true(run(&check_lm_greedy, "*/biased-*", NULL).count[STATE_FAIL] >= 1);
+    }
+    set_up(NOISE_FINE, 0, 0);
+    said.arithmetic = 0;
+    t = run(&check_lm_greedy, "*/biased-*", NULL);
+    assert_int_equal(t.count[STATE_FAIL] + t.count[STATE_INCONCLUSIVE], 0);
+}
+
 static void drafts_that_leave_a_trace_fail(void **unused)
 {
     (void)unused;
@@ -215,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_missing_model_is_an_error),
         cmocka_unit_test(what_is_not_said_is_not_claimed),
         cmocka_unit_test(near_ties_are_acceptable_unless_identity_is_claimed),
+        cmocka_unit_test(logits_as_near_as_roundings_reach_are_a_near_tie),
         cmocka_unit_test(drafts_that_leave_a_trace_fail),
         cmocka_unit_test(nan_is_no_logit),
         cmocka_unit_test(a_failure_is_no_refusal),

@@ -1,5 +1,6 @@
 """A model behind the Python adapter whose answers show what it was asked. V = 5, two layers, entries of
-one KV head of 3. With a file as argv[2] the first forward ends the process and leaves the file as a mark."""
+one KV head of 3. With a file as argv[2] the first forward ends the process and leaves the file as a mark; in mode
+"full" no model loads from then on. Its pools are empty."""
 
 import os
 import sys
@@ -13,6 +14,8 @@ mode = sys.argv[1]
 
 class Echo:
     def load_model(self, folder, sequences, positions, rows, layout_seed):
+        if mode == "full" and os.path.exists(sys.argv[2]):
+            raise assay_iut.BadInput("there is no room for a model")
         assert (folder, sequences, positions, rows, layout_seed) == ("a folder", 4, 32, 8, 2**32 - 1)
         return (0, 2, 1, 3) if mode == "no vocabulary" else (5, 2, 1, 3)
 
@@ -42,5 +45,11 @@ class Echo:
     def cache_poison(self):
         raise assay_iut.Unsupported("no poison today")
 
+    def new_pool(self, kind, V, N, G):
+        return self
 
-assay_iut.serve(Echo(), name=mode, lm_arithmetic="self consistent")
+    def look_up(self, key):
+        return []
+
+
+assay_iut.serve(Echo(), name=mode, lm_arithmetic="self consistent", pools="ring")

@@ -211,6 +211,36 @@ static void a_restart_reloads_the_model(void **unused)
     unlink(file);
 }
 
+/* A process that came back and has no room for its model answers what needs none, again and again. */
+static void without_its_model_a_process_serves_the_rest(void **unused)
+{
+    static const int32_t look_up = 0, key = 3, value[2] = {-1, -1};
+    char file[] = "/tmp/assay-test-XXXXXX";
+    const int fd = mkstemp(file);
+    int32_t shape[4], sequence = 1, one = 1, token = 3, parent = -1, want = 0, count, out[2];
+    float logits[5];
+    (void)unused;
+    assert_true(fd >= 0);
+    close(fd);
+    unlink(file);
+    client *c = open_echo("full", file);
+    iut_forward_batch f = {sizeof f, 1, 1, 1, &sequence, &one, &one, &token, &parent, &want, logits};
+    iut_pool_batch p = {sizeof p, IUT_POOL_RING, 9, 3, 1, 1, &look_up, &key, value, &count, out};
+    assert_int_equal(load_echo(c, shape), CALL_OK);
+    assert_int_equal(client_forward(c, &f), CALL_CRASH);
+    const int32_t processes = client_processes(c);
+    for (int round = 0; round < 2; round++) {
+        count = -1;
+        if (client_pool(c, &p) != CALL_OK) fail_msg("%s", client_text(c));
+        assert_int_equal(count, 0);
+        assert_int_equal(client_forward(c, &f), CALL_REFUSED);
+        assert_says(client_text(c), "there is no room for a model");
+    }
+    assert_int_equal(client_processes(c), processes + 1);
+    client_close(c);
+    unlink(file);
+}
+
 static void impossible_answers(void **unused)
 {
     static const int32_t two[2] = {3, 1}, one[2] = {1, 1}, token[2] = {4, 2},
@@ -235,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_change_nothing), cmocka_unit_test(bad_requests),
         cmocka_unit_test(a_restart_reloads_the_model),
+        cmocka_unit_test(without_its_model_a_process_serves_the_rest),
         cmocka_unit_test(python_sees_what_was_asked), cmocka_unit_test(impossible_answers)};
     return cmocka_run_group_tests_name("iut: models", tests, NULL, NULL);
 }

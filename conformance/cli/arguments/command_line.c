@@ -53,7 +53,9 @@ static const option options[] = {
      .must = "a whole number from 0 to 18446744073709551615, or today", .otherwise = "1"},
     {"--alpha", "A", "false-alarm rate of the run's e-value", OPTION_ABOVE, AT(run.alpha), 0,
      1 - 0x1p-53, .must = "in (0, 1)", .otherwise = "1e-6"},
-    {"--timeout", "SECONDS", "a call may take", OPTION_ABOVE, AT(run.timeout), 0, 86400,
+    {"--timeout", "SECONDS", "a call may take; the first of its operation in a process six times that, any one once "
+                             "more for each 256 requests, sixteen times at most",
+     OPTION_ABOVE, AT(run.timeout), 0, 86400,
      .otherwise = "10"},
     {"--budget", "SECONDS", "after which the run stops and reports what has ended",
      OPTION_ABOVE, AT(run.budget), 0, 1e9, .otherwise = "none"},

@@ -46,9 +46,10 @@ typedef enum {
     MANNER_CONSTANT,     /* a constant one, */
     MANNER_LENIENT,      /* a part of q in tests and corrections */
     MANNER_RELAXED,      /* CONSTANT that accepts more than the argmax at T = 0, and promises nothing there */
-    MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next eleven */
+    MANNER_TREE,         /* verifies trees (tree/subject.h); and so the next twelve */
     MANNER_TREE_LAST_OF_EQUAL, /* names the last node of a path's tokens */
     MANNER_TREE_MERGED,   /* goes on below each node of a path's tokens, under MATCH and GREEDY */
+    MANNER_TREE_SAMPLED,  /* starts from logits where requests have samplings */
     MANNER_TREE_FIXED,    /* has the rules for any tree alone */
     MANNER_TREE_SMALL,    /* takes small trees alone */
     MANNER_TREE_ONE_COIN, /* as MANNER_ONE_COIN and MANNER_RACE */
@@ -72,6 +73,7 @@ typedef enum {
     MANNER_ENGINE_STALE, /* never cleans its draft model's cache */
     MANNER_ENGINE_TOTAL, /* tells accepted drafts as a total */
     MANNER_ENGINE_OWN_END, /* ends at the model's own end of sequence, whatever is asked */
+    MANNER_ENGINE_TIES_ANY, /* emits the last of equal logits behind drafts, and says so */
     MANNER_ENGINE_MIXED, /* takes sampling, seed, budget and ends of each request */
     MANNER_ENGINE_FEWER, /* drafts half as much on every other step */
     MANNER_ENGINE_SEED_32, /* keeps 32 bits of a seed, and says so */

@@ -170,6 +170,7 @@ static iut_status claims(iut *x, iut_claims *c)
                             .rule = self(x)->says->rule,
                             .seed_identical = self(x)->says->rule == IUT_RULE_MATCH,
                             .arithmetic = self(x)->says->arithmetic,
+                            .tie = self(x)->manner == MANNER_ENGINE_TIES_ANY ? IUT_TIE_ANY : 0,
                             .greedy_identical = bits,
                             .max_gamma = methods == IUT_OUROBOROS ? ROUNDS_GAMMA : one_alone ? 1 : MAX_GAMMA,
                             .lm_arithmetic = bits ? IUT_LM_CANONICAL : 0,
@@ -493,7 +494,7 @@ static bool stands_greedily(const engine *a, const float *logits, int32_t draft)
     return argmax(logits, a->target.V) == draft;
 }
 
-/* ENGINE_LAST_OF_EQUALS. */
+/* MANNER_ENGINE_TIES_ANY, ENGINE_LAST_OF_EQUALS. */
 static int32_t last_of_equals(const float *logits, int32_t V)
 {
     int32_t best = 0;
@@ -510,7 +511,7 @@ static int32_t by_greedy(request *r, int32_t g, int32_t *token)
     for (int32_t i = 0; fault(a->fault, ENGINE_OWN_EMITTED) && is_pruned(a) && i < n; i++)
         r->history[r->n + i] = own_id(a, r->history[r->n + i]);
     const int32_t at = fault(a->fault, ENGINE_BONUS_ROW) && n == g && g > 0 ? g - 1 : n;
-    const bool last = fault(a->fault, ENGINE_LAST_OF_EQUALS) && g > 0;
+    const bool last = (a->manner == MANNER_ENGINE_TIES_ANY || fault(a->fault, ENGINE_LAST_OF_EQUALS)) && g > 0;
     *token = (last ? last_of_equals : argmax)(row(a, a->judged, at), a->target.V);
     return n;
 }

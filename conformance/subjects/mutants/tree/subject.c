@@ -40,7 +40,7 @@ static iut_status claims(iut *x, iut_claims *c)
     if (how == MANNER_TREE_GIVEN) c->tree_bonus = IUT_BONUS_GIVEN;
     if (how == MANNER_TREE_LAST_OF_EQUAL) c->tree_bonus |= IUT_BONUS_GIVEN;
     if (how == MANNER_TREE_VOCAB) c->draft_vocab = IUT_VOCAB_PANEL;
-    c->tree_sampling = m->set.input == IUT_FROM_LOGITS;
+    c->tree_sampling = m->set.input == IUT_FROM_LOGITS || how == MANNER_TREE_SAMPLED;
     c->lossless_any = c->tree_rules & ANY;
     c->lossless_drawn = c->tree_rules & (DRAWN | IUT_TREE_OTHER);
     if (how == MANNER_TREE_OTHER_ANY) c->lossless_any = IUT_TREE_OTHER;
@@ -188,7 +188,8 @@ static int32_t rule_of(const walk *w)
     int32_t i = fault(w->m->fault, TREE_RULE_OF_FIRST) ? 0 : w->i;
     if (fault(w->m->fault, TREE_REQUEST_BY_ROW)) i = w->from < b->n ? w->from : b->n - 1;
     const double T = b->samplings ? b->sampling[b->sampling_of[i]].temperature : w->m->target.temperature;
-    const bool greedy = w->m->set.input == IUT_FROM_LOGITS && T == 0 && !fault(w->m->fault, TREE_GREEDY_IS_DRAWN);
+    const bool logits = b->samplings || w->m->set.input == IUT_FROM_LOGITS;
+    const bool greedy = logits && T == 0 && !fault(w->m->fault, TREE_GREEDY_IS_DRAWN);
     return greedy || fault(w->m->fault, TREE_ALWAYS_GREEDY) ? IUT_TREE_GREEDY : b->rule[i];
 }
 
