@@ -40,6 +40,7 @@ uint8_t method_claims(manner how)
     case MANNER_ENGINE_MLX:
     case MANNER_ENGINE_VLLM:
     case MANNER_ENGINE_TIES_KEPT:
+    case MANNER_ENGINE_TIES_ANY:
     case MANNER_ENGINE_MIXED:
     case MANNER_ENGINE_PENALTY_OUTPUT:
     case MANNER_ENGINE_PENALTY_WINDOW:
