@@ -50,6 +50,7 @@ OPTIONS = {
     "seed-promise-not-kept": ["--iut-options", "uniforms=seeded"],
     "request-seeds-of-32-bits": ["--iut-options", "uniforms=seeded"],
     "draft-length-remembers-the-last-request": ["--iut-options", "uniforms=seeded"],
+    "onehot-counts-repeats": ["--iut-options", "uniforms=seeded"],
     "warm-answers-again": ["--iut-options", "warm=yes"],  # else no pool stays
     "ok-warm-at-greedy-alone": ["--iut-options", "warm=yes"],
 }
