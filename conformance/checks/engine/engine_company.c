@@ -15,7 +15,7 @@
 #include "conformance/checks/frame/probe.h"
 
 /* Each way to draft, at temperature 0 and then above it. */
-enum { WAYS = ENGINE_METHODS, N = 10, BUDGET = 12, ALONE = 2, DRAFTED = 2, TURNS = 3, ADDED = 3, CHUNK = 0 };
+enum { WAYS = ENGINE_METHODS, N = 10, BUDGET = 12, ALONE = 2, DRAFTED = 2, TURNS = 8, ADDED = 3, CHUNK = 0 };
 
 /* Lengths of the prompts, before their order is drawn: both sides of pages of 16 and 64; one at the end of one or
  * several chunks of 128; two that end with a page beyond 300, as the last tokens move the next one most; one beyond
@@ -36,7 +36,7 @@ static void plan_one(check_plan *p, int32_t pair, int32_t kind, const char *more
                               is_seeded(kind) ? "seeded" : "greedy", more);
     c->engine.pair = pair;
     c->engine.kind = kind;
-    c->cost = pair == PAIR_FEW ? 5e4 : 1e5;
+    c->cost = pair == PAIR_FEW ? 7e4 : 1.4e5;
 }
 
 /* Prompts are drawn by a case's id: drafts of the pair that shows most are asked of two draws. */
@@ -84,6 +84,7 @@ typedef struct {
     engine_prompt prompt[N], ordered[N]; /* the latter of a call */
     int32_t order[N]; /* another one than 0, 1, ... */
     engine_prompt turn[TURNS]; /* that of request order[k] and its plain answer, continued */
+    int32_t end[TURNS];        /* the token that ends that answer; -1: the budget does */
     answers alone, first, now, turn_alone;
     engine_ties ties;
     /* Above temperature 0: streams, of these that differ, and so before this call. */
@@ -153,16 +154,30 @@ static bool as_alone(job *j, const int32_t *order, int32_t first, int32_t n, con
     return true;
 }
 
+/* How much of a plain answer the next turn continues. Three of four end with a token of theirs, as no budget ends a step
+ * whose draft is refused (STOP-02). */
+static int32_t end_answer(job *j, int32_t k)
+{
+    const int32_t *answer = j->alone.out + j->order[k] * BUDGET, told = j->alone.length[j->order[k]];
+    int32_t n = 0;
+    j->end[k] = -1;
+    if (k % 4 == 0 || client_claims(j->e.x->iut)->eos_always) return told;
+    j->end[k] = answer[probe_below(&j->rng, told)];
+    while (answer[n] != j->end[k]) n++;
+    return n + 1;
+}
+
 /* Plain answers to the next turns, none of them asked behind the request that it continues. */
 static bool ask_turns(job *j)
 {
     for (int32_t k = TURNS - 1; k >= 0; k--) {
-        const int32_t at = j->order[k], n = j->prompt[at].n, told = j->alone.length[at];
+        const int32_t at = j->order[k], n = j->prompt[at].n, told = end_answer(j, k),
+                      added = 1 + probe_below(&j->rng, ADDED);
         engine_prompt *p = &j->turn[k];
         *p = j->prompt[at];
         memcpy(p->token + n, j->alone.out + at * BUDGET, (size_t)told * sizeof *p->token);
-        for (int32_t i = 0; i < ADDED; i++) p->token[n + told + i] = p->token[probe_below(&j->rng, n)];
-        p->n = n + told + ADDED;
+        for (int32_t i = 0; i < added; i++) p->token[n + told + i] = p->token[probe_below(&j->rng, n)];
+        p->n = n + told + added;
         if (!engine_generate(&j->e, &j->q, p, 1, j->turn_alone.out + k * BUDGET, j->turn_alone.length + k))
             return false;
     }
@@ -176,7 +191,17 @@ static bool has_turns(const job *j)
     return m->weights != IUT_WEIGHTS_OWN || engine_is_fine(m);
 }
 
-static bool in_turn(job *j, const char *how)
+/* The request that a turn continues. */
+static bool ask_before(job *j, int32_t k)
+{
+    j->q.eos = j->end[k];
+    const bool ok = ask(j, NULL, j->order[k], 1, &j->now);
+    j->q.eos = -1;
+    return ok;
+}
+
+/* way: to draft, anew for each turn; -1: by plain decoding. */
+static bool in_turn(job *j, int32_t way, const char *how)
 {
     char what[80];
     if (!has_turns(j)) return true;
@@ -184,7 +209,8 @@ static bool in_turn(job *j, const char *how)
     for (int32_t k = 0; k < TURNS; k++) {
         const engine_beside b = {
             .what = what, .i = N + k, .prompt = &j->turn[k], .plain = j->turn_alone.out + k * BUDGET};
-        if (!ask(j, NULL, j->order[k], 1, &j->now) ||
+        if (way >= 0) draft(j, way);
+        if (!ask_before(j, k) ||
             !engine_generate(&j->e, &j->q, &j->turn[k], 1, j->now.out, j->now.length) ||
             !engine_ties_compare(&j->e, &j->ties, &b, j->now.out, j->now.length[0]))
             return false;
@@ -192,7 +218,7 @@ static bool in_turn(job *j, const char *how)
     return true;
 }
 
-static bool in_company(job *j, const char *how)
+static bool in_company(job *j, int32_t way, const char *how)
 {
     char what[80];
     snprintf(what, sizeof what, "%s, in company (LAY-15)", how);
@@ -202,7 +228,7 @@ static bool in_company(job *j, const char *how)
     snprintf(what, sizeof what, "%s, alone (LAY-15)", how);
     for (int32_t i = 0; i < ALONE; i++)
         if (!as_alone(j, NULL, j->order[i], 1, what)) return false;
-    return in_turn(j, how);
+    return in_turn(j, way, how);
 }
 
 /* Rows of the oracle are dear behind long prompts: at smoke it looks behind one of them. */
@@ -228,9 +254,9 @@ static bool greedy(job *j, int32_t way)
         j->alone.length[i] = j->now.length[0]; /* less than BUDGET where there is an end (CLM-12) */
     }
     if (!plain_is_right(j) || (has_turns(j) && !ask_turns(j))) return false;
-    if (way == 0 && !in_company(j, "plain decoding")) return false;
+    if (way == 0 && !in_company(j, -1, "plain decoding")) return false;
     draft(j, way);
-    return in_company(j, j->q.method ? engine_method_name(j->q.method) : "drafted");
+    return in_company(j, way, j->q.method ? engine_method_name(j->q.method) : "drafted");
 }
 
 /* ---- Above it. ------------------------------------------------------------------- */

@@ -226,15 +226,32 @@ void engine_ties_next(engine_ties *ties)
     ties->asked_now = ties->open_now = 0;
 }
 
-enum { SOME = 3, SHARE = 20 }; /* CLM-15 */
-
-void engine_ties_conclude(const engine *e, const engine_ties *ties)
+/* With the present prompts. */
+static engine_ties whole(const engine_ties *ties)
 {
     engine_ties all = *ties;
     engine_ties_next(&all);
-    const bool many = all.open >= SOME && all.open * SHARE > all.asked;
+    return all;
+}
+
+/* CLM-15 (c). */
+static bool too_many(const engine_ties *all)
+{
+    enum { SOME = 3, SHARE = 20 };
+    return all->open >= SOME && all->open * SHARE > all->asked;
+}
+
+bool engine_ties_undecided(const engine_ties *ties)
+{
+    const engine_ties all = whole(ties);
+    return all.open && !all.coarse && !too_many(&all);
+}
+
+void engine_ties_conclude(const engine *e, const engine_ties *ties)
+{
+    const engine_ties all = whole(ties);
     if (all.open)
-        result_set(e->r, many && !all.coarse ? STATE_FAIL : STATE_INCONCLUSIVE,
+        result_set(e->r, too_many(&all) && !all.coarse ? STATE_FAIL : STATE_INCONCLUSIVE,
                    "%d of %d prompts have a token that plain decoding does not give there, in any company "
                    "(CLM-15); %s",
                    (int)all.open, (int)all.asked, ties->unexplained);

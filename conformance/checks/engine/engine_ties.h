@@ -38,6 +38,9 @@ bool engine_ties_compare(engine *e, engine_ties *ties, const engine_beside *b, c
 /* From here on the prompts are others. */
 void engine_ties_next(engine_ties *ties);
 
+/* Have prompts what nothing explains, but fewer than are FAIL? Further ones may decide, once. */
+bool engine_ties_undecided(const engine_ties *ties);
+
 /* The end of a case: FAIL or INCONCLUSIVE by CLM-15, else ACCEPTABLE if there are near-ties, else nothing. */
 void engine_ties_conclude(const engine *e, const engine_ties *ties);
 

@@ -48,6 +48,7 @@ typedef struct {
     uint64_t drafts;       /* so far: ENGINE_DRAFTS_UNSEEDED */
     int32_t before;        /* prompts of the call before */
     uint64_t met[MET];     /* of them: ENGINE_SECOND_CALL */
+    int32_t told, text[POSITIONS]; /* prompt and answer of the last request: ENGINE_TURN_KEEPS_REFUSED */
     char error[400];
 } engine;
 
@@ -676,14 +677,16 @@ static iut_status one_step(request *r, int32_t *out, int32_t *told, bool *ended)
     iut_status s = g > 0 ? propose(r, g) : IUT_OK;
     if (s == IUT_OK) s = forward(a, &a->target, r->history + root - 1, g + 1, g + 1, a->logits);
     if (s == IUT_OK) s = judge(r, g, &accepted, &token);
-    if (s == IUT_OK)
-        s = commit(a, &a->target, fault(a->fault, ENGINE_DRAFTS_STAY) ? g + 1 : accepted + 1);
+    const bool stay = fault(a->fault, ENGINE_DRAFTS_STAY), late = fault(a->fault, ENGINE_TURN_KEEPS_REFUSED);
+    if (s == IUT_OK) s = commit(a, &a->target, stay || late ? g + 1 : accepted + 1);
     if (s != IUT_OK) return s;
     *told = accepted;
     r->drafted += g;
     for (int32_t i = accepted; fault(a->fault, ENGINE_PENALTY_REFUSED) && i < g && r->refused < POSITIONS; i++)
         r->refused_token[r->refused++] = r->history[root + i];
     *ended = emit(r, accepted, token, out);
+    if (late && !*ended) s = cut(a, &a->target, root + accepted);
+    if (s != IUT_OK) return s;
     /* The draft model must drop what was refused; a stale one drafts worse, and that is all. */
     const int32_t kept = a->manner == MANNER_ENGINE_STALE ? r->n - 1 : root + accepted;
     return a->draft.length > kept ? cut(a, &a->draft, kept) : IUT_OK;
@@ -718,13 +721,24 @@ static iut_status by_method(request *r, int32_t *out, int32_t *told)
     return s == IUT_OK ? s : fail(a, s, j.error);
 }
 
+/* ENGINE_TURN_KEEPS_REFUSED: how much of the target's cache the next turn finds as it should be, it thinks. */
+static int32_t kept_of_turn(const request *r)
+{
+    const engine *a = r->a;
+    int32_t n = 0, most = a->target.length < r->n - 1 ? a->target.length : r->n - 1;
+    if (!fault(a->fault, ENGINE_TURN_KEEPS_REFUSED)) return 0;
+    while (n < most && n < a->told && a->text[n] == r->history[n]) n++;
+    return n;
+}
+
 static iut_status decode(request *r, int32_t *out, int32_t *told)
 {
     engine *a = r->a;
     bool ended = false;
-    iut_status s = cut(a, &a->target, 0);
+    const int32_t kept = kept_of_turn(r);
+    iut_status s = cut(a, &a->target, kept);
     if (s == IUT_OK && *r->b->draft) s = cut(a, &a->draft, 0);
-    if (s == IUT_OK) s = feed(a, &a->target, r->history, r->n - 1, NULL);
+    if (s == IUT_OK) s = feed(a, &a->target, r->history + kept, r->n - 1 - kept, NULL);
     if (s == IUT_OK && r->b->method) return by_method(r, out, told);
     while (s == IUT_OK && !ended && r->m < r->budget) {
         if (fault(a->fault, ENGINE_BUDGET_SHORT) && r->m > 0 &&
@@ -732,6 +746,8 @@ static iut_status decode(request *r, int32_t *out, int32_t *told)
             break;
         s = one_step(r, out, told++, &ended);
     }
+    a->told = r->n;
+    memcpy(a->text, r->history, (size_t)r->n * sizeof *a->text);
     return s;
 }
 
