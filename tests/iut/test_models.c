@@ -188,17 +188,23 @@ static void python_sees_what_was_asked(void **unused)
     client_close(c);
 }
 
+/* The name of a file that is not there. */
+static void choose_mark(char *file)
+{
+    const int fd = mkstemp(file);
+    assert_true(fd >= 0);
+    close(fd);
+    unlink(file);
+}
+
 /* A process that was lost comes back with its model. */
 static void a_restart_reloads_the_model(void **unused)
 {
     char file[] = "/tmp/assay-test-XXXXXX";
-    const int fd = mkstemp(file);
     int32_t shape[4], sequence = 1, one = 1, token = 3, parent = -1, want = 0;
     float logits[5];
     (void)unused;
-    assert_true(fd >= 0);
-    close(fd);
-    unlink(file);
+    choose_mark(file);
     client *c = open_echo("dies", file);
     iut_forward_batch f = {sizeof f, 1,      1,       1,     &sequence, &one,
                            &one,     &token, &parent, &want, logits};
@@ -216,13 +222,10 @@ static void without_its_model_a_process_serves_the_rest(void **unused)
 {
     static const int32_t look_up = 0, key = 3, value[2] = {-1, -1};
     char file[] = "/tmp/assay-test-XXXXXX";
-    const int fd = mkstemp(file);
     int32_t shape[4], sequence = 1, one = 1, token = 3, parent = -1, want = 0, count, out[2];
     float logits[5];
     (void)unused;
-    assert_true(fd >= 0);
-    close(fd);
-    unlink(file);
+    choose_mark(file);
     client *c = open_echo("full", file);
     iut_forward_batch f = {sizeof f, 1, 1, 1, &sequence, &one, &one, &token, &parent, &want, logits};
     iut_pool_batch p = {sizeof p, IUT_POOL_RING, 9, 3, 1, 1, &look_up, &key, value, &count, out};

@@ -154,8 +154,8 @@ static bool as_alone(job *j, const int32_t *order, int32_t first, int32_t n, con
     return true;
 }
 
-/* How much of a plain answer the next turn continues. Three of four end with a token of theirs, as no budget ends a step
- * whose draft is refused (STOP-02). */
+/* How much of a plain answer the next turn continues. Three of four end with a token of theirs: no budget ends a step
+ * whose draft is refused, so only behind such an end may that draft be left in a cache (STOP-02). */
 static int32_t end_answer(job *j, int32_t k)
 {
     const int32_t *answer = j->alone.out + j->order[k] * BUDGET, told = j->alone.length[j->order[k]];
