@@ -25,14 +25,17 @@ def report_of(assay, seed, options):
         return json.load(file)
 
 
+def failures(report):
+    return [case["case"] for case in report["cases"] if case["state"] not in ("PASS", "NOT_CLAIMED")]
+
+
 def every_run_is_conformant(assay, runs):
     wrong = 0
     for seed in range(1, runs + 1):
         report = report_of(assay, seed, ["--level", "full"])
-        failed = [case["case"] for case in report["cases"] if case["state"] not in ("PASS", "NOT_CLAIMED")]
         wrong += report["verdict"] != "CONFORMANT"
         print(f"seed {seed}: {report['verdict']}, {report['tally']['PASS']} passed, {report['seconds']:.0f} s",
-              *failed, flush=True)
+              *failures(report), flush=True)
     return wrong
 
 
@@ -41,8 +44,7 @@ def alarms_are_rare(assay, runs):
     for seed in range(1, runs + 1):
         report = report_of(assay, seed, ["--level", "smoke", "--alpha", str(ALPHA)])
         e.append(math.exp(min(report["log_e"], LARGEST)))
-        failed = [case["case"] for case in report["cases"] if case["state"] not in ("PASS", "NOT_CLAIMED")]
-        print(f"seed {seed}: {report['verdict']}, ln E {report['log_e']:.2f}", *failed, flush=True)
+        print(f"seed {seed}: {report['verdict']}, ln E {report['log_e']:.2f}", *failures(report), flush=True)
     alarms = sum(value >= 1 / ALPHA for value in e)
     mean, error = statistics.fmean(e), statistics.stdev(e) / math.sqrt(len(e))
     print(f"{alarms} of {runs} runs alarm at {ALPHA}; the mean of E is {mean:.3f}, its standard error {error:.3f}")

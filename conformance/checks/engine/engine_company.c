@@ -3,7 +3,8 @@
  * asked for one by one, together, together again, and in another order.
  *
  * At temperature 0 the tokens are those of plain decoding alone, up to near-ties (CLM-08). So are those of a next
- * turn: a prompt that is the prompt and the answer of the request before, and some tokens more.
+ * turn: a prompt that is the prompt and the answer of the request before, and some tokens more. Most of these answers
+ * end with an end of sequence.
  * Above it they are a function of request and seed where the claims say so: the same call again
  * gives the same tokens; where bits or `seed_identical` are promised, so does the request alone
  * with its own seed, and under `seed_identical` plain decoding. */
