@@ -17,6 +17,32 @@ static double log_bet(double b, int64_t events, int64_t trials, int j)
     return e;
 }
 
+/* What nine runs of ten reach at this rate, by the best of the bets. */
+static double reached90(double b, double rate, double trials)
+{
+    double best = -INFINITY;
+    for (int j = 1; j < RATES; j++) {
+        const double s = ldexp(1, -j), hit = log1p(s * (1 - b) / b), miss = log1p(-s);
+        const double mean = trials * (rate * hit + (1 - rate) * miss);
+        best = fmax(best, mean - 1.2816 * sqrt(trials * rate * (1 - rate)) * (hit - miss));
+    }
+    return best - log(RATES);
+}
+
+double st_coupling_rate90(double bound, double trials, double cost)
+{
+    double lo = bound, hi = 1;
+    if (bound <= 0 || bound >= 1 || reached90(bound, 1, trials) < cost) return 1;
+    for (int i = 0; i < 60; i++) {
+        const double rate = 0.5 * (lo + hi);
+        if (reached90(bound, rate, trials) < cost)
+            lo = rate;
+        else
+            hi = rate;
+    }
+    return hi;
+}
+
 double st_coupling_log_e(const double *bound, const int64_t *events, const int64_t *trials,
                          int contexts)
 {

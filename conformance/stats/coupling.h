@@ -9,4 +9,8 @@
  * nothing. An event where bound is 0: +INFINITY (proof). */
 double st_coupling_log_e(const double *bound /* [contexts] */, const int64_t *events,
                          const int64_t *trials, int contexts);
+
+/* The rate of one context that nine runs of ten see after so many trials: there the e-value reaches
+ * e^cost. By the normal law of the counts; 1 if no rate does. STAT-04. */
+double st_coupling_rate90(double bound /* 0..1 */, double trials, double cost);
 #endif

@@ -120,6 +120,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def way_page(self, asked):
         self.say(200, b"<html><title>Welcome to the proxy</title></html>")
 
+    def way_absent(self, asked):
+        self.say(404, b'{"error": "no such model"}')
+
     def way_broken(self, asked):
         self.say(502, b"<html>bad gateway</html>")
 

@@ -528,6 +528,30 @@ static void a_statistical_result_prints_what_it_saw(void **unused)
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) assert_says(figures[i]);
 }
 
+/* STAT-04: whatever has an e-value says what it had power to see. */
+static void every_statistical_result_tells_its_power(void **unused)
+{
+    static const char *const runs[] = {"ref --samples 2000 --only 'law.*' --only 'meta.draft/*' --only 'meta.panel/law-*'",
+                                       "ref --samples 1000 --only 'engine.law/few-g1' --only 'engine.late/few-g*'",
+                                       "ref --samples 2000 --only 'tree.law/*'",
+                                       "mutant:ENGINE_IN_BF16 --samples 1000 --only engine.pairs/few-g2"};
+    (void)unused;
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        char arguments[200];
+        int told = 0;
+        snprintf(arguments, sizeof arguments, "run --level smoke --quiet --json /dev/stdout --iut %s", runs[i]);
+        assert_int_equal(assay(arguments), EXIT_CONFORMANT);
+        for (const char *at = output; (at = strstr(at, "\"figures\": {")); at++) {
+            const char *end = strchr(at, '}'), *e = strstr(at, "\"log_e\""), *power = strstr(at, "_power\"");
+            assert_non_null(end);
+            if (!e || e > end) continue;
+            if (!power || power > end) fail_msg("%.*s", (int)(end - at), at);
+            told++;
+        }
+        assert_true(told > 0);
+    }
+}
+
 /* LAY-03, STAT-04: a verdict without certificates says how small a fault it cannot see. */
 static void the_report_says_which_layers_were_not_applied(void **unused)
 {
@@ -640,6 +664,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_long_run_shows_that_it_lives),
         cmocka_unit_test(liars_get_their_state_and_the_run_completes),
         cmocka_unit_test(a_statistical_result_prints_what_it_saw),
+        cmocka_unit_test(every_statistical_result_tells_its_power),
         cmocka_unit_test(the_report_says_which_layers_were_not_applied),
         cmocka_unit_test(the_tests_that_coverage_names_exist),
         cmocka_unit_test_teardown(a_stale_page_is_noticed, remove_page),

@@ -12,6 +12,7 @@
 #include "conformance/stats/coupling.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
+#include "conformance/stats/power.h"
 #include "conformance/stats/partition.h"
 #include "conformance/stats/tolerance.h"
 #include "tests/stats/support.h"
@@ -420,6 +421,35 @@ static void coupling(void **state)
     assert_true(st_coupling_log_e(bound, proof, trials, 3) == INFINITY);
 }
 
+/* By the exact law of the counts. */
+static double seen_share(double bound, double rate, int64_t n, double cost)
+{
+    int64_t lo = 0, hi = n;
+    while (lo < hi) {
+        const int64_t k = (lo + hi) / 2;
+        if (st_coupling_log_e(&bound, &k, &n, 1) < cost)
+            lo = k + 1;
+        else
+            hi = k;
+    }
+    return exp(st_binom_log_sf(lo, n, rate));
+}
+
+static void coupling_power(void **state)
+{
+    (void)state;
+    for (double bound = 0.3; bound < 1; bound += 0.3)
+        for (int64_t n = 1000; n <= 1000000; n *= 10) {
+            const double cost = 20, rate = st_coupling_rate90(bound, (double)n, cost);
+            if (rate == 1) continue;
+            assert_true(seen_share(bound, rate, n, cost) > 0.88 && seen_share(bound, rate, n, cost) < 0.96);
+            assert_true(seen_share(bound, 0.5 * (bound + rate), n, cost) < 0.2);
+        }
+    assert_true(st_coupling_rate90(0.3, 10000, 20) < 0.34);
+    assert_true(st_coupling_rate90(0.9, 50, 20) == 1 && st_coupling_rate90(0, 50, 20) == 1 &&
+                st_coupling_rate90(1, 1e6, 20) == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -437,6 +467,7 @@ int main(void)
         cmocka_unit_test(tolerance_null),
         cmocka_unit_test(tolerance_power),
         cmocka_unit_test(coupling),
+        cmocka_unit_test(coupling_power),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

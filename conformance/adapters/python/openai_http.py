@@ -83,7 +83,7 @@ def post(url, body, due=None):
         wait = min(int(wait) if wait.isdigit() else attempt, MOST_WAIT)
         time.sleep(wait if due is None else max(0, min(wait, due - time.monotonic())))
     text = data.decode("utf-8", "replace")
-    if status in (400, 404, 413, 422):
+    if status in (400, 413, 422):
         raise assay_iut.Unsupported(str(unavailable(f"{url}: status {status}: {text}")))
     if status != 200:
         raise unavailable(f"{url}: status {status}: {text}")

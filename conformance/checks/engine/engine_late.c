@@ -365,7 +365,7 @@ static void conclude(job *j)
     result_figure(r, "tv", tv.tv);
     result_figure(r, "tv_lo", tv.lo);
     result_figure(r, "tv_hi", tv.hi);
-    result_figure(r, "tv_any_place", fmin(1, reach));
+    result_figure(r, "tv_power", fmin(1, reach));
     result_figure(r, "streams", j->streams);
     result_figure(r, "too_close", j->close);
     const bool fails = j->log_e >= x->log_e_fail;

@@ -219,7 +219,7 @@ static void tell(job *j, const st_pairs *t, check_state state)
 {
     check_result *r = j->e.r;
     const double n = (double)st_pairs_rounds(t), log_e = st_pairs_log_e(t), strict = st_pairs_log_strict(t),
-                 tokens = j->of->sampling.top_k ? j->of->sampling.top_k : j->c->V < 16 ? j->c->V : 16,
+                 tokens = j->of->sampling.top_k ? j->of->sampling.top_k : j->c->V,
                  sees = st_pairs_tv90(n, tokens * PROMPTS, 1, j->eps, j->e.x->log_e_fail);
     const st_pairs_sight best = st_pairs_best(t, 0.01);
     st_pairs_token most = {0};
@@ -230,7 +230,8 @@ static void tell(job *j, const st_pairs *t, check_state state)
     result_figure(r, "eps", j->eps);
     result_figure(r, "distance", best.distance);
     result_figure(r, "distance_lo", best.least);
-    result_figure(r, "tv_first", sees);
+    result_figure(r, "tv_power", fmin(1, sees));
+    result_figure(r, "tv_power_any", fmin(1, sees));
     if (st_pairs_most(t, &most))
         snprintf(where, sizeof where, "; most: token %d at place %d of prompt %d, %.3g with drafts, %.3g without",
                  (int)most.token, (int)most.place, (int)most.prompt, most.a, most.b);

@@ -169,6 +169,17 @@ double engine_logprob_reach(const iut_claims *claims)
     }
 }
 
+/* Of a prompt the first difference alone. */
+static void list(engine_ties *ties, const difference *d)
+{
+    char one[200];
+    const size_t used = strlen(ties->unexplained), room = sizeof ties->unexplained - used;
+    if (ties->open_now >> d->of->i & 1) return;
+    snprintf(one, sizeof one, "%s%s: request %d, token %d: %d where plain decoding has %d", used ? "; " : "",
+             d->of->what, (int)d->of->i, (int)d->at, (int)d->got, (int)d->due);
+    if (strlen(one) < room) strcpy(ties->unexplained + used, one);
+}
+
 /* In an arithmetic that is not fine log-probabilities excuse nothing; and company need not show what the penalties of
  * an honest engine round. */
 static bool by_itself(engine *e, engine_ties *ties, const difference *d)
@@ -182,9 +193,7 @@ static bool by_itself(engine *e, engine_ties *ties, const difference *d)
     }
     if (!gives_the_other(e, d, &gives)) return false;
     if (gives) return note(ties, d, "as plain decoding's own is, by company and chunk"), true;
-    if (!ties->open && !ties->open_now)
-        snprintf(ties->unexplained, sizeof ties->unexplained, "%s: request %d, token %d: %d where plain decoding has %d",
-                 d->of->what, (int)d->of->i, (int)d->at, (int)d->got, (int)d->due);
+    list(ties, d);
     ties->open_now |= 1u << d->of->i;
     ties->coarse |= d->of->processors && !fine;
     return true;

@@ -14,7 +14,7 @@ typedef struct {
     uint32_t asked_now, open_now; /* the same of the present prompts, as bits */
     bool coarse;          /* an open one is of penalties in a half format, or where the arithmetic is not said (LAY-22) */
     char text[200];        /* the first near-tie */
-    char unexplained[200]; /* the first of the others */
+    char unexplained[440]; /* of each open prompt the first such difference, while there is room */
 } engine_ties;
 
 /* A prompt by some decoding that should give its plain tokens. */

@@ -14,6 +14,7 @@
 #include "conformance/stats/chi2.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
+#include "conformance/stats/power.h"
 
 enum { BATCH = 256, MAX_V = 64 };
 
@@ -108,6 +109,29 @@ static st_table joint_table(const joint *j, const double *p, int32_t V)
     return st_chi2_pairs(pairs, n, group, V, p, 1, V, ST_MIN_EXPECTED);
 }
 
+/* STAT-04, of the table: how far the pairs are from independence, and what would be seen of that. */
+static void tell_variation(const joint *j, const double *p, int32_t V, double line, check_result *r)
+{
+    int64_t count[MAX_V * MAX_V];
+    double due[MAX_V * MAX_V], n = 0;
+    for (int32_t a = 0; a < V; a++)
+        for (int32_t b = 0; b < V; b++) n += (double)j->count[a][b];
+    for (int32_t a = 0; a < V; a++) {
+        double first = 0;
+        for (int32_t b = 0; b < V; b++) first += (double)j->count[a][b];
+        for (int32_t b = 0; b < V; b++) count[a * V + b] = j->count[a][b], due[a * V + b] = first / n * p[b];
+    }
+    /* Two processes of six views share the case's weight; each averages 20 kappas. Each first token is a context. */
+    const double cost = line + log(12 * 20);
+    const int bins = V < 16 ? V : 16;
+    const st_tv tv = st_tv_observed(count, due, V * V, 0.01);
+    result_figure(r, "tv", tv.tv);
+    result_figure(r, "tv_lo", tv.lo);
+    result_figure(r, "tv_hi", tv.hi);
+    result_figure(r, "tv_power", fmin(1, st_view_tv90(n, V * (bins - 1) + 1, cost)));
+    result_figure(r, "tv_power_any", fmin(1, st_view_tv90(n, V * (V - 1) + 1, cost)));
+}
+
 /* Both e-values and both tables are evaluated once, at the declared n. */
 static void judge(const law_sampler *s, const joint *j, const check_case *c, check_result *r)
 {
@@ -129,6 +153,7 @@ static void judge(const law_sampler *s, const joint *j, const check_case *c, che
     result_figure(r, "x2", t[worse].x2);
     result_figure(r, "df", t[worse].df);
     result_figure(r, "log_p", r->log_p);
+    tell_variation(&j[worse], p, c->V, x->log_e_fail, r);
     bool broken = isnan(r->log_e) || isnan(t[0].log_p) || isnan(t[1].log_p);
     bool fails = r->log_e >= x->log_e_fail || st_chi2_fails(r->log_p, T);
     result_set(r,

@@ -264,6 +264,21 @@ static void same_answers(const check_case *c, const check_context *x, check_resu
 
 /* -- The law of each turn ---------------------------------------------------------- */
 
+/* STAT-04: of the turn that is furthest off, and of the one that sees least. */
+static void take_variation(check_result *r, const check_result *one)
+{
+    for (int32_t i = 0; i < one->figures; i++) {
+        const check_figure *of = &one->figure[i];
+        int32_t k = 0;
+        if (strncmp(of->name, "tv", 2) != 0) continue;
+        while (k < r->figures && strcmp(r->figure[k].name, of->name) != 0) k++;
+        if (k == r->figures)
+            result_figure(r, of->name, of->value);
+        else
+            r->figure[k].value = fmax(r->figure[k].value, of->value);
+    }
+}
+
 /* One turn, judged as a law case whose e-value has a third of the weight. */
 static bool law_turn(const check_case *c, const check_context *x, const panel *a, int32_t turn,
                      double *log_e, check_result *r)
@@ -280,6 +295,7 @@ static bool law_turn(const check_case *c, const check_context *x, const panel *a
     r->compared += one.compared;
     r->nats = fmax(r->nats, one.nats);
     r->log_p = fmin(r->log_p, one.log_p);
+    take_variation(r, &one);
     result_set(r, one.state, "%s: %s%s", name[turn], one.detail,
                one.state == STATE_FAIL ? " (INV-04)" : "");
     return one.state == STATE_PASS;

@@ -3,6 +3,7 @@
 #include "conformance/checks/traces/brought.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,8 @@ struct brought {
     brought_source from;
     pthread_mutex_t lock; /* guards all that follows */
     process *writer;      /* of `written`; NULL: ended, or never started */
-    char written[1024];   /* file of a built-in implementation; empty: none */
+    int fd;               /* of the file that a built-in implementation writes, which has no name; -1: none */
+    char written[40];     /* that file, as another process opens it */
     bool read;
     call_result result;
     traces *t;
@@ -26,16 +28,21 @@ struct brought {
 /* ---- The process that writes ----------------------------------------------------------------
  */
 
+/* Without a name it is gone when this process is, however that ends. */
 static bool make_file(brought *b)
 {
+    char name[1024];
     const char *folder = getenv("TMPDIR");
-    snprintf(b->written, sizeof b->written, "%.900s/assay-traces-XXXXXX",
-             folder && *folder ? folder : "/tmp");
-    const int fd = mkstemp(b->written);
-    if (fd >= 0) return close(fd) == 0;
-    snprintf(b->why, sizeof b->why, "cannot make %.200s: %s", b->written, strerror(errno));
-    *b->written = '\0';
-    return false;
+    snprintf(name, sizeof name, "%.900s/assay-traces-XXXXXX", folder && *folder ? folder : "/tmp");
+    b->fd = mkstemp(name);
+    if (b->fd < 0) {
+        snprintf(b->why, sizeof b->why, "cannot make %.200s: %s", name, strerror(errno));
+        return false;
+    }
+    unlink(name);
+    snprintf(b->written, sizeof b->written, "/proc/%ld/fd/%d", (long)getpid(), b->fd);
+    fcntl(b->fd, F_SETFD, FD_CLOEXEC);
+    return true;
 }
 
 static void start(brought *b)
@@ -112,6 +119,7 @@ brought *brought_open(const brought_source *from)
     brought *b = from->file || alone || writes ? calloc(1, sizeof *b) : NULL;
     if (!b) return NULL;
     b->from = *from;
+    b->fd = -1;
     if (alone) b->from.file = alone;
     pthread_mutex_init(&b->lock, NULL);
     if (writes) start(b);
@@ -122,7 +130,7 @@ void brought_close(brought *b)
 {
     if (!b) return;
     if (b->writer) process_free(b->writer);
-    if (*b->written) unlink(b->written);
+    if (b->fd >= 0) close(b->fd);
     traces_free(b->t);
     pthread_mutex_destroy(&b->lock);
     free(b);
