@@ -12,8 +12,8 @@
 #include "conformance/stats/coupling.h"
 #include "conformance/stats/eprocess.h"
 #include "conformance/stats/logmath.h"
-#include "conformance/stats/power.h"
 #include "conformance/stats/partition.h"
+#include "conformance/stats/power.h"
 #include "conformance/stats/tolerance.h"
 #include "tests/stats/support.h"
 
@@ -394,6 +394,63 @@ static void tolerance_power(void **state)
     st_tol_free(t);
 }
 
+/* -- Neighbours: each first token is a context of its own. -- */
+
+enum { MOST_FIRSTS = 64 };
+
+/* Behind each first token the law is off by one relative size, up or down by a coin; returns the mean variation. */
+static double off_by_coin(const double *p, int V, double size, double law[MOST_FIRSTS][MOST_FIRSTS], uint64_t *g)
+{
+    double tv = 0;
+    for (int a = 0; a < V; a++) {
+        double sum = 0;
+        for (int b = 0; b < V; b++) sum += law[a][b] = p[b] * (coin(g) ? 1 + size : 1 - size);
+        for (int b = 0; b < V; b++) tv += p[a] * 0.5 * fabs((law[a][b] /= sum) - p[b]);
+    }
+    return tv;
+}
+
+static bool neighbours_seen(const double *p, const double *q, int V, int n, double tv, double line, uint64_t *g)
+{
+    static double law[MOST_FIRSTS][MOST_FIRSTS], cdf[MOST_FIRSTS][MOST_FIRSTS];
+    const int32_t row[MOST_FIRSTS] = {0};
+    double first[MOST_FIRSTS];
+    uint64_t coins = *g;
+    off_by_coin(p, V, 2 * tv * tv / off_by_coin(p, V, 2 * tv, law, &coins), law, g);
+    for (int a = 0; a < V; a++) cumulate(law[a], V, cdf[a]);
+    cumulate(p, V, first);
+    st_ep *e = st_ep_new(V, row, 1, V, &p, &q);
+    assert_non_null(e);
+    for (int i = 0; i < n; i++) {
+        const int a = draw(first, V, g);
+        assert_true(st_ep_add(e, a, draw(cdf[a], V, g), 1));
+    }
+    const double log_e = st_ep_log_e(e);
+    st_ep_free(e);
+    return log_e >= line;
+}
+
+/* STAT-04: what law.calls prints is seen by nine runs of ten, and much less is not. At V = 64 it is cautious. */
+static void neighbours_power(void **state)
+{
+    static const int sizes[][2] = {{8, 20000}, {64, 100000}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        enum { RUNS = 20 };
+        const int V = sizes[i][0], n = sizes[i][1];
+        const double line = 20, tv = st_view_tv90(n, V * (V - 1) + 1, line + log(12 * 20));
+        double p[MOST_FIRSTS], q[MOST_FIRSTS];
+        uint64_t g = 5;
+        int seen = 0, less = 0;
+        make_rows(V, 0.7, (uint64_t)V, p, q);
+        for (int r = 0; r < RUNS; r++) {
+            seen += neighbours_seen(p, q, V, n, tv, line + log(2), &g);
+            less += neighbours_seen(p, q, V, n, tv / (V > 8 ? 4 : 2), line + log(2), &g);
+        }
+        if (seen < 18 || less > 2) fail_msg("V %d: %.3g is seen by %d of %d, less by %d", V, tv, seen, RUNS, less);
+    }
+}
+
 /* -- Coupling bound -- */
 
 static double coupling_mean(double bound, double rate, int n)
@@ -466,6 +523,7 @@ int main(void)
         cmocka_unit_test(refuses),
         cmocka_unit_test(tolerance_null),
         cmocka_unit_test(tolerance_power),
+        cmocka_unit_test(neighbours_power),
         cmocka_unit_test(coupling),
         cmocka_unit_test(coupling_power),
     };
