@@ -17,25 +17,32 @@ static double log_bet(double b, int64_t events, int64_t trials, int j)
     return e;
 }
 
-/* What nine runs of ten reach at this rate, by the best of the bets. */
-static double reached90(double b, double rate, double trials)
+/* What nine runs of ten reach with context 0 at this rate and the others at their bounds, by the best of the bets. */
+static double reached90(const double *bound, const int64_t *trials, int contexts, double rate)
 {
     double best = -INFINITY;
     for (int j = 1; j < RATES; j++) {
-        const double s = ldexp(1, -j), hit = log1p(s * (1 - b) / b), miss = log1p(-s);
-        const double mean = trials * (rate * hit + (1 - rate) * miss);
-        best = fmax(best, mean - 1.2816 * sqrt(trials * rate * (1 - rate)) * (hit - miss));
+        double mean = 0, variance = 0;
+        for (int c = 0; c < contexts; c++) {
+            const double b = bound[c], x = c ? b : rate, s = ldexp(1, -j), n = (double)trials[c];
+            if (b <= 0 || b >= 1) continue;
+            const double hit = log1p(s * (1 - b) / b), miss = log1p(-s);
+            mean += n * (x * hit + (1 - x) * miss);
+            variance += n * x * (1 - x) * (hit - miss) * (hit - miss);
+        }
+        best = fmax(best, mean - 1.2816 * sqrt(variance));
     }
     return best - log(RATES);
 }
 
-double st_coupling_rate90(double bound, double trials, double cost)
+double st_coupling_rate90(const double *bound, const int64_t *trials, int contexts, double cost)
 {
-    double lo = bound, hi = 1;
-    if (bound <= 0 || bound >= 1 || reached90(bound, 1, trials) < cost) return 1;
+    double lo = bound[0], hi = 1;
+    if (lo <= 0) return 0;
+    if (lo >= 1 || reached90(bound, trials, contexts, 1) < cost) return 1;
     for (int i = 0; i < 60; i++) {
         const double rate = 0.5 * (lo + hi);
-        if (reached90(bound, rate, trials) < cost)
+        if (reached90(bound, trials, contexts, rate) < cost)
             lo = rate;
         else
             hi = rate;

@@ -10,7 +10,8 @@
 double st_coupling_log_e(const double *bound /* [contexts] */, const int64_t *events,
                          const int64_t *trials, int contexts);
 
-/* The rate of one context that nine runs of ten see after so many trials: there the e-value reaches
- * e^cost. By the normal law of the counts; 1 if no rate does. STAT-04. */
-double st_coupling_rate90(double bound /* 0..1 */, double trials, double cost);
+/* The rate of context 0 that nine runs of ten see, though all others are at their bounds, where bets lose: there the
+ * e-value reaches e^cost. By the normal law of the counts. 1: no rate is seen; 0 at a bound of 0, where one event is
+ * proof. STAT-04. */
+double st_coupling_rate90(const double *bound /* [contexts] */, const int64_t *trials, int contexts, double cost);
 #endif

@@ -531,7 +531,8 @@ static void a_statistical_result_prints_what_it_saw(void **unused)
 /* STAT-04: whatever has an e-value says what it had power to see. */
 static void every_statistical_result_tells_its_power(void **unused)
 {
-    static const char *const runs[] = {"ref --samples 2000 --only 'law.*' --only 'meta.draft/*' --only 'meta.panel/law-*'",
+    static const char *const runs[] = {"ref --samples 2000 --only 'law.*' --only 'meta.draft/*' --only "
+                                       "'meta.panel/law-*'",
                                        "ref --samples 1000 --only 'engine.law/few-g1' --only 'engine.late/few-g*'",
                                        "ref --samples 2000 --only 'tree.law/*'",
                                        "mutant:ENGINE_IN_BF16 --samples 1000 --only engine.pairs/few-g2"};

@@ -342,7 +342,7 @@ static void the_table_shows_the_power(void **unused)
     char *text = terminal_text(&r);
     assert_non_null(strstr(text, "  TV p, q/p >=  TV any >=\n"));
     assert_non_null(strstr(text, "       0.0         -  0.031         0.08-0.25\n"));
-    assert_non_null(strstr(text, "and of any.\n"));
+    assert_non_null(strstr(text, "\nand of any fault (engine.late"));
     free(text);
     run_report_free(&r);
     RUN(&r, NULL,

@@ -478,33 +478,44 @@ static void coupling(void **state)
     assert_true(st_coupling_log_e(bound, proof, trials, 3) == INFINITY);
 }
 
-/* By the exact law of the counts. */
-static double seen_share(double bound, double rate, int64_t n, double cost)
+/* By the exact law of context 0's counts; the other context, if there is one, has its mean. */
+static double seen_share(const double *bound, double rate, const int64_t *trials, int contexts, double cost)
 {
-    int64_t lo = 0, hi = n;
+    const int64_t n = trials[0];
+    int64_t events[2] = {0, contexts > 1 ? (int64_t)(bound[1] * (double)trials[1]) : 0}, lo = 0, hi = n;
     while (lo < hi) {
-        const int64_t k = (lo + hi) / 2;
-        if (st_coupling_log_e(&bound, &k, &n, 1) < cost)
-            lo = k + 1;
+        events[0] = (lo + hi) / 2;
+        if (st_coupling_log_e(bound, events, trials, contexts) < cost)
+            lo = events[0] + 1;
         else
-            hi = k;
+            hi = events[0];
     }
     return exp(st_binom_log_sf(lo, n, rate));
 }
 
 static void coupling_power(void **state)
 {
+    const double cost = 20, alone[] = {0.3, 0.6, 0.9}, none = 0, all = 1;
+    const int64_t few = 50;
+    int held = 0;
     (void)state;
-    for (double bound = 0.3; bound < 1; bound += 0.3)
-        for (int64_t n = 1000; n <= 1000000; n *= 10) {
-            const double cost = 20, rate = st_coupling_rate90(bound, (double)n, cost);
-            if (rate == 1) continue;
-            assert_true(seen_share(bound, rate, n, cost) > 0.88 && seen_share(bound, rate, n, cost) < 0.96);
-            assert_true(seen_share(bound, 0.5 * (bound + rate), n, cost) < 0.2);
-        }
-    assert_true(st_coupling_rate90(0.3, 10000, 20) < 0.34);
-    assert_true(st_coupling_rate90(0.9, 50, 20) == 1 && st_coupling_rate90(0, 50, 20) == 1 &&
-                st_coupling_rate90(1, 1e6, 20) == 1);
+    for (int contexts = 1; contexts <= 2; contexts++)
+        for (int i = 0; i < 3; i++)
+            for (int64_t n = 1000; n <= 1000000; n *= 10) {
+                const double bound[] = {alone[i], 0.5};
+                const int64_t trials[] = {n, 2 * n};
+                const double rate = st_coupling_rate90(bound, trials, contexts, cost);
+                if (rate == 1) continue;
+                const double seen = seen_share(bound, rate, trials, contexts, cost),
+                             less = seen_share(bound, 0.5 * (bound[0] + rate), trials, contexts, cost);
+                if (seen < 0.88 || seen > (contexts > 1 ? 1 : 0.96) || less > 0.2)
+                    fail_msg("%d, bound %g, %d trials: %g is seen by %g, half of it by %g", contexts, bound[0], (int)n,
+                             rate, seen, less);
+                held++;
+            }
+    assert_true(held > 18);
+    assert_true(st_coupling_rate90(&alone[2], &few, 1, cost) == 1 && st_coupling_rate90(&all, &few, 1, cost) == 1);
+    assert_true(st_coupling_rate90(&none, &few, 1, cost) == 0);
 }
 
 int main(void)

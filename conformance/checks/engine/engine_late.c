@@ -457,8 +457,8 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 const check check_engine_late = {
     .name = "engine.late",
     .clauses =
-        "LAY-13 LAY-20 LAY-08 LAW-01 LAW-05 RNG-07 STOP-02 STOP-04 LAY-01 STAT-02 STAT-03 CLM-09 CLM-14 "
-        "JAC-07 LAH-28 LKP-07 OUR-22",
+        "LAY-13 LAY-20 LAY-08 LAW-01 LAW-05 RNG-07 STOP-02 STOP-04 LAY-01 STAT-02 STAT-03 STAT-04 "
+        "CLM-09 CLM-14 JAC-07 LAH-28 LKP-07 OUR-22",
     .summary = "an engine's sampled tokens have the target's law, far into a stream",
     .plan = plan,
     .draw = draw_some,

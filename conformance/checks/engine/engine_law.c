@@ -686,7 +686,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 const check check_engine_law = {
     .name = "engine.law",
     .clauses =
-        "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02 "
+        "LAY-08 LAW-01 LAW-02 LAW-03 LAW-05 RNG-07 STOP-03 STOP-04 LAY-01 STAT-01 STAT-02 STAT-04 "
         "CLM-09 CLM-12 CLM-14 CLM-19 VOC-01 VOC-02 VOC-03 DIST-15 DIST-16 "
         "JAC-07 ONEH-01 ONEH-02 ONEH-03 ONEH-04 ONEH-05 LAH-14 LAH-28 LKP-07 OUR-22",
     .summary = "an engine's first gamma+2 sampled tokens have the target's joint law",

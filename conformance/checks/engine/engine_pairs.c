@@ -283,7 +283,7 @@ static void run(const check_case *c, const check_context *x, check_result *r)
 
 const check check_engine_pairs = {
     .name = "engine.pairs",
-    .clauses = "LAY-19 LAY-08 LAW-01 LAW-03 RNG-07 LAY-01 STOP-02 STAT-02 STAT-17 CLM-09 CLM-12 CLM-15 CLM-19 "
+    .clauses = "LAY-19 LAY-08 LAW-01 LAW-03 RNG-07 LAY-01 STOP-02 STAT-02 STAT-04 STAT-17 CLM-09 CLM-12 CLM-15 CLM-19 "
                "VOC-01 VOC-02 VOC-03",
     .summary = "where nobody knows an engine's law: with drafts it is that of its own plain decoding",
     .plan = plan,

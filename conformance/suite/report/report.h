@@ -28,7 +28,8 @@ typedef struct {
     char log_e[16]; /* the largest ln E */
     char p[16];     /* the smallest p of a chi-square table; "eps 0.03" where a tolerance gates */
     char tv[32];    /* "0.038" or "0.017-0.053": total variation of the first token's law that
-                     * nine runs of ten see, if the fault lies along p or q/p */
+                     * nine runs of ten see, if the fault lies along p or q/p; of other laws in
+                     * engine.late and law.calls (docs/statistics.md, Power) */
     char any[32];   /* the same of a fault in any direction */
 } check_evidence;
 

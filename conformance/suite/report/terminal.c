@@ -54,9 +54,8 @@ static void table(FILE *out, const run_report *r, bool colour)
         statistical |= row[i].statistical;
     }
     if (statistical)
-        fputs("TV >=: total variation that nine runs of ten see of the first token's law, of faults "
-              "along p or q/p, and of any.\n"
-              "In engine.late it is that of each place, in law.calls that beside a neighbour.\n",
+        fputs("TV >=: total variation of the first token's law that nine runs of ten see, of "
+              "faults along p or q/p,\nand of any fault (engine.late, law.calls: docs/statistics.md, Power).\n",
               out);
     fputc('\n', out);
 }
