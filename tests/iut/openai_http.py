@@ -25,8 +25,8 @@ TOKENS, OTHERS, REFUSAL, NOTHING = "its tokens", "other tokens", assay_iut.Unsup
 ANSWERS = {  # of the adapter
     "right": TOKENS, "ids": TOKENS, "keeps-stop": TOKENS, "without-usage": TOKENS, "busy-once": TOKENS,
     "other-token": OTHERS, "one-less": OTHERS, "one-more": OTHERS, "refuses": REFUSAL,
-    "busy": NOTHING, "page": NOTHING, "absent": NOTHING, "broken": NOTHING, "cut-body": NOTHING,
-    "cut-unnoticed": NOTHING, "closes": NOTHING, "moved": NOTHING, "tells-key": NOTHING, "empty": NOTHING, "empty-stop": NOTHING,
+    "busy": NOTHING, "page": NOTHING, "absent": NOTHING, "broken": NOTHING, "cut-body": NOTHING, "cut-unnoticed":
+    NOTHING, "closes": NOTHING, "moved": NOTHING, "tells-key": NOTHING, "empty": NOTHING, "empty-stop": NOTHING,
     "own-end": NOTHING, "short": NOTHING, "other-letters": NOTHING, "no-reason": NOTHING, "no-choices": NOTHING,
     "error-in-200": NOTHING, "stalls": NOTHING, "trickles": NOTHING, "busy-long": NOTHING,
 }
