@@ -148,6 +148,19 @@ def ended(name, options, least, numbers):
             os.kill(number, signal.SIGKILL)
 
 
+def leaves_no_file():
+    """Killed while a built-in implementation writes its traces."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.Popen([ASSAY, "run", "--level", "smoke", "--only", "trace.*"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": folder})
+        while run.poll() is None and not implementation(run):
+            time.sleep(0.01)
+        run.kill()
+        run.wait(timeout=GUARD)
+        expect("traces, SIGKILL", run.returncode == -signal.SIGKILL, f"exit code {run.returncode}")
+        expect("traces, SIGKILL", not os.listdir(folder), os.listdir(folder))
+
+
 def at_a_moment(after):
     """At any moment: before the first case, within one, after the last."""
     return stopped(f"SIGTERM after {after:.2f} s", SHORT, after, [signal.SIGTERM])[1]["stopped"]
@@ -234,6 +247,7 @@ CALLS = [(at_a_moment, random.uniform(0, LENGTH)) for _ in range(MOMENTS)] + [
     (ended, "SIGHUP", HANGS_WITH_CHILD, 3, [signal.SIGHUP]),
     (ended, "SIGQUIT", HANGS, 1, [signal.SIGQUIT]),
     (ended, "SIGKILL", WORKER_HANGS, 1, [signal.SIGKILL]),
+    (leaves_no_file,),
 ]
 with concurrent.futures.ThreadPoolExecutor(4) as pool:  # most of them wait
     results = [task.result() for task in [pool.submit(*call) for call in CALLS]]
