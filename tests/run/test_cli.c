@@ -531,11 +531,11 @@ static void a_statistical_result_prints_what_it_saw(void **unused)
 /* STAT-04: whatever has an e-value says what it had power to see. */
 static void every_statistical_result_tells_its_power(void **unused)
 {
-    static const char *const runs[] = {"ref --samples 2000 --only 'law.*' --only 'meta.draft/*' --only "
-                                       "'meta.panel/law-*'",
-                                       "ref --samples 1000 --only 'engine.law/few-g1' --only 'engine.late/few-g*'",
-                                       "ref --samples 2000 --only 'tree.law/*'",
-                                       "mutant:ENGINE_IN_BF16 --samples 1000 --only engine.pairs/few-g2"};
+    static const char *const runs[] = {
+        "ref --samples 2000 --only 'law.*'", "ref --samples 2000 --only 'meta.draft/*' --only 'meta.panel/law-*'",
+        "ref --samples 2000 --only 'tree.law/*'",
+        "ref --samples 1000 --only 'engine.law/few-g1' --only 'engine.late/few-g*'",
+        "mutant:ENGINE_IN_BF16 --samples 1000 --only engine.pairs/few-g2"};
     (void)unused;
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         char arguments[200];
