@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 
 FOLDERS = ("gpu", "ref", "conformance", "vectors", "tests/gpu", "tests/ref", "ci/gpu")
+SINGLE = ("CMakeLists.txt", "CMakePresets.json", "tests/CMakeLists.txt", "tests/random.h", "tests/scale.h")
 LEVELS = ("baseline", "v3", "v4")
 NOT_BUILT_FROM = (".md", ".lock", ".pyc")
 SKIPPED = 77
@@ -27,7 +28,7 @@ HEAD = ("# What the kernels' tests passed on: LEVEL DIGEST DATE, a line a machin
 
 def files(root):
     """All that these tests are built from, in order of their paths."""
-    found = [root / "CMakeLists.txt", root / "tests/random.h", root / "tests/scale.h"]
+    found = [root / name for name in SINGLE]
     for folder in FOLDERS:
         at = root / folder
         found += [at] if at.is_file() else [f for f in at.rglob("*") if f.is_file()]

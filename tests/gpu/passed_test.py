@@ -12,7 +12,7 @@ from pathlib import Path
 PROGRAM = Path(__file__).with_name("passed.py")
 SOURCES = ("gpu/a.cu", "gpu/emu/b.cpp", "ref/num/a.h", "conformance/checks/a.c", "conformance/mutants/a.def",
            "vectors/a.json", "tests/gpu/mutants.txt", "tests/ref/a.c", "ci/gpu", "tests/random.h", "tests/scale.h",
-           "CMakeLists.txt")
+           "tests/CMakeLists.txt", "CMakePresets.json", "CMakeLists.txt")
 TEST = (sys.executable, "-c", "print('it ran'); raise SystemExit(3)")
 
 
