@@ -161,7 +161,7 @@ static call_result refused(client *c, iut_op op, const frame *f)
     c->status = s;
     process_last_words(c->process, f->error, line, sizeof line);
     snprintf(text, sizeof text, "%s: %.400s%s%s", f->status, f->error,
-             *line ? "; last line of its stderr: " : "", line);
+             *line ? PROCESS_LAST_WORDS : "", line);
     return report(c, op, CALL_REFUSED, text);
 }
 

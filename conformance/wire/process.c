@@ -416,7 +416,7 @@ process_ending process_kill(process *p, double grace, char *text, size_t size)
     const int at = by_itself ? describe_end(status, text, size)
                              : snprintf(text, size, "killed by the suite");
     if (*line && at >= 0 && (size_t)at < size)
-        snprintf(text + at, size - (size_t)at, "; last line of its stderr: %s", line);
+        snprintf(text + at, size - (size_t)at, PROCESS_LAST_WORDS "%s", line);
     if (!by_itself) return ENDED_KILLED;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? ENDED_WELL : ENDED_BADLY;
 }

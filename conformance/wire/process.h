@@ -42,6 +42,9 @@ io_result process_flush(process *p, double deadline);
 /* Is there output that nobody asked for? */
 bool process_has_output(process *p);
 
+/* What stands in a message before the last line of standard error. */
+#define PROCESS_LAST_WORDS "; last line of its stderr: "
+
 /* The last line that it has written on standard error since the last process_send, with or without a
  * newline, and that says more than `said`; "" if there is none. `line` gets printable ASCII ('?' for
  * any other byte), and of a line that is too long the end. A line that begins with a blank or a tab

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "conformance/suite/report/report.h"
+#include "conformance/wire/process.h"
 #include "tests/run/fake.h"
 
 extern char **environ;
@@ -265,6 +266,23 @@ static void one_cause_is_one_entry(void **unused)
     assert_true(file_holds(path, ">and 2 more; to replay one, put its id behind --only:"));
     assert_true(file_holds(path, "<code>fake/c</code>"));
     assert_true(file_holds(path, "<code>fake/e</code>"));
+    run_report_free(&r);
+}
+
+/* VER-05: nor does what it wrote meanwhile part them. */
+static void last_words_are_no_cause(void **unused)
+{
+    run_report r;
+    (void)unused;
+    RUN(&r, NULL, {.name = "a", .state = STATE_FAIL, .compared = 1, .detail = "lost" PROCESS_LAST_WORDS "at 12:01"},
+        {.name = "b", .state = STATE_FAIL, .compared = 1, .detail = "lost" PROCESS_LAST_WORDS "at 12:02"},
+        {.name = "c", .state = STATE_FAIL, .compared = 1, .detail = "lost"},
+        {.name = "d", .state = STATE_FAIL, .compared = 1, .detail = "lost it" PROCESS_LAST_WORDS "at 12:01"});
+    char *text = terminal_text(&r);
+    assert_non_null(strstr(text, "and 2 more; to replay one, put its id behind --only:\n        fake/b, fake/c\n"));
+    assert_non_null(strstr(text, "FAIL fake/d\n"));
+    assert_int_equal(count_of(text, "last line of its stderr"), 2);
+    free(text);
     run_report_free(&r);
 }
 
@@ -667,6 +685,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_terminal_report_shows_what_matters),
         cmocka_unit_test(speed_is_told_apart_from_the_verdict),
         cmocka_unit_test(one_cause_is_one_entry),
+        cmocka_unit_test(last_words_are_no_cause),
         cmocka_unit_test(what_did_not_open_is_one_message),
         cmocka_unit_test(a_stopped_run_says_how_far_it_came),
         cmocka_unit_test(the_table_shows_the_power),
